@@ -1,0 +1,228 @@
+//! A first-in-first-out list per key, found by hash, in constant time.
+//!
+//! Entries are numbers that a slab hands out; the index keeps a link for each. The links of one key
+//! form a ring whose oldest member leads: only leaders have a slot in the hash table. A slot is eight
+//! bytes (hash and leader), so probing past foreign keys stays in one cache line and never touches
+//! their links. Invariants: at most half of the slots are taken; no empty slot lies between a
+//! leader's home and its slot (removal shifts back instead of leaving tombstones, which would make
+//! cost depend on history).
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::pattern::Key;
+
+/// An empty slot. Zero, so that a large table is untouched memory until it is used.
+const EMPTY: u64 = 0;
+
+/// Fewest slots a table starts with: one cache line.
+const SLOTS_MIN: usize = 8;
+
+pub(crate) struct Index {
+    /// A power of two of slots: hash in the upper half, leader + 1 in the lower.
+    slots: Vec<u64>,
+    /// By entry number; what lies under numbers that are not in the index has no meaning.
+    links: Vec<Link>,
+    /// How many slots are taken.
+    leaders: usize,
+}
+
+/// An entry's place in the ring of its key: half a cache line.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+struct Link {
+    key: Key,
+    /// The next younger one; from the youngest to the leader.
+    next: u32,
+    /// The next older one; from the leader to the youngest.
+    previous: u32,
+    hash: u32,
+    leads: bool,
+}
+
+const _: () = assert!(size_of::<Link>() == 32);
+
+impl Index {
+    /// An index that allocates nothing more until it holds over `capacity` entries.
+    pub(crate) fn new(capacity: usize) -> Index {
+        let slots = (capacity * 2).next_power_of_two().max(SLOTS_MIN);
+        Index {
+            slots: vec![EMPTY; slots],
+            links: Vec::with_capacity(capacity),
+            leaders: 0,
+        }
+    }
+
+    /// The oldest entry under a key.
+    #[inline]
+    pub(crate) fn front(&self, key: Key) -> Option<u32> {
+        match self.find(key, key.hash()) {
+            Place::Leader(leader) => Some(leader),
+            Place::Hole(_) => None,
+        }
+    }
+
+    /// Files an entry, which must not be in the index, as the youngest under its key.
+    #[inline]
+    pub(crate) fn push(&mut self, key: Key, entry: u32) {
+        let hash = key.hash();
+        let mut link = Link {
+            key,
+            next: entry,
+            previous: entry,
+            hash,
+            leads: true,
+        };
+        match self.find(key, hash) {
+            Place::Hole(hole) => {
+                self.put(entry, link);
+                self.slots[hole] = slot(hash, entry);
+                self.leaders += 1;
+                if self.leaders * 2 > self.slots.len() {
+                    self.grow();
+                }
+            }
+            Place::Leader(leader) => {
+                let youngest = self.links[leader as usize].previous;
+                link.next = leader;
+                link.previous = youngest;
+                link.leads = false;
+                self.put(entry, link);
+                self.links[youngest as usize].next = entry;
+                self.links[leader as usize].previous = entry;
+            }
+        }
+    }
+
+    /// Takes an entry, which must be in the index, out of it, and returns its key.
+    #[inline]
+    pub(crate) fn remove(&mut self, entry: u32) -> Key {
+        let link = self.links[entry as usize];
+        if link.next == entry {
+            let at = self.slot_of(link.hash, entry);
+            self.vacate(at);
+            self.leaders -= 1;
+            return link.key;
+        }
+        self.links[link.previous as usize].next = link.next;
+        self.links[link.next as usize].previous = link.previous;
+        if link.leads {
+            let at = self.slot_of(link.hash, entry);
+            self.slots[at] = slot(link.hash, link.next);
+            self.links[link.next as usize].leads = true;
+        }
+        link.key
+    }
+
+    /// The key an entry is filed under.
+    pub(crate) fn key(&self, entry: u32) -> Key {
+        self.links[entry as usize].key
+    }
+
+    #[inline]
+    fn mask(&self) -> usize {
+        self.slots.len() - 1
+    }
+
+    /// The leader of a key, or the slot it would take.
+    #[inline]
+    fn find(&self, key: Key, hash: u32) -> Place {
+        let mut at = hash as usize & self.mask();
+        loop {
+            let found = self.slots[at];
+            if found == EMPTY {
+                return Place::Hole(at);
+            }
+            if hash_of(found) == hash && self.links[leader_of(found) as usize].key == key {
+                return Place::Leader(leader_of(found));
+            }
+            at = (at + 1) & self.mask();
+        }
+    }
+
+    /// Where the slot of a leader is.
+    #[inline]
+    fn slot_of(&self, hash: u32, leader: u32) -> usize {
+        let wanted = slot(hash, leader);
+        let mut at = hash as usize & self.mask();
+        while self.slots[at] != wanted {
+            assert!(self.slots[at] != EMPTY, "leader {leader} has no slot");
+            at = (at + 1) & self.mask();
+        }
+        at
+    }
+
+    /// Empties a slot and shifts back whatever was pushed past it.
+    #[inline]
+    fn vacate(&mut self, mut hole: usize) {
+        let mask = self.mask();
+        let mut at = hole;
+        loop {
+            at = (at + 1) & mask;
+            let found = self.slots[at];
+            if found == EMPTY {
+                break;
+            }
+            let strayed = at.wrapping_sub(hash_of(found) as usize) & mask;
+            if strayed >= (at.wrapping_sub(hole) & mask) {
+                self.slots[hole] = found;
+                hole = at;
+            }
+        }
+        self.slots[hole] = EMPTY;
+    }
+
+    /// Writes a link; the slab hands out numbers in order, so at most one is new.
+    #[inline]
+    fn put(&mut self, entry: u32, link: Link) {
+        if let Some(place) = self.links.get_mut(entry as usize) {
+            *place = link;
+        } else {
+            self.extend(entry, link);
+        }
+    }
+
+    /// A number that was never filed here. Numbers between belong to entries that came and went
+    /// while this index was not kept.
+    #[cold]
+    fn extend(&mut self, entry: u32, link: Link) {
+        self.links.resize(entry as usize + 1, link);
+    }
+
+    /// Doubles the slots; the links are not touched.
+    #[cold]
+    fn grow(&mut self) {
+        let doubled = vec![EMPTY; self.slots.len() * 2];
+        let old = core::mem::replace(&mut self.slots, doubled);
+        for taken in old.into_iter().filter(|&slot| slot != EMPTY) {
+            let mut at = hash_of(taken) as usize & self.mask();
+            while self.slots[at] != EMPTY {
+                at = (at + 1) & self.mask();
+            }
+            self.slots[at] = taken;
+        }
+    }
+}
+
+/// What a search by key ends at.
+enum Place {
+    /// The key's oldest entry.
+    Leader(u32),
+    /// The key has no entry; a leader of it would take this slot.
+    Hole(usize),
+}
+
+#[inline]
+fn slot(hash: u32, leader: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(leader + 1)
+}
+
+#[inline]
+fn hash_of(slot: u64) -> u32 {
+    (slot >> 32) as u32
+}
+
+#[inline]
+fn leader_of(slot: u64) -> u32 {
+    slot as u32 - 1
+}

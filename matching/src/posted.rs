@@ -1,0 +1,129 @@
+//! The posted queue: receives that wait for their message.
+//!
+//! Each is filed in one index under its pattern. A message could be accepted by four patterns, one
+//! of each class; the oldest entry among the four is the one MPI's order demands. Counting the
+//! receives of each class makes classes that nobody uses free.
+
+use oxmpi_wire::Envelope;
+
+use crate::index::Index;
+use crate::pattern::{CLASSES, Class, Key, Pattern, WILD};
+use crate::slab::Slab;
+
+/// Names a posted receive while it waits; afterwards it names nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PostedId {
+    number: u32,
+    stamp: u64,
+}
+
+/// The receive that an arriving message met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matched<P> {
+    /// What was given to [`Queues::post`](crate::Queues::post).
+    pub posted: P,
+    /// The message is longer than the receive's buffer.
+    pub truncated: bool,
+}
+
+pub(crate) struct Posted<P> {
+    slab: Slab<Receive<P>>,
+    index: Index,
+    /// How many receives of each class wait.
+    of_class: [usize; CLASSES],
+    /// How many receives with a wildcard wait.
+    wild: usize,
+}
+
+struct Receive<P> {
+    capacity_bytes: u64,
+    value: P,
+}
+
+impl<P> Posted<P> {
+    pub(crate) fn new(capacity: usize) -> Posted<P> {
+        Posted {
+            slab: Slab::new(capacity),
+            index: Index::new(capacity),
+            of_class: [0; CLASSES],
+            wild: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.slab.len()
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, pattern: &Pattern, capacity_bytes: u64, value: P) -> PostedId {
+        let (number, stamp) = self.slab.insert(Receive {
+            capacity_bytes,
+            value,
+        });
+        self.index.push(pattern.key(), number);
+        let class = pattern.class();
+        self.of_class[class as usize] += 1;
+        self.wild += usize::from(class != Class::Exact);
+        PostedId { number, stamp }
+    }
+
+    /// Takes out the oldest receive that accepts the message.
+    #[inline]
+    pub(crate) fn take(&mut self, envelope: &Envelope) -> Option<Matched<P>> {
+        let mut oldest = None;
+        if self.of_class[Class::Exact as usize] > 0 {
+            oldest = self.index.front(Key::of(Class::Exact, envelope));
+        }
+        if self.wild > 0 {
+            oldest = self.older_wild(oldest, envelope);
+        }
+        let Receive {
+            capacity_bytes,
+            value,
+        } = self.remove(oldest?);
+        Some(Matched {
+            posted: value,
+            truncated: envelope.bytes > capacity_bytes,
+        })
+    }
+
+    /// The oldest of the given receive and those with a wildcard that accept the message.
+    fn older_wild(&self, mut oldest: Option<u32>, envelope: &Envelope) -> Option<u32> {
+        let mut stamp = oldest.map_or(u64::MAX, |number| self.slab.stamp(number));
+        for class in WILD {
+            if self.of_class[class as usize] == 0 {
+                continue;
+            }
+            if let Some(number) = self.index.front(Key::of(class, envelope))
+                && self.slab.stamp(number) < stamp
+            {
+                stamp = self.slab.stamp(number);
+                oldest = Some(number);
+            }
+        }
+        oldest
+    }
+
+    /// Takes out the receive an id names, if it still waits.
+    pub(crate) fn cancel(&mut self, id: PostedId) -> Option<P> {
+        self.slab
+            .is_live(id.number, id.stamp)
+            .then(|| self.remove(id.number).value)
+    }
+
+    #[inline]
+    fn remove(&mut self, number: u32) -> Receive<P> {
+        let class = self.index.remove(number).class();
+        self.of_class[class as usize] -= 1;
+        self.wild -= usize::from(class != Class::Exact);
+        self.slab.remove(number)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (PostedId, Pattern, &P)> {
+        self.slab.iter().map(|(number, stamp, receive)| {
+            let pattern = self.index.key(number).pattern();
+            (PostedId { number, stamp }, pattern, &receive.value)
+        })
+    }
+}
