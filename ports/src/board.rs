@@ -1,0 +1,273 @@
+//! A board: a few cells of shared memory through which the members of a group that live on one host do small collectives.
+//!
+//! Each member owns a cell. For operation number k a member writes its contribution into the half k mod 2 of its cell and stamps
+//! it with k; the others read it. Two halves suffice: who writes for operation k + 2 must know that everybody is *done* with
+//! operation k, which it knows for free whenever operation k + 1 had it wait for everybody, and otherwise learns from the
+//! members' done words. One store and one load per pair of members is the whole cost, and when ranks outnumber cores
+//! everybody needs to run only once per operation.
+//!
+//! The board lies in the port of the group's first member, which hands it out again only after all members are done.
+//! Numbers continue over the groups, so that what a former group left behind means nothing.
+
+use std::sync::Arc;
+
+use crate::doorbell;
+use crate::layout::PAGE_BYTES;
+use crate::port::Port;
+use crate::segment::{Segment, SegmentError};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Bytes that travel in the stamp's own line.
+pub const INLINE_BYTES: usize = 56;
+
+const LINE: u64 = 64;
+/// Two stamped lines and the done line.
+const CELL_LINES: u64 = 3 * LINE;
+
+/// Bytes of a board for so many members with so large cells.
+pub fn bytes(members: usize, cell_bytes: usize) -> u64 {
+    PAGE_BYTES + members as u64 * member_bytes(cell_bytes)
+}
+
+fn member_bytes(cell_bytes: usize) -> u64 {
+    (CELL_LINES + 2 * cell_bytes as u64).next_multiple_of(PAGE_BYTES)
+}
+
+/// Which board a group uses: chosen by its first member, told to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    /// The port it lies in.
+    pub port: u32,
+    /// Its number there.
+    pub board: u32,
+    /// Operations that former groups did on it; this group's numbers continue from here.
+    pub base: u64,
+}
+
+/// One member's view of a board.
+pub struct Board {
+    segment: Arc<Segment>,
+    ticket: Ticket,
+    /// Ports of the members, by rank in the group.
+    members: Vec<u32>,
+    me: usize,
+    cell_bytes: usize,
+    /// Number of the last operation begun.
+    operation: u64,
+    /// Everybody is known to be done with operations up to this one.
+    known_done: u64,
+    registered: bool,
+    /// Fence between stamping and looking for sleepers (see `membarrier`).
+    fence: bool,
+}
+
+#[repr(C, align(64))]
+struct Sleepers(AtomicU32);
+
+impl Board {
+    /// Member `me`'s view of the board that `ticket` names.
+    pub fn open(
+        port: &Port,
+        ticket: Ticket,
+        members: Vec<u32>,
+        me: usize,
+    ) -> Result<Self, SegmentError> {
+        let segment = Arc::clone(port.segment());
+        let layout = segment.layout();
+        let board = Self {
+            ticket,
+            me,
+            cell_bytes: layout.board_cell_bytes,
+            operation: ticket.base,
+            known_done: ticket.base,
+            registered: port.is_registered(),
+            fence: true,
+            members,
+            segment,
+        };
+        // Memory for the control page and the lines everybody reads; what is larger comes with its first use.
+        let base = layout.board(ticket.port, ticket.board as usize);
+        board.segment.reserve(base, PAGE_BYTES)?;
+        for member in 0..board.members.len() {
+            board
+                .segment
+                .reserve(base + board.cell_offset(member), CELL_LINES)?;
+        }
+        let cell = base + board.cell_offset(me);
+        board
+            .segment
+            .reserve(cell, member_bytes(board.cell_bytes))?;
+        Ok(board)
+    }
+
+    /// Which board this is.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// The members' number.
+    pub fn size(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The largest contribution to one operation.
+    pub fn cell_bytes(&self) -> usize {
+        self.cell_bytes
+    }
+
+    /// Begins the next operation; all members begin the same operations in the same order.
+    #[inline(always)]
+    pub fn begin(&mut self) -> u64 {
+        self.operation += 1;
+        self.operation
+    }
+
+    /// Whether this member's half for `operation` may be written: everybody is done with the one before the last.
+    #[inline(always)]
+    pub fn is_writable(&mut self, operation: u64) -> bool {
+        let needed = operation.saturating_sub(2);
+        if self.known_done >= needed {
+            return true;
+        }
+        // Acquire: pairs with the release in `finish`; that member's reads are over.
+        let is_done = |member| self.done(member).load(Ordering::Acquire) >= needed;
+        if (0..self.members.len()).all(is_done) {
+            self.known_done = needed;
+            return true;
+        }
+        false
+    }
+
+    /// Writes this member's contribution and wakes who sleeps for it. Only after [`Board::is_writable`].
+    #[inline(always)]
+    pub fn write(&mut self, operation: u64, bytes: usize, fill: impl FnOnce(&mut [u8])) {
+        assert!(
+            bytes <= self.cell_bytes,
+            "{bytes} bytes on a board with cells of {}",
+            self.cell_bytes
+        );
+        let data = self.data(self.me, operation, bytes);
+        // SAFETY: our own half; everybody is done with what it held (`is_writable`); inside the cell by the assertion.
+        fill(unsafe { std::slice::from_raw_parts_mut(data, bytes) });
+        // Release: pairs with the acquire in `has_arrived`.
+        self.stamp(self.me, operation)
+            .store(operation, Ordering::Release);
+        if self.fence {
+            self.fence_and_review();
+        }
+        if self.sleepers().0.load(Ordering::Relaxed) != 0 {
+            self.wake_members();
+        }
+    }
+
+    /// Whether `member` has written its contribution to `operation`.
+    #[inline(always)]
+    pub fn has_arrived(&self, operation: u64, member: usize) -> bool {
+        // Acquire: pairs with the release in `write`.
+        self.stamp(member, operation).load(Ordering::Acquire) == operation
+    }
+
+    /// The contribution of `member`, after [`Board::has_arrived`] and before [`Board::finish`].
+    #[inline(always)]
+    pub fn read(&self, operation: u64, member: usize, bytes: usize) -> &[u8] {
+        assert!(bytes <= self.cell_bytes);
+        // SAFETY: stamped, and not rewritten before we are done; inside the cell by the assertion.
+        unsafe { std::slice::from_raw_parts(self.data(member, operation, bytes), bytes) }
+    }
+
+    /// This member has read what it wanted. `saw_everybody`: the operation had it wait for all members' contributions.
+    #[inline(always)]
+    pub fn finish(&mut self, operation: u64, saw_everybody: bool) {
+        if saw_everybody {
+            // They began this operation, so they are done with the one before.
+            self.known_done = self.known_done.max(operation - 1);
+        }
+        // Release: pairs with the acquire in `is_writable`.
+        self.done(self.me).store(operation, Ordering::Release);
+        if self.fence {
+            self.fence_and_review();
+        }
+        if self.sleepers().0.load(Ordering::Relaxed) != 0 {
+            self.wake_members();
+        }
+    }
+
+    /// Whether every member is done with everything this member has begun: the board can be handed out again.
+    pub fn is_quiet(&self) -> bool {
+        self.operation == self.ticket.base
+            || (0..self.members.len())
+                .all(|member| self.done(member).load(Ordering::Acquire) == self.operation)
+    }
+
+    /// Number of the last operation begun: the base of whoever gets the board next.
+    pub fn last_operation(&self) -> u64 {
+        self.operation
+    }
+
+    /// This member is about to sleep until a contribution arrives; call [`Port::prepare_sleep`] afterwards and look once more.
+    pub fn announce_sleep(&self) {
+        self.sleepers().0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// This member does not sleep any more.
+    pub fn announce_awake(&self) {
+        self.sleepers().0.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    #[cold]
+    fn wake_members(&self) {
+        for (member, &port) in self.members.iter().enumerate() {
+            if member != self.me && self.segment.doorbell(port).rouse() {
+                doorbell::wake(self.segment.doorbell(port));
+            }
+        }
+    }
+
+    /// Members that attached meanwhile may fence for us; asked until all do.
+    #[cold]
+    fn fence_and_review(&mut self) {
+        fence(Ordering::SeqCst);
+        self.fence =
+            !self.registered || !self.members.iter().all(|&port| self.segment.fences(port));
+    }
+
+    fn cell_offset(&self, member: usize) -> u64 {
+        PAGE_BYTES + member as u64 * member_bytes(self.cell_bytes)
+    }
+
+    fn address(&self, offset: u64) -> *mut u8 {
+        let layout = self.segment.layout();
+        self.segment
+            .address(layout.board(self.ticket.port, self.ticket.board as usize) + offset)
+    }
+
+    fn sleepers(&self) -> &Sleepers {
+        // SAFETY: the first line of the board, an atomic.
+        unsafe { &*self.address(0).cast() }
+    }
+
+    #[inline(always)]
+    fn stamp(&self, member: usize, operation: u64) -> &AtomicU64 {
+        let line = (operation & 1) * LINE;
+        // SAFETY: the first word of a line of the member's cell, an atomic; 8-aligned because cells are page-aligned.
+        unsafe { &*self.address(self.cell_offset(member) + line).cast() }
+    }
+
+    #[inline(always)]
+    fn done(&self, member: usize) -> &AtomicU64 {
+        // SAFETY: the third line of the member's cell, an atomic.
+        unsafe { &*self.address(self.cell_offset(member) + 2 * LINE).cast() }
+    }
+
+    /// Where a contribution of so many bytes lies: behind its stamp if it fits there.
+    #[inline(always)]
+    fn data(&self, member: usize, operation: u64, bytes: usize) -> *mut u8 {
+        let half = operation & 1;
+        let within = if bytes <= INLINE_BYTES {
+            half * LINE + 8
+        } else {
+            CELL_LINES + half * self.cell_bytes as u64
+        };
+        self.address(self.cell_offset(member) + within)
+    }
+}

@@ -1,0 +1,168 @@
+//! Extents: memory in the segment that a process asks for at run time and every other process can map.
+//!
+//! They carry port buffers (and later MPI_Alloc_mem and windows): bytes in an extent reach another process by telling it an
+//! offset. An extent is appended to the memfd, gets its memory at once, and gives the memory back when dropped; offsets are
+//! not reused, the file is sparse.
+
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::layout::PAGE_BYTES;
+use crate::segment::{Segment, SegmentError, check_file_size_limit, map};
+
+/// Mappings of other processes' extents kept for reuse. At 64 a look through them still costs less than a system call.
+const MAPPINGS_MAX: usize = 64;
+/// Others' extents are mapped in multiples of this, so that neighbouring buffers share a mapping.
+const WINDOW_BYTES: u64 = 2 << 20;
+
+/// Shared memory owned by this process.
+pub struct Extent {
+    segment: Arc<Segment>,
+    offset: u64,
+    bytes: u64,
+    address: NonNull<u8>,
+}
+
+// SAFETY: plain memory, reached only through the raw address; users of the address keep Rust's rules.
+unsafe impl Send for Extent {}
+// SAFETY: as above.
+unsafe impl Sync for Extent {}
+
+impl Extent {
+    /// Takes at least `bytes` bytes, zeroed.
+    pub fn allocate(segment: Arc<Segment>, bytes: u64) -> Result<Self, SegmentError> {
+        let bytes = bytes
+            .max(1)
+            .checked_next_multiple_of(WINDOW_BYTES)
+            .unwrap_or(u64::MAX);
+        if bytes > i64::MAX as u64 / 2 {
+            return Err(SegmentError::Reserve {
+                bytes,
+                source: std::io::ErrorKind::OutOfMemory.into(),
+            });
+        }
+        // Windows are aligned in the file so that a window never belongs to two extents.
+        let end = segment.append(bytes + WINDOW_BYTES);
+        let offset = end.next_multiple_of(WINDOW_BYTES);
+        check_file_size_limit(offset + bytes)?;
+        segment.reserve(offset, bytes)?;
+        let address = map(segment.fd(), offset, bytes)?;
+        Ok(Self {
+            segment,
+            offset,
+            bytes,
+            address,
+        })
+    }
+
+    /// Where it is mapped in this process.
+    pub fn address(&self) -> *mut u8 {
+        self.address.as_ptr()
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The offset by which another process finds `address`, if the `bytes` there lie in this extent.
+    pub fn offset_of(&self, address: *const u8, bytes: u64) -> Option<u64> {
+        let distance = (address as u64).checked_sub(self.address.as_ptr() as u64)?;
+        (distance.checked_add(bytes)? <= self.bytes).then(|| self.offset + distance)
+    }
+}
+
+impl Drop for Extent {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping; the owner of the extent has promised that nobody uses the address any more. Punching a hole
+        // returns the memory and cannot invalidate others' mappings (they read zeros).
+        unsafe {
+            libc::munmap(self.address.as_ptr().cast(), self.bytes as usize);
+            libc::fallocate(
+                self.segment.fd().as_raw_fd(),
+                libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
+                self.offset as libc::off_t,
+                self.bytes as libc::off_t,
+            );
+        }
+    }
+}
+
+/// Other processes' extents as far as this process has mapped them.
+pub struct Mappings {
+    segment: Arc<Segment>,
+    mapped: Vec<Mapped>,
+}
+
+struct Mapped {
+    offset: u64,
+    bytes: u64,
+    address: NonNull<u8>,
+    /// Somebody still looks at bytes of it.
+    users: u32,
+}
+
+// SAFETY: mappings are plain memory of this process, not bound to a thread.
+unsafe impl Send for Mappings {}
+
+impl Mappings {
+    /// No mappings yet.
+    pub fn new(segment: Arc<Segment>) -> Self {
+        Self {
+            segment,
+            mapped: Vec::new(),
+        }
+    }
+
+    /// The address of `bytes` bytes at `offset` of the segment, valid until as many calls of [`Mappings::release`] with the same offset.
+    pub fn borrow(&mut self, offset: u64, bytes: u64) -> Result<*const u8, SegmentError> {
+        if let Some(at) = self.find(offset, bytes) {
+            self.mapped[at].users += 1;
+            return Ok(self.mapped[at].at(offset));
+        }
+        if self.mapped.len() >= MAPPINGS_MAX
+            && let Some(unused) = self.mapped.iter().position(|mapped| mapped.users == 0)
+        {
+            self.mapped.remove(unused);
+        }
+        let start = offset - offset % WINDOW_BYTES;
+        let end = (offset + bytes.max(1)).next_multiple_of(WINDOW_BYTES);
+        debug_assert!(start.is_multiple_of(PAGE_BYTES));
+        let address = map(self.segment.fd(), start, end - start)?;
+        self.mapped.push(Mapped {
+            offset: start,
+            bytes: end - start,
+            address,
+            users: 1,
+        });
+        Ok(self.mapped[self.mapped.len() - 1].at(offset))
+    }
+
+    /// The bytes at `offset` are no longer looked at.
+    pub fn release(&mut self, offset: u64, bytes: u64) {
+        if let Some(at) = self.find(offset, bytes) {
+            self.mapped[at].users = self.mapped[at].users.saturating_sub(1);
+        }
+    }
+
+    fn find(&self, offset: u64, bytes: u64) -> Option<usize> {
+        self.mapped.iter().position(|mapped| {
+            offset >= mapped.offset && offset + bytes <= mapped.offset + mapped.bytes
+        })
+    }
+}
+
+impl Mapped {
+    fn at(&self, offset: u64) -> *const u8 {
+        // SAFETY: callers found `offset` inside this mapping.
+        unsafe { self.address.as_ptr().add((offset - self.offset) as usize) }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping, and no user is left (or the whole engine goes).
+        unsafe { libc::munmap(self.address.as_ptr().cast(), self.bytes as usize) };
+    }
+}

@@ -1,0 +1,348 @@
+//! A process's port: its rings to and from the others, and the search for arrived messages.
+//!
+//! Rings are opened on first use. The receiver polls up to [`HOT_MAX`] rings by itself; the others ring the doorbell.
+//! A ring becomes hot when a message is found in it and there is room; all become cold before the process sleeps.
+//! One thread at a time uses a port (the engine's lock sees to it); sleeping happens outside, on the segment's doorbell.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::doorbell;
+use crate::membarrier;
+use crate::ring::{Full, PREFIX_BYTES, Receiver, Ring, Seen, Sender};
+use crate::segment::{Segment, SegmentError};
+use crate::sync::{Ordering, fence};
+
+/// Rings polled directly: an idle look at all of them costs about as many loads of lines this core already has.
+pub const HOT_MAX: usize = 16;
+/// Messages taken from one ring before the others get their turn.
+const BURST_MAX: u32 = 32;
+
+/// This process's end of the shared segment.
+pub struct Port {
+    // Declared before `segment`: the rings point into it and must go first.
+    outgoing: Vec<Option<Outgoing>>,
+    incoming: Vec<Option<Receiver<'static>>>,
+    segment: Arc<Segment>,
+    index: u32,
+    /// This process is registered with membarrier: a peer that fences everybody fences us too.
+    registered: bool,
+    /// Rings that are polled.
+    hot: Vec<u32>,
+    /// Cold rings whose bit was found.
+    ready: VecDeque<u32>,
+    /// Index in `hot` at which the next look starts, and how many messages that ring has had in a row.
+    cursor: usize,
+    burst: u32,
+    /// The message that `poll` returned and `consume` will give back.
+    current: Option<(u32, Seen)>,
+}
+
+struct Outgoing {
+    sender: Sender<'static>,
+    /// The sender must fence between publishing and looking whether the ring is hot.
+    fence: bool,
+    has_payload_memory: bool,
+}
+
+/// A message that has arrived and lies in its ring.
+pub struct Arrival<'p> {
+    /// Port it came from.
+    pub from: u32,
+    /// Its header and, when `inline`, its payload behind the header.
+    pub prefix: &'p [u8; PREFIX_BYTES],
+    /// Bytes of payload.
+    pub bytes: usize,
+    /// Whether the payload lies in the prefix.
+    pub inline: bool,
+    /// The payload, when it is not inline.
+    pub payload: &'p [u8],
+}
+
+/// A message could not be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum PortError {
+    /// The ring is full: try again after the receiver has consumed something.
+    #[error("the ring is full")]
+    Full,
+    /// No memory for the ring.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+}
+
+impl From<Full> for PortError {
+    fn from(Full: Full) -> Self {
+        PortError::Full
+    }
+}
+
+impl Port {
+    /// Moves into port `index` of the segment.
+    pub fn open(segment: Arc<Segment>, index: u32) -> Result<Self, SegmentError> {
+        assert!(
+            index < segment.ports(),
+            "port {index} of {}",
+            segment.ports()
+        );
+        segment.reserve(
+            segment.layout().port(index),
+            size_of::<doorbell::Doorbell>() as u64,
+        )?;
+        let registered = membarrier::register();
+        segment.move_in(index, registered);
+        let ports = segment.ports() as usize;
+        Ok(Self {
+            outgoing: (0..ports).map(|_| None).collect(),
+            incoming: (0..ports).map(|_| None).collect(),
+            segment,
+            index,
+            registered,
+            hot: Vec::with_capacity(HOT_MAX),
+            ready: VecDeque::with_capacity(ports),
+            cursor: 0,
+            burst: 0,
+            current: None,
+        })
+    }
+
+    /// Whether others may leave the fence to this process (see `membarrier`).
+    pub(crate) fn is_registered(&self) -> bool {
+        self.registered
+    }
+
+    /// The segment the port lies in.
+    pub fn segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    /// This port's number.
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// The largest payload of one message.
+    pub fn fragment_bytes_max(&self) -> usize {
+        self.segment.layout().payload_bytes * 3 / 8
+    }
+
+    /// Sends one message into the ring of `to`: `prefix[..used]` is its header, `fill` writes its `bytes` of payload.
+    #[inline(always)]
+    pub fn send(
+        &mut self,
+        to: u32,
+        prefix: &[u8; PREFIX_BYTES],
+        used: usize,
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), PortError> {
+        let Some(Some(outgoing)) = self.outgoing.get_mut(to as usize) else {
+            self.open_outgoing(to)?;
+            return self.send(to, prefix, used, bytes, fill);
+        };
+        if !outgoing.has_payload_memory && used + bytes > PREFIX_BYTES {
+            reserve_payload(&self.segment, to, self.index)?;
+            outgoing.has_payload_memory = true;
+        }
+        outgoing.sender.push(prefix, used, bytes, fill)?;
+        if outgoing.fence {
+            // Pairs with the fence in `prepare_sleep`: publish, then look; there: say cold, then look.
+            fence(Ordering::SeqCst);
+        }
+        if !outgoing.sender.ring().is_hot() {
+            self.ring_doorbell(to);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn ring_doorbell(&mut self, to: u32) {
+        self.update_fence(to);
+        let bell = self.segment.doorbell(to);
+        if bell.ring(self.index as usize) {
+            doorbell::wake(bell);
+        }
+    }
+
+    #[cold]
+    fn open_outgoing(&mut self, to: u32) -> Result<(), SegmentError> {
+        let layout = self.segment.layout();
+        self.segment
+            .reserve(layout.ring(to, self.index), layout.payload_in_ring())?;
+        // The receiver's doorbell may not have memory yet if it has not attached.
+        self.segment
+            .reserve(layout.port(to), size_of::<doorbell::Doorbell>() as u64)?;
+        let sender = Sender::new(self.static_ring(to, self.index));
+        self.outgoing[to as usize] = Some(Outgoing {
+            sender,
+            fence: true,
+            has_payload_memory: false,
+        });
+        Ok(())
+    }
+
+    /// A receiver that has attached says whether it fences everybody before it sleeps; until then the sender fences. Asked whenever
+    /// the ring is found cold, as every ring is before its receiver has attached.
+    fn update_fence(&mut self, to: u32) {
+        if let Some(outgoing) = &mut self.outgoing[to as usize] {
+            outgoing.fence = !self.registered || !self.segment.fences(to);
+        }
+    }
+
+    fn static_ring(&self, port: u32, sender: u32) -> Ring<'static> {
+        let ring = self.segment.ring(port, sender);
+        // SAFETY: the ring lies in the segment's mapping, which this port keeps alive through its `Arc`; the halves that hold
+        // it are dropped with the port, before the `Arc` is.
+        unsafe { std::mem::transmute::<Ring<'_>, Ring<'static>>(ring) }
+    }
+
+    /// The next message that has arrived, if any. [`Port::consume`] gives its space back.
+    #[inline(always)]
+    pub fn poll(&mut self) -> Option<Arrival<'_>> {
+        debug_assert!(
+            self.current.is_none(),
+            "the previous message was not consumed"
+        );
+        let from = self.find()?;
+        let receiver = self.incoming[from as usize].as_ref()?;
+        let seen = receiver.peek()?;
+        let (_, seen) = self.current.insert((from, seen));
+        let payload: &[u8] = if seen.inline {
+            &[]
+        } else {
+            receiver.payload(seen)
+        };
+        Some(Arrival {
+            from,
+            prefix: &seen.prefix,
+            bytes: seen.bytes,
+            inline: seen.inline,
+            payload,
+        })
+    }
+
+    /// Gives back the space of the message that `poll` returned.
+    #[inline(always)]
+    pub fn consume(&mut self) {
+        if let Some((from, seen)) = self.current.take()
+            && let Some(receiver) = &mut self.incoming[from as usize]
+        {
+            receiver.consume(&seen);
+        }
+    }
+
+    /// A ring with a message in it.
+    #[inline(always)]
+    fn find(&mut self) -> Option<u32> {
+        let hot = self.hot.len();
+        if self.burst >= BURST_MAX {
+            self.burst = 0;
+            self.cursor += 1;
+        }
+        for step in 0..hot {
+            let at = if self.cursor + step >= hot {
+                self.cursor + step - hot
+            } else {
+                self.cursor + step
+            };
+            // A cursor left behind by a shorter list starts over.
+            let at = if at >= hot { 0 } else { at };
+            let from = self.hot[at];
+            if self.has_message(from) {
+                self.burst = if at == self.cursor { self.burst + 1 } else { 0 };
+                self.cursor = at;
+                return Some(from);
+            }
+        }
+        self.find_cold()
+    }
+
+    #[inline(always)]
+    fn has_message(&self, from: u32) -> bool {
+        self.incoming[from as usize]
+            .as_ref()
+            .is_some_and(Receiver::has_message)
+    }
+
+    #[inline(always)]
+    fn find_cold(&mut self) -> Option<u32> {
+        if self.ready.is_empty() && !self.segment.doorbell(self.index).is_rung() {
+            return None;
+        }
+        self.search_cold()
+    }
+
+    #[inline(never)]
+    fn search_cold(&mut self) -> Option<u32> {
+        let ready = &mut self.ready;
+        self.segment
+            .doorbell(self.index)
+            .take(|sender| ready.push_back(sender as u32));
+        while let Some(&from) = self.ready.front() {
+            if from < self.segment.ports() {
+                self.open_incoming(from);
+                if self.has_message(from) {
+                    self.make_hot(from);
+                    // It goes to the back so that a busy ring does not starve the other cold ones.
+                    self.ready.rotate_left(1);
+                    return Some(from);
+                }
+            }
+            self.ready.pop_front();
+        }
+        None
+    }
+
+    fn open_incoming(&mut self, from: u32) {
+        if self.incoming[from as usize].is_none() {
+            self.incoming[from as usize] = Some(Receiver::new(self.static_ring(self.index, from)));
+        }
+    }
+
+    fn make_hot(&mut self, from: u32) {
+        if self.hot.len() < HOT_MAX && !self.hot.contains(&from) {
+            self.hot.push(from);
+            if let Some(receiver) = &self.incoming[from as usize] {
+                receiver.ring().set_hot(true);
+            }
+        }
+    }
+
+    /// Makes it safe to sleep on this port's doorbell: every sender will ring it. False if a message is there already;
+    /// then do not sleep but poll.
+    pub fn prepare_sleep(&mut self) -> bool {
+        if !self.ready.is_empty() {
+            return false;
+        }
+        for &from in &self.hot {
+            if let Some(receiver) = &self.incoming[from as usize] {
+                receiver.ring().set_hot(false);
+            }
+        }
+        let bell = self.segment.doorbell(self.index);
+        bell.announce_sleep();
+        // A sender that still saw its ring hot has published before this fence, on its CPU or by its own fence.
+        fence(Ordering::SeqCst);
+        if self.registered {
+            membarrier::fence_everybody();
+        }
+        for from in std::mem::take(&mut self.hot) {
+            if self.has_message(from) {
+                self.ready.push_back(from);
+            }
+        }
+        let bell = self.segment.doorbell(self.index);
+        if self.ready.is_empty() && !bell.is_rung_before_sleep() {
+            return true;
+        }
+        bell.announce_awake();
+        false
+    }
+}
+
+fn reserve_payload(segment: &Segment, to: u32, from: u32) -> Result<(), SegmentError> {
+    let layout = segment.layout();
+    segment.reserve(
+        layout.ring(to, from) + layout.payload_in_ring(),
+        layout.payload_bytes as u64,
+    )
+}
