@@ -10,7 +10,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::pattern::Key;
+use crate::pattern::{Key, Sought};
 
 /// An empty slot. Zero, so that a large table is untouched memory until it is used.
 const EMPTY: u64 = 0;
@@ -42,6 +42,16 @@ struct Link {
 
 const _: () = assert!(size_of::<Link>() == 32);
 
+impl Link {
+    const BLANK: Link = Link {
+        key: Key::BLANK,
+        next: 0,
+        previous: 0,
+        hash: 0,
+        leads: false,
+    };
+}
+
 impl Index {
     /// An index that allocates nothing more until it holds over `capacity` entries.
     pub(crate) fn new(capacity: usize) -> Index {
@@ -54,64 +64,91 @@ impl Index {
     }
 
     /// The oldest entry under a key.
-    #[inline]
-    pub(crate) fn front(&self, key: Key) -> Option<u32> {
-        match self.find(key, key.hash()) {
+    #[inline(always)]
+    pub(crate) fn front(&self, sought: Sought) -> Option<u32> {
+        match self.find(sought) {
             Place::Leader(leader) => Some(leader),
             Place::Hole(_) => None,
         }
     }
 
     /// Files an entry, which must not be in the index, as the youngest under its key.
-    #[inline]
-    pub(crate) fn push(&mut self, key: Key, entry: u32) {
-        let hash = key.hash();
-        let mut link = Link {
-            key,
-            next: entry,
-            previous: entry,
-            hash,
-            leads: true,
-        };
-        match self.find(key, hash) {
+    #[inline(always)]
+    pub(crate) fn push(&mut self, sought: Sought, entry: u32) {
+        match self.find(sought) {
             Place::Hole(hole) => {
-                self.put(entry, link);
+                let Sought { key, hash } = sought;
+                *self.link_mut(entry) = Link {
+                    key,
+                    next: entry,
+                    previous: entry,
+                    hash,
+                    leads: true,
+                };
                 self.slots[hole] = slot(hash, entry);
                 self.leaders += 1;
                 if self.leaders * 2 > self.slots.len() {
                     self.grow();
                 }
             }
-            Place::Leader(leader) => {
-                let youngest = self.links[leader as usize].previous;
-                link.next = leader;
-                link.previous = youngest;
-                link.leads = false;
-                self.put(entry, link);
-                self.links[youngest as usize].next = entry;
-                self.links[leader as usize].previous = entry;
-            }
+            Place::Leader(leader) => self.follow(leader, entry),
         }
     }
 
-    /// Takes an entry, which must be in the index, out of it, and returns its key.
-    #[inline]
-    pub(crate) fn remove(&mut self, entry: u32) -> Key {
-        let link = self.links[entry as usize];
-        if link.next == entry {
-            let at = self.slot_of(link.hash, entry);
-            self.vacate(at);
-            self.leaders -= 1;
-            return link.key;
+    /// Files an entry behind the youngest of the ring that `leader` leads.
+    #[inline(never)]
+    fn follow(&mut self, leader: u32, entry: u32) {
+        let Link {
+            key,
+            hash,
+            previous,
+            ..
+        } = self.links[leader as usize];
+        *self.link_mut(entry) = Link {
+            key,
+            next: leader,
+            previous,
+            hash,
+            leads: false,
+        };
+        self.links[previous as usize].next = entry;
+        self.links[leader as usize].previous = entry;
+    }
+
+    /// Takes an entry, which must be in the index, out of it.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, entry: u32) {
+        let link = &self.links[entry as usize];
+        if link.next != entry {
+            return self.leave(entry);
         }
-        self.links[link.previous as usize].next = link.next;
-        self.links[link.next as usize].previous = link.previous;
-        if link.leads {
-            let at = self.slot_of(link.hash, entry);
-            self.slots[at] = slot(link.hash, link.next);
-            self.links[link.next as usize].leads = true;
+        let at = self.slot_of(link.hash, entry);
+        let behind = (at + 1) & self.mask();
+        if self.slots[behind] == EMPTY {
+            self.slots[at] = EMPTY;
+        } else {
+            self.shift_back(at);
         }
-        link.key
+        self.leaders -= 1;
+    }
+
+    /// Takes an entry out of a ring that has others.
+    #[inline(never)]
+    fn leave(&mut self, entry: u32) {
+        let Link {
+            next,
+            previous,
+            hash,
+            leads,
+            ..
+        } = self.links[entry as usize];
+        self.links[previous as usize].next = next;
+        self.links[next as usize].previous = previous;
+        if leads {
+            let at = self.slot_of(hash, entry);
+            self.slots[at] = slot(hash, next);
+            self.links[next as usize].leads = true;
+        }
     }
 
     /// The key an entry is filed under.
@@ -125,8 +162,9 @@ impl Index {
     }
 
     /// The leader of a key, or the slot it would take.
-    #[inline]
-    fn find(&self, key: Key, hash: u32) -> Place {
+    #[inline(always)]
+    fn find(&self, sought: Sought) -> Place {
+        let Sought { key, hash } = sought;
         let mut at = hash as usize & self.mask();
         loop {
             let found = self.slots[at];
@@ -141,7 +179,7 @@ impl Index {
     }
 
     /// Where the slot of a leader is.
-    #[inline]
+    #[inline(always)]
     fn slot_of(&self, hash: u32, leader: u32) -> usize {
         let wanted = slot(hash, leader);
         let mut at = hash as usize & self.mask();
@@ -153,8 +191,8 @@ impl Index {
     }
 
     /// Empties a slot and shifts back whatever was pushed past it.
-    #[inline]
-    fn vacate(&mut self, mut hole: usize) {
+    #[inline(never)]
+    fn shift_back(&mut self, mut hole: usize) {
         let mask = self.mask();
         let mut at = hole;
         loop {
@@ -172,21 +210,22 @@ impl Index {
         self.slots[hole] = EMPTY;
     }
 
-    /// Writes a link; the slab hands out numbers in order, so at most one is new.
-    #[inline]
-    fn put(&mut self, entry: u32, link: Link) {
-        if let Some(place) = self.links.get_mut(entry as usize) {
-            *place = link;
-        } else {
-            self.extend(entry, link);
+    /// The link an entry is about to fill. The caller then writes field by field: a link built
+    /// elsewhere and copied would make the copy wait for the stores before it.
+    #[inline(always)]
+    fn link_mut(&mut self, entry: u32) -> &mut Link {
+        if entry as usize >= self.links.len() {
+            self.extend(entry);
         }
+        &mut self.links[entry as usize]
     }
 
-    /// A number that was never filed here. Numbers between belong to entries that came and went
-    /// while this index was not kept.
+    /// Makes room for a number that was never filed here. Numbers between belong to entries that
+    /// came and went while this index was not kept.
     #[cold]
-    fn extend(&mut self, entry: u32, link: Link) {
-        self.links.resize(entry as usize + 1, link);
+    #[inline(never)]
+    fn extend(&mut self, entry: u32) {
+        self.links.resize(entry as usize + 1, Link::BLANK);
     }
 
     /// Doubles the slots; the links are not touched.

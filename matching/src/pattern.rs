@@ -39,10 +39,10 @@ impl Pattern {
     }
 
     #[inline]
-    pub(crate) fn key(&self) -> Key {
+    pub(crate) fn sought(&self, class: Class) -> Sought {
         let source = self.source.unwrap_or(0);
         let tag = self.tag.unwrap_or(0);
-        Key::new(self.class(), self.context, source, tag)
+        Key::new(class, self.context, source, tag).sought()
     }
 }
 
@@ -87,18 +87,30 @@ pub(crate) struct Key {
     label: u64,
 }
 
-impl Key {
-    /// The key under which a message is found by the patterns of a class.
+/// A key with its hash, which is computed once however many tables are searched.
+#[derive(Clone, Copy)]
+pub(crate) struct Sought {
+    pub(crate) key: Key,
+    pub(crate) hash: u32,
+}
+
+impl Sought {
+    /// What a message is found under by the patterns of a class.
     #[inline]
-    pub(crate) fn of(class: Class, envelope: &Envelope) -> Key {
+    pub(crate) fn of(class: Class, envelope: &Envelope) -> Sought {
         let (source, tag) = match class {
             Class::Exact => (envelope.source, envelope.tag),
             Class::AnySource => (0, envelope.tag),
             Class::AnyTag => (envelope.source, 0),
             Class::AnyBoth => (0, 0),
         };
-        Key::new(class, envelope.context, source, tag)
+        Key::new(class, envelope.context, source, tag).sought()
     }
+}
+
+impl Key {
+    /// Fills places that have no key yet.
+    pub(crate) const BLANK: Key = Key { peer: 0, label: 0 };
 
     #[inline]
     fn new(class: Class, context: u32, source: u32, tag: i32) -> Key {
@@ -133,10 +145,11 @@ impl Key {
     /// Mixes all bits of the key: one 64 by 64 bit product, folded. Ranks, tags and contexts count
     /// up from zero, so the constants fill the upper halves of both factors (digits of π).
     #[inline]
-    pub(crate) fn hash(self) -> u32 {
+    fn sought(self) -> Sought {
         let product = u128::from(self.peer ^ 0x243f_6a88_85a3_08d3)
             * u128::from(self.label ^ 0x1319_8a2e_0370_7345);
         let folded = (product >> 64) as u64 ^ product as u64;
-        (folded >> 32) as u32 ^ folded as u32
+        let hash = (folded >> 32) as u32 ^ folded as u32;
+        Sought { key: self, hash }
     }
 }

@@ -7,7 +7,7 @@
 use oxmpi_wire::Envelope;
 
 use crate::index::Index;
-use crate::pattern::{CLASSES, Class, Key, Pattern, WILD};
+use crate::pattern::{CLASSES, Class, Pattern, Sought, WILD};
 use crate::slab::Slab;
 
 /// Names a posted receive while it waits; afterwards it names nothing.
@@ -29,18 +29,19 @@ pub struct Matched<P> {
 pub(crate) struct Posted<P> {
     slab: Slab<Receive<P>>,
     index: Index,
-    /// How many receives of each class wait.
-    of_class: [usize; CLASSES],
+    /// How many receives of each class with a wildcard wait.
+    of_class: [u32; CLASSES],
     /// How many receives with a wildcard wait.
-    wild: usize,
+    wild: u32,
 }
 
 struct Receive<P> {
+    class: Class,
     capacity_bytes: u64,
     value: P,
 }
 
-impl<P> Posted<P> {
+impl<P: Copy> Posted<P> {
     pub(crate) fn new(capacity: usize) -> Posted<P> {
         Posted {
             slab: Slab::new(capacity),
@@ -55,47 +56,54 @@ impl<P> Posted<P> {
         self.slab.len()
     }
 
+    /// Files a receive under its pattern, which is of this class.
     #[inline]
-    pub(crate) fn push(&mut self, pattern: &Pattern, capacity_bytes: u64, value: P) -> PostedId {
+    pub(crate) fn push(
+        &mut self,
+        class: Class,
+        pattern: Sought,
+        capacity_bytes: u64,
+        value: P,
+    ) -> PostedId {
         let (number, stamp) = self.slab.insert(Receive {
+            class,
             capacity_bytes,
             value,
         });
-        self.index.push(pattern.key(), number);
-        let class = pattern.class();
-        self.of_class[class as usize] += 1;
-        self.wild += usize::from(class != Class::Exact);
+        self.index.push(pattern, number);
+        if class != Class::Exact {
+            self.of_class[class as usize] += 1;
+            self.wild += 1;
+        }
         PostedId { number, stamp }
     }
 
     /// Takes out the oldest receive that accepts the message.
     #[inline]
     pub(crate) fn take(&mut self, envelope: &Envelope) -> Option<Matched<P>> {
-        let mut oldest = None;
-        if self.of_class[Class::Exact as usize] > 0 {
-            oldest = self.index.front(Key::of(Class::Exact, envelope));
+        if self.slab.len() == 0 {
+            return None;
         }
+        let mut oldest = self.index.front(Sought::of(Class::Exact, envelope));
         if self.wild > 0 {
             oldest = self.older_wild(oldest, envelope);
         }
-        let Receive {
-            capacity_bytes,
-            value,
-        } = self.remove(oldest?);
+        let (posted, capacity_bytes) = self.remove(oldest?);
         Some(Matched {
-            posted: value,
+            posted,
             truncated: envelope.bytes > capacity_bytes,
         })
     }
 
     /// The oldest of the given receive and those with a wildcard that accept the message.
+    #[inline(never)]
     fn older_wild(&self, mut oldest: Option<u32>, envelope: &Envelope) -> Option<u32> {
         let mut stamp = oldest.map_or(u64::MAX, |number| self.slab.stamp(number));
         for class in WILD {
             if self.of_class[class as usize] == 0 {
                 continue;
             }
-            if let Some(number) = self.index.front(Key::of(class, envelope))
+            if let Some(number) = self.index.front(Sought::of(class, envelope))
                 && self.slab.stamp(number) < stamp
             {
                 stamp = self.slab.stamp(number);
@@ -109,15 +117,22 @@ impl<P> Posted<P> {
     pub(crate) fn cancel(&mut self, id: PostedId) -> Option<P> {
         self.slab
             .is_live(id.number, id.stamp)
-            .then(|| self.remove(id.number).value)
+            .then(|| self.remove(id.number).0)
     }
 
-    #[inline]
-    fn remove(&mut self, number: u32) -> Receive<P> {
-        let class = self.index.remove(number).class();
-        self.of_class[class as usize] -= 1;
-        self.wild -= usize::from(class != Class::Exact);
-        self.slab.remove(number)
+    /// Takes a receive out. Its fields are read in place: moving it as a whole would wait for the
+    /// stores that wrote it.
+    #[inline(always)]
+    fn remove(&mut self, number: u32) -> (P, u64) {
+        self.index.remove(number);
+        let receive = self.slab.get(number);
+        let (value, capacity_bytes, class) = (receive.value, receive.capacity_bytes, receive.class);
+        self.slab.discard(number);
+        if class != Class::Exact {
+            self.of_class[class as usize] -= 1;
+            self.wild -= 1;
+        }
+        (value, capacity_bytes)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PostedId, Pattern, &P)> {

@@ -87,14 +87,18 @@ impl<P: Copy, U> Queues<P, U> {
     /// A receive: takes the oldest message it accepts, or waits for one.
     #[inline]
     pub fn post(&mut self, pattern: Pattern, capacity_bytes: u64, receive: P) -> Post<U> {
-        if let Some((envelope, unexpected)) = self.claim(&pattern) {
+        let class = pattern.class();
+        let sought = pattern.sought(class);
+        if let Some(number) = self.unexpected.find(&pattern, class, sought) {
+            self.counters.unexpected += 1;
+            let (envelope, unexpected) = self.unexpected.remove(number);
             return Post::Matched {
                 envelope,
                 unexpected,
                 truncated: envelope.bytes > capacity_bytes,
             };
         }
-        let id = self.posted.push(&pattern, capacity_bytes, receive);
+        let id = self.posted.push(class, sought, capacity_bytes, receive);
         self.counters.posted_high = self.counters.posted_high.max(self.posted.len());
         Post::Queued(id)
     }
@@ -128,16 +132,22 @@ impl<P: Copy, U> Queues<P, U> {
     /// may make the queue build an index.
     #[inline]
     pub fn probe(&mut self, pattern: &Pattern) -> Option<(&Envelope, &U)> {
-        let number = self.unexpected.find(pattern)?;
+        let number = self.find(pattern)?;
         Some(self.unexpected.get(number))
     }
 
     /// Matched probe: takes that message out, so that no other receive can get it.
     #[inline]
     pub fn claim(&mut self, pattern: &Pattern) -> Option<(Envelope, U)> {
-        let number = self.unexpected.find(pattern)?;
+        let number = self.find(pattern)?;
         self.counters.unexpected += 1;
         Some(self.unexpected.remove(number))
+    }
+
+    #[inline]
+    fn find(&mut self, pattern: &Pattern) -> Option<u32> {
+        let class = pattern.class();
+        self.unexpected.find(pattern, class, pattern.sought(class))
     }
 
     /// Takes out a message its sender has cancelled; `None` if it is taken already.

@@ -20,7 +20,7 @@ pub(crate) struct Slab<T> {
     entries: Vec<Entry<T>>,
     /// Head of the list of free entries.
     free: u32,
-    len: usize,
+    len: u32,
     /// Stamp of the last insertion.
     stamp: u64,
 }
@@ -45,7 +45,7 @@ impl<T> Slab<T> {
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     /// How many insertions there have been.
@@ -55,46 +55,59 @@ impl<T> Slab<T> {
     }
 
     /// Puts a value in and returns its number and stamp.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, value: T) -> (u32, u64) {
+        if self.free == NONE {
+            self.append();
+        }
         self.stamp += 1;
         self.len += 1;
-        let stamp = self.stamp;
         let number = self.free;
-        if number == NONE {
-            return (self.append(value), stamp);
-        }
         let entry = &mut self.entries[number as usize];
         self.free = entry.next_free;
-        entry.stamp = stamp;
+        entry.stamp = self.stamp;
         entry.value = Some(value);
-        (number, stamp)
+        (number, self.stamp)
     }
 
+    /// Appends a free entry. It takes no value: a cold path that does makes the warm one build the
+    /// value in memory first and wait for it.
     #[cold]
-    fn append(&mut self, value: T) -> u32 {
+    #[inline(never)]
+    fn append(&mut self) {
         let number = self.entries.len();
         assert!(
             number < ENTRIES_MAX,
             "a queue holds {ENTRIES_MAX} entries at most"
         );
         self.entries.push(Entry {
-            stamp: self.stamp,
+            stamp: FREE,
             next_free: NONE,
-            value: Some(value),
+            value: None,
         });
-        number as u32
+        self.free = number as u32;
     }
 
     /// Takes a live entry out.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, number: u32) -> T {
+        self.release(number).take().expect(LIVE)
+    }
+
+    /// Drops a live entry.
+    #[inline(always)]
+    pub(crate) fn discard(&mut self, number: u32) {
+        *self.release(number) = None;
+    }
+
+    #[inline(always)]
+    fn release(&mut self, number: u32) -> &mut Option<T> {
         let entry = &mut self.entries[number as usize];
         entry.stamp = FREE;
         entry.next_free = self.free;
         self.free = number;
         self.len -= 1;
-        entry.value.take().expect(LIVE)
+        &mut entry.value
     }
 
     /// Whether the entry that once got this number and stamp is still here.

@@ -12,7 +12,7 @@ use core::fmt;
 use oxmpi_wire::Envelope;
 
 use crate::index::Index;
-use crate::pattern::{CLASSES, Class, Key, Pattern, WILD};
+use crate::pattern::{CLASSES, Class, Pattern, Sought, WILD};
 use crate::slab::{NONE, Slab};
 
 /// Longest queue a wildcard walks instead of building its index. Eight envelopes compare in about the
@@ -118,30 +118,35 @@ impl<U> Unexpected<U> {
             newest => self.slab.get_mut(newest).newer = number,
         }
         self.newest = number;
-        self.indexes[Class::Exact as usize].push(Key::of(Class::Exact, &envelope), number);
+        self.indexes[Class::Exact as usize].push(Sought::of(Class::Exact, &envelope), number);
         if self.wild_kept {
             self.file_wild(number, &envelope);
         }
         Ok(UnexpectedId { number, stamp })
     }
 
-    /// The oldest message that a pattern accepts.
+    /// The oldest message that a pattern accepts; the class and the key are the pattern's own.
     #[inline]
-    pub(crate) fn find(&mut self, pattern: &Pattern) -> Option<u32> {
+    pub(crate) fn find(&mut self, pattern: &Pattern, class: Class, sought: Sought) -> Option<u32> {
         if self.slab.len() == 0 {
             return None;
         }
-        let class = pattern.class();
-        if class != Class::Exact {
-            if !self.kept[class as usize] {
-                if self.slab.len() <= WALK_MAX {
-                    return self.walk(pattern);
-                }
-                self.keep(class);
-            }
-            self.used[class as usize] = self.slab.inserted();
+        if class == Class::Exact {
+            return self.indexes[Class::Exact as usize].front(sought);
         }
-        self.indexes[class as usize].front(pattern.key())
+        self.find_wild(pattern, class, sought)
+    }
+
+    #[inline(never)]
+    fn find_wild(&mut self, pattern: &Pattern, class: Class, sought: Sought) -> Option<u32> {
+        if !self.kept[class as usize] {
+            if self.slab.len() <= WALK_MAX {
+                return self.walk(pattern);
+            }
+            self.keep(class);
+        }
+        self.used[class as usize] = self.slab.inserted();
+        self.indexes[class as usize].front(sought)
     }
 
     /// Takes out a message that [`Unexpected::find`] gave.
@@ -149,11 +154,7 @@ impl<U> Unexpected<U> {
     pub(crate) fn remove(&mut self, number: u32) -> (Envelope, U) {
         self.indexes[Class::Exact as usize].remove(number);
         if self.wild_kept {
-            for class in WILD {
-                if self.kept[class as usize] {
-                    self.indexes[class as usize].remove(number);
-                }
-            }
+            self.unfile_wild(number);
         }
         let message = self.slab.remove(number);
         match message.older {
@@ -216,17 +217,27 @@ impl<U> Unexpected<U> {
         let mut number = self.oldest;
         while number != NONE {
             let message = self.slab.get(number);
-            self.indexes[class as usize].push(Key::of(class, &message.envelope), number);
+            self.indexes[class as usize].push(Sought::of(class, &message.envelope), number);
             number = message.newer;
         }
         self.kept[class as usize] = true;
         self.wild_kept = true;
     }
 
+    #[inline(never)]
+    fn unfile_wild(&mut self, number: u32) {
+        for class in WILD {
+            if self.kept[class as usize] {
+                self.indexes[class as usize].remove(number);
+            }
+        }
+    }
+
+    #[inline(never)]
     fn file_wild(&mut self, number: u32, envelope: &Envelope) {
         for class in WILD {
             if self.kept[class as usize] {
-                self.indexes[class as usize].push(Key::of(class, envelope), number);
+                self.indexes[class as usize].push(Sought::of(class, envelope), number);
             }
         }
     }
