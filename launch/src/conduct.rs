@@ -1,0 +1,450 @@
+//! How a job is conducted: what follows from a start, an end, a signal or the clock.
+//!
+//! No I/O and no clock. The launcher calls `handle_*` with what happened and then takes [`Action`]s from
+//! `poll_action` until there are none; `poll_deadline` says when `handle_time` is due. The job is over when
+//! `is_over`; `code` is then the launcher's exit status.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use oxmpi_ports::{Death, PortState};
+
+use crate::job::Job;
+use crate::record::Stage;
+
+/// The exit status of a job that ran into its time-out, as timeout(1) has it.
+const CODE_TIMEOUT: u8 = 124;
+/// The exit status when nobody reads the output any more: 128 + SIGPIPE, as a shell would see it.
+const CODE_BROKEN_PIPE: u8 = 128 + libc::SIGPIPE as u8;
+
+/// What the launcher has to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Send a signal to all ranks.
+    Signal(i32),
+    /// Let the surviving ranks know.
+    MarkDead(u32, Death),
+    /// Tell the user.
+    Say(String),
+    /// Stop, as the ranks have been stopped.
+    StopSelf,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Status(u8),
+    Signal { signal: i32, core: bool },
+}
+
+/// Where the job is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Ranks run as long as they like.
+    Running,
+    /// They have been asked to end and are killed at this time.
+    Ending { kill_at: Instant },
+    /// They have been killed.
+    Killed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RankState {
+    /// Not known to run yet.
+    Starting,
+    Running,
+    /// It never became the program; its process still has to end.
+    Failed,
+    Ended,
+}
+
+#[derive(Debug)]
+struct Rank {
+    state: RankState,
+    pid: i32,
+    /// Which of the job's programs it executes.
+    app: usize,
+}
+
+/// The conduct of one job.
+#[derive(Debug)]
+pub(crate) struct Conduct {
+    host: String,
+    programs: Vec<String>,
+    ranks: Vec<Rank>,
+    left: usize,
+    keep_going: bool,
+    grace: Duration,
+    timeout: Option<Duration>,
+    time_over: Option<Instant>,
+    phase: Phase,
+    code: Option<u8>,
+    asked: Option<i32>,
+    actions: VecDeque<Action>,
+}
+
+impl End {
+    /// From the status word of wait(2).
+    pub(crate) fn from_wait(status: i32) -> End {
+        if libc::WIFSIGNALED(status) {
+            End::Signal {
+                signal: libc::WTERMSIG(status),
+                core: libc::WCOREDUMP(status),
+            }
+        } else {
+            End::Status(libc::WEXITSTATUS(status) as u8)
+        }
+    }
+
+    /// The exit status a shell would give it.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            End::Status(status) => status,
+            End::Signal { signal, .. } => 128 + signal as u8,
+        }
+    }
+}
+
+impl Conduct {
+    pub(crate) fn new(job: &Job, host: String, now: Instant) -> Conduct {
+        let of_app = |(app, ranks)| {
+            (0..ranks).map(move |_| Rank {
+                state: RankState::Starting,
+                pid: 0,
+                app,
+            })
+        };
+        let counts = job.apps.iter().map(|app| app.ranks);
+        let ranks: Vec<Rank> = counts.enumerate().flat_map(of_app).collect();
+        Conduct {
+            host,
+            programs: job
+                .apps
+                .iter()
+                .map(|app| app.executable.shown.clone())
+                .collect(),
+            left: ranks.len(),
+            ranks,
+            keep_going: job.settings.keep_going,
+            grace: job.settings.grace,
+            timeout: job.settings.timeout,
+            // A time beyond what the clock can express is no time-out.
+            time_over: job.settings.timeout.and_then(|time| now.checked_add(time)),
+            phase: Phase::Running,
+            code: None,
+            asked: None,
+            actions: VecDeque::new(),
+        }
+    }
+
+    /// The next thing to do.
+    pub(crate) fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When `handle_time` is to be called.
+    pub(crate) fn poll_deadline(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Running => self.time_over,
+            Phase::Ending { kill_at } => Some(kill_at),
+            Phase::Killed => None,
+        }
+    }
+
+    /// All ranks have ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
+    /// All ranks ended by themselves, so far.
+    pub(crate) fn is_peaceful(&self) -> bool {
+        self.phase == Phase::Running
+    }
+
+    /// The launcher's exit status as things stand.
+    pub(crate) fn code(&self) -> u8 {
+        self.code.unwrap_or(0)
+    }
+
+    /// The signal that ended the job, if the ranks ended because of it.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        self.asked
+            .filter(|signal| self.code() == 128 + *signal as u8)
+    }
+
+    /// The pids of ranks that may still run.
+    pub(crate) fn running(&self) -> impl Iterator<Item = i32> {
+        let running = |rank: &&Rank| rank.state != RankState::Ended && rank.pid != 0;
+        self.ranks.iter().filter(running).map(|rank| rank.pid)
+    }
+
+    pub(crate) fn handle_started(&mut self, rank: u32, pid: i32) {
+        if let Some(rank) = self.ranks.get_mut(rank as usize) {
+            rank.pid = pid;
+            // The report of a child that failed at once may overtake this one.
+            if rank.state == RankState::Starting {
+                rank.state = RankState::Running;
+            }
+        }
+    }
+
+    /// A rank never became its program.
+    pub(crate) fn handle_failed(&mut self, rank: u32, stage: Stage, errno: i32, now: Instant) {
+        let number = rank as usize;
+        let size = self.ranks.len();
+        let Some(entry) = self.ranks.get_mut(number) else {
+            return;
+        };
+        let program = &self.programs[entry.app];
+        entry.state = RankState::Failed;
+        if stage == Stage::Fork {
+            // The warden starts nobody after the first fork that fails.
+            for entry in &mut self.ranks[number..] {
+                entry.state = RankState::Ended;
+            }
+            self.left -= size - number;
+        }
+        if self.phase != Phase::Running {
+            return;
+        }
+        let error = std::io::Error::from_raw_os_error(errno);
+        let (text, code) = match (stage, errno) {
+            (Stage::Fork, _) => (
+                format!(
+                    "rank {rank} of {size} cannot be started: {error}; check the limit of processes (ulimit -u, pids.max) and memory, or start fewer ranks"
+                ),
+                1,
+            ),
+            (Stage::Descriptors, _) => (
+                format!("rank {rank} cannot get its standard files: {error}"),
+                1,
+            ),
+            (Stage::Directory, _) => (
+                format!("rank {rank} cannot enter its working directory: {error}"),
+                1,
+            ),
+            (Stage::Exec, libc::ENOENT) => (
+                format!(
+                    "rank {rank} cannot execute {program}: {error}; the interpreter or loader it names is missing"
+                ),
+                127,
+            ),
+            (Stage::Exec, libc::ENOEXEC) => (
+                format!(
+                    "rank {rank} cannot execute {program}: {error}; a script needs a first line such as #!/bin/sh"
+                ),
+                126,
+            ),
+            (Stage::Exec, _) => (
+                format!("rank {rank} cannot execute {program}: {error}"),
+                126,
+            ),
+        };
+        self.actions.push_back(Action::Say(text));
+        self.code.get_or_insert(code);
+        self.end(libc::SIGTERM, now);
+    }
+
+    /// A rank's process has ended. `port` is what it was to the others, `abort` who called abort.
+    pub(crate) fn handle_end(
+        &mut self,
+        rank: u32,
+        end: End,
+        port: PortState,
+        abort: Option<(u32, i32)>,
+        now: Instant,
+    ) {
+        let number = rank as usize;
+        let Some(entry) = self.ranks.get_mut(number) else {
+            return;
+        };
+        if entry.state == RankState::Ended {
+            return;
+        }
+        let failed = entry.state == RankState::Failed;
+        entry.state = RankState::Ended;
+        self.left -= 1;
+        if failed {
+            return;
+        }
+        if port != PortState::Finished {
+            let death = match (end, abort) {
+                (_, Some((who, code))) if who == rank => Death::Aborted(code),
+                (End::Signal { signal, .. }, _) => Death::Signal(signal),
+                (End::Status(status), _) => Death::Status(i32::from(status)),
+            };
+            self.actions.push_back(Action::MarkDead(rank, death));
+        }
+        if self.phase != Phase::Running {
+            // What ranks do when they are asked to end is their affair; only the first status counts.
+            if end.code() != 0 {
+                self.code.get_or_insert(end.code());
+            }
+            return;
+        }
+        if let Some((who, code)) = abort {
+            let text = format!("{} called MPI abort with code {code}", self.describe(who));
+            // An abort with code 0, or one whose low byte is 0, is still a failure.
+            self.fail(text, (code as u8).max(1), true, now);
+        } else if end.code() != 0 {
+            let text = format!("{} {}", self.describe(rank), describe_end(end));
+            // Nobody waits for a rank that has finalised: the others may finish their work.
+            let goes_on = self.keep_going || port == PortState::Finished;
+            self.fail(text, end.code(), !goes_on, now);
+        } else if matches!(port, PortState::Attached { .. }) {
+            let who = self.describe(rank);
+            let text = format!("{who} exited with status 0 without finalising MPI");
+            self.fail(text, 1, !self.keep_going, now);
+        }
+    }
+
+    /// The launcher got a signal.
+    pub(crate) fn handle_signal(&mut self, signal: i32, now: Instant) {
+        match signal {
+            libc::SIGTSTP => {
+                self.actions.push_back(Action::Signal(libc::SIGSTOP));
+                self.actions.push_back(Action::StopSelf);
+            }
+            libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT => {
+                if self.phase == Phase::Running {
+                    self.asked = Some(signal);
+                    self.end(signal, now);
+                } else {
+                    self.kill();
+                }
+            }
+            other => self.actions.push_back(Action::Signal(other)),
+        }
+    }
+
+    /// The clock has reached the deadline.
+    pub(crate) fn handle_time(&mut self, now: Instant) {
+        match self.phase {
+            Phase::Running if self.time_over.is_some_and(|over| now >= over) => {
+                let time = self.timeout.unwrap_or_default().as_secs_f64();
+                let ranks = count(self.left);
+                let text =
+                    format!("the job has reached its --timeout of {time} s; ending its {ranks}");
+                self.actions.push_back(Action::Say(text));
+                self.code.get_or_insert(CODE_TIMEOUT);
+                self.end(libc::SIGTERM, now);
+            }
+            Phase::Ending { kill_at } if now >= kill_at && self.left > 0 => {
+                let (ranks, grace) = (count(self.left), self.grace.as_secs_f64());
+                let text =
+                    format!("killing {ranks} that did not end within {grace} s of being asked to");
+                self.actions.push_back(Action::Say(text));
+                self.kill();
+            }
+            _ => {}
+        }
+    }
+
+    /// Standard output cannot be written any more.
+    pub(crate) fn handle_broken_output(&mut self, error: &std::io::Error, now: Instant) {
+        // A reader that has seen enough (| head) or a closed terminal is no news to anybody.
+        let quiet = matches!(error.raw_os_error(), Some(libc::EPIPE | libc::EIO));
+        if quiet {
+            self.code.get_or_insert(CODE_BROKEN_PIPE);
+        } else {
+            let text = format!("cannot write the job's output: {error}");
+            self.actions.push_back(Action::Say(text));
+            self.code.get_or_insert(1);
+        }
+        if self.phase == Phase::Running {
+            self.end(libc::SIGTERM, now);
+        }
+    }
+
+    /// The warden was killed; the kernel kills the ranks after it.
+    pub(crate) fn handle_lost_warden(&mut self) {
+        if self.left > 0 {
+            let text = "the job's warden process was killed, and all ranks with it".to_owned();
+            self.actions.push_back(Action::Say(text));
+            self.code.get_or_insert(128 + libc::SIGKILL as u8);
+        }
+        self.left = 0;
+    }
+
+    fn fail(&mut self, mut text: String, code: u8, ends_job: bool, now: Instant) {
+        let others = match self.left {
+            1 => "the other rank".to_owned(),
+            left => format!("the other {left} ranks"),
+        };
+        if self.left > 0 && ends_job {
+            text += &format!("; ending {others}");
+        } else if self.left > 0 {
+            text += &format!("; {others} may go on");
+        }
+        self.actions.push_back(Action::Say(text));
+        self.code.get_or_insert(code);
+        if ends_job {
+            self.end(libc::SIGTERM, now);
+        }
+    }
+
+    fn end(&mut self, signal: i32, now: Instant) {
+        if self.left > 0 {
+            self.actions.push_back(Action::Signal(signal));
+            // A stopped process takes no notice of anything but this.
+            self.actions.push_back(Action::Signal(libc::SIGCONT));
+        }
+        self.phase = Phase::Ending {
+            kill_at: now + self.grace,
+        };
+    }
+
+    fn kill(&mut self) {
+        self.actions.push_back(Action::Signal(libc::SIGKILL));
+        self.phase = Phase::Killed;
+    }
+
+    fn describe(&self, rank: u32) -> String {
+        let host = &self.host;
+        match self.ranks.get(rank as usize) {
+            Some(entry) => {
+                let (pid, program) = (entry.pid, &self.programs[entry.app]);
+                format!("rank {rank} (pid {pid} on {host}, {program})")
+            }
+            None => format!("rank {rank} on {host}"),
+        }
+    }
+}
+
+fn count(ranks: usize) -> String {
+    match ranks {
+        1 => "1 rank".to_owned(),
+        _ => format!("{ranks} ranks"),
+    }
+}
+
+fn describe_end(end: End) -> String {
+    match end {
+        End::Status(status) => format!("exited with status {status}"),
+        End::Signal { signal, core } => {
+            let name = match signal {
+                libc::SIGHUP => "SIGHUP, hangup",
+                libc::SIGINT => "SIGINT, interrupt",
+                libc::SIGQUIT => "SIGQUIT, quit",
+                libc::SIGILL => "SIGILL, illegal instruction",
+                libc::SIGTRAP => "SIGTRAP, breakpoint",
+                libc::SIGABRT => "SIGABRT, abort",
+                libc::SIGBUS => "SIGBUS, memory that is not there",
+                libc::SIGFPE => "SIGFPE, arithmetic error",
+                libc::SIGKILL => "SIGKILL, by somebody or for want of memory",
+                libc::SIGSEGV => "SIGSEGV, invalid memory access",
+                libc::SIGPIPE => "SIGPIPE, nobody reads its output",
+                libc::SIGALRM => "SIGALRM, alarm clock",
+                libc::SIGTERM => "SIGTERM, asked to end",
+                libc::SIGUSR1 => "SIGUSR1",
+                libc::SIGUSR2 => "SIGUSR2",
+                libc::SIGXCPU => "SIGXCPU, limit of CPU time",
+                libc::SIGXFSZ => "SIGXFSZ, limit of file size",
+                libc::SIGSYS => "SIGSYS, forbidden system call",
+                _ => "see signal(7)",
+            };
+            let core = if core { ", core dumped" } else { "" };
+            format!("was killed by signal {signal} ({name}{core})")
+        }
+    }
+}

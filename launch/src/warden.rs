@@ -1,0 +1,368 @@
+//! The warden: one small process between the launcher and the ranks.
+//!
+//! It forks and executes the ranks, reports their ends, passes signals on, and is what makes "nothing
+//! survives" true: as a child subreaper it inherits every process the ranks leave behind, and when the
+//! launcher says so or disappears (its pipe ends) it kills all descendants until it has none. If the
+//! warden itself is killed, the kernel kills the ranks (PR_SET_PDEATHSIG).
+//!
+//! Everything after the fork runs in a copy of a possibly multi-threaded process: only system calls, no
+//! allocation, no locks, no panics. All memory was prepared in [`Plan`].
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use crate::plan::{Plan, RankPlan};
+use crate::record::{COMMAND_BYTES, Command, REPORT_BYTES, Report, Stage};
+use crate::sys;
+
+/// The launcher's handle on its warden.
+pub(crate) struct Warden {
+    pid: i32,
+    commands: Option<PipeWriter>,
+    reports: PipeReader,
+}
+
+impl Warden {
+    /// Forks the warden, which starts the ranks at once. The plan's descriptors are closed here.
+    pub(crate) fn start(plan: Plan) -> io::Result<Warden> {
+        let (command_reader, commands) = io::pipe()?;
+        let (reports, report_writer) = io::pipe()?;
+        sys::set_nonblocking(reports.as_fd())?;
+        let mut pids = vec![0; plan.ranks.len()];
+        // SAFETY: the child runs `guard`, which keeps to async-signal-safe calls and never returns.
+        let pid = sys::check(unsafe { libc::fork() })?;
+        if pid == 0 {
+            // SAFETY: only this copy of the process uses these descriptors and this memory from here on.
+            unsafe {
+                libc::close(commands.as_raw_fd());
+                libc::close(reports.as_raw_fd());
+                guard(
+                    &plan,
+                    &mut pids,
+                    command_reader.as_raw_fd(),
+                    report_writer.as_raw_fd(),
+                )
+            }
+        }
+        Ok(Warden {
+            pid,
+            commands: Some(commands),
+            reports,
+        })
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.reports.as_fd()
+    }
+
+    /// Passes a command on. A warden that is gone is noticed at the end of its reports.
+    pub(crate) fn tell(&mut self, command: Command) {
+        if let Some(commands) = &mut self.commands {
+            let _ = commands.write_all(&command.emit());
+        }
+    }
+
+    /// The reports that have come. Ok(false): the warden has ended.
+    pub(crate) fn reports(&mut self, into: &mut Vec<Report>) -> io::Result<bool> {
+        // Writers write whole records, so a multiple of the record size never splits one.
+        let mut bytes = [0; REPORT_BYTES * 64];
+        match self.reports.read(&mut bytes) {
+            Ok(0) => Ok(false),
+            Ok(count) => {
+                let records = bytes[..count].as_chunks::<REPORT_BYTES>().0;
+                into.extend(records.iter().filter_map(|record| Report::parse(*record)));
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Warden {
+    /// Whatever happened: end the warden, which ends everything below it, and wait for that.
+    fn drop(&mut self) {
+        self.tell(Command::End);
+        self.commands = None;
+        // Its last reports must find room, or it would wait for us as we do for it.
+        let mut unheard = Vec::new();
+        while matches!(self.reports(&mut unheard), Ok(true)) {
+            unheard.clear();
+            let _ = sys::poll(&mut [sys::poll_entry(self.fd(), libc::POLLIN)], None);
+        }
+        sys::reap(self.pid);
+    }
+}
+
+/// The warden's life.
+///
+/// # Safety
+/// Only in a freshly forked child that owns the descriptors and exits through this function.
+unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) -> ! {
+    // SAFETY: plain system calls on integers and on locals that outlive them.
+    let children = unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"oxmpi-warden".as_ptr());
+        // A group of its own: kill -9 of the launcher's whole group must not take the warden along.
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigfillset(set.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, set.as_ptr(), std::ptr::null_mut());
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+        libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    };
+    let mut ward = Ward { pids, reports };
+    for (rank, rank_plan) in plan.ranks.iter().enumerate() {
+        // SAFETY: the child side only executes or exits.
+        let started = unsafe { ward.start(plan, rank, rank_plan) };
+        close(&rank_plan.stdout);
+        close(&rank_plan.stderr);
+        if !started {
+            break;
+        }
+    }
+    if let Some(stdin) = &plan.first_stdin {
+        close(stdin);
+    }
+    let mut entries = [commands, children].map(|fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    loop {
+        if sys::poll(&mut entries, None).is_err() {
+            break;
+        }
+        if entries[1].revents != 0 {
+            drain(children);
+            ward.reap(libc::WNOHANG);
+        }
+        if entries[0].revents != 0 {
+            let mut bytes = [0; COMMAND_BYTES];
+            // SAFETY: pointer and length describe `bytes`.
+            let got = unsafe { libc::read(commands, bytes.as_mut_ptr().cast(), COMMAND_BYTES) };
+            match Command::parse(bytes) {
+                Some(Command::Signal(signal)) if got == COMMAND_BYTES as isize => {
+                    ward.signal(signal);
+                }
+                // The end of the pipe is the end of the launcher, however it came.
+                _ => break,
+            }
+        }
+    }
+    ward.kill_all();
+    // SAFETY: leaves without running destructors of the process this one was copied from.
+    unsafe { libc::_exit(0) }
+}
+
+fn close(fd: &OwnedFd) {
+    // SAFETY: the warden leaves by _exit, so the owner's destructor never runs in this process.
+    unsafe { libc::close(fd.as_raw_fd()) };
+}
+
+/// Forgets the SIGCHLDs that have been noticed.
+fn drain(children: RawFd) {
+    let mut infos = [0u8; size_of::<libc::signalfd_siginfo>() * 4];
+    // SAFETY: pointer and length describe `infos`; the descriptor does not block.
+    while unsafe { libc::read(children, infos.as_mut_ptr().cast(), infos.len()) } > 0 {}
+}
+
+/// The ranks in the warden's care. A pid of 0 is a rank that has not started or whose end was reported:
+/// only pids the kernel still keeps for us are ever signalled, so a recycled number is never hit.
+struct Ward<'a> {
+    pids: &'a mut [i32],
+    reports: RawFd,
+}
+
+impl Ward<'_> {
+    fn report(&self, report: Report) {
+        emit(self.reports, report);
+    }
+
+    /// Forks and executes one rank.
+    ///
+    /// # Safety
+    /// As for [`guard`].
+    unsafe fn start(&mut self, plan: &Plan, rank: usize, rank_plan: &RankPlan) -> bool {
+        // SAFETY: getpid has no preconditions.
+        let warden = unsafe { libc::getpid() };
+        // SAFETY: the warden has one thread; the child only executes or exits.
+        let pid = unsafe { libc::fork() };
+        let rank_number = rank as u32;
+        match pid {
+            0 => {
+                // SAFETY: this is the child.
+                let (stage, errno) = unsafe { become_rank(plan, rank, rank_plan, warden) };
+                let rank = rank_number;
+                self.report(Report::Failed { rank, stage, errno });
+                // SAFETY: no destructors of the copied process may run.
+                unsafe { libc::_exit(127) }
+            }
+            -1 => {
+                self.report(Report::Failed {
+                    rank: rank_number,
+                    stage: Stage::Fork,
+                    errno: errno(),
+                });
+                false
+            }
+            pid => {
+                // The child does the same; whoever comes first, the group exists before it is signalled.
+                // SAFETY: integers only.
+                unsafe { libc::setpgid(pid, pid) };
+                self.pids[rank] = pid;
+                let rank = rank_number;
+                self.report(Report::Started { rank, pid });
+                true
+            }
+        }
+    }
+
+    /// Collects ended children and reports those that were ranks. True: there are none left to wait for.
+    fn reap(&mut self, flags: libc::c_int) -> bool {
+        loop {
+            let mut status = 0;
+            // SAFETY: `status` outlives the call.
+            let pid = unsafe { libc::waitpid(-1, &mut status, flags) };
+            if pid == 0 {
+                return false;
+            }
+            if pid < 0 && errno() == libc::EINTR {
+                continue;
+            }
+            if pid < 0 {
+                return true;
+            }
+            if let Some(rank) = self.pids.iter().position(|known| *known == pid) {
+                self.pids[rank] = 0;
+                let rank = rank as u32;
+                self.report(Report::Ended { rank, status });
+            }
+            if flags & libc::WNOHANG == 0 {
+                return false;
+            }
+        }
+    }
+
+    /// Sends a signal to the groups of all running ranks, and to processes that lost their parents.
+    fn signal(&self, signal: libc::c_int) {
+        for &pid in self.pids.iter() {
+            sys::signal_group(pid, signal);
+        }
+        for_each_child(|pid| {
+            if !self.pids.contains(&pid) {
+                // SAFETY: integers only; a child that was not waited for keeps its pid.
+                unsafe { libc::kill(pid, signal) };
+            }
+        });
+    }
+
+    /// Kills every descendant. Children of the killed become ours (subreaper), so this ends with none left.
+    fn kill_all(&mut self) {
+        loop {
+            if self.reap(libc::WNOHANG) {
+                return;
+            }
+            for &pid in self.pids.iter() {
+                sys::signal_group(pid, libc::SIGKILL);
+            }
+            let listed = for_each_child(|pid| {
+                // SAFETY: integers only; a child that was not waited for keeps its pid.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            });
+            let running = self.pids.iter().any(|pid| *pid != 0);
+            // Without /proc, orphans beyond the ranks' groups cannot be found: do not wait for them.
+            if (!listed && !running) || self.reap(0) {
+                return;
+            }
+        }
+    }
+}
+
+/// Turns the forked child into the rank. Comes back only with what failed.
+///
+/// # Safety
+/// Only in a freshly forked child.
+unsafe fn become_rank(plan: &Plan, number: usize, rank: &RankPlan, warden: i32) -> (Stage, i32) {
+    // SAFETY: all pointers come from the plan, which lives in this copy of the process; the rest are
+    // integers. Nothing here allocates.
+    unsafe {
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != warden {
+            // It died before the kernel knew that we want to follow.
+            libc::_exit(1);
+        }
+        let stdin = match (number, &plan.first_stdin) {
+            (0, Some(stdin)) => stdin.as_raw_fd(),
+            (0, None) => 0,
+            _ => plan.null.as_raw_fd(),
+        };
+        let moved = libc::dup2(stdin, 0) >= 0
+            && libc::dup2(rank.stdout.as_raw_fd(), 1) >= 0
+            && libc::dup2(rank.stderr.as_raw_fd(), 2) >= 0
+            && libc::fcntl(plan.segment, libc::F_SETFD, 0) >= 0;
+        if !moved {
+            return (Stage::Descriptors, errno());
+        }
+        if let Some(cpus) = &rank.cpus {
+            // A CPU that went away meanwhile is no reason not to run.
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus);
+        }
+        libc::setrlimit(libc::RLIMIT_NOFILE, &plan.open_files);
+        if let Some(wdir) = rank.wdir
+            && libc::chdir(wdir) != 0
+        {
+            return (Stage::Directory, errno());
+        }
+        // The launcher's Rust runtime ignores SIGPIPE; programs expect the default.
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::sigprocmask(libc::SIG_SETMASK, &plan.mask, std::ptr::null_mut());
+        libc::execve(rank.path, rank.argv.as_ptr(), rank.envp.as_ptr());
+    }
+    (Stage::Exec, errno())
+}
+
+fn emit(reports: RawFd, report: Report) {
+    let bytes = report.emit();
+    // SAFETY: pointer and length describe `bytes`. SIGPIPE is blocked; a launcher that is gone does not matter.
+    unsafe { libc::write(reports, bytes.as_ptr().cast(), REPORT_BYTES) };
+}
+
+fn errno() -> i32 {
+    // SAFETY: the location is valid in every thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Calls `act` for every child of this process. False: the kernel does not tell.
+fn for_each_child(mut act: impl FnMut(i32)) -> bool {
+    let mut bytes = [0u8; 4096];
+    let mut number = 0i32;
+    // SAFETY: the path is a C string; pointer and length describe `bytes`.
+    unsafe {
+        let path = c"/proc/thread-self/children";
+        let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if fd < 0 {
+            return false;
+        }
+        loop {
+            let got = libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len());
+            if got <= 0 {
+                break;
+            }
+            // Every number is followed by a space, so none is pending when the file ends.
+            for &byte in bytes.iter().take(got as usize) {
+                if byte.is_ascii_digit() {
+                    number = number.wrapping_mul(10).wrapping_add(i32::from(byte - b'0'));
+                } else if number > 0 {
+                    act(number);
+                    number = 0;
+                }
+            }
+        }
+        libc::close(fd);
+    }
+    true
+}
