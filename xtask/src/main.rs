@@ -1,2 +1,59 @@
-//! Skeleton.
-fn main() {}
+//! `cargo xtask`: the one entry point for people and CI.
+//!
+//! `test` runs every test there is and does its own set-up; `check` looks at the code without running it.
+//! Both end with one line that says how much passed and failed, and with a status that says the same.
+//! A step that cannot run here (a missing target, a missing tool) says so and is counted as skipped, never as passed.
+
+mod check;
+mod steps;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask test [--long] [--only WORD]
+       cargo xtask check [--install]
+
+  test     all tests of the workspace, loom tests, programs on real ranks, and the cheap checks
+    --long      more seeds and deeper searches: hours, not minutes
+    --only WORD only the steps whose name contains WORD (see the names a run prints)
+  check    rustfmt, clippy, documentation, no_std build, cargo-deny
+    --install   install what is missing (the no_std target, cargo-deny) first
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(passed) => ExitCode::from(u8::from(!passed)),
+        Err(error) => {
+            eprintln!("cargo xtask: {error}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<bool, lexopt::Error> {
+    use lexopt::prelude::*;
+    let mut words = lexopt::Parser::from_env();
+    let (mut command, mut long, mut install, mut only) = (None, false, false, None);
+    while let Some(word) = words.next()? {
+        match word {
+            Long("long") => long = true,
+            Long("install") => install = true,
+            Long("only") => only = Some(words.value()?.string()?),
+            Short('h') | Long("help") => {
+                print!("{HELP}");
+                return Ok(true);
+            }
+            Value(name) if command.is_none() => command = Some(name.string()?),
+            other => return Err(other.unexpected()),
+        }
+    }
+    let mut steps = steps::Steps::new(only);
+    match command.as_deref() {
+        Some("test") => test::run(&mut steps, long),
+        Some("check") => check::run(&mut steps, install),
+        Some(other) => return Err(format!("there is no task {other:?}").into()),
+        None => return Err("which task?".into()),
+    }
+    Ok(steps.close())
+}

@@ -1,0 +1,158 @@
+//! `cargo xtask check`: everything that can be said about the code without running it.
+
+use std::process::Command;
+
+use crate::steps::{Expect, Steps, cargo, root, target};
+
+/// A target without an operating system: what builds for it uses no std.
+const BARE_TARGET: &str = "x86_64-unknown-none";
+/// The crates that must build there.
+const PURE: [&str; 2] = ["wire", "matching"];
+
+/// All of it; with `install`, what is missing is installed first.
+pub fn run(steps: &mut Steps, install: bool) {
+    cheap(steps);
+    let mut documentation = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+    steps.run(
+        "doc",
+        20,
+        Expect::Success,
+        documentation.env("RUSTDOCFLAGS", "-D warnings"),
+    );
+    no_std(steps, install);
+    deny(steps, install);
+}
+
+/// Formatting and lints: fast enough to belong to every test run.
+pub fn cheap(steps: &mut Steps) {
+    steps.run(
+        "fmt",
+        2,
+        Expect::Success,
+        &mut cargo(&["fmt", "--all", "--check"]),
+    );
+    let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+    steps.run(
+        "clippy",
+        20,
+        Expect::Success,
+        clippy.args(["--", "-D", "warnings"]),
+    );
+}
+
+fn no_std(steps: &mut Steps, install: bool) {
+    let name = "no_std build of wire and matching";
+    if install && !target_installed() {
+        steps.run(
+            "rustup target add",
+            5,
+            Expect::Success,
+            Command::new("rustup").args(["target", "add", BARE_TARGET]),
+        );
+    }
+    if target_installed() {
+        let mut build = cargo(&["build", "--locked", "--target", BARE_TARGET]);
+        for package in PURE {
+            build.args(["--package", &format!("oxmpi-{package}")]);
+        }
+        steps.run(name, 5, Expect::Success, &mut build);
+        return;
+    }
+    // Without the target, the next best: they say no_std, and depend on nothing but each other.
+    let reason = format!("target {BARE_TARGET} is not installed (`cargo xtask check --install`)");
+    steps.skip(
+        name,
+        &format!(
+            "{reason}; checked instead that the crates declare no_std and have no other dependency"
+        ),
+    );
+    for package in PURE {
+        let source =
+            std::fs::read_to_string(root().join(package).join("src/lib.rs")).unwrap_or_default();
+        let script = if source.contains("#![no_std]") {
+            "true"
+        } else {
+            "false"
+        };
+        steps.run(
+            &format!("{package} declares no_std"),
+            1,
+            Expect::Success,
+            &mut Command::new(script),
+        );
+        let mut tree = cargo(&[
+            "tree",
+            "--locked",
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--package",
+        ]);
+        let listing = tree
+            .arg(format!("oxmpi-{package}"))
+            .current_dir(root())
+            .output();
+        let alone = listing.is_ok_and(|output| {
+            String::from_utf8_lossy(&output.stdout)
+                .lines()
+                .all(|line| line.is_empty() || line.starts_with("oxmpi-"))
+        });
+        let script = if alone { "true" } else { "false" };
+        steps.run(
+            &format!("{package} depends on pure crates only"),
+            1,
+            Expect::Success,
+            &mut Command::new(script),
+        );
+    }
+}
+
+fn target_installed() -> bool {
+    let list = Command::new("rustup")
+        .args(["target", "list", "--installed"])
+        .output();
+    list.is_ok_and(|output| {
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .any(|line| line == BARE_TARGET)
+    })
+}
+
+fn deny(steps: &mut Steps, install: bool) {
+    let own = target().join("tools");
+    if install && !answers(&mut deny_command(&own)) {
+        let mut get = cargo(&["install", "--locked", "cargo-deny", "--root"]);
+        steps.run("install cargo-deny", 30, Expect::Success, get.arg(&own));
+    }
+    if answers(&mut deny_command(&own)) {
+        steps.run(
+            "deny",
+            5,
+            Expect::Success,
+            deny_command(&own).args(["--offline", "check", "bans", "licenses", "sources"]),
+        );
+    } else {
+        steps.skip(
+            "deny",
+            "cargo-deny is not installed (`cargo xtask check --install`)",
+        );
+    }
+}
+
+/// cargo-deny from the workspace's own tools, or from the path.
+fn deny_command(own: &std::path::Path) -> Command {
+    let installed = own.join("bin/cargo-deny");
+    Command::new(if installed.exists() {
+        installed
+    } else {
+        "cargo-deny".into()
+    })
+}
+
+fn answers(command: &mut Command) -> bool {
+    command
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+}

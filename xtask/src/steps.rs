@@ -1,0 +1,266 @@
+//! Steps: commands that are run one after the other, counted, and never waited for without end.
+//!
+//! Output passes through as it comes. Lines of the form "test result: …", as libtest prints them, are added up;
+//! any other command counts as one test that passed or failed by its exit status.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// What a step's output must look like.
+pub enum Expect {
+    /// libtest's lines, to be counted.
+    Tests,
+    /// A successful status is enough.
+    Success,
+    /// A successful status, and this text somewhere in the output.
+    Text(&'static str),
+}
+
+/// The tally of a run.
+pub struct Steps {
+    only: Option<String>,
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+    skipped: Vec<String>,
+    failures: Vec<String>,
+    began: Instant,
+}
+
+impl Steps {
+    /// Nothing done yet; with `only`, steps whose name does not contain it are passed over.
+    pub fn new(only: Option<String>) -> Steps {
+        let (skipped, failures) = (Vec::new(), Vec::new());
+        Steps {
+            only,
+            passed: 0,
+            failed: 0,
+            ignored: 0,
+            skipped,
+            failures,
+            began: Instant::now(),
+        }
+    }
+
+    /// Runs one command, at most `minutes` long, and counts what came of it.
+    pub fn run(&mut self, name: &str, minutes: u64, expect: Expect, command: &mut Command) -> bool {
+        if self
+            .only
+            .as_ref()
+            .is_some_and(|only| !name.contains(only.as_str()))
+        {
+            return true;
+        }
+        println!("\n=== {name}");
+        let before = self.failed;
+        let began = Instant::now();
+        match Running::start(command) {
+            Ok(running) => self.follow(name, running, minutes, &expect),
+            Err(error) => self.fail(name, &format!("{command:?} could not be started: {error}")),
+        }
+        let good = self.failed == before;
+        let verdict = if good { "ok" } else { "FAILED" };
+        println!(
+            "=== {name}: {verdict} in {:.1} s",
+            began.elapsed().as_secs_f64()
+        );
+        good
+    }
+
+    /// Counts a step that cannot be run on this machine.
+    pub fn skip(&mut self, name: &str, reason: &str) {
+        println!("\n=== {name}: SKIPPED, {reason}");
+        self.skipped.push(format!("{name}: {reason}"));
+    }
+
+    fn follow(&mut self, name: &str, mut running: Running, minutes: u64, expect: &Expect) {
+        let end = Instant::now() + Duration::from_secs(60 * minutes);
+        let mut found = matches!(expect, Expect::Success);
+        let (mut counted, mut failed_here) = (0, 0);
+        loop {
+            match running
+                .lines
+                .recv_timeout(end.saturating_duration_since(Instant::now()))
+            {
+                Ok(line) => {
+                    println!("{line}");
+                    if let (Expect::Tests, Some([passed, failed, ignored])) = (expect, tally(&line))
+                    {
+                        self.passed += passed;
+                        self.failed += failed;
+                        self.ignored += ignored;
+                        counted += passed + failed;
+                        failed_here += failed;
+                    }
+                    found |= matches!(expect, Expect::Text(text) if line.contains(text));
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    running.kill();
+                    return self.fail(
+                        name,
+                        &format!("took longer than {minutes} minutes and was ended"),
+                    );
+                }
+            }
+        }
+        let status = match running.child.wait() {
+            Ok(status) => status,
+            Err(error) => return self.fail(name, &format!("cannot be waited for: {error}")),
+        };
+        match expect {
+            _ if failed_here > 0 => self
+                .failures
+                .push(format!("{name}: {failed_here} tests failed")),
+            _ if !status.success() => self.fail(name, &format!("ended with {status}")),
+            Expect::Tests if counted == 0 => self.fail(name, "ran no test at all"),
+            Expect::Text(text) if !found => self.fail(name, &format!("did not print {text:?}")),
+            Expect::Tests => {}
+            Expect::Success | Expect::Text(_) => self.passed += 1,
+        }
+    }
+
+    fn fail(&mut self, name: &str, reason: &str) {
+        self.failed += 1;
+        self.failures.push(format!("{name}: {reason}"));
+    }
+
+    /// Prints the closing lines; true when nothing failed.
+    pub fn close(&self) -> bool {
+        println!();
+        for line in &self.skipped {
+            println!("skipped  {line}");
+        }
+        for line in &self.failures {
+            println!("FAILED   {line}");
+        }
+        println!(
+            "{} passed, {} failed, {} ignored, {} skipped in {:.0} s",
+            self.passed,
+            self.failed,
+            self.ignored,
+            self.skipped.len(),
+            self.began.elapsed().as_secs_f64()
+        );
+        self.failed == 0
+    }
+}
+
+/// A command in a process group of its own, its output as lines.
+struct Running {
+    child: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> std::io::Result<Running> {
+        command
+            .current_dir(root())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.process_group(0).spawn()?;
+        let (sender, lines) = mpsc::channel();
+        let out = child
+            .stdout
+            .take()
+            .map(|out| Box::new(out) as Box<dyn std::io::Read + Send>);
+        let error = child
+            .stderr
+            .take()
+            .map(|error| Box::new(error) as Box<dyn std::io::Read + Send>);
+        for stream in [out, error].into_iter().flatten() {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
+                    // The receiver is gone only when the step was ended; then nobody wants the rest.
+                    if sender
+                        .send(String::from_utf8_lossy(&line).into_owned())
+                        .is_err()
+                    {
+                        break;
+                    }
+                }
+            });
+        }
+        Ok(Running { child, lines })
+    }
+
+    /// Ends the whole group: a hanging test has children of its own.
+    fn kill(&mut self) {
+        let group = format!("-{}", self.child.id());
+        // If even kill is missing, the direct child is ended below.
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Passed, failed and ignored of a line like "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; …".
+fn tally(line: &str) -> Option<[u64; 3]> {
+    let counts = line.trim_start().strip_prefix("test result: ")?;
+    let count = |what: &str| {
+        let part = counts
+            .split([';', '.'])
+            .find(|part| part.trim_end().ends_with(what))?;
+        part.trim().strip_suffix(what)?.trim().parse().ok()
+    };
+    Some([count("passed")?, count("failed")?, count("ignored")?])
+}
+
+/// The workspace.
+pub fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map(PathBuf::from).unwrap_or(here)
+}
+
+/// The cargo that runs us, in the workspace.
+pub fn cargo(words: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(words);
+    command
+}
+
+/// Where cargo builds.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_libtest_are_counted() {
+        let line = "test result: FAILED. 12 passed; 2 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.02s";
+        assert_eq!(tally(line), Some([12, 2, 1]));
+        assert_eq!(tally("test engine::result ... ok"), None);
+    }
+
+    #[test]
+    fn a_step_is_judged_by_status_text_and_time() {
+        let mut steps = Steps::new(None);
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        assert!(steps.run("fine", 1, Expect::Text("pi is"), &mut shell("echo pi is 3")));
+        assert!(!steps.run("silent", 1, Expect::Text("pi is"), &mut shell("true")));
+        assert!(!steps.run("no tests", 1, Expect::Tests, &mut shell("true")));
+        assert!(!steps.run("hangs", 0, Expect::Success, &mut shell("sleep 1000 & wait")));
+        assert!(!steps.run("fails", 1, Expect::Success, &mut shell("exit 3")));
+        assert!(!steps.run(
+            "missing",
+            1,
+            Expect::Success,
+            &mut Command::new("/no/such/tool")
+        ));
+        assert_eq!((steps.passed, steps.failed), (1, 5));
+        assert!(!steps.close());
+    }
+}

@@ -1,0 +1,90 @@
+//! `cargo xtask test`.
+//!
+//! Order: what fails fastest first. The workspace's tests, loom's search of the rings, the programs on real ranks from a
+//! release build as a newcomer would run them, a quick run of every benchmark, and the checks.
+
+use std::process::Command;
+
+use crate::check;
+use crate::steps::{Expect, Steps, cargo, target};
+
+/// Seeds of the simulator's long run; the short one has its own small default.
+const LONG_SEEDS: &str = "20000";
+
+/// Programs on real ranks: name of the step, words after `oxmpi`, text that proves the result was checked.
+const PROGRAMS: [(&str, &[&str], &str); 9] = [
+    ("program pi, 1 rank", &["run", "-n", "1", "pi"], "pi"),
+    ("program pi, 4 ranks", &["run", "-n", "4", "pi"], "pi"),
+    ("program pi, 16 ranks", &["run", "-n", "16", "pi"], "pi"),
+    ("program mm, 4 ranks", &["run", "-n", "4", "mm"], ""),
+    ("program lu, 4 ranks", &["run", "-n", "4", "lu"], ""),
+    ("program is S, 4 ranks", &["run", "-n", "4", "is", "S"], ""),
+    ("program is W, 2 ranks", &["run", "-n", "2", "is", "W"], ""),
+    ("program ring, 2 ranks", &["run", "-n", "2", "ring"], ""),
+    ("program ring, 8 ranks", &["run", "-n", "8", "ring"], ""),
+];
+
+/// All of it.
+pub fn run(steps: &mut Steps, long: bool) {
+    let mut tests = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    if long {
+        tests
+            .env("OXMPI_SIM_SEEDS", LONG_SEEDS)
+            .env("PROPTEST_CASES", "20000");
+    }
+    steps.run(
+        "tests",
+        if long { 600 } else { 25 },
+        Expect::Tests,
+        &mut tests,
+    );
+    steps.run(
+        "loom",
+        if long { 600 } else { 15 },
+        Expect::Tests,
+        &mut loom(long),
+    );
+
+    let mut build = cargo(&["build", "--release", "--locked", "--package", "oxmpi-cli"]);
+    if !steps.run("release build", 20, Expect::Success, &mut build) {
+        return;
+    }
+    for (name, words, text) in PROGRAMS {
+        let expect = if text.is_empty() {
+            Expect::Success
+        } else {
+            Expect::Text(text)
+        };
+        steps.run(name, 3, expect, oxmpi().args(words));
+    }
+    steps.run(
+        "bench --quick",
+        10,
+        Expect::Text("\"rows\""),
+        oxmpi().args(["bench", "--quick", "--json"]),
+    );
+    check::cheap(steps);
+}
+
+/// The release build's launcher.
+fn oxmpi() -> Command {
+    Command::new(target().join("release/oxmpi"))
+}
+
+/// loom replaces the atomics at compile time, so it has a build folder of its own; it explores in release mode because
+/// it runs each test tens of thousands of times.
+fn loom(long: bool) -> Command {
+    let mut command = cargo(&[
+        "test",
+        "--release",
+        "--locked",
+        "--package",
+        "oxmpi-ports",
+        "loom",
+    ]);
+    command
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("LOOM_MAX_PREEMPTIONS", if long { "4" } else { "2" })
+        .env("CARGO_TARGET_DIR", target().join("loom"));
+    command
+}
