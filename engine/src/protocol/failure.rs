@@ -1,0 +1,139 @@
+//! What can go wrong with a request, and the two ways a request ends early: cancelled, or its peer died.
+
+use oxmpi_wire::{Envelope, Kind};
+
+use super::requests::{Completion, RequestId, State};
+use super::{Protocol, Unexpected};
+
+/// Why an operation did not end well. The engine adds names of ranks and hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The message was longer than the receive's buffer; what fits has been delivered.
+    Truncated {
+        /// The sender.
+        source: u32,
+        /// The message's tag.
+        tag: i32,
+        /// The message's length.
+        bytes: u64,
+        /// The buffer's.
+        capacity: u64,
+    },
+    /// The other process died.
+    PeerDied {
+        /// Which.
+        peer: u32,
+    },
+    /// Packets are numbered, and one is missing.
+    PacketLost {
+        /// From whom.
+        peer: u32,
+        /// The number awaited.
+        expected: u32,
+        /// The number found.
+        found: u32,
+    },
+    /// A packet that contradicts what came before it.
+    Malformed {
+        /// From whom.
+        peer: u32,
+        /// In which way.
+        what: &'static str,
+    },
+    /// More unexpected messages than can be kept.
+    UnexpectedFull {
+        /// Who sent the one too many.
+        peer: u32,
+        /// How many are kept.
+        messages: usize,
+    },
+}
+
+impl<B: Copy> Protocol<B> {
+    /// Asks to end a request early. Receives that have no message yet end at once; an offered send asks its receiver; others
+    /// take their course.
+    pub fn cancel(&mut self, id: RequestId) {
+        let Some(request) = self.requests.get(id) else { return };
+        let cancelled = Ok(Completion { cancelled: true, ..request.completion() });
+        match request.state {
+            State::Posted(posted) => {
+                self.queues.cancel(posted);
+                self.requests.complete(id, cancelled);
+            }
+            State::Queued { sent: 0, eager: false } => {
+                let peer = request.peer.expect("sends have a peer");
+                self.peers[peer as usize].messages.retain(|&queued| queued != id);
+                self.requests.complete(id, cancelled);
+            }
+            State::Offered => {
+                request.state = State::Cancelling;
+                let (peer, envelope) = (request.peer.expect("sends have a peer"), request.envelope);
+                self.answer(peer, envelope, Kind::Cancel { send: id.token() });
+            }
+            _ => {}
+        }
+    }
+
+    /// A sender asks to take its offer back.
+    pub(super) fn handle_cancel(&mut self, from: u32, send: u64) {
+        let offered = self.queues.unexpected().find_map(|(id, _, unexpected)| match *unexpected {
+            Unexpected::Offered { from: sender, send: token, .. } if sender == from && token == send => Some(id),
+            _ => None,
+        });
+        let withdrawn = offered.and_then(|id| self.queues.withdraw(id));
+        let nothing = Envelope { context: 0, source: self.me, tag: 0, bytes: 0 };
+        let envelope = withdrawn.as_ref().map_or(nothing, |(envelope, _)| *envelope);
+        self.answer(from, envelope, Kind::CancelReply { send, cancelled: withdrawn.is_some() });
+    }
+
+    /// A process has died. What waits for it fails, and so does every receive from anybody: its message may have been the dead
+    /// process's to send. Messages that have arrived completely can still be received.
+    pub fn peer_died(&mut self, peer: u32) {
+        if std::mem::replace(&mut self.peers[peer as usize].dead, true) {
+            return;
+        }
+        let state = &mut self.peers[peer as usize];
+        state.answers.clear();
+        state.messages.clear();
+        state.streams.clear();
+        state.inbound = None;
+        let failure = Failure::PeerDied { peer };
+        let concerned: Vec<(RequestId, Option<oxmpi_matching::PostedId>)> = self
+            .requests
+            .active()
+            .filter(|(_, request)| request.peer.is_none_or(|other| other == peer))
+            .map(|(id, request)| match request.state {
+                State::Posted(posted) => (id, Some(posted)),
+                _ => (id, None),
+            })
+            .collect();
+        for (id, posted) in concerned {
+            match posted {
+                Some(posted) => self.fail_posted(id, posted, failure),
+                None => self.requests.complete(id, Err(failure)),
+            }
+        }
+        self.settle();
+    }
+
+    pub(super) fn fail_posted(&mut self, id: RequestId, posted: oxmpi_matching::PostedId, failure: Failure) {
+        self.queues.cancel(posted);
+        self.requests.complete(id, Err(failure));
+    }
+
+    /// Whether `peer` is known to be dead.
+    pub fn is_dead(&self, peer: u32) -> bool {
+        self.peers[peer as usize].dead
+    }
+
+    /// A process has said goodbye: it takes nothing any more, so nothing waits to be sent to it.
+    pub fn peer_finished(&mut self, peer: u32) {
+        let state = &mut self.peers[peer as usize];
+        state.answers.clear();
+        if state.messages.is_empty() && state.streams.is_empty() {
+            self.settle();
+        } else {
+            self.peer_died(peer);
+        }
+    }
+}

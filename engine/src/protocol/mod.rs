@@ -1,0 +1,164 @@
+//! The protocol half of the engine: what to do with calls and packets, with no I/O, no clock and no memory of the user's.
+//!
+//! Call order:
+//! - [`Protocol::send`] and [`Protocol::post`] take the application's calls and say what to do at once;
+//! - [`Protocol::handle`] takes an arrived packet and says where its payload goes;
+//! - [`Protocol::poll_transmit`] yields the next packet for a peer, [`Protocol::sent`] confirms that it left;
+//! - [`Protocol::fetched`] reports on bytes that the caller fetched itself;
+//! - [`Protocol::take`] gives a finished request's outcome and frees it.
+//!
+//! A message goes *eager* when it is small and the receiver has room for it unmatched; else it is *offered* (a request to
+//! send) and moves after the match: fetched by the receiver where that is possible, streamed by the sender where not.
+//! Buffers are a type `B` that the protocol carries and never looks into, so the simulator runs this very code.
+
+mod failure;
+mod peer;
+mod receive;
+mod requests;
+mod send;
+mod stash;
+
+pub use failure::Failure;
+pub use receive::{Claim, Effect, Fetch, Posted};
+pub use requests::{Completion, Outcome, RequestId};
+pub use send::{Mode, Origin, Payload, Sending, Source, Transmit};
+
+use oxmpi_matching::{Capacity, Queues};
+use oxmpi_wire::CREDIT_UNIT;
+
+use peer::Peer;
+use requests::Requests;
+use stash::{StashId, Stashes};
+
+/// Sizes that steer the protocol. Which values are good is a matter of measurement, not of correctness.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Longest message that may go eager.
+    pub eager_bytes_max: u64,
+    /// Eager bytes a peer may have unmatched here (each message counts its length and a header, in whole credit units).
+    pub room_bytes: u64,
+    /// Longest payload of one packet.
+    pub fragment_bytes: usize,
+    /// Longest payload of one packet while a message is short: smaller pieces let both sides copy at the same time.
+    pub fragment_bytes_short: usize,
+    /// Messages up to this length count as short.
+    pub short_bytes_max: u64,
+    /// Offered messages from this length on are fetched by the receiver where it may.
+    pub fetch_bytes_min: u64,
+    /// Unexpected messages beyond which the job cannot go on: 2^24 headers take about 2 GiB.
+    pub unexpected_max: usize,
+}
+
+impl Limits {
+    /// Longest payload of a packet that belongs to a message of `bytes`.
+    #[inline(always)]
+    fn fragment(&self, bytes: u64) -> usize {
+        if bytes <= self.short_bytes_max { self.fragment_bytes_short } else { self.fragment_bytes }
+    }
+}
+
+/// What an unexpected message leaves behind until it is matched.
+#[derive(Debug)]
+enum Unexpected {
+    /// Its bytes, as far as they have arrived.
+    Stashed { from: u32, stash: StashId },
+    /// The offer.
+    Offered { from: u32, send: u64, address: u64, mapped: bool, fetchable: bool },
+}
+
+/// What the engine counts; `oxmpi info` and reports show it.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Counters {
+    /// Messages sent eager.
+    pub eager: u64,
+    /// Messages offered.
+    pub offered: u64,
+    /// Offered although short, because the receiver had no room.
+    pub out_of_room: u64,
+    /// Messages fetched by this process.
+    pub fetched: u64,
+    /// Messages whose bytes had to be kept until a receive came.
+    pub stashed: u64,
+    /// Bytes kept at this moment, and at most.
+    pub stashed_bytes: u64,
+    /// The largest `stashed_bytes` so far.
+    pub stashed_bytes_high: u64,
+}
+
+/// The protocol state of one process.
+pub struct Protocol<B: Copy> {
+    me: u32,
+    limits: Limits,
+    queues: Queues<RequestId, Unexpected>,
+    requests: Requests<B>,
+    peers: Vec<Peer>,
+    /// Peers that have something to transmit.
+    busy: Vec<u32>,
+    stashes: Stashes,
+    counters: Counters,
+}
+
+impl<B: Copy> Protocol<B> {
+    /// Process `me` of `size`.
+    pub fn new(me: u32, size: u32, limits: Limits) -> Self {
+        assert!(me < size, "process {me} of {size}");
+        assert!(limits.fragment_bytes > 0 && limits.fragment_bytes_short > 0);
+        Self {
+            me,
+            limits,
+            queues: Queues::new(Capacity { unexpected_max: limits.unexpected_max, ..Capacity::default() }),
+            requests: Requests::new(),
+            peers: (0..size).map(|_| Peer::new(limits.room_bytes)).collect(),
+            busy: Vec::new(),
+            stashes: Stashes::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Requests that are not over: while there are any, packets matter even when nobody waits.
+    #[inline(always)]
+    pub fn pending(&self) -> usize {
+        self.requests.pending()
+    }
+
+    /// Peers for which [`Protocol::poll_transmit`] has something.
+    #[inline(always)]
+    pub fn busy(&self) -> &[u32] {
+        &self.busy
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The queues' own counters.
+    pub fn matching_counters(&self) -> oxmpi_matching::Counters {
+        self.queues.counters()
+    }
+
+    /// Whether the request is over.
+    #[inline(always)]
+    pub fn is_complete(&self, id: RequestId) -> bool {
+        self.requests.is_complete(id)
+    }
+
+    /// The outcome of a request that is over; the request is gone then.
+    #[inline(always)]
+    pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
+        self.requests.take(id)
+    }
+
+    fn make_busy(&mut self, peer: u32) {
+        if !self.peers[peer as usize].busy {
+            self.peers[peer as usize].busy = true;
+            self.busy.push(peer);
+        }
+    }
+}
+
+/// What a message of `bytes` takes of the receiver's room.
+#[inline(always)]
+fn cost(bytes: u64) -> u64 {
+    CREDIT_UNIT * (1 + bytes.div_ceil(CREDIT_UNIT))
+}

@@ -1,0 +1,64 @@
+//! What is known of one other process: its room here and there, packet numbers, and what waits to be sent to it.
+
+use std::collections::VecDeque;
+
+use oxmpi_wire::{CREDIT_UNIT, Envelope, Kind};
+
+use super::requests::RequestId;
+use super::stash::StashId;
+
+pub(super) struct Peer {
+    /// Eager bytes we may still send before the peer matches some.
+    pub room: u64,
+    /// Credit units to give back with the next packet.
+    pub owed: u32,
+    /// Owed units from which on a packet is made for them alone: a quarter of the room.
+    pub owed_max: u32,
+    /// Number of the next packet to and from the peer.
+    pub next_out: u32,
+    pub next_in: u32,
+    /// Answers: they may overtake messages.
+    pub answers: VecDeque<(Envelope, Kind)>,
+    /// Messages in order: eager ones and offers.
+    pub messages: VecDeque<RequestId>,
+    /// Matched messages that stream; short messages may overtake them.
+    pub streams: VecDeque<RequestId>,
+    /// The eager message from this peer whose packets have not all arrived.
+    pub inbound: Option<Inbound>,
+    /// It is in `Protocol::busy`.
+    pub busy: bool,
+    /// The receiver-side fetch was refused for this peer; its messages are streamed.
+    pub no_fetch: bool,
+    /// It is dead: nothing is sent any more.
+    pub dead: bool,
+}
+
+/// Where the further packets of an eager message go.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Inbound {
+    Request(RequestId),
+    Stash(StashId),
+}
+
+impl Peer {
+    pub fn new(room_bytes: u64) -> Self {
+        Self {
+            room: room_bytes,
+            owed: 0,
+            owed_max: ((room_bytes / CREDIT_UNIT / 4) as u32).max(1),
+            next_out: 0,
+            next_in: 0,
+            answers: VecDeque::new(),
+            messages: VecDeque::new(),
+            streams: VecDeque::new(),
+            inbound: None,
+            busy: false,
+            no_fetch: false,
+            dead: false,
+        }
+    }
+
+    pub fn has_work(&self) -> bool {
+        !(self.answers.is_empty() && self.messages.is_empty() && self.streams.is_empty())
+    }
+}

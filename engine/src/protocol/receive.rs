@@ -1,0 +1,377 @@
+//! Receiving: what an arrived packet means, and what a posted receive finds.
+
+use oxmpi_matching::{Pattern, Post};
+use oxmpi_wire::{CREDIT_UNIT, Envelope, Kind, Repr};
+
+use super::failure::Failure;
+use super::peer::Inbound;
+use super::requests::{Request, RequestId, State};
+use super::{Protocol, Unexpected};
+
+/// What the caller does with an arrived packet's payload.
+#[derive(Debug)]
+pub enum Effect<B> {
+    /// Nothing.
+    None,
+    /// Copy its first `bytes` bytes to `offset` of the buffer.
+    Deliver {
+        /// The receive's buffer.
+        buffer: B,
+        /// Where.
+        offset: u64,
+        /// How many: less than the payload when the buffer is too short.
+        bytes: usize,
+    },
+    /// Fetch a message, then call [`Protocol::fetched`].
+    Fetch(Fetch<B>),
+}
+
+/// A message that this process can copy out of the sender's memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Fetch<B> {
+    /// The receive.
+    pub request: RequestId,
+    /// Its buffer.
+    pub buffer: B,
+    /// How many bytes to copy.
+    pub bytes: u64,
+    /// Out of which process.
+    pub from: u32,
+    /// From where there: an address, or an offset of the shared segment if `mapped`.
+    pub address: u64,
+    /// The address is an offset of the shared segment.
+    pub mapped: bool,
+    /// The sender's token.
+    pub(super) send: u64,
+}
+
+/// What a posted receive found.
+#[derive(Debug)]
+pub enum Posted<B> {
+    /// Nothing yet, or a message whose bytes are still to come.
+    Waiting,
+    /// The bytes of a message (or as many as have arrived): copy them to the buffer's beginning, then
+    /// [`Protocol::recycle`] the vector.
+    Stashed {
+        /// The bytes.
+        stash: Vec<u8>,
+        /// How many fit the buffer.
+        bytes: usize,
+    },
+    /// As [`Effect::Fetch`].
+    Fetch(Fetch<B>),
+}
+
+/// A message taken out of the queue by a matched probe.
+#[derive(Debug)]
+pub struct Claim {
+    /// What was found.
+    pub envelope: Envelope,
+    unexpected: Unexpected,
+}
+
+impl Claim {
+    /// The process it comes from.
+    pub fn from(&self) -> u32 {
+        match self.unexpected {
+            Unexpected::Stashed { from, .. } | Unexpected::Offered { from, .. } => from,
+        }
+    }
+
+    /// Where its bytes lie in the shared segment, if they do.
+    pub fn mapped(&self) -> Option<u64> {
+        match self.unexpected {
+            Unexpected::Offered { address, mapped: true, .. } => Some(address),
+            _ => None,
+        }
+    }
+}
+
+impl<B: Copy> Protocol<B> {
+    /// A packet has arrived from process `from`.
+    #[inline(always)]
+    pub fn handle(&mut self, from: u32, repr: &Repr, payload: &[u8]) -> Result<Effect<B>, Failure> {
+        let peer = &mut self.peers[from as usize];
+        if repr.sequence != peer.next_in {
+            return Err(Failure::PacketLost { peer: from, expected: peer.next_in, found: repr.sequence });
+        }
+        peer.next_in = peer.next_in.wrapping_add(1);
+        peer.room += u64::from(repr.credit) * CREDIT_UNIT;
+        let envelope = repr.envelope;
+        match repr.kind {
+            Kind::Eager => self.handle_eager(from, envelope, payload),
+            Kind::Data { receive, offset } => self.handle_data(from, receive, offset, payload),
+            Kind::More { offset } => self.handle_more(from, offset, payload),
+            Kind::RequestToSend { send, address, mapped, fetchable, .. } => {
+                let offer = Unexpected::Offered { from, send, address, mapped, fetchable };
+                self.handle_offer(envelope, offer)
+            }
+            Kind::ClearToSend { send, receive } => self.handle_clear_to_send(from, send, receive),
+            Kind::Done { send } => {
+                self.finish_send(from, send, false);
+                Ok(Effect::None)
+            }
+            Kind::Credit => Ok(Effect::None),
+            Kind::Cancel { send } => {
+                self.handle_cancel(from, send);
+                Ok(Effect::None)
+            }
+            Kind::CancelReply { send, cancelled } => {
+                if cancelled {
+                    self.finish_send(from, send, true);
+                }
+                Ok(Effect::None)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn handle_eager(&mut self, from: u32, envelope: Envelope, payload: &[u8]) -> Result<Effect<B>, Failure> {
+        let arrived = payload.len() as u64;
+        if arrived > envelope.bytes {
+            return Err(Failure::Malformed { peer: from, what: "an eager packet longer than its message" });
+        }
+        let Some(matched) = self.queues.arrive(&envelope) else {
+            self.stash(from, envelope, payload)?;
+            return Ok(Effect::None);
+        };
+        let id = matched.posted;
+        let request = self.requests.get(id).expect("posted receives are alive");
+        request.envelope = envelope;
+        request.peer = Some(from);
+        let buffer = request.buffer.expect("a receive has its buffer until it is over");
+        let bytes = arrived.min(request.capacity) as usize;
+        if arrived == envelope.bytes {
+            let outcome = request.received();
+            self.requests.complete(id, outcome);
+        } else {
+            request.state = State::Receiving { arrived };
+            self.peers[from as usize].inbound = Some(Inbound::Request(id));
+        }
+        self.owe(from, envelope.bytes);
+        Ok(Effect::Deliver { buffer, offset: 0, bytes })
+    }
+
+    fn stash(&mut self, from: u32, envelope: Envelope, payload: &[u8]) -> Result<(), Failure> {
+        let stash = self.stashes.insert(envelope.bytes as usize, payload);
+        if self.queues.store(envelope, Unexpected::Stashed { from, stash }).is_err() {
+            return Err(Failure::UnexpectedFull { peer: from, messages: self.limits.unexpected_max });
+        }
+        if (payload.len() as u64) < envelope.bytes {
+            self.peers[from as usize].inbound = Some(Inbound::Stash(stash));
+        }
+        self.counters.stashed += 1;
+        self.counters.stashed_bytes += envelope.bytes;
+        self.counters.stashed_bytes_high =
+            self.counters.stashed_bytes_high.max(self.counters.stashed_bytes);
+        Ok(())
+    }
+
+    fn handle_more(&mut self, from: u32, offset: u64, payload: &[u8]) -> Result<Effect<B>, Failure> {
+        match self.peers[from as usize].inbound {
+            Some(Inbound::Request(id)) => {
+                let effect = self.handle_data(from, id.token(), offset, payload)?;
+                if self.requests.is_complete(id) {
+                    self.peers[from as usize].inbound = None;
+                }
+                Ok(effect)
+            }
+            Some(Inbound::Stash(stash)) => {
+                if self.stashes.arrived(stash) != offset {
+                    return Err(Failure::Malformed { peer: from, what: "a fragment out of place" });
+                }
+                // `inbound` stays until another message begins: whether this was the last fragment is known only to who
+                // matches the stash, and nothing asks before.
+                self.stashes.append(stash, payload);
+                Ok(Effect::None)
+            }
+            None => Err(Failure::Malformed { peer: from, what: "a fragment of no message" }),
+        }
+    }
+
+    fn handle_data(&mut self, from: u32, receive: u64, offset: u64, payload: &[u8]) -> Result<Effect<B>, Failure> {
+        let id = RequestId::from_token(receive);
+        let Some(request) = self.requests.get(id) else {
+            // The receive failed meanwhile (its peer was declared dead, say): nobody wants the bytes.
+            return Ok(Effect::None);
+        };
+        let State::Receiving { arrived } = request.state else { return Ok(Effect::None) };
+        let end = offset.saturating_add(payload.len() as u64);
+        if offset != arrived || end > request.envelope.bytes || request.peer != Some(from) {
+            return Err(Failure::Malformed { peer: from, what: "a fragment out of place" });
+        }
+        let buffer = request.buffer.expect("a receive has its buffer until it is over");
+        let bytes = end.min(request.capacity).saturating_sub(offset) as usize;
+        if end == request.envelope.bytes {
+            let outcome = request.received();
+            self.requests.complete(id, outcome);
+        } else {
+            request.state = State::Receiving { arrived: end };
+        }
+        Ok(Effect::Deliver { buffer, offset, bytes })
+    }
+
+    fn handle_offer(&mut self, envelope: Envelope, offer: Unexpected) -> Result<Effect<B>, Failure> {
+        let Some(matched) = self.queues.arrive(&envelope) else {
+            return match self.queues.store(envelope, offer) {
+                Ok(_) => Ok(Effect::None),
+                Err(_) => Err(Failure::UnexpectedFull { peer: envelope.source, messages: self.limits.unexpected_max }),
+            };
+        };
+        Ok(match self.accept_offer(matched.posted, envelope, &offer) {
+            Some(fetch) => Effect::Fetch(fetch),
+            None => Effect::None,
+        })
+    }
+
+    /// A receive has found an offered message: it is fetched, or the sender is told to stream it.
+    fn accept_offer(&mut self, id: RequestId, envelope: Envelope, offer: &Unexpected) -> Option<Fetch<B>> {
+        let Unexpected::Offered { from, send, address, mapped, fetchable } = *offer else {
+            unreachable!("only offers are accepted")
+        };
+        let peer = &self.peers[from as usize];
+        let may_fetch = mapped
+            || from == self.me
+            || fetchable && !peer.no_fetch && envelope.bytes >= self.limits.fetch_bytes_min;
+        let request = self.requests.get(id).expect("matched receives are alive");
+        request.envelope = envelope;
+        request.peer = Some(from);
+        request.state = State::Receiving { arrived: 0 };
+        // Nothing to move: a zero-length synchronous message is over with its match.
+        if may_fetch || envelope.bytes == 0 {
+            let buffer = request.buffer.expect("a receive has its buffer until it is over");
+            let bytes = envelope.bytes.min(request.capacity);
+            return Some(Fetch { request: id, buffer, bytes, from, address, mapped, send });
+        }
+        self.answer(from, envelope, Kind::ClearToSend { send, receive: id.token() });
+        None
+    }
+
+    /// The caller has fetched a message, or was refused: then the sender streams it, and later ones from the same process.
+    pub fn fetched(&mut self, fetch: &Fetch<B>, done: bool) {
+        let Some(request) = self.requests.get(fetch.request) else { return };
+        let envelope = request.envelope;
+        if done {
+            let outcome = request.received();
+            self.counters.fetched += 1;
+            self.requests.complete(fetch.request, outcome);
+            self.answer(fetch.from, envelope, Kind::Done { send: fetch.send });
+        } else {
+            self.peers[fetch.from as usize].no_fetch = true;
+            let kind = Kind::ClearToSend { send: fetch.send, receive: fetch.request.token() };
+            self.answer(fetch.from, envelope, kind);
+        }
+    }
+
+    fn handle_clear_to_send(&mut self, from: u32, send: u64, receive: u64) -> Result<Effect<B>, Failure> {
+        let id = RequestId::from_token(send);
+        if let Some(request) = self.requests.get(id)
+            && matches!(request.state, State::Offered | State::Cancelling)
+            && request.peer == Some(from)
+        {
+            request.state = State::Streaming { receive, sent: 0 };
+            self.peers[from as usize].streams.push_back(id);
+            self.make_busy(from);
+            return Ok(Effect::None);
+        }
+        Err(Failure::Malformed { peer: from, what: "a clear-to-send for no offer" })
+    }
+
+    fn finish_send(&mut self, from: u32, send: u64, cancelled: bool) {
+        let id = RequestId::from_token(send);
+        if let Some(request) = self.requests.get(id)
+            && matches!(request.state, State::Offered | State::Cancelling)
+            && request.peer == Some(from)
+        {
+            let completion = super::Completion { cancelled, ..request.completion() };
+            self.requests.complete(id, Ok(completion));
+        }
+    }
+
+    /// A receive is posted. `from`: the only process it can come from, if there is one.
+    #[inline(always)]
+    pub fn post(
+        &mut self,
+        from: Option<u32>,
+        pattern: Pattern,
+        buffer: B,
+        capacity: u64,
+    ) -> (RequestId, Posted<B>) {
+        let nothing = Envelope { context: pattern.context, source: 0, tag: 0, bytes: 0 };
+        let request = Request::new(State::Receiving { arrived: 0 }, nothing, buffer, capacity, from);
+        let id = self.requests.insert(request);
+        match self.queues.post(pattern, capacity, id) {
+            Post::Queued(posted) => {
+                let dead = from.is_some_and(|from| self.peers[from as usize].dead);
+                if let Some(request) = self.requests.get(id) {
+                    request.state = State::Posted(posted);
+                }
+                if dead {
+                    self.fail_posted(id, posted, Failure::PeerDied { peer: from.unwrap_or(self.me) });
+                }
+                (id, Posted::Waiting)
+            }
+            Post::Matched { envelope, unexpected, .. } => (id, self.accept(id, envelope, unexpected)),
+        }
+    }
+
+    /// A claimed message is received.
+    pub fn receive_claim(&mut self, claim: Claim, buffer: B, capacity: u64) -> (RequestId, Posted<B>) {
+        let request =
+            Request::new(State::Receiving { arrived: 0 }, claim.envelope, buffer, capacity, Some(claim.from()));
+        let id = self.requests.insert(request);
+        (id, self.accept(id, claim.envelope, claim.unexpected))
+    }
+
+    /// A claimed message was used where it lies and is over.
+    pub fn finish_claim(&mut self, claim: Claim) {
+        if let Unexpected::Offered { from, send, .. } = claim.unexpected {
+            self.counters.fetched += 1;
+            self.answer(from, claim.envelope, Kind::Done { send });
+        }
+    }
+
+    fn accept(&mut self, id: RequestId, envelope: Envelope, unexpected: Unexpected) -> Posted<B> {
+        let Unexpected::Stashed { from, stash } = unexpected else {
+            return match self.accept_offer(id, envelope, &unexpected) {
+                Some(fetch) => Posted::Fetch(fetch),
+                None => Posted::Waiting,
+            };
+        };
+        let arrived = self.stashes.arrived(stash);
+        let request = self.requests.get(id).expect("just inserted");
+        request.envelope = envelope;
+        request.peer = Some(from);
+        let bytes = arrived.min(request.capacity) as usize;
+        if arrived == envelope.bytes {
+            let outcome = request.received();
+            self.requests.complete(id, outcome);
+            if matches!(self.peers[from as usize].inbound, Some(Inbound::Stash(open)) if open == stash) {
+                self.peers[from as usize].inbound = None;
+            }
+        } else if self.peers[from as usize].dead {
+            self.requests.complete(id, Err(Failure::PeerDied { peer: from }));
+        } else {
+            request.state = State::Receiving { arrived };
+            self.peers[from as usize].inbound = Some(Inbound::Request(id));
+        }
+        self.counters.stashed_bytes -= envelope.bytes;
+        self.owe(from, envelope.bytes);
+        Posted::Stashed { stash: self.stashes.remove(stash), bytes }
+    }
+
+    /// The stash's bytes have been copied.
+    pub fn recycle(&mut self, stash: Vec<u8>) {
+        self.stashes.recycle(stash);
+    }
+
+    /// The oldest unexpected message that the pattern accepts.
+    pub fn probe(&mut self, pattern: &Pattern) -> Option<Envelope> {
+        self.queues.probe(pattern).map(|(envelope, _)| *envelope)
+    }
+
+    /// As [`Protocol::probe`], and nobody else gets the message.
+    pub fn claim(&mut self, pattern: &Pattern) -> Option<Claim> {
+        self.queues.claim(pattern).map(|(envelope, unexpected)| Claim { envelope, unexpected })
+    }
+}

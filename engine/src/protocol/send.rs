@@ -1,0 +1,281 @@
+//! Sending: eager where there is room, offered otherwise; and what leaves next for a peer.
+
+use oxmpi_wire::{CREDIT_UNIT, Envelope, Kind, Repr};
+
+use super::failure::Failure;
+use super::requests::{Request, RequestId, State};
+use super::{Protocol, cost};
+
+/// When a send is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// When its buffer can be used again.
+    Standard,
+    /// When it has been matched.
+    Synchronous,
+}
+
+/// Where a message's bytes are.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<B> {
+    /// The caller's handle.
+    pub buffer: B,
+    /// Where another process finds them: an address here, or an offset of the shared segment if `mapped`.
+    pub address: u64,
+    /// They lie in memory that the receiver can map.
+    pub mapped: bool,
+    /// The receiver may read them out of this process.
+    pub fetchable: bool,
+}
+
+/// A packet to transmit: header and a piece of a message.
+#[derive(Debug, Clone, Copy)]
+pub struct Transmit<B> {
+    /// The process it goes to.
+    pub to: u32,
+    /// Its header.
+    pub repr: Repr,
+    /// Its payload, if it has one.
+    pub payload: Option<Payload<B>>,
+    /// Who is to be told that it left.
+    pub origin: Origin,
+}
+
+/// A piece of a message.
+#[derive(Debug, Clone, Copy)]
+pub struct Payload<B> {
+    /// The message's buffer.
+    pub buffer: B,
+    /// Where the piece begins.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: usize,
+}
+
+/// What a packet belongs to.
+#[derive(Debug, Clone, Copy)]
+pub enum Origin {
+    /// A whole message without a request: it is over when it has left.
+    Message,
+    /// A packet of a message that waits in order.
+    Queued(RequestId),
+    /// An answer.
+    Answer,
+    /// A packet of a matched message.
+    Stream(RequestId),
+}
+
+/// What became of a send.
+pub enum Sending<B> {
+    /// Transmit this: if it leaves ([`Protocol::sent`]) the send is over, else [`Protocol::hold`] makes a request of it.
+    Now(Transmit<B>),
+    /// It is a request; [`Protocol::poll_transmit`] yields its packets.
+    Pending(RequestId),
+}
+
+impl<B: Copy> Protocol<B> {
+    /// A send begins.
+    #[inline(always)]
+    pub fn send(
+        &mut self,
+        to: u32,
+        envelope: Envelope,
+        source: Source<B>,
+        mode: Mode,
+    ) -> Result<Sending<B>, Failure> {
+        let limits = &self.limits;
+        let peer = &self.peers[to as usize];
+        if peer.dead {
+            return Err(Failure::PeerDied { peer: to });
+        }
+        let short = envelope.bytes <= limits.eager_bytes_max && mode == Mode::Standard;
+        let eager = short && peer.room >= cost(envelope.bytes);
+        let whole = envelope.bytes <= limits.fragment(envelope.bytes) as u64;
+        if eager && whole && peer.messages.is_empty() {
+            let payload = Payload { buffer: source.buffer, offset: 0, bytes: envelope.bytes as usize };
+            let repr = self.repr(to, envelope, Kind::Eager);
+            return Ok(Sending::Now(Transmit { to, repr, payload: Some(payload), origin: Origin::Message }));
+        }
+        self.counters.out_of_room += u64::from(short && !eager);
+        Ok(Sending::Pending(self.enqueue(to, envelope, source, eager, mode)))
+    }
+
+    /// The packet of [`Sending::Now`] could not leave: it becomes a request.
+    pub fn hold(&mut self, transmit: Transmit<B>) -> RequestId {
+        let payload = transmit.payload.expect("a whole message has a payload");
+        let source = Source { buffer: payload.buffer, address: 0, mapped: false, fetchable: false };
+        self.enqueue(transmit.to, transmit.repr.envelope, source, true, Mode::Standard)
+    }
+
+    fn enqueue(
+        &mut self,
+        to: u32,
+        envelope: Envelope,
+        source: Source<B>,
+        eager: bool,
+        mode: Mode,
+    ) -> RequestId {
+        let state = State::Queued { sent: 0, eager };
+        let mut request = Request::new(state, envelope, source.buffer, envelope.bytes, Some(to));
+        request.address = source.address;
+        request.mapped = source.mapped;
+        request.fetchable = source.fetchable;
+        request.sync = mode == Mode::Synchronous;
+        let id = self.requests.insert(request);
+        let peer = &mut self.peers[to as usize];
+        if eager {
+            peer.room -= cost(envelope.bytes);
+        }
+        peer.messages.push_back(id);
+        self.make_busy(to);
+        id
+    }
+
+    /// The next packet for `to`; it stays first until [`Protocol::sent`].
+    pub fn poll_transmit(&mut self, to: u32) -> Option<Transmit<B>> {
+        let peer = &self.peers[to as usize];
+        if let Some(&(envelope, kind)) = peer.answers.front() {
+            let repr = self.repr(to, envelope, kind);
+            return Some(Transmit { to, repr, payload: None, origin: Origin::Answer });
+        }
+        if let Some(&id) = peer.messages.front() {
+            return Some(self.next_of_message(to, id));
+        }
+        if let Some(&id) = peer.streams.front() {
+            return Some(self.next_of_stream(to, id));
+        }
+        None
+    }
+
+    fn next_of_message(&mut self, to: u32, id: RequestId) -> Transmit<B> {
+        let request = *self.requests.get(id).expect("queued messages are alive");
+        let State::Queued { sent, eager } = request.state else {
+            unreachable!("a message in the queue is queued, not {:?}", request.state)
+        };
+        let origin = Origin::Queued(id);
+        let envelope = request.envelope;
+        if !eager {
+            let kind = Kind::RequestToSend {
+                send: id.token(),
+                address: request.address,
+                mapped: request.mapped,
+                fetchable: request.fetchable,
+                sync: request.sync,
+            };
+            return Transmit { to, repr: self.repr(to, envelope, kind), payload: None, origin };
+        }
+        let kind = if sent == 0 { Kind::Eager } else { Kind::More { offset: sent } };
+        let payload = self.piece(&request, sent);
+        Transmit { to, repr: self.repr(to, envelope, kind), payload: Some(payload), origin }
+    }
+
+    fn next_of_stream(&mut self, to: u32, id: RequestId) -> Transmit<B> {
+        let request = *self.requests.get(id).expect("streaming messages are alive");
+        let State::Streaming { receive, sent } = request.state else {
+            unreachable!("a message in the streams is streaming, not {:?}", request.state)
+        };
+        let repr = self.repr(to, request.envelope, Kind::Data { receive, offset: sent });
+        let payload = self.piece(&request, sent);
+        Transmit { to, repr, payload: Some(payload), origin: Origin::Stream(id) }
+    }
+
+    fn piece(&self, request: &Request<B>, sent: u64) -> Payload<B> {
+        let bytes = (request.envelope.bytes - sent).min(self.limits.fragment(request.envelope.bytes) as u64);
+        let buffer = request.buffer.expect("a send has its buffer until it is over");
+        Payload { buffer, offset: sent, bytes: bytes as usize }
+    }
+
+    #[inline(always)]
+    fn repr(&self, to: u32, envelope: Envelope, kind: Kind) -> Repr {
+        let peer = &self.peers[to as usize];
+        Repr { envelope, sequence: peer.next_out, credit: peer.owed, kind }
+    }
+
+    /// The packet has left.
+    #[inline(always)]
+    pub fn sent(&mut self, transmit: &Transmit<B>) {
+        let peer = &mut self.peers[transmit.to as usize];
+        peer.next_out = peer.next_out.wrapping_add(1);
+        peer.owed -= transmit.repr.credit;
+        match transmit.origin {
+            Origin::Message => {
+                peer.room -= cost(transmit.repr.envelope.bytes);
+                self.counters.eager += 1;
+            }
+            Origin::Answer => {
+                peer.answers.pop_front();
+            }
+            Origin::Queued(id) => self.advance_message(transmit, id),
+            Origin::Stream(id) => self.advance_stream(transmit, id),
+        }
+    }
+
+    fn advance_message(&mut self, transmit: &Transmit<B>, id: RequestId) {
+        let peer = &mut self.peers[transmit.to as usize];
+        let request = self.requests.get(id).expect("queued messages are alive");
+        let State::Queued { sent, eager } = &mut request.state else { unreachable!("see next_of_message") };
+        if !*eager {
+            request.state = State::Offered;
+            peer.messages.pop_front();
+            self.counters.offered += 1;
+            return;
+        }
+        *sent += transmit.payload.map_or(0, |payload| payload.bytes as u64);
+        if *sent == request.envelope.bytes {
+            let completion = request.completion();
+            peer.messages.pop_front();
+            self.counters.eager += 1;
+            self.requests.complete(id, Ok(completion));
+        }
+    }
+
+    fn advance_stream(&mut self, transmit: &Transmit<B>, id: RequestId) {
+        let peer = &mut self.peers[transmit.to as usize];
+        let request = self.requests.get(id).expect("streaming messages are alive");
+        let State::Streaming { sent, .. } = &mut request.state else { unreachable!("see next_of_stream") };
+        *sent += transmit.payload.map_or(0, |payload| payload.bytes as u64);
+        if *sent == request.envelope.bytes {
+            let completion = request.completion();
+            peer.streams.pop_front();
+            self.requests.complete(id, Ok(completion));
+        }
+    }
+
+    /// Forgets peers that have nothing left to transmit. Call after a round over [`Protocol::busy`].
+    pub fn settle(&mut self) {
+        let peers = &mut self.peers;
+        self.busy.retain(|&peer| {
+            let peer = &mut peers[peer as usize];
+            peer.busy = peer.has_work();
+            peer.busy
+        });
+    }
+
+    /// Gives room back to `peer` for a message it sent and we matched.
+    #[inline(always)]
+    pub(super) fn owe(&mut self, peer: u32, bytes: u64) {
+        let state = &mut self.peers[peer as usize];
+        state.owed += (cost(bytes) / CREDIT_UNIT) as u32;
+        if state.owed >= state.owed_max {
+            self.pay(peer);
+        }
+    }
+
+    #[cold]
+    fn pay(&mut self, peer: u32) {
+        let state = &mut self.peers[peer as usize];
+        // One packet carries all that is owed when it leaves; a second in the queue would be empty.
+        if !state.dead && state.answers.is_empty() {
+            let nothing = Envelope { context: 0, source: self.me, tag: 0, bytes: 0 };
+            state.answers.push_back((nothing, Kind::Credit));
+            self.make_busy(peer);
+        }
+    }
+
+    pub(super) fn answer(&mut self, peer: u32, envelope: Envelope, kind: Kind) {
+        if !self.peers[peer as usize].dead {
+            self.peers[peer as usize].answers.push_back((envelope, kind));
+            self.make_busy(peer);
+        }
+    }
+}
