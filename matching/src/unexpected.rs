@@ -243,6 +243,7 @@ impl<U> Unexpected<U> {
     }
 
     /// Stops keeping the indexes, all empty now, that have not been asked for in a while.
+    #[inline(never)]
     fn drop_idle(&mut self) {
         for class in WILD {
             let idle = self.slab.inserted() - self.used[class as usize];
