@@ -1,0 +1,77 @@
+//! Collectives as schedules: which rank sends what to whom, and what is combined where.
+//!
+//! An algorithm turns (rank, size, bytes, …) into a [`Schedule`] without any I/O; an [`Execution`] walks
+//! through it and holds indexes only, so the library (with engine requests) and the simulator (with
+//! simulated links) drive the same code. [`choose`] holds the one table of which algorithm runs when,
+//! [`plan`] applies it. [`Memory`] runs the local steps on plain slices.
+//!
+//! What the driver must provide: messages between one pair of ranks that belong to one collective are
+//! matched in the order in which they were started (MPI's non-overtaking order does that with one tag per
+//! collective). Schedules name ranks of the communicator and bytes of the caller's buffers, nothing else.
+#![forbid(unsafe_code)]
+
+pub mod allgather;
+pub mod allreduce;
+pub mod alltoall;
+pub mod barrier;
+pub mod bcast;
+pub mod choose;
+pub mod exscan;
+pub mod gather;
+pub mod oracle;
+pub mod plan;
+pub mod reduce;
+pub mod reduce_scatter;
+pub mod scan;
+pub mod scatter;
+
+mod accumulate;
+mod cut;
+mod execution;
+mod fold;
+mod halving;
+mod memory;
+mod position;
+mod schedule;
+mod validate;
+
+#[cfg(test)]
+mod tests;
+
+pub use cut::{Block, Cut};
+pub use execution::{Action, Execution};
+pub use memory::{Combine, Memory};
+pub use position::{Placement, Position};
+pub use schedule::{
+    Builder, Direction, Local, Place, Region, RoundView, SCRATCH_ALIGN, Schedule, Transfer,
+};
+pub use validate::{Extents, ScheduleFault};
+
+/// What the reducing collectives reduce: the vector of every rank, cut only between its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Length of the vector.
+    pub bytes: usize,
+    /// Size of one element: no transfer or reduction ever begins inside one.
+    pub element_bytes: usize,
+    /// Whether a ∘ b = b ∘ a; otherwise results are combined strictly in rank order.
+    pub commutative: bool,
+    /// The input lies in the receive buffer (MPI_IN_PLACE); see each algorithm for where exactly.
+    pub in_place: bool,
+}
+
+impl Operand {
+    /// Where this rank's input lies.
+    pub(crate) fn own(&self) -> Region {
+        if self.in_place {
+            Region::receive(0, self.bytes)
+        } else {
+            Region::send(0, self.bytes)
+        }
+    }
+
+    /// Cuts the vector into parts that begin and end between elements.
+    pub(crate) fn cut(&self, parts: u32) -> Cut {
+        Cut::elements(self.bytes, self.element_bytes, parts)
+    }
+}

@@ -1,0 +1,291 @@
+//! From a call to its schedule: the one entry that the library, the simulator and the tests use.
+//!
+//! [`schedule`] asks the table in [`choose`](super::choose) and builds what it answers; [`schedule_by`] builds
+//! with a given algorithm, which is how each is tested and measured against the others.
+
+use super::choose::{
+    Algorithm, CHAIN_SEGMENT_BYTES, Collective, Rule, Situation, choose, partners,
+};
+use super::cut::Block;
+use super::position::{Placement, Position};
+use super::reduce_scatter::Blocks;
+use super::schedule::Schedule;
+use super::{
+    Operand, allgather, allreduce, alltoall, barrier, bcast, exscan, gather, reduce,
+    reduce_scatter, scan, scatter,
+};
+
+/// One rank's call of a collective, in bytes. Where buffers and in-place data lie is said in the
+/// collective's module.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    missing_docs,
+    reason = "each is the MPI operation of that name; sizes are in bytes"
+)]
+pub enum Call<'a> {
+    Barrier,
+    Bcast {
+        bytes: usize,
+        root: u32,
+    },
+    Reduce {
+        operand: Operand,
+        root: u32,
+    },
+    Allreduce(Operand),
+    Scan(Operand),
+    Exscan(Operand),
+    Gather {
+        bytes: usize,
+        root: u32,
+        in_place: bool,
+    },
+    Gatherv {
+        own_bytes: usize,
+        blocks: &'a [Block],
+        root: u32,
+        in_place: bool,
+    },
+    Scatter {
+        bytes: usize,
+        root: u32,
+        in_place: bool,
+    },
+    Scatterv {
+        own_bytes: usize,
+        blocks: &'a [Block],
+        root: u32,
+        in_place: bool,
+    },
+    Allgather {
+        bytes: usize,
+        in_place: bool,
+    },
+    Allgatherv {
+        blocks: &'a [Block],
+        in_place: bool,
+    },
+    Alltoall {
+        bytes: usize,
+        in_place: bool,
+    },
+    Alltoallv {
+        send: &'a [Block],
+        receive: &'a [Block],
+        in_place: bool,
+    },
+    ReduceScatter {
+        blocks: Blocks<'a>,
+        commutative: bool,
+        in_place: bool,
+    },
+}
+
+impl Call<'_> {
+    /// Which collective it is.
+    #[inline]
+    pub fn collective(&self) -> Collective {
+        match self {
+            Call::Barrier => Collective::Barrier,
+            Call::Bcast { .. } => Collective::Bcast,
+            Call::Reduce { .. } => Collective::Reduce,
+            Call::Allreduce(_) => Collective::Allreduce,
+            Call::Scan(_) => Collective::Scan,
+            Call::Exscan(_) => Collective::Exscan,
+            Call::Gather { .. } => Collective::Gather,
+            Call::Gatherv { .. } => Collective::Gatherv,
+            Call::Scatter { .. } => Collective::Scatter,
+            Call::Scatterv { .. } => Collective::Scatterv,
+            Call::Allgather { .. } => Collective::Allgather,
+            Call::Allgatherv { .. } => Collective::Allgatherv,
+            Call::Alltoall { .. } => Collective::Alltoall,
+            Call::Alltoallv { .. } => Collective::Alltoallv,
+            Call::ReduceScatter { .. } => Collective::ReduceScatter,
+        }
+    }
+
+    /// The bytes that the collective's table counts; only what every rank knows.
+    #[inline]
+    fn bytes(&self, size: u32) -> usize {
+        match self {
+            Call::Barrier
+            | Call::Gatherv { .. }
+            | Call::Scatterv { .. }
+            | Call::Alltoallv { .. } => 0,
+            Call::Bcast { bytes, .. } | Call::Gather { bytes, .. } => *bytes,
+            Call::Scatter { bytes, .. } | Call::Alltoall { bytes, .. } => *bytes,
+            Call::Reduce { operand, .. } => operand.bytes,
+            Call::Allreduce(operand) | Call::Scan(operand) | Call::Exscan(operand) => operand.bytes,
+            Call::Allgather { bytes, .. } => bytes.saturating_mul(size as usize),
+            Call::Allgatherv { blocks, .. } => blocks.iter().map(|block| block.bytes).sum(),
+            Call::ReduceScatter { blocks, .. } => blocks.total(size),
+        }
+    }
+
+    /// Whether its operation commutes; true where there is none.
+    #[inline]
+    fn commutative(&self) -> bool {
+        match self {
+            Call::Reduce { operand, .. } => operand.commutative,
+            Call::Allreduce(operand) | Call::Scan(operand) | Call::Exscan(operand) => {
+                operand.commutative
+            }
+            Call::ReduceScatter { commutative, .. } => *commutative,
+            _ => true,
+        }
+    }
+
+    /// The rule that decides how it runs.
+    #[inline]
+    pub fn rule(&self, position: Position, placement: Placement) -> &'static Rule {
+        let (size, commutative) = (position.size, self.commutative());
+        let situation = Situation {
+            size,
+            bytes: self.bytes(size),
+            commutative,
+            placement,
+        };
+        choose(self.collective(), &situation)
+    }
+}
+
+/// The schedule of this rank, by the algorithm that the table names.
+#[inline]
+pub fn schedule(call: &Call<'_>, position: Position, placement: Placement) -> Schedule {
+    let algorithm = call.rule(position, placement).algorithm;
+    schedule_by(algorithm, call, position).expect("the table names only algorithms that fit")
+}
+
+/// The schedule of this rank by a given algorithm; `None` where that algorithm cannot do the call (an
+/// operation that does not commute, a size that is no power of two, or simply another collective's).
+pub fn schedule_by(algorithm: Algorithm, call: &Call<'_>, position: Position) -> Option<Schedule> {
+    use Algorithm::*;
+    let by = |bytes: usize| partners(position, bytes);
+    Some(match (*call, algorithm) {
+        (Call::Barrier, Dissemination) => barrier::dissemination(position),
+        (Call::Barrier, Tree) => barrier::tree(position),
+        (Call::Bcast { bytes, root }, Binomial) => bcast::binomial(position, bytes, root),
+        (Call::Bcast { bytes, root }, ScatterAllgather) => {
+            bcast::scatter_allgather(position, bytes, root)
+        }
+        (Call::Bcast { bytes, root }, Chain) => {
+            bcast::chain(position, bytes, root, CHAIN_SEGMENT_BYTES)
+        }
+        (Call::Reduce { operand, root }, Binomial) if operand.commutative => {
+            reduce::binomial(position, operand, root)
+        }
+        (Call::Reduce { operand, root }, InOrder) => reduce::in_order(position, operand, root),
+        (Call::Reduce { operand, root }, ScatterGather) => {
+            reduce::scatter_gather(position, operand, root)
+        }
+        (Call::Allreduce(operand), RecursiveDoubling) => {
+            allreduce::recursive_doubling(position, operand)
+        }
+        (Call::Allreduce(operand), HalvingDoubling) => {
+            allreduce::halving_doubling(position, operand)
+        }
+        (Call::Allreduce(operand), Ring) if operand.commutative => {
+            allreduce::ring(position, operand)
+        }
+        (Call::Allreduce(operand), Tree) => allreduce::tree(position, operand),
+        (Call::Scan(operand), RecursiveDoubling) => scan::recursive_doubling(position, operand),
+        (Call::Scan(operand), Chain) => scan::chain(position, operand, CHAIN_SEGMENT_BYTES),
+        (Call::Exscan(operand), RecursiveDoubling) => exscan::recursive_doubling(position, operand),
+        (Call::Exscan(operand), Chain) => exscan::chain(position, operand, CHAIN_SEGMENT_BYTES),
+        (
+            Call::Gather {
+                bytes,
+                root,
+                in_place,
+            },
+            Binomial,
+        ) => gather::binomial(position, bytes, root, in_place),
+        (
+            Call::Gather {
+                bytes,
+                root,
+                in_place,
+            },
+            Linear,
+        ) => gather::linear(position, bytes, root, in_place, by(bytes)),
+        (
+            Call::Gatherv {
+                own_bytes,
+                blocks,
+                root,
+                in_place,
+            },
+            Linear,
+        ) => gather::linear_blocks(position, own_bytes, blocks, root, in_place, by(0)),
+        (
+            Call::Scatter {
+                bytes,
+                root,
+                in_place,
+            },
+            Binomial,
+        ) => scatter::binomial(position, bytes, root, in_place),
+        (
+            Call::Scatter {
+                bytes,
+                root,
+                in_place,
+            },
+            Linear,
+        ) => scatter::linear(position, bytes, root, in_place, by(bytes)),
+        (
+            Call::Scatterv {
+                own_bytes,
+                blocks,
+                root,
+                in_place,
+            },
+            Linear,
+        ) => scatter::linear_blocks(position, own_bytes, blocks, root, in_place, by(0)),
+        (Call::Allgather { bytes, in_place }, RecursiveDoubling)
+            if position.size.is_power_of_two() =>
+        {
+            allgather::recursive_doubling(position, bytes, in_place)
+        }
+        (Call::Allgather { bytes, in_place }, Bruck) => allgather::bruck(position, bytes, in_place),
+        (Call::Allgather { bytes, in_place }, Ring) => allgather::ring(position, bytes, in_place),
+        (Call::Allgatherv { blocks, in_place }, Bruck) => {
+            allgather::bruck_blocks(position, blocks, in_place)
+        }
+        (Call::Allgatherv { blocks, in_place }, Ring) => {
+            allgather::ring_blocks(position, blocks, in_place)
+        }
+        (Call::Alltoall { bytes, in_place }, Bruck) => alltoall::bruck(position, bytes, in_place),
+        (Call::Alltoall { bytes, in_place }, Pairwise) => {
+            alltoall::pairwise(position, bytes, in_place, by(bytes))
+        }
+        (
+            Call::Alltoallv {
+                send,
+                receive,
+                in_place,
+            },
+            Pairwise,
+        ) => alltoall::pairwise_blocks(position, send, receive, in_place, by(0)),
+        (
+            Call::ReduceScatter {
+                blocks,
+                commutative: true,
+                in_place,
+            },
+            RecursiveHalving,
+        ) => reduce_scatter::recursive_halving(position, blocks, in_place),
+        (
+            Call::ReduceScatter {
+                blocks,
+                commutative,
+                in_place,
+            },
+            Pairwise,
+        ) => {
+            let average = blocks.total(position.size) / position.size as usize;
+            reduce_scatter::pairwise(position, blocks, commutative, in_place, by(average))
+        }
+        _ => return None,
+    })
+}
