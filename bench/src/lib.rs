@@ -1,1 +1,100 @@
-//! Skeleton.
+//! `oxmpi bench`: measurements as ratios to the machine's own floors.
+//!
+//! A benchmark has three parts, each in a folder: `suite` decides what is measured and what stands beside it, `rank` measures
+//! with OxMPI inside the ranks of a job, `floor` measures the bare mechanism with two processes and no library. `session`
+//! alternates the two, `figure` says what a result is and `report` shows it.
+//!
+//! The crate may use everything below `cli`: the public crate `oxmpi` in ranks, `launch` to start them, `matching` for the
+//! queues alone. It promises that every figure comes with its spread, its floor from the same moments of the same run,
+//! and a note about whatever was unusual.
+
+mod arguments;
+pub mod figure;
+pub mod floor;
+mod job;
+mod rank;
+pub mod report;
+mod session;
+mod suite;
+
+use std::process::ExitCode;
+
+use arguments::Arguments;
+use report::{Machine, Report};
+use session::Session;
+use suite::SUITES;
+
+/// First word of the command line of a rank, followed by its probe.
+pub(crate) const RANK: &str = "--rank";
+/// Only word of the command line of a process that shall end at once.
+pub(crate) const BARE: &str = "--bare";
+
+/// `oxmpi bench` with the words after it.
+pub fn main(words: &[String]) -> ExitCode {
+    match words.first().map(String::as_str) {
+        Some(RANK) => return rank_main(&words[1..]),
+        Some(BARE) => return ExitCode::SUCCESS,
+        _ => {}
+    }
+    let arguments = match Arguments::parse(words) {
+        Ok(arguments) => arguments,
+        Err(error) => return fail(&error, 2),
+    };
+    if arguments.help {
+        print!("{}", arguments::help());
+        return ExitCode::SUCCESS;
+    }
+    let mut session = Session::new(arguments.quick);
+    let mut rows = Vec::new();
+    for suite in SUITES {
+        if !arguments.names.is_empty() && !arguments.names.iter().any(|name| name == suite.name) {
+            continue;
+        }
+        match (suite.run)(&mut session) {
+            Ok(found) => rows.extend(found),
+            // The other benchmarks may still work; what was asked for and is missing stands in the notes and the status.
+            Err(error) => session.failed(suite.name, &error),
+        }
+    }
+    session.finish();
+    let report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        machine: Machine::here(),
+        transport: session.transport,
+        quick: arguments.quick,
+        notes: session.notes,
+        rows,
+    };
+    if arguments.json {
+        println!("{}", report.to_json());
+    } else {
+        print!("{}", report::table::render(&report));
+    }
+    if let Some(path) = arguments.html
+        && let Err(error) = std::fs::write(&path, report::html::render(&report))
+    {
+        return fail(
+            &format!("cannot write the page to {}: {error}", path.display()),
+            1,
+        );
+    }
+    if session.failures > 0 {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// A rank of a benchmark job; its probe is the only word.
+pub fn rank_main(words: &[String]) -> ExitCode {
+    let probe = words.first().map_or("", String::as_str);
+    match rank::run(probe) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error, 1),
+    }
+}
+
+fn fail(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
+    eprintln!("oxmpi bench: {error}");
+    ExitCode::from(code)
+}

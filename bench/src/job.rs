@@ -1,0 +1,135 @@
+//! A measurement inside ranks: the launcher side.
+//!
+//! A `Probe` travels to the ranks as JSON on their command line, and rank 0 answers with one JSON line on standard
+//! output. Each repetition is a job of its own, so figures include differences between one start and the next.
+
+use std::time::Duration;
+
+use oxmpi_launch::{AppContext, Bind, Executable, Job, LaunchError, Output, Settings, Stdin};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::rank::Probe;
+use crate::session::{BenchError, Session};
+
+/// A job that takes longer is ended: the longest probe computes for a few seconds.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What rank 0 says at the end.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Answer {
+    /// The figures, in the probe's order and unit.
+    pub values: Vec<f64>,
+    /// How the ranks talked.
+    pub transport: String,
+}
+
+/// Why a job gave no figure.
+#[derive(Debug, Error)]
+pub enum JobError {
+    /// It did not start.
+    #[error("cannot start {ranks} ranks for a benchmark: {error}")]
+    Start {
+        /// How many.
+        ranks: u32,
+        /// Why not.
+        error: LaunchError,
+    },
+    /// It failed.
+    #[error("the benchmark {probe} on {ranks} ranks ended with status {code}: {said}")]
+    Failed {
+        /// What was being measured.
+        probe: String,
+        /// On how many ranks.
+        ranks: u32,
+        /// Exit status.
+        code: u8,
+        /// Its standard error.
+        said: String,
+    },
+    /// It ended well and said nothing that can be read.
+    #[error("the benchmark {probe} on {ranks} ranks printed no result: {error}")]
+    Unreadable {
+        /// What was being measured.
+        probe: String,
+        /// On how many ranks.
+        ranks: u32,
+        /// What is wrong with it.
+        error: serde_json::Error,
+    },
+}
+
+impl Session {
+    /// Runs `probe` on `ranks` ranks and gives back rank 0's figures and the job's wall time.
+    pub fn job(
+        &mut self,
+        ranks: u32,
+        probe: &Probe,
+        environment: &[(&str, &str)],
+    ) -> Result<(Vec<f64>, Duration), BenchError> {
+        let text = serde_json::to_string(probe).expect("a probe holds only numbers and names");
+        // Ranks that have a core each stay on it; more ranks than cores run wherever the kernel puts them.
+        let bind = if ranks as usize <= crate::floor::pair::usable_cpus().len() {
+            Bind::Core
+        } else {
+            Bind::None
+        };
+        let job = Job {
+            apps: vec![AppContext {
+                executable: Executable::this_one("oxmpi"),
+                arguments: vec!["bench".into(), crate::RANK.into(), (&text).into()],
+                ranks,
+                wdir: None,
+                env: Vec::new(),
+            }],
+            settings: Settings {
+                env: environment
+                    .iter()
+                    .map(|(name, value)| (name.into(), value.into()))
+                    .collect(),
+                timeout: Some(TIMEOUT),
+                bind,
+                stdin: Stdin::Null,
+                output: Output::Capture,
+                ..Settings::default()
+            },
+        };
+        let outcome = job
+            .run()
+            .map_err(|error| JobError::Start { ranks, error })?;
+        if !outcome.success() {
+            let stderr = String::from_utf8_lossy(&outcome.stderr);
+            // The last line is the launcher's verdict, the first the rank's own complaint; what lies between is detail.
+            let (first, last) = (
+                stderr.lines().next().unwrap_or_default(),
+                stderr.lines().last().unwrap_or_default(),
+            );
+            let said = if first == last {
+                first.to_owned()
+            } else {
+                format!("{first} … {last}")
+            };
+            return Err(JobError::Failed {
+                probe: text,
+                ranks,
+                code: outcome.code,
+                said,
+            }
+            .into());
+        }
+        let answer: Answer =
+            serde_json::from_slice(&outcome.stdout).map_err(|error| JobError::Unreadable {
+                probe: text,
+                ranks,
+                error,
+            })?;
+        self.transport.get_or_insert(answer.transport);
+        Ok((answer.values, outcome.wall))
+    }
+
+    /// The same for a probe with a single figure.
+    pub fn figure(&mut self, ranks: u32, probe: &Probe) -> Result<f64, BenchError> {
+        let (values, _) = self.job(ranks, probe, &[])?;
+        Ok(values[0])
+    }
+}

@@ -1,0 +1,169 @@
+//! What runs inside the ranks of a benchmark job.
+//!
+//! A `Probe` names one measurement; every rank gets the same one and rank 0 reports. The files hold the measurements:
+//! `point` between two ranks, `collective` among all, `idle` what happens while a rank computes or waits.
+//! Measurements last as long as the probe says: rank 0 watches the clock and tells the others when it is over.
+
+mod collective;
+mod idle;
+mod point;
+
+use std::time::Duration;
+
+use oxmpi::{Communicator, Mpi};
+use serde::{Deserialize, Serialize};
+
+pub use collective::Operation;
+
+use crate::job::Answer;
+
+/// Where messages lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Buffers {
+    /// In the application's own memory, both sides.
+    Private,
+    /// Sent from the port, received into the application's memory: one copy.
+    FromPort,
+    /// Sent from the port, received in place and not read: no copy.
+    InPlace,
+    /// Sent from the port, received in place and read once.
+    InPlaceRead,
+}
+
+/// What fills a queue of the receiver without matching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Crowd {
+    /// Posted receives that nothing will match.
+    Posted,
+    /// Messages that nobody has asked for.
+    Unexpected,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Probe {
+    /// One way of a ping-pong, ns.
+    Latency {
+        /// Length of a message.
+        bytes: usize,
+        /// How long to measure.
+        time: Duration,
+    },
+    /// The same between two ranks that have put themselves on one CPU after the start, ns.
+    LatencyUnawares {
+        /// The CPU.
+        cpu: usize,
+        /// How long to measure.
+        time: Duration,
+    },
+    /// Windows of messages in one direction, GB/s.
+    Bandwidth {
+        /// Length of a message.
+        bytes: usize,
+        /// Where they lie.
+        buffers: Buffers,
+        /// How long to measure.
+        time: Duration,
+    },
+    /// Windows of messages in both directions at once, GB/s together.
+    Bidirectional {
+        /// Length of a message.
+        bytes: usize,
+        /// How long to measure.
+        time: Duration,
+    },
+    /// Windows of 64 small messages, million per second.
+    Rate {
+        /// Length of a message.
+        bytes: usize,
+        /// How long to measure.
+        time: Duration,
+    },
+    /// One way of a ping-pong with entries that do not match in the receiver's queue, ns.
+    Crowded {
+        /// Which queue.
+        crowd: Crowd,
+        /// How many.
+        entries: usize,
+        /// How long to measure.
+        time: Duration,
+    },
+    /// A collective operation on all ranks, µs.
+    Collective {
+        /// Which.
+        operation: Operation,
+        /// Bytes each rank contributes (to each other rank for alltoall).
+        bytes: usize,
+        /// How long to measure.
+        time: Duration,
+    },
+    /// A receive of rank 1 that is posted before it computes: share of the transfer that is done when the computing ends
+    /// (%), and what was left to wait for (µs).
+    OverlapReceive {
+        /// Length of the message.
+        bytes: usize,
+        /// How long to compute.
+        compute: Duration,
+    },
+    /// A send of rank 0 that is started before it computes: the same.
+    OverlapSend {
+        /// Length of the message.
+        bytes: usize,
+        /// How long to compute.
+        compute: Duration,
+    },
+    /// CPU that rank 1 uses while it is blocked in a receive, %.
+    Blocked {
+        /// How long rank 0 stays away.
+        away: Duration,
+    },
+    /// Initialise and finalise.
+    Nothing,
+}
+
+/// Runs a probe given as JSON; rank 0 prints the answer as a line of JSON.
+pub fn run(probe: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let probe: Probe = serde_json::from_str(probe)?;
+    let mpi = oxmpi::init()?;
+    let world = mpi.world();
+    let values = measure(&mpi, &world, &probe)?;
+    if world.rank() == 0 {
+        let answer = Answer {
+            values,
+            transport: mpi.transport().to_string(),
+        };
+        println!("{}", serde_json::to_string(&answer)?);
+    }
+    Ok(())
+}
+
+fn measure(mpi: &Mpi, world: &Communicator<'_>, probe: &Probe) -> oxmpi::Result<Vec<f64>> {
+    match *probe {
+        Probe::Latency { bytes, time } => point::latency(world, bytes, time),
+        Probe::LatencyUnawares { cpu, time } => {
+            crate::floor::pair::pin(cpu).unwrap_or_else(|error| panic!("{error}"));
+            point::latency(world, 8, time)
+        }
+        Probe::Bandwidth {
+            bytes,
+            buffers,
+            time,
+        } => point::bandwidth(mpi, world, bytes, buffers, time),
+        Probe::Bidirectional { bytes, time } => point::bidirectional(world, bytes, time),
+        Probe::Rate { bytes, time } => point::rate(world, bytes, time),
+        Probe::Crowded {
+            crowd,
+            entries,
+            time,
+        } => point::crowded(world, crowd, entries, time),
+        Probe::Collective {
+            operation,
+            bytes,
+            time,
+        } => collective::measure(world, operation, bytes, time),
+        Probe::OverlapReceive { bytes, compute } => idle::overlap_receive(world, bytes, compute),
+        Probe::OverlapSend { bytes, compute } => idle::overlap_send(world, bytes, compute),
+        Probe::Blocked { away } => idle::blocked(world, away),
+        Probe::Nothing => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,253 @@
+//! Measurements between rank 0 and rank 1: latency, bandwidth, message rate, crowded queues.
+//!
+//! Rank 0 takes the time. The first byte of a message tells rank 1 whether it is the last one, so that no extra
+//! message disturbs what is measured.
+
+use std::time::{Duration, Instant};
+
+use oxmpi::{Communicator, Mpi, Result};
+
+use super::{Buffers, Crowd};
+use crate::floor::{median, stream};
+
+const PING: i32 = 1;
+const ACKNOWLEDGEMENT: i32 = 2;
+const CROWD: i32 = 3;
+
+/// First byte of a message after which there is another.
+const GO_ON: u8 = 1;
+/// First byte of the last message.
+const LAST: u8 = 2;
+
+/// Batches or windows thrown away while caches and rings settle.
+const WARM: usize = 3;
+
+/// Messages of a window of the message-rate benchmark.
+const RATE_WINDOW: usize = 64;
+
+/// One way of a ping-pong, ns.
+pub fn latency(world: &Communicator<'_>, bytes: usize, time: Duration) -> Result<Vec<f64>> {
+    // Batches of about 100 µs: long against the clock, short against a move of the virtual CPU.
+    let batch = (100_000 / (200 + bytes / 8)).max(4);
+    let mut buffer = vec![GO_ON; bytes];
+    let peer = 1 - world.rank().min(1);
+    if world.rank() > 1 {
+        return Ok(Vec::new());
+    }
+    if world.rank() == 1 {
+        loop {
+            world.recv(&mut buffer, peer, PING)?;
+            world.send(&buffer, peer, PING)?;
+            if buffer[0] == LAST {
+                return Ok(Vec::new());
+            }
+        }
+    }
+    let mut one_way = Vec::new();
+    let began = Instant::now();
+    while began.elapsed() < time || one_way.len() < 2 * WARM {
+        let start = Instant::now();
+        for _ in 0..batch {
+            world.send(&buffer, peer, PING)?;
+            world.recv(&mut buffer, peer, PING)?;
+        }
+        one_way.push(start.elapsed().as_nanos() as f64 / (2 * batch) as f64);
+    }
+    buffer[0] = LAST;
+    world.send(&buffer, peer, PING)?;
+    world.recv(&mut buffer, peer, PING)?;
+    Ok(vec![median(&mut one_way[WARM..])])
+}
+
+/// Windows of messages from rank 0 to rank 1, GB/s.
+pub fn bandwidth(
+    mpi: &Mpi,
+    world: &Communicator<'_>,
+    bytes: usize,
+    buffers: Buffers,
+    time: Duration,
+) -> Result<Vec<f64>> {
+    let window = stream::window(bytes);
+    if world.rank() == 1 {
+        let mut buffer = vec![0; bytes];
+        loop {
+            for _ in 0..window {
+                match buffers {
+                    Buffers::Private | Buffers::FromPort => {
+                        world.recv(&mut buffer, 0, PING)?;
+                    }
+                    Buffers::InPlace => buffer[0] = world.recv_in_place::<u8>(0, PING)?[0],
+                    Buffers::InPlaceRead => {
+                        let message = world.recv_in_place::<u8>(0, PING)?;
+                        std::hint::black_box(sum(&message));
+                        buffer[0] = message[0];
+                    }
+                }
+            }
+            world.send(&[0u8], 0, ACKNOWLEDGEMENT)?;
+            if buffer[0] == LAST {
+                return Ok(Vec::new());
+            }
+        }
+    }
+    if buffers == Buffers::Private {
+        let mut buffer = vec![GO_ON; bytes];
+        windows(bytes, window, time, |last| {
+            if last {
+                buffer[0] = LAST;
+            }
+            send_window(world, &buffer, window)
+        })
+    } else {
+        let mut buffer = mpi.port_buffer::<u8>(bytes)?;
+        buffer.fill(GO_ON);
+        windows(bytes, window, time, |last| {
+            if last {
+                buffer[0] = LAST;
+            }
+            send_window(world, &buffer, window)
+        })
+    }
+}
+
+fn send_window(world: &Communicator<'_>, buffer: &[u8], window: usize) -> Result<()> {
+    oxmpi::scope(|scope| {
+        let sends = (0..window)
+            .map(|_| world.isend(scope, buffer, 1, PING))
+            .collect::<Result<Vec<_>>>()?;
+        oxmpi::wait_all(sends)?;
+        Ok(())
+    })?;
+    world.recv(&mut [0u8], 1, ACKNOWLEDGEMENT)?;
+    Ok(())
+}
+
+/// A pass over the data as an application would make it, by words.
+fn sum(bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    words
+        .iter()
+        .fold(0, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)))
+}
+
+/// Windows both ways at once, GB/s of both directions together.
+pub fn bidirectional(world: &Communicator<'_>, bytes: usize, time: Duration) -> Result<Vec<f64>> {
+    let window = stream::window(bytes);
+    let (mut out, mut into) = (vec![GO_ON; bytes], vec![0; bytes]);
+    let peer = 1 - world.rank();
+    let mut exchange = |last: bool| -> Result<bool> {
+        if last {
+            out[0] = LAST;
+        }
+        oxmpi::scope(|scope| {
+            let sends = (0..window)
+                .map(|_| world.isend(scope, &out, peer, PING))
+                .collect::<Result<Vec<_>>>()?;
+            for _ in 0..window {
+                world.recv(&mut into, peer, PING)?;
+            }
+            oxmpi::wait_all(sends)?;
+            Ok(())
+        })?;
+        Ok(into[0] == LAST)
+    };
+    if world.rank() == 1 {
+        while !exchange(false)? {}
+        return Ok(Vec::new());
+    }
+    windows(2 * bytes, window, time, |last| exchange(last).map(drop))
+}
+
+/// Windows of 64 messages from rank 0 to rank 1, million messages per second.
+pub fn rate(world: &Communicator<'_>, bytes: usize, time: Duration) -> Result<Vec<f64>> {
+    if world.rank() == 1 {
+        let mut buffer = vec![0; bytes * RATE_WINDOW];
+        loop {
+            oxmpi::scope(|scope| {
+                let receives = buffer
+                    .chunks_mut(bytes)
+                    .map(|slot| world.irecv(scope, slot, 0, PING))
+                    .collect::<Result<Vec<_>>>()?;
+                oxmpi::wait_all(receives)?;
+                Ok(())
+            })?;
+            world.send(&[0u8], 0, ACKNOWLEDGEMENT)?;
+            if buffer[0] == LAST {
+                return Ok(Vec::new());
+            }
+        }
+    }
+    let mut buffer = vec![GO_ON; bytes];
+    // In units of 10^9 per second by `windows`; a "byte" here is a message.
+    let found = windows(1, RATE_WINDOW, time, |last| {
+        if last {
+            buffer[0] = LAST;
+        }
+        send_window(world, &buffer, RATE_WINDOW)
+    })?;
+    Ok(found.into_iter().map(|rate| rate * 1000.0).collect())
+}
+
+/// Repeats a window until the time is over; the last one, told so, is not counted. Bytes per nanosecond are GB/s.
+fn windows(
+    bytes: usize,
+    window: usize,
+    time: Duration,
+    mut send: impl FnMut(bool) -> Result<()>,
+) -> Result<Vec<f64>> {
+    let mut rates = Vec::new();
+    let began = Instant::now();
+    while began.elapsed() < time || rates.len() < 2 * WARM {
+        let start = Instant::now();
+        send(false)?;
+        rates.push((window * bytes) as f64 / start.elapsed().as_nanos() as f64);
+    }
+    send(true)?;
+    Ok(vec![median(&mut rates[WARM..])])
+}
+
+/// Latency while a queue of rank 1 is crowded with entries that do not match, ns.
+pub fn crowded(
+    world: &Communicator<'_>,
+    crowd: Crowd,
+    entries: usize,
+    time: Duration,
+) -> Result<Vec<f64>> {
+    match (crowd, world.rank()) {
+        (Crowd::Posted, 1) => {
+            let mut buffers = vec![0u8; entries];
+            oxmpi::scope(|scope| {
+                let posted = buffers
+                    .chunks_mut(1)
+                    .map(|slot| world.irecv(scope, slot, 0, CROWD))
+                    .collect::<Result<Vec<_>>>()?;
+                world.barrier()?;
+                let found = latency(world, 8, time);
+                for request in &posted {
+                    request.cancel();
+                }
+                oxmpi::wait_all(posted)?;
+                found
+            })
+        }
+        (Crowd::Unexpected, 0) => oxmpi::scope(|scope| {
+            let unasked = (0..entries)
+                .map(|_| world.isend(scope, &[0u8], 1, CROWD))
+                .collect::<Result<Vec<_>>>()?;
+            world.barrier()?;
+            let found = latency(world, 8, time);
+            oxmpi::wait_all(unasked)?;
+            found
+        }),
+        (_, _) => {
+            world.barrier()?;
+            let found = latency(world, 8, time)?;
+            if crowd == Crowd::Unexpected {
+                for _ in 0..entries {
+                    world.recv(&mut [0u8], 0, CROWD)?;
+                }
+            }
+            Ok(found)
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! One run of `oxmpi bench`: how long things are measured, on which CPUs, and in which order.
+//!
+//! The order is the point: a figure and its floor alternate, and a pair is thrown away when the flag hop changed while it
+//! was measured. Hypervisors move virtual CPUs between cores every few seconds; on one machine the hop was seen at 25,
+//! 52 and 200 ns within a minute, which would make any ratio between different moments meaningless.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use thiserror::Error;
+
+use crate::floor::stream::{self, Ring};
+use crate::floor::{Cpus, Effort, FloorError, hop};
+use crate::job::JobError;
+
+/// Largest ratio between two looks at the flag hop for which a pair counts as measured on one machine.
+const HOP_CHANGE_MAX: f64 = 1.3;
+
+/// Pairs thrown away at most, as a multiple of those wanted, before unsteady ones are taken after all.
+const DISCARDED_PER_PAIR_MAX: usize = 3;
+
+/// Geometries a sensible author of a two-copy ring would try.
+const RINGS: [Ring; 6] = [
+    Ring {
+        slot_bytes: 8 << 10,
+        slots: 8,
+    },
+    Ring {
+        slot_bytes: 16 << 10,
+        slots: 16,
+    },
+    Ring {
+        slot_bytes: 32 << 10,
+        slots: 8,
+    },
+    Ring {
+        slot_bytes: 64 << 10,
+        slots: 8,
+    },
+    Ring {
+        slot_bytes: 128 << 10,
+        slots: 8,
+    },
+    Ring {
+        slot_bytes: 256 << 10,
+        slots: 4,
+    },
+];
+
+/// Why a benchmark failed.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// A bare mechanism.
+    #[error(transparent)]
+    Floor(#[from] FloorError),
+    /// A job of ranks.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+/// Values with the floor measured beside each.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    /// Of the figure.
+    pub values: Vec<f64>,
+    /// Of its floor, in the same order.
+    pub floors: Vec<f64>,
+}
+
+/// State of the run.
+pub struct Session {
+    /// Length of a repetition.
+    pub effort: Effort,
+    /// Repetitions of each figure.
+    pub repetitions: usize,
+    /// Where the two processes of a floor run.
+    pub cpus: Cpus,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+    /// What the engine says about how ranks talk.
+    pub transport: Option<String>,
+    /// Benchmarks that gave an error.
+    pub failures: usize,
+    progress: ProgressBar,
+    unsteady: usize,
+}
+
+impl Session {
+    /// A run on this machine.
+    pub fn new(quick: bool) -> Session {
+        let cpus = Cpus::usable();
+        let mut notes = Vec::new();
+        if cpus.shared() {
+            notes.push(
+                "only one CPU is usable: floors yield instead of spinning, and latency figures are hand-offs".to_owned(),
+            );
+        }
+        // Drawn on standard error, and only when that is a terminal.
+        let progress = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+        if let Ok(style) =
+            ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos}/{len} {msg}")
+        {
+            progress.set_style(style.progress_chars("=> "));
+        }
+        let (effort, repetitions) = if quick {
+            (Effort::Quick, 3)
+        } else {
+            (Effort::Full, 9)
+        };
+        Session {
+            effort,
+            repetitions,
+            cpus,
+            notes,
+            transport: None,
+            failures: 0,
+            progress,
+            unsteady: 0,
+        }
+    }
+
+    /// Announces a figure's steps to the progress bar.
+    pub fn announce(&self, what: impl Into<String>, steps: usize) {
+        self.progress.inc_length(steps as u64);
+        self.progress.set_message(what.into());
+    }
+
+    /// A step of the bar is done.
+    pub fn step(&self) {
+        self.progress.inc(1);
+    }
+
+    /// Measures `figure` and `floor` alternately, in changing order, `repetitions` times.
+    pub fn pairs(
+        &mut self,
+        what: &str,
+        mut floor: impl FnMut(&mut Session) -> Result<f64, BenchError>,
+        mut figure: impl FnMut(&mut Session) -> Result<f64, BenchError>,
+    ) -> Result<Pairs, BenchError> {
+        self.announce(what, self.repetitions);
+        let mut pairs = Pairs::default();
+        let mut patience = DISCARDED_PER_PAIR_MAX * self.repetitions;
+        while pairs.values.len() < self.repetitions {
+            let before = self.hop()?;
+            let figure_first = (pairs.values.len() % 2 == 1)
+                .then(|| figure(self))
+                .transpose()?;
+            let floor = floor(self)?;
+            let between = self.hop()?;
+            let value = match figure_first {
+                Some(value) => value,
+                None => figure(self)?,
+            };
+            let looks = [before, between, self.hop()?];
+            let change = looks.iter().copied().fold(f64::MIN, f64::max)
+                / looks.iter().copied().fold(f64::MAX, f64::min);
+            if change > HOP_CHANGE_MAX && patience > 0 {
+                patience -= 1;
+                self.unsteady += 1;
+                continue;
+            }
+            pairs.values.push(value);
+            pairs.floors.push(floor);
+            self.step();
+        }
+        Ok(pairs)
+    }
+
+    /// Measures something that has no floor, `repetitions` times.
+    pub fn repeat(
+        &mut self,
+        what: &str,
+        repetitions: usize,
+        mut figure: impl FnMut(&mut Session) -> Result<f64, BenchError>,
+    ) -> Result<Vec<f64>, BenchError> {
+        self.announce(what, repetitions);
+        let mut values = Vec::new();
+        for _ in 0..repetitions {
+            values.push(figure(self)?);
+            self.step();
+        }
+        Ok(values)
+    }
+
+    /// The best geometry of the two-copy ring for messages of `bytes`, by a short scan.
+    pub fn best_ring(&mut self, bytes: usize) -> Result<Ring, BenchError> {
+        self.announce("ring geometry", RINGS.len());
+        let mut best = (RINGS[3], 0.0);
+        for ring in RINGS {
+            let rate = stream::ring_gbps(self.cpus, bytes, ring, Effort::Quick)?;
+            if rate > best.1 {
+                best = (ring, rate);
+            }
+            self.step();
+        }
+        Ok(best.0)
+    }
+
+    /// A short look at the flag hop. On one CPU there is nothing to notice, because nothing can move.
+    fn hop(&self) -> Result<f64, BenchError> {
+        if self.cpus.shared() {
+            Ok(1.0)
+        } else {
+            Ok(hop::flag_ns(self.cpus, Effort::Look)?)
+        }
+    }
+
+    /// Remembers that a benchmark could not be measured.
+    pub fn failed(&mut self, name: &str, error: &BenchError) {
+        self.failures += 1;
+        self.progress
+            .suspend(|| eprintln!("oxmpi bench: {name}: {error}"));
+        self.notes
+            .push(format!("{name} could not be measured: {error}"));
+    }
+
+    /// Takes the bar off the screen and says what happened on the way.
+    pub fn finish(&mut self) {
+        self.progress.finish_and_clear();
+        if self.unsteady > 0 {
+            self.notes.push(format!(
+                "{} measurements were repeated because the distance between the two CPUs changed meanwhile; on a virtual \
+                 machine the host moves them",
+                self.unsteady
+            ));
+        }
+    }
+
+    /// Time a rank should spend on one repetition.
+    pub fn repetition(&self) -> Duration {
+        self.effort.repetition()
+    }
+}
