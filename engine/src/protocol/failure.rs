@@ -53,16 +53,26 @@ impl<B: Copy> Protocol<B> {
     /// Asks to end a request early. Receives that have no message yet end at once; an offered send asks its receiver; others
     /// take their course.
     pub fn cancel(&mut self, id: RequestId) {
-        let Some(request) = self.requests.get(id) else { return };
-        let cancelled = Ok(Completion { cancelled: true, ..request.completion() });
+        let Some(request) = self.requests.get(id) else {
+            return;
+        };
+        let cancelled = Ok(Completion {
+            cancelled: true,
+            ..request.completion()
+        });
         match request.state {
             State::Posted(posted) => {
                 self.queues.cancel(posted);
                 self.requests.complete(id, cancelled);
             }
-            State::Queued { sent: 0, eager: false } => {
+            State::Queued {
+                sent: 0,
+                eager: false,
+            } => {
                 let peer = request.peer.expect("sends have a peer");
-                self.peers[peer as usize].messages.retain(|&queued| queued != id);
+                self.peers[peer as usize]
+                    .messages
+                    .retain(|&queued| queued != id);
                 self.requests.complete(id, cancelled);
             }
             State::Offered => {
@@ -76,14 +86,35 @@ impl<B: Copy> Protocol<B> {
 
     /// A sender asks to take its offer back.
     pub(super) fn handle_cancel(&mut self, from: u32, send: u64) {
-        let offered = self.queues.unexpected().find_map(|(id, _, unexpected)| match *unexpected {
-            Unexpected::Offered { from: sender, send: token, .. } if sender == from && token == send => Some(id),
-            _ => None,
-        });
+        let offered = self
+            .queues
+            .unexpected()
+            .find_map(|(id, _, unexpected)| match *unexpected {
+                Unexpected::Offered {
+                    from: sender,
+                    send: token,
+                    ..
+                } if sender == from && token == send => Some(id),
+                _ => None,
+            });
         let withdrawn = offered.and_then(|id| self.queues.withdraw(id));
-        let nothing = Envelope { context: 0, source: self.me, tag: 0, bytes: 0 };
-        let envelope = withdrawn.as_ref().map_or(nothing, |(envelope, _)| *envelope);
-        self.answer(from, envelope, Kind::CancelReply { send, cancelled: withdrawn.is_some() });
+        let nothing = Envelope {
+            context: 0,
+            source: self.me,
+            tag: 0,
+            bytes: 0,
+        };
+        let envelope = withdrawn
+            .as_ref()
+            .map_or(nothing, |(envelope, _)| *envelope);
+        self.answer(
+            from,
+            envelope,
+            Kind::CancelReply {
+                send,
+                cancelled: withdrawn.is_some(),
+            },
+        );
     }
 
     /// A process has died. What waits for it fails, and so does every receive from anybody: its message may have been the dead
@@ -92,6 +123,7 @@ impl<B: Copy> Protocol<B> {
         if std::mem::replace(&mut self.peers[peer as usize].dead, true) {
             return;
         }
+        self.dead += 1;
         let state = &mut self.peers[peer as usize];
         state.answers.clear();
         state.messages.clear();
@@ -116,9 +148,20 @@ impl<B: Copy> Protocol<B> {
         self.settle();
     }
 
-    pub(super) fn fail_posted(&mut self, id: RequestId, posted: oxmpi_matching::PostedId, failure: Failure) {
+    pub(super) fn fail_posted(
+        &mut self,
+        id: RequestId,
+        posted: oxmpi_matching::PostedId,
+        failure: Failure,
+    ) {
         self.queues.cancel(posted);
         self.requests.complete(id, Err(failure));
+    }
+
+    /// Whether any process is known to be dead.
+    #[inline(always)]
+    pub fn has_dead(&self) -> bool {
+        self.dead > 0
     }
 
     /// Whether `peer` is known to be dead.

@@ -53,7 +53,11 @@ impl Limits {
     /// Longest payload of a packet that belongs to a message of `bytes`.
     #[inline(always)]
     fn fragment(&self, bytes: u64) -> usize {
-        if bytes <= self.short_bytes_max { self.fragment_bytes_short } else { self.fragment_bytes }
+        if bytes <= self.short_bytes_max {
+            self.fragment_bytes_short
+        } else {
+            self.fragment_bytes
+        }
     }
 }
 
@@ -63,7 +67,13 @@ enum Unexpected {
     /// Its bytes, as far as they have arrived.
     Stashed { from: u32, stash: StashId },
     /// The offer.
-    Offered { from: u32, send: u64, address: u64, mapped: bool, fetchable: bool },
+    Offered {
+        from: u32,
+        send: u64,
+        address: u64,
+        mapped: bool,
+        fetchable: bool,
+    },
 }
 
 /// What the engine counts; `oxmpi info` and reports show it.
@@ -95,6 +105,8 @@ pub struct Protocol<B: Copy> {
     /// Peers that have something to transmit.
     busy: Vec<u32>,
     stashes: Stashes,
+    /// Peers known to be dead.
+    dead: u32,
     counters: Counters,
 }
 
@@ -106,11 +118,15 @@ impl<B: Copy> Protocol<B> {
         Self {
             me,
             limits,
-            queues: Queues::new(Capacity { unexpected_max: limits.unexpected_max, ..Capacity::default() }),
+            queues: Queues::new(Capacity {
+                unexpected_max: limits.unexpected_max,
+                ..Capacity::default()
+            }),
             requests: Requests::new(),
             peers: (0..size).map(|_| Peer::new(limits.room_bytes)).collect(),
             busy: Vec::new(),
             stashes: Stashes::new(),
+            dead: 0,
             counters: Counters::default(),
         }
     }

@@ -81,7 +81,11 @@ impl Claim {
     /// Where its bytes lie in the shared segment, if they do.
     pub fn mapped(&self) -> Option<u64> {
         match self.unexpected {
-            Unexpected::Offered { address, mapped: true, .. } => Some(address),
+            Unexpected::Offered {
+                address,
+                mapped: true,
+                ..
+            } => Some(address),
             _ => None,
         }
     }
@@ -93,7 +97,11 @@ impl<B: Copy> Protocol<B> {
     pub fn handle(&mut self, from: u32, repr: &Repr, payload: &[u8]) -> Result<Effect<B>, Failure> {
         let peer = &mut self.peers[from as usize];
         if repr.sequence != peer.next_in {
-            return Err(Failure::PacketLost { peer: from, expected: peer.next_in, found: repr.sequence });
+            return Err(Failure::PacketLost {
+                peer: from,
+                expected: peer.next_in,
+                found: repr.sequence,
+            });
         }
         peer.next_in = peer.next_in.wrapping_add(1);
         peer.room += u64::from(repr.credit) * CREDIT_UNIT;
@@ -102,8 +110,20 @@ impl<B: Copy> Protocol<B> {
             Kind::Eager => self.handle_eager(from, envelope, payload),
             Kind::Data { receive, offset } => self.handle_data(from, receive, offset, payload),
             Kind::More { offset } => self.handle_more(from, offset, payload),
-            Kind::RequestToSend { send, address, mapped, fetchable, .. } => {
-                let offer = Unexpected::Offered { from, send, address, mapped, fetchable };
+            Kind::RequestToSend {
+                send,
+                address,
+                mapped,
+                fetchable,
+                ..
+            } => {
+                let offer = Unexpected::Offered {
+                    from,
+                    send,
+                    address,
+                    mapped,
+                    fetchable,
+                };
                 self.handle_offer(envelope, offer)
             }
             Kind::ClearToSend { send, receive } => self.handle_clear_to_send(from, send, receive),
@@ -126,10 +146,18 @@ impl<B: Copy> Protocol<B> {
     }
 
     #[inline(always)]
-    fn handle_eager(&mut self, from: u32, envelope: Envelope, payload: &[u8]) -> Result<Effect<B>, Failure> {
+    fn handle_eager(
+        &mut self,
+        from: u32,
+        envelope: Envelope,
+        payload: &[u8],
+    ) -> Result<Effect<B>, Failure> {
         let arrived = payload.len() as u64;
         if arrived > envelope.bytes {
-            return Err(Failure::Malformed { peer: from, what: "an eager packet longer than its message" });
+            return Err(Failure::Malformed {
+                peer: from,
+                what: "an eager packet longer than its message",
+            });
         }
         let Some(matched) = self.queues.arrive(&envelope) else {
             self.stash(from, envelope, payload)?;
@@ -139,7 +167,9 @@ impl<B: Copy> Protocol<B> {
         let request = self.requests.get(id).expect("posted receives are alive");
         request.envelope = envelope;
         request.peer = Some(from);
-        let buffer = request.buffer.expect("a receive has its buffer until it is over");
+        let buffer = request
+            .buffer
+            .expect("a receive has its buffer until it is over");
         let bytes = arrived.min(request.capacity) as usize;
         if arrived == envelope.bytes {
             let outcome = request.received();
@@ -149,25 +179,43 @@ impl<B: Copy> Protocol<B> {
             self.peers[from as usize].inbound = Some(Inbound::Request(id));
         }
         self.owe(from, envelope.bytes);
-        Ok(Effect::Deliver { buffer, offset: 0, bytes })
+        Ok(Effect::Deliver {
+            buffer,
+            offset: 0,
+            bytes,
+        })
     }
 
     fn stash(&mut self, from: u32, envelope: Envelope, payload: &[u8]) -> Result<(), Failure> {
         let stash = self.stashes.insert(envelope.bytes as usize, payload);
-        if self.queues.store(envelope, Unexpected::Stashed { from, stash }).is_err() {
-            return Err(Failure::UnexpectedFull { peer: from, messages: self.limits.unexpected_max });
+        if self
+            .queues
+            .store(envelope, Unexpected::Stashed { from, stash })
+            .is_err()
+        {
+            return Err(Failure::UnexpectedFull {
+                peer: from,
+                messages: self.limits.unexpected_max,
+            });
         }
         if (payload.len() as u64) < envelope.bytes {
             self.peers[from as usize].inbound = Some(Inbound::Stash(stash));
         }
         self.counters.stashed += 1;
         self.counters.stashed_bytes += envelope.bytes;
-        self.counters.stashed_bytes_high =
-            self.counters.stashed_bytes_high.max(self.counters.stashed_bytes);
+        self.counters.stashed_bytes_high = self
+            .counters
+            .stashed_bytes_high
+            .max(self.counters.stashed_bytes);
         Ok(())
     }
 
-    fn handle_more(&mut self, from: u32, offset: u64, payload: &[u8]) -> Result<Effect<B>, Failure> {
+    fn handle_more(
+        &mut self,
+        from: u32,
+        offset: u64,
+        payload: &[u8],
+    ) -> Result<Effect<B>, Failure> {
         match self.peers[from as usize].inbound {
             Some(Inbound::Request(id)) => {
                 let effect = self.handle_data(from, id.token(), offset, payload)?;
@@ -178,29 +226,48 @@ impl<B: Copy> Protocol<B> {
             }
             Some(Inbound::Stash(stash)) => {
                 if self.stashes.arrived(stash) != offset {
-                    return Err(Failure::Malformed { peer: from, what: "a fragment out of place" });
+                    return Err(Failure::Malformed {
+                        peer: from,
+                        what: "a fragment out of place",
+                    });
                 }
                 // `inbound` stays until another message begins: whether this was the last fragment is known only to who
                 // matches the stash, and nothing asks before.
                 self.stashes.append(stash, payload);
                 Ok(Effect::None)
             }
-            None => Err(Failure::Malformed { peer: from, what: "a fragment of no message" }),
+            None => Err(Failure::Malformed {
+                peer: from,
+                what: "a fragment of no message",
+            }),
         }
     }
 
-    fn handle_data(&mut self, from: u32, receive: u64, offset: u64, payload: &[u8]) -> Result<Effect<B>, Failure> {
+    fn handle_data(
+        &mut self,
+        from: u32,
+        receive: u64,
+        offset: u64,
+        payload: &[u8],
+    ) -> Result<Effect<B>, Failure> {
         let id = RequestId::from_token(receive);
         let Some(request) = self.requests.get(id) else {
             // The receive failed meanwhile (its peer was declared dead, say): nobody wants the bytes.
             return Ok(Effect::None);
         };
-        let State::Receiving { arrived } = request.state else { return Ok(Effect::None) };
+        let State::Receiving { arrived } = request.state else {
+            return Ok(Effect::None);
+        };
         let end = offset.saturating_add(payload.len() as u64);
         if offset != arrived || end > request.envelope.bytes || request.peer != Some(from) {
-            return Err(Failure::Malformed { peer: from, what: "a fragment out of place" });
+            return Err(Failure::Malformed {
+                peer: from,
+                what: "a fragment out of place",
+            });
         }
-        let buffer = request.buffer.expect("a receive has its buffer until it is over");
+        let buffer = request
+            .buffer
+            .expect("a receive has its buffer until it is over");
         let bytes = end.min(request.capacity).saturating_sub(offset) as usize;
         if end == request.envelope.bytes {
             let outcome = request.received();
@@ -208,14 +275,25 @@ impl<B: Copy> Protocol<B> {
         } else {
             request.state = State::Receiving { arrived: end };
         }
-        Ok(Effect::Deliver { buffer, offset, bytes })
+        Ok(Effect::Deliver {
+            buffer,
+            offset,
+            bytes,
+        })
     }
 
-    fn handle_offer(&mut self, envelope: Envelope, offer: Unexpected) -> Result<Effect<B>, Failure> {
+    fn handle_offer(
+        &mut self,
+        envelope: Envelope,
+        offer: Unexpected,
+    ) -> Result<Effect<B>, Failure> {
         let Some(matched) = self.queues.arrive(&envelope) else {
             return match self.queues.store(envelope, offer) {
                 Ok(_) => Ok(Effect::None),
-                Err(_) => Err(Failure::UnexpectedFull { peer: envelope.source, messages: self.limits.unexpected_max }),
+                Err(_) => Err(Failure::UnexpectedFull {
+                    peer: envelope.source,
+                    messages: self.limits.unexpected_max,
+                }),
             };
         };
         Ok(match self.accept_offer(matched.posted, envelope, &offer) {
@@ -225,8 +303,20 @@ impl<B: Copy> Protocol<B> {
     }
 
     /// A receive has found an offered message: it is fetched, or the sender is told to stream it.
-    fn accept_offer(&mut self, id: RequestId, envelope: Envelope, offer: &Unexpected) -> Option<Fetch<B>> {
-        let Unexpected::Offered { from, send, address, mapped, fetchable } = *offer else {
+    fn accept_offer(
+        &mut self,
+        id: RequestId,
+        envelope: Envelope,
+        offer: &Unexpected,
+    ) -> Option<Fetch<B>> {
+        let Unexpected::Offered {
+            from,
+            send,
+            address,
+            mapped,
+            fetchable,
+        } = *offer
+        else {
             unreachable!("only offers are accepted")
         };
         let peer = &self.peers[from as usize];
@@ -239,17 +329,36 @@ impl<B: Copy> Protocol<B> {
         request.state = State::Receiving { arrived: 0 };
         // Nothing to move: a zero-length synchronous message is over with its match.
         if may_fetch || envelope.bytes == 0 {
-            let buffer = request.buffer.expect("a receive has its buffer until it is over");
+            let buffer = request
+                .buffer
+                .expect("a receive has its buffer until it is over");
             let bytes = envelope.bytes.min(request.capacity);
-            return Some(Fetch { request: id, buffer, bytes, from, address, mapped, send });
+            return Some(Fetch {
+                request: id,
+                buffer,
+                bytes,
+                from,
+                address,
+                mapped,
+                send,
+            });
         }
-        self.answer(from, envelope, Kind::ClearToSend { send, receive: id.token() });
+        self.answer(
+            from,
+            envelope,
+            Kind::ClearToSend {
+                send,
+                receive: id.token(),
+            },
+        );
         None
     }
 
     /// The caller has fetched a message, or was refused: then the sender streams it, and later ones from the same process.
     pub fn fetched(&mut self, fetch: &Fetch<B>, done: bool) {
-        let Some(request) = self.requests.get(fetch.request) else { return };
+        let Some(request) = self.requests.get(fetch.request) else {
+            return;
+        };
         let envelope = request.envelope;
         if done {
             let outcome = request.received();
@@ -258,12 +367,20 @@ impl<B: Copy> Protocol<B> {
             self.answer(fetch.from, envelope, Kind::Done { send: fetch.send });
         } else {
             self.peers[fetch.from as usize].no_fetch = true;
-            let kind = Kind::ClearToSend { send: fetch.send, receive: fetch.request.token() };
+            let kind = Kind::ClearToSend {
+                send: fetch.send,
+                receive: fetch.request.token(),
+            };
             self.answer(fetch.from, envelope, kind);
         }
     }
 
-    fn handle_clear_to_send(&mut self, from: u32, send: u64, receive: u64) -> Result<Effect<B>, Failure> {
+    fn handle_clear_to_send(
+        &mut self,
+        from: u32,
+        send: u64,
+        receive: u64,
+    ) -> Result<Effect<B>, Failure> {
         let id = RequestId::from_token(send);
         if let Some(request) = self.requests.get(id)
             && matches!(request.state, State::Offered | State::Cancelling)
@@ -274,7 +391,10 @@ impl<B: Copy> Protocol<B> {
             self.make_busy(from);
             return Ok(Effect::None);
         }
-        Err(Failure::Malformed { peer: from, what: "a clear-to-send for no offer" })
+        Err(Failure::Malformed {
+            peer: from,
+            what: "a clear-to-send for no offer",
+        })
     }
 
     fn finish_send(&mut self, from: u32, send: u64, cancelled: bool) {
@@ -283,7 +403,10 @@ impl<B: Copy> Protocol<B> {
             && matches!(request.state, State::Offered | State::Cancelling)
             && request.peer == Some(from)
         {
-            let completion = super::Completion { cancelled, ..request.completion() };
+            let completion = super::Completion {
+                cancelled,
+                ..request.completion()
+            };
             self.requests.complete(id, Ok(completion));
         }
     }
@@ -297,8 +420,19 @@ impl<B: Copy> Protocol<B> {
         buffer: B,
         capacity: u64,
     ) -> (RequestId, Posted<B>) {
-        let nothing = Envelope { context: pattern.context, source: 0, tag: 0, bytes: 0 };
-        let request = Request::new(State::Receiving { arrived: 0 }, nothing, buffer, capacity, from);
+        let nothing = Envelope {
+            context: pattern.context,
+            source: 0,
+            tag: 0,
+            bytes: 0,
+        };
+        let request = Request::new(
+            State::Receiving { arrived: 0 },
+            nothing,
+            buffer,
+            capacity,
+            from,
+        );
         let id = self.requests.insert(request);
         match self.queues.post(pattern, capacity, id) {
             Post::Queued(posted) => {
@@ -307,18 +441,38 @@ impl<B: Copy> Protocol<B> {
                     request.state = State::Posted(posted);
                 }
                 if dead {
-                    self.fail_posted(id, posted, Failure::PeerDied { peer: from.unwrap_or(self.me) });
+                    self.fail_posted(
+                        id,
+                        posted,
+                        Failure::PeerDied {
+                            peer: from.unwrap_or(self.me),
+                        },
+                    );
                 }
                 (id, Posted::Waiting)
             }
-            Post::Matched { envelope, unexpected, .. } => (id, self.accept(id, envelope, unexpected)),
+            Post::Matched {
+                envelope,
+                unexpected,
+                ..
+            } => (id, self.accept(id, envelope, unexpected)),
         }
     }
 
     /// A claimed message is received.
-    pub fn receive_claim(&mut self, claim: Claim, buffer: B, capacity: u64) -> (RequestId, Posted<B>) {
-        let request =
-            Request::new(State::Receiving { arrived: 0 }, claim.envelope, buffer, capacity, Some(claim.from()));
+    pub fn receive_claim(
+        &mut self,
+        claim: Claim,
+        buffer: B,
+        capacity: u64,
+    ) -> (RequestId, Posted<B>) {
+        let request = Request::new(
+            State::Receiving { arrived: 0 },
+            claim.envelope,
+            buffer,
+            capacity,
+            Some(claim.from()),
+        );
         let id = self.requests.insert(request);
         (id, self.accept(id, claim.envelope, claim.unexpected))
     }
@@ -346,18 +500,23 @@ impl<B: Copy> Protocol<B> {
         if arrived == envelope.bytes {
             let outcome = request.received();
             self.requests.complete(id, outcome);
-            if matches!(self.peers[from as usize].inbound, Some(Inbound::Stash(open)) if open == stash) {
+            if matches!(self.peers[from as usize].inbound, Some(Inbound::Stash(open)) if open == stash)
+            {
                 self.peers[from as usize].inbound = None;
             }
         } else if self.peers[from as usize].dead {
-            self.requests.complete(id, Err(Failure::PeerDied { peer: from }));
+            self.requests
+                .complete(id, Err(Failure::PeerDied { peer: from }));
         } else {
             request.state = State::Receiving { arrived };
             self.peers[from as usize].inbound = Some(Inbound::Request(id));
         }
         self.counters.stashed_bytes -= envelope.bytes;
         self.owe(from, envelope.bytes);
-        Posted::Stashed { stash: self.stashes.remove(stash), bytes }
+        Posted::Stashed {
+            stash: self.stashes.remove(stash),
+            bytes,
+        }
     }
 
     /// The stash's bytes have been copied.
@@ -372,6 +531,11 @@ impl<B: Copy> Protocol<B> {
 
     /// As [`Protocol::probe`], and nobody else gets the message.
     pub fn claim(&mut self, pattern: &Pattern) -> Option<Claim> {
-        self.queues.claim(pattern).map(|(envelope, unexpected)| Claim { envelope, unexpected })
+        self.queues
+            .claim(pattern)
+            .map(|(envelope, unexpected)| Claim {
+                envelope,
+                unexpected,
+            })
     }
 }

@@ -22,7 +22,10 @@ impl RequestId {
 
     /// The id out of a packet; it may be stale.
     pub fn from_token(token: u64) -> Self {
-        Self { index: token as u32, generation: (token >> 32) as u32 }
+        Self {
+            index: token as u32,
+            generation: (token >> 32) as u32,
+        }
     }
 }
 
@@ -107,7 +110,11 @@ const REQUESTS_AT_START: usize = 1024;
 
 impl<B: Copy> Requests<B> {
     pub fn new() -> Self {
-        Self { slab: Vec::with_capacity(REQUESTS_AT_START), free: None, pending: 0 }
+        Self {
+            slab: Vec::with_capacity(REQUESTS_AT_START),
+            free: None,
+            pending: 0,
+        }
     }
 
     #[inline(always)]
@@ -120,26 +127,38 @@ impl<B: Copy> Requests<B> {
         self.pending += 1;
         if let Some(index) = self.free {
             let place = &mut self.slab[index as usize];
-            let State::Free(next) = place.state else { unreachable!("the free list holds free places") };
+            let State::Free(next) = place.state else {
+                unreachable!("the free list holds free places")
+            };
             self.free = next;
             let generation = place.generation;
-            *place = Request { generation, ..request };
+            *place = Request {
+                generation,
+                ..request
+            };
             return RequestId { index, generation };
         }
         let index = self.slab.len() as u32;
         self.slab.push(request);
-        RequestId { index, generation: 0 }
+        RequestId {
+            index,
+            generation: 0,
+        }
     }
 
     #[inline(always)]
     pub fn get(&mut self, id: RequestId) -> Option<&mut Request<B>> {
-        self.slab.get_mut(id.index as usize).filter(|request| request.generation == id.generation)
+        self.slab
+            .get_mut(id.index as usize)
+            .filter(|request| request.generation == id.generation)
     }
 
     #[inline(always)]
     pub fn is_complete(&self, id: RequestId) -> bool {
         match self.slab.get(id.index as usize) {
-            Some(request) if request.generation == id.generation => matches!(request.state, State::Complete(_)),
+            Some(request) if request.generation == id.generation => {
+                matches!(request.state, State::Complete(_))
+            }
             _ => true,
         }
     }
@@ -158,7 +177,9 @@ impl<B: Copy> Requests<B> {
     pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
         let free = self.free;
         let request = self.get(id)?;
-        let State::Complete(outcome) = request.state else { return None };
+        let State::Complete(outcome) = request.state else {
+            return None;
+        };
         request.state = State::Free(free);
         request.buffer = None;
         // After 2^32 reuses of one place an id could repeat; by then its owner is long gone.
@@ -171,7 +192,13 @@ impl<B: Copy> Requests<B> {
     pub fn active(&self) -> impl Iterator<Item = (RequestId, &Request<B>)> {
         self.slab.iter().enumerate().filter_map(|(index, request)| {
             let over = matches!(request.state, State::Free(_) | State::Complete(_));
-            (!over).then_some((RequestId { index: index as u32, generation: request.generation }, request))
+            (!over).then_some((
+                RequestId {
+                    index: index as u32,
+                    generation: request.generation,
+                },
+                request,
+            ))
         })
     }
 }
@@ -179,7 +206,13 @@ impl<B: Copy> Requests<B> {
 impl<B> Request<B> {
     /// A request as the slab takes it; the generation is the slab's.
     #[inline(always)]
-    pub fn new(state: State, envelope: Envelope, buffer: B, capacity: u64, peer: Option<u32>) -> Self {
+    pub fn new(
+        state: State,
+        envelope: Envelope,
+        buffer: B,
+        capacity: u64,
+        peer: Option<u32>,
+    ) -> Self {
         Self {
             state,
             envelope,

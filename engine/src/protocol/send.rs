@@ -92,19 +92,41 @@ impl<B: Copy> Protocol<B> {
         let eager = short && peer.room >= cost(envelope.bytes);
         let whole = envelope.bytes <= limits.fragment(envelope.bytes) as u64;
         if eager && whole && peer.messages.is_empty() {
-            let payload = Payload { buffer: source.buffer, offset: 0, bytes: envelope.bytes as usize };
+            let payload = Payload {
+                buffer: source.buffer,
+                offset: 0,
+                bytes: envelope.bytes as usize,
+            };
             let repr = self.repr(to, envelope, Kind::Eager);
-            return Ok(Sending::Now(Transmit { to, repr, payload: Some(payload), origin: Origin::Message }));
+            return Ok(Sending::Now(Transmit {
+                to,
+                repr,
+                payload: Some(payload),
+                origin: Origin::Message,
+            }));
         }
         self.counters.out_of_room += u64::from(short && !eager);
-        Ok(Sending::Pending(self.enqueue(to, envelope, source, eager, mode)))
+        Ok(Sending::Pending(
+            self.enqueue(to, envelope, source, eager, mode),
+        ))
     }
 
     /// The packet of [`Sending::Now`] could not leave: it becomes a request.
     pub fn hold(&mut self, transmit: Transmit<B>) -> RequestId {
         let payload = transmit.payload.expect("a whole message has a payload");
-        let source = Source { buffer: payload.buffer, address: 0, mapped: false, fetchable: false };
-        self.enqueue(transmit.to, transmit.repr.envelope, source, true, Mode::Standard)
+        let source = Source {
+            buffer: payload.buffer,
+            address: 0,
+            mapped: false,
+            fetchable: false,
+        };
+        self.enqueue(
+            transmit.to,
+            transmit.repr.envelope,
+            source,
+            true,
+            Mode::Standard,
+        )
     }
 
     fn enqueue(
@@ -136,7 +158,12 @@ impl<B: Copy> Protocol<B> {
         let peer = &self.peers[to as usize];
         if let Some(&(envelope, kind)) = peer.answers.front() {
             let repr = self.repr(to, envelope, kind);
-            return Some(Transmit { to, repr, payload: None, origin: Origin::Answer });
+            return Some(Transmit {
+                to,
+                repr,
+                payload: None,
+                origin: Origin::Answer,
+            });
         }
         if let Some(&id) = peer.messages.front() {
             return Some(self.next_of_message(to, id));
@@ -162,33 +189,74 @@ impl<B: Copy> Protocol<B> {
                 fetchable: request.fetchable,
                 sync: request.sync,
             };
-            return Transmit { to, repr: self.repr(to, envelope, kind), payload: None, origin };
+            return Transmit {
+                to,
+                repr: self.repr(to, envelope, kind),
+                payload: None,
+                origin,
+            };
         }
-        let kind = if sent == 0 { Kind::Eager } else { Kind::More { offset: sent } };
+        let kind = if sent == 0 {
+            Kind::Eager
+        } else {
+            Kind::More { offset: sent }
+        };
         let payload = self.piece(&request, sent);
-        Transmit { to, repr: self.repr(to, envelope, kind), payload: Some(payload), origin }
+        Transmit {
+            to,
+            repr: self.repr(to, envelope, kind),
+            payload: Some(payload),
+            origin,
+        }
     }
 
     fn next_of_stream(&mut self, to: u32, id: RequestId) -> Transmit<B> {
         let request = *self.requests.get(id).expect("streaming messages are alive");
         let State::Streaming { receive, sent } = request.state else {
-            unreachable!("a message in the streams is streaming, not {:?}", request.state)
+            unreachable!(
+                "a message in the streams is streaming, not {:?}",
+                request.state
+            )
         };
-        let repr = self.repr(to, request.envelope, Kind::Data { receive, offset: sent });
+        let repr = self.repr(
+            to,
+            request.envelope,
+            Kind::Data {
+                receive,
+                offset: sent,
+            },
+        );
         let payload = self.piece(&request, sent);
-        Transmit { to, repr, payload: Some(payload), origin: Origin::Stream(id) }
+        Transmit {
+            to,
+            repr,
+            payload: Some(payload),
+            origin: Origin::Stream(id),
+        }
     }
 
     fn piece(&self, request: &Request<B>, sent: u64) -> Payload<B> {
-        let bytes = (request.envelope.bytes - sent).min(self.limits.fragment(request.envelope.bytes) as u64);
-        let buffer = request.buffer.expect("a send has its buffer until it is over");
-        Payload { buffer, offset: sent, bytes: bytes as usize }
+        let bytes = (request.envelope.bytes - sent)
+            .min(self.limits.fragment(request.envelope.bytes) as u64);
+        let buffer = request
+            .buffer
+            .expect("a send has its buffer until it is over");
+        Payload {
+            buffer,
+            offset: sent,
+            bytes: bytes as usize,
+        }
     }
 
     #[inline(always)]
     fn repr(&self, to: u32, envelope: Envelope, kind: Kind) -> Repr {
         let peer = &self.peers[to as usize];
-        Repr { envelope, sequence: peer.next_out, credit: peer.owed, kind }
+        Repr {
+            envelope,
+            sequence: peer.next_out,
+            credit: peer.owed,
+            kind,
+        }
     }
 
     /// The packet has left.
@@ -213,7 +281,9 @@ impl<B: Copy> Protocol<B> {
     fn advance_message(&mut self, transmit: &Transmit<B>, id: RequestId) {
         let peer = &mut self.peers[transmit.to as usize];
         let request = self.requests.get(id).expect("queued messages are alive");
-        let State::Queued { sent, eager } = &mut request.state else { unreachable!("see next_of_message") };
+        let State::Queued { sent, eager } = &mut request.state else {
+            unreachable!("see next_of_message")
+        };
         if !*eager {
             request.state = State::Offered;
             peer.messages.pop_front();
@@ -232,7 +302,9 @@ impl<B: Copy> Protocol<B> {
     fn advance_stream(&mut self, transmit: &Transmit<B>, id: RequestId) {
         let peer = &mut self.peers[transmit.to as usize];
         let request = self.requests.get(id).expect("streaming messages are alive");
-        let State::Streaming { sent, .. } = &mut request.state else { unreachable!("see next_of_stream") };
+        let State::Streaming { sent, .. } = &mut request.state else {
+            unreachable!("see next_of_stream")
+        };
         *sent += transmit.payload.map_or(0, |payload| payload.bytes as u64);
         if *sent == request.envelope.bytes {
             let completion = request.completion();
@@ -266,7 +338,12 @@ impl<B: Copy> Protocol<B> {
         let state = &mut self.peers[peer as usize];
         // One packet carries all that is owed when it leaves; a second in the queue would be empty.
         if !state.dead && state.answers.is_empty() {
-            let nothing = Envelope { context: 0, source: self.me, tag: 0, bytes: 0 };
+            let nothing = Envelope {
+                context: 0,
+                source: self.me,
+                tag: 0,
+                bytes: 0,
+            };
             state.answers.push_back((nothing, Kind::Credit));
             self.make_busy(peer);
         }
@@ -274,7 +351,9 @@ impl<B: Copy> Protocol<B> {
 
     pub(super) fn answer(&mut self, peer: u32, envelope: Envelope, kind: Kind) {
         if !self.peers[peer as usize].dead {
-            self.peers[peer as usize].answers.push_back((envelope, kind));
+            self.peers[peer as usize]
+                .answers
+                .push_back((envelope, kind));
             self.make_busy(peer);
         }
     }

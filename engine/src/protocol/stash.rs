@@ -30,14 +30,19 @@ fn class(bytes: usize) -> usize {
 
 impl Stashes {
     pub fn new() -> Self {
-        Self { slab: Vec::new(), free: Vec::new(), spare: Default::default() }
+        Self {
+            slab: Vec::new(),
+            free: Vec::new(),
+            spare: Default::default(),
+        }
     }
 
     /// Room for a message of `bytes`, whose first packet carried `first`.
     pub fn insert(&mut self, bytes: usize, first: &[u8]) -> StashId {
         let class = class(bytes);
-        let mut buffer =
-            self.spare[class].pop().unwrap_or_else(|| Vec::with_capacity(bytes.max(64 << class)));
+        let mut buffer = self.spare[class]
+            .pop()
+            .unwrap_or_else(|| Vec::with_capacity(bytes.max(64 << class)));
         buffer.extend_from_slice(first);
         let stash = Stash { bytes: buffer };
         if let Some(index) = self.free.pop() {

@@ -1,0 +1,721 @@
+//! The engine as the layers above see it.
+//!
+//! Every method may be called by any thread at any time; one lock guards the handler, and a call that need not wait holds it for some
+//! tens of nanoseconds. A send that left in the call that began it needs no request: its [`Request`] says so itself.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::task::Waker;
+
+use oxmpi_matching::Pattern;
+use oxmpi_ports::board::{Board, Ticket};
+use oxmpi_ports::extent::Extent;
+use oxmpi_ports::{Port, Segment, SegmentError};
+use oxmpi_wire::Envelope;
+
+use crate::error::EngineError;
+use crate::options::Options;
+use crate::progress::{
+    Area, Condition, Driver, Guard, Handler, Outside, Shared, Transport, WaitPolicy,
+};
+use crate::protocol::{
+    Claim, Completion, Counters, Failure, Limits, Mode, Outcome, Protocol, RequestId, Sending,
+    Source,
+};
+
+/// One process's engine.
+pub struct Engine {
+    shared: Arc<Shared>,
+    size: u32,
+    host: String,
+    boards: std::sync::Mutex<Boards>,
+}
+
+/// An operation that was begun.
+#[derive(Debug, Clone, Copy)]
+pub enum Request {
+    /// It is over already.
+    Over(Completion),
+    /// It goes on.
+    Pending(RequestId),
+}
+
+/// Which of this process's boards are handed out.
+struct Boards {
+    /// For each board: whether it is handed out, and the number of operations done on it.
+    states: Vec<BoardState>,
+}
+
+enum BoardState {
+    Free {
+        base: u64,
+    },
+    Out,
+    /// Given back by this process; others may still read.
+    Resting(Box<Board>),
+}
+
+impl Engine {
+    /// Joins the job as process `rank` of `size`. Without a segment the process is alone.
+    pub fn attach(
+        rank: u32,
+        size: u32,
+        segment: Option<OwnedFd>,
+        host: String,
+        options: &Options,
+    ) -> Result<Self, EngineError> {
+        let memory = |error: SegmentError| EngineError::memory(rank, &host, &error);
+        let segment = match segment {
+            Some(fd) => Segment::attach(fd),
+            None => Segment::create(size, 1),
+        };
+        let segment = Arc::new(segment.map_err(memory)?);
+        if segment.ports() != size {
+            let reason = format!(
+                "the launcher made room for {} processes, not for {size}",
+                segment.ports()
+            );
+            return Err(EngineError::Memory { rank, host, reason });
+        }
+        let usable_cpus = segment.usable_cpus();
+        let boards = (0..segment.layout().boards)
+            .map(|_| BoardState::Free { base: 0 })
+            .collect();
+        let port = Port::open(segment, rank).map_err(memory)?;
+        let protocol = Protocol::new(rank, size, limits(&port, options));
+        let policy = WaitPolicy::new(options, size, usable_cpus);
+        let crowded = policy.is_crowded();
+        let handler = Handler::new(port, protocol, policy, options.single_copy, host.clone());
+        let driver = Driver::new(options.driver && size > 1, crowded);
+        let shared = Arc::new(Shared::new(handler, driver));
+        Ok(Self {
+            shared,
+            size,
+            host,
+            boards: std::sync::Mutex::new(Boards { states: boards }),
+        })
+    }
+
+    /// This process's number.
+    #[inline(always)]
+    pub fn rank(&self) -> u32 {
+        self.shared.rank
+    }
+
+    /// Processes of the job.
+    #[inline(always)]
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// This host's name.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Begins a send of `envelope.bytes` bytes at `data`.
+    ///
+    /// # Safety
+    /// `data` must stay valid and unchanged until the request is over.
+    ///
+    /// # Panics
+    /// When `to` is not a process of the job; layers above check ranks.
+    #[inline(always)]
+    pub unsafe fn isend(
+        &self,
+        to: u32,
+        envelope: Envelope,
+        data: *const u8,
+        mode: Mode,
+    ) -> Result<Request, EngineError> {
+        let mut handler = self.shared.enter();
+        // SAFETY: the caller's promise.
+        let begun = unsafe { Self::begin_send(&mut handler, to, envelope, data, mode) };
+        self.shared.leave(handler);
+        begun
+    }
+
+    /// Sends and waits until the buffer can be used again.
+    ///
+    /// # Safety
+    /// `data` must be valid for reading `envelope.bytes` bytes.
+    #[inline(always)]
+    pub unsafe fn send(
+        &self,
+        to: u32,
+        envelope: Envelope,
+        data: *const u8,
+        mode: Mode,
+    ) -> Result<(), EngineError> {
+        let mut handler = self.shared.enter();
+        // SAFETY: the caller's promise, and we wait below.
+        match unsafe { Self::begin_send(&mut handler, to, envelope, data, mode) } {
+            Ok(Request::Over(_)) => {
+                self.shared.leave(handler);
+                Ok(())
+            }
+            Ok(Request::Pending(id)) => self.finish(handler, id).map(|_| ()),
+            Err(error) => {
+                self.shared.leave(handler);
+                Err(error)
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Engine::isend`].
+    #[inline(always)]
+    unsafe fn begin_send(
+        handler: &mut Handler,
+        to: u32,
+        envelope: Envelope,
+        data: *const u8,
+        mode: Mode,
+    ) -> Result<Request, EngineError> {
+        if let Some(broken) = &handler.broken {
+            return Err(broken.clone());
+        }
+        // SAFETY: the caller's promise is the area's.
+        let buffer = unsafe { Area::readable(data) };
+        let mut source = Source {
+            buffer,
+            address: data as u64,
+            mapped: false,
+            fetchable: handler.single_copy,
+        };
+        if !handler.extents.is_empty()
+            && let Some(offset) = find_mapped(&handler.extents, data as u64, envelope.bytes)
+        {
+            source = Source {
+                buffer,
+                address: offset,
+                mapped: true,
+                fetchable: false,
+            };
+        }
+        let id = match handler.protocol.send(to, envelope, source, mode) {
+            Ok(Sending::Now(transmit)) => match handler.transmit(&transmit) {
+                Ok(true) => {
+                    let Envelope {
+                        source, tag, bytes, ..
+                    } = envelope;
+                    return Ok(Request::Over(Completion {
+                        source,
+                        tag,
+                        bytes,
+                        cancelled: false,
+                    }));
+                }
+                Ok(false) => handler.protocol.hold(transmit),
+                Err(error) => return Err(handler.break_for_memory(&error)),
+            },
+            Ok(Sending::Pending(id)) => {
+                handler.flush();
+                id
+            }
+            Err(failure) => return Err(handler.explain(failure)),
+        };
+        Ok(Request::Pending(id))
+    }
+
+    /// Begins a receive. `from` is the process it can only come from, if there is one.
+    ///
+    /// # Safety
+    /// `data` must stay valid for writing `capacity` bytes, and untouched by others, until the request is over.
+    #[inline(always)]
+    pub unsafe fn irecv(
+        &self,
+        from: Option<u32>,
+        pattern: Pattern,
+        data: *mut u8,
+        capacity: u64,
+    ) -> Result<Request, EngineError> {
+        let mut handler = self.shared.enter();
+        // SAFETY: the caller's promise is the area's.
+        let buffer = unsafe { Area::writable(data) };
+        let id = Self::begin_receive(&mut handler, from, pattern, buffer, capacity);
+        self.shared.leave(handler);
+        Ok(Request::Pending(id))
+    }
+
+    /// Receives.
+    ///
+    /// # Safety
+    /// `data` must be valid for writing `capacity` bytes.
+    #[inline(always)]
+    pub unsafe fn recv(
+        &self,
+        from: Option<u32>,
+        pattern: Pattern,
+        data: *mut u8,
+        capacity: u64,
+    ) -> Result<Completion, EngineError> {
+        let mut handler = self.shared.enter();
+        // SAFETY: the caller's promise, and we wait below.
+        let buffer = unsafe { Area::writable(data) };
+        let id = Self::begin_receive(&mut handler, from, pattern, buffer, capacity);
+        self.finish(handler, id)
+    }
+
+    #[inline(always)]
+    fn begin_receive(
+        handler: &mut Handler,
+        from: Option<u32>,
+        pattern: Pattern,
+        buffer: Area,
+        capacity: u64,
+    ) -> RequestId {
+        let (id, posted) = handler.protocol.post(from, pattern, buffer, capacity);
+        handler.carry_out(posted, buffer);
+        id
+    }
+
+    /// Waits for a request and frees it.
+    #[inline(always)]
+    fn finish(&self, handler: Guard<'_>, id: RequestId) -> Result<Completion, EngineError> {
+        let (mut handler, waited) =
+            self.shared
+                .wait(handler, Some(id), &mut |handler: &mut Handler| {
+                    handler.protocol.is_complete(id)
+                });
+        let outcome = match waited {
+            Ok(()) => self.outcome(&mut handler, id),
+            Err(error) => Err(error),
+        };
+        self.shared.leave(handler);
+        outcome
+    }
+
+    #[inline(always)]
+    fn outcome(&self, handler: &mut Handler, id: RequestId) -> Result<Completion, EngineError> {
+        match handler.protocol.take(id) {
+            Some(Ok(completion)) => Ok(completion),
+            Some(Outcome::Err(failure)) => Err(handler.explain(failure)),
+            None => Err(EngineError::UnknownRequest { rank: self.rank() }),
+        }
+    }
+
+    /// Waits until the request is over; it is gone then.
+    #[inline(always)]
+    pub fn wait(&self, request: Request) -> Result<Completion, EngineError> {
+        match request {
+            Request::Over(completion) => Ok(completion),
+            Request::Pending(id) => self.finish(self.shared.enter(), id),
+        }
+    }
+
+    /// The outcome if the request is over (it is gone then); `None` if it is not.
+    #[inline(always)]
+    pub fn test(&self, request: Request) -> Result<Option<Completion>, EngineError> {
+        let id = match request {
+            Request::Over(completion) => return Ok(Some(completion)),
+            Request::Pending(id) => id,
+        };
+        let mut handler = self.shared.enter();
+        if !handler.protocol.is_complete(id) {
+            handler.progress(Some(id));
+        }
+        let outcome = if handler.protocol.is_complete(id) {
+            self.outcome(&mut handler, id).map(Some)
+        } else {
+            handler.broken.clone().map_or(Ok(None), Err)
+        };
+        self.shared.leave(handler);
+        outcome
+    }
+
+    /// Whether the request is over; it stays.
+    pub fn is_complete(&self, request: Request) -> bool {
+        let Request::Pending(id) = request else {
+            return true;
+        };
+        let mut handler = self.shared.enter();
+        if !handler.protocol.is_complete(id) {
+            handler.progress(Some(id));
+        }
+        let complete = handler.protocol.is_complete(id) || handler.broken.is_some();
+        self.shared.leave(handler);
+        complete
+    }
+
+    /// Waits until one of the requests is over; that one is gone then.
+    ///
+    /// # Panics
+    /// When there are none.
+    pub fn wait_any(&self, requests: &[Request]) -> (usize, Result<Completion, EngineError>) {
+        assert!(
+            !requests.is_empty(),
+            "waiting for any of no requests would never end"
+        );
+        let first_over = |handler: &Handler| {
+            requests.iter().position(|request| match request {
+                Request::Over(_) => true,
+                Request::Pending(id) => handler.protocol.is_complete(*id),
+            })
+        };
+        let mut found = None;
+        let (mut handler, waited) =
+            self.shared
+                .wait(self.shared.enter(), None, &mut |handler: &mut Handler| {
+                    found = first_over(handler);
+                    found.is_some()
+                });
+        let outcome = match (waited, found) {
+            (Err(error), _) => (0, Err(error)),
+            (Ok(()), found) => {
+                let at = found.expect("the wait ends when one is found");
+                match requests[at] {
+                    Request::Over(completion) => (at, Ok(completion)),
+                    Request::Pending(id) => (at, self.outcome(&mut handler, id)),
+                }
+            }
+        };
+        self.shared.leave(handler);
+        outcome
+    }
+
+    /// Asks to end a request early; waiting for it then tells whether it was.
+    pub fn cancel(&self, request: Request) {
+        if let Request::Pending(id) = request {
+            let mut handler = self.shared.enter();
+            handler.progress(None);
+            handler.protocol.cancel(id);
+            handler.flush();
+            self.shared.leave(handler);
+        }
+    }
+
+    /// The oldest message the pattern accepts that no receive has taken.
+    pub fn probe(&self, pattern: Pattern) -> Result<Option<Envelope>, EngineError> {
+        self.look(|handler| handler.protocol.probe(&pattern))
+    }
+
+    /// As [`Engine::probe`], waiting for one.
+    pub fn probe_wait(&self, from: Option<u32>, pattern: Pattern) -> Result<Envelope, EngineError> {
+        self.look_wait(from, |handler| handler.protocol.probe(&pattern))
+    }
+
+    /// As [`Engine::probe`]; the message is the caller's alone then.
+    pub fn claim(&self, pattern: Pattern) -> Result<Option<Claim>, EngineError> {
+        self.look(|handler| handler.protocol.claim(&pattern))
+    }
+
+    /// As [`Engine::claim`], waiting for one.
+    pub fn claim_wait(&self, from: Option<u32>, pattern: Pattern) -> Result<Claim, EngineError> {
+        self.look_wait(from, |handler| handler.protocol.claim(&pattern))
+    }
+
+    fn look<R>(
+        &self,
+        mut look: impl FnMut(&mut Handler) -> Option<R>,
+    ) -> Result<Option<R>, EngineError> {
+        let mut handler = self.shared.enter();
+        handler.progress(None);
+        let found = look(&mut handler);
+        let result = match (&found, &handler.broken) {
+            (None, Some(broken)) => Err(broken.clone()),
+            _ => Ok(found),
+        };
+        self.shared.leave(handler);
+        result
+    }
+
+    fn look_wait<R>(
+        &self,
+        from: Option<u32>,
+        mut look: impl FnMut(&mut Handler) -> Option<R>,
+    ) -> Result<R, EngineError> {
+        let mut found = None;
+        let mut gone = None;
+        let (handler, waited) =
+            self.shared
+                .wait(self.shared.enter(), None, &mut |handler: &mut Handler| {
+                    found = look(handler);
+                    gone = from.filter(|&peer| found.is_none() && handler.protocol.is_dead(peer));
+                    found.is_some() || gone.is_some()
+                });
+        let gone = gone.map(|peer| handler.explain(Failure::PeerDied { peer }));
+        self.shared.leave(handler);
+        waited?;
+        match (found, gone) {
+            (Some(found), _) => Ok(found),
+            (None, Some(gone)) => Err(gone),
+            (None, None) => {
+                unreachable!("the wait ends when something is found or the peer is gone")
+            }
+        }
+    }
+
+    /// Receives a claimed message.
+    ///
+    /// # Safety
+    /// As [`Engine::irecv`].
+    pub unsafe fn irecv_claimed(&self, claim: Claim, data: *mut u8, capacity: u64) -> Request {
+        let mut handler = self.shared.enter();
+        // SAFETY: the caller's promise is the area's.
+        let buffer = unsafe { Area::writable(data) };
+        let (id, posted) = handler.protocol.receive_claim(claim, buffer, capacity);
+        handler.carry_out(posted, buffer);
+        self.shared.leave(handler);
+        Request::Pending(id)
+    }
+
+    /// Wakes `waker` when the request is over. False if it is already.
+    pub fn set_waker(&self, request: Request, waker: &Waker) -> bool {
+        let Request::Pending(id) = request else {
+            return false;
+        };
+        let mut handler = self.shared.enter();
+        handler.progress(Some(id));
+        if handler.protocol.is_complete(id) || handler.broken.is_some() {
+            self.shared.leave(handler);
+            return false;
+        }
+        match handler.wakers.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) => known.clone_from(waker),
+            None => handler.wakers.push((id, waker.clone())),
+        }
+        self.shared.leave(handler);
+        Driver::hurry(&self.shared);
+        true
+    }
+
+    /// Waits for a condition outside the engine that depends on processes `members`, and reaps meanwhile.
+    #[inline(always)]
+    pub fn wait_until<C: Condition + ?Sized>(
+        &self,
+        condition: &mut C,
+        members: &[u32],
+    ) -> Result<(), EngineError> {
+        let mut goal = Outside {
+            condition,
+            members,
+            dead: None,
+        };
+        let (handler, waited) = self.shared.wait(self.shared.enter(), None, &mut goal);
+        let died = goal
+            .dead
+            .map(|peer| handler.explain(Failure::PeerDied { peer }));
+        self.shared.leave(handler);
+        waited?;
+        died.map_or(Ok(()), Err)
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> Counters {
+        self.shared.lock().protocol.counters()
+    }
+
+    /// How this process talks to the others.
+    pub fn transport(&self) -> Transport {
+        let single_copy = self.shared.lock().single_copy;
+        Transport {
+            single_copy,
+            alone: self.size == 1,
+        }
+    }
+
+    /// Memory that other processes can read where it lies.
+    pub fn allocate(self: &Arc<Self>, bytes: u64) -> Result<PortBuffer, EngineError> {
+        let extent = Extent::allocate(Arc::clone(&self.shared.segment), bytes)
+            .map_err(|error| EngineError::memory(self.rank(), &self.host, &error))?;
+        let address = extent.address();
+        let offset = extent
+            .offset_of(address, 0)
+            .expect("an extent contains its own beginning");
+        self.shared
+            .lock()
+            .extents
+            .push((address as u64, extent.bytes(), offset));
+        Ok(PortBuffer {
+            extent,
+            engine: Arc::clone(self),
+        })
+    }
+
+    /// A claimed message's bytes where they lie, if they lie in shared memory; else the claim comes back to be received.
+    pub fn in_place(self: &Arc<Self>, claim: Claim) -> Result<Result<InPlace, Claim>, EngineError> {
+        let Some(offset) = claim.mapped() else {
+            return Ok(Err(claim));
+        };
+        let mut handler = self.shared.enter();
+        let bytes = claim.envelope.bytes;
+        let mapped = handler.mappings.borrow(offset, bytes);
+        self.shared.leave(handler);
+        let address =
+            mapped.map_err(|error| EngineError::memory(self.rank(), &self.host, &error))?;
+        Ok(Ok(InPlace {
+            claim: Some(claim),
+            address,
+            engine: Arc::clone(self),
+        }))
+    }
+
+    /// A board for a group whose first member is this process, if one is free.
+    pub fn offer_board(&self) -> Option<Ticket> {
+        let mut boards = self
+            .boards
+            .lock()
+            .expect("no user code runs under this lock");
+        let port = self.rank();
+        boards
+            .states
+            .iter_mut()
+            .enumerate()
+            .find_map(|(board, state)| {
+                if let BoardState::Resting(resting) = state
+                    && resting.is_quiet()
+                {
+                    *state = BoardState::Free {
+                        base: resting.last_operation(),
+                    };
+                }
+                let BoardState::Free { base } = *state else {
+                    return None;
+                };
+                *state = BoardState::Out;
+                Some(Ticket {
+                    port,
+                    board: board as u32,
+                    base,
+                })
+            })
+    }
+
+    /// Opens the board of a ticket as member `me` of `members` (processes, by rank in the group).
+    pub fn open_board(
+        &self,
+        ticket: Ticket,
+        members: Vec<u32>,
+        me: usize,
+    ) -> Result<Board, EngineError> {
+        let handler = self.shared.lock();
+        Board::open(&handler.port, ticket, members, me)
+            .map_err(|error| EngineError::memory(self.rank(), &self.host, &error))
+    }
+
+    /// Gives a board back.
+    pub fn close_board(&self, board: Board) {
+        if board.ticket().port == self.rank() {
+            let at = board.ticket().board as usize;
+            let mut boards = self
+                .boards
+                .lock()
+                .expect("no user code runs under this lock");
+            boards.states[at] = BoardState::Resting(Box::new(board));
+        }
+    }
+
+    /// The job is to end: recorded for the launcher, which ends every process.
+    pub fn set_abort(&self, code: i32) {
+        self.shared.segment.set_abort(self.rank(), code);
+    }
+
+    /// Says goodbye: sends what is due, stops the driver.
+    pub fn finalize(&self) {
+        let (mut handler, _) =
+            self.shared
+                .wait(self.shared.enter(), None, &mut |handler: &mut Handler| {
+                    handler.forget_finished();
+                    handler.protocol.busy().is_empty()
+                });
+        // Nothing more is sent or taken; a broken engine must not keep its process from ending either.
+        handler.broken.take();
+        drop(handler);
+        self.shared.driver.stop();
+        self.shared.segment.finish(self.rank());
+    }
+}
+
+fn find_mapped(extents: &[(u64, u64, u64)], address: u64, bytes: u64) -> Option<u64> {
+    extents.iter().find_map(|&(start, length, offset)| {
+        let distance = address.checked_sub(start)?;
+        (distance.checked_add(bytes)? <= length).then(|| offset + distance)
+    })
+}
+
+/// Sizes for the ports, measured with `oxmpi bench`; docs/benchmarks.md has the numbers.
+fn limits(port: &Port, options: &Options) -> Limits {
+    let fragment_bytes = port.fragment_bytes_max().min(64 << 10);
+    Limits {
+        eager_bytes_max: options.eager_bytes.unwrap_or(64 << 10),
+        room_bytes: 1 << 20,
+        fragment_bytes,
+        fragment_bytes_short: fragment_bytes.min(8 << 10),
+        short_bytes_max: 64 << 10,
+        fetch_bytes_min: 32 << 10,
+        unexpected_max: 1 << 24,
+    }
+}
+
+/// Memory of this process that lies in the shared segment: messages out of it are copied once, or not at all.
+pub struct PortBuffer {
+    extent: Extent,
+    engine: Arc<Engine>,
+}
+
+impl PortBuffer {
+    /// Where it lies.
+    pub fn address(&self) -> *mut u8 {
+        self.extent.address()
+    }
+
+    /// How long it is (at least what was asked for).
+    pub fn bytes(&self) -> u64 {
+        self.extent.bytes()
+    }
+}
+
+impl Drop for PortBuffer {
+    fn drop(&mut self) {
+        let address = self.extent.address() as u64;
+        self.engine
+            .shared
+            .lock()
+            .extents
+            .retain(|&(start, ..)| start != address);
+    }
+}
+
+/// A received message that was not copied: its bytes lie in the sender's memory. Dropping it gives them back to the sender.
+pub struct InPlace {
+    claim: Option<Claim>,
+    address: *const u8,
+    engine: Arc<Engine>,
+}
+
+// SAFETY: the bytes are read-only here and stay mapped until the drop, whichever thread that happens in.
+unsafe impl Send for InPlace {}
+// SAFETY: as above.
+unsafe impl Sync for InPlace {}
+
+impl InPlace {
+    /// What was received.
+    pub fn envelope(&self) -> Envelope {
+        self.claim
+            .as_ref()
+            .expect("the claim is there until the drop")
+            .envelope
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: mapped for the length of the message until the drop; the sender leaves them alone until then.
+        unsafe { std::slice::from_raw_parts(self.address, self.envelope().bytes as usize) }
+    }
+}
+
+impl Drop for InPlace {
+    fn drop(&mut self) {
+        let Some(claim) = self.claim.take() else {
+            return;
+        };
+        let mut handler = self.engine.shared.enter();
+        if let Some(offset) = claim.mapped() {
+            handler.mappings.release(offset, claim.envelope.bytes);
+        }
+        handler.protocol.finish_claim(claim);
+        handler.flush();
+        self.engine.shared.leave(handler);
+    }
+}

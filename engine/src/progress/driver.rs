@@ -1,0 +1,168 @@
+//! The driver: a thread that runs the handler while every thread of the application computes (the paper's interrupt).
+//!
+//! It is parked as long as no operation is pending, and started by the first call that leaves one behind. While the application
+//! comes and goes it only glances every few milliseconds, so that a ping-pong pays nothing for it. When a glance finds that
+//! nobody has entered since the last one, it takes over: it runs the handler and sleeps on the doorbell like any
+//! receiver, until the application is back or nothing is pending.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::shared::{Guard, Shared};
+
+/// Time between two glances: short against any computation worth overlapping, long against the glance's 5 µs.
+const GLANCE: Duration = Duration::from_millis(2);
+/// The same when ranks share CPUs.
+const GLANCE_CROWDED: Duration = Duration::from_millis(5);
+/// Glances with nothing pending after which the driver parks.
+const QUIET_GLANCES_MAX: u32 = 20;
+/// The longest sleep of a driver that has taken over: the application may have come and gone unseen.
+const NAP: Duration = Duration::from_millis(10);
+/// How long a driver that has taken over looks for the next packet before it sleeps: streams have short gaps.
+const LINGER: Duration = Duration::from_micros(50);
+
+pub(crate) struct Driver {
+    enabled: bool,
+    crowded: bool,
+    parked: AtomicBool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    stop: bool,
+    /// Take over at the next glance, and make that now: a future waits.
+    hurry: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Driver {
+    pub fn new(enabled: bool, crowded: bool) -> Self {
+        Self {
+            enabled,
+            crowded,
+            parked: AtomicBool::new(enabled),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Whether it must be started for what is pending now. False when it is switched off.
+    #[inline(always)]
+    pub fn is_parked(&self) -> bool {
+        self.parked.load(Ordering::Relaxed)
+    }
+
+    /// Unparks the driver, or makes it. The caller holds the engine's lock, so the driver cannot park at the same time.
+    #[cold]
+    pub fn start(shared: &Arc<Shared>) {
+        let driver = &shared.driver;
+        driver.parked.store(false, Ordering::Relaxed);
+        let mut state = driver
+            .state
+            .lock()
+            .expect("the driver's state is never left locked by a panic");
+        if state.stop {
+            return;
+        }
+        if state.thread.is_none() {
+            let thread_shared = Arc::clone(shared);
+            let thread = std::thread::Builder::new().name("oxmpi-driver".into());
+            // Without a thread the engine still works: operations then progress only inside calls.
+            state.thread = thread.spawn(move || run(&thread_shared)).ok();
+        }
+        driver.changed.notify_one();
+    }
+
+    /// Makes it take over at once; for futures, whose executor sleeps elsewhere.
+    pub fn hurry(shared: &Arc<Shared>) {
+        if shared.driver.enabled {
+            shared.driver.state.lock().expect("never poisoned").hurry = true;
+            Driver::start(shared);
+        }
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        let mut state = self.state.lock().expect("never poisoned");
+        state.stop = true;
+        let thread = state.thread.take();
+        drop(state);
+        self.changed.notify_one();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+
+    /// Waits until it is time to glance. False: the end.
+    fn until_glance(&self) -> bool {
+        let mut state = self.state.lock().expect("never poisoned");
+        let glance = if self.crowded { GLANCE_CROWDED } else { GLANCE };
+        let deadline = Instant::now() + glance;
+        loop {
+            if state.stop {
+                return false;
+            }
+            if std::mem::take(&mut state.hurry) {
+                return true;
+            }
+            if self.is_parked() {
+                state = self.changed.wait(state).expect("never poisoned");
+                continue;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            state = self
+                .changed
+                .wait_timeout(state, left)
+                .expect("never poisoned")
+                .0;
+        }
+    }
+}
+
+fn run(shared: &Shared) {
+    let mut entries = 0;
+    let mut quiet = 0;
+    while shared.driver.until_glance() {
+        // Somebody is inside: nothing to do.
+        let Some(handler) = shared.try_lock() else {
+            continue;
+        };
+        let seen = std::mem::replace(&mut entries, handler.entries);
+        let pending = handler.protocol.pending() > 0;
+        quiet = if pending { 0 } else { quiet + 1 };
+        if handler.inside > 0 || quiet > QUIET_GLANCES_MAX {
+            // Who waits inside does the work, and starts us again when it leaves something behind.
+            shared.driver.parked.store(true, Ordering::Relaxed);
+            quiet = 0;
+        } else if pending && (seen == entries || !handler.wakers.is_empty()) {
+            take_over(shared, handler);
+        }
+    }
+}
+
+/// Runs the handler until the application is back or nothing is pending.
+fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
+    let entries = handler.entries;
+    let mut last = Instant::now();
+    while handler.entries == entries && handler.protocol.pending() > 0 && handler.broken.is_none() {
+        if handler.progress(None) {
+            last = Instant::now();
+            continue;
+        }
+        if shared.driver.crowded || last.elapsed() > LINGER {
+            handler = shared.nap(handler, NAP);
+            last = Instant::now();
+        } else {
+            drop(handler);
+            std::hint::spin_loop();
+            handler = shared.lock();
+        }
+    }
+}

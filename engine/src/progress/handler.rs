@@ -1,0 +1,409 @@
+//! The handler: takes packets from the port, asks the protocol, moves the bytes, sends what is due.
+//!
+//! It runs under the engine's lock, by whoever has it: a thread that waits (reaping), a thread that posts, or the driver.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use oxmpi_ports::extent::Mappings;
+use oxmpi_ports::{Port, PortError, PortState, Segment, SegmentError, fetch};
+use oxmpi_wire::Repr;
+
+use super::area::Area;
+use super::wait::WaitPolicy;
+use crate::error::EngineError;
+use crate::protocol::{Effect, Failure, Fetch, Posted, Protocol, RequestId, Transmit};
+
+/// Packets taken in one go before the caller looks whether its own business is done.
+const BATCH_MAX: usize = 32;
+
+pub(crate) struct Handler {
+    pub port: Port,
+    pub protocol: Protocol<Area>,
+    pub policy: WaitPolicy,
+    pub mappings: Mappings,
+    /// Own extents: first address, length, offset in the segment.
+    pub extents: Vec<(u64, u64, u64)>,
+    /// Futures to wake when their request is over.
+    pub wakers: Vec<(RequestId, Waker)>,
+    /// How often the application has entered; the driver sees by it whether anybody is about.
+    pub entries: u64,
+    /// Threads of the application that wait inside.
+    pub inside: u32,
+    /// Threads that sleep on the doorbell.
+    pub sleepers: u32,
+    /// The engine cannot go on.
+    pub broken: Option<EngineError>,
+    /// Long messages may be fetched out of the sender's memory.
+    pub single_copy: bool,
+    deaths: u32,
+    rank: u32,
+    host: String,
+}
+
+/// How the processes of this job talk, for people to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transport {
+    /// Long messages are read out of the sender's memory in one copy.
+    pub single_copy: bool,
+    /// The process has nobody to talk to.
+    pub alone: bool,
+}
+
+impl std::fmt::Display for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match (self.alone, self.single_copy) {
+            (true, _) => "alone, nobody to talk to",
+            (false, true) => "ports, long messages in a single copy",
+            (false, false) => "ports, long messages through the rings",
+        })
+    }
+}
+
+impl Handler {
+    pub fn new(
+        port: Port,
+        protocol: Protocol<Area>,
+        policy: WaitPolicy,
+        single_copy: bool,
+        host: String,
+    ) -> Self {
+        let segment = Arc::clone(port.segment());
+        Self {
+            rank: port.index(),
+            port,
+            protocol,
+            policy,
+            mappings: Mappings::new(segment),
+            extents: Vec::new(),
+            wakers: Vec::new(),
+            entries: 0,
+            inside: 0,
+            sleepers: 0,
+            broken: None,
+            single_copy,
+            deaths: 0,
+            host,
+        }
+    }
+
+    pub fn segment(&self) -> &Arc<Segment> {
+        self.port.segment()
+    }
+
+    /// Takes what has arrived and sends what is due. True if anything happened. Stops early when `watched` is over.
+    #[inline(always)]
+    pub fn progress(&mut self, watched: Option<RequestId>) -> bool {
+        let mut happened = false;
+        for _ in 0..BATCH_MAX {
+            if !self.take_packet() {
+                break;
+            }
+            happened = true;
+            if watched.is_some_and(|id| self.protocol.is_complete(id)) {
+                break;
+            }
+        }
+        if !self.protocol.busy().is_empty() {
+            happened |= self.flush();
+        }
+        if self.port.segment().deaths() != self.deaths {
+            self.notice_deaths();
+            happened = true;
+        }
+        if happened && self.sleepers + self.wakers.len() as u32 != 0 {
+            self.tell_others();
+        }
+        happened
+    }
+
+    /// Handles one arrived packet, if there is one.
+    #[inline(always)]
+    fn take_packet(&mut self) -> bool {
+        let Some(arrival) = self.port.poll() else {
+            return false;
+        };
+        let from = arrival.from;
+        let repr = match Repr::parse_prefix(arrival.prefix) {
+            Ok(repr) => repr,
+            Err(error) => {
+                self.port.consume();
+                self.break_down(from, error.to_string());
+                return true;
+            }
+        };
+        let payload = if arrival.inline {
+            let used = repr.bytes_on_wire();
+            &arrival.prefix[used..used + arrival.bytes]
+        } else {
+            arrival.payload
+        };
+        let effect = self.protocol.handle(from, &repr, payload);
+        if let Ok(Effect::Deliver {
+            buffer,
+            offset,
+            bytes,
+        }) = &effect
+        {
+            buffer.write(*offset, &payload[..*bytes]);
+        }
+        self.port.consume();
+        match effect {
+            Ok(Effect::None | Effect::Deliver { .. }) => {}
+            Ok(Effect::Fetch(fetch)) => self.fetch(&fetch),
+            Err(failure) => self.fail(from, failure),
+        }
+        true
+    }
+
+    /// Sends what waits, as far as the rings have room. True if anything left.
+    #[inline(never)]
+    pub fn flush(&mut self) -> bool {
+        let mut left = false;
+        let mut at = 0;
+        while let Some(&peer) = self.protocol.busy().get(at) {
+            while let Some(transmit) = self.protocol.poll_transmit(peer) {
+                match self.transmit(&transmit) {
+                    Ok(true) => left = true,
+                    Ok(false) => break,
+                    Err(error) => {
+                        self.break_for_memory(&error);
+                        return true;
+                    }
+                }
+            }
+            at += 1;
+        }
+        self.protocol.settle();
+        left
+    }
+
+    /// Sends one packet; false if the ring is full.
+    #[inline(always)]
+    pub fn transmit(&mut self, transmit: &Transmit<Area>) -> Result<bool, SegmentError> {
+        if transmit.to == self.rank {
+            self.loop_back(transmit);
+            return Ok(true);
+        }
+        let mut prefix = [0; oxmpi_wire::PREFIX_BYTES];
+        let used = transmit.repr.emit_prefix(&mut prefix);
+        let (bytes, fill) = match transmit.payload {
+            Some(payload) => (payload.bytes, Some(payload)),
+            None => (0, None),
+        };
+        let sent = self.port.send(transmit.to, &prefix, used, bytes, |out| {
+            if let Some(payload) = fill {
+                payload.buffer.read(payload.offset, out);
+            }
+        });
+        match sent {
+            Ok(()) => {
+                self.protocol.sent(transmit);
+                Ok(true)
+            }
+            Err(PortError::Full) => Ok(false),
+            Err(PortError::Segment(error)) => Err(error),
+        }
+    }
+
+    /// A message of this process to itself goes straight to the protocol.
+    fn loop_back(&mut self, transmit: &Transmit<Area>) {
+        self.protocol.sent(transmit);
+        let payload: &[u8] = match transmit.payload {
+            // SAFETY: the sending request's promise covers the piece.
+            Some(payload) if payload.bytes > 0 => unsafe {
+                std::slice::from_raw_parts(payload.buffer.at(payload.offset), payload.bytes)
+            },
+            _ => &[],
+        };
+        match self.protocol.handle(self.rank, &transmit.repr, payload) {
+            Ok(Effect::None) => {}
+            Ok(Effect::Deliver {
+                buffer,
+                offset,
+                bytes,
+            }) => buffer.write(offset, &payload[..bytes]),
+            Ok(Effect::Fetch(fetch)) => self.fetch(&fetch),
+            Err(failure) => self.fail(self.rank, failure),
+        }
+    }
+
+    /// What a posted receive found is carried out.
+    #[inline(always)]
+    pub fn carry_out(&mut self, posted: Posted<Area>, buffer: Area) {
+        match posted {
+            Posted::Waiting => {}
+            Posted::Stashed { stash, bytes } => {
+                buffer.write(0, &stash[..bytes]);
+                self.protocol.recycle(stash);
+            }
+            Posted::Fetch(fetch) => self.fetch(&fetch),
+        }
+        // An answer may be due (clear to send, done, credit).
+        if !self.protocol.busy().is_empty() {
+            self.flush();
+        }
+    }
+
+    /// Copies a message out of the sender's memory.
+    fn fetch(&mut self, wanted: &Fetch<Area>) {
+        let done = if wanted.bytes == 0 {
+            true
+        } else if wanted.mapped {
+            match self.mappings.borrow(wanted.address, wanted.bytes) {
+                Ok(address) => {
+                    // SAFETY: the mapping covers the bytes until released; the sender leaves them alone until we say done.
+                    let bytes =
+                        unsafe { std::slice::from_raw_parts(address, wanted.bytes as usize) };
+                    wanted.buffer.write(0, bytes);
+                    self.mappings.release(wanted.address, wanted.bytes);
+                    true
+                }
+                Err(_) => false,
+            }
+        } else if wanted.from == self.rank {
+            // SAFETY: our own sending request's promise covers the bytes.
+            let bytes = unsafe {
+                std::slice::from_raw_parts(
+                    wanted.address as usize as *const u8,
+                    wanted.bytes as usize,
+                )
+            };
+            wanted.buffer.write(0, bytes);
+            true
+        } else {
+            let pid = self.segment().pid(wanted.from);
+            // SAFETY: the receiving request's promise covers the buffer.
+            unsafe {
+                fetch::fetch(
+                    pid,
+                    wanted.address,
+                    wanted.buffer.at(0),
+                    wanted.bytes as usize,
+                )
+                .is_ok()
+            }
+        };
+        self.protocol.fetched(wanted, done);
+    }
+
+    #[cold]
+    fn notice_deaths(&mut self) {
+        self.deaths = self.segment().deaths();
+        for peer in 0..self.segment().ports() {
+            if matches!(self.segment().state(peer), PortState::Dead(_)) && peer != self.rank {
+                // What it sent before it died still counts.
+                while self.take_packet() {}
+                self.protocol.peer_died(peer);
+            }
+        }
+    }
+
+    /// Lets go of peers that have finalised: they take nothing any more.
+    pub fn forget_finished(&mut self) {
+        let busy: Vec<u32> = self.protocol.busy().to_vec();
+        for peer in busy {
+            if self.segment().state(peer) == PortState::Finished {
+                self.protocol.peer_finished(peer);
+            }
+        }
+    }
+
+    /// Sleeping threads and futures may be concerned by what happened.
+    #[cold]
+    pub fn tell_others(&mut self) {
+        if self.sleepers > 0 {
+            let bell = self.port.segment().doorbell(self.rank);
+            if bell.rouse() {
+                oxmpi_ports::doorbell::wake(bell);
+            }
+        }
+        let protocol = &self.protocol;
+        self.wakers.retain(|(id, waker)| {
+            let over = protocol.is_complete(*id);
+            if over {
+                waker.wake_by_ref();
+            }
+            !over
+        });
+    }
+
+    /// A failure that concerns no single request ends the engine's work.
+    #[cold]
+    fn fail(&mut self, from: u32, failure: Failure) {
+        match failure {
+            Failure::UnexpectedFull { peer, messages } => {
+                let (rank, host) = (self.rank, self.host.clone());
+                self.broken = Some(EngineError::UnexpectedFull {
+                    rank,
+                    host,
+                    peer,
+                    messages,
+                });
+            }
+            Failure::PacketLost {
+                expected, found, ..
+            } => {
+                self.break_down(from, format!("packet {expected} is missing, {found} came"));
+            }
+            Failure::Malformed { what, .. } => self.break_down(from, what.into()),
+            Failure::Truncated { .. } | Failure::PeerDied { .. } => {
+                unreachable!("{failure:?} concerns a request, not the engine")
+            }
+        }
+    }
+
+    #[cold]
+    fn break_down(&mut self, peer: u32, reason: String) {
+        let (rank, host) = (self.rank, self.host.clone());
+        self.broken.get_or_insert(EngineError::Protocol {
+            rank,
+            host,
+            peer,
+            reason,
+        });
+    }
+
+    #[cold]
+    pub fn break_for_memory(&mut self, error: &SegmentError) -> EngineError {
+        let error = EngineError::memory(self.rank, &self.host, error);
+        self.broken.get_or_insert(error).clone()
+    }
+
+    /// The engine's words for a request's failure.
+    #[cold]
+    pub fn explain(&self, failure: Failure) -> EngineError {
+        match failure {
+            Failure::Truncated {
+                source,
+                tag,
+                bytes,
+                capacity,
+            } => EngineError::Truncated {
+                rank: self.rank,
+                source_rank: source,
+                tag,
+                bytes,
+                capacity,
+            },
+            Failure::PeerDied { peer } => {
+                let death = match self.segment().state(peer) {
+                    PortState::Dead(death) => Some(death),
+                    _ => None,
+                };
+                EngineError::PeerDied {
+                    rank: self.rank,
+                    peer,
+                    host: self.host.clone(),
+                    death,
+                }
+            }
+            other => EngineError::Protocol {
+                rank: self.rank,
+                host: self.host.clone(),
+                peer: self.rank,
+                reason: format!("{other:?}"),
+            },
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The engine's lock and the waiting loop around it.
+//!
+//! Whoever holds the lock may run the handler. A waiting thread keeps the lock while it spins, so that a ping-pong pays for no
+//! lock traffic, and lets go as soon as another thread asks for it, when it yields, and when it sleeps.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use oxmpi_ports::{Segment, doorbell};
+
+use super::driver::Driver;
+use super::handler::Handler;
+use super::wait::{Step, Waiting};
+use crate::error::EngineError;
+use crate::protocol::RequestId;
+
+/// A sleeper whose packets wait for room in a ring looks again after this time: a ring that drains rings no bell.
+const FULL_RING_NAP: Duration = Duration::from_micros(500);
+/// How often a waiting thread offers the lock to others before it takes it back.
+const OFFERS_MAX: u32 = 1000;
+
+/// Something outside the engine that a thread waits for: a word in shared memory, say.
+pub trait Condition {
+    /// Whether it has come true.
+    fn is_met(&mut self) -> bool;
+    /// The thread is about to sleep: whoever makes the condition true must from now on ring this process's doorbell.
+    fn before_sleep(&mut self) {}
+    /// The thread is awake again.
+    fn after_sleep(&mut self) {}
+}
+
+/// What a waiting thread waits for: a state of the handler, or a [`Condition`].
+pub(crate) trait Goal {
+    fn is_reached(&mut self, handler: &mut Handler) -> bool;
+    fn before_sleep(&mut self) {}
+    fn after_sleep(&mut self) {}
+}
+
+impl<F: FnMut(&mut Handler) -> bool> Goal for F {
+    #[inline(always)]
+    fn is_reached(&mut self, handler: &mut Handler) -> bool {
+        self(handler)
+    }
+}
+
+/// A condition as a goal. It is also over when one of the processes it depends on is dead.
+pub(crate) struct Outside<'c, C: Condition + ?Sized> {
+    pub condition: &'c mut C,
+    pub members: &'c [u32],
+    pub dead: Option<u32>,
+}
+
+impl<C: Condition + ?Sized> Goal for Outside<'_, C> {
+    #[inline(always)]
+    fn is_reached(&mut self, handler: &mut Handler) -> bool {
+        if self.condition.is_met() {
+            return true;
+        }
+        if handler.protocol.has_dead() {
+            self.dead = self
+                .members
+                .iter()
+                .copied()
+                .find(|&peer| handler.protocol.is_dead(peer));
+        }
+        self.dead.is_some()
+    }
+
+    fn before_sleep(&mut self) {
+        self.condition.before_sleep();
+    }
+
+    fn after_sleep(&mut self) {
+        self.condition.after_sleep();
+    }
+}
+
+pub(crate) struct Shared {
+    handler: Mutex<Handler>,
+    /// Threads that want the lock and do not have it.
+    contenders: AtomicU32,
+    pub segment: Arc<Segment>,
+    pub rank: u32,
+    pub driver: Driver,
+}
+
+pub(crate) type Guard<'s> = MutexGuard<'s, Handler>;
+
+impl Shared {
+    pub fn new(handler: Handler, driver: Driver) -> Self {
+        let segment = Arc::clone(handler.segment());
+        let rank = handler.port.index();
+        Self {
+            handler: Mutex::new(handler),
+            contenders: AtomicU32::new(0),
+            segment,
+            rank,
+            driver,
+        }
+    }
+
+    /// The application enters.
+    #[inline(always)]
+    pub fn enter(&self) -> Guard<'_> {
+        let mut handler = self.lock();
+        handler.entries += 1;
+        handler
+    }
+
+    /// The application leaves; if something is pending the driver must be about.
+    #[inline(always)]
+    pub fn leave(self: &Arc<Self>, mut handler: Guard<'_>) {
+        if handler.protocol.pending() > 0 && self.driver.is_parked() {
+            Driver::start(self);
+        }
+        if handler.sleepers > 0 {
+            Self::keep_watch(&mut handler);
+        }
+        drop(handler);
+    }
+
+    #[inline(always)]
+    pub fn lock(&self) -> Guard<'_> {
+        match self.try_lock() {
+            Some(handler) => handler,
+            None => self.contend(),
+        }
+    }
+
+    #[inline(always)]
+    pub fn try_lock(&self) -> Option<Guard<'_>> {
+        match self.handler.try_lock() {
+            Ok(handler) => Some(handler),
+            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Poisoned(_)) => {
+                panic!("a thread died inside the engine; it cannot go on")
+            }
+        }
+    }
+
+    #[cold]
+    fn contend(&self) -> Guard<'_> {
+        self.contenders.fetch_add(1, Ordering::Relaxed);
+        let handler = self
+            .handler
+            .lock()
+            .expect("a thread died inside the engine; it cannot go on");
+        self.contenders.fetch_sub(1, Ordering::Relaxed);
+        handler
+    }
+
+    /// Lets another thread have the lock for a moment.
+    #[cold]
+    fn offer<'s>(&'s self, handler: Guard<'s>) -> Guard<'s> {
+        let entries = handler.entries;
+        drop(handler);
+        for _ in 0..OFFERS_MAX {
+            std::thread::yield_now();
+            if let Some(handler) = self.try_lock()
+                && (handler.entries != entries || self.contenders.load(Ordering::Relaxed) == 0)
+            {
+                return handler;
+            }
+        }
+        self.lock()
+    }
+
+    /// Runs the handler until the goal is reached: the reaping half of progress. `watched` is the request that is likely to
+    /// reach it.
+    #[inline(always)]
+    pub fn wait<'s>(
+        &'s self,
+        mut handler: Guard<'s>,
+        watched: Option<RequestId>,
+        goal: &mut impl Goal,
+    ) -> (Guard<'s>, Result<(), EngineError>) {
+        handler.progress(watched);
+        if goal.is_reached(&mut handler) {
+            return (handler, Ok(()));
+        }
+        handler.inside += 1;
+        let mut waiting = Waiting::default();
+        let result = loop {
+            if handler.progress(watched) {
+                waiting.reset();
+            }
+            if goal.is_reached(&mut handler) {
+                break Ok(());
+            }
+            if let Some(broken) = &handler.broken {
+                break Err(broken.clone());
+            }
+            match handler.policy.next(&mut waiting) {
+                Step::Spin => {
+                    if self.contenders.load(Ordering::Relaxed) != 0 {
+                        handler = self.offer(handler);
+                    }
+                }
+                Step::Yield => {
+                    drop(handler);
+                    std::thread::yield_now();
+                    handler = self.lock();
+                }
+                Step::Sleep => {
+                    handler = self.sleep(handler, goal);
+                    waiting.reset();
+                }
+            }
+        };
+        handler.inside -= 1;
+        (handler, result)
+    }
+
+    /// Sleeps until the doorbell rings, unless something has arrived already.
+    fn sleep<'s>(&'s self, mut handler: Guard<'s>, goal: &mut impl Goal) -> Guard<'s> {
+        goal.before_sleep();
+        if handler.port.prepare_sleep() && !goal.is_reached(&mut handler) {
+            let nap = (!handler.protocol.busy().is_empty()).then_some(FULL_RING_NAP);
+            handler.sleepers += 1;
+            drop(handler);
+            doorbell::sleep(self.segment.doorbell(self.rank), nap);
+            handler = self.lock();
+            handler.sleepers -= 1;
+        }
+        goal.after_sleep();
+        // Whoever else sleeps here keeps its announcement; `leave` renews it.
+        if handler.sleepers == 0 {
+            self.segment.doorbell(self.rank).announce_awake();
+        }
+        handler
+    }
+
+    /// The driver sleeps: it looks again after a while whatever happens, so nobody has to care for it.
+    pub fn nap<'s>(&'s self, mut handler: Guard<'s>, at_most: Duration) -> Guard<'s> {
+        if handler.port.prepare_sleep() {
+            let nap = if handler.protocol.busy().is_empty() {
+                at_most
+            } else {
+                FULL_RING_NAP
+            };
+            drop(handler);
+            doorbell::sleep(self.segment.doorbell(self.rank), Some(nap));
+            handler = self.lock();
+        }
+        handler
+    }
+
+    /// Another thread of this process sleeps while this one leaves: every ring must be cold again, and the bell announced.
+    #[cold]
+    fn keep_watch(handler: &mut Handler) {
+        while !handler.port.prepare_sleep() {
+            handler.progress(None);
+        }
+    }
+}
