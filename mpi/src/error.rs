@@ -1,0 +1,318 @@
+//! Errors as people read them: who failed, in which call, with which values, and what to try.
+//!
+//! `ErrorKind` carries the facts and is what a program matches on; `Error` adds where it happened.
+//! It is one pointer wide, so that a `Result<Status, Error>` stays cheap on the path that succeeds.
+//! Texts are pinned by tests below.
+
+use std::fmt;
+
+use oxmpi_engine::{EngineError, OptionsError};
+use oxmpi_launch::IdentityError;
+
+use crate::status::TAG_MAX;
+
+/// The result of a call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What failed, and where: the call, the rank, the host.
+pub struct Error(Box<Failure>);
+
+struct Failure {
+    call: &'static str,
+    at: Option<Place>,
+    kind: ErrorKind,
+}
+
+/// The process that reports.
+struct Place {
+    rank: u32,
+    size: u32,
+    host: String,
+}
+
+/// What failed, with the values that matter.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A process may initialise once; it is initialised already.
+    #[error(
+        "this process is already initialised; pass the first Mpi (or a communicator) on instead"
+    )]
+    AlreadyInitialised,
+
+    /// A process may initialise once; it did and has finalised.
+    #[error(
+        "this process has already finalised, and it cannot be initialised again; keep one Mpi alive \
+         for as long as messages are exchanged"
+    )]
+    AlreadyFinalised,
+
+    /// The environment a launcher left contradicts itself.
+    #[error("the launcher's description of this process cannot be used: {0}")]
+    Identity(#[source] IdentityError),
+
+    /// An environment variable of the library has a value it cannot have.
+    #[error("{0}")]
+    Options(#[source] OptionsError),
+
+    /// The engine could not do its part: a peer died, a message did not fit, no memory.
+    #[error("{0}")]
+    Engine(#[source] EngineError),
+
+    /// A rank that the communicator does not have.
+    #[error("{argument} {rank} does not exist: the communicator has {size} rank(s), 0 to {}", .size - 1)]
+    Rank {
+        /// Which argument: source, dest or root.
+        argument: &'static str,
+        /// The value given.
+        rank: u32,
+        /// The communicator's size.
+        size: u32,
+    },
+
+    /// A tag outside the bounds.
+    #[error("tag {tag} is not allowed: tags go from 0 to {TAG_MAX}; ANY_TAG receives any of them")]
+    Tag {
+        /// The value given.
+        tag: i32,
+    },
+
+    /// A buffer whose length does not follow from the other arguments.
+    #[error("the {buffer} buffer has {got} element(s) but needs {needed}: {rule}")]
+    Length {
+        /// Which buffer: send, receive.
+        buffer: &'static str,
+        /// Elements needed.
+        needed: usize,
+        /// Elements given.
+        got: usize,
+        /// Where the need comes from.
+        rule: &'static str,
+    },
+
+    /// The root passed `None` where it has to give its buffer.
+    #[error(
+        "rank {root} is the root and must pass Some({buffer} buffer); the other ranks pass None"
+    )]
+    RootBuffer {
+        /// Which buffer: send, receive.
+        buffer: &'static str,
+        /// The root, this process.
+        root: u32,
+    },
+
+    /// A list that must have one entry per rank.
+    #[error(
+        "{list} has {got} entries but the communicator has {size} rank(s): one entry per rank is needed"
+    )]
+    PerRank {
+        /// Which list: counts, displacements.
+        list: &'static str,
+        /// Entries given.
+        got: usize,
+        /// The communicator's size.
+        size: u32,
+    },
+
+    /// A rank's block does not lie inside the buffer.
+    #[error(
+        "the block of rank {rank} (elements {offset} to {offset} + {count}) ends beyond the {buffer} buffer \
+         of {length} element(s); check counts[{rank}] and displacements[{rank}]"
+    )]
+    Block {
+        /// Which buffer: send, receive.
+        buffer: &'static str,
+        /// Whose block.
+        rank: u32,
+        /// Its displacement in elements.
+        offset: usize,
+        /// Its count of elements.
+        count: usize,
+        /// The buffer's length in elements.
+        length: usize,
+    },
+
+    /// Two ranks' blocks would be received into the same elements.
+    #[error(
+        "the blocks of ranks {first} and {second} overlap in the receive buffer; check their displacements"
+    )]
+    Overlap {
+        /// The block that begins first.
+        first: u32,
+        /// The block that begins inside it.
+        second: u32,
+    },
+
+    /// A message that is not a whole number of the elements asked for.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} has {bytes} bytes, which is no whole number of \
+         elements of {element} bytes; does the sender use another type?"
+    )]
+    WholeElements {
+        /// The sender.
+        source_rank: u32,
+        /// The message's tag.
+        tag: i32,
+        /// The message's length.
+        bytes: u64,
+        /// The size of the element asked for.
+        element: usize,
+    },
+
+    /// A rank entered a collective with another length than this one.
+    #[error(
+        "rank {peer} sent {got} bytes where {expected} were expected; do all ranks call the same collective \
+         in the same order with the same counts?"
+    )]
+    CollectiveMismatch {
+        /// Whose part it was.
+        peer: u32,
+        /// Bytes this rank's arguments call for.
+        expected: u64,
+        /// Bytes that came.
+        got: u64,
+    },
+
+    /// A request was used again after its error had been handed out.
+    #[error("this operation has failed before, and its error was returned then; start a new one")]
+    RequestFailed,
+
+    /// Two threads inside collectives of one communicator.
+    #[error(
+        "another thread of this process is inside a collective on the same communicator; \
+         give each thread its own by dup()"
+    )]
+    ConcurrentCollective,
+
+    /// No number left for a new communicator.
+    #[error(
+        "no communicator can be added: {max} exist already on some of the ranks; \
+         drop communicators that are no longer needed"
+    )]
+    Communicators {
+        /// The most a process can have.
+        max: u32,
+    },
+
+    /// Memory for a buffer was refused.
+    #[error("no memory for a buffer of {bytes} bytes")]
+    Memory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+}
+
+impl ErrorKind {
+    /// Completes the report with the call and the process.
+    #[cold]
+    pub(crate) fn at(self, call: &'static str, rank: u32, size: u32, host: &str) -> Error {
+        let host = host.to_owned();
+        Error(Box::new(Failure {
+            call,
+            at: Some(Place { rank, size, host }),
+            kind: self,
+        }))
+    }
+
+    /// Completes the report before the process knows who it is.
+    #[cold]
+    pub(crate) fn before_start(self, call: &'static str) -> Error {
+        Error(Box::new(Failure {
+            call,
+            at: None,
+            kind: self,
+        }))
+    }
+}
+
+impl From<EngineError> for ErrorKind {
+    fn from(error: EngineError) -> Self {
+        ErrorKind::Engine(error)
+    }
+}
+
+impl Error {
+    /// The facts, for programs.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// The call that failed.
+    pub fn call(&self) -> &'static str {
+        self.0.call
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { call, at, kind } = &*self.0;
+        match at {
+            Some(Place { rank, size, host }) => {
+                write!(f, "{call} on rank {rank} of {size} ({host}): {kind}")
+            }
+            None => write!(f, "{call}: {kind}"),
+        }
+    }
+}
+
+/// `main` returning an error prints it this way, so it is the text for people too.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.kind.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(kind: ErrorKind) -> String {
+        kind.at("send", 1, 4, "node7").to_string()
+    }
+
+    #[test]
+    fn an_error_is_one_pointer() {
+        assert_eq!(size_of::<Error>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn texts_name_the_values_and_the_remedy() {
+        let rank = ErrorKind::Rank {
+            argument: "dest",
+            rank: 9,
+            size: 4,
+        };
+        assert_eq!(
+            text(rank),
+            "send on rank 1 of 4 (node7): dest 9 does not exist: the communicator has 4 rank(s), 0 to 3"
+        );
+        assert_eq!(
+            text(ErrorKind::Tag { tag: -3 }),
+            "send on rank 1 of 4 (node7): tag -3 is not allowed: tags go from 0 to 1073741823; \
+             ANY_TAG receives any of them"
+        );
+        let length = ErrorKind::Length {
+            buffer: "receive",
+            needed: 8,
+            got: 7,
+            rule: "one block of the send buffer's length per rank",
+        };
+        assert_eq!(
+            text(length),
+            "send on rank 1 of 4 (node7): the receive buffer has 7 element(s) but needs 8: \
+             one block of the send buffer's length per rank"
+        );
+        assert_eq!(
+            ErrorKind::AlreadyInitialised
+                .before_start("init")
+                .to_string(),
+            "init: this process is already initialised; pass the first Mpi (or a communicator) on instead"
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! `init`: the process joins its job; dropping `Mpi` leaves it.
+//!
+//! Everything a program can hold (communicators, requests, messages, port buffers) borrows from
+//! `Mpi`, so nothing outlives finalisation. A process initialises once, as MPI 5.0 §11.2 has it; the
+//! launcher's environment tells who it is, and without a launcher it is the only rank.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use oxmpi_engine::{Engine, Options};
+use oxmpi_launch::Identity;
+
+use crate::communicator::{Communicator, Contexts, Core};
+use crate::error::{ErrorKind, Result};
+use crate::thread::{Funneled, Level};
+
+/// The life of the process as far as this library is concerned.
+static STAGE: AtomicU8 = AtomicU8::new(BEFORE);
+/// Not initialised yet.
+const BEFORE: u8 = 0;
+/// Between `init` and the drop of `Mpi`.
+const INSIDE: u8 = 1;
+/// Finalised; there is no way back.
+const AFTER: u8 = 2;
+
+/// What all handles of a process share.
+pub(crate) struct Shared {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) contexts: Contexts,
+}
+
+/// The process's membership in its job. Dropping it finalises.
+pub struct Mpi<L: Level = Funneled> {
+    /// Taken only by `drop`.
+    shared: Option<Box<Shared>>,
+    world: Arc<Core>,
+    this: Arc<Core>,
+    level: PhantomData<L::Owner>,
+}
+
+/// Joins the job at the level [`Funneled`]: the calling thread makes all calls.
+///
+/// ```no_run
+/// let mpi = oxmpi::init()?;
+/// let world = mpi.world();
+/// println!("rank {} of {}", world.rank(), world.size());
+/// # Ok::<(), oxmpi::Error>(())
+/// ```
+pub fn init() -> Result<Mpi> {
+    init_with()
+}
+
+/// Joins the job at the thread level `L`.
+pub fn init_with<L: Level>() -> Result<Mpi<L>> {
+    match STAGE.compare_exchange(BEFORE, INSIDE, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {}
+        Err(INSIDE) => return Err(ErrorKind::AlreadyInitialised.before_start("init")),
+        Err(_) => return Err(ErrorKind::AlreadyFinalised.before_start("init")),
+    }
+    join().inspect_err(|_| STAGE.store(BEFORE, Ordering::Release))
+}
+
+fn join<L: Level>() -> Result<Mpi<L>> {
+    let identity =
+        Identity::from_env().map_err(|error| ErrorKind::Identity(error).before_start("init"))?;
+    let Identity {
+        rank,
+        size,
+        segment,
+        host,
+    } = identity;
+    let options = Options::from_env()
+        .map_err(|error| ErrorKind::Options(error).at("init", rank, size, &host))?;
+    let engine = Engine::attach(rank, size, segment, host.clone(), &options)
+        .map_err(|error| ErrorKind::Engine(error).at("init", rank, size, &host))?;
+    start_clock();
+    Ok(Mpi {
+        shared: Some(Box::new(Shared {
+            engine: Arc::new(engine),
+            contexts: Contexts::new(),
+        })),
+        world: Arc::new(Core::world(rank, size)),
+        this: Arc::new(Core::this(rank)),
+        level: PhantomData,
+    })
+}
+
+impl<L: Level> Mpi<L> {
+    fn shared(&self) -> &Shared {
+        self.shared.as_ref().expect("only drop takes it")
+    }
+
+    /// All ranks of the job.
+    pub fn world(&self) -> Communicator<'_, L> {
+        Communicator::new(self.shared(), self.world.clone())
+    }
+
+    /// This process alone (MPI_COMM_SELF).
+    pub fn this(&self) -> Communicator<'_, L> {
+        Communicator::new(self.shared(), self.this.clone())
+    }
+
+    /// The name of the machine this process runs on.
+    pub fn host(&self) -> &str {
+        self.shared().engine.host()
+    }
+
+    /// How the ranks talk, for people: "ports, single copy".
+    pub fn transport(&self) -> impl fmt::Display + use<L> {
+        self.shared().engine.transport()
+    }
+
+    /// Ends the whole job now with this exit code; the launcher reports which rank asked for it.
+    pub fn abort(&self, code: i32) -> ! {
+        self.shared().engine.set_abort(code);
+        std::process::exit(code)
+    }
+}
+
+impl<L: Level> Drop for Mpi<L> {
+    fn drop(&mut self) {
+        let Some(shared) = self.shared.take() else {
+            return;
+        };
+        if std::thread::panicking() {
+            // A rank that fails must not look finished to the others: they learn of its death when
+            // the process ends, and name it.
+            std::mem::forget(shared);
+        } else {
+            shared.engine.finalize();
+        }
+        STAGE.store(AFTER, Ordering::Release);
+    }
+}
+
+impl<L: Level> fmt::Debug for Mpi<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mpi")
+            .field("rank", &self.shared().engine.rank())
+            .field("size", &self.shared().engine.size())
+            .field("level", &L::NAME)
+            .finish()
+    }
+}
+
+static START: OnceLock<Instant> = OnceLock::new();
+
+fn start_clock() -> Instant {
+    *START.get_or_init(Instant::now)
+}
+
+/// Seconds since this process initialised, by a clock that never runs backwards.
+pub fn wtime() -> f64 {
+    start_clock().elapsed().as_secs_f64()
+}

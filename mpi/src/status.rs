@@ -1,0 +1,147 @@
+//! What a receive asks for (`Source`, `Tag`) and what it learns (`Status`).
+//!
+//! Ranks here are always ranks of the communicator the call was made on. Wildcards are separate
+//! values and not magic numbers, so a rank computed wrongly cannot turn into "any".
+
+use crate::error::ErrorKind;
+use crate::plain::Plain;
+
+/// The highest tag a program may use. The bits above it stay free for the library.
+pub const TAG_MAX: i32 = 0x3fff_ffff;
+
+/// Receive from whoever sends first.
+pub const ANY_SOURCE: Source = Source::Any;
+
+/// Receive a message with any tag.
+pub const ANY_TAG: Tag = Tag::Any;
+
+/// Whom a receive or a probe listens to. A plain `u32` converts into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// This rank only.
+    Rank(u32),
+    /// Any rank of the communicator.
+    Any,
+}
+
+impl From<u32> for Source {
+    fn from(rank: u32) -> Self {
+        Source::Rank(rank)
+    }
+}
+
+/// Which tag a receive or a probe accepts. A plain `i32` converts into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tag {
+    /// This tag only.
+    Is(i32),
+    /// Any tag.
+    Any,
+}
+
+impl From<i32> for Tag {
+    fn from(tag: i32) -> Self {
+        Tag::Is(tag)
+    }
+}
+
+/// What is known of a finished operation or of a probed message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The sender's rank in the communicator (of a send: the own rank).
+    pub source: u32,
+    /// The message's tag.
+    pub tag: i32,
+    /// The message's length.
+    pub bytes: u64,
+    /// The operation was taken back before it met its partner; nothing was transferred.
+    pub cancelled: bool,
+}
+
+impl Status {
+    /// How many elements of `T` the message holds; `None` when it does not hold a whole number.
+    #[inline]
+    pub fn count<T: Plain>(&self) -> Option<usize> {
+        let size = size_of::<T>() as u64;
+        if size == 0 {
+            return (self.bytes == 0).then_some(0);
+        }
+        (self.bytes % size == 0).then_some((self.bytes / size) as usize)
+    }
+}
+
+/// Refuses tags a program may not use, naming the value and the bounds.
+#[inline]
+pub(crate) fn check_tag(tag: i32) -> Result<(), ErrorKind> {
+    if (0..=TAG_MAX).contains(&tag) {
+        return Ok(());
+    }
+    Err(ErrorKind::Tag { tag })
+}
+
+impl Source {
+    /// The form the matching queues take, after a check against the communicator's size.
+    #[inline]
+    pub(crate) fn checked(self, size: u32) -> Result<Option<u32>, ErrorKind> {
+        match self {
+            Source::Any => Ok(None),
+            Source::Rank(rank) if rank < size => Ok(Some(rank)),
+            Source::Rank(rank) => Err(ErrorKind::Rank {
+                argument: "source",
+                rank,
+                size,
+            }),
+        }
+    }
+}
+
+impl Tag {
+    /// The form the matching queues take, after a check against the bounds.
+    #[inline]
+    pub(crate) fn checked(self) -> Result<Option<i32>, ErrorKind> {
+        match self {
+            Tag::Any => Ok(None),
+            Tag::Is(tag) => check_tag(tag).map(|()| Some(tag)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(bytes: u64) -> Status {
+        Status {
+            source: 0,
+            tag: 0,
+            bytes,
+            cancelled: false,
+        }
+    }
+
+    #[test]
+    fn count_is_whole_elements_or_nothing() {
+        assert_eq!(status(24).count::<f64>(), Some(3));
+        assert_eq!(status(20).count::<f64>(), None);
+        assert_eq!(status(0).count::<[u8; 0]>(), Some(0));
+        assert_eq!(status(3).count::<[u8; 0]>(), None);
+    }
+
+    #[test]
+    fn literals_convert_and_are_checked() {
+        fn source(s: impl Into<Source>) -> Source {
+            s.into()
+        }
+        fn tag(t: impl Into<Tag>) -> Tag {
+            t.into()
+        }
+        assert_eq!(source(3), Source::Rank(3));
+        assert_eq!(tag(9), Tag::Is(9));
+        assert_eq!(source(ANY_SOURCE).checked(4).ok(), Some(None));
+        assert_eq!(source(3).checked(4).ok(), Some(Some(3)));
+        assert!(source(4).checked(4).is_err());
+        assert!(tag(-1).checked().is_err());
+        assert!(tag(TAG_MAX).checked().is_ok());
+        assert!(check_tag(TAG_MAX + 1).is_err());
+    }
+}
