@@ -24,17 +24,15 @@ use report::{Machine, Report};
 use session::Session;
 use suite::SUITES;
 
-/// First word of the command line of a rank, followed by its probe.
-pub(crate) const RANK: &str = "--rank";
+/// The command by which `oxmpi` becomes a rank of a benchmark job, followed by its probe.
+pub(crate) const RANK: &str = "bench-rank";
 /// Only word of the command line of a process that shall end at once.
 pub(crate) const BARE: &str = "--bare";
 
 /// `oxmpi bench` with the words after it.
 pub fn main(words: &[String]) -> ExitCode {
-    match words.first().map(String::as_str) {
-        Some(RANK) => return rank_main(&words[1..]),
-        Some(BARE) => return ExitCode::SUCCESS,
-        _ => {}
+    if words.first().is_some_and(|word| word == BARE) {
+        return ExitCode::SUCCESS;
     }
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
