@@ -15,8 +15,8 @@ use crate::pattern::{Key, Sought};
 /// An empty slot. Zero, so that a large table is untouched memory until it is used.
 const EMPTY: u64 = 0;
 
-/// Slots for each leader. With two, keys met for the first time collide so often beside many others
-/// that mispredicted branches alone double the cost (`examples/cost.rs`, "new keys").
+/// Slots for each leader. With two, a receive and its message under a key not met before take 71 ns
+/// beside 100 000 others instead of 54: more probes, and branches that cannot be predicted.
 const SLOTS_PER_LEADER: usize = 4;
 
 /// Fewest slots a table starts with: one cache line.

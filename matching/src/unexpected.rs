@@ -15,8 +15,8 @@ use crate::index::Index;
 use crate::pattern::{CLASSES, Class, Pattern, Sought, WILD};
 use crate::slab::{NONE, Slab};
 
-/// Longest queue a wildcard walks instead of building its index. Eight envelopes compare in about the
-/// time in which one message is filed in one more index.
+/// Longest queue a wildcard walks instead of building its index. Storing a message and receiving it
+/// behind seven others takes 47 ns by walking and 50 by an index; behind fifteen, walking takes 62.
 const WALK_MAX: usize = 8;
 
 /// How many messages a class's index outlives its last use by, once the queue is empty.
