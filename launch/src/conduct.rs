@@ -390,7 +390,10 @@ impl Conduct {
             self.actions.push_back(Action::Signal(libc::SIGCONT));
         }
         self.phase = Phase::Ending {
-            kill_at: now + self.grace,
+            // A grace beyond what the clock can express ends with the day after tomorrow.
+            kill_at: now
+                .checked_add(self.grace)
+                .unwrap_or(now + Duration::from_secs(172_800)),
         };
     }
 

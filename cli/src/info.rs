@@ -1,0 +1,35 @@
+//! `oxmpi info`: the version, this host, and what applies when nothing is said.
+
+use oxmpi_launch::{RANKS_MAX, Settings};
+
+/// Prints it all.
+pub(crate) fn print() {
+    let settings = Settings::default();
+    println!("oxmpi {}", env!("CARGO_PKG_VERSION"));
+    println!();
+    row("host", &oxmpi_launch::host_name());
+    let cpus = oxmpi_launch::usable_cpus();
+    row(
+        "usable CPUs",
+        &format!("{cpus} (affinity mask and cgroup quota)"),
+    );
+    row("ranks", &format!("1 without -n, at most {RANKS_MAX}"));
+    row("time-out", "none without --timeout");
+    row(
+        "grace",
+        &format!(
+            "{} s between asking ranks to end and killing them",
+            settings.grace.as_secs_f64()
+        ),
+    );
+    row("binding", "none without --bind-to");
+    println!();
+    println!("shipped programs (oxmpi run -n 4 NAME)");
+    for program in oxmpi_programs::names() {
+        row(program.name, program.about);
+    }
+}
+
+fn row(name: &str, value: &str) {
+    println!("  {name:<12} {value}");
+}

@@ -1,0 +1,84 @@
+//! The commands: `oxmpi`, and `mpiexec` and `mpirun`, which are `oxmpi run` under the names people type.
+//!
+//! This layer turns words into a [`oxmpi_launch::Job`] and an outcome into an exit status; nothing is
+//! started or decided here. `words` splits a command line the way MPI users write it, `options` says what
+//! the options are, `run` makes the job, `info` tells about the installation. Every message on standard
+//! error begins with `oxmpi: `.
+
+#![forbid(unsafe_code)]
+
+mod failure;
+mod info;
+mod options;
+mod run;
+mod words;
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::failure::Failure;
+
+/// The hidden command by which the launcher executes a shipped program as a rank.
+const PROGRAM: &str = "program";
+/// The hidden command by which `oxmpi bench` executes itself as a rank.
+const BENCH_RANK: &str = "bench-rank";
+
+/// Message passing for the machines people have.
+#[derive(Parser)]
+#[command(name = "oxmpi", version, disable_help_subcommand = true)]
+enum Oxmpi {
+    /// Run a parallel program: oxmpi run -n 4 pi (the same as mpiexec and mpirun)
+    Run,
+    /// Measure this machine and OxMPI on it
+    Bench,
+    /// Show the version, this host and the defaults
+    Info,
+}
+
+/// What `oxmpi`, `mpiexec` and `mpirun` do.
+pub fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    let name = words.next().unwrap_or_default();
+    let words: Vec<OsString> = words.collect();
+    dispatch(&name, &words).unwrap_or_else(Failure::report)
+}
+
+fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
+    let name = Path::new(name).file_name().unwrap_or_default();
+    if name == "mpiexec" || name == "mpirun" {
+        return run::run(&name.to_string_lossy(), words);
+    }
+    let command = words.first().and_then(|word| word.to_str()).unwrap_or("");
+    let rest = words.get(1..).unwrap_or(&[]);
+    match command {
+        PROGRAM => shipped_program(&texts(rest)),
+        BENCH_RANK => Ok(oxmpi_bench::rank_main(&texts(rest))),
+        "bench" => Ok(oxmpi_bench::main(&texts(rest))),
+        "run" => run::run("oxmpi run", rest),
+        // What is left is information, help or a mistake.
+        _ => {
+            let with_name = [OsString::from("oxmpi")]
+                .into_iter()
+                .chain(words.iter().cloned());
+            Oxmpi::try_parse_from(with_name).map_err(|error| Failure::from_clap(error, "oxmpi"))?;
+            info::print();
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn shipped_program(words: &[String]) -> Result<ExitCode, Failure> {
+    let (name, arguments) = match words {
+        [name, arguments @ ..] => (name.as_str(), arguments),
+        [] => ("", words),
+    };
+    oxmpi_programs::run(name, arguments).ok_or_else(|| Failure::no_shipped_program(name))
+}
+
+fn texts(words: &[OsString]) -> Vec<String> {
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    words.iter().map(text).collect()
+}

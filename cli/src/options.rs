@@ -1,0 +1,139 @@
+//! The options of `oxmpi run`, `mpiexec` and `mpirun`.
+//!
+//! Each program of a command line (they are separated by `:`) is parsed with the same options. Those of the
+//! program (`-n`, `--wdir`, `--env`) count for it alone, the others for the job wherever they stand.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Parser, ValueEnum};
+use oxmpi_launch::RANKS_MAX;
+
+/// Run a parallel program on this host.
+///
+/// PROGRAM is a path, a name in PATH, or one of the programs shipped with OxMPI (oxmpi info lists them).
+/// Everything after it belongs to the program. Long options may be written with one dash.
+#[derive(Debug, Default, Parser)]
+#[command(
+    no_binary_name = true,
+    disable_version_flag = true,
+    after_help = "Exit status: that of the first rank that failed (128 + signal if killed), 124 after a time-out,\n2 for a mistake in the command line, 126 or 127 for a program that cannot be executed or found."
+)]
+pub(crate) struct Options {
+    /// Ranks that execute the program [default: 1]
+    #[arg(short = 'n', long = "np", value_name = "RANKS", allow_hyphen_values = true, value_parser = ranks)]
+    pub(crate) ranks: Option<u32>,
+
+    /// Working directory of the program
+    #[arg(long, alias = "wd", value_name = "FOLDER")]
+    pub(crate) wdir: Option<PathBuf>,
+
+    /// Environment variable for the ranks of this program
+    #[arg(long, value_names = ["NAME", "VALUE"], num_args = 2, action = ArgAction::Append, allow_hyphen_values = true)]
+    pub(crate) env: Vec<OsString>,
+
+    /// Environment variable for all ranks
+    #[arg(long, value_names = ["NAME", "VALUE"], num_args = 2, action = ArgAction::Append, allow_hyphen_values = true)]
+    pub(crate) genv: Vec<OsString>,
+
+    /// Environment variable for all ranks; without VALUE, as it is here
+    #[arg(short = 'x', value_name = "NAME[=VALUE]", action = ArgAction::Append)]
+    pub(crate) export: Vec<OsString>,
+
+    /// Put the rank before every line of output: [3] text
+    #[arg(short = 'l', long, aliases = ["prepend-rank", "tag-output"])]
+    pub(crate) label: bool,
+
+    /// End the job after this time, with exit status 124
+    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Bind each rank to a core, or leave it to the kernel
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub(crate) bind_to: Option<BindTo>,
+
+    /// Time between asking ranks to end and killing them [default: 2]
+    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = seconds)]
+    pub(crate) grace: Option<Duration>,
+
+    /// When a rank dies, let the others go on
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+
+    /// Show the version
+    #[arg(short = 'V', long, alias = "v")]
+    pub(crate) version: bool,
+
+    /// Accepted from command lines for other launchers: always allowed here
+    #[arg(long, alias = "allow-run-as-root", hide = true, action = ArgAction::Count)]
+    pub(crate) oversubscribe: u8,
+}
+
+/// What ranks are bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BindTo {
+    /// Nothing
+    None,
+    /// Rank r to the r-th usable core
+    Core,
+}
+
+fn ranks(text: &str) -> Result<u32, String> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("not a number of ranks".to_owned());
+    }
+    match text.parse::<u32>() {
+        Ok(0) => Err("a job needs at least 1 rank".to_owned()),
+        Ok(ranks) if ranks <= RANKS_MAX => Ok(ranks),
+        _ if text.starts_with('-') => Err("a job needs at least 1 rank".to_owned()),
+        _ => Err(format!("one host carries at most {RANKS_MAX} ranks")),
+    }
+}
+
+/// Longer than any job (136 years), and small enough to be added to any clock.
+const FOR_EVER: Duration = Duration::from_secs(u32::MAX as u64);
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || "expected a number of seconds above 0, such as 30 or 0.5".to_owned();
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    if seconds.is_nan() || seconds <= 0.0 {
+        return Err(wrong());
+    }
+    Ok(Duration::try_from_secs_f64(seconds).map_or(FOR_EVER, |time| time.min(FOR_EVER)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_checked() {
+        assert_eq!(ranks("16"), Ok(16));
+        assert_eq!(ranks("0").unwrap_err(), "a job needs at least 1 rank");
+        assert_eq!(ranks("-3").unwrap_err(), "a job needs at least 1 rank");
+        assert_eq!(ranks("4096"), Ok(4096));
+        assert_eq!(
+            ranks("4097").unwrap_err(),
+            "one host carries at most 4096 ranks"
+        );
+        assert_eq!(
+            ranks("99999999999999999999").unwrap_err(),
+            "one host carries at most 4096 ranks"
+        );
+        assert_eq!(ranks("four").unwrap_err(), "not a number of ranks");
+        assert_eq!(ranks("+4").unwrap_err(), "not a number of ranks");
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds("1e300"), Ok(FOR_EVER));
+        for text in ["0", "-1", "soon", "NaN"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_description_is_consistent() {
+        use clap::CommandFactory;
+        Options::command().debug_assert();
+    }
+}

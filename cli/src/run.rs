@@ -1,0 +1,162 @@
+//! `oxmpi run`: from a command line to a job, and from its outcome to an exit status.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+use oxmpi_launch::{AppContext, Bind, Executable, Job, Settings};
+
+use crate::PROGRAM;
+use crate::failure::Failure;
+use crate::options::{BindTo, Options};
+use crate::words::{self, Segment};
+
+/// `command` is what the user typed: mpiexec, mpirun or oxmpi run.
+pub(crate) fn run(command: &str, words: &[OsString]) -> Result<ExitCode, Failure> {
+    let job = job(command, words)?;
+    let outcome = job.run().map_err(|error| Failure::from_launch(&error))?;
+    if let Some(signal) = outcome.signal {
+        // A script that called us must see an interrupted program, not one that chose its status.
+        oxmpi_launch::die_of_signal(signal);
+    }
+    Ok(ExitCode::from(outcome.code))
+}
+
+fn job(command: &str, words: &[OsString]) -> Result<Job, Failure> {
+    let mut job = Job::default();
+    let description = Options::command().override_usage(format!(
+        "{command} [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]..."
+    ));
+    let segments = words::segments(words, &description);
+    let several = segments.len() > 1;
+    for (index, segment) in segments.into_iter().enumerate() {
+        let options = description
+            .clone()
+            .try_get_matches_from(&segment.options)
+            .and_then(|matches| Options::from_arg_matches(&matches))
+            .map_err(|error| Failure::from_clap(error, command))?;
+        if options.version {
+            return Err(Failure::Shown(format!(
+                "{command} (OxMPI) {}\n",
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        if segment.command.is_empty() {
+            let place = if several {
+                format!("part {} of the command line, between the ':',", index + 1)
+            } else {
+                "the command line".to_owned()
+            };
+            return Err(Failure::usage(format!(
+                "{place} names no program: {command} -n 4 PROGRAM"
+            )));
+        }
+        settle(&mut job.settings, &options)?;
+        job.apps.push(app(&options, segment)?);
+    }
+    Ok(job)
+}
+
+/// One program of the job.
+fn app(options: &Options, segment: Segment) -> Result<AppContext, Failure> {
+    let mut command = segment.command.into_iter();
+    let name = command.next().unwrap_or_default();
+    let wdir = options.wdir.as_deref();
+    let mut arguments: Vec<OsString> = Vec::new();
+    let executable = if is_shipped(&name) {
+        arguments.extend([PROGRAM.into(), name.clone()]);
+        Executable::this_one(&name.to_string_lossy())
+    } else {
+        // A folder that is not there is reported as such, not as a program that is missing in it.
+        let there = wdir.is_none_or(Path::is_dir);
+        match Executable::find(&name, wdir) {
+            Err(error) if there => return Err(Failure::from_program(&error)),
+            Err(_) => Executable {
+                path: name.clone().into(),
+                argv0: name.clone(),
+                shown: name.to_string_lossy().into_owned(),
+            },
+            Ok(found) => found,
+        }
+    };
+    arguments.extend(command);
+    Ok(AppContext {
+        executable,
+        arguments,
+        ranks: options.ranks.unwrap_or(1),
+        wdir: options.wdir.clone(),
+        env: pairs("--env", &options.env)?,
+    })
+}
+
+fn is_shipped(name: &OsStr) -> bool {
+    oxmpi_programs::names()
+        .iter()
+        .any(|program| name == program.name)
+}
+
+/// Takes over what an option line says about the whole job.
+fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
+    settings.env.extend(pairs("--genv", &options.genv)?);
+    for export in &options.export {
+        settings.env.push(exported(export)?);
+    }
+    settings.label |= options.label;
+    settings.keep_going |= options.keep_going;
+    settings.timeout = options.timeout.or(settings.timeout);
+    settings.grace = options.grace.unwrap_or(settings.grace);
+    settings.bind = match options.bind_to {
+        None => settings.bind,
+        Some(BindTo::None) => Bind::None,
+        Some(BindTo::Core) => Bind::Core,
+    };
+    Ok(())
+}
+
+fn pairs(option: &str, words: &[OsString]) -> Result<Vec<(OsString, OsString)>, Failure> {
+    let pair = |pair: &[OsString]| match pair {
+        [name, value] if is_variable(name) => Ok((name.clone(), value.clone())),
+        _ => {
+            let name = pair
+                .first()
+                .map(|name| name.to_string_lossy())
+                .unwrap_or_default();
+            Err(Failure::usage(format!(
+                "{option} {name}: not the name of an environment variable; write {option} NAME VALUE"
+            )))
+        }
+    };
+    words.chunks(2).map(pair).collect()
+}
+
+fn exported(word: &OsStr) -> Result<(OsString, OsString), Failure> {
+    let shown = word.to_string_lossy();
+    let cut = word.as_bytes().iter().position(|&byte| byte == b'=');
+    let (name, value) = match cut {
+        Some(cut) => {
+            let (name, value) = word.as_bytes().split_at(cut);
+            (
+                OsStr::from_bytes(name),
+                Some(OsStr::from_bytes(&value[1..]).to_owned()),
+            )
+        }
+        None => (word, std::env::var_os(word)),
+    };
+    if !is_variable(name) {
+        return Err(Failure::usage(format!(
+            "-x {shown}: not the name of an environment variable; write -x NAME or -x NAME=VALUE"
+        )));
+    }
+    let value = value.ok_or_else(|| {
+        Failure::usage(format!(
+            "-x {shown}: {shown} is not set here; write -x {shown}=VALUE"
+        ))
+    })?;
+    Ok((name.to_owned(), value))
+}
+
+fn is_variable(name: &OsStr) -> bool {
+    !name.is_empty() && !name.as_bytes().contains(&b'=')
+}

@@ -1,0 +1,150 @@
+//! A command line as MPI users write it, cut into programs.
+//!
+//! `mpiexec -np 2 -wdir /tmp a.out -v : -n 1 b.out` has several programs separated by `:`, long options with
+//! one dash, and everything after a program's name belongs to the program. clap knows none of that, so the
+//! words are sorted here first. Which options take values is read from clap's own description.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{ArgAction, Command};
+
+/// The words of one program.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Options, long ones with two dashes.
+    pub(crate) options: Vec<OsString>,
+    /// The program and its arguments; may be empty.
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Cuts a command line into the words of each program.
+pub(crate) fn segments(words: &[OsString], command: &Command) -> Vec<Segment> {
+    words
+        .split(|word| word == ":")
+        .map(|words| segment(words, command))
+        .collect()
+}
+
+fn segment(words: &[OsString], command: &Command) -> Segment {
+    let mut options = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.as_slice().first() {
+        if !is_option(word) {
+            break;
+        }
+        rest.next();
+        if word == "--" {
+            break;
+        }
+        let (word, values) = normalise(word, command);
+        options.push(word);
+        options.extend(rest.by_ref().take(values).cloned());
+    }
+    Segment {
+        options,
+        command: rest.cloned().collect(),
+    }
+}
+
+fn is_option(word: &OsStr) -> bool {
+    let bytes = word.as_encoded_bytes();
+    bytes.len() > 1 && bytes[0] == b'-'
+}
+
+/// The option as clap wants it, and how many of the words that follow are its values.
+fn normalise(word: &OsStr, command: &Command) -> (OsString, usize) {
+    let Some(text) = word.to_str() else {
+        return (word.to_owned(), 0);
+    };
+    let dashes = text.len() - text.trim_start_matches('-').len();
+    let (name, attached) = match text[dashes..].split_once('=') {
+        Some((name, _)) => (name, true),
+        None => (&text[dashes..], false),
+    };
+    let longs = |arg: &&clap::Arg| {
+        arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|all| all.contains(&name))
+    };
+    if let Some(arg) = command.get_arguments().find(longs) {
+        let values = values_of(arg).saturating_sub(usize::from(attached));
+        return (format!("--{}", &text[dashes..]).into(), values);
+    }
+    let first = name.chars().next();
+    let short = command
+        .get_arguments()
+        .find(|arg| dashes == 1 && arg.get_short() == first);
+    match short {
+        // -n 4; -n4 has its value with it.
+        Some(arg) if name.chars().count() == 1 => (word.to_owned(), values_of(arg)),
+        Some(_) => (word.to_owned(), 0),
+        // Unknown: clap says so, and with two dashes it can compare it with what there is.
+        None if name.chars().count() > 1 => (format!("--{}", &text[dashes..]).into(), 0),
+        None => (word.to_owned(), 0),
+    }
+}
+
+fn values_of(arg: &clap::Arg) -> usize {
+    match arg.get_action() {
+        ArgAction::Set | ArgAction::Append => {
+            arg.get_num_args().map_or(1, |range| range.max_values())
+        }
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+    use clap::CommandFactory;
+
+    fn cut(line: &str) -> Vec<(String, String)> {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let text = |words: &[OsString]| {
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+            words.join(" ")
+        };
+        segments(&words, &Options::command())
+            .iter()
+            .map(|segment| (text(&segment.options), text(&segment.command)))
+            .collect()
+    }
+
+    #[track_caller]
+    fn assert_cut(line: &str, expected: &[(&str, &str)]) {
+        let found = cut(line);
+        let found: Vec<(&str, &str)> = found
+            .iter()
+            .map(|(a, b)| (a.as_str(), b.as_str()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn options_end_at_the_program() {
+        assert_cut(
+            "-n 4 a.out -n 5 --timeout",
+            &[("-n 4", "a.out -n 5 --timeout")],
+        );
+        assert_cut("-n4 a.out", &[("-n4", "a.out")]);
+        assert_cut("-l -- -odd", &[("-l", "-odd")]);
+    }
+
+    #[test]
+    fn long_options_may_have_one_dash() {
+        assert_cut(
+            "-np 2 -wdir /tmp -env A 1 -genv B -2 a b",
+            &[("--np 2 --wdir /tmp --env A 1 --genv B -2", "a b")],
+        );
+        assert_cut("-timeout=3 a", &[("--timeout=3", "a")]);
+        assert_cut("-tiemout 3 a", &[("--tiemout", "3 a")]);
+    }
+
+    #[test]
+    fn colons_separate_programs() {
+        assert_cut(
+            "-n 1 a x : -n 2 b y:z : c",
+            &[("-n 1", "a x"), ("-n 2", "b y:z"), ("", "c")],
+        );
+        assert_cut("-n 1 a :", &[("-n 1", "a"), ("", "")]);
+    }
+}

@@ -1,0 +1,118 @@
+//! How ranks end, and what the launcher makes of it.
+
+use std::time::Duration;
+
+use crate::mpiexec::run;
+
+/// A script in which one rank does something and the others would go on for long.
+fn one_of(rank: u32, does: &str) -> String {
+    format!("if [ $OXMPI_RANK = {rank} ]; then {does}; fi; sleep 1000")
+}
+
+#[test]
+fn a_good_end_is_silent() {
+    let ran = run(&["-n", "4", "true"]);
+    assert_eq!(
+        (ran.code, ran.text().as_str(), ran.stderr.as_str()),
+        (0, "", "")
+    );
+}
+
+#[test]
+fn a_status_ends_the_job_with_one_line() {
+    let ran = run(&["-n", "4", "sh", "-c", &one_of(2, "exit 7")]);
+    assert_eq!(ran.code, 7);
+    assert_eq!(
+        ran.said(),
+        "oxmpi: rank 2 (pid PID on HOST, sh) exited with status 7; ending the other 3 ranks\n"
+    );
+    assert!(ran.wall < Duration::from_secs(10));
+}
+
+#[test]
+fn a_signal_ends_the_job_with_one_line() {
+    let ran = run(&["-n", "2", "sh", "-c", &one_of(1, "kill -KILL $$")]);
+    assert_eq!(ran.code, 128 + 9);
+    assert_eq!(
+        ran.said(),
+        "oxmpi: rank 1 (pid PID on HOST, sh) was killed by signal 9 (SIGKILL, by somebody or for want of memory); ending the other rank\n"
+    );
+    let ran = run(&["-n", "1", "sh", "-c", "ulimit -c 0; kill -SEGV $$"]);
+    assert_eq!(ran.code, 128 + 11);
+    assert_eq!(
+        ran.said(),
+        "oxmpi: rank 0 (pid PID on HOST, sh) was killed by signal 11 (SIGSEGV, invalid memory access)\n"
+    );
+}
+
+#[test]
+fn last_words_come_before_the_line_about_the_death() {
+    let ran = run(&[
+        "-n",
+        "2",
+        "sh",
+        "-c",
+        &one_of(1, "printf dying >&2; exit 3"),
+    ]);
+    assert_eq!(
+        ran.said(),
+        "dying\noxmpi: rank 1 (pid PID on HOST, sh) exited with status 3; ending the other rank\n"
+    );
+}
+
+#[test]
+fn the_others_may_go_on() {
+    let script = "if [ $OXMPI_RANK = 1 ]; then exit 5; fi; sleep 0.3; echo done";
+    let ran = run(&["--keep-going", "-n", "3", "sh", "-c", script]);
+    assert_eq!(ran.code, 5);
+    assert_eq!(ran.text(), "done\ndone\n");
+    assert_eq!(
+        ran.said(),
+        "oxmpi: rank 1 (pid PID on HOST, sh) exited with status 5; the other 2 ranks may go on\n"
+    );
+}
+
+#[test]
+fn time_is_up() {
+    let ran = run(&["--timeout", "0.3", "-n", "2", "sleep", "1000"]);
+    assert_eq!(ran.code, 124);
+    assert_eq!(
+        ran.stderr,
+        "oxmpi: the job has reached its --timeout of 0.3 s; ending its 2 ranks\n"
+    );
+    assert!(ran.wall >= Duration::from_millis(300) && ran.wall < Duration::from_secs(10));
+}
+
+#[test]
+fn who_does_not_listen_is_killed() {
+    let script = "trap '' TERM; while :; do sleep 1; done";
+    let ran = run(&[
+        "--timeout",
+        "0.3",
+        "--grace",
+        "0.2",
+        "-n",
+        "2",
+        "sh",
+        "-c",
+        script,
+    ]);
+    assert_eq!(ran.code, 124);
+    assert_eq!(
+        ran.stderr,
+        "oxmpi: the job has reached its --timeout of 0.3 s; ending its 2 ranks\n\
+         oxmpi: killing 2 ranks that did not end within 0.2 s of being asked to\n"
+    );
+    assert!(ran.wall < Duration::from_secs(10));
+}
+
+#[test]
+fn a_stopped_rank_is_ended_too() {
+    let script = one_of(0, "sleep 0.2; exit 4").replace("sleep 1000", "kill -STOP $$; sleep 1000");
+    let ran = run(&["-n", "2", "sh", "-c", &script]);
+    assert_eq!(ran.code, 4);
+    assert!(
+        ran.wall < Duration::from_secs(2),
+        "by TERM and CONT, not after the grace"
+    );
+}

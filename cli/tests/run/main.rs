@@ -1,0 +1,9 @@
+//! The launcher as people use it: real processes, real signals, exact texts.
+
+mod ends;
+mod mistakes;
+mod mpiexec;
+mod output;
+mod programs;
+mod signals;
+mod survivors;

@@ -1,0 +1,220 @@
+//! Mistakes in the command line: the exact text, the exit status, and nothing started.
+
+use crate::mpiexec::{command, finish, run, start};
+
+#[track_caller]
+fn refused(words: &[&str], code: i32, text: &str) {
+    let ran = run(words);
+    assert_eq!(ran.stderr, format!("oxmpi: {text}\n"));
+    assert_eq!((ran.code, ran.text().as_str()), (code, ""));
+}
+
+#[test]
+fn counts() {
+    refused(&["-n", "0", "true"], 2, "-n 0: a job needs at least 1 rank");
+    refused(
+        &["-np", "-4", "true"],
+        2,
+        "-n -4: a job needs at least 1 rank",
+    );
+    refused(&["-n", "four", "true"], 2, "-n four: not a number of ranks");
+    refused(
+        &["-n", "1000000", "true"],
+        2,
+        "-n 1000000: one host carries at most 4096 ranks",
+    );
+    refused(
+        &["-n", "4000", "true", ":", "-n", "4000", "true"],
+        2,
+        "a job of 8000 ranks: one host carries at most 4096",
+    );
+    refused(&["-n", "2", "-n", "3", "true"], 2, "-n is given twice");
+    refused(
+        &["-n"],
+        2,
+        "-n lacks a value; mpiexec --help lists the options",
+    );
+}
+
+#[test]
+fn options() {
+    refused(
+        &["-tiemout", "3", "true"],
+        2,
+        "unknown option --tiemout: did you mean --timeout?",
+    );
+    refused(
+        &["--qqq", "true"],
+        2,
+        "unknown option --qqq: mpiexec --help lists the options",
+    );
+    refused(
+        &["--bind-to", "socket", "true"],
+        2,
+        "--bind-to socket: expected one of none, core",
+    );
+    refused(
+        &["--timeout", "soon", "true"],
+        2,
+        "--timeout soon: expected a number of seconds above 0, such as 30 or 0.5",
+    );
+    refused(
+        &["-env", "A=1", "true", "true"],
+        2,
+        "--env A=1: not the name of an environment variable; write --env NAME VALUE",
+    );
+    refused(
+        &["-x", "OXMPI_NOT_SET", "true"],
+        2,
+        "-x OXMPI_NOT_SET: OXMPI_NOT_SET is not set here; write -x OXMPI_NOT_SET=VALUE",
+    );
+}
+
+#[test]
+fn programs() {
+    refused(
+        &[],
+        2,
+        "the command line names no program: mpiexec -n 4 PROGRAM",
+    );
+    refused(
+        &["true", ":", "-n", "2"],
+        2,
+        "part 2 of the command line, between the ':', names no program: mpiexec -n 4 PROGRAM",
+    );
+    let mut unknown = command(&["-n", "2", "nonesuch"]);
+    let ran = finish(start(unknown.env("PATH", "/bin:/usr/bin")), b"");
+    assert_eq!(
+        ran.stderr,
+        "oxmpi: no program 'nonesuch' in PATH (/bin:/usr/bin), nor among the shipped programs (pi, mm, lu, is, ring)\n"
+    );
+    assert_eq!(ran.code, 127);
+    refused(
+        &["/nonesuch/a.out"],
+        127,
+        "cannot run /nonesuch/a.out: /nonesuch/a.out does not exist",
+    );
+    refused(
+        &["-wdir", "/usr", "./nonesuch"],
+        127,
+        "cannot run ./nonesuch: /usr/nonesuch does not exist",
+    );
+    refused(&["/usr"], 126, "cannot run /usr: /usr is a directory");
+    refused(
+        &["/etc/passwd"],
+        126,
+        "cannot run /etc/passwd: /etc/passwd is not executable (chmod +x would make it so)",
+    );
+    refused(
+        &["-wdir", "/nonesuch", "./true"],
+        2,
+        "cannot use /nonesuch as working directory: No such file or directory (os error 2)",
+    );
+}
+
+#[test]
+fn programs_the_kernel_refuses() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = std::env::temp_dir().join(crate::mpiexec::marker("refused"));
+    std::fs::create_dir_all(&folder).unwrap();
+    for (name, text) in [
+        ("plain", "neither ELF nor script"),
+        ("orphan", "#!/nonesuch/sh\n"),
+    ] {
+        let file = folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let wdir = folder.to_str().unwrap();
+    let plain = run(&["-n", "3", "-wdir", wdir, "./plain"]);
+    let orphan = run(&["-n", "3", "-wdir", wdir, "./orphan"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!((plain.code, orphan.code), (126, 127));
+    // Which rank is refused first is chance.
+    let about = |ran: &crate::mpiexec::Ran| {
+        ran.stderr
+            .split_once(" cannot ")
+            .map(|cut| cut.1.to_owned())
+    };
+    assert_eq!(
+        about(&plain).unwrap(),
+        "execute ./plain: Exec format error (os error 8); a script needs a first line such as #!/bin/sh\n"
+    );
+    assert_eq!(
+        about(&orphan).unwrap(),
+        "execute ./orphan: No such file or directory (os error 2); the interpreter or loader it names is missing\n"
+    );
+}
+
+#[test]
+fn limits() {
+    let limited = |limit: &str, ranks: &str| {
+        let script = format!(
+            "ulimit {limit}; exec {} -n {ranks} true",
+            env!("CARGO_BIN_EXE_mpiexec")
+        );
+        let mut shell = std::process::Command::new("sh");
+        finish(start(shell.args(["-c", &script])), b"")
+    };
+    let ran = limited("-n 64", "100");
+    assert_eq!(
+        ran.stderr,
+        "oxmpi: 100 ranks need 464 open files and the limit is 64: raise it (ulimit -n) or start fewer ranks\n"
+    );
+    assert_eq!(ran.code, 1);
+    let ran = limited("-f 1", "2");
+    assert!(
+        ran.stderr
+            .starts_with("oxmpi: cannot make the shared segment of 2 ranks: "),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!((ran.code, ran.stderr.lines().count()), (1, 1));
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let help = run(&["--help"]);
+    assert_eq!((help.code, help.stderr.as_str()), (0, ""));
+    assert!(
+        help.text().contains("Usage: mpiexec [OPTIONS] PROGRAM"),
+        "{}",
+        help.text()
+    );
+    let version = run(&["--version"]);
+    assert_eq!(
+        version.text(),
+        format!("mpiexec (OxMPI) {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn the_command_oxmpi() {
+    let oxmpi = |words: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_oxmpi"));
+        finish(start(command.args(words)), b"")
+    };
+    assert_eq!(
+        oxmpi(&["runn"]).stderr,
+        "oxmpi: unknown command runn: did you mean run?\n"
+    );
+    assert_eq!(
+        oxmpi(&["run", "-n", "0", "pi"]).stderr,
+        "oxmpi: -n 0: a job needs at least 1 rank\n"
+    );
+    let ran = oxmpi(&["program", "nonesuch"]);
+    assert_eq!(
+        ran.stderr,
+        "oxmpi: no shipped program 'nonesuch'; there are pi, mm, lu, is, ring\n"
+    );
+    assert_eq!(ran.code, 127);
+    let ran = oxmpi(&[]);
+    assert_eq!(
+        (ran.code, ran.stderr.starts_with("oxmpi: what to do? ")),
+        (2, true)
+    );
+    let info = oxmpi(&["info"]);
+    assert_eq!(info.code, 0);
+    assert!(info.text().contains("usable CPUs"));
+    assert_eq!(oxmpi(&["run", "-n", "2", "echo", "x"]).text(), "x\nx\n");
+}

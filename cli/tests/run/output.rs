@@ -1,0 +1,168 @@
+//! Standard input, output and error: whole lines, in order, every byte.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use crate::mpiexec::{command, finish, run, start};
+
+#[test]
+fn lines_of_eight_ranks_stay_whole_and_in_order() {
+    // seq writes blocks that end in the middle of lines; sh adds lines written in pieces on stderr.
+    let script = "seq -f \"rank $OXMPI_RANK line %.0f of many that must stay in one piece\" 10000";
+    let ran = run(&["-n", "8", "sh", "-c", script]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let mut next = [1u32; 8];
+    for line in ran.text().lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let ["rank", rank, "line", number, rest @ ..] = words.as_slice() else {
+            panic!("broken line: {line}");
+        };
+        assert_eq!(rest.join(" "), "of many that must stay in one piece");
+        let rank: usize = rank.parse().unwrap();
+        assert_eq!(
+            number.parse::<u32>().unwrap(),
+            next[rank],
+            "order of rank {rank}"
+        );
+        next[rank] += 1;
+    }
+    assert_eq!(next, [10001; 8]);
+}
+
+#[test]
+fn lines_written_in_pieces_are_put_together_on_both_streams() {
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10; do printf a; printf b >&2; printf '%s' c; \
+                  printf 'd\\n' >&2; printf 'e\\n'; done";
+    let both = format!(
+        "exec 2>&1; exec {} -n 6 sh -c \"$0\"",
+        env!("CARGO_BIN_EXE_mpiexec")
+    );
+    let mut shell = std::process::Command::new("sh");
+    let ran = finish(start(shell.args(["-c", &both, script])), b"");
+    assert_eq!(ran.code, 0);
+    let text = ran.text();
+    assert_eq!(
+        text.lines().filter(|line| *line == "ace").count(),
+        60,
+        "{text}"
+    );
+    assert_eq!(
+        text.lines().filter(|line| *line == "bd").count(),
+        60,
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 120);
+}
+
+#[test]
+fn labels_say_whose_line_it_is() {
+    let ran = run(&[
+        "-l",
+        "-n",
+        "3",
+        "sh",
+        "-c",
+        "echo one; echo; printf two; echo x >&2",
+    ]);
+    let expected = [
+        "[0] ", "[0] one", "[0] two", "[1] ", "[1] one", "[1] two", "[2] ", "[2] one", "[2] two",
+    ];
+    let mut found: Vec<String> = ran
+        .text()
+        .replace("two[", "two\n[")
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    found.sort();
+    assert_eq!(found, expected);
+    let mut said: Vec<&str> = ran.stderr.lines().collect();
+    said.sort_unstable();
+    assert_eq!(said, ["[0] x", "[1] x", "[2] x"]);
+}
+
+#[test]
+fn standard_input_goes_to_rank_0_alone() {
+    let input: Vec<u8> = (0..1_000_000u32).flat_map(|i| i.to_le_bytes()).collect();
+    let child = start(&mut command(&["-l", "-n", "3", "sh", "-c", "wc -c"]));
+    let ran = finish(child, &input);
+    assert_eq!(ran.code, 0);
+    assert_eq!(ran.sorted(), ["[0] 4000000", "[1] 0", "[2] 0"]);
+}
+
+#[test]
+fn bytes_pass_unchanged_and_long_lines_do_not_pile_up() {
+    // All byte values, lines of every length, then 8 MiB without a newline.
+    let mut input: Vec<u8> = (0..2_000_000u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    input.extend(std::iter::repeat_n(b'x', 8 << 20));
+    let ran = finish(start(&mut command(&["cat"])), &input);
+    assert_eq!(ran.code, 0);
+    assert!(
+        ran.stdout == input,
+        "{} bytes became {}",
+        input.len(),
+        ran.stdout.len()
+    );
+}
+
+#[test]
+fn a_last_line_without_newline_appears() {
+    let ran = run(&["-n", "1", "printf", "no newline"]);
+    assert_eq!(ran.stdout, b"no newline");
+}
+
+#[test]
+fn a_prompt_appears_while_the_program_waits() {
+    let begin = Instant::now();
+    let mut child = start(&mut command(&[
+        "-n",
+        "2",
+        "sh",
+        "-c",
+        "printf '? '; sleep 30",
+    ]));
+    let mut prompt = [0; 2];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut prompt)
+        .unwrap();
+    assert_eq!(&prompt, b"? ");
+    assert!(begin.elapsed() < Duration::from_secs(10));
+    crate::mpiexec::kill("TERM", child.id() as i32);
+    assert_eq!(finish(child, b"").code, 143);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_the_job_quietly() {
+    let script = format!("{} -n 4 yes | head -n 3", env!("CARGO_BIN_EXE_mpiexec"));
+    let mut shell = std::process::Command::new("sh");
+    let ran = finish(start(shell.args(["-c", &script])), b"");
+    assert_eq!(
+        (ran.code, ran.text().as_str(), ran.stderr.as_str()),
+        (0, "y\ny\ny\n", "")
+    );
+}
+
+#[test]
+fn a_full_disk_is_said() {
+    let script = format!(
+        "exec {} -n 2 echo hello > /dev/full",
+        env!("CARGO_BIN_EXE_mpiexec")
+    );
+    let mut shell = std::process::Command::new("sh");
+    let ran = finish(start(shell.args(["-c", &script])), b"");
+    assert_eq!(ran.code, 1);
+    assert_eq!(
+        ran.stderr,
+        "oxmpi: cannot write the job's output: No space left on device (os error 28)\n"
+    );
+}
+
+#[test]
+fn what_a_child_of_a_rank_still_writes_is_kept() {
+    let ran = run(&["-n", "2", "sh", "-c", "(sleep 0.1; echo late) & exit 0"]);
+    assert_eq!((ran.code, ran.text().as_str()), (0, "late\nlate\n"));
+}

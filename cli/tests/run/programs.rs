@@ -1,0 +1,109 @@
+//! Several programs, their environment and their folders.
+
+use crate::mpiexec::{command, finish, run, start};
+
+#[test]
+fn without_a_count_there_is_one_rank() {
+    let ran = run(&["sh", "-c", "echo $OXMPI_RANK of $OXMPI_SIZE"]);
+    assert_eq!(ran.text(), "0 of 1\n");
+}
+
+#[test]
+fn programs_share_one_job() {
+    let line = "echo $0 $OXMPI_RANK of $OXMPI_SIZE";
+    let ran = run(&[
+        "-n", "1", "sh", "-c", line, "a", ":", "-np", "2", "sh", "-c", line, "b",
+    ]);
+    assert_eq!(ran.sorted(), ["a 0 of 3", "b 1 of 3", "b 2 of 3"]);
+}
+
+#[test]
+fn arguments_after_the_program_are_its_own() {
+    let ran = run(&["-n", "1", "echo", "-n", "--timeout", "x y", "-l"]);
+    assert_eq!(ran.text(), "--timeout x y -l");
+}
+
+#[test]
+fn variables_are_set_for_all_or_for_one_program() {
+    let line = "echo \"$A $B $C $D\"";
+    let mut mpiexec = command(&[
+        "-genv", "A", "all", "-x", "B", "-x", "C=of all", "-env", "D", "-own", "sh", "-c", line,
+        ":", "--env", "A", "mine", "sh", "-c", line,
+    ]);
+    let ran = finish(start(mpiexec.env("B", "here").env_remove("D")), b"");
+    assert_eq!(ran.sorted(), ["all here of all -own", "mine here of all "]);
+}
+
+#[test]
+fn a_stale_rank_in_the_environment_is_replaced() {
+    let mut mpiexec = command(&["-n", "2", "sh", "-c", "echo $OXMPI_RANK $OXMPI_SIZE"]);
+    mpiexec.env("OXMPI_RANK", "9").env("OXMPI_SIZE", "10");
+    let ran = finish(start(&mut mpiexec), b"");
+    assert_eq!(ran.sorted(), ["0 2", "1 2"]);
+}
+
+#[test]
+fn ranks_run_in_their_folder() {
+    let ran = run(&[
+        "-wdir",
+        "/usr",
+        "pwd",
+        ":",
+        "--wdir=/",
+        "pwd",
+        ":",
+        "-wdir",
+        "/usr",
+        "./bin/pwd",
+    ]);
+    assert_eq!(ran.sorted(), ["/", "/usr", "/usr"]);
+}
+
+#[test]
+fn ranks_are_bound_in_turn() {
+    let line = "grep Cpus_allowed_list /proc/self/status";
+    let free = run(&["-n", "2", "sh", "-c", line]).sorted();
+    assert_eq!(free[0], free[1]);
+    let bound = run(&["--bind-to", "core", "-n", "2", "sh", "-c", line]).sorted();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    assert!(cores == 1 || bound[0] != bound[1], "{bound:?}");
+}
+
+#[test]
+fn ranks_see_default_signals_and_few_descriptors() {
+    let line = "grep -E 'SigIgn|SigBlk' /proc/self/status; ls /proc/self/fd | wc -l";
+    let direct = std::process::Command::new("sh")
+        .args(["-c", line])
+        .output()
+        .unwrap();
+    let direct = String::from_utf8(direct.stdout).unwrap();
+    let ran = run(&["-n", "1", "sh", "-c", line]);
+    let (direct, ran): (Vec<&str>, String) = (direct.lines().collect(), ran.text());
+    let ran: Vec<&str> = ran.lines().collect();
+    assert_eq!(ran[..2], direct[..2], "ignored and blocked signals");
+    let count = |line: &str| line.trim().parse::<u32>().unwrap();
+    assert_eq!(
+        count(ran[2]),
+        count(direct[2]) + 1,
+        "the segment is the only further descriptor"
+    );
+}
+
+#[test]
+fn options_of_other_launchers_that_ask_for_nothing_are_accepted() {
+    let ran = run(&[
+        "--allow-run-as-root",
+        "--oversubscribe",
+        "-n",
+        "2",
+        "echo",
+        "x",
+    ]);
+    assert_eq!((ran.code, ran.text().as_str()), (0, "x\nx\n"));
+}
+
+#[test]
+fn two_hundred_ranks_fit() {
+    let ran = run(&["-n", "200", "sh", "-c", "echo $OXMPI_RANK"]);
+    assert_eq!((ran.code, ran.text().lines().count()), (0, 200));
+}
