@@ -15,10 +15,11 @@
 //! - never more than [`Capacity::unexpected_max`] unexpected messages;
 //! - an id whose entry is gone is answered with `None`, for ever.
 //!
-//! How: [`index`] keeps a first-in-first-out list per key, found by hash. A posted receive is in
-//! one list, under its pattern; an arriving message looks under the four patterns that accept it (classes nobody
-//! uses cost one comparison) and takes the one with the lowest stamp. An unexpected message is in one list per
-//! class of pattern, of which only the exact one is kept until a wildcard needs another (`unexpected.rs`).
+//! How: an index (`index.rs`) keeps a first-in-first-out list per key, found by hash. A posted receive
+//! is in one list, under its pattern; an arriving message looks under the four patterns that accept it
+//! (classes nobody uses cost one comparison) and takes the one with the lowest stamp. An unexpected
+//! message is in one list per class of pattern, of which only the exact one is kept until a wildcard
+//! needs another (`unexpected.rs`). `examples/cost.rs` measures all of it.
 //!
 //! ```
 //! use oxmpi_matching::{Capacity, Pattern, Post, Queues};

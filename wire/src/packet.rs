@@ -4,7 +4,7 @@
 //!
 //! | offset | field    | type | meaning                                                          |
 //! |-------:|----------|------|------------------------------------------------------------------|
-//! |      0 | version  | u8   | [`VERSION`](crate::VERSION)                                      |
+//! |      0 | version  | u8   | [`VERSION`]                                                      |
 //! |      1 | kind     | u8   | [`Code`]                                                         |
 //! |      2 | flags    | u16  | [`flag`]; a kind refuses flags it does not have                  |
 //! |      4 | context  | u32  | the communicator's context                                       |
