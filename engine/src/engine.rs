@@ -108,6 +108,11 @@ impl Engine {
         self.size
     }
 
+    /// CPUs the job may use on this host, as its launcher counted them: the same number in every process.
+    pub fn usable_cpus(&self) -> u32 {
+        self.shared.segment.usable_cpus()
+    }
+
     /// This host's name.
     pub fn host(&self) -> &str {
         &self.host
