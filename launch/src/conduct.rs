@@ -451,3 +451,6 @@ fn describe_end(end: End) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
