@@ -46,6 +46,7 @@ impl Extent {
         let end = segment.append(bytes + WINDOW_BYTES);
         let offset = end.next_multiple_of(WINDOW_BYTES);
         check_file_size_limit(offset + bytes)?;
+        check_memory(bytes)?;
         segment.reserve(offset, bytes)?;
         let address = map(segment.fd(), offset, bytes)?;
         Ok(Self {
@@ -87,6 +88,28 @@ impl Drop for Extent {
             );
         }
     }
+}
+
+/// Refuses what the machine cannot give. The kernel would try: it hands out pages until none is left and then kills
+/// processes, whichever it likes, because memory of a memfd cannot be swapped out or reclaimed.
+fn check_memory(bytes: u64) -> Result<(), SegmentError> {
+    let available = std::fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| available_bytes(&text));
+    if available.is_some_and(|available| bytes > available) {
+        let source = std::io::ErrorKind::OutOfMemory.into();
+        return Err(SegmentError::Reserve { bytes, source });
+    }
+    Ok(())
+}
+
+/// What the kernel believes can be taken without killing anybody.
+fn available_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
 }
 
 /// Other processes' extents as far as this process has mapped them.
@@ -164,5 +187,19 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: our own mapping, and no user is left (or the whole engine goes).
         unsafe { libc::munmap(self.address.as_ptr().cast(), self.bytes as usize) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn available_memory_is_read() {
+        let text = "MemTotal:       24681692 kB\nMemFree:  1 kB\nMemAvailable:   100 kB\n";
+        assert_eq!(available_bytes(text), Some(102_400));
+        assert_eq!(available_bytes("MemTotal: 5 kB\n"), None);
+        assert!(check_memory(1 << 60).is_err());
+        assert!(check_memory(4096).is_ok());
     }
 }
