@@ -641,7 +641,8 @@ fn find_mapped(extents: &[(u64, u64, u64)], address: u64, bytes: u64) -> Option<
 
 /// Sizes for the ports, measured with `oxmpi bench`; docs/benchmarks.md has the numbers.
 fn limits(port: &Port, options: &Options) -> Limits {
-    let fragment_bytes = port.fragment_bytes_max().min(64 << 10);
+    // Eight fragments to a ring, see `Layout::new`.
+    let fragment_bytes = (port.segment().layout().payload_bytes / 8).min(64 << 10);
     Limits {
         eager_bytes_max: options.eager_bytes.unwrap_or(64 << 10),
         room_bytes: 1 << 20,

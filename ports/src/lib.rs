@@ -14,6 +14,7 @@
 
 #[cfg(not(loom))]
 pub mod board;
+pub mod copy;
 pub mod doorbell;
 #[cfg(not(loom))]
 pub mod extent;

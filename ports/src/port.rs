@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::doorbell;
+use crate::doorbell::{self, Doorbell};
 use crate::membarrier;
 use crate::ring::{Full, PREFIX_BYTES, Receiver, Ring, Seen, Sender};
 use crate::segment::{Segment, SegmentError};
@@ -23,6 +23,7 @@ pub struct Port {
     // Declared before `segment`: the rings point into it and must go first.
     outgoing: Vec<Option<Outgoing>>,
     incoming: Vec<Option<Receiver<'static>>>,
+    bell: &'static Doorbell,
     segment: Arc<Segment>,
     index: u32,
     /// This process is registered with membarrier: a peer that fences everybody fences us too.
@@ -84,14 +85,15 @@ impl Port {
             "port {index} of {}",
             segment.ports()
         );
-        segment.reserve(
-            segment.layout().port(index),
-            size_of::<doorbell::Doorbell>() as u64,
-        )?;
+        segment.reserve(segment.layout().port(index), size_of::<Doorbell>() as u64)?;
         let registered = membarrier::register();
         segment.move_in(index, registered);
         let ports = segment.ports() as usize;
+        // SAFETY: it lies in the segment's mapping, which the port keeps alive; no copy of the reference leaves the port.
+        let bell =
+            unsafe { std::mem::transmute::<&Doorbell, &'static Doorbell>(segment.doorbell(index)) };
         Ok(Self {
+            bell,
             outgoing: (0..ports).map(|_| None).collect(),
             incoming: (0..ports).map(|_| None).collect(),
             segment,
@@ -125,25 +127,25 @@ impl Port {
         self.segment.layout().payload_bytes * 3 / 8
     }
 
-    /// Sends one message into the ring of `to`: `prefix[..used]` is its header, `fill` writes its `bytes` of payload.
+    /// Sends one message into the ring of `to`: `header` writes its header of `used` bytes, `fill` its `bytes` of payload.
     #[inline(always)]
     pub fn send(
         &mut self,
         to: u32,
-        prefix: &[u8; PREFIX_BYTES],
         used: usize,
+        header: impl FnOnce(&mut [u8; PREFIX_BYTES]),
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), PortError> {
         let Some(Some(outgoing)) = self.outgoing.get_mut(to as usize) else {
             self.open_outgoing(to)?;
-            return self.send(to, prefix, used, bytes, fill);
+            return self.send(to, used, header, bytes, fill);
         };
         if !outgoing.has_payload_memory && used + bytes > PREFIX_BYTES {
             reserve_payload(&self.segment, to, self.index)?;
             outgoing.has_payload_memory = true;
         }
-        outgoing.sender.push(prefix, used, bytes, fill)?;
+        outgoing.sender.push(used, header, bytes, fill)?;
         if outgoing.fence {
             // Pairs with the fence in `prepare_sleep`: publish, then look; there: say cold, then look.
             fence(Ordering::SeqCst);
@@ -170,7 +172,7 @@ impl Port {
             .reserve(layout.ring(to, self.index), layout.payload_in_ring())?;
         // The receiver's doorbell may not have memory yet if it has not attached.
         self.segment
-            .reserve(layout.port(to), size_of::<doorbell::Doorbell>() as u64)?;
+            .reserve(layout.port(to), size_of::<Doorbell>() as u64)?;
         let sender = Sender::new(self.static_ring(to, self.index));
         self.outgoing[to as usize] = Some(Outgoing {
             sender,
@@ -205,15 +207,15 @@ impl Port {
         let from = self.find()?;
         let receiver = self.incoming[from as usize].as_ref()?;
         let seen = receiver.peek()?;
-        let (_, seen) = self.current.insert((from, seen));
+        self.current = Some((from, seen));
         let payload: &[u8] = if seen.inline {
             &[]
         } else {
-            receiver.payload(seen)
+            receiver.payload(&seen)
         };
         Some(Arrival {
             from,
-            prefix: &seen.prefix,
+            prefix: receiver.prefix(&seen),
             bytes: seen.bytes,
             inline: seen.inline,
             payload,
@@ -265,7 +267,7 @@ impl Port {
 
     #[inline(always)]
     fn find_cold(&mut self) -> Option<u32> {
-        if self.ready.is_empty() && !self.segment.doorbell(self.index).is_rung() {
+        if self.ready.is_empty() && !self.bell.is_rung() {
             return None;
         }
         self.search_cold()
@@ -318,8 +320,7 @@ impl Port {
                 receiver.ring().set_hot(false);
             }
         }
-        let bell = self.segment.doorbell(self.index);
-        bell.announce_sleep();
+        self.bell.announce_sleep();
         // A sender that still saw its ring hot has published before this fence, on its CPU or by its own fence.
         fence(Ordering::SeqCst);
         if self.registered {
@@ -330,11 +331,10 @@ impl Port {
                 self.ready.push_back(from);
             }
         }
-        let bell = self.segment.doorbell(self.index);
-        if self.ready.is_empty() && !bell.is_rung_before_sleep() {
+        if self.ready.is_empty() && !self.bell.is_rung_before_sleep() {
             return true;
         }
-        bell.announce_awake();
+        self.bell.announce_awake();
         false
     }
 }

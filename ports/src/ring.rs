@@ -137,15 +137,16 @@ impl<'m> Sender<'m> {
         self.ring
     }
 
-    /// Publishes a message: `prefix[..used]` is its header, `fill` writes its `bytes` of payload.
+    /// Publishes a message: `header` writes the first `used` bytes of the slot, `fill` the `bytes` of payload. Both write straight
+    /// into shared memory: a header put together elsewhere and copied would stall on its own stores.
     ///
     /// # Panics
     /// When `bytes` exceeds [`Ring::fragment_bytes_max`] (and is not small enough to travel in the slot).
     #[inline(always)]
     pub fn push(
         &mut self,
-        prefix: &[u8; PREFIX_BYTES],
         used: usize,
+        header: impl FnOnce(&mut [u8; PREFIX_BYTES]),
         bytes: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Full> {
@@ -160,7 +161,7 @@ impl<'m> Sender<'m> {
             // SAFETY: the receiver has consumed this slot's previous message (tail - head < slots), so it is ours.
             unsafe {
                 slot.prefix.write(|out| {
-                    *out = *prefix;
+                    header(out);
                     fill(&mut out[used..used + bytes]);
                 });
             }
@@ -170,7 +171,7 @@ impl<'m> Sender<'m> {
             // SAFETY: `reserve` found these lines consumed; they are ours until the stamp below is stored.
             unsafe { self.write_payload(start, bytes, fill) };
             // SAFETY: as above, the slot is ours.
-            unsafe { slot.prefix.write(|out| *out = *prefix) };
+            unsafe { slot.prefix.write(header) };
             bytes as u32
         };
         let index = self.tail as usize & (self.ring.slots.len() - 1);
@@ -257,9 +258,8 @@ pub struct Receiver<'m> {
 }
 
 /// A message seen in the ring and not yet consumed.
+#[derive(Debug, Clone, Copy)]
 pub struct Seen {
-    /// Header and, when `inline`, the payload behind it.
-    pub prefix: [u8; PREFIX_BYTES],
     /// Payload bytes.
     pub bytes: usize,
     /// The payload lies in the prefix, behind the header.
@@ -306,19 +306,31 @@ impl<'m> Receiver<'m> {
         let length = (stamp >> 32) as u32;
         let bytes = (length & !INLINE) as usize;
         let inline = length & INLINE != 0;
-        // SAFETY: the stamp says that the sender published this slot; it is not rewritten before we consume it.
-        let prefix = unsafe { slot.prefix.read(|bytes| *bytes) };
         let start = if inline {
             self.payload_head
         } else {
             self.ring.place(self.payload_head, bytes).0
         };
         Some(Seen {
-            prefix,
             bytes,
             inline,
             start,
         })
+    }
+
+    /// Header of the message that [`Receiver::peek`] has just seen and, when it is inline, its payload behind the header.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn prefix(&self, _: &Seen) -> &'m [u8; PREFIX_BYTES] {
+        // SAFETY: seen, so published; the sender does not write it again before we consume it.
+        unsafe { self.ring.slot(self.head).prefix.get() }
+    }
+
+    /// Header of the message that [`Receiver::peek`] has just seen and, when it is inline, its payload behind the header.
+    #[cfg(loom)]
+    pub fn prefix(&self, _: &Seen) -> [u8; PREFIX_BYTES] {
+        // SAFETY: seen, so published; loom checks it.
+        unsafe { self.ring.slot(self.head).prefix.read(|bytes| *bytes) }
     }
 
     /// The payload of a message that was not inline.
@@ -327,7 +339,7 @@ impl<'m> Receiver<'m> {
     /// When the slot names more bytes than the buffer holds: the sender's memory is corrupt.
     #[cfg(not(loom))]
     #[inline(always)]
-    pub fn payload(&self, seen: &Seen) -> &[u8] {
+    pub fn payload(&self, seen: &Seen) -> &'m [u8] {
         let offset = (seen.start & (self.ring.payload_bytes() - 1)) as usize;
         assert!(
             offset + seen.bytes <= self.ring.payload.len() * LINE_BYTES,

@@ -54,4 +54,15 @@ impl<const N: usize> SharedBytes<N> {
         // SAFETY: no writer by the caller's promise.
         return read(unsafe { &*self.0.get() });
     }
+
+    /// The bytes as they lie there.
+    ///
+    /// # Safety
+    /// As [`SharedBytes::read`], for as long as the reference lives.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub unsafe fn get(&self) -> &[u8; N] {
+        // SAFETY: no writer by the caller's promise.
+        unsafe { &*self.0.get() }
+    }
 }

@@ -1,5 +1,7 @@
 //! The user's memory as the engine holds it: an address, and the promise that it stays valid while a request uses it.
 
+use oxmpi_ports::copy::copy;
+
 /// Memory of the user that a request reads or writes.
 #[derive(Debug, Clone, Copy)]
 pub struct Area(*mut u8);
@@ -35,13 +37,19 @@ impl Area {
     #[inline(always)]
     pub(crate) fn read(self, offset: u64, out: &mut [u8]) {
         // SAFETY: the request's promise covers `offset..offset + out.len()`; the ring is not the user's memory.
-        unsafe { std::ptr::copy_nonoverlapping(self.at(offset), out.as_mut_ptr(), out.len()) }
+        unsafe { copy(self.at(offset), out.as_mut_ptr(), out.len()) }
     }
 
-    /// Copies into the user's memory.
+    /// Copies from shared memory, or a stash, into the user's memory.
     #[inline(always)]
     pub(crate) fn write(self, offset: u64, bytes: &[u8]) {
-        // SAFETY: the request's promise covers it. Source and destination may overlap when a process sends to itself.
+        // SAFETY: the request's promise covers it; rings and stashes are not the user's memory.
+        unsafe { copy(bytes.as_ptr(), self.at(offset), bytes.len()) }
+    }
+
+    /// Copies from the memory of another request of this process, which may overlap.
+    pub(crate) fn write_own(self, offset: u64, bytes: &[u8]) {
+        // SAFETY: both requests' promises cover it.
         unsafe { std::ptr::copy(bytes.as_ptr(), self.at(offset), bytes.len()) }
     }
 }

@@ -185,17 +185,17 @@ impl Handler {
             self.loop_back(transmit);
             return Ok(true);
         }
-        let mut prefix = [0; oxmpi_wire::PREFIX_BYTES];
-        let used = transmit.repr.emit_prefix(&mut prefix);
-        let (bytes, fill) = match transmit.payload {
-            Some(payload) => (payload.bytes, Some(payload)),
-            None => (0, None),
+        let header = |out: &mut [u8; oxmpi_wire::PREFIX_BYTES]| {
+            transmit.repr.emit_prefix(out);
         };
-        let sent = self.port.send(transmit.to, &prefix, used, bytes, |out| {
-            if let Some(payload) = fill {
+        let bytes = transmit.payload.map_or(0, |payload| payload.bytes);
+        let fill = |out: &mut [u8]| {
+            if let Some(payload) = transmit.payload {
                 payload.buffer.read(payload.offset, out);
             }
-        });
+        };
+        let used = transmit.repr.bytes_on_wire();
+        let sent = self.port.send(transmit.to, used, header, bytes, fill);
         match sent {
             Ok(()) => {
                 self.protocol.sent(transmit);
@@ -222,7 +222,7 @@ impl Handler {
                 buffer,
                 offset,
                 bytes,
-            }) => buffer.write(offset, &payload[..bytes]),
+            }) => buffer.write_own(offset, &payload[..bytes]),
             Ok(Effect::Fetch(fetch)) => self.fetch(&fetch),
             Err(failure) => self.fail(self.rank, failure),
         }
@@ -269,7 +269,7 @@ impl Handler {
                     wanted.bytes as usize,
                 )
             };
-            wanted.buffer.write(0, bytes);
+            wanted.buffer.write_own(0, bytes);
             true
         } else {
             let pid = self.segment().pid(wanted.from);
