@@ -1,8 +1,7 @@
 //! What the launcher and the warden tell each other: fixed records on two pipes.
 //!
 //! Both ends are the same executable image (the warden is a fork), so the records are plain native-endian
-//! words. A record is far below PIPE_BUF: every write is atomic, also when ranks that fail to start
-//! write to the same pipe as the warden.
+//! words. Writes are whole records and below PIPE_BUF, so reads never see half of one.
 
 /// A line of the launcher to the warden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

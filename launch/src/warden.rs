@@ -15,6 +15,9 @@ use crate::plan::{Plan, RankPlan};
 use crate::record::{COMMAND_BYTES, Command, REPORT_BYTES, Report, Stage};
 use crate::sys;
 
+/// The stack of a child until it executes; it calls a dozen system calls and no more.
+const STACK_BYTES: usize = 64 * 1024;
+
 /// The launcher's handle on its warden.
 pub(crate) struct Warden {
     pid: i32,
@@ -29,6 +32,7 @@ impl Warden {
         let (reports, report_writer) = io::pipe()?;
         sys::set_nonblocking(reports.as_fd())?;
         let mut pids = vec![0; plan.ranks.len()];
+        let mut stack = vec![0; STACK_BYTES];
         // SAFETY: the child runs `guard`, which keeps to async-signal-safe calls and never returns.
         let pid = sys::check(unsafe { libc::fork() })?;
         if pid == 0 {
@@ -39,6 +43,7 @@ impl Warden {
                 guard(
                     &plan,
                     &mut pids,
+                    &mut stack,
                     command_reader.as_raw_fd(),
                     report_writer.as_raw_fd(),
                 )
@@ -99,7 +104,13 @@ impl Drop for Warden {
 ///
 /// # Safety
 /// Only in a freshly forked child that owns the descriptors and exits through this function.
-unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) -> ! {
+unsafe fn guard(
+    plan: &Plan,
+    pids: &mut [i32],
+    stack: &mut [u8],
+    commands: RawFd,
+    reports: RawFd,
+) -> ! {
     // SAFETY: plain system calls on integers and on locals that outlive them.
     let children = unsafe {
         libc::prctl(libc::PR_SET_NAME, c"oxmpi-warden".as_ptr());
@@ -113,16 +124,24 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
         libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
         libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
     };
-    let mut ward = Ward { pids, reports };
+    let mut ward = Ward {
+        pids,
+        mail: Mail {
+            reports,
+            bytes: [0; MAIL_BYTES],
+            used: 0,
+        },
+    };
     for (rank, rank_plan) in plan.ranks.iter().enumerate() {
         // SAFETY: the child side only executes or exits.
-        let started = unsafe { ward.start(plan, rank, rank_plan) };
+        let started = unsafe { ward.start(plan, rank, stack) };
         close(&rank_plan.stdout);
         close(&rank_plan.stderr);
         if !started {
             break;
         }
     }
+    ward.mail.send();
     if let Some(stdin) = &plan.first_stdin {
         close(stdin);
     }
@@ -173,77 +192,81 @@ fn drain(children: RawFd) {
 /// only pids the kernel still keeps for us are ever signalled, so a recycled number is never hit.
 struct Ward<'a> {
     pids: &'a mut [i32],
-    reports: RawFd,
+    mail: Mail,
 }
 
 impl Ward<'_> {
-    fn report(&self, report: Report) {
-        emit(self.reports, report);
-    }
-
-    /// Forks and executes one rank.
+    /// Starts one rank; the report waits in the mail.
+    ///
+    /// The child shares the warden's memory and the warden stands still until it executes or exits (as with
+    /// vfork): no page is copied for a process that lives for microseconds, and a failure is simply left in
+    /// `birth`.
     ///
     /// # Safety
-    /// As for [`guard`].
-    unsafe fn start(&mut self, plan: &Plan, rank: usize, rank_plan: &RankPlan) -> bool {
-        // SAFETY: getpid has no preconditions.
-        let warden = unsafe { libc::getpid() };
-        // SAFETY: the warden has one thread; the child only executes or exits.
-        let pid = unsafe { libc::fork() };
-        let rank_number = rank as u32;
-        match pid {
-            0 => {
-                // SAFETY: this is the child.
-                let (stage, errno) = unsafe { become_rank(plan, rank, rank_plan, warden) };
-                let rank = rank_number;
-                self.report(Report::Failed { rank, stage, errno });
-                // SAFETY: no destructors of the copied process may run.
-                unsafe { libc::_exit(127) }
-            }
-            -1 => {
-                self.report(Report::Failed {
-                    rank: rank_number,
-                    stage: Stage::Fork,
-                    errno: errno(),
-                });
-                false
-            }
-            pid => {
-                // The child does the same; whoever comes first, the group exists before it is signalled.
-                // SAFETY: integers only.
-                unsafe { libc::setpgid(pid, pid) };
-                self.pids[rank] = pid;
-                let rank = rank_number;
-                self.report(Report::Started { rank, pid });
-                true
-            }
+    /// As for [`guard`]; `stack` is memory nobody else uses.
+    unsafe fn start(&mut self, plan: &Plan, rank: usize, stack: &mut [u8]) -> bool {
+        let mut birth = Birth {
+            plan,
+            rank,
+            // SAFETY: getpid has no preconditions.
+            warden: unsafe { libc::getpid() },
+            failed: None,
+        };
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: the stack grows downwards from the end of `stack`, which clone aligns; `birth` outlives
+        // the child's use of it because CLONE_VFORK holds this process until that is over.
+        let pid = unsafe {
+            let top = stack.as_mut_ptr().add(stack.len());
+            libc::clone(be_born, top.cast(), flags, (&raw mut birth).cast())
+        };
+        let number = rank as u32;
+        if pid < 0 {
+            let (stage, errno) = (Stage::Fork, errno());
+            self.mail.put(Report::Failed {
+                rank: number,
+                stage,
+                errno,
+            });
+            return false;
         }
+        self.pids[rank] = pid;
+        self.mail.put(Report::Started { rank: number, pid });
+        if let Some((stage, errno)) = birth.failed {
+            self.mail.put(Report::Failed {
+                rank: number,
+                stage,
+                errno,
+            });
+        }
+        true
     }
 
     /// Collects ended children and reports those that were ranks. True: there are none left to wait for.
     fn reap(&mut self, flags: libc::c_int) -> bool {
-        loop {
+        let none_left = loop {
             let mut status = 0;
             // SAFETY: `status` outlives the call.
             let pid = unsafe { libc::waitpid(-1, &mut status, flags) };
             if pid == 0 {
-                return false;
+                break false;
             }
             if pid < 0 && errno() == libc::EINTR {
                 continue;
             }
             if pid < 0 {
-                return true;
+                break true;
             }
             if let Some(rank) = self.pids.iter().position(|known| *known == pid) {
                 self.pids[rank] = 0;
                 let rank = rank as u32;
-                self.report(Report::Ended { rank, status });
+                self.mail.put(Report::Ended { rank, status });
             }
             if flags & libc::WNOHANG == 0 {
-                return false;
+                break false;
             }
-        }
+        };
+        self.mail.send();
+        none_left
     }
 
     /// Sends a signal to the groups of all running ranks, and to processes that lost their parents.
@@ -281,12 +304,31 @@ impl Ward<'_> {
     }
 }
 
-/// Turns the forked child into the rank. Comes back only with what failed.
+/// What a child needs to become a rank, and what it leaves behind if it cannot.
+struct Birth<'a> {
+    plan: &'a Plan,
+    rank: usize,
+    warden: i32,
+    failed: Option<(Stage, i32)>,
+}
+
+/// The child's first and, unless exec fails, only function; its result is the exit status.
+extern "C" fn be_born(birth: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: the warden passes its Birth and waits; nobody else uses it meanwhile.
+    unsafe {
+        let birth = &mut *birth.cast::<Birth<'_>>();
+        let rank = &birth.plan.ranks[birth.rank];
+        birth.failed = Some(become_rank(birth.plan, birth.rank, rank, birth.warden));
+    }
+    127
+}
+
+/// Turns the child into the rank. Comes back only with what failed.
 ///
 /// # Safety
-/// Only in a freshly forked child.
+/// Only in a fresh child.
 unsafe fn become_rank(plan: &Plan, number: usize, rank: &RankPlan, warden: i32) -> (Stage, i32) {
-    // SAFETY: all pointers come from the plan, which lives in this copy of the process; the rest are
+    // SAFETY: all pointers come from the plan, which the warden keeps; the rest are
     // integers. Nothing here allocates.
     unsafe {
         libc::setpgid(0, 0);
@@ -325,10 +367,36 @@ unsafe fn become_rank(plan: &Plan, number: usize, rank: &RankPlan, warden: i32) 
     (Stage::Exec, errno())
 }
 
-fn emit(reports: RawFd, report: Report) {
-    let bytes = report.emit();
-    // SAFETY: pointer and length describe `bytes`. SIGPIPE is blocked; a launcher that is gone does not matter.
-    unsafe { libc::write(reports, bytes.as_ptr().cast(), REPORT_BYTES) };
+/// Reports that go out together, so that many ranks do not wake the launcher as many times.
+struct Mail {
+    reports: RawFd,
+    bytes: [u8; MAIL_BYTES],
+    used: usize,
+}
+
+/// A quarter of PIPE_BUF: written in one piece.
+const MAIL_BYTES: usize = 64 * REPORT_BYTES;
+
+impl Mail {
+    fn put(&mut self, report: Report) {
+        if self.used == MAIL_BYTES {
+            self.send();
+        }
+        let place = self.bytes.iter_mut().skip(self.used);
+        place
+            .zip(report.emit())
+            .for_each(|(place, byte)| *place = byte);
+        self.used += REPORT_BYTES;
+    }
+
+    fn send(&mut self) {
+        if self.used > 0 {
+            // SAFETY: pointer and length describe the used part of `bytes`. SIGPIPE is blocked; a launcher
+            // that is gone does not matter.
+            unsafe { libc::write(self.reports, self.bytes.as_ptr().cast(), self.used) };
+        }
+        self.used = 0;
+    }
 }
 
 fn errno() -> i32 {
