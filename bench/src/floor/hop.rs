@@ -54,15 +54,16 @@ pub fn flag_ns(cpus: Cpus, effort: Effort) -> Result<f64, FloorError> {
 
 /// One way of `bytes` bytes: copied from a private buffer into a slot, flagged, copied out to a private buffer.
 pub fn slot_ns(cpus: Cpus, bytes: usize, effort: Effort) -> Result<f64, FloorError> {
-    // The stamp and a small payload share a line, as in any sensible ring.
-    let stride = (8 + bytes).next_multiple_of(LINE_BYTES);
+    // The stamp and a small payload share a line, as in any sensible ring; a longer one begins at the next.
+    let head = if bytes <= 56 { 8 } else { 64 };
+    let stride = (head + bytes).next_multiple_of(LINE_BYTES);
     let memory = Memory::shared((2 * stride).next_multiple_of(4096))?;
     let (source, sink) = (
         Memory::private(bytes.max(4096))?,
         Memory::private(bytes.max(4096))?,
     );
     let (there, back) = (memory.line(0), memory.line(stride / LINE_BYTES));
-    let (there_data, back_data) = (memory.at(8, bytes), memory.at(stride + 8, bytes));
+    let (there_data, back_data) = (memory.at(head, bytes), memory.at(stride + head, bytes));
     source.touch(1);
     let (source, sink) = (source.at(0, bytes), sink.at(0, bytes));
     let copy = |from: *mut u8, to: *mut u8| {

@@ -45,3 +45,46 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
         (values[middle - 1] + values[middle]) / 2.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::stream::Ring;
+    use super::*;
+
+    #[test]
+    fn every_floor_can_be_measured_here() {
+        let (cpus, effort) = (Cpus::usable(), Effort::Look);
+        let ring = Ring {
+            slot_bytes: 16 << 10,
+            slots: 4,
+        };
+        // A hop below a nanosecond or a copy beyond 10 TB/s would be a broken clock; there is no upper bound on a busy machine.
+        for ns in [
+            hop::flag_ns(cpus, effort),
+            hop::slot_ns(cpus, 1024, effort),
+            hop::yield_ns(cpus, effort),
+        ] {
+            assert!(ns.unwrap() > 1.0);
+        }
+        // A length that is no multiple of the slot, so that the last piece is short.
+        for rate in [
+            stream::ring_gbps(cpus, 100_000, ring, effort),
+            stream::mapped_gbps(cpus, 100_000, effort),
+            stream::memcpy_gbps(cpus, 100_000, effort),
+        ] {
+            let rate = rate.unwrap();
+            assert!(rate > 0.0 && rate < 10_000.0);
+        }
+        match stream::readv_gbps(cpus, 100_000, effort) {
+            Ok(rate) => assert!(rate > 0.0),
+            Err(error) => assert!(matches!(error, FloorError::Readv { .. }), "{error}"),
+        }
+    }
+
+    #[test]
+    fn floors_work_on_one_core() {
+        let cpus = Cpus::usable().one_core();
+        assert!(hop::slot_ns(cpus, 8, Effort::Look).unwrap() > 1.0);
+        assert!(stream::mapped_gbps(cpus, 1 << 20, Effort::Look).unwrap() > 0.0);
+    }
+}

@@ -1,4 +1,4 @@
-//! Collective operations on all ranks of a job, µs per operation as rank 0 sees it.
+//! Collective operations on all ranks of a job, back to back, µs per operation of the slowest rank.
 //!
 //! Batches of operations between two looks at the clock; rank 0 decides after each batch whether there is another and
 //! tells the others by a broadcast that is not timed.
@@ -86,14 +86,16 @@ pub fn measure(
         for _ in 0..batch {
             once()?;
         }
-        let took = start.elapsed();
-        per_operation.push(took.as_nanos() as f64 / 1000.0 / batch as f64);
+        // A root may run ahead of the others; an operation is over when the last rank has its part.
+        let (mine, mut took) = ([start.elapsed().as_nanos() as f64], [0.0]);
+        world.reduce(&mine, root.then_some(&mut took[..]), op::Max, 0)?;
+        per_operation.push(took[0] / 1000.0 / batch as f64);
         let mut next = [0u64];
         if root && (began.elapsed() < time || per_operation.len() < WARM + 5) {
             // Batches of a tenth of the time: a rank that runs ahead of the others by one operation must not count.
-            let fitting = time.as_nanos() / 10 * u128::from(batch) / took.as_nanos().max(1);
+            let fitting = time.as_nanos() as f64 / 10.0 * batch as f64 / took[0].max(1.0);
             next[0] = if per_operation.len() <= WARM {
-                fitting.clamp(1, 100_000) as u64
+                fitting.clamp(1.0, 1e5) as u64
             } else {
                 batch
             };

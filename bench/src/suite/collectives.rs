@@ -1,10 +1,11 @@
 //! Collective operations on 2, 4, 8 and 16 ranks.
 //!
 //! The floor of an operation is the least that must happen one after the other: a flag hop for two ranks with a core each;
-//! a yield hand-off per rank when ranks share cores, because each of them must run at least once.
+//! a yield hand-off per rank when ranks share cores, because each of them must run at least once. To this come the copies
+//! that no algorithm can avoid, each rank's result into its memory, by all cores at once.
 
 use crate::figure::{Row, Target, Unit, size_name};
-use crate::floor::hop;
+use crate::floor::{hop, pair, stream};
 use crate::rank::{Operation, Probe};
 use crate::session::{BenchError, Session};
 
@@ -49,7 +50,7 @@ fn row(
         format!("{} {}", operation.name(), size_name(bytes))
     };
     let name = format!("{series}, {ranks} ranks");
-    let crowded = ranks as usize > crate::floor::pair::usable_cpus().len();
+    let crowded = ranks as usize > pair::usable_cpus().len();
     let pairs = session.pairs(
         &name,
         |session| {
@@ -58,7 +59,15 @@ fn row(
             } else {
                 hop::flag_ns(session.cpus, session.effort)?
             };
-            Ok(ns / 1000.0)
+            let copied = unavoidable_bytes(operation, bytes, ranks);
+            let copies_ns = if copied < COPIES_COUNT_FROM {
+                0.0
+            } else {
+                let cpus = pair::usable_cpus().len().min(ranks as usize);
+                copied as f64
+                    / (stream::memcpy_gbps(session.cpus, bytes, session.effort)? * cpus as f64)
+            };
+            Ok((ns + copies_ns) / 1000.0)
         },
         |session| {
             session.figure(
@@ -90,4 +99,22 @@ fn row(
         (Operation::Alltoall, 64, 16) => row.aiming(Target::AtMost(254.0)),
         _ => row,
     })
+}
+
+/// Results smaller than this, over all ranks, cost less to copy than to agree on.
+const COPIES_COUNT_FROM: usize = 32 << 10;
+
+/// Bytes that must be written somewhere, over all ranks, whatever the algorithm.
+fn unavoidable_bytes(operation: Operation, bytes: usize, ranks: u32) -> usize {
+    let ranks = ranks as usize;
+    match operation {
+        Operation::Barrier => 0,
+        Operation::Reduce => bytes,
+        Operation::Gather => ranks * bytes,
+        Operation::Bcast | Operation::Scatter | Operation::Scan | Operation::ReduceScatter => {
+            ranks * bytes
+        }
+        Operation::Allreduce => ranks * bytes,
+        Operation::Allgather | Operation::Alltoall => ranks * ranks * bytes,
+    }
 }

@@ -122,7 +122,7 @@ pub fn zero_copy(session: &mut Session) -> Result<Vec<Row>, BenchError> {
             let mut row = Row::new("zerocopy", name, Unit::GigabytesPerSecond, &pairs.values)
                 .on_floor("two-copy ring", &pairs.values, &pairs.floors)
                 .plotted(series, "bytes", bytes as f64);
-            if bytes == 1 << 20 && buffers == Buffers::InPlace {
+            if bytes == 1 << 20 && buffers == Buffers::InPlaceRead {
                 row = row.aiming(Target::RatioAtLeast(1.5));
             }
             rows.push(row);
