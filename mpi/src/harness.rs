@@ -45,7 +45,11 @@ pub fn run(path: &str, sizes: &[u32], body: impl FnOnce()) {
     }
     for &size in sizes {
         let outcome = job(path, size, &[]);
-        if !outcome.success() {
+        // A name that libtest does not know would run nothing and succeed.
+        let ran = String::from_utf8_lossy(&outcome.stdout)
+            .matches("1 passed")
+            .count();
+        if !outcome.success() || ran != size as usize {
             panic!(
                 "{path} as {size} rank(s) ended with status {}:\n{}",
                 outcome.code,
