@@ -9,7 +9,7 @@
 //! allocation, no locks, no panics. All memory was prepared in [`Plan`].
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use crate::plan::Plan;
 use crate::record::{COMMAND_BYTES, Command, REPORT_BYTES, Report, Stage};
@@ -34,8 +34,6 @@ impl Warden {
         if pid == 0 {
             // SAFETY: only this copy of the process uses these descriptors and this memory from here on.
             unsafe {
-                libc::close(commands.as_raw_fd());
-                libc::close(reports.as_raw_fd());
                 guard(
                     &plan,
                     &mut pids,
@@ -121,19 +119,15 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
             used: 0,
         },
     };
-    for (rank, rank_plan) in plan.ranks.iter().enumerate() {
+    for rank in 0..plan.ranks.len() {
         // SAFETY: the child side only executes or exits.
         let started = unsafe { ward.start(plan, rank) };
-        close(&rank_plan.stdout);
-        close(&rank_plan.stderr);
         if !started {
             break;
         }
     }
     ward.mail.send();
-    if let Some(stdin) = &plan.first_stdin {
-        close(stdin);
-    }
+    forget_descriptors(plan, [commands, reports, children]);
     let mut entries = [commands, children].map(|fd| libc::pollfd {
         fd,
         events: libc::POLLIN,
@@ -165,9 +159,24 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
     unsafe { libc::_exit(0) }
 }
 
-fn close(fd: &OwnedFd) {
-    // SAFETY: the warden leaves by _exit, so the owner's destructor never runs in this process.
-    unsafe { libc::close(fd.as_raw_fd()) };
+/// Closes what the fork copied and the warden does not need: the launcher must see the ends of the ranks'
+/// output, rank 0 that of its input, and the launcher's peers that of its connections. What is meant to
+/// be inherited (no close-on-exec) stays as it is.
+fn forget_descriptors(plan: &Plan, kept: [RawFd; 3]) {
+    let outputs = plan
+        .ranks
+        .iter()
+        .flat_map(|rank| [&rank.stdout, &rank.stderr]);
+    let highest = outputs.map(|fd| fd.as_raw_fd()).chain(kept).max();
+    for fd in 3..=highest.unwrap_or(0) {
+        // SAFETY: integers only. The warden leaves by _exit, so the owners' destructors never run here.
+        unsafe {
+            let flags = libc::fcntl(fd, libc::F_GETFD);
+            if flags >= 0 && flags & libc::FD_CLOEXEC != 0 && !kept.contains(&fd) {
+                libc::close(fd);
+            }
+        }
+    }
 }
 
 /// Forgets the SIGCHLDs that have been noticed.

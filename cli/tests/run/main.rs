@@ -7,3 +7,4 @@ mod output;
 mod programs;
 mod signals;
 mod survivors;
+mod terminal;
