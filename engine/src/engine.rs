@@ -16,7 +16,8 @@ use oxmpi_wire::Envelope;
 use crate::error::EngineError;
 use crate::options::Options;
 use crate::progress::{
-    Area, Condition, Driver, Guard, Handler, Outside, Shared, Transport, WaitPolicy,
+    Area, Condition, Driver, Extents, Guard, Handler, Outside, Shared, Threads, Transport,
+    WaitPolicy,
 };
 use crate::protocol::{
     Claim, Completion, Counters, Failure, Limits, Mode, Outcome, Protocol, RequestId, Sending,
@@ -28,6 +29,7 @@ pub struct Engine {
     shared: Arc<Shared>,
     size: u32,
     host: String,
+    extents: Arc<Extents>,
     boards: std::sync::Mutex<Boards>,
 }
 
@@ -57,12 +59,17 @@ enum BoardState {
 
 impl Engine {
     /// Joins the job as process `rank` of `size`. Without a segment the process is alone.
-    pub fn attach(
+    ///
+    /// # Safety
+    /// With [`Threads::One`], no two calls on the engine (drops of [`InPlace`] included) may overlap in time, and calls of
+    /// different threads must be ordered by other means.
+    pub unsafe fn attach(
         rank: u32,
         size: u32,
         segment: Option<OwnedFd>,
         host: String,
         options: &Options,
+        threads: Threads,
     ) -> Result<Self, EngineError> {
         let memory = |error: SegmentError| EngineError::memory(rank, &host, &error);
         let segment = match segment {
@@ -86,12 +93,15 @@ impl Engine {
         let policy = WaitPolicy::new(options, size, usable_cpus);
         let crowded = policy.is_crowded();
         let handler = Handler::new(port, protocol, policy, options.single_copy, host.clone());
+        let extents = Arc::clone(&handler.extents);
         let driver = Driver::new(options.driver && size > 1, crowded);
-        let shared = Arc::new(Shared::new(handler, driver));
+        // SAFETY: the caller's promise.
+        let shared = Arc::new(unsafe { Shared::new(handler, driver, threads) });
         Ok(Self {
             shared,
             size,
             host,
+            extents,
             boards: std::sync::Mutex::new(Boards { states: boards }),
         })
     }
@@ -188,8 +198,8 @@ impl Engine {
             mapped: false,
             fetchable: handler.single_copy,
         };
-        if !handler.extents.is_empty()
-            && let Some(offset) = find_mapped(&handler.extents, data as u64, envelope.bytes)
+        if handler.extents.exist()
+            && let Some(offset) = handler.extents.find(data as u64, envelope.bytes)
         {
             source = Source {
                 buffer,
@@ -508,12 +518,12 @@ impl Engine {
 
     /// What has been counted.
     pub fn counters(&self) -> Counters {
-        self.shared.lock().protocol.counters()
+        self.shared.enter().protocol.counters()
     }
 
     /// How this process talks to the others.
     pub fn transport(&self) -> Transport {
-        let single_copy = self.shared.lock().single_copy;
+        let single_copy = self.shared.enter().single_copy;
         Transport {
             single_copy,
             alone: self.size == 1,
@@ -528,10 +538,7 @@ impl Engine {
         let offset = extent
             .offset_of(address, 0)
             .expect("an extent contains its own beginning");
-        self.shared
-            .lock()
-            .extents
-            .push((address as u64, extent.bytes(), offset));
+        self.extents.add(address as u64, extent.bytes(), offset);
         Ok(PortBuffer {
             extent,
             engine: Arc::clone(self),
@@ -594,7 +601,7 @@ impl Engine {
         members: Vec<u32>,
         me: usize,
     ) -> Result<Board, EngineError> {
-        let handler = self.shared.lock();
+        let handler = self.shared.enter();
         Board::open(&handler.port, ticket, members, me)
             .map_err(|error| EngineError::memory(self.rank(), &self.host, &error))
     }
@@ -632,13 +639,6 @@ impl Engine {
     }
 }
 
-fn find_mapped(extents: &[(u64, u64, u64)], address: u64, bytes: u64) -> Option<u64> {
-    extents.iter().find_map(|&(start, length, offset)| {
-        let distance = address.checked_sub(start)?;
-        (distance.checked_add(bytes)? <= length).then(|| offset + distance)
-    })
-}
-
 /// Sizes for the ports, measured with `oxmpi bench`; docs/benchmarks.md has the numbers.
 fn limits(port: &Port, options: &Options) -> Limits {
     // Eight fragments to a ring, see `Layout::new`.
@@ -674,12 +674,7 @@ impl PortBuffer {
 
 impl Drop for PortBuffer {
     fn drop(&mut self) {
-        let address = self.extent.address() as u64;
-        self.engine
-            .shared
-            .lock()
-            .extents
-            .retain(|&(start, ..)| start != address);
+        self.engine.extents.remove(self.extent.address() as u64);
     }
 }
 
@@ -689,11 +684,6 @@ pub struct InPlace {
     address: *const u8,
     engine: Arc<Engine>,
 }
-
-// SAFETY: the bytes are read-only here and stay mapped until the drop, whichever thread that happens in.
-unsafe impl Send for InPlace {}
-// SAFETY: as above.
-unsafe impl Sync for InPlace {}
 
 impl InPlace {
     /// What was received.

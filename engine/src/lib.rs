@@ -21,5 +21,5 @@ pub use oxmpi_matching::Pattern;
 pub use oxmpi_ports::Death;
 pub use oxmpi_ports::board::{Board, Ticket};
 pub use oxmpi_wire::Envelope;
-pub use progress::{Condition, Transport};
+pub use progress::{Condition, Threads, Transport};
 pub use protocol::{Claim, Completion, Mode};

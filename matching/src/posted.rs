@@ -3,6 +3,10 @@
 //! Each is filed in one index under its pattern. A message could be accepted by four patterns, one
 //! of each class; the oldest entry among the four is the one MPI's order demands. Counting the
 //! receives of each class makes classes that nobody uses free.
+//!
+//! A receive that is posted while no other waits is not filed: it is kept beside the index and is
+//! older than all that are filed later, so a message is compared with it first. A program that
+//! receives one message at a time never touches the index.
 
 use oxmpi_wire::Envelope;
 
@@ -26,13 +30,26 @@ pub struct Matched<P> {
     pub truncated: bool,
 }
 
+/// The number in an id that names the receive beside the index.
+const FIRST: u32 = u32::MAX;
+
 pub(crate) struct Posted<P> {
+    /// The receive that was posted while no other waited, if it still waits.
+    first: Option<First<P>>,
+    /// How many receives have been kept there, to tell them apart.
+    firsts: u64,
     slab: Slab<Receive<P>>,
     index: Index,
     /// How many receives of each class with a wildcard wait.
     of_class: [u32; CLASSES],
     /// How many receives with a wildcard wait.
     wild: u32,
+}
+
+struct First<P> {
+    pattern: Pattern,
+    capacity_bytes: u64,
+    value: P,
 }
 
 struct Receive<P> {
@@ -44,6 +61,8 @@ struct Receive<P> {
 impl<P: Copy> Posted<P> {
     pub(crate) fn new(capacity: usize) -> Posted<P> {
         Posted {
+            first: None,
+            firsts: 0,
             slab: Slab::new(capacity),
             index: Index::new(capacity),
             of_class: [0; CLASSES],
@@ -53,18 +72,31 @@ impl<P: Copy> Posted<P> {
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.slab.len()
+        self.slab.len() + usize::from(self.first.is_some())
+    }
+
+    /// Keeps a receive: beside the index if it is alone, else filed.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, pattern: Pattern, capacity_bytes: u64, value: P) -> PostedId {
+        if self.len() > 0 {
+            let class = pattern.class();
+            return self.file(class, pattern.sought(class), capacity_bytes, value);
+        }
+        self.first = Some(First {
+            pattern,
+            capacity_bytes,
+            value,
+        });
+        self.firsts += 1;
+        PostedId {
+            number: FIRST,
+            stamp: self.firsts,
+        }
     }
 
     /// Files a receive under its pattern, which is of this class.
     #[inline]
-    pub(crate) fn push(
-        &mut self,
-        class: Class,
-        pattern: Sought,
-        capacity_bytes: u64,
-        value: P,
-    ) -> PostedId {
+    fn file(&mut self, class: Class, pattern: Sought, capacity_bytes: u64, value: P) -> PostedId {
         let (number, stamp) = self.slab.insert(Receive {
             class,
             capacity_bytes,
@@ -79,8 +111,23 @@ impl<P: Copy> Posted<P> {
     }
 
     /// Takes out the oldest receive that accepts the message.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, envelope: &Envelope) -> Option<Matched<P>> {
+        if let Some(first) = &self.first
+            && first.pattern.accepts(envelope)
+        {
+            let matched = Matched {
+                posted: first.value,
+                truncated: envelope.bytes > first.capacity_bytes,
+            };
+            self.first = None;
+            return Some(matched);
+        }
+        self.take_filed(envelope)
+    }
+
+    #[inline]
+    fn take_filed(&mut self, envelope: &Envelope) -> Option<Matched<P>> {
         if self.slab.len() == 0 {
             return None;
         }
@@ -115,6 +162,10 @@ impl<P: Copy> Posted<P> {
 
     /// Takes out the receive an id names, if it still waits.
     pub(crate) fn cancel(&mut self, id: PostedId) -> Option<P> {
+        if id.number == FIRST {
+            let is_it = id.stamp == self.firsts;
+            return self.first.take_if(|_| is_it).map(|first| first.value);
+        }
         self.slab
             .is_live(id.number, id.stamp)
             .then(|| self.remove(id.number).0)
@@ -136,9 +187,15 @@ impl<P: Copy> Posted<P> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PostedId, Pattern, &P)> {
-        self.slab.iter().map(|(number, stamp, receive)| {
+        let id = PostedId {
+            number: FIRST,
+            stamp: self.firsts,
+        };
+        let first = self.first.iter();
+        let first = first.map(move |first| (id, first.pattern, &first.value));
+        first.chain(self.slab.iter().map(|(number, stamp, receive)| {
             let pattern = self.index.key(number).pattern();
             (PostedId { number, stamp }, pattern, &receive.value)
-        })
+        }))
     }
 }

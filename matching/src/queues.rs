@@ -85,11 +85,11 @@ impl<P: Copy, U> Queues<P, U> {
     }
 
     /// A receive: takes the oldest message it accepts, or waits for one.
-    #[inline]
+    #[inline(always)]
     pub fn post(&mut self, pattern: Pattern, capacity_bytes: u64, receive: P) -> Post<U> {
-        let class = pattern.class();
-        let sought = pattern.sought(class);
-        if let Some(number) = self.unexpected.find(&pattern, class, sought) {
+        if self.unexpected.len() > 0
+            && let Some(number) = self.find(&pattern)
+        {
             self.counters.unexpected += 1;
             let (envelope, unexpected) = self.unexpected.remove(number);
             return Post::Matched {
@@ -98,13 +98,13 @@ impl<P: Copy, U> Queues<P, U> {
                 truncated: envelope.bytes > capacity_bytes,
             };
         }
-        let id = self.posted.push(class, sought, capacity_bytes, receive);
+        let id = self.posted.push(pattern, capacity_bytes, receive);
         self.counters.posted_high = self.counters.posted_high.max(self.posted.len());
         Post::Queued(id)
     }
 
     /// A message: takes the oldest receive that accepts it. On `None` the caller stores it.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, envelope: &Envelope) -> Option<Matched<P>> {
         let matched = self.posted.take(envelope)?;
         self.counters.expected += 1;

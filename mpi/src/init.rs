@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use oxmpi_engine::{Engine, Options};
+use oxmpi_engine::{Engine, Options, Threads};
 use oxmpi_launch::Identity;
 
 use crate::communicator::{Communicator, Contexts, Core};
@@ -74,7 +74,14 @@ fn join<L: Level>() -> Result<Mpi<L>> {
     } = identity;
     let options = Options::from_env()
         .map_err(|error| ErrorKind::Options(error).at("init", rank, size, &host))?;
-    let engine = Engine::attach(rank, size, segment, host.clone(), &options)
+    let threads = if L::CONCURRENT {
+        Threads::Many
+    } else {
+        Threads::One
+    };
+    // SAFETY: below the level MULTIPLE the level's types keep everything that calls the engine on
+    // one thread at a time.
+    let engine = unsafe { Engine::attach(rank, size, segment, host.clone(), &options, threads) }
         .map_err(|error| ErrorKind::Engine(error).at("init", rank, size, &host))?;
     start_clock();
     Ok(Mpi {

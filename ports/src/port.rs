@@ -232,6 +232,14 @@ impl Port {
         }
     }
 
+    /// Whether [`Port::poll`] has something to look for: a load or two when nothing has come.
+    #[inline(always)]
+    pub fn has_arrival(&self) -> bool {
+        self.hot.iter().any(|&from| self.has_message(from))
+            || self.bell.is_rung()
+            || !self.ready.is_empty()
+    }
+
     /// A ring with a message in it.
     #[inline(always)]
     fn find(&mut self) -> Option<u32> {

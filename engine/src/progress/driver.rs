@@ -56,7 +56,7 @@ impl Driver {
         self.parked.load(Ordering::Relaxed)
     }
 
-    /// Unparks the driver, or makes it. The caller holds the engine's lock, so the driver cannot park at the same time.
+    /// Unparks the driver, or makes it. The caller is inside the engine, so the driver cannot park at the same time.
     #[cold]
     pub fn start(shared: &Arc<Shared>) {
         let driver = &shared.driver;
@@ -97,17 +97,17 @@ impl Driver {
         }
     }
 
-    /// Waits until it is time to glance. False: the end.
-    fn until_glance(&self) -> bool {
+    /// Waits until it is time to glance; says whether there is a hurry. `None`: the end.
+    fn until_glance(&self) -> Option<bool> {
         let mut state = self.state.lock().expect("never poisoned");
         let glance = if self.crowded { GLANCE_CROWDED } else { GLANCE };
         let deadline = Instant::now() + glance;
         loop {
             if state.stop {
-                return false;
+                return None;
             }
             if std::mem::take(&mut state.hurry) {
-                return true;
+                return Some(true);
             }
             if self.is_parked() {
                 state = self.changed.wait(state).expect("never poisoned");
@@ -115,7 +115,7 @@ impl Driver {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return true;
+                return Some(false);
             }
             state = self
                 .changed
@@ -129,19 +129,23 @@ impl Driver {
 fn run(shared: &Shared) {
     let mut entries = 0;
     let mut quiet = 0;
-    while shared.driver.until_glance() {
-        // Somebody is inside: nothing to do.
-        let Some(handler) = shared.try_lock() else {
+    while let Some(hurry) = shared.driver.until_glance() {
+        let seen = std::mem::replace(&mut entries, shared.entries());
+        if seen != entries && !hurry {
+            // The application comes and goes: nothing to do.
+            quiet = 0;
+            continue;
+        }
+        let Some(handler) = shared.enter_as_driver() else {
             continue;
         };
-        let seen = std::mem::replace(&mut entries, handler.entries);
         let pending = handler.protocol.pending() > 0;
         quiet = if pending { 0 } else { quiet + 1 };
         if handler.inside > 0 || quiet > QUIET_GLANCES_MAX {
             // Who waits inside does the work, and starts us again when it leaves something behind.
             shared.driver.parked.store(true, Ordering::Relaxed);
             quiet = 0;
-        } else if pending && (seen == entries || !handler.wakers.is_empty()) {
+        } else if pending {
             take_over(shared, handler);
         }
     }
@@ -149,20 +153,23 @@ fn run(shared: &Shared) {
 
 /// Runs the handler until the application is back or nothing is pending.
 fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
-    let entries = handler.entries;
+    let entries = shared.entries();
     let mut last = Instant::now();
-    while handler.entries == entries && handler.protocol.pending() > 0 && handler.broken.is_none() {
+    while shared.entries() == entries && handler.protocol.pending() > 0 && handler.broken.is_none()
+    {
         if handler.progress(None) {
             last = Instant::now();
             continue;
         }
-        if shared.driver.crowded || last.elapsed() > LINGER {
-            handler = shared.nap(handler, NAP);
+        let slept = if shared.driver.crowded || last.elapsed() > LINGER {
             last = Instant::now();
+            shared.nap(handler, NAP)
         } else {
             drop(handler);
             std::hint::spin_loop();
-            handler = shared.lock();
-        }
+            shared.enter_as_driver()
+        };
+        let Some(awake) = slept else { return };
+        handler = awake;
     }
 }

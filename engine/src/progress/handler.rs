@@ -10,6 +10,7 @@ use oxmpi_ports::{Port, PortError, PortState, Segment, SegmentError, fetch};
 use oxmpi_wire::Repr;
 
 use super::area::Area;
+use super::extents::Extents;
 use super::wait::WaitPolicy;
 use crate::error::EngineError;
 use crate::protocol::{Effect, Failure, Fetch, Posted, Protocol, RequestId, Transmit};
@@ -22,12 +23,10 @@ pub(crate) struct Handler {
     pub protocol: Protocol<Area>,
     pub policy: WaitPolicy,
     pub mappings: Mappings,
-    /// Own extents: first address, length, offset in the segment.
-    pub extents: Vec<(u64, u64, u64)>,
+    /// Memory of this process that others can map.
+    pub extents: Arc<Extents>,
     /// Futures to wake when their request is over.
     pub wakers: Vec<(RequestId, Waker)>,
-    /// How often the application has entered; the driver sees by it whether anybody is about.
-    pub entries: u64,
     /// Threads of the application that wait inside.
     pub inside: u32,
     /// Threads that sleep on the doorbell.
@@ -75,9 +74,8 @@ impl Handler {
             protocol,
             policy,
             mappings: Mappings::new(segment),
-            extents: Vec::new(),
+            extents: Arc::default(),
             wakers: Vec::new(),
-            entries: 0,
             inside: 0,
             sleepers: 0,
             broken: None,

@@ -1,18 +1,22 @@
 //! The progress half of the engine: carrying out what the protocol decides, and waiting.
 //!
 //! [`handler`] moves packets and bytes; [`wait`] decides whether a waiting thread spins, yields or sleeps; [`driver`] runs
-//! the handler while the application computes; [`shared`] is the lock around the handler and the waiting loop.
+//! the handler while the application computes; [`lock`] guards the handler and [`shared`] is the waiting loop around it.
 
 mod area;
 mod driver;
+mod extents;
 mod handler;
+mod lock;
 mod shared;
 mod wait;
 
 pub use area::Area;
 pub(crate) use driver::Driver;
+pub(crate) use extents::Extents;
 pub(crate) use handler::Handler;
 pub use handler::Transport;
+pub use lock::Threads;
 pub use shared::Condition;
 pub(crate) use shared::{Guard, Outside, Shared};
 pub(crate) use wait::WaitPolicy;

@@ -3,20 +3,23 @@
 //! Whoever holds the lock may run the handler. A waiting thread keeps the lock while it spins, so that a ping-pong pays for no
 //! lock traffic, and lets go as soon as another thread asks for it, when it yields, and when it sleeps.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use oxmpi_ports::{Segment, doorbell};
 
 use super::driver::Driver;
 use super::handler::Handler;
+use super::lock::{Lock, Threads};
 use super::wait::{Step, Waiting};
 use crate::error::EngineError;
 use crate::protocol::RequestId;
 
 /// A sleeper whose packets wait for room in a ring looks again after this time: a ring that drains rings no bell.
 const FULL_RING_NAP: Duration = Duration::from_micros(500);
+/// Looks at the rings between two turns of the waiting loop: a look is a load or two, a turn some twenty.
+const LOOKS_PER_STEP: u32 = 16;
 /// How often a waiting thread offers the lock to others before it takes it back.
 const OFFERS_MAX: u32 = 1000;
 
@@ -33,6 +36,10 @@ pub trait Condition {
 /// What a waiting thread waits for: a state of the handler, or a [`Condition`].
 pub(crate) trait Goal {
     fn is_reached(&mut self, handler: &mut Handler) -> bool;
+    /// A cheap look that needs no handler; only for goals outside the engine.
+    fn is_near(&mut self) -> bool {
+        false
+    }
     fn before_sleep(&mut self) {}
     fn after_sleep(&mut self) {}
 }
@@ -67,6 +74,11 @@ impl<C: Condition + ?Sized> Goal for Outside<'_, C> {
         self.dead.is_some()
     }
 
+    #[inline(always)]
+    fn is_near(&mut self) -> bool {
+        self.condition.is_met()
+    }
+
     fn before_sleep(&mut self) {
         self.condition.before_sleep();
     }
@@ -77,23 +89,27 @@ impl<C: Condition + ?Sized> Goal for Outside<'_, C> {
 }
 
 pub(crate) struct Shared {
-    handler: Mutex<Handler>,
-    /// Threads that want the lock and do not have it.
-    contenders: AtomicU32,
+    lock: Lock<Handler>,
+    /// How often the application has entered: the driver sees by it, without the lock, whether anybody is about.
+    entries: AtomicU64,
     pub segment: Arc<Segment>,
     pub rank: u32,
     pub driver: Driver,
 }
 
-pub(crate) type Guard<'s> = MutexGuard<'s, Handler>;
+pub(crate) type Guard<'s> = super::lock::Guard<'s, Handler>;
 
 impl Shared {
-    pub fn new(handler: Handler, driver: Driver) -> Self {
+    /// # Safety
+    /// With [`Threads::One`], no two calls of the application may overlap.
+    pub unsafe fn new(handler: Handler, driver: Driver, threads: Threads) -> Self {
         let segment = Arc::clone(handler.segment());
         let rank = handler.port.index();
+        // SAFETY: the caller's promise.
+        let lock = unsafe { Lock::new(handler, threads) };
         Self {
-            handler: Mutex::new(handler),
-            contenders: AtomicU32::new(0),
+            lock,
+            entries: AtomicU64::new(0),
             segment,
             rank,
             driver,
@@ -103,8 +119,10 @@ impl Shared {
     /// The application enters.
     #[inline(always)]
     pub fn enter(&self) -> Guard<'_> {
-        let mut handler = self.lock();
-        handler.entries += 1;
+        let handler = self.lock.enter();
+        // Only who is inside writes: no read-modify-write is needed.
+        self.entries
+            .store(self.entries.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         handler
     }
 
@@ -120,50 +138,27 @@ impl Shared {
         drop(handler);
     }
 
-    #[inline(always)]
-    pub fn lock(&self) -> Guard<'_> {
-        match self.try_lock() {
-            Some(handler) => handler,
-            None => self.contend(),
-        }
+    /// The driver enters, if nobody is inside.
+    pub fn enter_as_driver(&self) -> Option<Guard<'_>> {
+        self.lock.try_enter_as_driver()
     }
 
-    #[inline(always)]
-    pub fn try_lock(&self) -> Option<Guard<'_>> {
-        match self.handler.try_lock() {
-            Ok(handler) => Some(handler),
-            Err(TryLockError::WouldBlock) => None,
-            Err(TryLockError::Poisoned(_)) => {
-                panic!("a thread died inside the engine; it cannot go on")
-            }
-        }
-    }
-
-    #[cold]
-    fn contend(&self) -> Guard<'_> {
-        self.contenders.fetch_add(1, Ordering::Relaxed);
-        let handler = self
-            .handler
-            .lock()
-            .expect("a thread died inside the engine; it cannot go on");
-        self.contenders.fetch_sub(1, Ordering::Relaxed);
-        handler
+    /// How often the application has entered.
+    pub fn entries(&self) -> u64 {
+        self.entries.load(Ordering::Relaxed)
     }
 
     /// Lets another thread have the lock for a moment.
     #[cold]
     fn offer<'s>(&'s self, handler: Guard<'s>) -> Guard<'s> {
-        let entries = handler.entries;
         drop(handler);
         for _ in 0..OFFERS_MAX {
             std::thread::yield_now();
-            if let Some(handler) = self.try_lock()
-                && (handler.entries != entries || self.contenders.load(Ordering::Relaxed) == 0)
-            {
-                return handler;
+            if !self.lock.is_wanted() {
+                break;
             }
         }
-        self.lock()
+        self.lock.enter()
     }
 
     /// Runs the handler until the goal is reached: the reaping half of progress. `watched` is the request that is likely to
@@ -193,14 +188,19 @@ impl Shared {
             }
             match handler.policy.next(&mut waiting) {
                 Step::Spin => {
-                    if self.contenders.load(Ordering::Relaxed) != 0 {
+                    for _ in 0..LOOKS_PER_STEP {
+                        if handler.port.has_arrival() || goal.is_near() {
+                            break;
+                        }
+                    }
+                    if self.lock.is_wanted() {
                         handler = self.offer(handler);
                     }
                 }
                 Step::Yield => {
                     drop(handler);
                     std::thread::yield_now();
-                    handler = self.lock();
+                    handler = self.lock.enter();
                 }
                 Step::Sleep => {
                     handler = self.sleep(handler, goal);
@@ -220,7 +220,7 @@ impl Shared {
             handler.sleepers += 1;
             drop(handler);
             doorbell::sleep(self.segment.doorbell(self.rank), nap);
-            handler = self.lock();
+            handler = self.lock.enter();
             handler.sleepers -= 1;
         }
         goal.after_sleep();
@@ -231,8 +231,9 @@ impl Shared {
         handler
     }
 
-    /// The driver sleeps: it looks again after a while whatever happens, so nobody has to care for it.
-    pub fn nap<'s>(&'s self, mut handler: Guard<'s>, at_most: Duration) -> Guard<'s> {
+    /// The driver sleeps: it looks again after a while whatever happens, so nobody has to care for it. `None`: the application
+    /// came in meanwhile.
+    pub fn nap<'s>(&'s self, mut handler: Guard<'s>, at_most: Duration) -> Option<Guard<'s>> {
         if handler.port.prepare_sleep() {
             let nap = if handler.protocol.busy().is_empty() {
                 at_most
@@ -241,9 +242,9 @@ impl Shared {
             };
             drop(handler);
             doorbell::sleep(self.segment.doorbell(self.rank), Some(nap));
-            handler = self.lock();
+            return self.enter_as_driver();
         }
-        handler
+        Some(handler)
     }
 
     /// Another thread of this process sleeps while this one leaves: every ring must be cold again, and the bell announced.

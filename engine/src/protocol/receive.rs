@@ -320,9 +320,13 @@ impl<B: Copy> Protocol<B> {
             unreachable!("only offers are accepted")
         };
         let peer = &self.peers[from as usize];
+        let dead = peer.dead;
         let may_fetch = mapped
             || from == self.me
-            || fetchable && !peer.no_fetch && envelope.bytes >= self.limits.fetch_bytes_min;
+            || !dead
+                && fetchable
+                && !peer.no_fetch
+                && envelope.bytes >= self.limits.fetch_bytes_min;
         let request = self.requests.get(id).expect("matched receives are alive");
         request.envelope = envelope;
         request.peer = Some(from);
@@ -342,6 +346,12 @@ impl<B: Copy> Protocol<B> {
                 mapped,
                 send,
             });
+        }
+        if dead {
+            // The offer outlived its sender: nobody is left to send the bytes.
+            self.requests
+                .complete(id, Err(Failure::PeerDied { peer: from }));
+            return None;
         }
         self.answer(
             from,
@@ -365,6 +375,9 @@ impl<B: Copy> Protocol<B> {
             self.counters.fetched += 1;
             self.requests.complete(fetch.request, outcome);
             self.answer(fetch.from, envelope, Kind::Done { send: fetch.send });
+        } else if self.peers[fetch.from as usize].dead {
+            self.requests
+                .complete(fetch.request, Err(Failure::PeerDied { peer: fetch.from }));
         } else {
             self.peers[fetch.from as usize].no_fetch = true;
             let kind = Kind::ClearToSend {
