@@ -1,1 +1,20 @@
-//! Skeleton.
+//! A whole job in one process, one thread and one seed: the real protocol and matching code of up to a
+//! thousand ranks on simulated links.
+//!
+//! What is real: `engine::protocol` with `matching` behind it, every header through `wire` as bytes, and
+//! the collectives' schedules with their executor. What is simulated: the links between ranks ([`fabric`]),
+//! the memory of the ranks, time, when each rank runs ([`world`]), and death. What runs on it: random
+//! point-to-point programs ([`point`]) and collectives ([`collective`]), both held to an oracle.
+//!
+//! A run is a pure function of its [`Config`]. A run that fails is a [`Failed`], whose text ends with the
+//! command that repeats it: `cargo run -p oxmpi-sim -- --seed N --ranks M …`.
+
+pub mod collective;
+pub mod config;
+pub mod fabric;
+pub mod node;
+pub mod point;
+pub mod random;
+pub mod world;
+
+pub use config::{Config, Failed, Kind, Report, run};
