@@ -9,11 +9,14 @@ use std::time::Instant;
 use super::pair::{self, Cpus, FloorError, LINE_BYTES, Memory, STOP};
 use super::{Effort, median};
 
-/// Round trips between two looks at the clock; long enough that the clock (20 ns) is below a thousandth.
-const BATCH_SPINNING: u64 = 1000;
-
-/// The same when every hop is a context switch.
+/// Round trips between two looks at the clock when every hop is a context switch.
 const BATCH_YIELDING: u64 = 100;
+
+/// The same when both spin: batches of about 100 µs, long against the clock (20 ns), short against a scheduler tick or a
+/// move of the virtual CPU, so that a disturbance spoils few of them. The ranks' ping-pong uses the same.
+pub fn batch_spinning(bytes: usize) -> u64 {
+    (100_000 / (200 + bytes as u64 / 8)).max(4)
+}
 
 /// Batches thrown away while caches, frequency and the peer settle.
 const BATCHES_WARM: usize = 3;
@@ -41,7 +44,7 @@ pub fn flag_ns(cpus: Cpus, effort: Effort) -> Result<f64, FloorError> {
         },
         |waiting, _| {
             let mut next = 0;
-            let found = batches(cpus, effort, || {
+            let found = batches(cpus, 8, effort, || {
                 next += 1;
                 there.store(next, Ordering::Release);
                 waiting.until(|| back.load(Ordering::Acquire) == next)
@@ -91,7 +94,7 @@ pub fn slot_ns(cpus: Cpus, bytes: usize, effort: Effort) -> Result<f64, FloorErr
         },
         |waiting, _| {
             let mut next = 0;
-            let found = batches(cpus, effort, || {
+            let found = batches(cpus, bytes, effort, || {
                 next += 1;
                 copy(source, there_data);
                 there.store(next, Ordering::Release);
@@ -129,13 +132,14 @@ unsafe fn copy_short(from: *const u8, to: *mut u8, bytes: usize) {
 
 fn batches(
     cpus: Cpus,
+    bytes: usize,
     effort: Effort,
     mut round_trip: impl FnMut() -> Result<(), FloorError>,
 ) -> Result<f64, FloorError> {
     let batch = if cpus.shared() {
         BATCH_YIELDING
     } else {
-        BATCH_SPINNING
+        batch_spinning(bytes)
     };
     let mut one_way = Vec::new();
     let began = Instant::now();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use oxmpi::{Communicator, Mpi, Result};
 
 use super::{Buffers, Crowd};
-use crate::floor::{median, stream};
+use crate::floor::{hop, median, stream};
 
 const PING: i32 = 1;
 const ACKNOWLEDGEMENT: i32 = 2;
@@ -27,8 +27,7 @@ const RATE_WINDOW: usize = 64;
 
 /// One way of a ping-pong, ns.
 pub fn latency(world: &Communicator<'_>, bytes: usize, time: Duration) -> Result<Vec<f64>> {
-    // Batches of about 100 µs: long against the clock, short against a move of the virtual CPU.
-    let batch = (100_000 / (200 + bytes / 8)).max(4);
+    let batch = hop::batch_spinning(bytes);
     let mut buffer = vec![GO_ON; bytes];
     let peer = 1 - world.rank().min(1);
     if world.rank() > 1 {
