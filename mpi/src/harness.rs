@@ -59,20 +59,22 @@ pub fn run(path: &str, sizes: &[u32], body: impl FnOnce()) {
     }
 }
 
-/// Runs `body` if this process is a rank of the test, otherwise starts one job and hands its outcome
-/// to `judge`: for tests of jobs that are meant to fail.
+/// Runs `body` if this process is a rank of the test, otherwise starts a job for each size and hands
+/// what came of it, and what was said, to `judge`: for tests that look at output or are meant to fail.
 pub fn run_and_judge(
     path: &str,
-    size: u32,
+    sizes: &[u32],
     body: impl FnOnce(),
-    judge: impl FnOnce(Outcome, String),
+    mut judge: impl FnMut(Outcome, String),
 ) {
     if is_rank(path) {
         return body();
     }
-    let outcome = job(path, size, &[]);
-    let text = text(&outcome);
-    judge(outcome, text);
+    for &size in sizes {
+        let outcome = job(path, size, &[]);
+        let text = text(&outcome);
+        judge(outcome, text);
+    }
 }
 
 fn is_rank(path: &str) -> bool {

@@ -157,6 +157,10 @@ struct Sorter<'a> {
     /// Where this rank's keys stand in the sequence of all keys.
     share: Range<u64>,
     keys: Vec<u32>,
+    /// The same keys bucket after bucket, and those that arrived: kept, because fresh memory costs a page fault
+    /// per page in every iteration.
+    sorted: Vec<u32>,
+    arrived: Vec<u32>,
     /// The outcome of the last iteration.
     ranked: Ranked,
 }
@@ -184,6 +188,8 @@ impl<'a> Sorter<'a> {
             world,
             class,
             share,
+            sorted: vec![0; keys.len()],
+            arrived: Vec::new(),
             keys,
             ranked: Ranked::default(),
         }
@@ -197,14 +203,14 @@ impl<'a> Sorter<'a> {
 
         let (sizes, test_keys) = self.bucket_sizes()?;
         let counts: Vec<usize> = sizes.own.iter().map(|&size| size as usize).collect();
-        let sorted = self.by_bucket(&counts);
+        self.sort_by_bucket(&counts);
         let owners = share_out(&sizes.all, self.world.size() as usize);
-        let (arrived, values) = self.exchange(&sorted, &counts, &owners)?;
+        let values = self.exchange(&counts, &owners)?;
 
         let first = owners[self.world.rank() as usize].start;
         let before = sizes.all[..first].iter().map(|&size| u64::from(size)).sum();
         let mut cumulative = vec![0u32; values.len()];
-        for key in arrived {
+        for &key in &self.arrived {
             cumulative[(key - values.start) as usize] += 1;
         }
         let mut total = 0;
@@ -250,46 +256,35 @@ impl<'a> Sorter<'a> {
         (key >> (self.class.key_max_log2 - self.class.buckets_log2)) as usize
     }
 
-    /// This rank's keys, bucket after bucket.
-    fn by_bucket(&self, counts: &[usize]) -> Vec<u32> {
+    /// Puts this rank's keys bucket after bucket.
+    fn sort_by_bucket(&mut self, counts: &[usize]) {
         let mut next = starts(counts);
-        let mut sorted = vec![0; self.keys.len()];
-        for &key in &self.keys {
+        for i in 0..self.keys.len() {
+            let key = self.keys[i];
             let place = &mut next[self.bucket(key)];
-            sorted[*place] = key;
+            self.sorted[*place] = key;
             *place += 1;
         }
-        sorted
     }
 
     /// Sends every key to the rank that owns its bucket; tells which values this rank owns.
-    fn exchange(
-        &self,
-        sorted: &[u32],
-        counts: &[usize],
-        owners: &[Range<usize>],
-    ) -> oxmpi::Result<(Vec<u32>, Range<u32>)> {
-        let send_counts: Vec<usize> = owners
-            .iter()
-            .map(|buckets| counts[buckets.clone()].iter().sum())
-            .collect();
+    fn exchange(&mut self, counts: &[usize], owners: &[Range<usize>]) -> oxmpi::Result<Range<u32>> {
+        let of_rank = |buckets: &Range<usize>| counts[buckets.clone()].iter().sum();
+        let send_counts: Vec<usize> = owners.iter().map(of_rank).collect();
         let mut receive_counts = vec![0usize; owners.len()];
         self.world.alltoall(&send_counts, &mut receive_counts)?;
-        let mut arrived = vec![0; receive_counts.iter().sum()];
+        self.arrived.resize(receive_counts.iter().sum(), 0);
         self.world.alltoallv(
-            sorted,
+            &self.sorted,
             &send_counts,
             &starts(&send_counts),
-            &mut arrived,
+            &mut self.arrived,
             &receive_counts,
             &starts(&receive_counts),
         )?;
         let width = self.class.key_max_log2 - self.class.buckets_log2;
         let own = &owners[self.world.rank() as usize];
-        Ok((
-            arrived,
-            (own.start as u32) << width..(own.end as u32) << width,
-        ))
+        Ok((own.start as u32) << width..(own.end as u32) << width)
     }
 
     /// How many of the five keys, of those this rank owns, have the rank NAS says.

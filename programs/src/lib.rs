@@ -46,6 +46,16 @@ enum Failure {
     Mpi(oxmpi::Error),
 }
 
+impl Failure {
+    /// The exit status: 2 for arguments, as other commands have it, 1 for the rest.
+    fn status(&self) -> u8 {
+        match self {
+            Failure::Usage(_) => 2,
+            Failure::Wrong(_) | Failure::Mpi(_) => 1,
+        }
+    }
+}
+
 impl From<oxmpi::Error> for Failure {
     fn from(error: oxmpi::Error) -> Self {
         Failure::Mpi(error)
@@ -92,34 +102,25 @@ fn run_entry(entry: &Entry, args: &[String]) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // All ranks get the same arguments, so one of them speaks for all.
+    // All ranks get the same arguments and come to the same conclusion, so one of them speaks (and
+    // fails) for all.
     let speaks = mpi.world().rank() == 0;
-    let arguments = match Arguments::parse(args, entry.options) {
-        Ok(Some(arguments)) => arguments,
+    let outcome = match Arguments::parse(args, entry.options) {
+        Ok(Some(arguments)) => (entry.main)(&mpi, &arguments),
         Ok(None) => {
             if speaks {
                 print!("{}", arguments::help(&entry.program, entry.options));
             }
-            return ExitCode::SUCCESS;
+            Ok(())
         }
-        Err(text) => {
-            if speaks {
-                eprintln!("{name}: {}", Failure::Usage(text));
-            }
-            return ExitCode::from(2);
-        }
+        Err(text) => Err(Failure::Usage(text)),
     };
-    match (entry.main)(&mpi, &arguments) {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure @ Failure::Usage(_)) => {
-            if speaks {
-                eprintln!("{name}: {failure}");
-            }
-            ExitCode::from(2)
-        }
+        Err(Failure::Usage(_)) if !speaks => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("{name}: {failure}");
-            ExitCode::FAILURE
+            ExitCode::from(failure.status())
         }
     }
 }

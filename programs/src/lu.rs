@@ -308,15 +308,12 @@ mod tests {
 
     #[test]
     fn a_panel_is_factored() {
-        // Columns (2, 4, 6) and (1, 3, 8): pivot 6 first, then 8 - ... as by hand.
-        let mut panel = vec![vec![2.0, 4.0, 6.0], vec![1.0, 3.0, 8.0]];
+        let mut panel = vec![vec![2.0, 4.0, 8.0], vec![4.0, 3.0, 8.0]];
         let mut steps = [0; 2];
         factor_panel(&mut panel, 0, &mut steps);
+        // Row 2 comes up first; then 3 - 4 and 4 - 2 remain of the second column, and the latter is larger.
         assert_eq!(steps, [2, 2]);
-        assert_eq!(panel[0], [6.0, 1.0 / 3.0, 2.0 / 3.0]);
-        let (top, second) = (8.0, 1.0 - 8.0 / 3.0);
-        let third = 3.0 - 8.0 * (4.0 / 6.0);
-        assert_eq!(panel[1][0], top);
-        assert!((panel[1][1] - third).abs() < 1e-15 || (panel[1][1] - second).abs() < 1e-15);
+        assert_eq!(panel[0], [8.0, 0.25, 0.5]);
+        assert_eq!(panel[1], [8.0, 2.0, -0.5]);
     }
 }

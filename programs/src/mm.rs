@@ -59,7 +59,7 @@ fn main(mpi: &Mpi, arguments: &Arguments) -> Result<(), Failure> {
     let start = oxmpi::wtime();
     world.bcast(&mut b, 0)?;
     if world.rank() > 0 {
-        return Ok(work(&world, size, &b)?);
+        return Ok(work(&world, size, strip, &b)?);
     }
     let a = matrix(size, 0);
     let c = if world.size() == 1 {
@@ -108,15 +108,21 @@ fn deal(world: &Communicator<'_>, size: usize, strip: usize, a: &[f64]) -> oxmpi
     Ok(c)
 }
 
-/// A worker's part.
-fn work(world: &Communicator<'_>, size: usize, b: &[f64]) -> oxmpi::Result<()> {
-    loop {
-        let (strip, status) = world.recv_vec::<f64>(0, ANY_TAG)?;
-        if strip.is_empty() {
-            return Ok(());
-        }
-        world.send(&product(size, &strip, b), 0, status.tag)?;
+/// A worker's part: the next strip is on its way while this one is multiplied. Because its receive is
+/// posted before the result is sent, master and worker can never both wait for the other to receive.
+fn work(world: &Communicator<'_>, size: usize, strip: usize, b: &[f64]) -> oxmpi::Result<()> {
+    let (mut rows, mut status) = world.recv_vec::<f64>(0, ANY_TAG)?;
+    let mut next = vec![0.0; strip * size];
+    while !rows.is_empty() {
+        status = oxmpi::scope(|s| {
+            let following = world.irecv(s, &mut next, 0, ANY_TAG)?;
+            world.send(&product(size, &rows, b), 0, status.tag)?;
+            following.wait()
+        })?;
+        rows.clear();
+        rows.extend_from_slice(&next[..status.count::<f64>().unwrap_or(0)]);
     }
+    Ok(())
 }
 
 /// Some rows times B, in tiles that stay in the first-level cache.

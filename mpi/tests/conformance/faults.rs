@@ -146,7 +146,7 @@ fn the_death_of_a_peer_is_an_error_that_names_it() {
         let error = world.recv(&mut [0u8], 1, 0).unwrap_err();
         eprintln!("rank 0 was told: {error}");
     };
-    run_and_judge(path, 2, body, |outcome, text| {
+    run_and_judge(path, &[2], body, |outcome, text| {
         assert_ne!(outcome.code, 0, "{text}");
         assert!(text.contains("rank 1"), "{text}");
         assert!(
@@ -169,7 +169,7 @@ fn abort_ends_the_job_with_its_code() {
         let _ = world.recv(&mut [0u8], 2, 0);
         std::thread::sleep(std::time::Duration::from_secs(60));
     };
-    run_and_judge(path, 3, body, |outcome, text| {
+    run_and_judge(path, &[3], body, |outcome, text| {
         assert_eq!(outcome.code, 42, "{text}");
         assert!(
             outcome.wall < std::time::Duration::from_secs(20),
@@ -188,7 +188,7 @@ fn a_rank_that_panics_ends_the_job() {
         assert_ne!(world.rank(), 2, "on purpose");
         world.barrier().unwrap();
     };
-    run_and_judge(path, 3, body, |outcome, text| {
+    run_and_judge(path, &[3], body, |outcome, text| {
         assert_ne!(outcome.code, 0, "{text}");
         assert!(text.contains("on purpose"), "{text}");
         assert!(
