@@ -42,10 +42,23 @@ pub(crate) enum End {
 enum Phase {
     /// Ranks run as long as they like.
     Running,
+    /// One has failed after it had finalised: the others may finish by themselves until this time.
+    Waning { end_at: Instant },
     /// They have been asked to end and are killed at this time.
     Ending { kill_at: Instant },
     /// They have been killed.
     Killed,
+}
+
+/// What a failure means for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// They are asked to end.
+    End,
+    /// They may finish, but who still waits for the one that failed must not wait for ever.
+    Wane,
+    /// They go on as if nothing had happened.
+    GoOn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +159,7 @@ impl Conduct {
     pub(crate) fn poll_deadline(&self) -> Option<Instant> {
         match self.phase {
             Phase::Running => self.time_over,
+            Phase::Waning { end_at } => Some(end_at),
             Phase::Ending { kill_at } => Some(kill_at),
             Phase::Killed => None,
         }
@@ -158,7 +172,7 @@ impl Conduct {
 
     /// All ranks ended by themselves, so far.
     pub(crate) fn is_peaceful(&self) -> bool {
-        self.phase == Phase::Running
+        matches!(self.phase, Phase::Running | Phase::Waning { .. })
     }
 
     /// The launcher's exit status as things stand.
@@ -285,16 +299,28 @@ impl Conduct {
         if let Some((who, code)) = abort {
             let text = format!("{} called MPI abort with code {code}", self.describe(who));
             // An abort with code 0, or one whose low byte is 0, is still a failure.
-            self.fail(text, (code as u8).max(1), true, now);
+            self.fail(text, (code as u8).max(1), Then::End, now);
         } else if end.code() != 0 {
-            let text = format!("{} {}", self.describe(rank), describe_end(end));
-            // Nobody waits for a rank that has finalised: the others may finish their work.
-            let goes_on = self.keep_going || port == PortState::Finished;
-            self.fail(text, end.code(), !goes_on, now);
+            let mut text = format!("{} {}", self.describe(rank), describe_end(end));
+            let finished = port == PortState::Finished;
+            if finished {
+                text += " after finalising MPI";
+            }
+            let then = match (self.keep_going, finished) {
+                (true, _) => Then::GoOn,
+                (false, true) => Then::Wane,
+                (false, false) => Then::End,
+            };
+            self.fail(text, end.code(), then, now);
         } else if matches!(port, PortState::Attached { .. }) {
             let who = self.describe(rank);
             let text = format!("{who} exited with status 0 without finalising MPI");
-            self.fail(text, 1, !self.keep_going, now);
+            let then = if self.keep_going {
+                Then::GoOn
+            } else {
+                Then::End
+            };
+            self.fail(text, 1, then, now);
         }
     }
 
@@ -306,7 +332,7 @@ impl Conduct {
                 self.actions.push_back(Action::StopSelf);
             }
             libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT => {
-                if self.phase == Phase::Running {
+                if self.is_peaceful() {
                     self.asked = Some(signal);
                     self.end(signal, now);
                 } else {
@@ -329,6 +355,7 @@ impl Conduct {
                 self.code.get_or_insert(CODE_TIMEOUT);
                 self.end(libc::SIGTERM, now);
             }
+            Phase::Waning { end_at } if now >= end_at => self.end(libc::SIGTERM, now),
             Phase::Ending { kill_at } if now >= kill_at && self.left > 0 => {
                 let (ranks, grace) = (count(self.left), self.grace.as_secs_f64());
                 let text =
@@ -351,7 +378,7 @@ impl Conduct {
             self.actions.push_back(Action::Say(text));
             self.code.get_or_insert(1);
         }
-        if self.phase == Phase::Running {
+        if self.is_peaceful() {
             self.end(libc::SIGTERM, now);
         }
     }
@@ -366,21 +393,34 @@ impl Conduct {
         self.left = 0;
     }
 
-    fn fail(&mut self, mut text: String, code: u8, ends_job: bool, now: Instant) {
+    fn fail(&mut self, mut text: String, code: u8, then: Then, now: Instant) {
         let others = match self.left {
             1 => "the other rank".to_owned(),
             left => format!("the other {left} ranks"),
         };
-        if self.left > 0 && ends_job {
-            text += &format!("; ending {others}");
-        } else if self.left > 0 {
-            text += &format!("; {others} may go on");
-        }
+        let grace = self.grace.as_secs_f64();
+        text += &match then {
+            _ if self.left == 0 => String::new(),
+            Then::End => format!("; ending {others}"),
+            Then::Wane => format!("; ending {others} in {grace} s"),
+            Then::GoOn => format!("; {others} may go on"),
+        };
         self.actions.push_back(Action::Say(text));
         self.code.get_or_insert(code);
-        if ends_job {
-            self.end(libc::SIGTERM, now);
+        match then {
+            Then::End => self.end(libc::SIGTERM, now),
+            Then::Wane => {
+                let end_at = self.after_grace(now);
+                self.phase = Phase::Waning { end_at };
+            }
+            Then::GoOn => {}
         }
+    }
+
+    fn after_grace(&self, now: Instant) -> Instant {
+        // A grace beyond what the clock can express ends with the day after tomorrow.
+        now.checked_add(self.grace)
+            .unwrap_or(now + Duration::from_secs(172_800))
     }
 
     fn end(&mut self, signal: i32, now: Instant) {
@@ -390,10 +430,7 @@ impl Conduct {
             self.actions.push_back(Action::Signal(libc::SIGCONT));
         }
         self.phase = Phase::Ending {
-            // A grace beyond what the clock can express ends with the day after tomorrow.
-            kill_at: now
-                .checked_add(self.grace)
-                .unwrap_or(now + Duration::from_secs(172_800)),
+            kill_at: self.after_grace(now),
         };
     }
 

@@ -78,6 +78,10 @@ fn as_rank() {
             std::thread::sleep(Duration::from_millis(300));
             println!("\nrank {rank} has finished its work");
         }
+        "fails and is waited for" if rank == 1 => {
+            segment.finish(rank);
+            exit(6)
+        }
         "dies" if rank == 1 => std::process::abort(),
         "dies" => watch(&segment, PortState::Dead(Death::Signal(libc::SIGABRT))),
         "starts another" => {
@@ -170,9 +174,18 @@ fn a_failure_after_finalising_does_not_end_the_others() {
     }
     let said = said(&outcome);
     assert!(
-        said.starts_with("oxmpi: rank 1 (, prog) exited with status 6"),
+        said.starts_with("oxmpi: rank 1 (, prog) exited with status 6 after finalising MPI"),
         "{said}"
     );
+}
+
+#[test]
+fn who_waits_for_a_rank_that_failed_after_finalising_is_ended() {
+    let mut job = job("fails and is waited for", 3);
+    job.settings.grace = Duration::from_millis(200);
+    let outcome = job.run().unwrap();
+    assert_eq!(outcome.code, 6);
+    assert!(outcome.wall < Duration::from_secs(10));
 }
 
 #[test]

@@ -159,3 +159,21 @@ fn a_failed_start_is_said_once() {
     assert!(job.is_over() && actions(&mut job).is_empty());
     assert_eq!(job.code(), 126);
 }
+
+#[test]
+fn a_failure_after_finalising_gives_the_others_time() {
+    let (mut job, now) = conduct(3, Settings::default());
+    job.handle_end(1, End::Status(6), PortState::Finished, None, now);
+    assert_eq!(
+        actions(&mut job),
+        [say(
+            "rank 1 (pid 101 on host, prog) exited with status 6 after finalising MPI; ending the other 2 ranks in 2 s"
+        )]
+    );
+    assert!(job.is_peaceful());
+    job.handle_end(0, End::Status(7), PortState::Finished, None, now);
+    assert!(actions(&mut job).is_empty(), "one line is enough");
+    job.handle_time(job.poll_deadline().unwrap());
+    assert_eq!(actions(&mut job)[0], Action::Signal(libc::SIGTERM));
+    assert_eq!(job.code(), 6);
+}
