@@ -20,8 +20,7 @@ use crate::progress::{
     WaitPolicy,
 };
 use crate::protocol::{
-    Claim, Completion, Counters, Failure, Limits, Mode, Outcome, Protocol, RequestId, Sending,
-    Source,
+    Claim, Completion, Counters, Failure, Limits, Mode, Outcome, Protocol, RequestId, Source,
 };
 
 /// One process's engine.
@@ -192,24 +191,10 @@ impl Engine {
         }
         // SAFETY: the caller's promise is the area's.
         let buffer = unsafe { Area::readable(data) };
-        let mut source = Source {
-            buffer,
-            address: data as u64,
-            mapped: false,
-            fetchable: handler.single_copy,
-        };
-        if handler.extents.exist()
-            && let Some(offset) = handler.extents.find(data as u64, envelope.bytes)
+        if to != handler.port.index()
+            && let Some(header) = handler.protocol.eager_now(to, &envelope, mode)
         {
-            source = Source {
-                buffer,
-                address: offset,
-                mapped: true,
-                fetchable: false,
-            };
-        }
-        let id = match handler.protocol.send(to, envelope, source, mode) {
-            Ok(Sending::Now(transmit)) => match handler.transmit(&transmit) {
+            match handler.send_eager(to, &header, buffer) {
                 Ok(true) => {
                     let Envelope {
                         source, tag, bytes, ..
@@ -221,16 +206,46 @@ impl Engine {
                         cancelled: false,
                     }));
                 }
-                Ok(false) => handler.protocol.hold(transmit),
+                Ok(false) => {}
                 Err(error) => return Err(handler.break_for_memory(&error)),
-            },
-            Ok(Sending::Pending(id)) => {
-                handler.flush();
-                id
             }
-            Err(failure) => return Err(handler.explain(failure)),
+        }
+        Self::begin_slow_send(handler, to, envelope, buffer, mode)
+    }
+
+    /// A send that cannot leave at once.
+    #[inline(never)]
+    fn begin_slow_send(
+        handler: &mut Handler,
+        to: u32,
+        envelope: Envelope,
+        buffer: Area,
+        mode: Mode,
+    ) -> Result<Request, EngineError> {
+        let address = buffer.address();
+        let mut source = Source {
+            buffer,
+            address,
+            mapped: false,
+            fetchable: handler.single_copy,
         };
-        Ok(Request::Pending(id))
+        if handler.extents.exist()
+            && let Some(offset) = handler.extents.find(address, envelope.bytes)
+        {
+            source = Source {
+                buffer,
+                address: offset,
+                mapped: true,
+                fetchable: false,
+            };
+        }
+        match handler.protocol.send(to, envelope, source, mode) {
+            Ok(id) => {
+                handler.flush();
+                Ok(Request::Pending(id))
+            }
+            Err(failure) => Err(handler.explain(failure)),
+        }
     }
 
     /// Begins a receive. `from` is the process it can only come from, if there is one.

@@ -53,11 +53,23 @@ pub struct Arrival<'p> {
     /// Its header and, when `inline`, its payload behind the header.
     pub prefix: &'p [u8; PREFIX_BYTES],
     /// Bytes of payload.
-    pub bytes: usize,
-    /// Whether the payload lies in the prefix.
-    pub inline: bool,
-    /// The payload, when it is not inline.
-    pub payload: &'p [u8],
+    bytes: usize,
+    /// The payload, when it does not lie in the prefix.
+    outside: Option<&'p [u8]>,
+}
+
+impl<'p> Arrival<'p> {
+    /// The payload of a message whose header takes `used` bytes.
+    ///
+    /// # Panics
+    /// When the slot names more bytes than it holds: the sender's memory is corrupt.
+    #[inline(always)]
+    pub fn payload(&self, used: usize) -> &'p [u8] {
+        match self.outside {
+            Some(payload) => payload,
+            None => &self.prefix[used..used + self.bytes],
+        }
+    }
 }
 
 /// A message could not be sent.
@@ -205,20 +217,22 @@ impl Port {
             "the previous message was not consumed"
         );
         let from = self.find()?;
-        let receiver = self.incoming[from as usize].as_ref()?;
-        let seen = receiver.peek()?;
+        let seen = self.incoming[from as usize].as_ref()?.peek()?;
         self.current = Some((from, seen));
-        let payload: &[u8] = if seen.inline {
-            &[]
-        } else {
-            receiver.payload(&seen)
-        };
+        self.current()
+    }
+
+    /// The message that [`Port::poll`] has returned last, until it is consumed.
+    #[inline(always)]
+    pub fn current(&self) -> Option<Arrival<'_>> {
+        let (from, seen) = self.current.as_ref()?;
+        let receiver = self.incoming[*from as usize].as_ref()?;
+        let outside = (!seen.inline).then(|| receiver.payload(seen));
         Some(Arrival {
-            from,
-            prefix: receiver.prefix(&seen),
+            from: *from,
+            prefix: receiver.prefix(seen),
             bytes: seen.bytes,
-            inline: seen.inline,
-            payload,
+            outside,
         })
     }
 

@@ -4,13 +4,13 @@
 //! whatever the protocol wants transmitted goes out through the fabric (`flush`). Nothing is decided here.
 
 use oxmpi_engine::protocol::{
-    Claim, Effect, Failure, Fetch, Limits, Mode, Outcome, Posted, Protocol, RequestId, Sending,
-    Source, Transmit,
+    Claim, Effect, Failure, Fetch, Limits, Mode, Outcome, Posted, Protocol, RequestId, Source,
+    Transmit,
 };
 use oxmpi_matching::Pattern;
 use oxmpi_wire::{Envelope, PREFIX_BYTES, Repr};
 
-use crate::fabric::{Area, Fabric, LinkFull};
+use crate::fabric::{Area, Arena, Fabric, LinkFull};
 
 /// A rank of the job.
 pub struct Node {
@@ -65,15 +65,20 @@ impl Node {
             mapped,
             fetchable,
         };
-        let sent = match self.protocol.send(to, envelope, source, mode)? {
-            Sending::Now(transmit) => match self.transmit(fabric, &transmit)? {
-                true => Sent::Over,
-                false => Sent::Pending(self.protocol.hold(transmit)),
-            },
-            Sending::Pending(id) => Sent::Pending(id),
-        };
+        if to != self.rank
+            && let Some(header) = self.protocol.eager_now(to, &envelope, mode)
+        {
+            let mut prefix = [0; PREFIX_BYTES];
+            header.emit_prefix(&mut prefix);
+            let whole = |arena: &Arena| arena.read(area, 0, envelope.bytes as usize).to_vec();
+            if self.leaves(fabric, to, prefix, whole) {
+                self.protocol.sent_eager(to, &header);
+                return Ok(Sent::Over);
+            }
+        }
+        let id = self.protocol.send(to, envelope, source, mode)?;
         self.flush(fabric)?;
-        Ok(sent)
+        Ok(Sent::Pending(id))
     }
 
     /// Posts a receive.
@@ -213,7 +218,7 @@ impl Node {
     ) -> Result<bool, Failure> {
         let mut prefix = [0; PREFIX_BYTES];
         transmit.repr.emit_prefix(&mut prefix);
-        let piece = |arena: &crate::fabric::Arena| {
+        let piece = |arena: &Arena| {
             transmit.payload.map_or(Vec::new(), |piece| {
                 arena.read(piece.buffer, piece.offset, piece.bytes).to_vec()
             })
@@ -224,25 +229,29 @@ impl Node {
             self.handle(fabric, self.rank, &prefix, &payload)?;
             return Ok(true);
         }
-        if !fabric.is_alive(transmit.to) {
+        let left = self.leaves(fabric, transmit.to, prefix, piece);
+        if left {
+            self.protocol.sent(transmit);
+        }
+        Ok(left)
+    }
+
+    /// Puts a packet on its link; false if the link is full.
+    fn leaves(
+        &mut self,
+        fabric: &mut Fabric,
+        to: u32,
+        prefix: [u8; PREFIX_BYTES],
+        payload: impl FnOnce(&Arena) -> Vec<u8>,
+    ) -> bool {
+        let left = if fabric.is_alive(to) {
+            fabric.send(self.rank, to, prefix, payload) != Err(LinkFull)
+        } else {
             // The ring of a process that has just died swallows what it is given, or is full for ever; nobody knows yet.
-            let swallowed = fabric.swallows();
-            if swallowed {
-                self.protocol.sent(transmit);
-            }
-            self.retry |= !swallowed;
-            return Ok(swallowed);
-        }
-        match fabric.send(self.rank, transmit.to, prefix, piece) {
-            Ok(()) => {
-                self.protocol.sent(transmit);
-                Ok(true)
-            }
-            Err(LinkFull) => {
-                self.retry = true;
-                Ok(false)
-            }
-        }
+            fabric.swallows()
+        };
+        self.retry |= !left;
+        left
     }
 
     /// This rank learns that another one has died; what that one sent before still counts.

@@ -36,7 +36,7 @@ mod repr;
 
 pub use error::WireError;
 pub use packet::{Code, Packet, flag};
-pub use repr::{Envelope, Kind, Repr};
+pub use repr::{Eager, Envelope, Kind, Repr};
 
 /// The layout version this build speaks; a header with any other one is refused.
 pub const VERSION: u8 = 1;

@@ -252,8 +252,28 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
+    /// The fields of an eager header of this version without flags; `None` for anything else.
+    #[inline(always)]
+    pub(crate) fn read_eager(prefix: &[u8; PREFIX_BYTES]) -> Option<Fields> {
+        const EAGER: [u8; 4] = [VERSION, Code::Eager as u8, 0, 0];
+        if get::<4>(prefix, field::VERSION) != EAGER {
+            return None;
+        }
+        Some(Fields {
+            code: Code::Eager,
+            flags: 0,
+            context: u32::from_le_bytes(get(prefix, field::CONTEXT)),
+            source: u32::from_le_bytes(get(prefix, field::SOURCE)),
+            tag: i32::from_le_bytes(get(prefix, field::TAG)),
+            bytes: u64::from_le_bytes(get(prefix, field::BYTES)),
+            sequence: u32::from_le_bytes(get(prefix, field::SEQUENCE)),
+            credit: u32::from_le_bytes(get(prefix, field::CREDIT)),
+            words: [0; BODY_MAX / 8],
+        })
+    }
+
     /// Writes header and body and returns how many bytes they took; the rest stays as it was.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&self, out: &mut [u8; PREFIX_BYTES]) -> usize {
         out[field::VERSION] = VERSION;
         out[field::KIND] = self.code as u8;
@@ -273,6 +293,14 @@ impl Fields {
         }
         HEADER_BYTES + body
     }
+}
+
+/// Offsets are constants, so after inlining this is one load without a bounds check.
+#[inline(always)]
+fn get<const N: usize>(prefix: &[u8; PREFIX_BYTES], offset: usize) -> [u8; N] {
+    let mut value = [0; N];
+    value.copy_from_slice(&prefix[offset..offset + N]);
+    value
 }
 
 /// Offsets are constants, so after inlining this is one store without a bounds check.

@@ -207,7 +207,7 @@ impl Repr {
 
     /// Writes header and body into a ring cell and returns how many bytes they took
     /// ([`Repr::bytes_on_wire`]); the bytes behind them stay as they were.
-    #[inline]
+    #[inline(always)]
     pub fn emit_prefix(&self, out: &mut [u8; PREFIX_BYTES]) -> usize {
         let Envelope {
             context,
@@ -247,6 +247,48 @@ impl Repr {
         );
         out[..used].copy_from_slice(&prefix[..used]);
         used
+    }
+}
+
+/// The header of an eager packet by itself. Most packets are short eager ones: handling them without
+/// the general [`Repr`] keeps every field in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eager {
+    /// What the message is matched by.
+    pub envelope: Envelope,
+    /// As [`Repr::sequence`].
+    pub sequence: u32,
+    /// As [`Repr::credit`].
+    pub credit: u32,
+}
+
+impl Eager {
+    /// Reads the header if it is an eager one of this version with no flags set; anything else is
+    /// [`Repr::parse_prefix`]'s to judge.
+    #[inline(always)]
+    pub fn parse_prefix(prefix: &[u8; PREFIX_BYTES]) -> Option<Eager> {
+        Fields::read_eager(prefix).map(|fields| Eager {
+            envelope: Envelope {
+                context: fields.context,
+                source: fields.source,
+                tag: fields.tag,
+                bytes: fields.bytes,
+            },
+            sequence: fields.sequence,
+            credit: fields.credit,
+        })
+    }
+
+    /// Writes the header and returns how many bytes it took.
+    #[inline(always)]
+    pub fn emit_prefix(&self, out: &mut [u8; PREFIX_BYTES]) -> usize {
+        let repr = Repr {
+            envelope: self.envelope,
+            sequence: self.sequence,
+            credit: self.credit,
+            kind: Kind::Eager,
+        };
+        repr.emit_prefix(out)
     }
 }
 

@@ -26,6 +26,11 @@ impl Area {
         Self(address.cast_mut())
     }
 
+    /// The address as it travels in an offer.
+    pub(crate) fn address(self) -> u64 {
+        self.0 as u64
+    }
+
     /// The address at `offset`.
     #[inline(always)]
     pub(crate) fn at(self, offset: u64) -> *mut u8 {

@@ -7,13 +7,13 @@ use std::task::Waker;
 
 use oxmpi_ports::extent::Mappings;
 use oxmpi_ports::{Port, PortError, PortState, Segment, SegmentError, fetch};
-use oxmpi_wire::Repr;
+use oxmpi_wire::{Eager, Repr};
 
 use super::area::Area;
 use super::extents::Extents;
 use super::wait::WaitPolicy;
 use crate::error::EngineError;
-use crate::protocol::{Effect, Failure, Fetch, Posted, Protocol, RequestId, Transmit};
+use crate::protocol::{Arrived, Effect, Failure, Fetch, Posted, Protocol, RequestId, Transmit};
 
 /// Packets taken in one go before the caller looks whether its own business is done.
 const BATCH_MAX: usize = 32;
@@ -122,20 +122,42 @@ impl Handler {
             return false;
         };
         let from = arrival.from;
+        if let Some(header) = Eager::parse_prefix(arrival.prefix) {
+            let payload = arrival.payload(oxmpi_wire::HEADER_BYTES);
+            match self.protocol.handle_eager(from, &header, payload) {
+                Arrived::Deliver(buffer, bytes) => {
+                    buffer.write(0, &payload[..bytes]);
+                    self.port.consume();
+                    return true;
+                }
+                Arrived::Kept => {
+                    self.port.consume();
+                    return true;
+                }
+                // The general way below finds out why.
+                Arrived::Refused => {}
+            }
+        }
+        self.take_other_packet();
+        true
+    }
+
+    /// Handles the packet that the port has just shown, of whatever kind.
+    #[inline(never)]
+    fn take_other_packet(&mut self) {
+        let Some(arrival) = self.port.current() else {
+            return;
+        };
+        let from = arrival.from;
         let repr = match Repr::parse_prefix(arrival.prefix) {
             Ok(repr) => repr,
             Err(error) => {
                 self.port.consume();
                 self.break_down(from, error.to_string());
-                return true;
+                return;
             }
         };
-        let payload = if arrival.inline {
-            let used = repr.bytes_on_wire();
-            &arrival.prefix[used..used + arrival.bytes]
-        } else {
-            arrival.payload
-        };
+        let payload = arrival.payload(repr.bytes_on_wire());
         let effect = self.protocol.handle(from, &repr, payload);
         if let Ok(Effect::Deliver {
             buffer,
@@ -151,7 +173,32 @@ impl Handler {
             Ok(Effect::Fetch(fetch)) => self.fetch(&fetch),
             Err(failure) => self.fail(from, failure),
         }
-        true
+    }
+
+    /// Sends a message that can leave at once; false if its ring is full.
+    #[inline(always)]
+    pub fn send_eager(
+        &mut self,
+        to: u32,
+        header: &Eager,
+        buffer: Area,
+    ) -> Result<bool, SegmentError> {
+        let emit = |out: &mut [u8; oxmpi_wire::PREFIX_BYTES]| {
+            header.emit_prefix(out);
+        };
+        let bytes = header.envelope.bytes as usize;
+        match self
+            .port
+            .send(to, oxmpi_wire::HEADER_BYTES, emit, bytes, |out| {
+                buffer.read(0, out)
+            }) {
+            Ok(()) => {
+                self.protocol.sent_eager(to, header);
+                Ok(true)
+            }
+            Err(PortError::Full) => Ok(false),
+            Err(PortError::Segment(error)) => Err(error),
+        }
     }
 
     /// Sends what waits, as far as the rings have room. True if anything left.

@@ -1,7 +1,8 @@
 //! The protocol half of the engine: what to do with calls and packets, with no I/O, no clock and no memory of the user's.
 //!
 //! Call order:
-//! - [`Protocol::send`] and [`Protocol::post`] take the application's calls and say what to do at once;
+//! - [`Protocol::eager_now`] says whether a message can leave at once ([`Protocol::sent_eager`] confirms); else
+//!   [`Protocol::send`] makes a request of it; [`Protocol::post`] takes a receive and says what it found;
 //! - [`Protocol::handle`] takes an arrived packet and says where its payload goes;
 //! - [`Protocol::poll_transmit`] yields the next packet for a peer, [`Protocol::sent`] confirms that it left;
 //! - [`Protocol::fetched`] reports on bytes that the caller fetched itself;
@@ -19,9 +20,9 @@ mod send;
 mod stash;
 
 pub use failure::Failure;
-pub use receive::{Claim, Effect, Fetch, Posted};
+pub use receive::{Arrived, Claim, Effect, Fetch, Posted};
 pub use requests::{Completion, Outcome, RequestId};
-pub use send::{Mode, Origin, Payload, Sending, Source, Transmit};
+pub use send::{Mode, Origin, Payload, Source, Transmit};
 
 use oxmpi_matching::{Capacity, Queues};
 use oxmpi_wire::CREDIT_UNIT;
@@ -99,6 +100,8 @@ pub struct Counters {
 pub struct Protocol<B: Copy> {
     me: u32,
     limits: Limits,
+    /// Messages up to this length go in one eager packet, whatever else holds.
+    whole_bytes_max: u64,
     queues: Queues<RequestId, Unexpected>,
     requests: Requests<B>,
     peers: Vec<Peer>,
@@ -118,6 +121,9 @@ impl<B: Copy> Protocol<B> {
         Self {
             me,
             limits,
+            whole_bytes_max: limits
+                .eager_bytes_max
+                .min(limits.fragment_bytes_short.min(limits.fragment_bytes) as u64),
             queues: Queues::new(Capacity {
                 unexpected_max: limits.unexpected_max,
                 ..Capacity::default()

@@ -1,7 +1,7 @@
 //! Receiving: what an arrived packet means, and what a posted receive finds.
 
 use oxmpi_matching::{Pattern, Post};
-use oxmpi_wire::{CREDIT_UNIT, Envelope, Kind, Repr};
+use oxmpi_wire::{CREDIT_UNIT, Eager, Envelope, Kind, Repr};
 
 use super::failure::Failure;
 use super::peer::Inbound;
@@ -24,6 +24,17 @@ pub enum Effect<B> {
     },
     /// Fetch a message, then call [`Protocol::fetched`].
     Fetch(Fetch<B>),
+}
+
+/// What became of an eager packet.
+#[derive(Debug, Clone, Copy)]
+pub enum Arrived<B> {
+    /// Copy so many bytes of its payload to the beginning of the buffer.
+    Deliver(B, usize),
+    /// Its payload has been kept.
+    Kept,
+    /// It is wrong; [`Protocol::handle`] says in which way.
+    Refused,
 }
 
 /// A message that this process can copy out of the sender's memory.
@@ -92,9 +103,87 @@ impl Claim {
 }
 
 impl<B: Copy> Protocol<B> {
-    /// A packet has arrived from process `from`.
+    /// An eager packet has arrived: what [`Protocol::handle`] does with it, for the caller that need not look at other kinds.
     #[inline(always)]
+    pub fn handle_eager(&mut self, from: u32, header: &Eager, payload: &[u8]) -> Arrived<B> {
+        let peer = &mut self.peers[from as usize];
+        let envelope = &header.envelope;
+        let arrived = payload.len() as u64;
+        if header.sequence != peer.next_in || arrived > envelope.bytes {
+            return Arrived::Refused;
+        }
+        let Some(matched) = self.queues.arrive(envelope) else {
+            return self.stash(from, header, payload);
+        };
+        peer.next_in = peer.next_in.wrapping_add(1);
+        peer.room += u64::from(header.credit) * CREDIT_UNIT;
+        let id = matched.posted;
+        let request = self.requests.get(id).expect("posted receives are alive");
+        request.envelope = *envelope;
+        request.peer = Some(from);
+        let buffer = request
+            .buffer
+            .expect("a receive has its buffer until it is over");
+        let bytes = arrived.min(request.capacity) as usize;
+        if arrived == envelope.bytes {
+            self.requests.complete_received(id);
+        } else {
+            request.state = State::Receiving { arrived };
+            peer.inbound = Some(Inbound::Request(id));
+        }
+        self.owe(from, envelope.bytes);
+        Arrived::Deliver(buffer, bytes)
+    }
+
+    #[inline(never)]
+    fn stash(&mut self, from: u32, header: &Eager, payload: &[u8]) -> Arrived<B> {
+        let envelope = header.envelope;
+        let stash = self.stashes.insert(envelope.bytes as usize, payload);
+        if self
+            .queues
+            .store(envelope, Unexpected::Stashed { from, stash })
+            .is_err()
+        {
+            let buffer = self.stashes.remove(stash);
+            self.stashes.recycle(buffer);
+            return Arrived::Refused;
+        }
+        let peer = &mut self.peers[from as usize];
+        peer.next_in = peer.next_in.wrapping_add(1);
+        peer.room += u64::from(header.credit) * CREDIT_UNIT;
+        if (payload.len() as u64) < envelope.bytes {
+            peer.inbound = Some(Inbound::Stash(stash));
+        }
+        self.counters.stashed += 1;
+        self.counters.stashed_bytes += envelope.bytes;
+        self.counters.stashed_bytes_high = self
+            .counters
+            .stashed_bytes_high
+            .max(self.counters.stashed_bytes);
+        Arrived::Kept
+    }
+
+    /// A packet has arrived from process `from`.
     pub fn handle(&mut self, from: u32, repr: &Repr, payload: &[u8]) -> Result<Effect<B>, Failure> {
+        if repr.kind == Kind::Eager {
+            let header = Eager {
+                envelope: repr.envelope,
+                sequence: repr.sequence,
+                credit: repr.credit,
+            };
+            match self.handle_eager(from, &header, payload) {
+                Arrived::Deliver(buffer, bytes) => {
+                    return Ok(Effect::Deliver {
+                        buffer,
+                        offset: 0,
+                        bytes,
+                    });
+                }
+                Arrived::Kept => return Ok(Effect::None),
+                // The checks below find the reason again.
+                Arrived::Refused => {}
+            }
+        }
         let peer = &mut self.peers[from as usize];
         if repr.sequence != peer.next_in {
             return Err(Failure::PacketLost {
@@ -107,7 +196,14 @@ impl<B: Copy> Protocol<B> {
         peer.room += u64::from(repr.credit) * CREDIT_UNIT;
         let envelope = repr.envelope;
         match repr.kind {
-            Kind::Eager => self.handle_eager(from, envelope, payload),
+            Kind::Eager if payload.len() as u64 > envelope.bytes => Err(Failure::Malformed {
+                peer: from,
+                what: "an eager packet longer than its message",
+            }),
+            Kind::Eager => Err(Failure::UnexpectedFull {
+                peer: from,
+                messages: self.limits.unexpected_max,
+            }),
             Kind::Data { receive, offset } => self.handle_data(from, receive, offset, payload),
             Kind::More { offset } => self.handle_more(from, offset, payload),
             Kind::RequestToSend {
@@ -143,71 +239,6 @@ impl<B: Copy> Protocol<B> {
                 Ok(Effect::None)
             }
         }
-    }
-
-    #[inline(always)]
-    fn handle_eager(
-        &mut self,
-        from: u32,
-        envelope: Envelope,
-        payload: &[u8],
-    ) -> Result<Effect<B>, Failure> {
-        let arrived = payload.len() as u64;
-        if arrived > envelope.bytes {
-            return Err(Failure::Malformed {
-                peer: from,
-                what: "an eager packet longer than its message",
-            });
-        }
-        let Some(matched) = self.queues.arrive(&envelope) else {
-            self.stash(from, envelope, payload)?;
-            return Ok(Effect::None);
-        };
-        let id = matched.posted;
-        let request = self.requests.get(id).expect("posted receives are alive");
-        request.envelope = envelope;
-        request.peer = Some(from);
-        let buffer = request
-            .buffer
-            .expect("a receive has its buffer until it is over");
-        let bytes = arrived.min(request.capacity) as usize;
-        if arrived == envelope.bytes {
-            let outcome = request.received();
-            self.requests.complete(id, outcome);
-        } else {
-            request.state = State::Receiving { arrived };
-            self.peers[from as usize].inbound = Some(Inbound::Request(id));
-        }
-        self.owe(from, envelope.bytes);
-        Ok(Effect::Deliver {
-            buffer,
-            offset: 0,
-            bytes,
-        })
-    }
-
-    fn stash(&mut self, from: u32, envelope: Envelope, payload: &[u8]) -> Result<(), Failure> {
-        let stash = self.stashes.insert(envelope.bytes as usize, payload);
-        if self
-            .queues
-            .store(envelope, Unexpected::Stashed { from, stash })
-            .is_err()
-        {
-            return Err(Failure::UnexpectedFull {
-                peer: from,
-                messages: self.limits.unexpected_max,
-            });
-        }
-        if (payload.len() as u64) < envelope.bytes {
-            self.peers[from as usize].inbound = Some(Inbound::Stash(stash));
-        }
-        self.counters.stashed += 1;
-        self.counters.stashed_bytes += envelope.bytes;
-        self.counters.stashed_bytes_high = self
-            .counters
-            .stashed_bytes_high
-            .max(self.counters.stashed_bytes);
-        Ok(())
     }
 
     fn handle_more(

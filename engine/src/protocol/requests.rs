@@ -173,6 +173,15 @@ impl<B: Copy> Requests<B> {
         }
     }
 
+    /// A receive has its whole message: it ends well, or truncated.
+    #[inline(always)]
+    pub fn complete_received(&mut self, id: RequestId) {
+        if let Some(request) = self.get(id) {
+            request.state = State::Complete(request.received());
+            self.pending -= 1;
+        }
+    }
+
     #[inline(always)]
     pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
         let free = self.free;

@@ -1,6 +1,6 @@
 //! Sending: eager where there is room, offered otherwise; and what leaves next for a peer.
 
-use oxmpi_wire::{CREDIT_UNIT, Envelope, Kind, Repr};
+use oxmpi_wire::{CREDIT_UNIT, Eager, Envelope, Kind, Repr};
 
 use super::failure::Failure;
 use super::requests::{Request, RequestId, State};
@@ -55,8 +55,6 @@ pub struct Payload<B> {
 /// What a packet belongs to.
 #[derive(Debug, Clone, Copy)]
 pub enum Origin {
-    /// A whole message without a request: it is over when it has left.
-    Message,
     /// A packet of a message that waits in order.
     Queued(RequestId),
     /// An answer.
@@ -65,68 +63,49 @@ pub enum Origin {
     Stream(RequestId),
 }
 
-/// What became of a send.
-pub enum Sending<B> {
-    /// Transmit this: if it leaves ([`Protocol::sent`]) the send is over, else [`Protocol::hold`] makes a request of it.
-    Now(Transmit<B>),
-    /// It is a request; [`Protocol::poll_transmit`] yields its packets.
-    Pending(RequestId),
-}
-
 impl<B: Copy> Protocol<B> {
-    /// A send begins.
+    /// The header of a message that can leave at once in one packet, or `None`. After it has left: [`Protocol::sent_eager`].
     #[inline(always)]
+    pub fn eager_now(&self, to: u32, envelope: &Envelope, mode: Mode) -> Option<Eager> {
+        let peer = &self.peers[to as usize];
+        let leaves = envelope.bytes <= self.whole_bytes_max
+            && mode == Mode::Standard
+            && peer.room >= cost(envelope.bytes)
+            && peer.messages.is_empty()
+            && !peer.dead;
+        leaves.then_some(Eager {
+            envelope: *envelope,
+            sequence: peer.next_out,
+            credit: peer.owed,
+        })
+    }
+
+    /// The message of [`Protocol::eager_now`] has left.
+    #[inline(always)]
+    pub fn sent_eager(&mut self, to: u32, header: &Eager) {
+        let peer = &mut self.peers[to as usize];
+        peer.next_out = peer.next_out.wrapping_add(1);
+        peer.owed -= header.credit;
+        peer.room -= cost(header.envelope.bytes);
+        self.counters.eager += 1;
+    }
+
+    /// A send begins that cannot leave at once: it is a request, and [`Protocol::poll_transmit`] yields its packets.
     pub fn send(
         &mut self,
         to: u32,
         envelope: Envelope,
         source: Source<B>,
         mode: Mode,
-    ) -> Result<Sending<B>, Failure> {
-        let limits = &self.limits;
+    ) -> Result<RequestId, Failure> {
         let peer = &self.peers[to as usize];
         if peer.dead {
             return Err(Failure::PeerDied { peer: to });
         }
-        let short = envelope.bytes <= limits.eager_bytes_max && mode == Mode::Standard;
+        let short = envelope.bytes <= self.limits.eager_bytes_max && mode == Mode::Standard;
         let eager = short && peer.room >= cost(envelope.bytes);
-        let whole = envelope.bytes <= limits.fragment(envelope.bytes) as u64;
-        if eager && whole && peer.messages.is_empty() {
-            let payload = Payload {
-                buffer: source.buffer,
-                offset: 0,
-                bytes: envelope.bytes as usize,
-            };
-            let repr = self.repr(to, envelope, Kind::Eager);
-            return Ok(Sending::Now(Transmit {
-                to,
-                repr,
-                payload: Some(payload),
-                origin: Origin::Message,
-            }));
-        }
         self.counters.out_of_room += u64::from(short && !eager);
-        Ok(Sending::Pending(
-            self.enqueue(to, envelope, source, eager, mode),
-        ))
-    }
-
-    /// The packet of [`Sending::Now`] could not leave: it becomes a request.
-    pub fn hold(&mut self, transmit: Transmit<B>) -> RequestId {
-        let payload = transmit.payload.expect("a whole message has a payload");
-        let source = Source {
-            buffer: payload.buffer,
-            address: 0,
-            mapped: false,
-            fetchable: false,
-        };
-        self.enqueue(
-            transmit.to,
-            transmit.repr.envelope,
-            source,
-            true,
-            Mode::Standard,
-        )
+        Ok(self.enqueue(to, envelope, source, eager, mode))
     }
 
     fn enqueue(
@@ -266,10 +245,6 @@ impl<B: Copy> Protocol<B> {
         peer.next_out = peer.next_out.wrapping_add(1);
         peer.owed -= transmit.repr.credit;
         match transmit.origin {
-            Origin::Message => {
-                peer.room -= cost(transmit.repr.envelope.bytes);
-                self.counters.eager += 1;
-            }
             Origin::Answer => {
                 peer.answers.pop_front();
             }
