@@ -41,7 +41,7 @@ pub(crate) struct Options {
     #[arg(short = 'x', value_name = "NAME[=VALUE]", action = ArgAction::Append)]
     pub(crate) export: Vec<OsString>,
 
-    /// Put the rank before every line of output: [3] text
+    /// Put the rank in brackets before every line of output
     #[arg(short = 'l', long, aliases = ["prepend-rank", "tag-output"])]
     pub(crate) label: bool,
 

@@ -107,3 +107,18 @@ fn two_hundred_ranks_fit() {
     let ran = run(&["-n", "200", "sh", "-c", "echo $OXMPI_RANK"]);
     assert_eq!((ran.code, ran.text().lines().count()), (0, 200));
 }
+
+#[test]
+fn shipped_programs_run_by_their_names() {
+    let ran = run(&["-n", "2", "ring", "--rounds", "10"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert!(ran.text().contains("correct"), "{}", ran.text());
+}
+
+#[test]
+fn a_shipped_program_alone_is_one_rank() {
+    let mut oxmpi = std::process::Command::new(env!("CARGO_BIN_EXE_oxmpi"));
+    let ran = finish(start(oxmpi.args(["program", "ring", "--rounds", "2"])), b"");
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert!(ran.text().contains("1 rank"), "{}", ran.text());
+}
