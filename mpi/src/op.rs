@@ -211,8 +211,8 @@ mod tests {
         let into: Vec<u64> = (100..109).collect();
         let expected = reduced(Sum, &input, &into);
         for (skew, skew_into) in [(1, 0), (0, 1), (3, 3), (5, 2)] {
-            let mut from = vec![0u8; 80];
-            let mut to = vec![0u8; 80];
+            let mut from = [0u8; 80];
+            let mut to = [0u8; 80];
             from[skew..][..72].copy_from_slice(bytes(&input));
             to[skew_into..][..72].copy_from_slice(bytes(&into));
             reduce_bytes::<u64>(&Sum, &from[skew..][..72], &mut to[skew_into..][..72]);

@@ -66,7 +66,8 @@ impl Status {
         if size == 0 {
             return (self.bytes == 0).then_some(0);
         }
-        (self.bytes % size == 0).then_some((self.bytes / size) as usize)
+        let whole = self.bytes.is_multiple_of(size);
+        whole.then_some((self.bytes / size) as usize)
     }
 }
 

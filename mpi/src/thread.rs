@@ -1,9 +1,10 @@
 //! Thread levels as types: what MPI says in words, the compiler checks here.
 //!
 //! MPI 5.0 §11.6 knows four levels of thread support. The level is a type parameter of `Mpi` and of
-//! everything borrowed from it, and decides which of these may cross threads. The engine below is
-//! thread-safe at every level; a level is a promise that lets it skip locks, and a breach of the
-//! promise does not compile.
+//! everything borrowed from it, and decides which of these may cross threads. Below `Multiple` the
+//! engine is told that one thread at a time calls it and takes no lock, so these types are what makes that
+//! sound: whatever can reach the engine, by a call or by its drop, carries `Level::Owner` or
+//! `Level::Handle`.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -85,3 +86,64 @@ level!(Single, Bound, Bound, "single", false);
 level!(Funneled, Bound, Bound, "funneled", false);
 level!(Serialized, Movable, Bound, "serialized", false);
 level!(Multiple, Free, Free, "multiple", true);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Communicator, InPlace, Message, Mpi, PortBuffer, Request};
+
+    /// Tells by method resolution whether a type is Send or Sync, without needing it to be.
+    macro_rules! is {
+        ($bound:ident, $type:ty) => {{
+            struct Probe<T>(PhantomData<T>);
+            #[allow(dead_code)]
+            trait No {
+                const ANSWER: bool = false;
+            }
+            impl<T> No for Probe<T> {}
+            #[allow(dead_code)]
+            impl<T: $bound> Probe<T> {
+                const ANSWER: bool = true;
+            }
+            <Probe<$type>>::ANSWER
+        }};
+    }
+
+    macro_rules! crossing {
+        ($level:ty) => {
+            [
+                (is!(Send, Mpi<$level>), is!(Sync, Mpi<$level>)),
+                (
+                    is!(Send, Communicator<'static, $level>),
+                    is!(Sync, Communicator<'static, $level>),
+                ),
+                (
+                    is!(Send, Request<'static, $level>),
+                    is!(Sync, Request<'static, $level>),
+                ),
+                (
+                    is!(Send, Message<'static, $level>),
+                    is!(Sync, Message<'static, $level>),
+                ),
+                (
+                    is!(Send, PortBuffer<'static, u8, $level>),
+                    is!(Sync, PortBuffer<'static, u8, $level>),
+                ),
+                (
+                    is!(Send, InPlace<'static, u8, $level>),
+                    is!(Sync, InPlace<'static, u8, $level>),
+                ),
+            ]
+        };
+    }
+
+    #[test]
+    fn only_multiple_lets_handles_cross_threads() {
+        assert_eq!(crossing!(Single), [(false, false); 6]);
+        assert_eq!(crossing!(Funneled), [(false, false); 6]);
+        let mut serialized = [(false, false); 6];
+        serialized[0] = (true, false);
+        assert_eq!(crossing!(Serialized), serialized);
+        assert_eq!(crossing!(Multiple), [(true, true); 6]);
+    }
+}

@@ -53,7 +53,7 @@ fn main(mpi: &Mpi, arguments: &Arguments) -> Result<(), Failure> {
         rank: world.rank() as usize,
         ranks: world.size() as usize,
     };
-    let mut columns = shape
+    let mut columns: Vec<Vec<f64>> = shape
         .own_columns()
         .map(|column| shape.fresh(column))
         .collect();
@@ -129,7 +129,7 @@ impl Shape {
 fn factor(
     world: &Communicator<'_>,
     shape: Shape,
-    columns: &mut Vec<Vec<f64>>,
+    columns: &mut [Vec<f64>],
 ) -> oxmpi::Result<Vec<usize>> {
     let mut pivots = Vec::with_capacity(shape.size);
     for first in (0..shape.size).step_by(shape.block) {

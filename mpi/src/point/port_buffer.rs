@@ -14,21 +14,22 @@ use crate::error::{ErrorKind, Result};
 use crate::init::Mpi;
 use crate::plain::Plain;
 use crate::status::{Source, Status, Tag};
-use crate::thread::Level;
+use crate::thread::{Funneled, Level, Multiple};
 
-/// A slice of `T` in memory that the other processes of the host can read.
-pub struct PortBuffer<'mpi, T: Plain> {
+/// A slice of `T` in memory that the other processes of the host can read. It may cross threads as far as
+/// the level `L` allows calls there, because giving the memory back is one.
+pub struct PortBuffer<'mpi, T: Plain, L: Level = Funneled> {
     memory: oxmpi_engine::PortBuffer,
     length: usize,
-    owner: PhantomData<(&'mpi (), T)>,
+    owner: PhantomData<(&'mpi (), T, L::Handle)>,
 }
 
 impl<L: Level> Mpi<L> {
     /// Takes memory for `length` elements from which sends are copied once or not at all. Its
     /// contents are arbitrary.
-    pub fn port_buffer<T: Plain>(&self, length: usize) -> Result<PortBuffer<'_, T>> {
+    pub fn port_buffer<T: Plain>(&self, length: usize) -> Result<PortBuffer<'_, T, L>> {
         let world = self.world();
-        let bytes = length.checked_mul(size_of::<T>()).unwrap_or(usize::MAX) as u64;
+        let bytes = length.saturating_mul(size_of::<T>()) as u64;
         let fail = |kind: ErrorKind| world.fail("port_buffer", kind);
         // The segment is a mapping; more than half the address space cannot be asked for.
         if bytes > isize::MAX as u64 {
@@ -48,7 +49,7 @@ impl<L: Level> Mpi<L> {
     }
 }
 
-impl<T: Plain> Deref for PortBuffer<'_, T> {
+impl<T: Plain, L: Level> Deref for PortBuffer<'_, T, L> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -58,19 +59,14 @@ impl<T: Plain> Deref for PortBuffer<'_, T> {
     }
 }
 
-impl<T: Plain> DerefMut for PortBuffer<'_, T> {
+impl<T: Plain, L: Level> DerefMut for PortBuffer<'_, T, L> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as above, and the exclusive borrow keeps sends away meanwhile.
         unsafe { std::slice::from_raw_parts_mut(self.memory.address().cast(), self.length) }
     }
 }
 
-// SAFETY: plain memory behind an address; the engine's part of it is thread-safe.
-unsafe impl<T: Plain> Send for PortBuffer<'_, T> {}
-// SAFETY: as above; shared references only read.
-unsafe impl<T: Plain> Sync for PortBuffer<'_, T> {}
-
-impl<T: Plain> std::fmt::Debug for PortBuffer<'_, T> {
+impl<T: Plain, L: Level> std::fmt::Debug for PortBuffer<'_, T, L> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PortBuffer")
             .field("length", &self.length)
@@ -80,10 +76,10 @@ impl<T: Plain> std::fmt::Debug for PortBuffer<'_, T> {
 
 /// A received message, read where it lies if the sender sent it from a [`PortBuffer`]. The sender goes on
 /// when this is dropped.
-pub struct InPlace<'comm, T: Plain> {
+pub struct InPlace<'comm, T: Plain, L: Level = Funneled> {
     bytes: Bytes<T>,
     status: Status,
-    owner: PhantomData<&'comm ()>,
+    owner: PhantomData<(&'comm (), L::Handle)>,
 }
 
 enum Bytes<T> {
@@ -99,7 +95,7 @@ impl<L: Level> Communicator<'_, L> {
         &self,
         source: impl Into<Source>,
         tag: impl Into<Tag>,
-    ) -> Result<InPlace<'_, T>> {
+    ) -> Result<InPlace<'_, T, L>> {
         const CALL: &str = "recv_in_place";
         let message = self.matched_probe_as(CALL, source.into(), tag.into())?;
         let status = message.status();
@@ -135,7 +131,7 @@ fn copied<T: Plain>(bytes: &[u8]) -> Vec<T> {
         .collect()
 }
 
-impl<T: Plain> InPlace<'_, T> {
+impl<T: Plain, L: Level> InPlace<'_, T, L> {
     /// What is known of the message.
     pub fn status(&self) -> Status {
         self.status
@@ -147,7 +143,7 @@ impl<T: Plain> InPlace<'_, T> {
     }
 }
 
-impl<T: Plain> Deref for InPlace<'_, T> {
+impl<T: Plain, L: Level> Deref for InPlace<'_, T, L> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -163,7 +159,13 @@ impl<T: Plain> Deref for InPlace<'_, T> {
     }
 }
 
-impl<T: Plain> std::fmt::Debug for InPlace<'_, T> {
+// SAFETY: at this level the engine takes its lock in every call, so any thread may give the message back; the bytes
+// are only read, and stay mapped until then.
+unsafe impl<T: Plain> Send for InPlace<'_, T, Multiple> {}
+// SAFETY: as above.
+unsafe impl<T: Plain> Sync for InPlace<'_, T, Multiple> {}
+
+impl<T: Plain, L: Level> std::fmt::Debug for InPlace<'_, T, L> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("InPlace")
             .field("status", &self.status)

@@ -16,9 +16,10 @@ use crate::init::Shared;
 
 /// Where operations may be started; see [`scope`].
 pub struct Scope<'scope, 'env: 'scope> {
-    /// Room for a window of operations without allocating.
-    first: [Slot; SLOTS],
-    more: RefCell<Vec<Box<[Slot; SLOTS]>>>,
+    /// Room for a few operations without allocating.
+    first: [Slot; FIRST_SLOTS],
+    /// Boxes, because slots must keep their addresses while the list grows.
+    more: RefCell<Vec<Box<[Slot]>>>,
     /// The slot to try next.
     next: Cell<usize>,
     owner: Cell<Option<&'scope Shared>>,
@@ -27,8 +28,11 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
+/// Slots that every scope has: cheap to make, enough for an exchange with a few neighbours.
+const FIRST_SLOTS: usize = 8;
+
 /// Slots that are added at a time: the window of a message-rate test.
-const SLOTS: usize = 64;
+const MORE_SLOTS: usize = 64;
 
 /// Slots looked at before new ones are added. Operations mostly end in the order they began, so the
 /// oldest slot is nearly always free; a few that last long are stepped over.
@@ -43,11 +47,16 @@ struct Slot {
 }
 
 impl Slot {
-    const EMPTY: Slot = Slot {
-        pending: AtomicBool::new(false),
-        request: Cell::new(None),
-    };
+    fn empty() -> Slot {
+        Slot {
+            pending: AtomicBool::new(false),
+            request: Cell::new(None),
+        }
+    }
 }
+
+/// The flag of operations that were over before they could be remembered.
+static OVER: AtomicBool = AtomicBool::new(false);
 
 /// Runs `body`, in which operations can be started that use buffers from outside it:
 ///
@@ -105,7 +114,7 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
 {
     let scope = Scope {
-        first: [Slot::EMPTY; SLOTS],
+        first: std::array::from_fn(|_| Slot::empty()),
         more: RefCell::new(Vec::new()),
         next: Cell::new(0),
         owner: Cell::new(None),
@@ -137,6 +146,10 @@ impl<'scope> Scope<'scope, '_> {
         shared: &'scope Shared,
         request: EngineRequest,
     ) -> &'scope AtomicBool {
+        // Most short sends are over in the call that began them.
+        if matches!(request, EngineRequest::Over(_)) {
+            return &OVER;
+        }
         self.owner.set(Some(shared));
         let slot = self.free_slot();
         slot.request.set(Some(request));
@@ -146,7 +159,7 @@ impl<'scope> Scope<'scope, '_> {
 
     #[inline]
     fn free_slot(&'scope self) -> &'scope Slot {
-        let slots = SLOTS * (1 + self.more.borrow().len());
+        let slots = FIRST_SLOTS + MORE_SLOTS * self.more.borrow().len();
         let mut index = self.next.get();
         for _ in 0..LOOKS_MAX {
             let slot = self.slot(index);
@@ -157,18 +170,19 @@ impl<'scope> Scope<'scope, '_> {
             }
             index = after;
         }
-        self.more.borrow_mut().push(Box::new([Slot::EMPTY; SLOTS]));
+        let more = std::iter::repeat_with(Slot::empty).take(MORE_SLOTS);
+        self.more.borrow_mut().push(more.collect());
         self.next.set(slots + 1);
         self.slot(slots)
     }
 
     #[inline]
     fn slot(&'scope self, index: usize) -> &'scope Slot {
-        if index < SLOTS {
+        if index < FIRST_SLOTS {
             return &self.first[index];
         }
-        let more = self.more.borrow();
-        let slot: *const Slot = &more[index / SLOTS - 1][index % SLOTS];
+        let (index, more) = (index - FIRST_SLOTS, self.more.borrow());
+        let slot: *const Slot = &more[index / MORE_SLOTS][index % MORE_SLOTS];
         // SAFETY: boxes are only ever added, so the slot keeps its address until the scope is dropped,
         // and nobody holds a mutable reference into a box.
         unsafe { &*slot }

@@ -125,7 +125,8 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         let (process, envelope) = self.envelope(data, dest, tag)?;
         let address = data.as_ptr().cast();
         // SAFETY: the data stays borrowed during the call; the length is the slice's.
-        Ok(unsafe { self.shared.engine.send(process, envelope, address, mode)? })
+        unsafe { self.shared.engine.send(process, envelope, address, mode)? };
+        Ok(())
     }
 
     #[inline]

@@ -8,7 +8,7 @@ oxmpi::ranks! {
     fn messages_do_not_overtake([2]) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
-        let length = |i: u64| if i % 3 == 0 { 20_000 } else { (i % 7) as usize } + 1;
+        let length = |i: u64| if i.is_multiple_of(3) { 20_000 } else { (i % 7) as usize } + 1;
         if world.rank() == 0 {
             for i in 0..300u64 {
                 world.send(&vec![i; length(i)], 1, (i % 2) as i32).unwrap();

@@ -47,7 +47,7 @@ oxmpi::ranks! {
             let data: Vec<_> = LENGTHS.iter().map(|&length| pattern(3, length)).collect();
             oxmpi::scope(|s| {
                 for (tag, data) in data.iter().enumerate() {
-                    let _ = world.isend(s, data, 1, tag as i32)?;
+                    drop(world.isend(s, data, 1, tag as i32)?);
                 }
                 world.send(&[1u8], 1, 100)
             })

@@ -132,10 +132,9 @@ oxmpi::ranks! {
             oxmpi::scope(|s| {
                 for (i, data) in data.iter_mut().enumerate() {
                     let request = world.irecv(s, data, 1, i as i32)?;
-                    match i % 3 {
-                        0 => drop(request),
-                        1 => std::mem::forget(request),
-                        _ => {}
+                    if i % 2 == 0 {
+                        // A leak is as harmless as a drop.
+                        Box::leak(Box::new(request));
                     }
                 }
                 Ok(())
@@ -155,7 +154,7 @@ oxmpi::ranks! {
         let world = mpi.world();
         let mut data = [0u8; 10];
         let result = oxmpi::scope(|s| {
-            let _ = world.irecv(s, &mut data, ANY_SOURCE, 3)?;
+            drop(world.irecv(s, &mut data, ANY_SOURCE, 3)?);
             // No such rank: the scope ends although nobody will ever send with tag 3.
             world.send(&[1u8], 99, 0)
         });
@@ -170,7 +169,7 @@ oxmpi::ranks! {
         let mut data = [0u8; 10];
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             oxmpi::scope(|s| -> oxmpi::Result<()> {
-                let _ = world.irecv(s, &mut data, 0, 3)?;
+                drop(world.irecv(s, &mut data, 0, 3)?);
                 panic!("on purpose");
             })
         }));
