@@ -68,7 +68,7 @@ impl Collectives {
                 seed: random.any(),
             };
             let case = scenario.prepare();
-            let algorithm = draw_algorithm(&case, number, &mut random);
+            let algorithm = algorithm(&case, number);
             Call { case, algorithm }
         });
         let calls = calls.collect();
@@ -153,7 +153,8 @@ impl Collectives {
     }
 }
 
-fn draw_algorithm(case: &Case, number: u32, random: &mut Random) -> Algorithm {
+/// The algorithms that can do the call take turns, so that as many calls as there are try each of them.
+fn algorithm(case: &Case, number: u32) -> Algorithm {
     let size = case.scenario.size;
     let able = |algorithm| {
         // Whether an algorithm can do the call is the same on every rank; the last rank is as good as any.
@@ -170,8 +171,6 @@ fn draw_algorithm(case: &Case, number: u32, random: &mut Random) -> Algorithm {
             algorithms.push(rule.algorithm);
         }
     }
-    // In turn, so that as many calls as there are algorithms try each of them.
-    let _ = random;
     algorithms[number as usize % algorithms.len()]
 }
 

@@ -135,16 +135,16 @@ fn run_inside(config: Config) -> Result<Report, String> {
     })
 }
 
-/// Small limits: a thousand bytes cross every border that a megabyte would in the library.
+/// Small limits: a thousand bytes cross every border that a megabyte would in the library, in tens of packets.
 fn draw_limits(random: &mut Random) -> Limits {
-    let fragment_bytes = random.pick(&[1, 7, 64, 512, 4096]);
-    let eager_bytes_max = random.pick(&[0, 16, 200, 1000, 5000]);
+    let fragment_bytes_short: usize = random.pick(&[1, 7, 64, 512, 4096]);
+    let short_bytes_max = random.pick(&[0, 16, 100, 1000]);
     Limits {
-        eager_bytes_max,
+        eager_bytes_max: random.pick(&[0, 16, 200, 1000, 5000]),
         room_bytes: random.pick(&[64, 128, 1024, 16 * 1024]),
-        fragment_bytes: fragment_bytes.max(64),
-        fragment_bytes_short: fragment_bytes,
-        short_bytes_max: random.pick(&[0, 100, 1000]),
+        fragment_bytes: fragment_bytes_short.max(500),
+        fragment_bytes_short: fragment_bytes_short.max(short_bytes_max as usize / 16),
+        short_bytes_max,
         fetch_bytes_min: random.pick(&[0, 300, 3000, u64::MAX]),
         unexpected_max: 1 << 24,
     }

@@ -56,46 +56,44 @@ impl Area {
 /// A rank's memory.
 #[derive(Debug, Default)]
 pub struct Arena {
-    buffers: HashMap<u32, Vec<u8>>,
-    next: u32,
+    /// By number; those that have been freed leave a gap.
+    buffers: Vec<Option<Vec<u8>>>,
+    kept: usize,
 }
 
 impl Arena {
     /// Keeps a buffer and names it; names are not used again.
     pub fn keep(&mut self, bytes: Vec<u8>) -> Area {
-        let buffer = self.next;
-        self.next += 1;
-        self.buffers.insert(buffer, bytes);
+        let buffer = self.buffers.len() as u32;
+        self.buffers.push(Some(bytes));
+        self.kept += 1;
         Area { buffer, start: 0 }
     }
 
     /// Takes a buffer back: from now on nobody may touch it.
     pub fn free(&mut self, area: Area) -> Vec<u8> {
-        self.buffers
-            .remove(&area.buffer)
+        self.kept -= 1;
+        self.buffers[area.buffer as usize]
+            .take()
             .expect("a program frees each buffer once")
     }
 
     /// Takes a buffer out for a moment, to compute with it.
     pub fn lend(&mut self, area: Area) -> Vec<u8> {
-        let buffer = self
-            .buffers
-            .get_mut(&area.buffer)
-            .expect("a program computes with buffers that it keeps");
-        std::mem::take(buffer)
+        self.buffers[area.buffer as usize]
+            .take()
+            .expect("a program computes with what it keeps")
     }
 
     /// Puts a lent buffer back.
     pub fn give_back(&mut self, area: Area, bytes: Vec<u8>) {
-        self.buffers.insert(area.buffer, bytes);
+        self.buffers[area.buffer as usize] = Some(bytes);
     }
 
     /// Bytes to read.
     pub fn read(&self, area: Area, offset: u64, bytes: usize) -> &[u8] {
-        let buffer = self
-            .buffers
-            .get(&area.buffer)
-            .expect("the protocol reads a buffer whose request is over");
+        let buffer = self.buffers[area.buffer as usize].as_ref();
+        let buffer = buffer.expect("the protocol reads a buffer whose request is over");
         let begin = area.start + offset as usize;
         &buffer[begin..begin + bytes]
     }
@@ -105,22 +103,20 @@ impl Arena {
         if bytes.is_empty() {
             return;
         }
-        let buffer = self
-            .buffers
-            .get_mut(&area.buffer)
-            .expect("the protocol writes a buffer whose request is over");
+        let buffer = self.buffers[area.buffer as usize].as_mut();
+        let buffer = buffer.expect("the protocol writes a buffer whose request is over");
         let begin = area.start + offset as usize;
         buffer[begin..begin + bytes.len()].copy_from_slice(bytes);
     }
 
     /// Buffers that are kept.
     pub fn len(&self) -> usize {
-        self.buffers.len()
+        self.kept
     }
 
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
-        self.buffers.is_empty()
+        self.kept == 0
     }
 }
 
