@@ -104,6 +104,24 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The descriptors the ranks will need, with `others`, in ascending order.
+    pub(crate) fn descriptors(&self, others: &[RawFd]) -> Vec<RawFd> {
+        let outputs = self
+            .ranks
+            .iter()
+            .flat_map(|rank| [&rank.stdout, &rank.stderr]);
+        let inputs = self.first_stdin.iter().chain([&self.null]);
+        let ours = outputs.chain(inputs).map(AsRawFd::as_raw_fd);
+        let mut all: Vec<RawFd> = ours
+            .chain([self.segment])
+            .chain(others.iter().copied())
+            .collect();
+        all.sort_unstable();
+        all
+    }
+}
+
 /// C strings under construction. Moving a CString does not move its bytes, so pointers stay good.
 #[derive(Default)]
 struct Strings {

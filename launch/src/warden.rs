@@ -9,7 +9,7 @@
 //! allocation, no locks, no panics. All memory was prepared in [`Plan`].
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use crate::plan::Plan;
 use crate::record::{COMMAND_BYTES, Command, REPORT_BYTES, Report, Stage};
@@ -29,11 +29,13 @@ impl Warden {
         let (reports, report_writer) = io::pipe()?;
         sys::set_nonblocking(reports.as_fd())?;
         let mut pids = vec![0; plan.ranks.len()];
+        let kept = plan.descriptors(&[command_reader.as_raw_fd(), report_writer.as_raw_fd()]);
         // SAFETY: the child runs `guard`, which keeps to async-signal-safe calls and never returns.
         let pid = sys::check(unsafe { libc::fork() })?;
         if pid == 0 {
             // SAFETY: only this copy of the process uses these descriptors and this memory from here on.
             unsafe {
+                forget_descriptors(&kept);
                 guard(
                     &plan,
                     &mut pids,
@@ -122,12 +124,17 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
     for rank in 0..plan.ranks.len() {
         // SAFETY: the child side only executes or exits.
         let started = unsafe { ward.start(plan, rank) };
+        // At once, so that later ranks do not each copy and close the descriptors of all earlier ones.
+        close(&plan.ranks[rank].stdout);
+        close(&plan.ranks[rank].stderr);
         if !started {
             break;
         }
     }
     ward.mail.send();
-    forget_descriptors(plan, [commands, reports, children]);
+    if let Some(stdin) = &plan.first_stdin {
+        close(stdin);
+    }
     let mut entries = [commands, children].map(|fd| libc::pollfd {
         fd,
         events: libc::POLLIN,
@@ -162,21 +169,22 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
 /// Closes what the fork copied and the warden does not need: the launcher must see the ends of the ranks'
 /// output, rank 0 that of its input, and the launcher's peers that of its connections. What is meant to
 /// be inherited (no close-on-exec) stays as it is.
-fn forget_descriptors(plan: &Plan, kept: [RawFd; 3]) {
-    let outputs = plan
-        .ranks
-        .iter()
-        .flat_map(|rank| [&rank.stdout, &rank.stderr]);
-    let highest = outputs.map(|fd| fd.as_raw_fd()).chain(kept).max();
-    for fd in 3..=highest.unwrap_or(0) {
+fn forget_descriptors(kept: &[RawFd]) {
+    for fd in 3..=kept.last().copied().unwrap_or(0) {
         // SAFETY: integers only. The warden leaves by _exit, so the owners' destructors never run here.
         unsafe {
             let flags = libc::fcntl(fd, libc::F_GETFD);
-            if flags >= 0 && flags & libc::FD_CLOEXEC != 0 && !kept.contains(&fd) {
+            let private = flags >= 0 && flags & libc::FD_CLOEXEC != 0;
+            if private && kept.binary_search(&fd).is_err() {
                 libc::close(fd);
             }
         }
     }
+}
+
+fn close(fd: &OwnedFd) {
+    // SAFETY: the warden leaves by _exit, so the owner's destructor never runs in this process.
+    unsafe { libc::close(fd.as_raw_fd()) };
 }
 
 /// Forgets the SIGCHLDs that have been noticed.
