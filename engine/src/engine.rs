@@ -13,7 +13,7 @@ use oxmpi_ports::extent::Extent;
 use oxmpi_ports::{Port, Segment, SegmentError};
 use oxmpi_wire::Envelope;
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Fault};
 use crate::options::Options;
 use crate::progress::{
     Area, Condition, Driver, Extents, Guard, Handler, Outside, Shared, Threads, Transport,
@@ -81,7 +81,7 @@ impl Engine {
                 "the launcher made room for {} processes, not for {size}",
                 segment.ports()
             );
-            return Err(EngineError::Memory { rank, host, reason });
+            return Err(Fault::Memory { rank, host, reason }.into());
         }
         let usable_cpus = segment.usable_cpus();
         let boards = (0..segment.layout().boards)
@@ -145,7 +145,7 @@ impl Engine {
         let mut handler = self.shared.enter();
         // SAFETY: the caller's promise.
         let begun = unsafe { Self::begin_send(&mut handler, to, envelope, data, mode) };
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         begun
     }
 
@@ -165,12 +165,12 @@ impl Engine {
         // SAFETY: the caller's promise, and we wait below.
         match unsafe { Self::begin_send(&mut handler, to, envelope, data, mode) } {
             Ok(Request::Over(_)) => {
-                self.shared.leave(handler);
+                self.shared.leave(&mut handler);
                 Ok(())
             }
-            Ok(Request::Pending(id)) => self.finish(handler, id).map(|_| ()),
+            Ok(Request::Pending(id)) => self.finish(&mut handler, id).map(|_| ()),
             Err(error) => {
-                self.shared.leave(handler);
+                self.shared.leave(&mut handler);
                 Err(error)
             }
         }
@@ -264,7 +264,7 @@ impl Engine {
         // SAFETY: the caller's promise is the area's.
         let buffer = unsafe { Area::writable(data) };
         let id = Self::begin_receive(&mut handler, from, pattern, buffer, capacity);
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         Ok(Request::Pending(id))
     }
 
@@ -284,7 +284,7 @@ impl Engine {
         // SAFETY: the caller's promise, and we wait below.
         let buffer = unsafe { Area::writable(data) };
         let id = Self::begin_receive(&mut handler, from, pattern, buffer, capacity);
-        self.finish(handler, id)
+        self.finish(&mut handler, id)
     }
 
     #[inline(always)]
@@ -302,14 +302,14 @@ impl Engine {
 
     /// Waits for a request and frees it.
     #[inline(always)]
-    fn finish(&self, handler: Guard<'_>, id: RequestId) -> Result<Completion, EngineError> {
-        let (mut handler, waited) =
-            self.shared
-                .wait(handler, Some(id), &mut |handler: &mut Handler| {
-                    handler.protocol.is_complete(id)
-                });
+    fn finish(&self, handler: &mut Guard<'_>, id: RequestId) -> Result<Completion, EngineError> {
+        let waited = self
+            .shared
+            .wait(handler, Some(id), &mut |handler: &mut Handler| {
+                handler.protocol.is_complete(id)
+            });
         let outcome = match waited {
-            Ok(()) => self.outcome(&mut handler, id),
+            Ok(()) => self.outcome(handler, id),
             Err(error) => Err(error),
         };
         self.shared.leave(handler);
@@ -321,7 +321,7 @@ impl Engine {
         match handler.protocol.take(id) {
             Some(Ok(completion)) => Ok(completion),
             Some(Outcome::Err(failure)) => Err(handler.explain(failure)),
-            None => Err(EngineError::UnknownRequest { rank: self.rank() }),
+            None => Err(Fault::UnknownRequest { rank: self.rank() }.into()),
         }
     }
 
@@ -330,7 +330,7 @@ impl Engine {
     pub fn wait(&self, request: Request) -> Result<Completion, EngineError> {
         match request {
             Request::Over(completion) => Ok(completion),
-            Request::Pending(id) => self.finish(self.shared.enter(), id),
+            Request::Pending(id) => self.finish(&mut self.shared.enter(), id),
         }
     }
 
@@ -350,7 +350,7 @@ impl Engine {
         } else {
             handler.broken.clone().map_or(Ok(None), Err)
         };
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         outcome
     }
 
@@ -364,7 +364,7 @@ impl Engine {
             handler.progress(Some(id));
         }
         let complete = handler.protocol.is_complete(id) || handler.broken.is_some();
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         complete
     }
 
@@ -384,12 +384,13 @@ impl Engine {
             })
         };
         let mut found = None;
-        let (mut handler, waited) =
-            self.shared
-                .wait(self.shared.enter(), None, &mut |handler: &mut Handler| {
-                    found = first_over(handler);
-                    found.is_some()
-                });
+        let mut handler = self.shared.enter();
+        let waited = self
+            .shared
+            .wait(&mut handler, None, &mut |handler: &mut Handler| {
+                found = first_over(handler);
+                found.is_some()
+            });
         let outcome = match (waited, found) {
             (Err(error), _) => (0, Err(error)),
             (Ok(()), found) => {
@@ -400,7 +401,7 @@ impl Engine {
                 }
             }
         };
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         outcome
     }
 
@@ -411,7 +412,7 @@ impl Engine {
             handler.progress(None);
             handler.protocol.cancel(id);
             handler.flush();
-            self.shared.leave(handler);
+            self.shared.leave(&mut handler);
         }
     }
 
@@ -446,7 +447,7 @@ impl Engine {
             (None, Some(broken)) => Err(broken.clone()),
             _ => Ok(found),
         };
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         result
     }
 
@@ -457,15 +458,16 @@ impl Engine {
     ) -> Result<R, EngineError> {
         let mut found = None;
         let mut gone = None;
-        let (handler, waited) =
-            self.shared
-                .wait(self.shared.enter(), None, &mut |handler: &mut Handler| {
-                    found = look(handler);
-                    gone = from.filter(|&peer| found.is_none() && handler.protocol.is_dead(peer));
-                    found.is_some() || gone.is_some()
-                });
+        let mut handler = self.shared.enter();
+        let waited = self
+            .shared
+            .wait(&mut handler, None, &mut |handler: &mut Handler| {
+                found = look(handler);
+                gone = from.filter(|&peer| found.is_none() && handler.protocol.is_dead(peer));
+                found.is_some() || gone.is_some()
+            });
         let gone = gone.map(|peer| handler.explain(Failure::PeerDied { peer }));
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         waited?;
         match (found, gone) {
             (Some(found), _) => Ok(found),
@@ -486,7 +488,7 @@ impl Engine {
         let buffer = unsafe { Area::writable(data) };
         let (id, posted) = handler.protocol.receive_claim(claim, buffer, capacity);
         handler.carry_out(posted, buffer);
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         Request::Pending(id)
     }
 
@@ -498,14 +500,14 @@ impl Engine {
         let mut handler = self.shared.enter();
         handler.progress(Some(id));
         if handler.protocol.is_complete(id) || handler.broken.is_some() {
-            self.shared.leave(handler);
+            self.shared.leave(&mut handler);
             return false;
         }
         match handler.wakers.iter_mut().find(|(known, _)| *known == id) {
             Some((_, known)) => known.clone_from(waker),
             None => handler.wakers.push((id, waker.clone())),
         }
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         Driver::hurry(&self.shared);
         true
     }
@@ -522,11 +524,12 @@ impl Engine {
             members,
             dead: None,
         };
-        let (handler, waited) = self.shared.wait(self.shared.enter(), None, &mut goal);
+        let mut handler = self.shared.enter();
+        let waited = self.shared.wait(&mut handler, None, &mut goal);
         let died = goal
             .dead
             .map(|peer| handler.explain(Failure::PeerDied { peer }));
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         waited?;
         died.map_or(Ok(()), Err)
     }
@@ -568,7 +571,7 @@ impl Engine {
         let mut handler = self.shared.enter();
         let bytes = claim.envelope.bytes;
         let mapped = handler.mappings.borrow(offset, bytes);
-        self.shared.leave(handler);
+        self.shared.leave(&mut handler);
         let address =
             mapped.map_err(|error| EngineError::memory(self.rank(), &self.host, &error))?;
         Ok(Ok(InPlace {
@@ -640,12 +643,13 @@ impl Engine {
 
     /// Says goodbye: sends what is due, stops the driver.
     pub fn finalize(&self) {
-        let (mut handler, _) =
-            self.shared
-                .wait(self.shared.enter(), None, &mut |handler: &mut Handler| {
-                    handler.forget_finished();
-                    handler.protocol.busy().is_empty()
-                });
+        let mut handler = self.shared.enter();
+        let _ = self
+            .shared
+            .wait(&mut handler, None, &mut |handler: &mut Handler| {
+                handler.forget_finished();
+                handler.protocol.busy().is_empty()
+            });
         // Nothing more is sent or taken; a broken engine must not keep its process from ending either.
         handler.broken.take();
         drop(handler);
@@ -727,6 +731,6 @@ impl Drop for InPlace {
         }
         handler.protocol.finish_claim(claim);
         handler.flush();
-        self.engine.shared.leave(handler);
+        self.engine.shared.leave(&mut handler);
     }
 }

@@ -2,9 +2,28 @@
 
 use oxmpi_ports::{Death, SegmentError};
 
-/// An operation, or the engine itself, failed.
+/// An operation, or the engine itself, failed. One word long, because it stands in the result of every call.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum EngineError {
+#[error(transparent)]
+pub struct EngineError(Box<Fault>);
+
+impl EngineError {
+    /// What went wrong, with the facts.
+    pub fn fault(&self) -> &Fault {
+        &self.0
+    }
+}
+
+impl From<Fault> for EngineError {
+    #[cold]
+    fn from(fault: Fault) -> Self {
+        Self(Box::new(fault))
+    }
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Fault {
     /// A message was longer than the buffer given for it.
     #[error(
         "rank {rank} received a message of {bytes} bytes from rank {source_rank} with tag {tag} into a buffer of {capacity} bytes: \
@@ -83,10 +102,11 @@ pub enum EngineError {
 
 impl EngineError {
     pub(crate) fn memory(rank: u32, host: &str, error: &SegmentError) -> Self {
-        EngineError::Memory {
+        Fault::Memory {
             rank,
             host: host.into(),
             reason: error.to_string(),
         }
+        .into()
     }
 }

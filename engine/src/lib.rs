@@ -15,7 +15,7 @@ pub mod progress;
 pub mod protocol;
 
 pub use engine::{Engine, InPlace, PortBuffer, Request};
-pub use error::EngineError;
+pub use error::{EngineError, Fault};
 pub use options::{Options, OptionsError, WaitMode};
 pub use oxmpi_matching::Pattern;
 pub use oxmpi_ports::Death;

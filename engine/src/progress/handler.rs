@@ -12,7 +12,7 @@ use oxmpi_wire::{Eager, Repr};
 use super::area::Area;
 use super::extents::Extents;
 use super::wait::WaitPolicy;
-use crate::error::EngineError;
+use crate::error::{EngineError, Fault};
 use crate::protocol::{Arrived, Effect, Failure, Fetch, Posted, Protocol, RequestId, Transmit};
 
 /// Packets taken in one go before the caller looks whether its own business is done.
@@ -379,12 +379,15 @@ impl Handler {
         match failure {
             Failure::UnexpectedFull { peer, messages } => {
                 let (rank, host) = (self.rank, self.host.clone());
-                self.broken = Some(EngineError::UnexpectedFull {
-                    rank,
-                    host,
-                    peer,
-                    messages,
-                });
+                self.broken = Some(
+                    Fault::UnexpectedFull {
+                        rank,
+                        host,
+                        peer,
+                        messages,
+                    }
+                    .into(),
+                );
             }
             Failure::PacketLost {
                 expected, found, ..
@@ -401,12 +404,15 @@ impl Handler {
     #[cold]
     fn break_down(&mut self, peer: u32, reason: String) {
         let (rank, host) = (self.rank, self.host.clone());
-        self.broken.get_or_insert(EngineError::Protocol {
-            rank,
-            host,
-            peer,
-            reason,
-        });
+        self.broken.get_or_insert(
+            Fault::Protocol {
+                rank,
+                host,
+                peer,
+                reason,
+            }
+            .into(),
+        );
     }
 
     #[cold]
@@ -418,13 +424,13 @@ impl Handler {
     /// The engine's words for a request's failure.
     #[cold]
     pub fn explain(&self, failure: Failure) -> EngineError {
-        match failure {
+        let fault = match failure {
             Failure::Truncated {
                 source,
                 tag,
                 bytes,
                 capacity,
-            } => EngineError::Truncated {
+            } => Fault::Truncated {
                 rank: self.rank,
                 source_rank: source,
                 tag,
@@ -436,19 +442,20 @@ impl Handler {
                     PortState::Dead(death) => Some(death),
                     _ => None,
                 };
-                EngineError::PeerDied {
+                Fault::PeerDied {
                     rank: self.rank,
                     peer,
                     host: self.host.clone(),
                     death,
                 }
             }
-            other => EngineError::Protocol {
+            other => Fault::Protocol {
                 rank: self.rank,
                 host: self.host.clone(),
                 peer: self.rank,
                 reason: format!("{other:?}"),
             },
-        }
+        };
+        fault.into()
     }
 }

@@ -38,10 +38,11 @@ pub(crate) struct Lock<T> {
 // SAFETY: the value is reached only through guards, of which the lock gives out one at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// The right to the value.
+/// The right to the value. It is passed on by reference, never by value: moving it costs more than taking it.
 pub(crate) struct Guard<'l, T> {
     lock: &'l Lock<T>,
-    _mutex: Option<MutexGuard<'l, ()>>,
+    /// The mutex's guard when the lock is not biased.
+    mutex: Option<MutexGuard<'l, ()>>,
     by_driver: bool,
 }
 
@@ -71,20 +72,27 @@ impl<T> Lock<T> {
     /// The application enters.
     #[inline(always)]
     pub fn enter(&self) -> Guard<'_, T> {
-        if self.biased {
-            self.inside.store(true, Ordering::Relaxed);
-            // The processor's half of this fence is the driver's membarrier.
-            compiler_fence(Ordering::SeqCst);
-            if self.driver.load(Ordering::Acquire) {
-                self.wait_for_driver();
-            }
-            return Guard {
-                lock: self,
-                _mutex: None,
-                by_driver: false,
-            };
+        let mutex = if self.biased {
+            self.enter_biased();
+            None
+        } else {
+            Some(self.enter_shared())
+        };
+        Guard {
+            lock: self,
+            mutex,
+            by_driver: false,
         }
-        self.enter_shared()
+    }
+
+    #[inline(always)]
+    fn enter_biased(&self) {
+        self.inside.store(true, Ordering::Relaxed);
+        // The processor's half of this fence is the driver's membarrier.
+        compiler_fence(Ordering::SeqCst);
+        if self.driver.load(Ordering::Acquire) {
+            self.wait_for_driver();
+        }
     }
 
     #[cold]
@@ -103,8 +111,8 @@ impl<T> Lock<T> {
     }
 
     #[inline(never)]
-    fn enter_shared(&self) -> Guard<'_, T> {
-        let mutex = match self.mutex.try_lock() {
+    fn enter_shared(&self) -> MutexGuard<'_, ()> {
+        match self.mutex.try_lock() {
             Ok(mutex) => mutex,
             Err(TryLockError::WouldBlock) => {
                 self.contenders.fetch_add(1, Ordering::Relaxed);
@@ -113,11 +121,6 @@ impl<T> Lock<T> {
                 mutex
             }
             Err(TryLockError::Poisoned(_)) => poisoned(),
-        };
-        Guard {
-            lock: self,
-            _mutex: Some(mutex),
-            by_driver: false,
         }
     }
 
@@ -131,7 +134,7 @@ impl<T> Lock<T> {
             };
             return Some(Guard {
                 lock: self,
-                _mutex: Some(mutex),
+                mutex: Some(mutex),
                 by_driver: true,
             });
         }
@@ -147,7 +150,7 @@ impl<T> Lock<T> {
         }
         Some(Guard {
             lock: self,
-            _mutex: None,
+            mutex: None,
             by_driver: true,
         })
     }
@@ -156,6 +159,25 @@ impl<T> Lock<T> {
     #[inline(always)]
     pub fn is_wanted(&self) -> bool {
         self.contenders.load(Ordering::Relaxed) != 0 || self.driver.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> Guard<'_, T> {
+    /// Lets go while `meanwhile` runs. The application's guard only: the driver's may not get in again.
+    pub fn let_go<R>(&mut self, meanwhile: impl FnOnce() -> R) -> R {
+        debug_assert!(!self.by_driver);
+        if self.lock.biased {
+            self.lock.inside.store(false, Ordering::Release);
+        } else {
+            self.mutex = None;
+        }
+        let result = meanwhile();
+        if self.lock.biased {
+            self.lock.enter_biased();
+        } else {
+            self.mutex = Some(self.lock.enter_shared());
+        }
+        result
     }
 }
 

@@ -126,16 +126,15 @@ impl Shared {
         handler
     }
 
-    /// The application leaves; if something is pending the driver must be about.
+    /// The application is about to leave; if something is pending the driver must be about.
     #[inline(always)]
-    pub fn leave(self: &Arc<Self>, mut handler: Guard<'_>) {
+    pub fn leave(self: &Arc<Self>, handler: &mut Guard<'_>) {
         if handler.protocol.pending() > 0 && self.driver.is_parked() {
             Driver::start(self);
         }
         if handler.sleepers > 0 {
-            Self::keep_watch(&mut handler);
+            Self::keep_watch(handler);
         }
-        drop(handler);
     }
 
     /// The driver enters, if nobody is inside.
@@ -150,37 +149,47 @@ impl Shared {
 
     /// Lets another thread have the lock for a moment.
     #[cold]
-    fn offer<'s>(&'s self, handler: Guard<'s>) -> Guard<'s> {
-        drop(handler);
-        for _ in 0..OFFERS_MAX {
-            std::thread::yield_now();
-            if !self.lock.is_wanted() {
-                break;
+    fn offer(&self, handler: &mut Guard<'_>) {
+        handler.let_go(|| {
+            for _ in 0..OFFERS_MAX {
+                std::thread::yield_now();
+                if !self.lock.is_wanted() {
+                    break;
+                }
             }
-        }
-        self.lock.enter()
+        });
     }
 
     /// Runs the handler until the goal is reached: the reaping half of progress. `watched` is the request that is likely to
     /// reach it.
     #[inline(always)]
-    pub fn wait<'s>(
-        &'s self,
-        mut handler: Guard<'s>,
+    pub fn wait(
+        &self,
+        handler: &mut Guard<'_>,
         watched: Option<RequestId>,
         goal: &mut impl Goal,
-    ) -> (Guard<'s>, Result<(), EngineError>) {
+    ) -> Result<(), EngineError> {
         handler.progress(watched);
-        if goal.is_reached(&mut handler) {
-            return (handler, Ok(()));
+        if goal.is_reached(handler) {
+            return Ok(());
         }
+        self.keep_waiting(handler, watched, goal)
+    }
+
+    #[inline(always)]
+    fn keep_waiting(
+        &self,
+        handler: &mut Guard<'_>,
+        watched: Option<RequestId>,
+        goal: &mut impl Goal,
+    ) -> Result<(), EngineError> {
         handler.inside += 1;
         let mut waiting = Waiting::default();
         let result = loop {
             if handler.progress(watched) {
                 waiting.reset();
             }
-            if goal.is_reached(&mut handler) {
+            if goal.is_reached(handler) {
                 break Ok(());
             }
             if let Some(broken) = &handler.broken {
@@ -194,41 +203,36 @@ impl Shared {
                         }
                     }
                     if self.lock.is_wanted() {
-                        handler = self.offer(handler);
+                        self.offer(handler);
                     }
                 }
-                Step::Yield => {
-                    drop(handler);
-                    std::thread::yield_now();
-                    handler = self.lock.enter();
-                }
+                Step::Yield => handler.let_go(std::thread::yield_now),
                 Step::Sleep => {
-                    handler = self.sleep(handler, goal);
+                    self.sleep(handler, goal);
                     waiting.reset();
                 }
             }
         };
         handler.inside -= 1;
-        (handler, result)
+        result
     }
 
     /// Sleeps until the doorbell rings, unless something has arrived already.
-    fn sleep<'s>(&'s self, mut handler: Guard<'s>, goal: &mut impl Goal) -> Guard<'s> {
+    #[cold]
+    fn sleep(&self, handler: &mut Guard<'_>, goal: &mut impl Goal) {
+        let bell = self.segment.doorbell(self.rank);
         goal.before_sleep();
-        if handler.port.prepare_sleep() && !goal.is_reached(&mut handler) {
+        if handler.port.prepare_sleep() && !goal.is_reached(handler) {
             let nap = (!handler.protocol.busy().is_empty()).then_some(FULL_RING_NAP);
             handler.sleepers += 1;
-            drop(handler);
-            doorbell::sleep(self.segment.doorbell(self.rank), nap);
-            handler = self.lock.enter();
+            handler.let_go(|| doorbell::sleep(bell, nap));
             handler.sleepers -= 1;
         }
         goal.after_sleep();
         // Whoever else sleeps here keeps its announcement; `leave` renews it.
         if handler.sleepers == 0 {
-            self.segment.doorbell(self.rank).announce_awake();
+            bell.announce_awake();
         }
-        handler
     }
 
     /// The driver sleeps: it looks again after a while whatever happens, so nobody has to care for it. `None`: the application

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
-use oxmpi_engine::{EngineError, Envelope, Mode, Pattern, Request};
+use oxmpi_engine::{Envelope, Fault, Mode, Pattern, Request};
 
 use super::Combine;
 use crate::collectives::{
@@ -196,8 +196,10 @@ impl<'a> Run<'a> {
             let got = match self.shared.engine.wait(request) {
                 Ok(completion) => completion.bytes,
                 // Too long or too short is the same mistake here: the ranks do not agree on the call.
-                Err(EngineError::Truncated { bytes, .. }) => bytes,
-                Err(error) => return Err(error.into()),
+                Err(error) => match *error.fault() {
+                    Fault::Truncated { bytes, .. } => bytes,
+                    _ => return Err(error.into()),
+                },
             };
             let (peer, expected) = (transfer.peer, transfer.region.bytes as u64);
             if got != expected && transfer.direction == Direction::Receive {
