@@ -8,6 +8,7 @@
 //!
 //! A run is a pure function of its [`Config`]. A run that fails is a [`Failed`], whose text ends with the
 //! command that repeats it: `cargo run -p oxmpi-sim -- --seed N --ranks M …`.
+#![forbid(unsafe_code)]
 
 pub mod collective;
 pub mod config;

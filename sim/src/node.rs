@@ -118,6 +118,12 @@ impl Node {
         Ok(id)
     }
 
+    /// Ends a claimed message that was used where it lies.
+    pub fn finish_claim(&mut self, fabric: &mut Fabric, claim: Claim) -> Result<(), Failure> {
+        self.protocol.finish_claim(claim);
+        self.flush(fabric)
+    }
+
     /// The outcome of a request that is over.
     pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
         self.protocol.take(id)
