@@ -5,6 +5,7 @@
 //! A step that cannot run here (a missing target, a missing tool) says so and is counted as skipped, never as passed.
 
 mod check;
+mod signals;
 mod steps;
 mod test;
 
@@ -22,6 +23,7 @@ usage: cargo xtask test [--long] [--only WORD]
 ";
 
 fn main() -> ExitCode {
+    signals::prepare();
     match run() {
         Ok(passed) => ExitCode::from(u8::from(!passed)),
         Err(error) => {

@@ -10,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use crate::signals;
+
 /// What a step's output must look like.
 pub enum Expect {
     /// libtest's lines, to be counted.
@@ -108,7 +110,9 @@ impl Steps {
                 }
             }
         }
-        let status = match running.child.wait() {
+        let status = running.child.wait();
+        signals::running(0);
+        let status = match status {
             Ok(status) => status,
             Err(error) => return self.fail(name, &format!("cannot be waited for: {error}")),
         };
@@ -164,6 +168,7 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.process_group(0).spawn()?;
+        signals::running(child.id());
         let (sender, lines) = mpsc::channel();
         let out = child
             .stdout
@@ -192,10 +197,8 @@ impl Running {
 
     /// Ends the whole group: a hanging test has children of its own.
     fn kill(&mut self) {
-        let group = format!("-{}", self.child.id());
-        // If even kill is missing, the direct child is ended below.
-        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
-        let _ = self.child.kill();
+        signals::kill_group(self.child.id());
+        // It was killed, so there is nothing left to learn from its status.
         let _ = self.child.wait();
     }
 }

@@ -24,6 +24,9 @@ const FLOOR: RGBColor = RGBColor(130, 130, 130);
 const GRID: RGBColor = RGBColor(228, 228, 228);
 const INK: RGBColor = RGBColor(40, 40, 40);
 
+/// With more lines than this, their floors would hide them.
+const FLOORED_LINES_MAX: usize = 4;
+
 struct Line<'a> {
     series: &'a str,
     /// Position, value, floor.
@@ -163,7 +166,7 @@ fn draw(
             .iter()
             .filter_map(|point| Some((point.0, point.2?)))
             .collect();
-        if below.len() > 1 {
+        if below.len() > 1 && lines.len() <= FLOORED_LINES_MAX {
             floors = true;
             chart.draw_series(DashedLineSeries::new(below, 5, 4, FLOOR.stroke_width(1)))?;
         }

@@ -80,10 +80,15 @@ fn row(
             )
         },
     )?;
-    let floor = if crowded {
-        format!("{ranks} yields")
+    let copies = if unavoidable_bytes(operation, bytes, ranks) < COPIES_COUNT_FROM {
+        ""
     } else {
-        "flag hop".to_owned()
+        " + copies"
+    };
+    let floor = if crowded {
+        format!("{ranks} yields{copies}")
+    } else {
+        format!("flag hop{copies}")
     };
     let row = Row::new("collectives", name, Unit::Microseconds, &pairs.values)
         .on_floor(floor, &pairs.values, &pairs.floors)
