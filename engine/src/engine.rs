@@ -463,7 +463,7 @@ impl Engine {
             .shared
             .wait(&mut handler, None, &mut |handler: &mut Handler| {
                 found = look(handler);
-                gone = from.filter(|&peer| found.is_none() && handler.protocol.is_dead(peer));
+                gone = from.filter(|&peer| found.is_none() && handler.protocol.is_gone(peer));
                 found.is_some() || gone.is_some()
             });
         let gone = gone.map(|peer| handler.explain(Failure::PeerDied { peer }));
@@ -647,7 +647,6 @@ impl Engine {
         let _ = self
             .shared
             .wait(&mut handler, None, &mut |handler: &mut Handler| {
-                handler.forget_finished();
                 handler.protocol.busy().is_empty()
             });
         // Nothing more is sent or taken; a broken engine must not keep its process from ending either.

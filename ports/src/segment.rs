@@ -37,8 +37,8 @@ struct Header {
     version: AtomicU32,
     ports: AtomicU32,
     usable_cpus: AtomicU32,
-    /// Counts deaths, so that who waits sees by one load that something happened.
-    deaths: AtomicU32,
+    /// Counts processes that finished or died, so that who waits sees by one load that something happened.
+    departures: AtomicU32,
     /// 0, or port + 1 in the high half and the exit code in the low half: MPI_Abort was called.
     abort: AtomicU64,
     /// End of the extents handed out so far.
@@ -276,8 +276,7 @@ impl Segment {
 
     /// This process says goodbye; what happens to it later concerns nobody.
     pub fn finish(&self, port: u32) {
-        self.set_state(port, PortState::Finished);
-        self.wake_everybody();
+        self.depart(port, PortState::Finished);
     }
 
     /// Whether the process in `port` fences others before it sleeps, so that senders need not. False while it has not attached.
@@ -292,15 +291,19 @@ impl Segment {
 
     /// Records a death and wakes every sleeper, so that who waits for the dead learns of it.
     pub fn mark_dead(&self, port: u32, death: Death) {
-        self.set_state(port, PortState::Dead(death));
-        self.header().deaths.fetch_add(1, Ordering::SeqCst);
+        self.depart(port, PortState::Dead(death));
+    }
+
+    fn depart(&self, port: u32, state: PortState) {
+        self.set_state(port, state);
+        self.header().departures.fetch_add(1, Ordering::SeqCst);
         self.wake_everybody();
     }
 
-    /// Deaths so far: a changed number means that states are worth reading.
+    /// Processes that finished or died so far: a changed number means that states are worth reading.
     #[inline(always)]
-    pub fn deaths(&self) -> u32 {
-        self.header().deaths.load(Ordering::Relaxed)
+    pub fn departures(&self) -> u32 {
+        self.header().departures.load(Ordering::Relaxed)
     }
 
     /// The port that called abort first and its code.

@@ -4,17 +4,21 @@
 
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Instant;
 
 use oxmpi_ports::extent::Mappings;
 use oxmpi_ports::{Port, PortError, PortState, Segment, SegmentError, fetch};
-use oxmpi_wire::{Eager, Repr};
+use oxmpi_wire::{Eager, Kind, Repr};
 
 use super::area::Area;
 use super::extents::Extents;
+use super::rates::Rates;
 use super::wait::WaitPolicy;
 use crate::error::{EngineError, Fault};
 use crate::protocol::{Arrived, Effect, Failure, Fetch, Posted, Protocol, RequestId, Transmit};
 
+/// Copies from this length on are timed: the clock costs a hundredth of them.
+const TIMED_BYTES_MIN: usize = 32 << 10;
 /// Packets taken in one go before the caller looks whether its own business is done.
 const BATCH_MAX: usize = 32;
 
@@ -22,6 +26,7 @@ pub(crate) struct Handler {
     pub port: Port,
     pub protocol: Protocol<Area>,
     pub policy: WaitPolicy,
+    rates: Rates,
     pub mappings: Mappings,
     /// Memory of this process that others can map.
     pub extents: Arc<Extents>,
@@ -35,7 +40,7 @@ pub(crate) struct Handler {
     pub broken: Option<EngineError>,
     /// Long messages may be fetched out of the sender's memory.
     pub single_copy: bool,
-    deaths: u32,
+    departures: u32,
     rank: u32,
     host: String,
 }
@@ -72,6 +77,7 @@ impl Handler {
             rank: port.index(),
             port,
             protocol,
+            rates: Rates::new(policy.is_crowded()),
             policy,
             mappings: Mappings::new(segment),
             extents: Arc::default(),
@@ -80,7 +86,7 @@ impl Handler {
             sleepers: 0,
             broken: None,
             single_copy,
-            deaths: 0,
+            departures: 0,
             host,
         }
     }
@@ -105,8 +111,8 @@ impl Handler {
         if !self.protocol.busy().is_empty() {
             happened |= self.flush();
         }
-        if self.port.segment().deaths() != self.deaths {
-            self.notice_deaths();
+        if self.port.segment().departures() != self.departures {
+            self.notice_departures();
             happened = true;
         }
         if happened && self.sleepers + self.wakers.len() as u32 != 0 {
@@ -158,6 +164,9 @@ impl Handler {
             }
         };
         let payload = arrival.payload(repr.bytes_on_wire());
+        if matches!(repr.kind, Kind::RequestToSend { .. }) && self.single_copy {
+            self.protocol.set_fetching(self.rates.choose_fetch());
+        }
         let effect = self.protocol.handle(from, &repr, payload);
         if let Ok(Effect::Deliver {
             buffer,
@@ -165,7 +174,11 @@ impl Handler {
             bytes,
         }) = &effect
         {
+            let started = (*bytes >= TIMED_BYTES_MIN).then(Instant::now);
             buffer.write(*offset, &payload[..*bytes]);
+            if let Some(started) = started {
+                self.rates.observe_copy(*bytes as u64, started.elapsed());
+            }
         }
         self.port.consume();
         match effect {
@@ -318,8 +331,9 @@ impl Handler {
             true
         } else {
             let pid = self.segment().pid(wanted.from);
+            let started = Instant::now();
             // SAFETY: the receiving request's promise covers the buffer.
-            unsafe {
+            let fetched = unsafe {
                 fetch::fetch(
                     pid,
                     wanted.address,
@@ -327,29 +341,27 @@ impl Handler {
                     wanted.bytes as usize,
                 )
                 .is_ok()
-            }
+            };
+            self.rates.observe_fetch(wanted.bytes, started.elapsed());
+            fetched
         };
         self.protocol.fetched(wanted, done);
     }
 
     #[cold]
-    fn notice_deaths(&mut self) {
-        self.deaths = self.segment().deaths();
-        for peer in 0..self.segment().ports() {
-            if matches!(self.segment().state(peer), PortState::Dead(_)) && peer != self.rank {
-                // What it sent before it died still counts.
-                while self.take_packet() {}
-                self.protocol.peer_died(peer);
+    fn notice_departures(&mut self) {
+        self.departures = self.segment().departures();
+        let (me, ports) = (self.rank, self.segment().ports());
+        for peer in (0..ports).filter(|&peer| peer != me) {
+            let state = self.segment().state(peer);
+            if !matches!(state, PortState::Finished | PortState::Dead(_)) {
+                continue;
             }
-        }
-    }
-
-    /// Lets go of peers that have finalised: they take nothing any more.
-    pub fn forget_finished(&mut self) {
-        let busy: Vec<u32> = self.protocol.busy().to_vec();
-        for peer in busy {
-            if self.segment().state(peer) == PortState::Finished {
-                self.protocol.peer_finished(peer);
+            // What it sent before it left still counts.
+            while self.take_packet() {}
+            match state {
+                PortState::Dead(_) => self.protocol.peer_died(peer),
+                _ => self.protocol.peer_finished(peer),
             }
         }
     }

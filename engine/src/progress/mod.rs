@@ -8,6 +8,7 @@ mod driver;
 mod extents;
 mod handler;
 mod lock;
+mod rates;
 mod shared;
 mod wait;
 

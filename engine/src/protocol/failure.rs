@@ -1,5 +1,6 @@
 //! What can go wrong with a request, and the two ways a request ends early: cancelled, or its peer died.
 
+use oxmpi_matching::PostedId;
 use oxmpi_wire::{Envelope, Kind};
 
 use super::requests::{Completion, RequestId, State};
@@ -124,16 +125,33 @@ impl<B: Copy> Protocol<B> {
             return;
         }
         self.dead += 1;
+        self.give_up(peer, true);
+    }
+
+    /// A process has finalised. What waits for it would wait for ever, and fails; receives from anybody go on. Messages that
+    /// need no answer may still be sent: nobody reads them, and nobody could tell.
+    pub fn peer_finished(&mut self, peer: u32) {
+        let state = &self.peers[peer as usize];
+        if !state.dead && !state.gone {
+            self.give_up(peer, false);
+        }
+    }
+
+    fn give_up(&mut self, peer: u32, with_wildcards: bool) {
         let state = &mut self.peers[peer as usize];
+        state.gone = true;
         state.answers.clear();
         state.messages.clear();
         state.streams.clear();
         state.inbound = None;
         let failure = Failure::PeerDied { peer };
-        let concerned: Vec<(RequestId, Option<oxmpi_matching::PostedId>)> = self
+        let concerned: Vec<(RequestId, Option<PostedId>)> = self
             .requests
             .active()
-            .filter(|(_, request)| request.peer.is_none_or(|other| other == peer))
+            .filter(|(_, request)| match request.peer {
+                Some(other) => other == peer,
+                None => with_wildcards,
+            })
             .map(|(id, request)| match request.state {
                 State::Posted(posted) => (id, Some(posted)),
                 _ => (id, None),
@@ -148,12 +166,7 @@ impl<B: Copy> Protocol<B> {
         self.settle();
     }
 
-    pub(super) fn fail_posted(
-        &mut self,
-        id: RequestId,
-        posted: oxmpi_matching::PostedId,
-        failure: Failure,
-    ) {
+    pub(super) fn fail_posted(&mut self, id: RequestId, posted: PostedId, failure: Failure) {
         self.queues.cancel(posted);
         self.requests.complete(id, Err(failure));
     }
@@ -169,14 +182,8 @@ impl<B: Copy> Protocol<B> {
         self.peers[peer as usize].dead
     }
 
-    /// A process has said goodbye: it takes nothing any more, so nothing waits to be sent to it.
-    pub fn peer_finished(&mut self, peer: u32) {
-        let state = &mut self.peers[peer as usize];
-        state.answers.clear();
-        if state.messages.is_empty() && state.streams.is_empty() {
-            self.settle();
-        } else {
-            self.peer_died(peer);
-        }
+    /// Whether `peer` is known to be dead or to have finalised.
+    pub fn is_gone(&self, peer: u32) -> bool {
+        self.peers[peer as usize].gone
     }
 }

@@ -110,6 +110,8 @@ pub struct Protocol<B: Copy> {
     stashes: Stashes,
     /// Peers known to be dead.
     dead: u32,
+    /// Offered messages are fetched where that is possible, for now.
+    fetching: bool,
     counters: Counters,
 }
 
@@ -133,6 +135,7 @@ impl<B: Copy> Protocol<B> {
             busy: Vec::new(),
             stashes: Stashes::new(),
             dead: 0,
+            fetching: true,
             counters: Counters::default(),
         }
     }
@@ -141,6 +144,11 @@ impl<B: Copy> Protocol<B> {
     #[inline(always)]
     pub fn pending(&self) -> usize {
         self.requests.pending()
+    }
+
+    /// Whether messages offered from now on are fetched where that is possible, or streamed.
+    pub fn set_fetching(&mut self, fetching: bool) {
+        self.fetching = fetching;
     }
 
     /// Peers for which [`Protocol::poll_transmit`] has something.

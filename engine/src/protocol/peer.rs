@@ -31,6 +31,8 @@ pub(super) struct Peer {
     pub no_fetch: bool,
     /// It is dead: nothing is sent any more.
     pub dead: bool,
+    /// It is dead or has finalised: it answers nothing any more.
+    pub gone: bool,
 }
 
 /// Where the further packets of an eager message go.
@@ -55,6 +57,7 @@ impl Peer {
             busy: false,
             no_fetch: false,
             dead: false,
+            gone: false,
         }
     }
 

@@ -351,11 +351,12 @@ impl<B: Copy> Protocol<B> {
             unreachable!("only offers are accepted")
         };
         let peer = &self.peers[from as usize];
-        let dead = peer.dead;
+        let gone = peer.gone;
         let may_fetch = mapped
             || from == self.me
-            || !dead
+            || !gone
                 && fetchable
+                && self.fetching
                 && !peer.no_fetch
                 && envelope.bytes >= self.limits.fetch_bytes_min;
         let request = self.requests.get(id).expect("matched receives are alive");
@@ -378,7 +379,7 @@ impl<B: Copy> Protocol<B> {
                 send,
             });
         }
-        if dead {
+        if gone {
             // The offer outlived its sender: nobody is left to send the bytes.
             self.requests
                 .complete(id, Err(Failure::PeerDied { peer: from }));
@@ -406,7 +407,7 @@ impl<B: Copy> Protocol<B> {
             self.counters.fetched += 1;
             self.requests.complete(fetch.request, outcome);
             self.answer(fetch.from, envelope, Kind::Done { send: fetch.send });
-        } else if self.peers[fetch.from as usize].dead {
+        } else if self.peers[fetch.from as usize].gone {
             self.requests
                 .complete(fetch.request, Err(Failure::PeerDied { peer: fetch.from }));
         } else {
@@ -480,11 +481,11 @@ impl<B: Copy> Protocol<B> {
         let id = self.requests.insert(request);
         match self.queues.post(pattern, capacity, id) {
             Post::Queued(posted) => {
-                let dead = from.is_some_and(|from| self.peers[from as usize].dead);
+                let gone = from.is_some_and(|from| self.peers[from as usize].gone);
                 if let Some(request) = self.requests.get(id) {
                     request.state = State::Posted(posted);
                 }
-                if dead {
+                if gone {
                     self.fail_posted(
                         id,
                         posted,
@@ -548,7 +549,7 @@ impl<B: Copy> Protocol<B> {
             {
                 self.peers[from as usize].inbound = None;
             }
-        } else if self.peers[from as usize].dead {
+        } else if self.peers[from as usize].gone {
             self.requests
                 .complete(id, Err(Failure::PeerDied { peer: from }));
         } else {

@@ -99,7 +99,7 @@ impl<B: Copy> Protocol<B> {
         mode: Mode,
     ) -> Result<RequestId, Failure> {
         let peer = &self.peers[to as usize];
-        if peer.dead {
+        if peer.gone {
             return Err(Failure::PeerDied { peer: to });
         }
         let short = envelope.bytes <= self.limits.eager_bytes_max && mode == Mode::Standard;
@@ -312,7 +312,7 @@ impl<B: Copy> Protocol<B> {
     fn pay(&mut self, peer: u32) {
         let state = &mut self.peers[peer as usize];
         // One packet carries all that is owed when it leaves; a second in the queue would be empty.
-        if !state.dead && state.answers.is_empty() {
+        if !state.gone && state.answers.is_empty() {
             let nothing = Envelope {
                 context: 0,
                 source: self.me,
@@ -325,7 +325,7 @@ impl<B: Copy> Protocol<B> {
     }
 
     pub(super) fn answer(&mut self, peer: u32, envelope: Envelope, kind: Kind) {
-        if !self.peers[peer as usize].dead {
+        if !self.peers[peer as usize].gone {
             self.peers[peer as usize]
                 .answers
                 .push_back((envelope, kind));
