@@ -1,0 +1,55 @@
+//! What simulated runs have found, each as small as it can be told.
+
+use oxmpi_engine::protocol::{Failure, Limits, Mode, Posted, Protocol, Source};
+use oxmpi_matching::Pattern;
+use oxmpi_wire::Envelope;
+
+const LIMITS: Limits = Limits {
+    eager_bytes_max: 0,
+    room_bytes: 1024,
+    fragment_bytes: 64,
+    fragment_bytes_short: 64,
+    short_bytes_max: 0,
+    fetch_bytes_min: 0,
+    unexpected_max: 16,
+};
+
+/// An offer stays in the unexpected queue when its sender dies; the receive that finds it waited for ever.
+#[test]
+fn a_receive_that_finds_a_dead_ranks_offer_fails() {
+    for fetchable in [false, true] {
+        let mut sender: Protocol<()> = Protocol::new(1, 2, LIMITS);
+        let mut receiver: Protocol<()> = Protocol::new(0, 2, LIMITS);
+        let envelope = Envelope {
+            context: 0,
+            source: 1,
+            tag: 5,
+            bytes: 100,
+        };
+        let source = Source {
+            buffer: (),
+            address: 0,
+            mapped: false,
+            fetchable,
+        };
+        sender
+            .send(0, envelope, source, Mode::Synchronous)
+            .expect("the receiver lives");
+        let offer = sender.poll_transmit(0).expect("an offer is due");
+        receiver
+            .handle(1, &offer.repr, &[])
+            .expect("the offer is in order");
+        receiver.peer_died(1);
+        let pattern = Pattern {
+            context: 0,
+            source: None,
+            tag: None,
+        };
+        let (request, posted) = receiver.post(None, pattern, (), 100);
+        assert!(matches!(posted, Posted::Waiting));
+        assert_eq!(
+            receiver.take(request),
+            Some(Err(Failure::PeerDied { peer: 1 }))
+        );
+    }
+}
