@@ -17,8 +17,8 @@ use crate::port::Port;
 use crate::segment::{Segment, SegmentError};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Bytes that travel in the stamp's own line.
-pub const INLINE_BYTES: usize = 56;
+/// Bytes that travel in the stamp's own line, behind the stamp and the note.
+pub const INLINE_BYTES: usize = 48;
 
 const LINE: u64 = 64;
 /// Two stamped lines and the done line.
@@ -138,9 +138,10 @@ impl Board {
         false
     }
 
-    /// Writes this member's contribution and wakes who sleeps for it. Only after [`Board::is_writable`].
+    /// Writes this member's contribution and wakes who sleeps for it. Only after [`Board::is_writable`]. The note says in a
+    /// word what the contribution is, so that members who disagree on the operation notice it.
     #[inline(always)]
-    pub fn write(&mut self, operation: u64, bytes: usize, fill: impl FnOnce(&mut [u8])) {
+    pub fn write(&mut self, operation: u64, note: u64, bytes: usize, fill: impl FnOnce(&mut [u8])) {
         assert!(
             bytes <= self.cell_bytes,
             "{bytes} bytes on a board with cells of {}",
@@ -149,6 +150,9 @@ impl Board {
         let data = self.data(self.me, operation, bytes);
         // SAFETY: our own half; everybody is done with what it held (`is_writable`); inside the cell by the assertion.
         fill(unsafe { std::slice::from_raw_parts_mut(data, bytes) });
+        // Ordered by the stamp.
+        self.note_word(self.me, operation)
+            .store(note, Ordering::Relaxed);
         // Release: pairs with the acquire in `has_arrived`.
         self.stamp(self.me, operation)
             .store(operation, Ordering::Release);
@@ -165,6 +169,12 @@ impl Board {
     pub fn has_arrived(&self, operation: u64, member: usize) -> bool {
         // Acquire: pairs with the release in `write`.
         self.stamp(member, operation).load(Ordering::Acquire) == operation
+    }
+
+    /// The note on the contribution of `member`, after [`Board::has_arrived`] and before [`Board::finish`].
+    #[inline(always)]
+    pub fn note(&self, operation: u64, member: usize) -> u64 {
+        self.note_word(member, operation).load(Ordering::Relaxed)
     }
 
     /// The contribution of `member`, after [`Board::has_arrived`] and before [`Board::finish`].
@@ -254,6 +264,13 @@ impl Board {
     }
 
     #[inline(always)]
+    fn note_word(&self, member: usize, operation: u64) -> &AtomicU64 {
+        let line = (operation & 1) * LINE;
+        // SAFETY: the second word of a line of the member's cell, an atomic.
+        unsafe { &*self.address(self.cell_offset(member) + line + 8).cast() }
+    }
+
+    #[inline(always)]
     fn done(&self, member: usize) -> &AtomicU64 {
         // SAFETY: the third line of the member's cell, an atomic.
         unsafe { &*self.address(self.cell_offset(member) + 2 * LINE).cast() }
@@ -264,7 +281,7 @@ impl Board {
     fn data(&self, member: usize, operation: u64, bytes: usize) -> *mut u8 {
         let half = operation & 1;
         let within = if bytes <= INLINE_BYTES {
-            half * LINE + 8
+            half * LINE + 16
         } else {
             CELL_LINES + half * self.cell_bytes as u64
         };

@@ -7,7 +7,7 @@
 //! Sleeping is Dekker's dance: the receiver says that it sleeps, then looks for bits; the sender sets its bit, then looks
 //! whether the receiver sleeps. Both use sequentially consistent operations, so at least one sees the other.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, keep_total_order};
 
 /// Senders a bitmap serves: 64 words of 64 bits, found through one summary word.
 pub const SENDERS_MAX: usize = 64 * 64;
@@ -46,10 +46,21 @@ impl Doorbell {
     /// stores must not silence its neighbours in the word.
     #[must_use]
     pub fn ring(&self, sender: usize) -> bool {
-        let (word, bit) = (sender / 64, 1 << (sender % 64));
-        self.words[word].fetch_or(bit, Ordering::SeqCst);
-        self.summary.fetch_or(1 << word, Ordering::SeqCst);
+        self.mark_word(sender);
+        self.summary.fetch_or(1 << (sender / 64), Ordering::SeqCst);
+        keep_total_order();
         self.rouse()
+    }
+
+    /// The first of the two stores of [`Doorbell::ring`]: all that a sender has done that dies between them.
+    pub(crate) fn mark_word(&self, sender: usize) {
+        self.words[sender / 64].fetch_or(1 << (sender % 64), Ordering::SeqCst);
+    }
+
+    /// A sender begins to ring and dies (for loom tests).
+    #[cfg(loom)]
+    pub fn ring_and_die(&self, sender: usize) {
+        self.mark_word(sender);
     }
 
     /// Marks the receiver awake; true if it slept, and then the caller must wake it.
@@ -82,12 +93,14 @@ impl Doorbell {
 
     /// The receiver says that it is about to sleep. It must then look for work once more before it waits.
     pub fn announce_sleep(&self) {
-        self.asleep.store(ASLEEP, Ordering::SeqCst);
+        // A swap and not a store: the same instruction on x86, and an order that loom can follow.
+        self.asleep.swap(ASLEEP, Ordering::SeqCst);
+        keep_total_order();
     }
 
     /// The receiver changed its mind, or has woken.
     pub fn announce_awake(&self) {
-        self.asleep.store(AWAKE, Ordering::SeqCst);
+        self.asleep.swap(AWAKE, Ordering::SeqCst);
     }
 
     /// The second look before sleeping, ordered after [`Doorbell::announce_sleep`].

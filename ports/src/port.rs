@@ -212,17 +212,21 @@ impl Port {
     /// The next message that has arrived, if any. [`Port::consume`] gives its space back.
     #[inline(always)]
     pub fn poll(&mut self) -> Option<Arrival<'_>> {
-        debug_assert!(
-            self.current.is_none(),
-            "the previous message was not consumed"
-        );
         let from = self.find()?;
         let seen = self.incoming[from as usize].as_ref()?.peek()?;
         self.current = Some((from, seen));
         self.current()
     }
 
-    /// The message that [`Port::poll`] has returned last, until it is consumed.
+    /// As [`Port::poll`], but only if the message comes from port `from` and its ring is open already.
+    #[inline(always)]
+    pub fn poll_from(&mut self, from: u32) -> Option<Arrival<'_>> {
+        let seen = self.incoming[from as usize].as_ref()?.peek()?;
+        self.current = Some((from, seen));
+        self.current()
+    }
+
+    /// The message that [`Port::poll`] has returned last, until it is consumed or polled again.
     #[inline(always)]
     pub fn current(&self) -> Option<Arrival<'_>> {
         let (from, seen) = self.current.as_ref()?;
@@ -262,14 +266,16 @@ impl Port {
             self.burst = 0;
             self.cursor += 1;
         }
+        // Past the end, or left behind by a list that was longer before a sleep: start over, so that every ring is looked at.
+        if self.cursor >= hot {
+            self.cursor = 0;
+        }
         for step in 0..hot {
             let at = if self.cursor + step >= hot {
                 self.cursor + step - hot
             } else {
                 self.cursor + step
             };
-            // A cursor left behind by a shorter list starts over.
-            let at = if at >= hot { 0 } else { at };
             let from = self.hot[at];
             if self.has_message(from) {
                 self.burst = if at == self.cursor { self.burst + 1 } else { 0 };

@@ -27,6 +27,17 @@ pub struct Slot {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Slot>() == LINE_BYTES);
 
+#[cfg(loom)]
+impl Slot {
+    /// A slot nobody has published in (mapped memory is zero, which is the same).
+    pub fn empty() -> Self {
+        Self {
+            stamp: AtomicU64::new(0),
+            prefix: SharedBytes::zeroed(),
+        }
+    }
+}
+
 /// What the receiver tells the sender; each word alone on its line because they change at different rates.
 #[repr(C, align(64))]
 pub struct Control {
@@ -36,6 +47,19 @@ pub struct Control {
     /// [`ATTENTION_HOT`] while the receiver polls this ring by itself, else the sender must ring the doorbell.
     attention: AtomicU32,
     _attention_line: [u32; 15],
+}
+
+#[cfg(loom)]
+impl Control {
+    /// The words of a ring that is cold and of which nothing has been consumed.
+    pub fn quiet() -> Self {
+        Self {
+            head: AtomicU64::new(0),
+            _head_line: [0; 7],
+            attention: AtomicU32::new(0),
+            _attention_line: [0; 15],
+        }
+    }
 }
 
 /// The receiver polls this ring; a message needs no doorbell.

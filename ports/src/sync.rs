@@ -13,6 +13,14 @@ use loom::cell::UnsafeCell;
 #[cfg(not(loom))]
 use std::cell::UnsafeCell;
 
+/// Stands between two sequentially consistent operations whose order matters. It is nothing outside loom; loom takes such
+/// operations for acquire and release only and needs the fence to see what the hardware and the language promise anyway.
+#[inline(always)]
+pub fn keep_total_order() {
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+}
+
 /// Bytes that one side writes and the other reads, never at the same time; an atomic elsewhere hands them over.
 #[repr(transparent)]
 pub struct SharedBytes<const N: usize>(UnsafeCell<[u8; N]>);
