@@ -26,6 +26,8 @@ pub struct Options {
     pub driver: bool,
     /// `OXMPI_SINGLE_COPY` = on or off: read long messages out of the sender's memory where the kernel permits it.
     pub single_copy: bool,
+    /// `OXMPI_BOARDS` = on or off: small collectives meet on boards in shared memory; else everything is messages.
+    pub boards: bool,
     /// `OXMPI_EAGER_BYTES`: longest message that is sent without asking.
     pub eager_bytes: Option<u64>,
 }
@@ -50,6 +52,7 @@ impl Default for Options {
             patience: Duration::from_micros(500),
             driver: true,
             single_copy: true,
+            boards: true,
             eager_bytes: None,
         }
     }
@@ -102,6 +105,7 @@ impl Options {
         }
         options.driver = switch("OXMPI_DRIVER", options.driver)?;
         options.single_copy = switch("OXMPI_SINGLE_COPY", options.single_copy)?;
+        options.boards = switch("OXMPI_BOARDS", options.boards)?;
         options.eager_bytes = number("OXMPI_EAGER_BYTES", "a number of bytes")?;
         Ok(options)
     }
@@ -134,6 +138,7 @@ mod tests {
                 "OXMPI_WAIT" => "yield".into(),
                 "OXMPI_DRIVER" => "off".into(),
                 "OXMPI_SINGLE_COPY" => "0".into(),
+                "OXMPI_BOARDS" => "on".into(),
                 _ => "7".into(),
             })
         })

@@ -173,14 +173,41 @@ pub enum ErrorKind {
         got: u64,
     },
 
+    /// Another rank is in another collective.
+    #[error(
+        "rank {peer} is in {there} where this rank is in {here}; all ranks must call the same collectives in the \
+         same order"
+    )]
+    DifferentCollective {
+        /// Who.
+        peer: u32,
+        /// This rank's call.
+        here: String,
+        /// The other one's.
+        there: String,
+    },
+
+    /// Another rank named another root.
+    #[error(
+        "rank {peer} says that the root is rank {there}, this rank says {here}; all ranks must name the same root"
+    )]
+    DifferentRoot {
+        /// Who.
+        peer: u32,
+        /// This rank's root.
+        here: u32,
+        /// The other one's.
+        there: u32,
+    },
+
     /// A request was used again after its error had been handed out.
     #[error("this operation has failed before, and its error was returned then; start a new one")]
     RequestFailed,
 
-    /// Two threads inside collectives of one communicator.
+    /// Two calls at once inside collectives of one communicator.
     #[error(
-        "another thread of this process is inside a collective on the same communicator; \
-         give each thread its own by dup()"
+        "this process is already inside a collective on the same communicator (in another thread, or in an operation \
+         that calls one); give each its own communicator by dup()"
     )]
     ConcurrentCollective,
 

@@ -26,32 +26,43 @@ const CASE: &str = "OXMPI_TEST_CASE";
 ///     }
 /// }
 /// ```
+///
+/// A second argument runs it under several settings of the environment, `[&[], &[("OXMPI_BOARDS", "off")]]`.
 #[macro_export]
 macro_rules! ranks {
-    ($($(#[$attribute:meta])* fn $name:ident($sizes:expr) $body:block)*) => {$(
+    ($($(#[$attribute:meta])* fn $name:ident($sizes:expr $(, $settings:expr)?) $body:block)*) => {$(
         $(#[$attribute])*
         #[test]
         fn $name() {
             let path = concat!(module_path!(), "::", stringify!($name));
-            $crate::harness::run(path, &$sizes, || $body);
+            #[allow(unused_mut, unused_assignments)]
+            let mut settings: &[$crate::harness::Setting] = &[&[]];
+            $(settings = &$settings;)?
+            $crate::harness::run(path, &$sizes, settings, || $body);
         }
     )*};
 }
 
+/// Environment variables for a job.
+pub type Setting = &'static [(&'static str, &'static str)];
+
 /// Runs `body` if this process is a rank of the test, otherwise starts jobs that do.
-pub fn run(path: &str, sizes: &[u32], body: impl FnOnce()) {
+pub fn run(path: &str, sizes: &[u32], settings: &[Setting], body: impl FnOnce()) {
     if is_rank(path) {
         return body();
     }
-    for &size in sizes {
-        let outcome = job(path, size, &[]);
+    for (&size, setting) in sizes
+        .iter()
+        .flat_map(|size| settings.iter().map(move |s| (size, s)))
+    {
+        let outcome = job(path, size, setting);
         // A name that libtest does not know would run nothing and succeed.
         let ran = String::from_utf8_lossy(&outcome.stdout)
             .matches("1 passed")
             .count();
         if !outcome.success() || ran != size as usize {
             panic!(
-                "{path} as {size} rank(s) ended with status {}:\n{}",
+                "{path} as {size} rank(s) with {setting:?} ended with status {}:\n{}",
                 outcome.code,
                 text(&outcome)
             );

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use oxmpi_engine::{Engine, Options, Threads};
+use oxmpi_engine::{Engine, Options, Threads, Ticket};
 use oxmpi_launch::Identity;
 
 use crate::communicator::{Communicator, Contexts, Core};
@@ -30,6 +30,8 @@ const AFTER: u8 = 2;
 pub(crate) struct Shared {
     pub(crate) engine: Arc<Engine>,
     pub(crate) contexts: Contexts,
+    /// Small collectives may use boards.
+    pub(crate) boards: bool,
 }
 
 /// The process's membership in its job. Dropping it finalises.
@@ -84,15 +86,31 @@ fn join<L: Level>() -> Result<Mpi<L>> {
     let engine = unsafe { Engine::attach(rank, size, segment, host.clone(), &options, threads) }
         .map_err(|error| ErrorKind::Engine(error).at("init", rank, size, &host))?;
     start_clock();
+    let ticket = (options.boards && size > 1).then(|| board_of_world(&engine));
     Ok(Mpi {
         shared: Some(Box::new(Shared {
             engine: Arc::new(engine),
             contexts: Contexts::new(),
+            boards: options.boards,
         })),
-        world: Arc::new(Core::world(rank, size)),
+        world: Arc::new(Core::world(rank, size, ticket)),
         this: Arc::new(Core::this(rank)),
         level: PhantomData,
     })
+}
+
+/// The first board of rank 0, known to all without a word: nobody has used it before.
+fn board_of_world(engine: &Engine) -> Ticket {
+    let first = Ticket {
+        port: 0,
+        board: 0,
+        base: 0,
+    };
+    if engine.rank() == 0 {
+        let offered = engine.offer_board();
+        assert_eq!(offered, Some(first), "a fresh engine has all its boards");
+    }
+    first
 }
 
 impl<L: Level> Mpi<L> {

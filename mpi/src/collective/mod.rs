@@ -1,11 +1,13 @@
 //! Calls that all ranks of a communicator make together.
 //!
-//! A call checks its arguments, describes itself in bytes (`collectives::plan::Call`) and is run: the
-//! pure part makes a schedule of it, and `run` walks the schedule with engine requests. `movement`
+//! A call checks its arguments, describes itself in bytes (`collectives::plan::Call`) and is run: small
+//! ones on a `board` that the group shares, all others by a schedule that the pure part makes and
+//! `run` walks with engine requests. `movement`
 //! holds the calls that only move data, `reduction` those that combine it, `blocks` the
 //! checks of counts and displacements.
 
 mod blocks;
+mod board;
 mod movement;
 mod reduction;
 mod run;
@@ -14,10 +16,11 @@ use std::sync::atomic::Ordering;
 
 use crate::collectives::plan::{self, Call};
 use crate::collectives::{Placement, Position};
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, Core};
 use crate::error::{ErrorKind, Result};
 use crate::thread::Level;
 
+pub(crate) use board::GroupBoard;
 use run::{Buffers, Run};
 
 /// Combines bytes into bytes: `into = input ∘ into`.
@@ -41,7 +44,12 @@ impl<L: Level> Communicator<'_, L> {
         receive: &mut [u8],
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
-        let _inside = self.enter()?;
+        let mut inside = self.enter()?;
+        if let Some(board) = inside.board()
+            && let Some(result) = board.run(&self.shared.engine, call, send, receive, combine)
+        {
+            return result;
+        }
         self.by_schedule(call, send, receive, combine)
     }
 
@@ -68,26 +76,43 @@ impl<L: Level> Communicator<'_, L> {
         unsafe { Run::start(self.shared, core, &schedule, buffers) }.wait(combine)
     }
 
-    /// Keeps a second thread out of the collectives of this communicator: their messages would mix.
+    /// Keeps a second call out of the collectives of this communicator: their messages would mix.
+    #[inline]
     fn enter(&self) -> Result<Inside<'_>, ErrorKind> {
-        let flag = L::CONCURRENT.then_some(&self.core.in_collective);
-        match flag {
-            Some(flag) if flag.swap(true, Ordering::Acquire) => {
-                Err(ErrorKind::ConcurrentCollective)
-            }
-            _ => Ok(Inside(flag)),
+        let flag = &self.core.in_collective;
+        let taken = if L::CONCURRENT {
+            // Pairs with the Release in `Inside::drop`.
+            flag.swap(true, Ordering::Acquire)
+        } else {
+            // One thread: only an operation that calls a collective can come here twice.
+            let taken = flag.load(Ordering::Relaxed);
+            flag.store(true, Ordering::Relaxed);
+            taken
+        };
+        if taken {
+            return Err(ErrorKind::ConcurrentCollective);
         }
+        Ok(Inside { core: &self.core })
     }
 }
 
-/// A thread is inside a collective for as long as this lives.
-struct Inside<'a>(Option<&'a std::sync::atomic::AtomicBool>);
+/// A call is inside a collective for as long as this lives; there is never a second one.
+struct Inside<'a> {
+    core: &'a Core,
+}
+
+impl Inside<'_> {
+    #[inline]
+    fn board(&mut self) -> Option<&mut GroupBoard> {
+        // SAFETY: `enter` makes one of these at a time, and nothing else looks into the cell while handles
+        // of the communicator exist.
+        unsafe { (*self.core.board.get()).as_mut() }
+    }
+}
 
 impl Drop for Inside<'_> {
+    #[inline]
     fn drop(&mut self) {
-        if let Some(flag) = self.0 {
-            // Pairs with the Acquire of the next thread that enters.
-            flag.store(false, Ordering::Release);
-        }
+        self.core.in_collective.store(false, Ordering::Release);
     }
 }

@@ -29,8 +29,9 @@ impl Blocks<'_> {
         }
     }
 
+    /// The bytes of the blocks `first..end`.
     #[inline]
-    fn span(&self, first: u32, end: u32) -> Block {
+    pub(crate) fn span(&self, first: u32, end: u32) -> Block {
         let offset = self.start(first);
         Block {
             offset,

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use oxmpi_engine::Ticket;
+
 use super::contexts::Agreement;
 use super::{Communicator, Core};
 use crate::error::{ErrorKind, Result};
@@ -29,7 +31,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         let id = self.agree_on_number("dup", true)?;
         let core = &self.core;
         let core = Core::new(id, core.rank, core.size, core.members.clone());
-        Ok(Communicator::new(self.shared, Arc::new(core)))
+        self.found(core)
     }
 
     /// Divides the ranks by `color`; within a colour they are ordered by `key`, then by their old
@@ -58,7 +60,29 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         let new_rank = new_rank.expect("this rank has the colour it gave") as u32;
         let members: Box<[u32]> = ranks.iter().map(|&rank| self.core.process(rank)).collect();
         let core = Core::new(id, new_rank, members.len() as u32, Some(members));
-        Ok(Some(Communicator::new(self.shared, Arc::new(core))))
+        self.found(core).map(Some)
+    }
+
+    /// The new communicator, with a board if its leader (rank 0) has one to spare. The members hear of
+    /// it by the communicator's first collective.
+    fn found(&self, core: Core) -> Result<Communicator<'mpi, L>> {
+        let mut new = Communicator::new(self.shared, Arc::new(core));
+        if new.core.size == 1 || !self.shared.boards {
+            return Ok(new);
+        }
+        let mut offer = [0u64; 4];
+        if new.core.rank == 0
+            && let Some(ticket) = self.shared.engine.offer_board()
+        {
+            let Ticket { port, board, base } = ticket;
+            offer = [1, u64::from(port), u64::from(board), base];
+        }
+        new.bcast(&mut offer, 0)?;
+        let [offered, port, board, base] = offer;
+        let (port, board) = (port as u32, board as u32);
+        let core = Arc::get_mut(&mut new.core).expect("nobody else has a handle yet");
+        core.set_board((offered == 1).then_some(Ticket { port, board, base }));
+        Ok(new)
     }
 
     /// The lowest number that is free on all members.

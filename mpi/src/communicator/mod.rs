@@ -8,6 +8,7 @@
 mod contexts;
 mod create;
 
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -15,7 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 pub use contexts::COMMUNICATORS_MAX;
 pub(crate) use contexts::Contexts;
+use oxmpi_engine::Ticket;
 
+use crate::collective::GroupBoard;
 use crate::error::{Error, ErrorKind};
 use crate::init::Shared;
 use crate::thread::{Funneled, Level};
@@ -40,9 +43,14 @@ pub(crate) struct Core {
     members: Option<Box<[u32]>>,
     /// Collectives begun so far; it numbers their messages so that two in flight cannot mix.
     pub(crate) collectives: AtomicU32,
-    /// A thread is inside a collective (looked at only where several threads may call).
+    /// A call is inside a collective.
     pub(crate) in_collective: AtomicBool,
+    /// Where small collectives meet; touched only by who has set `in_collective`.
+    pub(crate) board: UnsafeCell<Option<GroupBoard>>,
 }
+
+// SAFETY: everything but `board` is Sync, and `in_collective` keeps `board` to one thread at a time.
+unsafe impl Sync for Core {}
 
 /// Number of the communicator of all ranks.
 const WORLD: u32 = 0;
@@ -58,11 +66,22 @@ impl Core {
             members,
             collectives: AtomicU32::new(0),
             in_collective: AtomicBool::new(false),
+            board: UnsafeCell::new(None),
         }
     }
 
-    pub(crate) fn world(rank: u32, size: u32) -> Self {
-        Core::new(WORLD, rank, size, None)
+    /// All ranks. `ticket` is the board that rank 0 has set apart for them.
+    pub(crate) fn world(rank: u32, size: u32, ticket: Option<Ticket>) -> Self {
+        let mut world = Core::new(WORLD, rank, size, None);
+        world.set_board(ticket);
+        world
+    }
+
+    /// Gives the group the board that its leader chose.
+    fn set_board(&mut self, ticket: Option<Ticket>) {
+        let members = (0..self.size).map(|rank| self.process(rank)).collect();
+        let board = ticket.map(|ticket| GroupBoard::new(ticket, members, self.rank));
+        *self.board.get_mut() = board;
     }
 
     pub(crate) fn this(process: u32) -> Self {
@@ -150,6 +169,9 @@ impl<L: Level> Drop for Communicator<'_, L> {
         // The last handle gives the number back; world and self keep theirs (Mpi holds a handle).
         if let Some(core) = Arc::get_mut(&mut self.core) {
             self.shared.contexts.give_back(core.id);
+            if let Some(board) = core.board.get_mut().take() {
+                board.close(&self.shared.engine);
+            }
         }
     }
 }

@@ -10,6 +10,9 @@ const LENGTHS: [usize; 8] = [0, 1, 3, 8, 100, 1025, 9000, 70_000];
 
 const SIZES: [u32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
+/// On boards where they are small enough, and by messages alone.
+const BOTH: [oxmpi::harness::Setting; 2] = [&[], &[("OXMPI_BOARDS", "off")]];
+
 /// What a rank contributes at a place.
 fn input(rank: u32, length: usize) -> Vec<u64> {
     (0..length)
@@ -62,7 +65,7 @@ fn everybody(world: &Communicator<'_>) -> std::ops::Range<u32> {
 }
 
 oxmpi::ranks! {
-    fn barrier_holds_everybody_back(SIZES) {
+    fn barrier_holds_everybody_back(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         for round in 0..20 {
@@ -80,7 +83,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn bcast_from_every_root(SIZES) {
+    fn bcast_from_every_root(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         for length in LENGTHS {
@@ -92,7 +95,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn reduce_to_every_root(SIZES) {
+    fn reduce_to_every_root(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let ordered = op::user(false, compose);
@@ -114,7 +117,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn allreduce_in_every_form(SIZES) {
+    fn allreduce_in_every_form(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         for length in LENGTHS {
@@ -142,7 +145,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn floating_point_sums_are_the_same_everywhere(SIZES) {
+    fn floating_point_sums_are_the_same_everywhere(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         for length in [1, 100, 50_000] {
@@ -156,7 +159,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn scans_stop_at_the_own_rank(SIZES) {
+    fn scans_stop_at_the_own_rank(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let rank = world.rank();
@@ -187,7 +190,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn gather_and_scatter_at_every_root(SIZES) {
+    fn gather_and_scatter_at_every_root(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         for length in [0, 1, 5, 300, 20_000] {
@@ -204,7 +207,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn gatherv_and_scatterv_with_gaps(SIZES) {
+    fn gatherv_and_scatterv_with_gaps(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let size = world.size() as usize;
@@ -235,7 +238,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn allgather_collects_in_rank_order(SIZES) {
+    fn allgather_collects_in_rank_order(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         for length in [0, 1, 2, 50, 1000, 30_000] {
@@ -246,7 +249,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn alltoall_transposes(SIZES) {
+    fn alltoall_transposes(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let block = |from: u32, to: u32, length: usize| input(from * 100 + to, length);
@@ -259,7 +262,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn alltoallv_transposes_unequal_blocks(SIZES) {
+    fn alltoallv_transposes_unequal_blocks(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let (rank, size) = (world.rank() as usize, world.size() as usize);
@@ -285,7 +288,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn reduce_scatter_hands_out_the_result(SIZES) {
+    fn reduce_scatter_hands_out_the_result(SIZES, BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let (rank, size) = (world.rank() as usize, world.size() as usize);
@@ -311,7 +314,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn collectives_follow_each_other_without_mixing([3, 4]) {
+    fn collectives_follow_each_other_without_mixing([3, 4], BOTH) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let size = u64::from(world.size());
@@ -343,7 +346,7 @@ oxmpi::ranks! {
         .unwrap();
     }
 
-    fn odd_sized_and_unaligned_elements([2, 5]) {
+    fn odd_sized_and_unaligned_elements([2, 5], BOTH) {
         // Elements of three bytes never suit the alignment of anything.
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();

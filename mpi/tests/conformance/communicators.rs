@@ -89,6 +89,29 @@ oxmpi::ranks! {
         }
     }
 
+    fn more_communicators_than_boards([4]) {
+        let mpi = oxmpi::init().unwrap();
+        let world = mpi.world();
+        // Some meet on boards and some, for want of one, by messages; made and dropped in changing order.
+        let mut all = Vec::new();
+        for round in 0..60u32 {
+            let next = match round % 3 {
+                0 => world.dup().unwrap(),
+                1 => world.split(Some(world.rank() % 2), 0).unwrap().unwrap(),
+                _ => world.split(Some(world.rank() / 2), -i64::from(world.rank())).unwrap().unwrap(),
+            };
+            all.push(next);
+            if round % 4 == 3 {
+                drop(all.swap_remove(round as usize % all.len()));
+            }
+            for communicator in &all {
+                let mut sum = [1u32];
+                communicator.allreduce_in_place(&mut sum, op::Sum).unwrap();
+                assert_eq!(sum, [communicator.size()]);
+            }
+        }
+    }
+
     fn running_out_is_an_error_and_not_the_end([1, 2]) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();

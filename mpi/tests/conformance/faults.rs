@@ -99,6 +99,45 @@ oxmpi::ranks! {
         }
     }
 
+    fn ranks_in_different_collectives_are_told([2]) {
+        let mpi = oxmpi::init().unwrap();
+        let world = mpi.world();
+        let first = world.rank() == 0;
+        let result = if first { world.barrier() } else { world.allreduce_in_place(&mut [1u8], op::Sum) };
+        let (here, there) = if first { ("barrier", "allreduce") } else { ("allreduce", "barrier") };
+        let peer = 1 - world.rank();
+        assert_eq!(
+            said(result),
+            format!(
+                "rank {peer} is in {there} where this rank is in {here}; all ranks must call the same collectives \
+                 in the same order"
+            )
+        );
+        let mut data = [1u8; 2];
+        let root = world.rank();
+        let result = world.gather(&[3u8], Some(&mut data), root);
+        assert_eq!(
+            said(result),
+            format!(
+                "rank {peer} says that the root is rank {peer}, this rank says {root}; all ranks must name the same root"
+            )
+        );
+        world.barrier().unwrap();
+    }
+
+    fn an_operation_cannot_call_a_collective_of_its_communicator([2], [&[], &[("OXMPI_BOARDS", "off")]]) {
+        let mpi = oxmpi::init().unwrap();
+        let world = mpi.world();
+        let nested = op::user(true, |a: &u64, _: &u64| match world.barrier() {
+            Err(error) if matches!(error.kind(), ErrorKind::ConcurrentCollective) => 1000,
+            _ => *a,
+        });
+        let mut result = [0u64];
+        world.allreduce(&[1u64], &mut result, nested).unwrap();
+        assert_eq!(result, [1000]);
+        world.barrier().unwrap();
+    }
+
     fn a_process_initialises_once([1, 2]) {
         let mpi = oxmpi::init().unwrap();
         let error = oxmpi::init().unwrap_err();
@@ -149,6 +188,30 @@ fn the_death_of_a_peer_is_an_error_that_names_it() {
     run_and_judge(path, &[2], body, |outcome, text| {
         assert_ne!(outcome.code, 0, "{text}");
         assert!(text.contains("rank 1"), "{text}");
+        assert!(
+            outcome.wall < std::time::Duration::from_secs(20),
+            "{:?}\n{text}",
+            outcome.wall
+        );
+    });
+}
+
+#[test]
+fn the_death_of_a_peer_ends_a_barrier() {
+    let path = concat!(module_path!(), "::the_death_of_a_peer_ends_a_barrier");
+    let body = || {
+        let mpi = oxmpi::init().unwrap();
+        let world = mpi.world();
+        world.barrier().unwrap();
+        if world.rank() == 2 {
+            std::process::abort();
+        }
+        let error = world.barrier().unwrap_err();
+        eprintln!("rank {} was told: {error}", world.rank());
+    };
+    run_and_judge(path, &[4], body, |outcome, text| {
+        assert_ne!(outcome.code, 0, "{text}");
+        assert!(text.contains("rank 2"), "{text}");
         assert!(
             outcome.wall < std::time::Duration::from_secs(20),
             "{:?}\n{text}",
