@@ -283,6 +283,22 @@ impl Engine {
         let mut handler = self.shared.enter();
         // SAFETY: the caller's promise, and we wait below.
         let buffer = unsafe { Area::writable(data) };
+        if let Some(from) = from
+            && handler.protocol.is_quiet()
+            && from != handler.port.index()
+        {
+            for _ in 0..handler.policy.direct_looks() {
+                if handler.port.has_arrival() {
+                    if let Some(completion) =
+                        handler.receive_directly(from, &pattern, buffer, capacity)
+                    {
+                        self.shared.leave(&mut handler);
+                        return Ok(completion);
+                    }
+                    break;
+                }
+            }
+        }
         let id = Self::begin_receive(&mut handler, from, pattern, buffer, capacity);
         self.finish(&mut handler, id)
     }
@@ -303,14 +319,13 @@ impl Engine {
     /// Waits for a request and frees it.
     #[inline(always)]
     fn finish(&self, handler: &mut Guard<'_>, id: RequestId) -> Result<Completion, EngineError> {
-        let waited = self
-            .shared
-            .wait(handler, Some(id), &mut |handler: &mut Handler| {
-                handler.protocol.is_complete(id)
-            });
-        let outcome = match waited {
-            Ok(()) => self.outcome(handler, id),
-            Err(error) => Err(error),
+        let mut is_over = |handler: &mut Handler| handler.protocol.is_complete(id);
+        let outcome = if is_over(handler) {
+            self.outcome(handler, id)
+        } else {
+            self.shared
+                .wait(handler, Some(id), &mut is_over)
+                .and_then(|()| self.outcome(handler, id))
         };
         self.shared.leave(handler);
         outcome

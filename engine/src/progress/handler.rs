@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
+use oxmpi_matching::Pattern;
 use oxmpi_ports::extent::Mappings;
 use oxmpi_ports::{Port, PortError, PortState, Segment, SegmentError, fetch};
-use oxmpi_wire::{Eager, Kind, Repr};
+use oxmpi_wire::{Eager, Envelope, Kind, Repr};
 
 use super::area::Area;
 use super::extents::Extents;
 use super::rates::Rates;
 use super::wait::WaitPolicy;
 use crate::error::{EngineError, Fault};
-use crate::protocol::{Arrived, Effect, Failure, Fetch, Posted, Protocol, RequestId, Transmit};
+use crate::protocol::{
+    Arrived, Completion, Effect, Failure, Fetch, Posted, Protocol, RequestId, Transmit,
+};
 
 /// Copies from this length on are timed: the clock costs a hundredth of them.
 const TIMED_BYTES_MIN: usize = 32 << 10;
@@ -146,6 +149,39 @@ impl Handler {
         }
         self.take_other_packet();
         true
+    }
+
+    /// Takes the next message from `from` without posting the receive, while nothing else is queued. `None`: it is not there, or
+    /// needs the general way.
+    #[inline(always)]
+    pub fn receive_directly(
+        &mut self,
+        from: u32,
+        pattern: &Pattern,
+        buffer: Area,
+        capacity: u64,
+    ) -> Option<Completion> {
+        let arrival = self.port.poll_from(from)?;
+        let header = Eager::parse_prefix(arrival.prefix)?;
+        let payload = arrival.payload(oxmpi_wire::HEADER_BYTES);
+        let Envelope {
+            source, tag, bytes, ..
+        } = header.envelope;
+        if bytes > capacity
+            || !self
+                .protocol
+                .take_directly(from, &header, payload.len(), pattern)
+        {
+            return None;
+        }
+        buffer.write(0, payload);
+        self.port.consume();
+        Some(Completion {
+            source,
+            tag,
+            bytes,
+            cancelled: false,
+        })
     }
 
     /// Handles the packet that the port has just shown, of whatever kind.

@@ -135,6 +135,34 @@ impl<B: Copy> Protocol<B> {
         Arrived::Deliver(buffer, bytes)
     }
 
+    /// Whether a receive need not be posted: nothing is queued, so the next message from its sender, if it matches, is its own.
+    #[inline(always)]
+    pub fn is_quiet(&self) -> bool {
+        self.queues.posted_len() == 0 && self.queues.unexpected_len() == 0 && self.busy.is_empty()
+    }
+
+    /// A whole eager message that a receive found by itself while [`Protocol::is_quiet`]: true if it may take it, and then it
+    /// is handled.
+    #[inline(always)]
+    pub fn take_directly(
+        &mut self,
+        from: u32,
+        header: &Eager,
+        payload_bytes: usize,
+        pattern: &Pattern,
+    ) -> bool {
+        let peer = &mut self.peers[from as usize];
+        let takes = pattern.accepts(&header.envelope)
+            && header.envelope.bytes == payload_bytes as u64
+            && header.sequence == peer.next_in;
+        if takes {
+            peer.next_in = peer.next_in.wrapping_add(1);
+            peer.room += u64::from(header.credit) * CREDIT_UNIT;
+            self.owe(from, header.envelope.bytes);
+        }
+        takes
+    }
+
     #[inline(never)]
     fn stash(&mut self, from: u32, header: &Eager, payload: &[u8]) -> Arrived<B> {
         let envelope = header.envelope;
