@@ -326,7 +326,10 @@ impl Segment {
     fn wake_everybody(&self) {
         for port in 0..self.ports() {
             // Only who has moved in can sleep; the doorbells of others may not even have memory.
-            if self.state(port) != PortState::Empty && self.doorbell(port).rouse() {
+            if self.state(port) != PortState::Empty {
+                // Woken whatever its word says: a sender killed between marking it awake and waking it left a sleeper
+                // that everybody takes for awake.
+                let _ = self.doorbell(port).rouse();
                 doorbell::wake(self.doorbell(port));
             }
         }
@@ -361,22 +364,25 @@ impl Segment {
 
     /// Gets memory for a part of the segment now, so that a shortage is an error here and not a signal later.
     pub fn reserve(&self, offset: u64, bytes: u64) -> Result<(), SegmentError> {
-        // SAFETY: a plain system call on a descriptor we own.
-        let refused = unsafe {
-            libc::fallocate(
-                self.fd.as_raw_fd(),
-                0,
-                offset as libc::off_t,
-                bytes as libc::off_t,
-            ) != 0
-        };
-        if refused {
-            return Err(SegmentError::Reserve {
-                bytes,
-                source: io::Error::last_os_error(),
-            });
+        loop {
+            // SAFETY: a plain system call on a descriptor we own.
+            let refused = unsafe {
+                libc::fallocate(
+                    self.fd.as_raw_fd(),
+                    0,
+                    offset as libc::off_t,
+                    bytes as libc::off_t,
+                ) != 0
+            };
+            if !refused {
+                return Ok(());
+            }
+            let source = io::Error::last_os_error();
+            // A signal of the application's (a profiler's timer, say) is no shortage.
+            if source.kind() != io::ErrorKind::Interrupted {
+                return Err(SegmentError::Reserve { bytes, source });
+            }
         }
-        Ok(())
     }
 
     /// Appends room for an extent and returns its offset; [`crate::extent`] gives it memory.
