@@ -1,15 +1,12 @@
-//! Small collectives on one host: everybody writes on a board, and reads what the others wrote.
+//! One call on the board, seen by one member: write, wait for the others, read.
 //!
-//! A message between two ranks costs matching and a ring; a board costs one store per rank and one load per
-//! pair, and where ranks take turns on few CPUs everybody needs to run only once. The leader of a group
-//! (its rank 0) hands out the board when the group is made. Contributions carry a note of what they are, so
-//! ranks that disagree on the call are told instead of reading nonsense.
-//!
-//! Whether a call runs here may depend only on what all ranks know: the call and the size.
+//! Every operation ends with `done`, also one that found the others in disagreement, because they wait for it.
+//! Vectors longer than a cell go piece by piece. Reductions combine in the order of the ranks, and
+//! every rank combines the same way, so results are the same everywhere.
 
-use oxmpi_engine::{Board, Condition, Engine, EngineError, Ticket};
+use oxmpi_engine::{Board, Condition, Engine};
 
-use super::Combine;
+use crate::collective::Combine;
 use crate::collectives::plan::Call;
 use crate::collectives::{Block, Cut, Operand};
 use crate::error::ErrorKind;
@@ -18,104 +15,19 @@ use crate::error::ErrorKind;
 /// collect the parts, which takes two rounds and a fraction of the work. About the work of a hand-off.
 const FOLD_BYTES_MAX: usize = 2 << 10;
 
-/// The board of a communicator, opened when it is first needed: many communicators never see a collective.
-pub(crate) struct GroupBoard {
-    ticket: Ticket,
-    /// Processes, by rank.
-    members: Vec<u32>,
-    me: usize,
-    open: Option<Board>,
-}
-
-impl GroupBoard {
-    pub(crate) fn new(ticket: Ticket, members: Vec<u32>, me: u32) -> Self {
-        let me = me as usize;
-        GroupBoard {
-            ticket,
-            members,
-            me,
-            open: None,
-        }
-    }
-
-    /// Gives the board back to its leader, for another group.
-    pub(crate) fn close(mut self, engine: &Engine) {
-        // Only an open board can be given back; a failure leaves it unused, which harms nobody.
-        if self.open(engine).is_ok()
-            && let Some(board) = self.open
-        {
-            engine.close_board(board);
-        }
-    }
-
-    fn open(&mut self, engine: &Engine) -> Result<&mut Board, EngineError> {
-        match &mut self.open {
-            Some(board) => Ok(board),
-            none => {
-                Ok(none.insert(engine.open_board(self.ticket, self.members.clone(), self.me)?))
-            }
-        }
-    }
-
-    /// Runs the call here if it suits a board.
-    pub(super) fn run(
-        &mut self,
-        engine: &Engine,
-        call: &Call<'_>,
-        send: &[u8],
-        receive: &mut [u8],
-        combine: &mut Combine<'_>,
-    ) -> Option<Result<(), ErrorKind>> {
-        let size = self.members.len();
-        let board = match self.open(engine) {
-            Ok(board) => board,
-            Err(error) => return Some(Err(error.into())),
-        };
-        if contribution(call, size).is_none_or(|bytes| bytes > board.cell_bytes()) {
-            return None;
-        }
-        let mut round = Round {
-            engine,
-            operation: 0,
-            kind: call.collective() as u8,
-            root: 0,
-            board: self.open.as_mut()?,
-            members: &self.members,
-            me: self.me,
-        };
-        Some(round.run(call, send, receive, combine))
-    }
-}
-
-/// The most bytes a rank writes for this call; `None` where nobody knows that of everybody.
-fn contribution(call: &Call<'_>, size: usize) -> Option<usize> {
-    Some(match call {
-        Call::Barrier => 0,
-        Call::Bcast { bytes, .. } | Call::Gather { bytes, .. } | Call::Allgather { bytes, .. } => {
-            *bytes
-        }
-        Call::Reduce { operand, .. } => operand.bytes,
-        Call::Allreduce(operand) | Call::Scan(operand) | Call::Exscan(operand) => operand.bytes,
-        Call::Allgatherv { blocks, .. } => blocks.iter().map(|b| b.bytes).max().unwrap_or(0),
-        Call::Scatter { bytes, .. } | Call::Alltoall { bytes, .. } => bytes.saturating_mul(size),
-        Call::ReduceScatter { blocks, .. } => blocks.total(size as u32),
-        Call::Gatherv { .. } | Call::Scatterv { .. } | Call::Alltoallv { .. } => return None,
-    })
-}
-
 /// One operation on the board, seen by one member.
-struct Round<'a> {
-    engine: &'a Engine,
-    board: &'a mut Board,
-    members: &'a [u32],
-    me: usize,
-    operation: u64,
-    kind: u8,
-    root: u32,
+pub(super) struct Round<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) board: &'a mut Board,
+    pub(super) members: &'a [u32],
+    pub(super) me: usize,
+    pub(super) operation: u64,
+    pub(super) kind: u8,
+    pub(super) root: u32,
 }
 
 impl Round<'_> {
-    fn run(
+    pub(super) fn run(
         &mut self,
         call: &Call<'_>,
         send: &[u8],
@@ -130,26 +42,12 @@ impl Round<'_> {
             }),
             Call::Bcast { bytes, root } => self.bcast(bytes, root, receive),
             Call::Reduce { operand, root } => self.reduce(operand, root, send, receive, combine),
-            Call::Allreduce(operand) if size > 2 && operand.bytes > FOLD_BYTES_MAX => {
-                self.allreduce_by_parts(operand, send, receive, combine)
-            }
-            Call::Allreduce(operand) => {
-                self.contribute(own(operand, send, receive))?;
-                self.wait_for(0, size)?;
-                let result = self.fold(size, operand.bytes, whole(operand), receive, combine);
-                self.done(true, result)
-            }
+            Call::Allreduce(operand) => self.allreduce(operand, send, receive, combine),
             Call::Scan(operand) => self.prefix(me + 1, operand, send, receive, combine),
             Call::Exscan(operand) => self.prefix(me, operand, send, receive, combine),
             Call::Gather { bytes, root, .. } => self.gather(bytes, root, send, receive),
             Call::Scatter { bytes, root, .. } => self.scatter(bytes, root, send, receive),
-            Call::Allgather { bytes, .. } => self.everybody(send, |round| {
-                for member in 0..size {
-                    let block = &mut receive[member * bytes..][..bytes];
-                    block.copy_from_slice(round.read(member, bytes)?);
-                }
-                Ok(())
-            }),
+            Call::Allgather { bytes, .. } => self.allgather(bytes, send, receive),
             Call::Allgatherv { blocks, .. } => self.everybody(send, |round| {
                 for (member, block) in blocks.iter().enumerate() {
                     let place = &mut receive[block.offset..][..block.bytes];
@@ -157,13 +55,7 @@ impl Round<'_> {
                 }
                 Ok(())
             }),
-            Call::Alltoall { bytes, .. } => self.everybody(send, |round| {
-                for member in 0..size {
-                    let all = round.read(member, bytes * size)?;
-                    receive[member * bytes..][..bytes].copy_from_slice(&all[me * bytes..][..bytes]);
-                }
-                Ok(())
-            }),
+            Call::Alltoall { bytes, .. } => self.alltoall(bytes, send, receive),
             Call::ReduceScatter { blocks, .. } => {
                 let part = blocks.span(me as u32, me as u32 + 1);
                 let total = blocks.total(size as u32);
@@ -172,7 +64,7 @@ impl Round<'_> {
                 })
             }
             Call::Gatherv { .. } | Call::Scatterv { .. } | Call::Alltoallv { .. } => {
-                unreachable!("`contribution` keeps these away")
+                unreachable!("`suits` keeps these away")
             }
         }
     }
@@ -213,14 +105,96 @@ impl Round<'_> {
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
         self.root = root;
-        self.contribute(own(operand, send, receive))?;
-        if self.me != root as usize {
-            return self.done(false, Ok(()));
+        let (size, at_root) = (self.members.len(), self.me == root as usize);
+        for piece in pieces(operand.bytes, self.piece(operand.element_bytes)) {
+            self.contribute(within(own(operand, send, receive), piece))?;
+            let mut result = Ok(());
+            if at_root {
+                self.wait_for(0, size)?;
+                result = self.fold(
+                    size,
+                    piece.bytes,
+                    whole(piece),
+                    within_mut(receive, piece),
+                    combine,
+                );
+            }
+            self.done(at_root, result)?;
         }
+        Ok(())
+    }
+
+    fn allreduce(
+        &mut self,
+        operand: Operand,
+        send: &[u8],
+        receive: &mut [u8],
+        combine: &mut Combine<'_>,
+    ) -> Result<(), ErrorKind> {
         let size = self.members.len();
-        self.wait_for(0, size)?;
-        let result = self.fold(size, operand.bytes, whole(operand), receive, combine);
-        self.done(true, result)
+        for piece in pieces(operand.bytes, self.piece(operand.element_bytes)) {
+            self.contribute(within(own(operand, send, receive), piece))?;
+            self.wait_for(0, size)?;
+            let result = within_mut(receive, piece);
+            if size > 2 && piece.bytes > FOLD_BYTES_MAX {
+                self.combine_by_parts(piece.bytes, operand.element_bytes, result, combine)?;
+            } else {
+                let outcome = self.fold(size, piece.bytes, whole(piece), result, combine);
+                self.done(true, outcome)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn allgather(
+        &mut self,
+        bytes: usize,
+        send: &[u8],
+        receive: &mut [u8],
+    ) -> Result<(), ErrorKind> {
+        let size = self.members.len();
+        for piece in pieces(bytes, self.piece(1)) {
+            self.everybody(within(send, piece), |round| {
+                for member in 0..size {
+                    let from = round.read(member, piece.bytes)?;
+                    receive[member * bytes + piece.offset..][..piece.bytes].copy_from_slice(from);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Everybody writes a piece of each of its blocks.
+    fn alltoall(&mut self, bytes: usize, send: &[u8], receive: &mut [u8]) -> Result<(), ErrorKind> {
+        let (me, size) = (self.me, self.members.len());
+        for piece in pieces(bytes, self.piece(1) / size) {
+            self.begin_writing()?;
+            let note = self.note(piece.bytes * size);
+            self.board
+                .write(self.operation, note, piece.bytes * size, |cell| {
+                    for member in 0..size {
+                        let block = &send[member * bytes + piece.offset..][..piece.bytes];
+                        cell[member * piece.bytes..][..piece.bytes].copy_from_slice(block);
+                    }
+                });
+            self.wait_for(0, size)?;
+            let copy = |member: usize| -> Result<(), ErrorKind> {
+                let from =
+                    &self.read(member, piece.bytes * size)?[me * piece.bytes..][..piece.bytes];
+                receive[member * bytes + piece.offset..][..piece.bytes].copy_from_slice(from);
+                Ok(())
+            };
+            let result = (0..size).try_for_each(copy);
+            self.done(true, result)?;
+        }
+        Ok(())
+    }
+
+    /// The largest piece that a cell holds without cutting an element.
+    fn piece(&self, element_bytes: usize) -> usize {
+        let cell_bytes = self.board.cell_bytes();
+        (cell_bytes - cell_bytes % element_bytes.max(1)).max(1)
     }
 
     /// The combination of the members below `end`, into `receive`.
@@ -236,7 +210,13 @@ impl Round<'_> {
         self.wait_for(0, end)?;
         let result = match end {
             0 => Ok(()),
-            _ => self.fold(end, operand.bytes, whole(operand), receive, combine),
+            _ => {
+                let all = Block {
+                    offset: 0,
+                    bytes: operand.bytes,
+                };
+                self.fold(end, operand.bytes, all, receive, combine)
+            }
         };
         self.done(end == self.members.len(), result)
     }
@@ -284,35 +264,29 @@ impl Round<'_> {
         self.done(false, result)
     }
 
-    /// Each rank combines one part of the vector, then all collect the parts.
-    fn allreduce_by_parts(
+    /// After everybody has written its vector: each rank combines one part of it, then all collect the parts.
+    fn combine_by_parts(
         &mut self,
-        operand: Operand,
-        send: &[u8],
-        receive: &mut [u8],
+        bytes: usize,
+        element_bytes: usize,
+        result: &mut [u8],
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
-        let (size, bytes) = (self.members.len(), operand.bytes);
-        let cut = Cut::elements(bytes, operand.element_bytes, size as u32);
-        self.contribute(own(operand, send, receive))?;
-        self.wait_for(0, size)?;
-        let part = cut.part(self.me as u32);
-        let combined = &mut receive[part.offset..][..part.bytes];
-        let result = self.fold(size, bytes, part, combined, combine);
-        self.done(true, result)?;
+        let (me, size) = (self.me, self.members.len());
+        let cut = Cut::elements(bytes, element_bytes, size as u32);
+        let part = cut.part(me as u32);
+        let outcome = self.fold(size, bytes, part, within_mut(result, part), combine);
+        self.done(true, outcome)?;
 
-        let part = &receive[part.offset..][..part.bytes];
-        self.contribute(part)?;
+        self.contribute(within(result, part))?;
         self.wait_for(0, size)?;
-        let me = self.me;
         let copy = |member: usize| -> Result<(), ErrorKind> {
             let part = cut.part(member as u32);
-            let from = self.read(member, part.bytes)?;
-            receive[part.offset..][..part.bytes].copy_from_slice(from);
+            within_mut(result, part).copy_from_slice(self.read(member, part.bytes)?);
             Ok(())
         };
-        let result = (0..size).filter(|&member| member != me).try_for_each(copy);
-        self.done(true, result)
+        let outcome = (0..size).filter(|&member| member != me).try_for_each(copy);
+        self.done(true, outcome)
     }
 
     /// Combines a part of what the members below `end` wrote, each `bytes` long, in the order of the ranks.
@@ -335,19 +309,26 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Begins an operation in which this member writes.
+    /// Begins an operation and writes this member's part.
     #[inline]
     fn contribute(&mut self, data: &[u8]) -> Result<(), ErrorKind> {
+        self.begin_writing()?;
+        let note = self.note(data.len());
+        self.board.write(self.operation, note, data.len(), |cell| {
+            cell.copy_from_slice(data)
+        });
+        Ok(())
+    }
+
+    /// Begins an operation and waits until this member may write.
+    #[inline]
+    fn begin_writing(&mut self) -> Result<(), ErrorKind> {
         self.operation = self.board.begin();
         if !self.board.is_writable(self.operation) {
             let (board, operation) = (&mut *self.board, self.operation);
             self.engine
                 .wait_until(&mut Writable { board, operation }, self.members)?;
         }
-        let note = self.note(data.len());
-        self.board.write(self.operation, note, data.len(), |cell| {
-            cell.copy_from_slice(data)
-        });
         Ok(())
     }
 
@@ -402,11 +383,17 @@ fn own<'a>(operand: Operand, send: &'a [u8], receive: &'a [u8]) -> &'a [u8] {
     if operand.in_place { receive } else { send }
 }
 
-fn whole(operand: Operand) -> Block {
-    Block {
-        offset: 0,
-        bytes: operand.bytes,
-    }
+/// All of what was written for a piece.
+fn whole(piece: Block) -> Block {
+    Block { offset: 0, ..piece }
+}
+
+fn within(data: &[u8], block: Block) -> &[u8] {
+    &data[block.offset..][..block.bytes]
+}
+
+fn within_mut(data: &mut [u8], block: Block) -> &mut [u8] {
+    &mut data[block.offset..][..block.bytes]
 }
 
 /// What two notes disagree on.
@@ -434,6 +421,16 @@ fn disagreement(peer: u32, expected: u64, found: u64) -> ErrorKind {
         expected,
         got,
     }
+}
+
+/// The pieces of at most `piece` bytes that make up `bytes`; one empty piece of nothing.
+fn pieces(bytes: usize, piece: usize) -> impl Iterator<Item = Block> {
+    let count = bytes.div_ceil(piece).max(1);
+    (0..count).map(move |index| {
+        let offset = index * piece;
+        let bytes = piece.min(bytes - offset);
+        Block { offset, bytes }
+    })
 }
 
 /// Members `next..end` have written.

@@ -1,0 +1,135 @@
+//! Collectives on one host that are small, or crowded: everybody writes on a board, and reads what the others wrote.
+//!
+//! A message between two ranks costs matching and a ring; a board costs one store per rank and one load per
+//! pair, and where ranks take turns on few CPUs everybody needs to run only once. The leader of a group
+//! (its rank 0) hands out the board when the group is made. Contributions carry a note of what they are, so
+//! ranks that disagree on the call are told instead of reading nonsense.
+//!
+//! Whether a call runs here may depend only on what all ranks know: the call and the size.
+
+mod round;
+
+use oxmpi_engine::{Board, Engine, EngineError, Ticket};
+
+use super::Combine;
+use crate::collectives::plan::Call;
+use crate::error::ErrorKind;
+
+use round::Round;
+
+/// Blocks of an alltoall are cut into pieces no smaller than this: a cache line.
+const PIECE_BYTES_MIN: usize = 64;
+
+/// The board of a communicator, opened when it is first needed: many communicators never see a collective.
+pub(crate) struct GroupBoard {
+    ticket: Ticket,
+    /// Processes, by rank.
+    members: Vec<u32>,
+    me: usize,
+    open: Option<Board>,
+}
+
+impl GroupBoard {
+    pub(crate) fn new(ticket: Ticket, members: Vec<u32>, me: u32) -> Self {
+        let me = me as usize;
+        GroupBoard {
+            ticket,
+            members,
+            me,
+            open: None,
+        }
+    }
+
+    /// Gives the board back to its leader, for another group.
+    pub(crate) fn close(mut self, engine: &Engine) {
+        // Only an open board can be given back; a failure leaves it unused, which harms nobody.
+        if self.open(engine).is_ok()
+            && let Some(board) = self.open
+        {
+            engine.close_board(board);
+        }
+    }
+
+    fn open(&mut self, engine: &Engine) -> Result<&mut Board, EngineError> {
+        match &mut self.open {
+            Some(board) => Ok(board),
+            none => {
+                Ok(none.insert(engine.open_board(self.ticket, self.members.clone(), self.me)?))
+            }
+        }
+    }
+
+    /// Runs the call here if it suits a board.
+    pub(crate) fn run(
+        &mut self,
+        engine: &Engine,
+        call: &Call<'_>,
+        send: &[u8],
+        receive: &mut [u8],
+        combine: &mut Combine<'_>,
+    ) -> Option<Result<(), ErrorKind>> {
+        let crowded = self.members.len() > engine.usable_cpus() as usize;
+        let cell_bytes = match self.open(engine) {
+            Ok(board) => board.cell_bytes(),
+            Err(error) => return Some(Err(error.into())),
+        };
+        if !suits(call, self.members.len(), cell_bytes, crowded) {
+            return None;
+        }
+        let mut round = Round {
+            engine,
+            operation: 0,
+            kind: call.collective() as u8,
+            root: 0,
+            board: self.open.as_mut()?,
+            members: &self.members,
+            me: self.me,
+        };
+        Some(round.run(call, send, receive, combine))
+    }
+}
+
+/// Whether a call is better done here. Where ranks take turns on the CPUs (`crowded`), every message between two
+/// of them waits for a turn, and long vectors cross the board piece by piece with far fewer; but what
+/// goes out from a root is better sent: messages let the root run ahead, the board only by two operations.
+fn suits(call: &Call<'_>, size: usize, cell_bytes: usize, crowded: bool) -> bool {
+    let fits = |bytes: usize| bytes <= cell_bytes;
+    match call {
+        Call::Barrier => true,
+        Call::Bcast { bytes, .. } => !crowded && fits(*bytes),
+        Call::Scatter { bytes, .. } => !crowded && fits(bytes.saturating_mul(size)),
+        Call::Gather { bytes, .. } => fits(*bytes),
+        Call::Scan(operand) | Call::Exscan(operand) => fits(operand.bytes),
+        Call::Reduce { operand, .. } | Call::Allreduce(operand) => {
+            fits(operand.bytes) || crowded && fits(operand.element_bytes)
+        }
+        Call::Allgather { bytes, .. } => crowded || fits(*bytes),
+        Call::Allgatherv { blocks, .. } => blocks.iter().all(|block| fits(block.bytes)),
+        Call::Alltoall { bytes, .. } => {
+            fits(bytes.saturating_mul(size)) || crowded && fits(size * PIECE_BYTES_MIN)
+        }
+        Call::ReduceScatter { blocks, .. } => fits(blocks.total(size as u32)),
+        // Nobody knows all sizes, so the ranks could not agree.
+        Call::Gatherv { .. } | Call::Scatterv { .. } | Call::Alltoallv { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_calls_and_crowded_ones_suit() {
+        let suits = |call: Call<'_>, crowded| suits(&call, 16, 1024, crowded);
+        let bcast = |bytes| Call::Bcast { bytes, root: 0 };
+        let alltoall = |bytes| Call::Alltoall {
+            bytes,
+            in_place: false,
+        };
+        assert!(suits(Call::Barrier, false) && suits(Call::Barrier, true));
+        assert!(suits(bcast(1024), false) && !suits(bcast(1025), false));
+        assert!(!suits(bcast(8), true));
+        assert!(suits(alltoall(64), false) && !suits(alltoall(65), false));
+        assert!(suits(alltoall(1 << 20), true));
+    }
+}
