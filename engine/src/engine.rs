@@ -426,6 +426,7 @@ impl Engine {
             let mut handler = self.shared.enter();
             handler.progress(None);
             handler.protocol.cancel(id);
+            handler.news = true;
             handler.flush();
             self.shared.leave(&mut handler);
         }

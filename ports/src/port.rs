@@ -129,6 +129,12 @@ impl Port {
         &self.segment
     }
 
+    /// This port's doorbell.
+    #[inline(always)]
+    pub fn bell(&self) -> &Doorbell {
+        self.bell
+    }
+
     /// This port's number.
     pub fn index(&self) -> u32 {
         self.index

@@ -14,6 +14,7 @@ use oxmpi_wire::{Eager, Envelope, Kind, Repr};
 use super::area::Area;
 use super::extents::Extents;
 use super::rates::Rates;
+use super::sleepers::{OnBell, Sleepers};
 use super::wait::WaitPolicy;
 use crate::error::{EngineError, Fault};
 use crate::protocol::{
@@ -37,8 +38,10 @@ pub(crate) struct Handler {
     pub wakers: Vec<(RequestId, Waker)>,
     /// Threads of the application that wait inside.
     pub inside: u32,
-    /// Threads that sleep on the doorbell.
-    pub sleepers: u32,
+    /// Threads of the application that sleep.
+    pub sleepers: Sleepers,
+    /// Something happened outside [`Handler::progress`] that may concern sleepers.
+    pub news: bool,
     /// The engine cannot go on.
     pub broken: Option<EngineError>,
     /// Long messages may be fetched out of the sender's memory.
@@ -86,7 +89,8 @@ impl Handler {
             extents: Arc::default(),
             wakers: Vec::new(),
             inside: 0,
-            sleepers: 0,
+            sleepers: Sleepers::new(),
+            news: false,
             broken: None,
             single_copy,
             departures: 0,
@@ -118,8 +122,8 @@ impl Handler {
             self.notice_departures();
             happened = true;
         }
-        if happened && self.sleepers + self.wakers.len() as u32 != 0 {
-            self.tell_others();
+        if happened && self.has_listeners() {
+            self.tell_others(true);
         }
         happened
     }
@@ -269,6 +273,7 @@ impl Handler {
             at += 1;
         }
         self.protocol.settle();
+        self.news |= left;
         left
     }
 
@@ -302,6 +307,7 @@ impl Handler {
 
     /// A message of this process to itself goes straight to the protocol.
     fn loop_back(&mut self, transmit: &Transmit<Area>) {
+        self.news = true;
         self.protocol.sent(transmit);
         let payload: &[u8] = match transmit.payload {
             // SAFETY: the sending request's promise covers the piece.
@@ -402,23 +408,56 @@ impl Handler {
         }
     }
 
-    /// Sleeping threads and futures may be concerned by what happened.
+    /// Whether a sleeping thread or a future may have to be told what happens.
+    #[inline(always)]
+    pub fn has_listeners(&self) -> bool {
+        self.sleepers.are_untold() || !self.wakers.is_empty()
+    }
+
+    /// Tells sleeping threads and futures whose request is over. `happened`: also threads that look for themselves.
     #[cold]
-    pub fn tell_others(&mut self) {
-        if self.sleepers > 0 {
-            let bell = self.port.segment().doorbell(self.rank);
-            if bell.rouse() {
-                oxmpi_ports::doorbell::wake(bell);
-            }
+    pub fn tell_others(&mut self, happened: bool) {
+        let protocol = &self.protocol;
+        let broken = self.broken.is_some();
+        let concerns = |watched: Option<RequestId>| match watched {
+            Some(id) => broken || protocol.is_complete(id),
+            None => broken || happened,
+        };
+        if self.sleepers.take_concerned(concerns) {
+            self.sleepers.tell(true);
+            self.rouse_bell();
         }
         let protocol = &self.protocol;
         self.wakers.retain(|(id, waker)| {
-            let over = protocol.is_complete(*id);
+            let over = broken || protocol.is_complete(*id);
             if over {
                 waker.wake_by_ref();
             }
             !over
         });
+    }
+
+    /// Wakes the thread that sleeps on the doorbell, if one does.
+    pub fn rouse_bell(&mut self) {
+        if matches!(self.sleepers.on_bell, OnBell::Asleep { .. }) {
+            self.sleepers.on_bell = OnBell::Roused;
+            // Whatever the word says: a look at the rings that found something has called this process awake.
+            self.port.bell().announce_awake();
+            oxmpi_ports::doorbell::wake(self.port.bell());
+        }
+    }
+
+    /// Makes it safe to sleep: messages and departures will ring the doorbell. False if there is something to do first.
+    pub fn prepare_sleep(&mut self) -> bool {
+        if !self.port.prepare_sleep() {
+            return false;
+        }
+        // Ordered after the announcement, as the look at the rings is: who departs counts first and rings afterwards.
+        if self.port.segment().departures() != self.departures {
+            self.port.bell().announce_awake();
+            return false;
+        }
+        true
     }
 
     /// A failure that concerns no single request ends the engine's work.

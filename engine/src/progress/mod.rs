@@ -1,7 +1,8 @@
 //! The progress half of the engine: carrying out what the protocol decides, and waiting.
 //!
 //! [`handler`] moves packets and bytes; [`wait`] decides whether a waiting thread spins, yields or sleeps; [`driver`] runs
-//! the handler while the application computes; [`lock`] guards the handler and [`shared`] is the waiting loop around it.
+//! the handler while the application computes; [`lock`] guards the handler, [`shared`] is the waiting loop around it, and
+//! [`sleepers`] knows whom to wake.
 
 mod area;
 mod driver;
@@ -10,6 +11,7 @@ mod handler;
 mod lock;
 mod rates;
 mod shared;
+mod sleepers;
 mod wait;
 
 pub use area::Area;

@@ -12,6 +12,7 @@ use oxmpi_ports::{Segment, doorbell};
 use super::driver::Driver;
 use super::handler::Handler;
 use super::lock::{Lock, Threads};
+use super::sleepers::OnBell;
 use super::wait::{Step, Waiting};
 use crate::error::EngineError;
 use crate::protocol::RequestId;
@@ -132,8 +133,8 @@ impl Shared {
         if handler.protocol.pending() > 0 && self.driver.is_parked() {
             Driver::start(self);
         }
-        if handler.sleepers > 0 {
-            Self::keep_watch(handler);
+        if handler.sleepers.exist() || handler.has_listeners() {
+            Self::look_after_sleepers(handler);
         }
     }
 
@@ -208,7 +209,7 @@ impl Shared {
                 }
                 Step::Yield => handler.let_go(std::thread::yield_now),
                 Step::Sleep => {
-                    self.sleep(handler, goal);
+                    self.sleep(handler, watched, goal);
                     waiting.reset();
                 }
             }
@@ -217,28 +218,50 @@ impl Shared {
         result
     }
 
-    /// Sleeps until the doorbell rings, unless something has arrived already.
+    /// Sleeps until the doorbell rings or another thread tells that something happened, unless it has already.
     #[cold]
-    fn sleep(&self, handler: &mut Guard<'_>, goal: &mut impl Goal) {
-        let bell = self.segment.doorbell(self.rank);
+    fn sleep(&self, handler: &mut Guard<'_>, watched: Option<RequestId>, goal: &mut impl Goal) {
         goal.before_sleep();
-        if handler.port.prepare_sleep() && !goal.is_reached(handler) {
-            let nap = (!handler.protocol.busy().is_empty()).then_some(FULL_RING_NAP);
-            handler.sleepers += 1;
-            handler.let_go(|| doorbell::sleep(bell, nap));
-            handler.sleepers -= 1;
+        // While the thread on the doorbell is on its way back, the doorbell is not announced: that thread will look.
+        let safe = handler.sleepers.on_bell == OnBell::Roused || handler.prepare_sleep();
+        if !safe || goal.is_reached(handler) {
+            goal.after_sleep();
+            if handler.sleepers.on_bell == OnBell::Nobody {
+                handler.port.bell().announce_awake();
+            }
+            return;
         }
+        let ticket = handler.sleepers.lie_down(watched);
+        if handler.sleepers.on_bell == OnBell::Nobody {
+            self.sleep_on_bell(handler);
+        } else {
+            let nap = handler.sleepers.begin_nap();
+            let at_most = nap_for_room(handler);
+            handler.let_go(|| nap.sleep(at_most));
+            handler.sleepers.end_nap();
+        }
+        handler.sleepers.get_up(ticket);
         goal.after_sleep();
-        // Whoever else sleeps here keeps its announcement; `leave` renews it.
-        if handler.sleepers == 0 {
-            bell.announce_awake();
+    }
+
+    fn sleep_on_bell(&self, handler: &mut Guard<'_>) {
+        let bell = self.segment.doorbell(self.rank);
+        let at_most = nap_for_room(handler);
+        let timed = at_most.is_some();
+        handler.sleepers.on_bell = OnBell::Asleep { timed };
+        handler.let_go(|| doorbell::sleep(bell, at_most));
+        handler.sleepers.on_bell = OnBell::Nobody;
+        bell.announce_awake();
+        // What rang may be the business of a thread that looks for itself: a word in shared memory, say.
+        if handler.sleepers.take_concerned(|watched| watched.is_none()) {
+            handler.sleepers.tell(true);
         }
     }
 
     /// The driver sleeps: it looks again after a while whatever happens, so nobody has to care for it. `None`: the application
     /// came in meanwhile.
     pub fn nap<'s>(&'s self, mut handler: Guard<'s>, at_most: Duration) -> Option<Guard<'s>> {
-        if handler.port.prepare_sleep() {
+        if handler.prepare_sleep() {
             let nap = if handler.protocol.busy().is_empty() {
                 at_most
             } else {
@@ -251,11 +274,29 @@ impl Shared {
         Some(handler)
     }
 
-    /// Another thread of this process sleeps while this one leaves: every ring must be cold again, and the bell announced.
+    /// This thread leaves while others sleep or futures wait: they are told what it did, and somebody keeps the watch.
     #[cold]
-    fn keep_watch(handler: &mut Handler) {
-        while !handler.port.prepare_sleep() {
+    fn look_after_sleepers(handler: &mut Handler) {
+        let news = std::mem::take(&mut handler.news);
+        handler.tell_others(news);
+        // Every ring must be cold again, and the doorbell announced.
+        while matches!(handler.sleepers.on_bell, OnBell::Asleep { .. }) && !handler.prepare_sleep()
+        {
             handler.progress(None);
         }
+        // Packets of this thread wait for room in a ring, and who sleeps does not know of them.
+        if handler.sleepers.on_bell == (OnBell::Asleep { timed: false })
+            && nap_for_room(handler).is_some()
+        {
+            handler.rouse_bell();
+        }
+        if handler.sleepers.on_bell == OnBell::Nobody {
+            handler.sleepers.tell(false);
+        }
     }
+}
+
+/// How long a thread may sleep when packets wait for room in a ring.
+fn nap_for_room(handler: &Handler) -> Option<Duration> {
+    (!handler.protocol.busy().is_empty()).then_some(FULL_RING_NAP)
 }

@@ -1,0 +1,144 @@
+//! Engines of one job inside one test process: each attaches to the same segment, as processes do.
+#![allow(dead_code, reason = "each test file uses its share")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oxmpi_engine::{
+    Completion, Engine, EngineError, Envelope, Mode, Options, Pattern, Request, Threads,
+};
+use oxmpi_ports::Segment;
+
+/// One job: its engines, and the segment as a launcher sees it.
+pub struct Job {
+    /// By rank.
+    pub engines: Vec<Arc<Engine>>,
+    /// The launcher's view.
+    pub segment: Segment,
+}
+
+/// A job of `size` engines.
+pub fn job(size: u32, options: &Options, threads: Threads) -> Job {
+    let segment = Segment::create(size, 2).unwrap();
+    let attach = |rank| {
+        let fd = segment.fd().try_clone_to_owned().unwrap();
+        let host = "testhost".to_string();
+        // SAFETY: tests that ask for one thread use each engine from one thread at a time.
+        let engine = unsafe { Engine::attach(rank, size, Some(fd), host, options, threads) };
+        Arc::new(engine.unwrap())
+    };
+    Job {
+        engines: (0..size).map(attach).collect(),
+        segment,
+    }
+}
+
+/// Two engines.
+pub fn pair(options: &Options, threads: Threads) -> (Arc<Engine>, Arc<Engine>) {
+    let mut engines = job(2, options, threads).engines.into_iter();
+    (engines.next().unwrap(), engines.next().unwrap())
+}
+
+/// Context of all test messages.
+pub const CONTEXT: u32 = 5;
+
+/// A pattern for messages from `source` with `tag`.
+pub fn from(source: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Pattern {
+    Pattern {
+        context: CONTEXT,
+        source: source.into(),
+        tag: tag.into(),
+    }
+}
+
+/// The envelope of a message.
+pub fn envelope(source: u32, tag: i32, bytes: usize) -> Envelope {
+    Envelope {
+        context: CONTEXT,
+        source,
+        tag,
+        bytes: bytes as u64,
+    }
+}
+
+/// Bytes that tell which message they belong to and where in it.
+pub fn data(seed: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes)
+        .map(|at| (at.wrapping_mul(7) ^ (at >> 8) ^ seed.wrapping_mul(31)) as u8)
+        .collect()
+}
+
+/// Sends and waits.
+pub fn send(engine: &Engine, to: u32, tag: i32, bytes: &[u8]) -> Result<(), EngineError> {
+    let envelope = envelope(engine.rank(), tag, bytes.len());
+    // SAFETY: the slice lives until the call returns, and the call waits.
+    unsafe { engine.send(to, envelope, bytes.as_ptr(), Mode::Standard) }
+}
+
+/// Begins a send.
+///
+/// The caller keeps `bytes` until the request is over.
+pub fn isend(engine: &Engine, to: u32, tag: i32, bytes: &[u8], mode: Mode) -> Request {
+    let envelope = envelope(engine.rank(), tag, bytes.len());
+    // SAFETY: tests keep the slice until they have waited.
+    unsafe { engine.isend(to, envelope, bytes.as_ptr(), mode) }.unwrap()
+}
+
+/// Receives and waits.
+pub fn recv(
+    engine: &Engine,
+    source: impl Into<Option<u32>>,
+    tag: impl Into<Option<i32>>,
+    into: &mut [u8],
+) -> Result<Completion, EngineError> {
+    let source = source.into();
+    // SAFETY: the slice lives until the call returns, and the call waits.
+    unsafe {
+        engine.recv(
+            source,
+            from(source, tag),
+            into.as_mut_ptr(),
+            into.len() as u64,
+        )
+    }
+}
+
+/// Begins a receive.
+///
+/// The caller keeps `into` until the request is over.
+pub fn irecv(
+    engine: &Engine,
+    source: impl Into<Option<u32>>,
+    tag: impl Into<Option<i32>>,
+    into: &mut [u8],
+) -> Request {
+    let source = source.into();
+    // SAFETY: tests keep the slice until they have waited.
+    unsafe {
+        engine.irecv(
+            source,
+            from(source, tag),
+            into.as_mut_ptr(),
+            into.len() as u64,
+        )
+    }
+    .unwrap()
+}
+
+/// Runs `work` and fails the whole test process when it takes longer than `limit`: a lost wake-up must not hang the suite.
+pub fn within<R>(limit: Duration, what: &str, work: impl FnOnce() -> R) -> R {
+    let (done, waiting) = std::sync::mpsc::channel::<()>();
+    let what = what.to_string();
+    let watch = std::thread::spawn(move || {
+        if waiting.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("{what}: not done after {limit:?}");
+            std::process::abort();
+        }
+    });
+    let started = Instant::now();
+    let result = work();
+    let _ = done.send(());
+    watch.join().unwrap();
+    assert!(started.elapsed() <= limit);
+    result
+}
