@@ -72,7 +72,7 @@ impl Status {
 }
 
 /// Refuses tags a program may not use, naming the value and the bounds.
-#[inline]
+#[inline(always)]
 pub(crate) fn check_tag(tag: i32) -> Result<(), ErrorKind> {
     if (0..=TAG_MAX).contains(&tag) {
         return Ok(());

@@ -391,12 +391,14 @@ impl Segment {
     }
 
     /// Where `offset` of the fixed part is mapped here.
+    #[inline(always)]
     pub(crate) fn address(&self, offset: u64) -> *mut u8 {
         assert!(offset < self.layout.bytes());
         // SAFETY: inside the mapping by the assertion.
         unsafe { self.base.as_ptr().add(offset as usize) }
     }
 
+    #[inline(always)]
     fn header(&self) -> &Header {
         self.at(0)
     }
@@ -407,6 +409,7 @@ impl Segment {
     }
 
     /// A shared structure at an offset that `layout` computed.
+    #[inline(always)]
     fn at<T>(&self, offset: u64) -> &T {
         let address = self.address(offset).cast::<T>();
         debug_assert!(address.is_aligned());

@@ -89,7 +89,7 @@ impl Core {
     }
 
     /// The context of point-to-point messages.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn point_context(&self) -> u32 {
         2 * self.id
     }
@@ -101,7 +101,7 @@ impl Core {
     }
 
     /// The process behind a rank, which must have been checked.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn process(&self, rank: u32) -> u32 {
         match &self.members {
             None => rank,
@@ -110,7 +110,7 @@ impl Core {
     }
 
     /// Refuses ranks the communicator does not have.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn check_rank(&self, argument: &'static str, rank: u32) -> Result<(), ErrorKind> {
         if rank < self.size {
             return Ok(());

@@ -23,21 +23,12 @@ use crate::thread::{Funneled, Level};
 pub struct Request<'scope, L: Level = Funneled> {
     communicator: &'scope Communicator<'scope, L>,
     call: &'static str,
+    /// Under way or over, as far as this handle knows.
     request: EngineRequest,
     /// The scope's note that the operation is under way.
     pending: &'scope AtomicBool,
-    state: State,
-}
-
-/// What this handle knows of the operation.
-#[derive(Clone, Copy, Debug)]
-enum State {
-    /// It is under way.
-    Pending,
-    /// It is over.
-    Over(Status),
     /// It failed, and the error has been handed out.
-    Failed,
+    failed: bool,
 }
 
 impl<L: Level> Communicator<'_, L> {
@@ -97,7 +88,7 @@ impl<L: Level> Communicator<'_, L> {
             call,
             request,
             pending: scope.remember(self.shared, request),
-            state: State::Pending,
+            failed: false,
         }
     }
 }
@@ -106,23 +97,21 @@ impl<L: Level> Request<'_, L> {
     /// Waits until the operation is over.
     #[inline]
     pub fn wait(mut self) -> Result<Status> {
-        match self.state {
-            State::Pending => {
-                let outcome = self.communicator.shared.engine.wait(self.request);
-                self.over(outcome)
-            }
-            State::Over(status) => Ok(status),
-            State::Failed => Err(self.failed(ErrorKind::RequestFailed)),
+        if let EngineRequest::Over(completion) = self.request {
+            return Ok(completion.into());
         }
+        if self.failed {
+            return Err(self.fail(ErrorKind::RequestFailed));
+        }
+        let outcome = self.communicator.shared.engine.wait(self.request);
+        self.over(outcome)
     }
 
     /// Tells whether the operation is over, without waiting. The status can be asked for again.
     #[inline]
     pub fn test(&mut self) -> Result<Option<Status>> {
-        match self.state {
-            State::Pending => {}
-            State::Over(status) => return Ok(Some(status)),
-            State::Failed => return Err(self.failed(ErrorKind::RequestFailed)),
+        if self.failed {
+            return Err(self.fail(ErrorKind::RequestFailed));
         }
         match self.communicator.shared.engine.test(self.request) {
             Ok(None) => Ok(None),
@@ -134,7 +123,7 @@ impl<L: Level> Request<'_, L> {
     /// Tries to take the operation back; the status then tells whether that was in time. A send that
     /// left this process already cannot be taken back.
     pub fn cancel(&self) {
-        if matches!(self.state, State::Pending) {
+        if !self.failed {
             self.communicator.shared.engine.cancel(self.request);
         }
     }
@@ -145,19 +134,23 @@ impl<L: Level> Request<'_, L> {
         self.pending.store(false, Ordering::Relaxed);
         match outcome {
             Ok(completion) => {
-                let status = Status::from(completion);
-                self.state = State::Over(status);
-                Ok(status)
+                self.request = EngineRequest::Over(completion);
+                Ok(completion.into())
             }
             Err(error) => {
-                self.state = State::Failed;
-                Err(self.failed(error))
+                self.failed = true;
+                Err(self.fail(error))
             }
         }
     }
 
+    /// Whether this handle knows the operation's end.
+    fn is_over(&self) -> bool {
+        self.failed || matches!(self.request, EngineRequest::Over(_))
+    }
+
     #[cold]
-    fn failed(&self, error: impl Into<ErrorKind>) -> Error {
+    fn fail(&self, error: impl Into<ErrorKind>) -> Error {
         self.communicator.fail(self.call, error)
     }
 }
@@ -186,7 +179,7 @@ impl<L: Level> std::fmt::Debug for Request<'_, L> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Request")
             .field("call", &self.call)
-            .field("state", &self.state)
+            .field("over", &self.is_over())
             .finish_non_exhaustive()
     }
 }
@@ -203,10 +196,7 @@ pub fn wait_all<'scope, L: Level + 'scope>(
 pub fn wait_any<'scope, L: Level>(
     requests: &mut Vec<Request<'scope, L>>,
 ) -> Option<(usize, Result<Status>)> {
-    let done = requests
-        .iter()
-        .position(|request| !matches!(request.state, State::Pending));
-    if let Some(index) = done {
+    if let Some(index) = requests.iter().position(Request::is_over) {
         return Some((index, requests.remove(index).wait()));
     }
     let engine = &requests.first()?.communicator.shared.engine;

@@ -114,7 +114,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         receive.finish().map(Status::from)
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_and_wait<T: Plain>(
         &self,
         data: &[T],
@@ -129,7 +129,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive<T: Plain>(
         &self,
         buffer: &mut [T],
@@ -147,7 +147,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
     ///
     /// # Safety
     /// `data` must stay as it is until the request is over.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn start_send<T: Plain>(
         &self,
         data: &[T],
@@ -162,7 +162,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
     }
 
     /// To which process a message goes and what stands on it, after a check of the arguments.
-    #[inline]
+    #[inline(always)]
     fn envelope<T: Plain>(
         &self,
         data: &[T],
@@ -185,7 +185,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
     ///
     /// # Safety
     /// `buffer` must stay in place and untouched until the request is over.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn start_receive<T: Plain>(
         &self,
         buffer: &mut [T],
@@ -200,7 +200,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
     }
 
     /// What the matching queues are asked for, and the process that would be missed if it died.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pattern(
         &self,
         source: Source,
