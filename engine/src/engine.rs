@@ -557,11 +557,7 @@ impl Engine {
 
     /// How this process talks to the others.
     pub fn transport(&self) -> Transport {
-        let single_copy = self.shared.enter().single_copy;
-        Transport {
-            single_copy,
-            alone: self.size == 1,
-        }
+        self.shared.enter().transport()
     }
 
     /// Memory that other processes can read where it lies.

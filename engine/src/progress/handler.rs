@@ -53,19 +53,24 @@ pub(crate) struct Handler {
 
 /// How the processes of this job talk, for people to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Transport {
-    /// Long messages are read out of the sender's memory in one copy.
-    pub single_copy: bool,
+pub enum Transport {
     /// The process has nobody to talk to.
-    pub alone: bool,
+    Alone,
+    /// Through ports; long messages in a single copy where that is measured to be cheaper.
+    PortsAndSingleCopy,
+    /// Through ports; the kernel does not permit to read other processes' memory.
+    PortsOnly,
+    /// Through ports; single copies are switched off.
+    SingleCopyOff,
 }
 
 impl std::fmt::Display for Transport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match (self.alone, self.single_copy) {
-            (true, _) => "alone, nobody to talk to",
-            (false, true) => "ports, long messages in a single copy",
-            (false, false) => "ports, long messages through the rings",
+        f.write_str(match self {
+            Transport::Alone => "alone, nobody to talk to",
+            Transport::PortsAndSingleCopy => "ports, single copy where it is faster",
+            Transport::PortsOnly => "ports, no single copy (the kernel refuses it)",
+            Transport::SingleCopyOff => "ports, no single copy (switched off)",
         })
     }
 }
@@ -458,6 +463,17 @@ impl Handler {
             return false;
         }
         true
+    }
+
+    /// How this process talks to the others, found out by asking the kernel.
+    pub fn transport(&self) -> Transport {
+        let attached = |&port: &u32| port != self.rank && self.segment().pid(port) != 0;
+        match (0..self.segment().ports()).find(attached) {
+            _ if self.segment().ports() == 1 => Transport::Alone,
+            _ if !self.single_copy => Transport::SingleCopyOff,
+            Some(port) if !fetch::is_permitted(self.segment().pid(port)) => Transport::PortsOnly,
+            _ => Transport::PortsAndSingleCopy,
+        }
     }
 
     /// A failure that concerns no single request ends the engine's work.
