@@ -677,7 +677,7 @@ fn limits(port: &Port, options: &Options) -> Limits {
         eager_bytes_max: options.eager_bytes.unwrap_or(64 << 10),
         room_bytes: 1 << 20,
         fragment_bytes,
-        fragment_bytes_short: fragment_bytes.min(8 << 10),
+        fragment_bytes_short: fragment_bytes.min(16 << 10),
         short_bytes_max: 64 << 10,
         fetch_bytes_min: 32 << 10,
         unexpected_max: 1 << 24,
