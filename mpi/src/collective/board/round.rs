@@ -11,9 +11,9 @@ use crate::collectives::plan::Call;
 use crate::collectives::{Block, Cut, Operand};
 use crate::error::ErrorKind;
 
-/// A vector up to this size is combined by every rank for itself; beyond it each rank combines a part and all
-/// collect the parts, which takes two rounds and a fraction of the work. About the work of a hand-off.
-const FOLD_BYTES_MAX: usize = 2 << 10;
+/// Up to this many bytes, all ranks' together, every rank combines everything for itself; beyond it each rank
+/// combines a part and all collect the parts, which takes two rounds and a fraction of the work.
+const FOLD_BYTES_MAX: usize = 32 << 10;
 
 /// One operation on the board, seen by one member.
 pub(super) struct Round<'a> {
@@ -136,7 +136,7 @@ impl Round<'_> {
             self.contribute(within(own(operand, send, receive), piece))?;
             self.wait_for(0, size)?;
             let result = within_mut(receive, piece);
-            if size > 2 && piece.bytes > FOLD_BYTES_MAX {
+            if size > 2 && piece.bytes * size > FOLD_BYTES_MAX {
                 self.combine_by_parts(piece.bytes, operand.element_bytes, result, combine)?;
             } else {
                 let outcome = self.fold(size, piece.bytes, whole(piece), result, combine);
@@ -153,16 +153,12 @@ impl Round<'_> {
         receive: &mut [u8],
     ) -> Result<(), ErrorKind> {
         let size = self.members.len();
-        for piece in pieces(bytes, self.piece(1)) {
-            self.everybody(within(send, piece), |round| {
-                for member in 0..size {
-                    let from = round.read(member, piece.bytes)?;
-                    receive[member * bytes + piece.offset..][..piece.bytes].copy_from_slice(from);
-                }
-                Ok(())
-            })?;
-        }
-        Ok(())
+        self.everybody(send, |round| {
+            for member in 0..size {
+                receive[member * bytes..][..bytes].copy_from_slice(round.read(member, bytes)?);
+            }
+            Ok(())
+        })
     }
 
     /// Everybody writes a piece of each of its blocks.
