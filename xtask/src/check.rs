@@ -125,19 +125,40 @@ fn deny(steps: &mut Steps, install: bool) {
         let mut get = cargo(&["install", "--locked", "cargo-deny", "--root"]);
         steps.run("install cargo-deny", 30, Expect::Success, get.arg(&own));
     }
-    if answers(&mut deny_command(&own)) {
-        steps.run(
-            "deny",
-            5,
-            Expect::Success,
-            deny_command(&own).args(["--offline", "check", "bans", "licenses", "sources"]),
-        );
-    } else {
+    if !answers(&mut deny_command(&own)) {
         steps.skip(
             "deny",
             "cargo-deny is not installed (`cargo xtask check --install`)",
         );
+        return;
     }
+    let mut offline = deny_command(&own);
+    offline.args([
+        "--log-level",
+        "error",
+        "--offline",
+        "check",
+        "bans",
+        "licenses",
+        "sources",
+    ]);
+    steps.run("deny", 5, Expect::Success, &mut offline);
+    let mut advisories = deny_command(&own);
+    advisories.args(["check", "advisories"]);
+    if reachable(&mut advisories) {
+        steps.run("deny advisories", 5, Expect::Success, &mut advisories);
+    } else {
+        steps.skip(
+            "deny advisories",
+            "the advisory database cannot be fetched from here",
+        );
+    }
+}
+
+/// Whether a command failed for another reason than that a download did.
+fn reachable(command: &mut Command) -> bool {
+    let output = command.current_dir(root()).output();
+    output.is_ok_and(|output| !String::from_utf8_lossy(&output.stderr).contains("failed to fetch"))
 }
 
 /// cargo-deny from the workspace's own tools, or from the path.
