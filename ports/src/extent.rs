@@ -42,19 +42,34 @@ impl Extent {
                 source: std::io::ErrorKind::OutOfMemory.into(),
             });
         }
-        // Windows are aligned in the file so that a window never belongs to two extents.
-        let end = segment.append(bytes + WINDOW_BYTES);
-        let offset = end.next_multiple_of(WINDOW_BYTES);
-        check_file_size_limit(offset + bytes)?;
         check_memory(bytes)?;
-        segment.reserve(offset, bytes)?;
+        // Windows are aligned in the file so that a window never belongs to two extents.
+        let room = bytes + WINDOW_BYTES;
+        let end = segment.append(room);
+        let offset = end.next_multiple_of(WINDOW_BYTES);
+        match Self::obtain(&segment, offset, bytes) {
+            Ok(address) => Ok(Self {
+                segment,
+                offset,
+                bytes,
+                address,
+            }),
+            Err(error) => {
+                segment.take_back(end, room);
+                Err(error)
+            }
+        }
+    }
+
+    /// Mapped first, because addresses that are missing cost nothing, and memory that was taken in vain would have to go back.
+    fn obtain(segment: &Segment, offset: u64, bytes: u64) -> Result<NonNull<u8>, SegmentError> {
+        check_file_size_limit(offset + bytes)?;
         let address = map(segment.fd(), offset, bytes)?;
-        Ok(Self {
-            segment,
-            offset,
-            bytes,
-            address,
-        })
+        segment.reserve(offset, bytes).inspect_err(|_| {
+            // SAFETY: our own mapping of a moment ago, which nobody has used.
+            unsafe { libc::munmap(address.as_ptr().cast(), bytes as usize) };
+        })?;
+        Ok(address)
     }
 
     /// Where it is mapped in this process.

@@ -15,7 +15,7 @@ use crate::sync::{Ordering, fence};
 
 /// Rings polled directly: an idle look at all of them costs about as many loads of lines this core already has.
 pub const HOT_MAX: usize = 16;
-/// Messages taken from one ring before the others get their turn.
+/// Messages taken from hot rings before the next ring, and cold ones, get their turn.
 const BURST_MAX: u32 = 32;
 
 /// This process's end of the shared segment.
@@ -32,7 +32,7 @@ pub struct Port {
     hot: Vec<u32>,
     /// Cold rings whose bit was found.
     ready: VecDeque<u32>,
-    /// Index in `hot` at which the next look starts, and how many messages that ring has had in a row.
+    /// Index in `hot` at which the next look starts, and how many messages were found since it moved on by itself.
     cursor: usize,
     burst: u32,
     /// The message that `poll` returned and `consume` will give back.
@@ -267,11 +267,15 @@ impl Port {
     /// A ring with a message in it.
     #[inline(always)]
     fn find(&mut self) -> Option<u32> {
-        let hot = self.hot.len();
         if self.burst >= BURST_MAX {
             self.burst = 0;
             self.cursor += 1;
+            // Hot rings that never run empty must not keep the others from being found.
+            if let Some(from) = self.find_cold() {
+                return Some(from);
+            }
         }
+        let hot = self.hot.len();
         // Past the end, or left behind by a list that was longer before a sleep: start over, so that every ring is looked at.
         if self.cursor >= hot {
             self.cursor = 0;
@@ -284,7 +288,7 @@ impl Port {
             };
             let from = self.hot[at];
             if self.has_message(from) {
-                self.burst = if at == self.cursor { self.burst + 1 } else { 0 };
+                self.burst += 1;
                 self.cursor = at;
                 return Some(from);
             }

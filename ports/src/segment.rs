@@ -390,6 +390,16 @@ impl Segment {
         self.header().end.fetch_add(bytes, Ordering::Relaxed)
     }
 
+    /// The room that [`Segment::append`] gave at `offset` was not used. It goes back unless somebody has appended since.
+    pub(crate) fn take_back(&self, offset: u64, bytes: u64) {
+        let _ = self.header().end.compare_exchange(
+            offset + bytes,
+            offset,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+    }
+
     /// Where `offset` of the fixed part is mapped here.
     #[inline(always)]
     pub(crate) fn address(&self, offset: u64) -> *mut u8 {
