@@ -531,6 +531,43 @@ fn every_way_to_wait_works() {
     }
 }
 
+/// A long send goes on while its process does nothing but receive short messages from somebody else.
+#[test]
+fn a_stream_of_receives_does_not_hold_up_a_send() {
+    let options = Options {
+        single_copy: false,
+        driver: false,
+        ..Options::default()
+    };
+    let engines = engines::job(3, &options, Threads::One).engines;
+    let (busy, flood, other) = (&engines[0], &engines[1], &engines[2]);
+    within(LIMIT, "a send beside a stream of receives", || {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let message = data(1, 4 << 20);
+                let sending = isend(busy, 2, 1, &message, Mode::Standard);
+                while recv(busy, 1, None, &mut [0; 8]).unwrap().tag == 1 {}
+                assert!(
+                    busy.test(sending).unwrap().is_some(),
+                    "the other has received it all"
+                );
+            });
+            scope.spawn(|| {
+                let mut word = [0; 8];
+                let stop = irecv(flood, 2, 2, &mut word);
+                while flood.test(stop).unwrap().is_none() {
+                    send(flood, 0, 1, &[1; 8]).unwrap();
+                }
+                send(flood, 0, 3, &[1; 8]).unwrap();
+            });
+            let mut into = vec![0; 4 << 20];
+            recv(other, 0, 1, &mut into).unwrap();
+            assert!(into == data(1, 4 << 20));
+            send(other, 1, 2, &[1; 8]).unwrap();
+        });
+    });
+}
+
 #[test]
 fn who_waits_for_a_process_that_has_finalised_is_told() {
     let (left, right) = pair(&Options::default(), Threads::One);

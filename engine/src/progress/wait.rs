@@ -39,6 +39,8 @@ pub struct WaitPolicy {
     patience: Duration,
     /// More ranks than CPUs.
     crowded: bool,
+    /// Looks without a look at the clock are allowed: nobody else needs the CPU as far as we know, and nobody said to yield.
+    unhurried: bool,
     /// Preempted while spinning: yield until then.
     wary_until: Option<Instant>,
 }
@@ -57,6 +59,7 @@ impl WaitPolicy {
             mode: options.wait,
             patience: options.patience,
             crowded: ranks > usable_cpus,
+            unhurried: ranks <= usable_cpus && options.wait != WaitMode::Yield,
             wary_until: None,
         }
     }
@@ -70,7 +73,7 @@ impl WaitPolicy {
     /// one look where it is not.
     #[inline(always)]
     pub fn direct_looks(&self) -> u32 {
-        let spins = !self.crowded && self.wary_until.is_none() && self.mode != WaitMode::Sleep;
+        let spins = self.unhurried && self.wary_until.is_none() && self.mode != WaitMode::Sleep;
         if spins { DIRECT_LOOKS } else { 1 }
     }
 
@@ -86,7 +89,7 @@ impl WaitPolicy {
     #[inline(always)]
     pub fn next(&mut self, waiting: &mut Waiting) -> Step {
         waiting.looks += 1;
-        if !self.crowded
+        if self.unhurried
             && !waiting.looks.is_multiple_of(LOOKS_PER_CLOCK)
             && self.wary_until.is_none()
         {
@@ -173,6 +176,19 @@ mod tests {
             (steps[0], *steps.last().unwrap()),
             (Step::Spin, Step::Sleep)
         );
+    }
+
+    #[test]
+    fn yield_is_obeyed_at_every_look() {
+        let options = Options {
+            wait: WaitMode::Yield,
+            ..Options::default()
+        };
+        for ranks in [2, 16] {
+            let mut policy = WaitPolicy::new(&options, ranks, 2);
+            let mut waiting = Waiting::default();
+            assert!((0..1000).all(|_| policy.next(&mut waiting) == Step::Yield));
+        }
     }
 
     #[test]

@@ -136,9 +136,10 @@ impl<B: Copy> Protocol<B> {
     }
 
     /// Whether a receive need not be posted: nothing is queued, so the next message from its sender, if it matches, is its own.
+    /// Nothing else is under way either: it would stand still while message after message is taken directly.
     #[inline(always)]
     pub fn is_quiet(&self) -> bool {
-        self.queues.posted_len() == 0 && self.queues.unexpected_len() == 0 && self.busy.is_empty()
+        self.requests.pending() == 0 && self.queues.unexpected_len() == 0 && self.busy.is_empty()
     }
 
     /// A whole eager message that a receive found by itself while [`Protocol::is_quiet`]: true if it may take it, and then it
