@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use thiserror::Error;
 
 use crate::floor::stream::{self, Ring};
-use crate::floor::{Cpus, Effort, FloorError, hop};
+use crate::floor::{Cpus, Effort, FloorError, hop, median, pair};
 use crate::job::JobError;
 
 /// Largest ratio between two looks at the flag hop for which a pair counts as measured on one machine.
@@ -18,6 +18,12 @@ const HOP_CHANGE_MAX: f64 = 1.3;
 
 /// Pairs thrown away at most, as a multiple of those wanted, before unsteady ones are taken after all.
 const DISCARDED_PER_PAIR_MAX: usize = 3;
+
+/// Looks at each geometry of the ring.
+const RING_LOOKS: usize = 5;
+
+/// Load average, per CPU, above which somebody else is using the machine.
+const LOAD_PER_CPU_MAX: f64 = 0.5;
 
 /// Geometries a sensible author of a two-copy ring would try.
 const RINGS: [Ring; 6] = [
@@ -94,6 +100,12 @@ impl Session {
             notes.push(
                 "only one CPU is usable: floors yield instead of spinning, and latency figures are hand-offs".to_owned(),
             );
+        }
+        let load = load_average();
+        if load > LOAD_PER_CPU_MAX * pair::usable_cpus().len() as f64 {
+            notes.push(format!(
+                "the machine is not idle (load {load:.1} at the start): figures are worse than it can do, and ratios wider"
+            ));
         }
         // Drawn on standard error, and only when that is a terminal.
         let progress = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
@@ -182,18 +194,23 @@ impl Session {
         Ok(values)
     }
 
-    /// The best geometry of the two-copy ring for messages of `bytes`, by a short scan.
+    /// The best geometry of the two-copy ring for messages of `bytes`: the best median of a few short looks at each, taken in
+    /// turns, so that a disturbance does not decide.
     pub fn best_ring(&mut self, bytes: usize) -> Result<Ring, BenchError> {
-        self.announce("ring geometry", RINGS.len());
-        let mut best = (RINGS[3], 0.0);
-        for ring in RINGS {
-            let rate = stream::ring_gbps(self.cpus, bytes, ring, Effort::Quick)?;
-            if rate > best.1 {
-                best = (ring, rate);
+        self.announce("ring geometry", RINGS.len() * RING_LOOKS);
+        let mut rates = vec![Vec::new(); RINGS.len()];
+        for _ in 0..RING_LOOKS {
+            for (ring, rates) in RINGS.iter().zip(&mut rates) {
+                rates.push(stream::ring_gbps(self.cpus, bytes, *ring, Effort::Look)?);
+                self.step();
             }
-            self.step();
         }
-        Ok(best.0)
+        let medians = rates.iter_mut().map(|rates| median(rates));
+        let best = RINGS
+            .iter()
+            .zip(medians)
+            .max_by(|left, right| left.1.total_cmp(&right.1));
+        Ok(best.map_or(RINGS[0], |(ring, _)| *ring))
     }
 
     /// A short look at the flag hop. On one CPU there is nothing to notice, because nothing can move.
@@ -230,4 +247,13 @@ impl Session {
     pub fn repetition(&self) -> Duration {
         self.effort.repetition()
     }
+}
+
+/// Of the last minute; 0 where the kernel does not tell.
+fn load_average() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ')
+        .next()
+        .and_then(|load| load.parse().ok())
+        .unwrap_or(0.0)
 }
