@@ -5,12 +5,14 @@ mod engines;
 #[path = "../../ports/tests/processes/mod.rs"]
 mod processes;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use engines::{data, from, irecv, isend, recv, send};
+use engines::{data, from, irecv, isend, recv};
 use oxmpi_engine::{
     Completion, Death, Engine, EngineError, Fault, Mode, Options, Request, Threads,
 };
+use oxmpi_ports::Segment;
 use processes::{Job, Random, Role, first_seed, role, rounds};
 
 const SIZE: u32 = 4;
@@ -253,34 +255,52 @@ fn whoever_waits_for_the_dead_is_told_within_a_second() {
     }
 }
 
-/// A death that is recorded just as its waiter falls asleep must not be slept through.
+/// A death that is recorded just as its waiter falls asleep must not be slept through: rank 0 receives from one rank after the
+/// other, and each is declared dead at about the moment when the receive has looked around and goes to sleep.
 #[test]
 fn a_death_is_not_slept_through() {
+    const RANKS: u32 = 1000;
     let options = Options {
         wait: oxmpi_engine::WaitMode::Sleep,
+        driver: false,
         ..Options::default()
     };
-    for round in 0..rounds(300, 10_000) {
-        let job = engines::job(3, &options, Threads::One);
-        let stop = std::sync::atomic::AtomicBool::new(false);
-        engines::within(
-            Duration::from_secs(10),
-            "a death while falling asleep",
-            || {
-                std::thread::scope(|scope| {
-                    scope.spawn(|| {
-                        recv(&job.engines[0], 1, SILENCE, &mut [0; 8]).unwrap_err();
-                        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-                    });
-                    // Somebody keeps waking the sleeper, so that it falls asleep again and again, but stops before the death
-                    // is recorded: the next awakening must be the death's.
-                    for _ in 0..round % 7 {
-                        send(&job.engines[2], 0, 1, &[0; 8]).unwrap();
+    let seed = first_seed();
+    for round in 0..rounds(3, 100) {
+        let segment = Segment::create(RANKS, 2).unwrap();
+        let fd = segment.fd().try_clone_to_owned().unwrap();
+        // SAFETY: one thread uses it.
+        let engine = unsafe {
+            Engine::attach(
+                0,
+                RANKS,
+                Some(fd),
+                "testhost".into(),
+                &options,
+                Threads::One,
+            )
+        };
+        let engine = engine.unwrap();
+        let next = AtomicU32::new(0);
+        engines::within(Duration::from_secs(20), &format!("seed {seed}"), || {
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for peer in 1..RANKS {
+                        next.store(peer, Ordering::Release);
+                        recv(&engine, peer, SILENCE, &mut [0; 8]).unwrap_err();
                     }
-                    job.segment.mark_dead(1, Death::Signal(9));
                 });
-            },
-        );
-        assert!(stop.load(std::sync::atomic::Ordering::Relaxed));
+                let mut random = Random::new(seed + round);
+                for peer in 1..RANKS {
+                    while next.load(Ordering::Acquire) != peer {
+                        std::thread::yield_now();
+                    }
+                    for _ in 0..random.below(100) {
+                        std::hint::spin_loop();
+                    }
+                    segment.mark_dead(peer, Death::Signal(9));
+                }
+            });
+        });
     }
 }
