@@ -524,7 +524,10 @@ impl Engine {
             None => handler.wakers.push((id, waker.clone())),
         }
         self.shared.leave(&mut handler);
-        Driver::hurry(&self.shared);
+        if !Driver::hurry(&self.shared) && self.size > 1 {
+            // Nobody looks for it while the executor sleeps, so it must not.
+            waker.wake_by_ref();
+        }
         true
     }
 

@@ -77,12 +77,13 @@ impl Driver {
         driver.changed.notify_one();
     }
 
-    /// Makes it take over at once; for futures, whose executor sleeps elsewhere.
-    pub fn hurry(shared: &Arc<Shared>) {
+    /// Makes it take over at once; for futures, whose executor sleeps elsewhere. False when it is switched off.
+    pub fn hurry(shared: &Arc<Shared>) -> bool {
         if shared.driver.enabled {
             shared.driver.state.lock().expect("never poisoned").hurry = true;
             Driver::start(shared);
         }
+        shared.driver.enabled
     }
 
     /// Ends the thread.
