@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use engines::{data, irecv, isend, job, pair, recv, send, within};
-use oxmpi_engine::{Mode, Options, Threads, WaitMode};
+use oxmpi_engine::{Board, Condition, Mode, Options, Threads, Ticket, WaitMode};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -252,6 +252,92 @@ fn sleepers_talkers_and_pollers_share_an_engine() {
             });
         });
     }
+}
+
+/// A member's wait for the others' contributions to one operation on a board.
+struct Contributions<'b> {
+    board: &'b mut Board,
+    operation: u64,
+    written: bool,
+}
+
+impl Condition for Contributions<'_> {
+    fn is_met(&mut self) -> bool {
+        if !self.written {
+            return self.board.is_writable(self.operation);
+        }
+        (0..self.board.size()).all(|member| self.board.has_arrived(self.operation, member))
+    }
+
+    fn before_sleep(&mut self) {
+        self.board.announce_sleep();
+    }
+
+    fn after_sleep(&mut self) {
+        self.board.announce_awake();
+    }
+}
+
+/// One thread of each process meets the others on a board while other threads sleep in receives and play ping-pong: whoever
+/// sleeps beside the doorbell learns of the board through the one who sleeps on it.
+#[test]
+fn a_board_and_messages_share_a_process() {
+    const TURNS: u64 = 300;
+    for options in [sleeping(), Options::default()] {
+        let engines = job(2, &options, Threads::Many).engines;
+        let ticket = engines[0].offer_board().expect("all boards are free");
+        within(LIMIT, "a board beside messages", || {
+            thread::scope(|scope| {
+                for (me, engine) in engines.iter().enumerate() {
+                    let other = 1 - me as u32;
+                    scope.spawn(move || meet(engine, ticket, me, TURNS));
+                    for tag in 0..2 {
+                        scope.spawn(move || {
+                            let mut word = [0; 8];
+                            for turn in 0..TURNS {
+                                if me == 0 {
+                                    send(engine, other, tag, &turn.to_le_bytes()).unwrap();
+                                }
+                                recv(engine, other, tag, &mut word).unwrap();
+                                assert_eq!(u64::from_le_bytes(word), turn);
+                                if me == 1 {
+                                    send(engine, other, tag, &word).unwrap();
+                                }
+                            }
+                        });
+                    }
+                }
+            });
+        });
+    }
+}
+
+fn meet(engine: &oxmpi_engine::Engine, ticket: Ticket, me: usize, turns: u64) {
+    let mut board = engine.open_board(ticket, vec![0, 1], me).unwrap();
+    for turn in 0..turns {
+        let operation = board.begin();
+        for written in [false, true] {
+            if written {
+                board.write(operation, turn, 8, |out| out.fill((turn + me as u64) as u8));
+            }
+            let board = &mut board;
+            let mut wait = Contributions {
+                board,
+                operation,
+                written,
+            };
+            engine.wait_until(&mut wait, &[0, 1]).unwrap();
+        }
+        for member in 0..2 {
+            assert_eq!(board.note(operation, member), turn);
+            assert_eq!(
+                board.read(operation, member, 8),
+                [(turn + member as u64) as u8; 8]
+            );
+        }
+        board.finish(operation, true);
+    }
+    engine.close_board(board);
 }
 
 /// A token goes around, and to each process itself in between.
