@@ -31,6 +31,7 @@ pub fn run(steps: &mut Steps, long: bool) {
     if long {
         tests
             .env("OXMPI_SIM_TIMES", LONG_TIMES)
+            .env("OXMPI_TEST_LONG", "1")
             .env("PROPTEST_CASES", "20000");
     }
     steps.run(
