@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use oxmpi_matching::Pattern;
-use oxmpi_ports::board::{Board, Ticket};
-use oxmpi_ports::extent::Extent;
 use oxmpi_ports::{Port, Segment, SegmentError};
 use oxmpi_wire::Envelope;
 
+use crate::boards::Boards;
 use crate::error::{EngineError, Fault};
 use crate::options::Options;
 use crate::progress::{
@@ -25,11 +24,11 @@ use crate::protocol::{
 
 /// One process's engine.
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     size: u32,
     host: String,
-    extents: Arc<Extents>,
-    boards: std::sync::Mutex<Boards>,
+    pub(crate) extents: Arc<Extents>,
+    pub(crate) boards: Boards,
 }
 
 /// An operation that was begun.
@@ -41,26 +40,11 @@ pub enum Request {
     Pending(RequestId),
 }
 
-/// Which of this process's boards are handed out.
-struct Boards {
-    /// For each board: whether it is handed out, and the number of operations done on it.
-    states: Vec<BoardState>,
-}
-
-enum BoardState {
-    Free {
-        base: u64,
-    },
-    Out,
-    /// Given back by this process; others may still read.
-    Resting(Box<Board>),
-}
-
 impl Engine {
     /// Joins the job as process `rank` of `size`. Without a segment the process is alone.
     ///
     /// # Safety
-    /// With [`Threads::One`], no two calls on the engine (drops of [`InPlace`] included) may overlap in time, and calls of
+    /// With [`Threads::One`], no two calls on the engine (drops of [`InPlace`](crate::InPlace) included) may overlap in time, and calls of
     /// different threads must be ordered by other means.
     pub unsafe fn attach(
         rank: u32,
@@ -84,9 +68,7 @@ impl Engine {
             return Err(Fault::Memory { rank, host, reason }.into());
         }
         let usable_cpus = segment.usable_cpus();
-        let boards = (0..segment.layout().boards)
-            .map(|_| BoardState::Free { base: 0 })
-            .collect();
+        let boards = Boards::new(segment.layout().boards);
         let port = Port::open(segment, rank).map_err(memory)?;
         let protocol = Protocol::new(rank, size, limits(&port, options));
         let policy = WaitPolicy::new(options, size, usable_cpus);
@@ -101,7 +83,7 @@ impl Engine {
             size,
             host,
             extents,
-            boards: std::sync::Mutex::new(Boards { states: boards }),
+            boards,
         })
     }
 
@@ -563,94 +545,6 @@ impl Engine {
         self.shared.enter().transport()
     }
 
-    /// Memory that other processes can read where it lies.
-    pub fn allocate(self: &Arc<Self>, bytes: u64) -> Result<PortBuffer, EngineError> {
-        let extent = Extent::allocate(Arc::clone(&self.shared.segment), bytes)
-            .map_err(|error| EngineError::memory(self.rank(), &self.host, &error))?;
-        let address = extent.address();
-        let offset = extent
-            .offset_of(address, 0)
-            .expect("an extent contains its own beginning");
-        self.extents.add(address as u64, extent.bytes(), offset);
-        Ok(PortBuffer {
-            extent,
-            engine: Arc::clone(self),
-        })
-    }
-
-    /// A claimed message's bytes where they lie, if they lie in shared memory; else the claim comes back to be received.
-    pub fn in_place(self: &Arc<Self>, claim: Claim) -> Result<Result<InPlace, Claim>, EngineError> {
-        let Some(offset) = claim.mapped() else {
-            return Ok(Err(claim));
-        };
-        let mut handler = self.shared.enter();
-        let bytes = claim.envelope.bytes;
-        let mapped = handler.mappings.borrow(offset, bytes);
-        self.shared.leave(&mut handler);
-        let address =
-            mapped.map_err(|error| EngineError::memory(self.rank(), &self.host, &error))?;
-        Ok(Ok(InPlace {
-            claim: Some(claim),
-            address,
-            engine: Arc::clone(self),
-        }))
-    }
-
-    /// A board for a group whose first member is this process, if one is free.
-    pub fn offer_board(&self) -> Option<Ticket> {
-        let mut boards = self
-            .boards
-            .lock()
-            .expect("no user code runs under this lock");
-        let port = self.rank();
-        boards
-            .states
-            .iter_mut()
-            .enumerate()
-            .find_map(|(board, state)| {
-                if let BoardState::Resting(resting) = state
-                    && resting.is_quiet()
-                {
-                    *state = BoardState::Free {
-                        base: resting.last_operation(),
-                    };
-                }
-                let BoardState::Free { base } = *state else {
-                    return None;
-                };
-                *state = BoardState::Out;
-                Some(Ticket {
-                    port,
-                    board: board as u32,
-                    base,
-                })
-            })
-    }
-
-    /// Opens the board of a ticket as member `me` of `members` (processes, by rank in the group).
-    pub fn open_board(
-        &self,
-        ticket: Ticket,
-        members: Vec<u32>,
-        me: usize,
-    ) -> Result<Board, EngineError> {
-        let handler = self.shared.enter();
-        Board::open(&handler.port, ticket, members, me)
-            .map_err(|error| EngineError::memory(self.rank(), &self.host, &error))
-    }
-
-    /// Gives a board back.
-    pub fn close_board(&self, board: Board) {
-        if board.ticket().port == self.rank() {
-            let at = board.ticket().board as usize;
-            let mut boards = self
-                .boards
-                .lock()
-                .expect("no user code runs under this lock");
-            boards.states[at] = BoardState::Resting(Box::new(board));
-        }
-    }
-
     /// The job is to end: recorded for the launcher, which ends every process.
     pub fn set_abort(&self, code: i32) {
         self.shared.segment.set_abort(self.rank(), code);
@@ -684,67 +578,5 @@ fn limits(port: &Port, options: &Options) -> Limits {
         short_bytes_max: 64 << 10,
         fetch_bytes_min: 32 << 10,
         unexpected_max: 1 << 24,
-    }
-}
-
-/// Memory of this process that lies in the shared segment: messages out of it are copied once, or not at all.
-pub struct PortBuffer {
-    extent: Extent,
-    engine: Arc<Engine>,
-}
-
-impl PortBuffer {
-    /// Where it lies.
-    pub fn address(&self) -> *mut u8 {
-        self.extent.address()
-    }
-
-    /// How long it is (at least what was asked for).
-    pub fn bytes(&self) -> u64 {
-        self.extent.bytes()
-    }
-}
-
-impl Drop for PortBuffer {
-    fn drop(&mut self) {
-        self.engine.extents.remove(self.extent.address() as u64);
-    }
-}
-
-/// A received message that was not copied: its bytes lie in the sender's memory. Dropping it gives them back to the sender.
-pub struct InPlace {
-    claim: Option<Claim>,
-    address: *const u8,
-    engine: Arc<Engine>,
-}
-
-impl InPlace {
-    /// What was received.
-    pub fn envelope(&self) -> Envelope {
-        self.claim
-            .as_ref()
-            .expect("the claim is there until the drop")
-            .envelope
-    }
-
-    /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped for the length of the message until the drop; the sender leaves them alone until then.
-        unsafe { std::slice::from_raw_parts(self.address, self.envelope().bytes as usize) }
-    }
-}
-
-impl Drop for InPlace {
-    fn drop(&mut self) {
-        let Some(claim) = self.claim.take() else {
-            return;
-        };
-        let mut handler = self.engine.shared.enter();
-        if let Some(offset) = claim.mapped() {
-            handler.mappings.release(offset, claim.envelope.bytes);
-        }
-        handler.protocol.finish_claim(claim);
-        handler.flush();
-        self.engine.shared.leave(&mut handler);
     }
 }

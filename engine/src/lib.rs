@@ -7,19 +7,22 @@
 //! collectives live above it. It promises MPI's matching order, progress whether the application calls or computes
 //! ("reap or interrupt"), and an error instead of silence when a peer is gone.
 
+mod boards;
 mod engine;
 mod error;
 mod options;
+mod port_buffer;
 pub mod progress;
 #[forbid(unsafe_code)]
 pub mod protocol;
 
-pub use engine::{Engine, InPlace, PortBuffer, Request};
+pub use engine::{Engine, Request};
 pub use error::{EngineError, Fault};
 pub use options::{Options, OptionsError, WaitMode};
 pub use oxmpi_matching::Pattern;
 pub use oxmpi_ports::Death;
 pub use oxmpi_ports::board::{Board, Ticket};
 pub use oxmpi_wire::Envelope;
+pub use port_buffer::{InPlace, PortBuffer};
 pub use progress::{Condition, Threads, Transport};
 pub use protocol::{Claim, Completion, Mode};

@@ -133,7 +133,7 @@ impl Shared {
         if handler.protocol.pending() > 0 && self.driver.is_parked() {
             Driver::start(self);
         }
-        if handler.sleepers.exist() || handler.has_listeners() {
+        if handler.sleepers.exist() || !handler.wakers.is_empty() {
             Self::look_after_sleepers(handler);
         }
     }

@@ -31,6 +31,8 @@ pub(crate) struct Sleepers {
     /// Sleepers that nobody has told anything yet: their tickets, and the request each waits for. `None`: it looks for itself.
     untold: Vec<(u64, Option<RequestId>)>,
     next_ticket: u64,
+    /// Threads that sleep, wherever.
+    asleep: u32,
     /// Threads that sleep on `told`.
     waiting: u32,
     /// Changes whenever they are to look again.
@@ -43,6 +45,7 @@ impl Sleepers {
             on_bell: OnBell::Nobody,
             untold: Vec::new(),
             next_ticket: 0,
+            asleep: 0,
             waiting: 0,
             told: Arc::default(),
         }
@@ -51,7 +54,7 @@ impl Sleepers {
     /// Whether somebody sleeps.
     #[inline(always)]
     pub fn exist(&self) -> bool {
-        self.waiting > 0 || self.on_bell != OnBell::Nobody
+        self.asleep > 0
     }
 
     /// Whether somebody sleeps whom nobody has told anything.
@@ -62,6 +65,7 @@ impl Sleepers {
 
     /// A thread lies down; the ticket is for [`Sleepers::get_up`].
     pub fn lie_down(&mut self, watched: Option<RequestId>) -> u64 {
+        self.asleep += 1;
         self.next_ticket += 1;
         self.untold.push((self.next_ticket, watched));
         self.next_ticket
@@ -69,6 +73,7 @@ impl Sleepers {
 
     /// It is awake again.
     pub fn get_up(&mut self, ticket: u64) {
+        self.asleep -= 1;
         self.untold.retain(|(other, _)| *other != ticket);
     }
 
