@@ -30,6 +30,7 @@ extern crate self as oxmpi;
 mod collective;
 pub mod collectives;
 mod communicator;
+pub mod datatype;
 mod error;
 #[doc(hidden)]
 pub mod harness;
