@@ -202,12 +202,30 @@ fn a_message_that_was_sent_before_the_death_arrives() {
     assert_eq!(segment.state(1), PortState::Dead(Death::Status(3)));
 }
 
+/// Names in `folder` that could be ours.
+fn our_files(folder: &str) -> Vec<String> {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let ours = |name: &String| name.to_lowercase().contains("oxmpi");
+    names
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .filter(ours)
+        .collect()
+}
+
 #[test]
-fn nothing_is_left_in_the_file_system() {
-    let before = std::fs::read_dir("/dev/shm").map_or(0, Iterator::count);
-    let job = Job::start("survivors_of_a_killed_process_go_on", 3, 1, &[]);
+fn nothing_is_left_behind() {
+    let before = our_files("/dev/shm");
+    let mut job = Job::start("survivors_of_a_killed_process_go_on", 3, 1, &[]);
     job.until_attached();
-    let during = std::fs::read_dir("/dev/shm").map_or(0, Iterator::count);
+    let pids: Vec<u32> = (0..3).map(|port| job.segment.pid(port)).collect();
+    assert_eq!(our_files("/dev/shm"), before, "a segment has no name");
+    job.kill(2);
     drop(job);
-    assert_eq!(before, during, "a segment has no name");
+    assert_eq!(our_files("/dev/shm"), before);
+    for pid in pids {
+        assert!(
+            !std::path::Path::new(&format!("/proc/{pid}")).exists(),
+            "process {pid} is left"
+        );
+    }
 }
