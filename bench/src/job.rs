@@ -97,6 +97,10 @@ impl Session {
         let outcome = job
             .run()
             .map_err(|error| JobError::Start { ranks, error })?;
+        if let Some(signal) = outcome.signal {
+            // Whoever interrupts a job means the whole run.
+            oxmpi_launch::die_of_signal(signal);
+        }
         if !outcome.success() {
             let stderr = String::from_utf8_lossy(&outcome.stderr);
             // The last line is the launcher's verdict, the first the rank's own complaint; what lies between is detail.
