@@ -105,6 +105,11 @@ struct Leaf<'a> {
 impl<'a> Cursor<'a> {
     /// At the begin.
     pub fn new(root: &'a Layout) -> Cursor<'a> {
+        Cursor::at(root, 0)
+    }
+
+    /// At a packed offset; beyond the end means at the end.
+    pub fn at(root: &'a Layout, position: u64) -> Cursor<'a> {
         let leaf = Leaf {
             layout: root,
             base: 0,
@@ -119,13 +124,6 @@ impl<'a> Cursor<'a> {
             leaf,
             position: 0,
         };
-        cursor.seek(0);
-        cursor
-    }
-
-    /// At a packed offset; beyond the end means at the end.
-    pub fn at(root: &'a Layout, position: u64) -> Cursor<'a> {
-        let mut cursor = Cursor::new(root);
         cursor.seek(position);
         cursor
     }

@@ -214,12 +214,17 @@ fn place(lowest: usize, stride: i64, index: usize) -> usize {
 fn gather_even<const N: usize>(memory: &[u8], lowest: usize, stride: i64, out: &mut [u8]) {
     let (out, _) = out.as_chunks_mut::<N>();
     if stride >= N as i64 {
-        // Ascending blocks: cutting the memory at the stride spares the index arithmetic and most of its checks.
-        for (out, memory) in out.iter_mut().zip(memory.chunks(stride as usize)) {
+        // Ascending blocks: cutting the memory at the stride spares the index arithmetic and its checks. Behind the
+        // last block the memory may end, so that one is copied apart.
+        let Some((last, firsts)) = out.split_last_mut() else {
+            return;
+        };
+        for (out, memory) in firsts.iter_mut().zip(memory.chunks_exact(stride as usize)) {
             if let Some(block) = memory.first_chunk::<N>() {
                 *out = *block;
             }
         }
+        last.copy_from_slice(&memory[memory.len() - N..]);
         return;
     }
     for (index, out) in out.iter_mut().enumerate() {
@@ -232,11 +237,16 @@ fn gather_even<const N: usize>(memory: &[u8], lowest: usize, stride: i64, out: &
 fn scatter_even<const N: usize>(packed: &[u8], memory: &mut [u8], lowest: usize, stride: i64) {
     let (packed, _) = packed.as_chunks::<N>();
     if stride >= N as i64 {
-        for (packed, memory) in packed.iter().zip(memory.chunks_mut(stride as usize)) {
+        let Some((last, firsts)) = packed.split_last() else {
+            return;
+        };
+        for (packed, memory) in firsts.iter().zip(memory.chunks_exact_mut(stride as usize)) {
             if let Some(block) = memory.first_chunk_mut::<N>() {
                 *block = *packed;
             }
         }
+        let end = memory.len();
+        memory[end - N..].copy_from_slice(last);
         return;
     }
     for (index, packed) in packed.iter().enumerate() {
