@@ -2,7 +2,7 @@
 //!
 //! [`handler`] moves packets and bytes; [`wait`] decides whether a waiting thread spins, yields or sleeps; [`driver`] runs
 //! the handler while the application computes; [`lock`] guards the handler, [`shared`] is the waiting loop around it, and
-//! [`sleepers`] knows whom to wake.
+//! `sleepers` knows whom to wake.
 
 mod area;
 mod driver;
