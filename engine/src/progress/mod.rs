@@ -1,7 +1,7 @@
 //! The progress half of the engine: carrying out what the protocol decides, and waiting.
 //!
-//! [`handler`] moves packets and bytes; [`wait`] decides whether a waiting thread spins, yields or sleeps; [`driver`] runs
-//! the handler while the application computes; [`lock`] guards the handler, [`shared`] is the waiting loop around it, and
+//! `handler` moves packets and bytes; `wait` decides whether a waiting thread spins, yields or sleeps; `driver` runs
+//! the handler while the application computes; `lock` guards the handler, `shared` is the waiting loop around it, and
 //! `sleepers` knows whom to wake.
 
 mod area;
