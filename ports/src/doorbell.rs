@@ -40,7 +40,7 @@ impl Doorbell {
         }
     }
 
-    /// The sender's part: mark work and say whether the caller must [`wake`](crate::doorbell::wake) the receiver.
+    /// The sender's part: mark work and say whether the caller must [`wake`] the receiver.
     ///
     /// The summary bit is set whenever it is found clear, not only when our word was empty: a sender that died between the two
     /// stores must not silence its neighbours in the word.
