@@ -4,9 +4,9 @@
 //! pieces of what the inner dimensions gave and then marks the bounds of the whole array there, so that the next
 //! dimension (and the next element) steps over all of it.
 
-use super::construct::{Constructor, equal_lengths};
+use super::construct::equal_lengths;
 use super::typemap::{Concatenation, Typemap};
-use super::{Datatype, DatatypeError};
+use super::{Constructor, Datatype, DatatypeError};
 
 /// Which dimension's neighbours lie together in memory; the values are the ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

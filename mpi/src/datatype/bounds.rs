@@ -104,8 +104,10 @@ impl Bounds {
                 (low, narrow(i128::from(low) + padded)?)
             }
         };
-        // The extent is asked for as one number, so it must be one.
+        // Extent and true extent are asked for as one number each, so they must be one.
         narrow(i128::from(ub) - i128::from(lb))?;
+        let (low, high) = self.true_lb_ub();
+        narrow(i128::from(high) - i128::from(low))?;
         Ok((lb, ub))
     }
 

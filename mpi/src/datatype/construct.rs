@@ -3,13 +3,11 @@
 //! Every constructor checks its arguments, forms the typemap by the standard's formula in operations of `Typemap`, and
 //! keeps its arguments for envelope and contents. A datatype never changes after that, except that it gets committed.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::array::Darray;
 use super::typemap::{Concatenation, Typemap};
-use super::{Basic, DatatypeError, Layout, Order, Signature};
+use super::{Basic, Constructor, DatatypeError, Layout};
 
 /// How deep types may be built from types. Each level costs stack when the type is dropped (about 300 bytes), and
 /// a thread has 2 MiB of it; programs nest less than ten deep.
@@ -17,98 +15,18 @@ pub const DEPTH_MAX: u32 = 1024;
 
 /// An MPI datatype; clones share it.
 #[derive(Clone)]
-pub struct Datatype(Arc<Inner>);
+pub struct Datatype(pub(super) Arc<Inner>);
 
-struct Inner {
-    constructor: Constructor,
-    large: bool,
-    committed: AtomicBool,
-    depth: u32,
-    lb: i64,
-    ub: i64,
-    typemap: Typemap,
+pub(super) struct Inner {
+    pub(super) constructor: Constructor,
+    pub(super) large: bool,
+    pub(super) committed: AtomicBool,
+    pub(super) depth: u32,
+    pub(super) lb: i64,
+    pub(super) ub: i64,
+    pub(super) typemap: Typemap,
     /// The typemap's layout once more, shared, so that layouts of many elements need no allocation.
-    layout: Arc<Layout>,
-}
-
-/// The call a datatype comes from, with its arguments.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)] // The fields are the standard's arguments, in its order.
-pub enum Constructor {
-    Named(Basic),
-    Dup(Datatype),
-    Contiguous {
-        count: i64,
-        of: Datatype,
-    },
-    Vector {
-        count: i64,
-        blocklength: i64,
-        stride: i64,
-        of: Datatype,
-    },
-    Hvector {
-        count: i64,
-        blocklength: i64,
-        stride: i64,
-        of: Datatype,
-    },
-    Indexed {
-        blocklengths: Box<[i64]>,
-        displacements: Box<[i64]>,
-        of: Datatype,
-    },
-    Hindexed {
-        blocklengths: Box<[i64]>,
-        displacements: Box<[i64]>,
-        of: Datatype,
-    },
-    IndexedBlock {
-        blocklength: i64,
-        displacements: Box<[i64]>,
-        of: Datatype,
-    },
-    HindexedBlock {
-        blocklength: i64,
-        displacements: Box<[i64]>,
-        of: Datatype,
-    },
-    Struct {
-        blocklengths: Box<[i64]>,
-        displacements: Box<[i64]>,
-        of: Box<[Datatype]>,
-    },
-    Subarray {
-        sizes: Box<[i64]>,
-        subsizes: Box<[i64]>,
-        starts: Box<[i64]>,
-        order: Order,
-        of: Datatype,
-    },
-    Darray {
-        arguments: Darray,
-        of: Datatype,
-    },
-    F90Real {
-        precision: Option<i32>,
-        range: Option<i32>,
-    },
-    F90Complex {
-        precision: Option<i32>,
-        range: Option<i32>,
-    },
-    F90Integer {
-        range: i32,
-    },
-    Resized {
-        lb: i64,
-        extent: i64,
-        of: Datatype,
-    },
-    ValueIndex {
-        value: Basic,
-        index: Basic,
-    },
+    pub(super) layout: Arc<Layout>,
 }
 
 /// Whether the place of a block is counted in elements or in bytes.
@@ -391,112 +309,6 @@ impl Datatype {
             layout: Arc::clone(&inner.layout),
             ..*inner
         }))
-    }
-
-    /// The call this type comes from.
-    pub fn constructor(&self) -> &Constructor {
-        &self.0.constructor
-    }
-
-    /// Whether a large-count constructor was called.
-    pub fn has_large_counts(&self) -> bool {
-        self.0.large
-    }
-
-    /// MPI_Type_commit. The layout was compiled when the type was built; this only permits its use.
-    pub fn commit(&self) {
-        self.0.committed.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether the type may be used to communicate.
-    pub fn is_committed(&self) -> bool {
-        self.0.committed.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of data (MPI_Type_size).
-    pub fn size(&self) -> u64 {
-        self.0.typemap.signature.bytes()
-    }
-
-    /// Lower bound.
-    pub fn lb(&self) -> i64 {
-        self.0.lb
-    }
-
-    /// Upper bound.
-    pub fn ub(&self) -> i64 {
-        self.0.ub
-    }
-
-    /// From lower to upper bound: the distance of consecutive elements.
-    pub fn extent(&self) -> i64 {
-        self.0.ub - self.0.lb
-    }
-
-    /// Lowest byte of data.
-    pub fn true_lb(&self) -> i64 {
-        self.0.typemap.bounds.true_lb_ub().0
-    }
-
-    /// End of the highest byte of data.
-    pub fn true_ub(&self) -> i64 {
-        self.0.typemap.bounds.true_lb_ub().1
-    }
-
-    /// Bytes from the lowest to the highest; wider than the type since markers do not bound it.
-    pub fn true_extent(&self) -> u64 {
-        self.true_ub().wrapping_sub(self.true_lb()) as u64
-    }
-
-    /// Strictest alignment of its basic types.
-    pub fn align(&self) -> u32 {
-        self.0.typemap.bounds.align()
-    }
-
-    /// Which basic types, in which order.
-    pub fn signature(&self) -> &Signature {
-        &self.0.typemap.signature
-    }
-
-    /// Whether any number of elements is one block in packed order, beginning at [`Datatype::true_lb`].
-    pub fn is_contiguous(&self) -> bool {
-        self.0.layout.contiguous().is_some() && i64::try_from(self.size()) == Ok(self.extent())
-    }
-
-    /// Where the bytes of `count` consecutive elements lie. Cheap: nothing is built that exists.
-    pub fn layout(&self, count: u64) -> Result<Layout, DatatypeError> {
-        if count == 1 {
-            return Ok((*self.0.layout).clone());
-        }
-        self.0.typemap.bounds.repeated(count, self.extent())?;
-        let bytes = self
-            .size()
-            .checked_mul(count)
-            .filter(|bytes| *bytes <= i64::MAX as u64);
-        bytes.ok_or(DatatypeError::Overflow { what: "size" })?;
-        Ok(Layout::repeated_shared(
-            &self.0.layout,
-            count,
-            self.extent(),
-        ))
-    }
-
-    pub(crate) fn typemap(&self) -> &Typemap {
-        &self.0.typemap
-    }
-}
-
-/// Equal by construction: the same call with equal arguments.
-impl PartialEq for Datatype {
-    fn eq(&self, other: &Datatype) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-            || (self.0.large == other.0.large && self.0.constructor == other.0.constructor)
-    }
-}
-
-impl fmt::Debug for Datatype {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.constructor.fmt(formatter)
     }
 }
 

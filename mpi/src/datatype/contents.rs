@@ -4,8 +4,87 @@
 //! Types from plain constructors list counts among the integers and byte displacements among the addresses; types from
 //! large-count constructors list both among the counts. The order within each list is the standard's table.
 
-use super::construct::Constructor;
-use super::{Basic, Datatype};
+use super::{Basic, Darray, Datatype, Order};
+
+/// The call a datatype comes from, with its arguments.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // The fields are the standard's arguments, in its order.
+pub enum Constructor {
+    Named(Basic),
+    Dup(Datatype),
+    Contiguous {
+        count: i64,
+        of: Datatype,
+    },
+    Vector {
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        of: Datatype,
+    },
+    Hvector {
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        of: Datatype,
+    },
+    Indexed {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[i64]>,
+        of: Datatype,
+    },
+    Hindexed {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[i64]>,
+        of: Datatype,
+    },
+    IndexedBlock {
+        blocklength: i64,
+        displacements: Box<[i64]>,
+        of: Datatype,
+    },
+    HindexedBlock {
+        blocklength: i64,
+        displacements: Box<[i64]>,
+        of: Datatype,
+    },
+    Struct {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[i64]>,
+        of: Box<[Datatype]>,
+    },
+    Subarray {
+        sizes: Box<[i64]>,
+        subsizes: Box<[i64]>,
+        starts: Box<[i64]>,
+        order: Order,
+        of: Datatype,
+    },
+    Darray {
+        arguments: Darray,
+        of: Datatype,
+    },
+    F90Real {
+        precision: Option<i32>,
+        range: Option<i32>,
+    },
+    F90Complex {
+        precision: Option<i32>,
+        range: Option<i32>,
+    },
+    F90Integer {
+        range: i32,
+    },
+    Resized {
+        lb: i64,
+        extent: i64,
+        of: Datatype,
+    },
+    ValueIndex {
+        value: Basic,
+        index: Basic,
+    },
+}
 
 /// Which constructor was called; the values are the ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@ use super::{Basic, CopyError, Datatype, DatatypeError, ExternalError, Form};
 impl Datatype {
     /// Bytes of `count` elements in external32 (MPI_Pack_external_size).
     pub fn external_size(&self, count: u64) -> Result<u64, DatatypeError> {
-        let one = self.signature().external_bytes()?;
+        let one = self.signature().external_bytes();
         one.checked_mul(count).ok_or(DatatypeError::Overflow {
             what: "size in external32",
         })

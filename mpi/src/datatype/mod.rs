@@ -21,13 +21,14 @@ mod external;
 mod layout;
 mod pack;
 mod predefined;
+mod properties;
 mod signature;
 mod typemap;
 
 pub use array::{Darray, Distribution, Order};
 pub use basic::{Basic, Class, Form, Support};
-pub use construct::{Constructor, DEPTH_MAX, Datatype};
-pub use contents::{Combiner, Contents, Envelope};
+pub use construct::{DEPTH_MAX, Datatype};
+pub use contents::{Combiner, Constructor, Contents, Envelope};
 pub use cursor::{Cursor, Places, Run, Runs, Strip};
 pub use error::{CopyError, DatatypeError, ExternalError};
 pub use layout::{Layout, Part, Shape};

@@ -3,9 +3,8 @@
 //!
 //! The results are committed. That equal questions get equal handles is the business of whoever hands out handles.
 
-use super::construct::Constructor;
 use super::typemap::Typemap;
-use super::{Basic, Class, Datatype, DatatypeError};
+use super::{Basic, Class, Constructor, Datatype, DatatypeError};
 
 /// What MPI_Type_match_size looks for; the values are the ABI's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

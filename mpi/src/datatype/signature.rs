@@ -13,6 +13,8 @@ use super::{Basic, DatatypeError};
 pub struct Signature {
     elements: u64,
     bytes: u64,
+    /// Bytes in external32, which never gives a type more than it has here.
+    external: u64,
     digest: Digest,
     shape: Shape,
 }
@@ -48,6 +50,7 @@ impl Signature {
         Signature {
             elements: 0,
             bytes: 0,
+            external: 0,
             digest: Digest::EMPTY,
             shape: Shape::Empty,
         }
@@ -64,6 +67,7 @@ impl Signature {
         Signature {
             elements: 1,
             bytes: u64::from(basic.size()),
+            external: u64::from(basic.external_size()),
             digest: Digest::of(basic),
             shape: Shape::One(basic),
         }
@@ -96,6 +100,7 @@ impl Signature {
         Ok(Signature {
             elements: self.elements * count,
             bytes,
+            external: self.external * count,
             digest: self.digest.repeated(count),
             shape,
         })
@@ -239,21 +244,8 @@ impl Signature {
     }
 
     /// Bytes the elements take in external32.
-    pub fn external_bytes(&self) -> Result<u64, DatatypeError> {
-        let overflow = DatatypeError::Overflow {
-            what: "size in external32",
-        };
-        match &self.shape {
-            Shape::Empty => Ok(0),
-            Shape::One(basic) => Ok(u64::from(basic.external_size())),
-            Shape::Repeat { count, body } => {
-                body.external_bytes()?.checked_mul(*count).ok_or(overflow)
-            }
-            Shape::Sequence(parts) => parts.iter().try_fold(0u64, |sum, part| {
-                sum.checked_add(part.signature.external_bytes()?)
-                    .ok_or(overflow.clone())
-            }),
-        }
+    pub fn external_bytes(&self) -> u64 {
+        self.external
     }
 }
 
@@ -300,6 +292,7 @@ impl SignatureBuilder {
             *last = Signature {
                 elements: before + count,
                 bytes: last.bytes + next.bytes,
+                external: last.external + next.external,
                 digest: last.digest.then(next.digest),
                 shape: Shape::Repeat {
                     count: before + count,
@@ -322,6 +315,7 @@ impl SignatureBuilder {
         for signature in self.parts {
             let (bytes_before, elements_before) = (whole.bytes, whole.elements);
             whole.bytes += signature.bytes;
+            whole.external += signature.external;
             whole.elements += signature.elements;
             whole.digest = whole.digest.then(signature.digest);
             parts.push(Part {

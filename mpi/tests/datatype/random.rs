@@ -105,6 +105,12 @@ fn check_matching(datatype: &Datatype, map: &Typemap) {
             "prefix of {length}"
         );
     }
+    // The order counts, not only which types there are.
+    if let Some(index) = data.windows(2).position(|pair| pair[0].0 != pair[1].0) {
+        let mut swapped = types.clone();
+        swapped.swap(index, index + 1);
+        assert!(!datatype.signature().accepts(&flat(&swapped)));
+    }
     if let Some((last, before)) = types.split_last() {
         let other = if last.basic() == Some(Basic::Int) {
             Basic::Float
@@ -131,6 +137,11 @@ fn check_elements(datatype: &Datatype, map: &Typemap) {
                 datatype.signature().elements_in(bytes + rest),
                 Elements { whole, rest }
             );
+            let exact = (rest == 0).then_some(whole);
+            assert_eq!(datatype.elements_in(bytes + rest), exact);
+            let total = bytes + rest;
+            let count = (total % map.size() == 0).then(|| total / map.size());
+            assert_eq!(datatype.count_in(total), count);
         }
         assert_eq!(datatype.signature().bytes_of(whole), Some(bytes));
         bytes += u64::from(basic.size());
