@@ -85,7 +85,7 @@ fn loom(long: bool) -> Command {
         // What is shipped is not built here; linking without these takes a fraction of the time.
         .env("CARGO_PROFILE_RELEASE_LTO", "off")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
-        .env("LOOM_MAX_PREEMPTIONS", if long { "4" } else { "2" })
+        .env("LOOM_MAX_PREEMPTIONS", if long { "6" } else { "3" })
         .env("CARGO_TARGET_DIR", target().join("loom"));
     command
 }
