@@ -1,4 +1,4 @@
-//! Predefined types that are asked for by property: Fortran kinds by precision and range (MPI 5.0 §19.1.5), value-index
+//! Predefined types that are asked for by property: Fortran kinds by precision and range (MPI 5.0 §19.1.9), value-index
 //! pairs by their parts (§6.9.4) and sized types by class (MPI_Type_match_size).
 //!
 //! The results are committed. That equal questions get equal handles is the business of whoever hands out handles.
