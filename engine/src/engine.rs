@@ -279,6 +279,7 @@ impl Engine {
                     }
                     break;
                 }
+                std::hint::spin_loop();
             }
         }
         let id = Self::begin_receive(&mut handler, from, pattern, buffer, capacity);

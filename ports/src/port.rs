@@ -296,8 +296,9 @@ impl Port {
         self.find_cold()
     }
 
+    /// Whether a message from port `from` is there: the cheapest look there is.
     #[inline(always)]
-    fn has_message(&self, from: u32) -> bool {
+    pub fn has_message(&self, from: u32) -> bool {
         self.incoming[from as usize]
             .as_ref()
             .is_some_and(Receiver::has_message)

@@ -24,6 +24,8 @@ pub struct Segment {
     fd: OwnedFd,
     base: NonNull<u8>,
     layout: Layout,
+    /// Length of the mapping: the layout's, computed once because every access is checked against it.
+    bytes: u64,
 }
 
 // SAFETY: the mapping stays for the life of the value; everything in it is reached through atomics or handed over by them.
@@ -165,7 +167,12 @@ impl Segment {
             });
         }
         let base = map(fd.as_fd(), 0, layout.bytes())?;
-        let segment = Self { fd, base, layout };
+        let segment = Self {
+            fd,
+            base,
+            layout,
+            bytes: layout.bytes(),
+        };
         // The first page in memory now, so that a machine without any left says so here and not by SIGBUS.
         segment.reserve(0, layout.port(0))?;
         let header = segment.header();
@@ -210,7 +217,12 @@ impl Segment {
             return Err(foreign(format!("{bytes} bytes for {ports} ports")));
         }
         let base = map(fd.as_fd(), 0, layout.bytes())?;
-        Ok(Self { fd, base, layout })
+        Ok(Self {
+            fd,
+            base,
+            layout,
+            bytes: layout.bytes(),
+        })
     }
 
     /// The descriptor to hand over.
@@ -403,7 +415,7 @@ impl Segment {
     /// Where `offset` of the fixed part is mapped here.
     #[inline(always)]
     pub(crate) fn address(&self, offset: u64) -> *mut u8 {
-        assert!(offset < self.layout.bytes());
+        assert!(offset < self.bytes);
         // SAFETY: inside the mapping by the assertion.
         unsafe { self.base.as_ptr().add(offset as usize) }
     }
@@ -432,7 +444,7 @@ impl Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         // SAFETY: our own mapping; no reference into it outlives the segment (`Port` and `Board` hold it alive).
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.layout.bytes() as usize) };
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes as usize) };
     }
 }
 

@@ -13,7 +13,7 @@ use crate::options::{Options, WaitMode};
 /// Looks between two looks at the clock: together about 5 µs.
 const LOOKS_PER_CLOCK: u32 = 128;
 /// See [`WaitPolicy::direct_looks`].
-const DIRECT_LOOKS: u32 = 256;
+const DIRECT_LOOKS: u32 = 128;
 /// A hole of this length between two looks at the clock means that another thread had the CPU: a tenth of a time slice.
 const HOLE: Duration = Duration::from_micros(400);
 /// How long to be wary after a hole.
@@ -69,8 +69,8 @@ impl WaitPolicy {
         self.crowded
     }
 
-    /// Looks at the one ring a message can come from before a receive is posted: about a microsecond where spinning is right,
-    /// one look where it is not.
+    /// Looks before a receive is posted, in the hope to find its message in the ring: about two microseconds where spinning is
+    /// right, one look where it is not.
     #[inline(always)]
     pub fn direct_looks(&self) -> u32 {
         let spins = self.unhurried && self.wary_until.is_none() && self.mode != WaitMode::Sleep;
