@@ -16,8 +16,9 @@ const LOOKS_PER_CLOCK: u32 = 128;
 const DIRECT_LOOKS: u32 = 128;
 /// A hole of this length between two looks at the clock means that another thread had the CPU: a tenth of a time slice.
 const HOLE: Duration = Duration::from_micros(400);
-/// How long to be wary after a hole.
+/// How long to be wary after a hole, at first and at most: who is preempted again soon after is wary for twice as long.
 const WARY: Duration = Duration::from_millis(100);
+const WARY_MAX: Duration = Duration::from_secs(1);
 /// A yield that takes this long let somebody compute: better sleep, a waking thread is scheduled sooner than a yielding one.
 const LONG_YIELD: Duration = Duration::from_millis(2);
 
@@ -43,6 +44,9 @@ pub struct WaitPolicy {
     unhurried: bool,
     /// Preempted while spinning: yield until then.
     wary_until: Option<Instant>,
+    /// How long the last such time was, and when it ended.
+    wary: Duration,
+    wary_ended: Option<Instant>,
 }
 
 /// One wait.
@@ -61,6 +65,8 @@ impl WaitPolicy {
             crowded: ranks > usable_cpus,
             unhurried: ranks <= usable_cpus && options.wait != WaitMode::Yield,
             wary_until: None,
+            wary: WARY,
+            wary_ended: None,
         }
     }
 
@@ -116,9 +122,16 @@ impl WaitPolicy {
         let hole = waiting.last.replace(now).map(|last| now - last);
         if self.wary_until.is_some_and(|until| now >= until) {
             self.wary_until = None;
+            self.wary_ended = Some(now);
         }
         if !yields && hole.is_some_and(|hole| hole > HOLE) {
-            self.wary_until = Some(now + WARY);
+            let again = self.wary_ended.is_some_and(|ended| now - ended < self.wary);
+            self.wary = if again {
+                (2 * self.wary).min(WARY_MAX)
+            } else {
+                WARY
+            };
+            self.wary_until = Some(now + self.wary);
         }
         let never_sleeps = matches!(self.mode, WaitMode::Spin | WaitMode::Yield);
         let starved = yields && hole.is_some_and(|hole| hole > 8 * LONG_YIELD);
