@@ -4,7 +4,8 @@
 use super::bcast::Tree;
 use super::cut::Block;
 use super::position::Position;
-use super::schedule::{Builder, Region, Schedule};
+use super::schedule::{Builder, Direction, Region, Schedule};
+use super::star::star;
 
 /// Up a binomial tree, blocks joined on the way: log₂ size receives at the root instead of size − 1. For
 /// small blocks, where a message costs more than its bytes.
@@ -89,7 +90,16 @@ pub fn linear(
     window: u32,
 ) -> Schedule {
     let block = |rank: u32| Region::receive(rank as usize * bytes, bytes);
-    linear_into(position, root, bytes, block, in_place, window)
+    let own = Region::send(0, bytes);
+    star(
+        Direction::Receive,
+        position,
+        root,
+        own,
+        block,
+        in_place,
+        window,
+    )
 }
 
 /// [`linear`] for blocks of any size and place. `own_bytes` is what this rank sends; only the root's
@@ -106,38 +116,14 @@ pub fn linear_blocks(
         let block = blocks[rank as usize];
         Region::receive(block.offset, block.bytes)
     };
-    linear_into(position, root, own_bytes, block, in_place, window)
-}
-
-fn linear_into(
-    position: Position,
-    root: u32,
-    own_bytes: usize,
-    block: impl Fn(u32) -> Region,
-    in_place: bool,
-    window: u32,
-) -> Schedule {
-    assert!(
-        root < position.size,
-        "root {root} is outside a communicator of {}",
-        position.size
-    );
-    if position.rank != root {
-        let mut builder = Builder::with_room(1, 1, 0);
-        builder.send(root, Region::send(0, own_bytes));
-        return builder.finish();
-    }
-    let peers = position.size - 1;
-    let mut builder = Builder::with_room(1 + peers / window.max(1), peers, 1);
-    for distance in 1..position.size {
-        let peer = position.above(distance);
-        builder.receive(peer, block(peer));
-        if distance % window.max(1) == 0 {
-            builder.end_round();
-        }
-    }
-    if !in_place {
-        builder.copy(Region::send(0, own_bytes), block(root));
-    }
-    builder.finish()
+    let own = Region::send(0, own_bytes);
+    star(
+        Direction::Receive,
+        position,
+        root,
+        own,
+        block,
+        in_place,
+        window,
+    )
 }

@@ -33,6 +33,7 @@ mod halving;
 mod memory;
 mod position;
 mod schedule;
+mod star;
 mod validate;
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 use super::bcast::Tree;
 use super::cut::Block;
 use super::position::Position;
-use super::schedule::{Builder, Region, Schedule};
+use super::schedule::{Builder, Direction, Region, Schedule};
+use super::star::star;
 
 /// Down a binomial tree, runs of blocks divided on the way: log₂ size sends at the root instead of
 /// size − 1. For small blocks, where a message costs more than its bytes.
@@ -91,7 +92,16 @@ pub fn linear(
     window: u32,
 ) -> Schedule {
     let block = |rank: u32| Region::send(rank as usize * bytes, bytes);
-    linear_into(position, root, bytes, block, in_place, window)
+    let own = Region::receive(0, bytes);
+    star(
+        Direction::Send,
+        position,
+        root,
+        own,
+        block,
+        in_place,
+        window,
+    )
 }
 
 /// [`linear`] for blocks of any size and place. `own_bytes` is what this rank receives; only the root's
@@ -108,38 +118,14 @@ pub fn linear_blocks(
         let block = blocks[rank as usize];
         Region::send(block.offset, block.bytes)
     };
-    linear_into(position, root, own_bytes, block, in_place, window)
-}
-
-fn linear_into(
-    position: Position,
-    root: u32,
-    own_bytes: usize,
-    block: impl Fn(u32) -> Region,
-    in_place: bool,
-    window: u32,
-) -> Schedule {
-    assert!(
-        root < position.size,
-        "root {root} is outside a communicator of {}",
-        position.size
-    );
-    if position.rank != root {
-        let mut builder = Builder::with_room(1, 1, 0);
-        builder.receive(root, Region::receive(0, own_bytes));
-        return builder.finish();
-    }
-    let peers = position.size - 1;
-    let mut builder = Builder::with_room(1 + peers / window.max(1), peers, 1);
-    for distance in 1..position.size {
-        let peer = position.above(distance);
-        builder.send(peer, block(peer));
-        if distance % window.max(1) == 0 {
-            builder.end_round();
-        }
-    }
-    if !in_place {
-        builder.copy(block(root), Region::receive(0, own_bytes));
-    }
-    builder.finish()
+    let own = Region::receive(0, own_bytes);
+    star(
+        Direction::Send,
+        position,
+        root,
+        own,
+        block,
+        in_place,
+        window,
+    )
 }
