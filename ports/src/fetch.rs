@@ -5,13 +5,18 @@
 
 use std::io;
 
-/// Whether this process may read the memory of process `pid`. It asks for a byte at address 0, which nobody has: who is
-/// refused hears of permissions, who is not hears of a bad address.
-pub fn is_permitted(pid: u32) -> bool {
+/// Whether the kernel refuses this process the memory of process `pid`. It asks for a byte at address 0, which nobody has: who is
+/// refused hears of permissions, others of a bad address (or of a process that has ended, which says nothing).
+pub fn is_refused(pid: u32) -> bool {
     let mut byte = 0;
     // SAFETY: the byte is writable; nothing is read from a null page.
     let probe = unsafe { fetch(pid, 0, &mut byte, 1) };
-    probe.is_err_and(|error| error.raw_os_error() == Some(libc::EFAULT))
+    let refusals = [libc::EPERM, libc::EACCES, libc::ENOSYS];
+    probe.is_err_and(|error| {
+        error
+            .raw_os_error()
+            .is_some_and(|code| refusals.contains(&code))
+    })
 }
 
 /// Copies `bytes` bytes at `address` of process `pid` to `into`.
@@ -52,8 +57,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reading_oneself_is_permitted_and_reading_nobody_is_not() {
-        assert!(is_permitted(std::process::id()));
-        assert!(!is_permitted(u32::MAX >> 1));
+    fn neither_oneself_nor_a_process_that_has_ended_is_refused() {
+        assert!(!is_refused(std::process::id()));
+        assert!(!is_refused(u32::MAX >> 1));
     }
 }

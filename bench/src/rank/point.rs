@@ -113,7 +113,7 @@ fn send_window(world: &Communicator<'_>, buffer: &[u8], window: usize) -> Result
     // Nobody asks for a status: the scope waits for them all at its end.
     oxmpi::scope(|scope| {
         for _ in 0..window {
-            let _ = world.isend(scope, buffer, 1, PING)?;
+            drop(world.isend(scope, buffer, 1, PING)?);
         }
         Ok(())
     })?;
@@ -164,7 +164,7 @@ pub fn rate(world: &Communicator<'_>, bytes: usize, time: Duration) -> Result<Ve
         loop {
             oxmpi::scope(|scope| {
                 for slot in buffer.chunks_mut(bytes) {
-                    let _ = world.irecv(scope, slot, 0, PING)?;
+                    drop(world.irecv(scope, slot, 0, PING)?);
                 }
                 Ok(())
             })?;

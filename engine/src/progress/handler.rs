@@ -471,7 +471,7 @@ impl Handler {
         match (0..self.segment().ports()).find(attached) {
             _ if self.segment().ports() == 1 => Transport::Alone,
             _ if !self.single_copy => Transport::SingleCopyOff,
-            Some(port) if !fetch::is_permitted(self.segment().pid(port)) => Transport::PortsOnly,
+            Some(port) if fetch::is_refused(self.segment().pid(port)) => Transport::PortsOnly,
             _ => Transport::PortsAndSingleCopy,
         }
     }
