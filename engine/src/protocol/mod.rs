@@ -162,11 +162,6 @@ impl<B: Copy> Protocol<B> {
         self.counters
     }
 
-    /// The queues' own counters.
-    pub fn matching_counters(&self) -> oxmpi_matching::Counters {
-        self.queues.counters()
-    }
-
     /// Whether the request is over.
     #[inline(always)]
     pub fn is_complete(&self, id: RequestId) -> bool {

@@ -61,6 +61,13 @@ impl Peer {
         }
     }
 
+    /// The next packet from the peer has come, and gives so many units of room back.
+    #[inline(always)]
+    pub fn take_packet(&mut self, credit: u32) {
+        self.next_in = self.next_in.wrapping_add(1);
+        self.room += u64::from(credit) * CREDIT_UNIT;
+    }
+
     pub fn has_work(&self) -> bool {
         !(self.answers.is_empty() && self.messages.is_empty() && self.streams.is_empty())
     }

@@ -1,7 +1,7 @@
 //! Receiving: what an arrived packet means, and what a posted receive finds.
 
 use oxmpi_matching::{Pattern, Post};
-use oxmpi_wire::{CREDIT_UNIT, Eager, Envelope, Kind, Repr};
+use oxmpi_wire::{Eager, Envelope, Kind, Repr};
 
 use super::failure::Failure;
 use super::peer::Inbound;
@@ -115,8 +115,7 @@ impl<B: Copy> Protocol<B> {
         let Some(matched) = self.queues.arrive(envelope) else {
             return self.stash(from, header, payload);
         };
-        peer.next_in = peer.next_in.wrapping_add(1);
-        peer.room += u64::from(header.credit) * CREDIT_UNIT;
+        peer.take_packet(header.credit);
         let id = matched.posted;
         let request = self.requests.get(id).expect("posted receives are alive");
         request.envelope = *envelope;
@@ -157,8 +156,7 @@ impl<B: Copy> Protocol<B> {
             && header.envelope.bytes == payload_bytes as u64
             && header.sequence == peer.next_in;
         if takes {
-            peer.next_in = peer.next_in.wrapping_add(1);
-            peer.room += u64::from(header.credit) * CREDIT_UNIT;
+            peer.take_packet(header.credit);
             self.owe(from, header.envelope.bytes);
         }
         takes
@@ -178,8 +176,7 @@ impl<B: Copy> Protocol<B> {
             return Arrived::Refused;
         }
         let peer = &mut self.peers[from as usize];
-        peer.next_in = peer.next_in.wrapping_add(1);
-        peer.room += u64::from(header.credit) * CREDIT_UNIT;
+        peer.take_packet(header.credit);
         if (payload.len() as u64) < envelope.bytes {
             peer.inbound = Some(Inbound::Stash(stash));
         }
@@ -221,8 +218,7 @@ impl<B: Copy> Protocol<B> {
                 found: repr.sequence,
             });
         }
-        peer.next_in = peer.next_in.wrapping_add(1);
-        peer.room += u64::from(repr.credit) * CREDIT_UNIT;
+        peer.take_packet(repr.credit);
         let envelope = repr.envelope;
         match repr.kind {
             Kind::Eager if payload.len() as u64 > envelope.bytes => Err(Failure::Malformed {
