@@ -9,7 +9,7 @@ use oxmpi::collectives::plan::{self, Call};
 use oxmpi::collectives::{Operand, Placement, Position};
 
 #[test]
-#[ignore = "a measurement; run it in release"]
+#[ignore = "a measurement: cargo test --release -p oxmpi --test collectives_build_cost -- --ignored --nocapture"]
 fn collectives_build_cost() {
     let operand = |bytes| Operand {
         bytes,

@@ -105,8 +105,9 @@ impl<'m> Ring<'m> {
         (start, start + bytes.next_multiple_of(LINE_BYTES) as u64)
     }
 
-    /// The largest payload of one slot. Half of the buffer less the part that the receiver may consume without
-    /// publishing (a quarter): then a sender whose message was refused always gets room in the end.
+    /// The largest payload of one slot: half of what is left when the receiver has consumed everything but published all except a
+    /// quarter. The other half covers what is skipped at the buffer's end, so a sender that was refused always gets room in
+    /// the end.
     pub fn fragment_bytes_max(&self) -> usize {
         self.payload.len() * LINE_BYTES * 3 / 8
     }

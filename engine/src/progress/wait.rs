@@ -4,13 +4,13 @@
 //! receiver in 30; but two spinners on one core cost a scheduler tick, 4000 µs, where yielding costs 0.8. So who has a
 //! core to itself spins, who shares it yields, and both sleep after a while. Ranks and usable CPUs are known at the start. What
 //! nobody tells us (other jobs, other containers) shows as a hole in our own time: a spinner that looks at the clock and
-//! finds a millisecond gone has been preempted, and yields from then on, for a while.
+//! finds part of a time slice gone has been preempted, and yields from then on, for a while.
 
 use std::time::{Duration, Instant};
 
 use crate::options::{Options, WaitMode};
 
-/// Looks between two looks at the clock: together about 5 µs.
+/// Steps between two looks at the clock; with the looks at the rings that each of them makes, some ten microseconds.
 const LOOKS_PER_CLOCK: u32 = 128;
 /// See [`WaitPolicy::direct_looks`].
 const DIRECT_LOOKS: u32 = 128;

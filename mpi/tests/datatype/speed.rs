@@ -90,7 +90,7 @@ fn strided(blocks: usize, stride: usize) -> [f64; 2] {
 }
 
 #[test]
-#[ignore = "a measurement: run it alone, in release"]
+#[ignore = "a measurement: cargo test --release -p oxmpi --test datatype -- --ignored --nocapture --test-threads=1 speed"]
 fn speed_of_strided_blocks_is_half_of_a_loop_by_hand_or_more() {
     for (blocks, stride) in [(16, 2), (512, 2), (512, 16), (65_536, 2), (65_536, 9)] {
         println!("stride {stride} words");
@@ -106,7 +106,7 @@ fn speed_of_strided_blocks_is_half_of_a_loop_by_hand_or_more() {
 }
 
 #[test]
-#[ignore = "a measurement: run it alone, in release"]
+#[ignore = "a measurement: cargo test --release -p oxmpi --test datatype -- --ignored --nocapture --test-threads=1 speed"]
 fn speed_of_large_blocks_is_that_of_a_plain_copy() {
     let (blocks, block) = (64, 1 << 16);
     let byte = Datatype::named(Basic::Byte);
