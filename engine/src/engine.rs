@@ -15,7 +15,7 @@ use crate::boards::Boards;
 use crate::error::{EngineError, Fault};
 use crate::options::Options;
 use crate::progress::{
-    Area, Condition, Driver, Extents, Guard, Handler, Outside, Shared, Threads, Transport,
+    Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Shared, Threads, Transport,
     WaitPolicy,
 };
 use crate::protocol::{
@@ -403,6 +403,51 @@ impl Engine {
         outcome
     }
 
+    /// Waits until one of the requests is over, or `enough` says so; the requests stay. `enough` is asked whenever something may
+    /// have changed, under the engine's lock: it must not call the engine. What makes it true from another thread must be followed by [`Engine::rouse`].
+    pub fn wait_for(
+        &self,
+        requests: &[RequestId],
+        mut enough: impl FnMut() -> bool,
+    ) -> Result<(), EngineError> {
+        let mut handler = self.shared.enter();
+        let watched = match requests {
+            [only] => Some(*only),
+            _ => None,
+        };
+        let waited = self
+            .shared
+            .wait(&mut handler, watched, &mut |handler: &mut Handler| {
+                enough() || requests.iter().any(|id| handler.protocol.is_complete(*id))
+            });
+        self.shared.leave(&mut handler);
+        waited
+    }
+
+    /// Makes threads that wait in [`Engine::wait_for`] ask again.
+    pub fn rouse(&self) {
+        let mut handler = self.shared.enter();
+        handler.news = true;
+        self.shared.leave(&mut handler);
+    }
+
+    /// Takes what has arrived and sends what is due, without waiting.
+    pub fn progress(&self) {
+        let mut handler = self.shared.enter();
+        handler.progress(None);
+        self.shared.leave(&mut handler);
+    }
+
+    /// Work of the layer above that waiting threads run while it is active; set once.
+    pub fn set_background(&self, work: Arc<dyn Background>) {
+        self.shared.set_background(work);
+    }
+
+    /// Whether there is such work now.
+    pub fn set_background_active(&self, active: bool) {
+        self.shared.enter().has_background = active;
+    }
+
     /// Asks to end a request early; waiting for it then tells whether it was.
     pub fn cancel(&self, request: Request) {
         if let Request::Pending(id) = request {
@@ -546,9 +591,9 @@ impl Engine {
         self.shared.enter().transport()
     }
 
-    /// The job is to end: recorded for the launcher, which ends every process.
-    pub fn set_abort(&self, code: i32) {
-        self.shared.segment.set_abort(self.rank(), code);
+    /// The job is to end: recorded for the launcher, which ends every process. True if no process has asked for it before.
+    pub fn set_abort(&self, code: i32) -> bool {
+        self.shared.segment.set_abort(self.rank(), code)
     }
 
     /// Says goodbye: sends what is due, stops the driver.

@@ -24,5 +24,5 @@ pub use oxmpi_ports::Death;
 pub use oxmpi_ports::board::{Board, Ticket};
 pub use oxmpi_wire::Envelope;
 pub use port_buffer::{InPlace, PortBuffer};
-pub use progress::{Condition, Threads, Transport};
-pub use protocol::{Claim, Completion, Mode};
+pub use progress::{Background, Condition, Threads, Transport};
+pub use protocol::{Claim, Completion, Mode, RequestId};

@@ -326,13 +326,13 @@ impl Segment {
         }
     }
 
-    /// Records that `port` calls abort. The first to do so is remembered.
-    pub fn set_abort(&self, port: u32, code: i32) {
+    /// Records that `port` calls abort. The first to do so is remembered; true if that is this one.
+    pub fn set_abort(&self, port: u32, code: i32) -> bool {
         let abort = u64::from(port + 1) << 32 | u64::from(code as u32);
-        let _ = self
-            .header()
+        self.header()
             .abort
-            .compare_exchange(0, abort, Ordering::AcqRel, Ordering::Relaxed);
+            .compare_exchange(0, abort, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
     }
 
     fn wake_everybody(&self) {

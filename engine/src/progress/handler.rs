@@ -42,6 +42,8 @@ pub(crate) struct Handler {
     pub sleepers: Sleepers,
     /// Something happened outside [`Handler::progress`] that may concern sleepers.
     pub news: bool,
+    /// Threads that wait run the work of the layers above too.
+    pub has_background: bool,
     /// The engine cannot go on.
     pub broken: Option<EngineError>,
     /// Long messages may be fetched out of the sender's memory.
@@ -96,6 +98,7 @@ impl Handler {
             inside: 0,
             sleepers: Sleepers::new(),
             news: false,
+            has_background: false,
             broken: None,
             single_copy,
             departures: 0,

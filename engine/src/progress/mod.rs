@@ -20,6 +20,6 @@ pub(crate) use extents::Extents;
 pub(crate) use handler::Handler;
 pub use handler::Transport;
 pub use lock::Threads;
-pub use shared::Condition;
+pub use shared::{Background, Condition};
 pub(crate) use shared::{Guard, Outside, Shared};
 pub(crate) use wait::WaitPolicy;

@@ -3,8 +3,8 @@
 //! Whoever holds the lock may run the handler. A waiting thread keeps the lock while it spins, so that a ping-pong pays for no
 //! lock traffic, and lets go as soon as another thread asks for it, when it yields, and when it sleeps.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use oxmpi_ports::{Segment, doorbell};
@@ -89,8 +89,16 @@ impl<C: Condition + ?Sized> Goal for Outside<'_, C> {
     }
 }
 
+/// Work of the layers above that goes on while threads wait: collectives under way, say. It is called without the engine's lock, by a
+/// thread that waits inside, whenever something has happened.
+pub trait Background: Send + Sync {
+    /// Does what can be done without waiting.
+    fn step(&self);
+}
+
 pub(crate) struct Shared {
     lock: Lock<Handler>,
+    background: OnceLock<Arc<dyn Background>>,
     /// How often the application has entered: the driver sees by it, without the lock, whether anybody is about.
     entries: AtomicU64,
     pub segment: Arc<Segment>,
@@ -110,6 +118,7 @@ impl Shared {
         let lock = unsafe { Lock::new(handler, threads) };
         Self {
             lock,
+            background: OnceLock::new(),
             entries: AtomicU64::new(0),
             segment,
             rank,
@@ -185,10 +194,17 @@ impl Shared {
         goal: &mut impl Goal,
     ) -> Result<(), EngineError> {
         handler.inside += 1;
+        if handler.has_background {
+            // What happened before this thread began to wait may be what the work waits for.
+            self.step_background(handler);
+        }
         let mut waiting = Waiting::default();
         let result = loop {
             if handler.progress(watched) {
                 waiting.reset();
+                if handler.has_background {
+                    self.step_background(handler);
+                }
             }
             if goal.is_reached(handler) {
                 break Ok(());
@@ -203,9 +219,10 @@ impl Shared {
                             break;
                         }
                     }
-                    if self.lock.is_wanted() {
-                        self.offer(handler);
+                    if !self.lock.is_wanted() {
+                        continue;
                     }
+                    self.offer(handler);
                 }
                 Step::Yield => handler.let_go(std::thread::yield_now),
                 Step::Sleep => {
@@ -213,9 +230,26 @@ impl Shared {
                     waiting.reset();
                 }
             }
+            // Others had the lock meanwhile: what they took may be what the work waits for.
+            if handler.has_background {
+                self.step_background(handler);
+            }
         };
         handler.inside -= 1;
         result
+    }
+
+    /// Work that [`Engine::set_background_active`](crate::Engine::set_background_active) switches on and off.
+    pub fn set_background(&self, work: Arc<dyn Background>) {
+        let first = self.background.set(work).is_ok();
+        assert!(first, "the layer above sets its work once");
+    }
+
+    #[cold]
+    fn step_background(&self, handler: &mut Guard<'_>) {
+        if let Some(work) = self.background.get() {
+            handler.let_go(|| work.step());
+        }
     }
 
     /// Sleeps until the doorbell rings or another thread tells that something happened, unless it has already.
