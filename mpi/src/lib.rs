@@ -32,6 +32,7 @@ pub mod collectives;
 mod communicator;
 pub mod datatype;
 mod error;
+pub mod group;
 #[doc(hidden)]
 pub mod harness;
 mod init;
