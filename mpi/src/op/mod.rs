@@ -1,8 +1,31 @@
 //! Operations for reduce, allreduce, scan and their kin.
 //!
-//! An operation combines two values, the left one from lower ranks. Schedules move bytes, so the last
-//! part of this file turns a typed operation into one over bytes: whole slices where the memory is
-//! aligned for the type (the compiler then vectorises the loop), single values where it is not.
+//! An operation combines two values, the left one from lower ranks. It comes in two forms. This file has
+//! the typed one, for Rust programs: [`Operation`] and the structs that implement it. Its neighbours
+//! have the dynamic one, [`Op`], for callers that know datatypes only at run time.
+//!
+//! Schedules move bytes, so the last part of this file turns a typed operation into one over bytes:
+//! whole slices where the memory is aligned for the type (the compiler then vectorises the loop),
+//! single values where it is not. The dynamic operations are made of that, too.
+
+mod binary128;
+mod combiner;
+mod complex;
+mod error;
+#[cfg(target_arch = "x86_64")]
+mod extended;
+mod half;
+mod kernel;
+mod location;
+mod number;
+mod predefined;
+mod real;
+mod user_op;
+
+pub use combiner::{Combiner, Op};
+pub use error::{Named, OpError};
+pub use predefined::Predefined;
+pub use user_op::UserOp;
 
 use crate::plain::Plain;
 
