@@ -1,12 +1,14 @@
-//! The commands: `oxmpi`, and `mpiexec` and `mpirun`, which are `oxmpi run` under the names people type.
+//! The commands: `oxmpi`, and under the names people type `mpiexec` and `mpirun`, which are `oxmpi run`, and
+//! `mpicc` and `mpicxx`, which are `oxmpi cc` and `oxmpi cxx`.
 //!
 //! This layer turns words into a [`oxmpi_launch::Job`] and an outcome into an exit status; nothing is
 //! started or decided here. `words` splits a command line the way MPI users write it, `options` says what
-//! the options are, `run` makes the job, `info` tells about the installation. Every message on standard
-//! error begins with `oxmpi: `.
+//! the options are, `run` makes the job, `compile` calls the compiler, `info` tells about the installation.
+//! Every message on standard error begins with `oxmpi: `.
 
 #![forbid(unsafe_code)]
 
+mod compile;
 mod failure;
 mod info;
 mod options;
@@ -19,6 +21,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::compile::Language;
 use crate::failure::Failure;
 
 /// The hidden command by which the launcher executes a shipped program as a rank.
@@ -32,13 +35,17 @@ const BENCH_RANK: &str = "bench-rank";
 enum Oxmpi {
     /// Run a parallel program: oxmpi run -n 4 pi (the same as mpiexec and mpirun)
     Run,
+    /// Compile and link C programs (the same as mpicc)
+    Cc,
+    /// Compile and link C++ programs (the same as mpicxx and mpic++)
+    Cxx,
     /// Measure this machine and OxMPI on it
     Bench,
     /// Show the version, this host and the defaults
     Info,
 }
 
-/// What `oxmpi`, `mpiexec` and `mpirun` do.
+/// What `oxmpi` does under each of its names.
 pub fn main() -> ExitCode {
     let mut words = std::env::args_os();
     let name = words.next().unwrap_or_default();
@@ -51,6 +58,9 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
     if name == "mpiexec" || name == "mpirun" {
         return run::run(&name.to_string_lossy(), words);
     }
+    if let Some(language) = Language::of_wrapper(name) {
+        return compile::run(&name.to_string_lossy(), language, words);
+    }
     let command = words.first().and_then(|word| word.to_str()).unwrap_or("");
     let rest = words.get(1..).unwrap_or(&[]);
     match command {
@@ -58,6 +68,8 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
         BENCH_RANK => Ok(oxmpi_bench::rank_main(&texts(rest))),
         "bench" => Ok(oxmpi_bench::main(&texts(rest))),
         "run" => run::run("oxmpi run", rest),
+        "cc" => compile::run("oxmpi cc", Language::C, rest),
+        "cxx" => compile::run("oxmpi cxx", Language::Cxx, rest),
         // What is left is information, help or a mistake.
         _ => {
             let with_name = [OsString::from("oxmpi")]
