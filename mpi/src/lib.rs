@@ -35,6 +35,7 @@ mod error;
 pub mod group;
 #[doc(hidden)]
 pub mod harness;
+pub mod info;
 mod init;
 pub mod op;
 mod plain;
