@@ -221,6 +221,20 @@ pub enum ErrorKind {
         max: u32,
     },
 
+    /// A buffer that cannot be.
+    #[error("{0}")]
+    Buffer(#[from] crate::buffer::BufferError),
+
+    /// A request that cannot be started: it is not persistent.
+    #[error("only persistent requests, made by the calls whose names end in _init, can be started")]
+    NotPersistent,
+
+    /// A persistent request was started while it was active.
+    #[error(
+        "the request is active already; complete it by a wait or a test before starting it again"
+    )]
+    AlreadyActive,
+
     /// Memory for a buffer was refused.
     #[error("no memory for a buffer of {bytes} bytes")]
     Memory {

@@ -10,11 +10,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use oxmpi_engine::{Engine, Options, Threads, Ticket};
-use oxmpi_launch::Identity;
-
-use crate::communicator::{Communicator, Contexts, Core};
+use crate::communicator::{Comm, Communicator};
 use crate::error::{ErrorKind, Result};
+use crate::process::{Process, Threads};
 use crate::thread::{Funneled, Level};
 
 /// The life of the process as far as this library is concerned.
@@ -26,20 +24,11 @@ const INSIDE: u8 = 1;
 /// Finalised; there is no way back.
 const AFTER: u8 = 2;
 
-/// What all handles of a process share.
-pub(crate) struct Shared {
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) contexts: Contexts,
-    /// Small collectives may use boards.
-    pub(crate) boards: bool,
-}
-
 /// The process's membership in its job. Dropping it finalises.
 pub struct Mpi<L: Level = Funneled> {
-    /// Taken only by `drop`.
-    shared: Option<Box<Shared>>,
-    world: Arc<Core>,
-    this: Arc<Core>,
+    process: Arc<Process>,
+    world: Arc<Comm>,
+    this: Arc<Comm>,
     level: PhantomData<L::Owner>,
 }
 
@@ -66,16 +55,6 @@ pub fn init_with<L: Level>() -> Result<Mpi<L>> {
 }
 
 fn join<L: Level>() -> Result<Mpi<L>> {
-    let identity =
-        Identity::from_env().map_err(|error| ErrorKind::Identity(error).before_start("init"))?;
-    let Identity {
-        rank,
-        size,
-        segment,
-        host,
-    } = identity;
-    let options = Options::from_env()
-        .map_err(|error| ErrorKind::Options(error).at("init", rank, size, &host))?;
     let threads = if L::CONCURRENT {
         Threads::Many
     } else {
@@ -83,79 +62,52 @@ fn join<L: Level>() -> Result<Mpi<L>> {
     };
     // SAFETY: below the level MULTIPLE the level's types keep everything that calls the engine on
     // one thread at a time.
-    let engine = unsafe { Engine::attach(rank, size, segment, host.clone(), &options, threads) }
-        .map_err(|error| ErrorKind::Engine(error).at("init", rank, size, &host))?;
+    let process = unsafe { Process::join(threads)? };
     start_clock();
-    let ticket = (options.boards && size > 1).then(|| board_of_world(&engine));
     Ok(Mpi {
-        shared: Some(Box::new(Shared {
-            engine: Arc::new(engine),
-            contexts: Contexts::new(),
-            boards: options.boards,
-        })),
-        world: Arc::new(Core::world(rank, size, ticket)),
-        this: Arc::new(Core::this(rank)),
+        world: Arc::new(process.world()),
+        this: Arc::new(process.this()),
+        process,
         level: PhantomData,
     })
 }
 
-/// The first board of rank 0, known to all without a word: nobody has used it before.
-fn board_of_world(engine: &Engine) -> Ticket {
-    let first = Ticket {
-        port: 0,
-        board: 0,
-        base: 0,
-    };
-    if engine.rank() == 0 {
-        let offered = engine.offer_board();
-        assert_eq!(offered, Some(first), "a fresh engine has all its boards");
-    }
-    first
-}
-
 impl<L: Level> Mpi<L> {
-    fn shared(&self) -> &Shared {
-        self.shared.as_ref().expect("only drop takes it")
-    }
-
     /// All ranks of the job.
     pub fn world(&self) -> Communicator<'_, L> {
-        Communicator::new(self.shared(), self.world.clone())
+        Communicator::new(&self.process, self.world.clone())
     }
 
     /// This process alone (MPI_COMM_SELF).
     pub fn this(&self) -> Communicator<'_, L> {
-        Communicator::new(self.shared(), self.this.clone())
+        Communicator::new(&self.process, self.this.clone())
     }
 
     /// The name of the machine this process runs on.
     pub fn host(&self) -> &str {
-        self.shared().engine.host()
+        self.process.engine.host()
     }
 
     /// How the ranks talk, for people: "ports, single copy".
     pub fn transport(&self) -> impl fmt::Display + use<L> {
-        self.shared().engine.transport()
+        self.process.engine.transport()
     }
 
     /// Ends the whole job now with this exit code; the launcher reports which rank asked for it.
     pub fn abort(&self, code: i32) -> ! {
-        self.shared().engine.set_abort(code);
+        self.process.engine.set_abort(code);
         std::process::exit(code)
     }
 }
 
 impl<L: Level> Drop for Mpi<L> {
     fn drop(&mut self) {
-        let Some(shared) = self.shared.take() else {
-            return;
-        };
         if std::thread::panicking() {
             // A rank that fails must not look finished to the others: they learn of its death when
             // the process ends, and name it.
-            std::mem::forget(shared);
+            std::mem::forget(self.process.clone());
         } else {
-            shared.engine.finalize();
+            self.process.finalize();
         }
         STAGE.store(AFTER, Ordering::Release);
     }
@@ -164,8 +116,8 @@ impl<L: Level> Drop for Mpi<L> {
 impl<L: Level> fmt::Debug for Mpi<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mpi")
-            .field("rank", &self.shared().engine.rank())
-            .field("size", &self.shared().engine.size())
+            .field("rank", &self.process.engine.rank())
+            .field("size", &self.process.engine.size())
             .field("level", &L::NAME)
             .finish()
     }

@@ -27,9 +27,10 @@
 // `derive(Plain)` names this crate from outside; so must this crate's own structs.
 extern crate self as oxmpi;
 
+pub mod buffer;
 mod collective;
 pub mod collectives;
-mod communicator;
+pub mod communicator;
 pub mod datatype;
 mod error;
 pub mod group;
@@ -38,8 +39,10 @@ pub mod harness;
 pub mod info;
 mod init;
 pub mod op;
+pub mod operation;
 mod plain;
 mod point;
+pub mod process;
 mod status;
 pub mod thread;
 
@@ -48,5 +51,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use init::{Mpi, init, init_with, wtime};
 pub use oxmpi_derive::Plain;
 pub use plain::Plain;
-pub use point::{InPlace, Message, PortBuffer, Request, Scope, scope, wait_all, wait_any};
+pub use point::{
+    Claimed, InPlace, Message, PortBuffer, Request, Scope, SendMode, scope, wait_all, wait_any,
+};
 pub use status::{ANY_SOURCE, ANY_TAG, Source, Status, TAG_MAX, Tag};

@@ -15,9 +15,10 @@ mod run;
 use std::sync::atomic::Ordering;
 
 use crate::collectives::plan::{self, Call};
-use crate::collectives::{Placement, Position};
-use crate::communicator::{Communicator, Core};
+use crate::collectives::{Placement, Position, Schedule};
+use crate::communicator::{Comm, Communicator};
 use crate::error::{ErrorKind, Result};
+use crate::plain::{Plain, bytes, bytes_mut};
 use crate::thread::Level;
 
 pub(crate) use board::GroupBoard;
@@ -36,8 +37,14 @@ impl<L: Level> Communicator<'_, L> {
         body().map_err(|kind| self.fail(name, kind))
     }
 
+    fn move_data(&self, call: &Call<'_>, send: &[u8], receive: &mut [u8]) -> Result<(), ErrorKind> {
+        self.comm.move_data(call, send, receive)
+    }
+}
+
+impl Comm {
     /// Runs one collective, whose arguments have been checked, from beginning to end.
-    fn together(
+    pub(crate) fn together(
         &self,
         call: &Call<'_>,
         send: &[u8],
@@ -46,7 +53,7 @@ impl<L: Level> Communicator<'_, L> {
     ) -> Result<(), ErrorKind> {
         let mut inside = self.enter()?;
         if let Some(board) = inside.board()
-            && let Some(result) = board.run(&self.shared.engine, call, send, receive, combine)
+            && let Some(result) = board.run(&self.process.engine, call, send, receive, combine)
         {
             return result;
         }
@@ -54,7 +61,12 @@ impl<L: Level> Communicator<'_, L> {
     }
 
     /// Runs one that combines nothing.
-    fn move_data(&self, call: &Call<'_>, send: &[u8], receive: &mut [u8]) -> Result<(), ErrorKind> {
+    pub(crate) fn move_data(
+        &self,
+        call: &Call<'_>,
+        send: &[u8],
+        receive: &mut [u8],
+    ) -> Result<(), ErrorKind> {
         let mut combine = |_: &[u8], _: &mut [u8]| unreachable!("no operation, no reduce step");
         self.together(call, send, receive, &mut combine)
     }
@@ -67,20 +79,43 @@ impl<L: Level> Communicator<'_, L> {
         receive: &mut [u8],
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
-        let core = &*self.core;
-        let position = Position::new(core.rank, core.size);
-        let placement = Placement::one_host(core.size, self.shared.engine.usable_cpus());
-        let schedule = plan::schedule(call, position, placement);
+        let schedule = self.schedule(call);
         let buffers = Buffers::new(send, receive, schedule.scratch_bytes());
         // SAFETY: `send` and `receive` stay borrowed until `wait` returns.
-        unsafe { Run::start(self.shared, core, &schedule, buffers) }.wait(combine)
+        unsafe { Run::start(self, &schedule, buffers) }.wait(combine)
+    }
+
+    /// The schedule of a call on this communicator.
+    pub(crate) fn schedule(&self, call: &Call<'_>) -> Schedule {
+        let position = Position::new(self.rank, self.size);
+        let placement = Placement::one_host(self.size, self.process.engine.usable_cpus());
+        plan::schedule(call, position, placement)
+    }
+
+    /// Copies the root's values to every rank.
+    pub(crate) fn bcast_plain<T: Plain>(&self, data: &mut [T], root: u32) -> Result<(), ErrorKind> {
+        let bytes = size_of_val(data);
+        self.move_data(&Call::Bcast { bytes, root }, &[], bytes_mut(data))
+    }
+
+    /// Brings every rank's values to every rank.
+    pub(crate) fn allgather_plain<T: Plain>(
+        &self,
+        data: &[T],
+        all: &mut [T],
+    ) -> Result<(), ErrorKind> {
+        let call = Call::Allgather {
+            bytes: size_of_val(data),
+            in_place: false,
+        };
+        self.move_data(&call, bytes(data), bytes_mut(all))
     }
 
     /// Keeps a second call out of the collectives of this communicator: their messages would mix.
     #[inline]
     fn enter(&self) -> Result<Inside<'_>, ErrorKind> {
-        let flag = &self.core.in_collective;
-        let taken = if L::CONCURRENT {
+        let flag = &self.in_collective;
+        let taken = if self.process.concurrent {
             // Pairs with the Release in `Inside::drop`.
             flag.swap(true, Ordering::Acquire)
         } else {
@@ -92,13 +127,13 @@ impl<L: Level> Communicator<'_, L> {
         if taken {
             return Err(ErrorKind::ConcurrentCollective);
         }
-        Ok(Inside { core: &self.core })
+        Ok(Inside { comm: self })
     }
 }
 
 /// A call is inside a collective for as long as this lives; there is never a second one.
 struct Inside<'a> {
-    core: &'a Core,
+    comm: &'a Comm,
 }
 
 impl Inside<'_> {
@@ -106,13 +141,13 @@ impl Inside<'_> {
     fn board(&mut self) -> Option<&mut GroupBoard> {
         // SAFETY: `enter` makes one of these at a time, and nothing else looks into the cell while handles
         // of the communicator exist.
-        unsafe { (*self.core.board.get()).as_mut() }
+        unsafe { (*self.comm.board.get()).as_mut() }
     }
 }
 
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.core.in_collective.store(false, Ordering::Release);
+        self.comm.in_collective.store(false, Ordering::Release);
     }
 }

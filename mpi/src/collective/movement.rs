@@ -226,7 +226,7 @@ impl<L: Level> Communicator<'_, L> {
     }
 
     pub(super) fn check_root(&self, root: u32) -> Result<(), ErrorKind> {
-        self.core.check_rank("root", root)
+        self.comm.check_rank("root", root)
     }
 
     /// The buffer that only the root gives, after a check that there is such a root; elsewhere it is

@@ -167,7 +167,8 @@ impl<L: Level> Communicator<'_, L> {
         op: &impl Operation<T>,
     ) -> Result<(), ErrorKind> {
         let mut combine = |input: &[u8], into: &mut [u8]| reduce_bytes(op, input, into);
-        self.together(call, bytes(data), bytes_mut(result), &mut combine)
+        self.comm
+            .together(call, bytes(data), bytes_mut(result), &mut combine)
     }
 }
 

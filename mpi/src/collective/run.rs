@@ -13,9 +13,8 @@ use super::Combine;
 use crate::collectives::{
     Action, Direction, Execution, Local, Memory, Place, Region, Schedule, Transfer,
 };
-use crate::communicator::Core;
+use crate::communicator::{Comm, Context};
 use crate::error::ErrorKind;
-use crate::init::Shared;
 
 /// The three places of a schedule, as addresses: transfers in flight write to them, so there may be
 /// no references to them meanwhile.
@@ -88,8 +87,7 @@ struct Started {
 
 /// A collective under way.
 pub(super) struct Run<'a> {
-    shared: &'a Shared,
-    core: &'a Core,
+    comm: &'a Comm,
     schedule: &'a Schedule,
     execution: Execution,
     buffers: Buffers,
@@ -104,17 +102,11 @@ impl<'a> Run<'a> {
     ///
     /// # Safety
     /// The buffers given to `Buffers::new` must stay borrowed for as long as this lives.
-    pub(super) unsafe fn start(
-        shared: &'a Shared,
-        core: &'a Core,
-        schedule: &'a Schedule,
-        buffers: Buffers,
-    ) -> Self {
+    pub(super) unsafe fn start(comm: &'a Comm, schedule: &'a Schedule, buffers: Buffers) -> Self {
         // All members count their collectives alike, so the number names the same one everywhere.
-        let number = core.collectives.fetch_add(1, Ordering::Relaxed);
+        let number = comm.collectives.fetch_add(1, Ordering::Relaxed);
         Run {
-            shared,
-            core,
+            comm,
             schedule,
             execution: Execution::start(),
             buffers,
@@ -145,18 +137,18 @@ impl<'a> Run<'a> {
     }
 
     fn transfer(&mut self, index: u32, transfer: Transfer) -> Result<(), ErrorKind> {
-        let engine = &self.shared.engine;
-        let context = self.core.collective_context();
+        let engine = &self.comm.process.engine;
+        let context = self.comm.context(Context::Collective);
         let address = self.buffers.address(transfer.region);
         let bytes = transfer.region.bytes as u64;
-        let process = self.core.process(transfer.peer);
+        let process = self.comm.process_of(transfer.peer);
         // SAFETY: the region lies inside buffers that live until every transfer has ended (`drop`).
         let request = unsafe {
             match transfer.direction {
                 Direction::Send => {
                     let envelope = Envelope {
                         context,
-                        source: self.core.rank,
+                        source: self.comm.rank,
                         tag: self.tag,
                         bytes,
                     };
@@ -193,7 +185,7 @@ impl<'a> Run<'a> {
             transfer,
         }) = self.in_flight.pop()
         {
-            let got = match self.shared.engine.wait(request) {
+            let got = match self.comm.process.engine.wait(request) {
                 Ok(completion) => completion.bytes,
                 // Too long or too short is the same mistake here: the ranks do not agree on the call.
                 Err(error) => match *error.fault() {
@@ -217,7 +209,7 @@ impl<'a> Run<'a> {
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
-        let engine = &self.shared.engine;
+        let engine = &self.comm.process.engine;
         self.in_flight
             .iter()
             .for_each(|started| engine.cancel(started.request));

@@ -27,8 +27,8 @@ pub struct Environment {
     pub file: Option<String>,
     /// The error handler the launcher was asked to begin with, by its key's value: `mpi_errors_return` and so on.
     pub initial_errhandler: Option<String>,
-    /// The level of thread support that was requested of the launcher or at initialisation, by its name in
-    /// MPI: [`Level::NAME`](crate::thread::Level::NAME).
+    /// The level of thread support that was requested of the launcher or at initialisation, by its
+    /// constant's name: `MPI_THREAD_FUNNELED` and so on.
     pub thread_level: Option<String>,
 }
 

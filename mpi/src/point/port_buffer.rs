@@ -36,7 +36,7 @@ impl<L: Level> Mpi<L> {
             return Err(fail(ErrorKind::Memory { bytes }));
         }
         let memory = world
-            .shared
+            .process
             .engine
             .allocate(bytes.max(1))
             .map_err(|error| fail(error.into()))?;
@@ -108,7 +108,7 @@ impl<L: Level> Communicator<'_, L> {
                 owner,
             });
         }
-        let placed = self.shared.engine.in_place(message.into_claim());
+        let placed = self.process.engine.in_place(message.into_claim());
         let bytes = match placed.map_err(|error| self.fail(CALL, error))? {
             Err(claim) => Bytes::Here(Message::from_claim(self, CALL, claim).recv_vec()?.0),
             Ok(there) if there.bytes().as_ptr().cast::<T>().is_aligned() => Bytes::There(there),

@@ -14,16 +14,18 @@ use crate::thread::{Funneled, Level};
 impl<L: Level> Communicator<'_, L> {
     /// Waits until a message could be received and tells what is known of it.
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
-        self.pattern(source.into(), tag.into())
-            .and_then(|(from, pattern)| Ok(self.shared.engine.probe_wait(from, pattern)?))
+        self.comm
+            .pattern(source.into(), tag.into())
+            .and_then(|(from, pattern)| Ok(self.process.engine.probe_wait(from, pattern)?))
             .map(|envelope| status(&envelope))
             .map_err(|kind| self.fail("probe", kind))
     }
 
     /// Tells whether a message could be received now.
     pub fn iprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
-        self.pattern(source.into(), tag.into())
-            .and_then(|(_, pattern)| Ok(self.shared.engine.probe(pattern)?))
+        self.comm
+            .pattern(source.into(), tag.into())
+            .and_then(|(_, pattern)| Ok(self.process.engine.probe(pattern)?))
             .map(|envelope| envelope.as_ref().map(status))
             .map_err(|kind| self.fail("iprobe", kind))
     }
@@ -43,8 +45,9 @@ impl<L: Level> Communicator<'_, L> {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Option<Message<'_, L>>> {
-        self.pattern(source.into(), tag.into())
-            .and_then(|(_, pattern)| Ok(self.shared.engine.claim(pattern)?))
+        self.comm
+            .pattern(source.into(), tag.into())
+            .and_then(|(_, pattern)| Ok(self.process.engine.claim(pattern)?))
             .map(|claim| claim.map(|claim| Message::new(self, "improbe", claim)))
             .map_err(|kind| self.fail("improbe", kind))
     }
@@ -55,8 +58,9 @@ impl<L: Level> Communicator<'_, L> {
         source: Source,
         tag: Tag,
     ) -> Result<Message<'_, L>> {
-        self.pattern(source, tag)
-            .and_then(|(from, pattern)| Ok(self.shared.engine.claim_wait(from, pattern)?))
+        self.comm
+            .pattern(source, tag)
+            .and_then(|(from, pattern)| Ok(self.process.engine.claim_wait(from, pattern)?))
             .map(|claim| Message::new(self, call, claim))
             .map_err(|kind| self.fail(call, kind))
     }
@@ -152,7 +156,7 @@ impl<'a, L: Level> Message<'a, L> {
     /// # Safety
     /// `capacity` bytes at `address` must be writable and unused by others until this returns.
     unsafe fn receive(mut self, address: *mut u8, capacity: u64) -> Result<Status, ErrorKind> {
-        let engine = &self.communicator.shared.engine;
+        let engine = &self.communicator.process.engine;
         let claim = self.claim.take().expect("only receive and drop take it");
         // SAFETY: the caller's word, and the wait below.
         let request = unsafe { engine.irecv_claimed(claim, address, capacity) };
@@ -165,7 +169,7 @@ impl<L: Level> Drop for Message<'_, L> {
         let Some(claim) = self.claim.take() else {
             return;
         };
-        let engine = &self.communicator.shared.engine;
+        let engine = &self.communicator.process.engine;
         // Receiving into nothing lets the sender go on; that the message does not fit is the point.
         // SAFETY: with a capacity of zero no byte is written.
         let request = unsafe { engine.irecv_claimed(claim, std::ptr::dangling_mut(), 0) };

@@ -87,7 +87,7 @@ impl<L: Level> Communicator<'_, L> {
             communicator: self,
             call,
             request,
-            pending: scope.remember(self.shared, request),
+            pending: scope.remember(self.process, request),
             failed: false,
         }
     }
@@ -103,7 +103,7 @@ impl<L: Level> Request<'_, L> {
         if self.failed {
             return Err(self.fail(ErrorKind::RequestFailed));
         }
-        let outcome = self.communicator.shared.engine.wait(self.request);
+        let outcome = self.communicator.process.engine.wait(self.request);
         self.over(outcome)
     }
 
@@ -113,7 +113,7 @@ impl<L: Level> Request<'_, L> {
         if self.failed {
             return Err(self.fail(ErrorKind::RequestFailed));
         }
-        match self.communicator.shared.engine.test(self.request) {
+        match self.communicator.process.engine.test(self.request) {
             Ok(None) => Ok(None),
             Ok(Some(completion)) => self.over(Ok(completion)).map(Some),
             Err(error) => self.over(Err(error)).map(Some),
@@ -124,7 +124,7 @@ impl<L: Level> Request<'_, L> {
     /// left this process already cannot be taken back.
     pub fn cancel(&self) {
         if !self.failed {
-            self.communicator.shared.engine.cancel(self.request);
+            self.communicator.process.engine.cancel(self.request);
         }
     }
 
@@ -166,7 +166,7 @@ impl<L: Level> Future for Request<'_, L> {
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(None) => {}
             }
-            let engine = &this.communicator.shared.engine;
+            let engine = &this.communicator.process.engine;
             if engine.set_waker(this.request, context.waker()) {
                 return Poll::Pending;
             }
@@ -199,7 +199,7 @@ pub fn wait_any<'scope, L: Level>(
     if let Some(index) = requests.iter().position(Request::is_over) {
         return Some((index, requests.remove(index).wait()));
     }
-    let engine = &requests.first()?.communicator.shared.engine;
+    let engine = &requests.first()?.communicator.process.engine;
     let waiting: Vec<EngineRequest> = requests.iter().map(|request| request.request).collect();
     let (index, outcome) = engine.wait_any(&waiting);
     Some((index, requests.remove(index).over(outcome)))

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use oxmpi_engine::Request as EngineRequest;
 
 use crate::error::{Error, Result};
-use crate::init::Shared;
+use crate::process::Process;
 
 /// Where operations may be started; see [`scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -22,7 +22,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     more: RefCell<Vec<Box<[Slot]>>>,
     /// The slot to try next.
     next: Cell<usize>,
-    owner: Cell<Option<&'scope Shared>>,
+    owner: Cell<Option<&'scope Process>>,
     /// Both lifetimes must be exactly the ones of the call (invariant), as in std's scope.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -143,14 +143,14 @@ impl<'scope> Scope<'scope, '_> {
     #[inline]
     pub(super) fn remember(
         &'scope self,
-        shared: &'scope Shared,
+        process: &'scope Process,
         request: EngineRequest,
     ) -> &'scope AtomicBool {
         // Most short sends are over in the call that began them.
         if matches!(request, EngineRequest::Over(_)) {
             return &OVER;
         }
-        self.owner.set(Some(shared));
+        self.owner.set(Some(process));
         let slot = self.free_slot();
         slot.request.set(Some(request));
         slot.pending.store(true, Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl Scope<'_, '_> {
     /// Waits for everything under way, after an attempt to take it back when `give_up`. Tells the
     /// first error.
     fn finish(&self, give_up: bool) -> Option<Error> {
-        let shared = self.owner.get()?;
+        let process = self.owner.get()?;
         let more = self.more.borrow();
         let all = self
             .first
@@ -205,14 +205,14 @@ impl Scope<'_, '_> {
             .collect();
         if give_up {
             left.iter()
-                .for_each(|&request| shared.engine.cancel(request));
+                .for_each(|&request| process.engine.cancel(request));
         }
         let mut first = None;
         for request in left {
-            if let Err(error) = shared.engine.wait(request) {
-                let (rank, size) = (shared.engine.rank(), shared.engine.size());
+            if let Err(error) = process.engine.wait(request) {
+                let (rank, size) = (process.engine.rank(), process.engine.size());
                 first.get_or_insert_with(|| {
-                    crate::ErrorKind::Engine(error).at("scope", rank, size, shared.engine.host())
+                    crate::ErrorKind::Engine(error).at("scope", rank, size, process.engine.host())
                 });
             }
         }

@@ -3,13 +3,13 @@
 //! Each call lends the caller's memory to the engine for its own duration, and ends only when the
 //! engine has let go of it; that is what every `SAFETY` comment here says.
 
-use oxmpi_engine::{Completion, Envelope, Mode, Pattern, Request};
+use oxmpi_engine::{Completion, Mode, Request};
 
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
-use crate::init::Shared;
 use crate::plain::Plain;
-use crate::status::{Source, Status, Tag, check_tag};
+use crate::process::Process;
+use crate::status::{Source, Status, Tag};
 use crate::thread::Level;
 
 impl From<Completion> for Status {
@@ -109,7 +109,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
     ) -> Result<Status, ErrorKind> {
         // SAFETY: `receive` is waited for on every way out of this function, by `finish` or by its drop.
         let receive = unsafe { self.start_receive(buffer, source, receive_tag)? };
-        let receive = Pending::new(self.shared, receive);
+        let receive = Pending::new(self.process, receive);
         self.send_and_wait(data, dest, send_tag, Mode::Standard)?;
         receive.finish().map(Status::from)
     }
@@ -122,10 +122,10 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         tag: i32,
         mode: Mode,
     ) -> Result<(), ErrorKind> {
-        let (process, envelope) = self.envelope(data, dest, tag)?;
+        let (process, envelope) = self.comm.envelope(size_of_val(data) as u64, dest, tag)?;
         let address = data.as_ptr().cast();
         // SAFETY: the data stays borrowed during the call; the length is the slice's.
-        unsafe { self.shared.engine.send(process, envelope, address, mode)? };
+        unsafe { self.process.engine.send(process, envelope, address, mode)? };
         Ok(())
     }
 
@@ -136,10 +136,10 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         source: Source,
         tag: Tag,
     ) -> Result<Status, ErrorKind> {
-        let (from, pattern) = self.pattern(source, tag)?;
+        let (from, pattern) = self.comm.pattern(source, tag)?;
         let (address, capacity) = (buffer.as_mut_ptr().cast(), size_of_val(buffer) as u64);
         // SAFETY: the buffer stays borrowed during the call; the capacity is the slice's length.
-        let completion = unsafe { self.shared.engine.recv(from, pattern, address, capacity)? };
+        let completion = unsafe { self.process.engine.recv(from, pattern, address, capacity)? };
         Ok(completion.into())
     }
 
@@ -155,30 +155,14 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         tag: i32,
         mode: Mode,
     ) -> Result<Request, ErrorKind> {
-        let (process, envelope) = self.envelope(data, dest, tag)?;
+        let (process, envelope) = self.comm.envelope(size_of_val(data) as u64, dest, tag)?;
         let address = data.as_ptr().cast();
         // SAFETY: the caller keeps the data in place; the length is the slice's.
-        Ok(unsafe { self.shared.engine.isend(process, envelope, address, mode)? })
-    }
-
-    /// To which process a message goes and what stands on it, after a check of the arguments.
-    #[inline(always)]
-    fn envelope<T: Plain>(
-        &self,
-        data: &[T],
-        dest: u32,
-        tag: i32,
-    ) -> Result<(u32, Envelope), ErrorKind> {
-        let core = &*self.core;
-        core.check_rank("dest", dest)?;
-        check_tag(tag)?;
-        let envelope = Envelope {
-            context: core.point_context(),
-            source: core.rank,
-            tag,
-            bytes: size_of_val(data) as u64,
-        };
-        Ok((core.process(dest), envelope))
+        Ok(unsafe {
+            self.process
+                .engine
+                .isend(process, envelope, address, mode)?
+        })
     }
 
     /// Checks the arguments and posts the receive.
@@ -192,58 +176,41 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         source: Source,
         tag: Tag,
     ) -> Result<Request, ErrorKind> {
-        let (from, pattern) = self.pattern(source, tag)?;
+        let (from, pattern) = self.comm.pattern(source, tag)?;
         let capacity = size_of_val(buffer) as u64;
         let address = buffer.as_mut_ptr().cast();
         // SAFETY: the caller keeps the buffer in place; the capacity is the slice's length.
-        Ok(unsafe { self.shared.engine.irecv(from, pattern, address, capacity)? })
-    }
-
-    /// What the matching queues are asked for, and the process that would be missed if it died.
-    #[inline(always)]
-    pub(super) fn pattern(
-        &self,
-        source: Source,
-        tag: Tag,
-    ) -> Result<(Option<u32>, Pattern), ErrorKind> {
-        let core = &*self.core;
-        let source = source.checked(core.size)?;
-        let tag = tag.checked()?;
-        let from = source.map(|rank| core.process(rank));
-        Ok((
-            from,
-            Pattern {
-                context: core.point_context(),
-                source,
-                tag,
-            },
-        ))
+        Ok(unsafe {
+            self.process
+                .engine
+                .irecv(from, pattern, address, capacity)?
+        })
     }
 }
 
 /// A request of the library's own that must not be left behind: dropping it takes the operation
 /// back, or lets it finish where that is too late.
 pub(crate) struct Pending<'a> {
-    shared: &'a Shared,
+    process: &'a Process,
     request: Request,
 }
 
 impl<'a> Pending<'a> {
-    pub(crate) fn new(shared: &'a Shared, request: Request) -> Self {
-        Pending { shared, request }
+    pub(crate) fn new(process: &'a Process, request: Request) -> Self {
+        Pending { process, request }
     }
 
     /// Waits for the end.
     pub(crate) fn finish(self) -> Result<Completion, ErrorKind> {
         let this = std::mem::ManuallyDrop::new(self);
-        Ok(this.shared.engine.wait(this.request)?)
+        Ok(this.process.engine.wait(this.request)?)
     }
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        self.shared.engine.cancel(self.request);
+        self.process.engine.cancel(self.request);
         // The reason for giving up is reported by whoever dropped this; a second one would hide it.
-        let _ = self.shared.engine.wait(self.request);
+        let _ = self.process.engine.wait(self.request);
     }
 }

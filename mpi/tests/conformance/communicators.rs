@@ -83,7 +83,7 @@ oxmpi::ranks! {
     fn numbers_are_used_again([2]) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
-        for _ in 0..2 * COMMUNICATORS_MAX {
+        for _ in 0..COMMUNICATORS_MAX + 100 {
             let copy = world.dup().unwrap();
             copy.barrier().unwrap();
         }
@@ -124,7 +124,7 @@ oxmpi::ranks! {
         };
         assert_eq!(all.len() as u32, COMMUNICATORS_MAX - 2);
         assert!(matches!(error.kind(), ErrorKind::Communicators { .. }), "{error}");
-        assert!(error.to_string().contains("2048 exist already"), "{error}");
+        assert!(error.to_string().contains(&format!("{COMMUNICATORS_MAX} exist already")), "{error}");
         // The last one works, and after a drop there is room again.
         all.last().unwrap().barrier().unwrap();
         all.pop();

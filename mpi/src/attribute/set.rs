@@ -1,0 +1,203 @@
+//! The attributes of one object.
+//!
+//! A call that deletes marks the attribute, lets go of the lock, calls the program, and takes the lock again
+//! to remove it or, if the callback refused, to unmark it. So an attribute is there until its delete callback
+//! has agreed. Another thread that wants to change a marked attribute waits for the outcome; the callback
+//! itself, which is the marking thread, is told that it cannot.
+
+use super::{AttributeError, Keyval};
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::thread::{self, ThreadId};
+
+/// How many attributes beyond those it found [`Attributes::delete_all`] deletes before it takes the callbacks
+/// that add them for a loop. Tidy programs add none, and 1024 calls are over before anybody notices.
+const ADDED_MAX: usize = 1024;
+
+/// The attributes of one object, in the order in which they were set.
+#[derive(Default)]
+pub struct Attributes {
+    entries: Mutex<Entries>,
+    /// A delete callback has returned.
+    settled: Condvar,
+}
+
+#[derive(Default)]
+struct Entries {
+    list: Vec<Entry>,
+    next: u64,
+}
+
+struct Entry {
+    keyval: Keyval,
+    value: usize,
+    /// Tells this attribute from a later one with the same key.
+    serial: u64,
+    /// The thread that runs the delete callback.
+    deleter: Option<ThreadId>,
+}
+
+/// An attribute marked for deletion; nobody else changes it until this is settled.
+struct Marked {
+    keyval: Keyval,
+    value: usize,
+    serial: u64,
+}
+
+impl Attributes {
+    /// No attributes.
+    pub fn new() -> Attributes {
+        Attributes::default()
+    }
+
+    /// The value with this key, if there is one.
+    pub fn get(&self, keyval: i32) -> Option<usize> {
+        let entries = self.lock();
+        entries.position(keyval).map(|index| entries.list[index].value)
+    }
+
+    /// How many attributes there are.
+    pub fn len(&self) -> usize {
+        self.lock().list.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Sets a value, as if the one before had been deleted first; if its delete callback refuses, it stays.
+    /// The key must be [usable](super::Keyvals::usable).
+    pub fn set(&self, object: u64, keyval: &Keyval, value: usize) -> Result<(), AttributeError> {
+        loop {
+            let mut entries = self.lock();
+            if entries.position(keyval.number()).is_none() {
+                entries.push(keyval, value);
+                return Ok(());
+            }
+            // The callback may have set the same key anew, so look again once the old value is gone.
+            if let Some(marked) = self.mark(entries, keyval.number())? {
+                let agreed = marked.keyval.call_delete(object, marked.value);
+                let replace = agreed.is_ok().then_some((keyval, value));
+                if self.settle(&marked, agreed.is_ok(), replace) || agreed.is_err() {
+                    return agreed;
+                }
+            }
+        }
+    }
+
+    /// Deletes the attribute with this key, if its delete callback agrees.
+    pub fn delete(&self, object: u64, keyval: i32) -> Result<(), AttributeError> {
+        match self.mark(self.lock(), keyval)? {
+            Some(marked) => self.call_delete(object, &marked),
+            None => Err(AttributeError::NotSet { keyval }),
+        }
+    }
+
+    /// Copies these attributes, in the order in which they were set, onto the duplicate of their object, as
+    /// the copy callbacks say. If one of these fails, so must the duplication: what was copied is deleted
+    /// again from the duplicate, and whatever the delete callbacks say of that is lost.
+    pub fn copy_to(&self, object: u64, duplicate: &Attributes, new_object: u64) -> Result<(), AttributeError> {
+        let snapshot: Vec<(Keyval, usize)> = {
+            let entries = self.lock();
+            entries.list.iter().map(|entry| (entry.keyval.clone(), entry.value)).collect()
+        };
+        for (keyval, value) in snapshot {
+            match keyval.call_copy(object, value) {
+                Ok(None) => {}
+                Ok(Some(value)) => duplicate.lock().push(&keyval, value),
+                Err(error) => {
+                    duplicate.abandon(new_object);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes all attributes, the one set last first (what MPI 5.0 §11.2.4 asks of MPI_COMM_SELF), including
+    /// those that callbacks add meanwhile. Stops at the first callback that refuses: its attribute and those
+    /// set before it are still there, and so should the object be.
+    pub fn delete_all(&self, object: u64) -> Result<(), AttributeError> {
+        let bound = self.len().saturating_add(ADDED_MAX);
+        let mut deleted = 0;
+        while let Some(keyval) = self.last() {
+            if deleted == bound {
+                return Err(AttributeError::Endless { keyval, deleted });
+            }
+            // Another thread may have deleted it while this one waited.
+            if let Some(marked) = self.mark(self.lock(), keyval)? {
+                self.call_delete(object, &marked)?;
+                deleted += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes all attributes whatever their callbacks say.
+    fn abandon(&self, object: u64) {
+        loop {
+            let Some(entry) = self.lock().list.pop() else { return };
+            let _refusal = entry.keyval.call_delete(object, entry.value);
+        }
+    }
+
+    /// The key of the attribute to be deleted next: the last one that no thread is deleting, else the last.
+    fn last(&self) -> Option<i32> {
+        let entries = self.lock();
+        let free = entries.list.iter().rev().find(|entry| entry.deleter.is_none());
+        free.or(entries.list.last()).map(|entry| entry.keyval.number())
+    }
+
+    fn call_delete(&self, object: u64, marked: &Marked) -> Result<(), AttributeError> {
+        let agreed = marked.keyval.call_delete(object, marked.value);
+        self.settle(marked, agreed.is_ok(), None);
+        agreed
+    }
+
+    /// Marks the attribute with this key, once no other thread is deleting it. `None` if there is none (any more).
+    fn mark(&self, entries: MutexGuard<'_, Entries>, keyval: i32) -> Result<Option<Marked>, AttributeError> {
+        let this = thread::current().id();
+        let mut entries = entries;
+        loop {
+            let Some(index) = entries.position(keyval) else { return Ok(None) };
+            let entry = &mut entries.list[index];
+            match entry.deleter {
+                None => {
+                    entry.deleter = Some(this);
+                    let marked = Marked { keyval: entry.keyval.clone(), value: entry.value, serial: entry.serial };
+                    return Ok(Some(marked));
+                }
+                Some(deleter) if deleter == this => return Err(AttributeError::BeingDeleted { keyval }),
+                Some(_) => entries = self.settled.wait(entries).unwrap_or_else(|poisoned| poisoned.into_inner()),
+            }
+        }
+    }
+
+    /// Takes a marked attribute out, or takes the mark off it; puts another in its stead, at the end.
+    fn settle(&self, marked: &Marked, remove: bool, replace: Option<(&Keyval, usize)>) -> bool {
+        let mut entries = self.lock();
+        let index = entries.list.iter().position(|entry| entry.serial == marked.serial);
+        let mut removed = None;
+        if let Some(index) = index {
+            if remove {
+                removed = Some(entries.list.remove(index));
+            } else {
+                entries.list[index].deleter = None;
+            }
+        }
+        if let Some((keyval, value)) = replace {
+            entries.push(keyval, value);
+        }
+        drop(entries);
+        // The key may go with its last attribute, and the program's callbacks with the key: not under the lock.
+        drop(removed);
+        self.settled.notify_all();
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        // No callback runs under the lock, so nothing of the program's can poison it.
+        self.entries.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

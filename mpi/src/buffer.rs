@@ -1,0 +1,258 @@
+//! A message's place in memory: an address, a count and a datatype.
+//!
+//! The engine moves contiguous bytes. A buffer that is not contiguous is packed before it is sent and unpacked after it is
+//! received; most buffers are, and cost nothing here. Whoever makes a buffer from an address promises that the memory
+//! stays valid while the operation goes on; from there on everything is safe.
+
+use crate::datatype::{Datatype, DatatypeError};
+use crate::plain::Plain;
+
+/// Memory of the program that an operation reads or writes.
+#[derive(Debug, Clone)]
+pub struct Buffer {
+    /// Where the first byte lies; of scattered data, where the datatype's offsets count from.
+    address: *mut u8,
+    bytes: u64,
+    /// Where the bytes lie if they are not one block.
+    scattered: Option<Box<Scattered>>,
+}
+
+#[derive(Debug, Clone)]
+struct Scattered {
+    count: u64,
+    datatype: Datatype,
+}
+
+// SAFETY: whoever makes a buffer promises that the memory may be used from any thread until the operation is over.
+unsafe impl Send for Buffer {}
+
+/// Why there cannot be such a buffer.
+#[derive(Debug, thiserror::Error)]
+pub enum BufferError {
+    /// There is no memory at address zero.
+    #[error(
+        "the buffer is a null pointer but {bytes} bytes of data are to be there ({count} of {datatype}); \
+         pass the address of the data, or a count of 0"
+    )]
+    Null {
+        /// Bytes that the arguments call for.
+        bytes: u64,
+        /// Elements.
+        count: u64,
+        /// The datatype.
+        datatype: String,
+    },
+    /// A derived type must be committed before it is used to communicate.
+    #[error("the datatype {datatype} is not committed; call MPI_Type_commit after building it")]
+    Uncommitted {
+        /// The datatype.
+        datatype: String,
+    },
+    /// More bytes than there are addresses.
+    #[error("{count} elements of the datatype cannot be addressed: {error}")]
+    TooLarge {
+        /// Elements.
+        count: u64,
+        /// What overflows.
+        error: DatatypeError,
+    },
+    /// Memory for packing was refused.
+    #[error("no memory for {bytes} bytes of packed data")]
+    Memory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+}
+
+impl Buffer {
+    /// `count` elements of `datatype` at `address`.
+    ///
+    /// # Safety
+    /// The memory that these describe must be valid (for writing, if it is received into) for as long as the buffer is used, and
+    /// nobody else may use it in a way that MPI forbids.
+    #[inline]
+    pub unsafe fn new(
+        address: *mut u8,
+        count: u64,
+        datatype: &Datatype,
+    ) -> Result<Buffer, BufferError> {
+        if !datatype.is_committed() {
+            return Err(uncommitted(datatype));
+        }
+        let bytes = match datatype.size().checked_mul(count) {
+            Some(bytes) if bytes <= i64::MAX as u64 => bytes,
+            _ => return Err(too_large(count, DatatypeError::Overflow { what: "size" })),
+        };
+        let first = address.wrapping_offset(datatype.true_lb() as isize);
+        if bytes > 0 && first.is_null() {
+            return Err(null(bytes, count, datatype));
+        }
+        if datatype.is_contiguous() || bytes == 0 {
+            return Ok(Buffer {
+                address: first,
+                bytes,
+                scattered: None,
+            });
+        }
+        if count == 1
+            && datatype
+                .layout(1)
+                .is_ok_and(|layout| layout.contiguous().is_some())
+        {
+            return Ok(Buffer {
+                address: first,
+                bytes,
+                scattered: None,
+            });
+        }
+        datatype
+            .layout(count)
+            .map_err(|error| too_large(count, error))?;
+        let datatype = datatype.clone();
+        Ok(Buffer {
+            address,
+            bytes,
+            scattered: Some(Box::new(Scattered { count, datatype })),
+        })
+    }
+
+    /// Contiguous bytes at an address.
+    ///
+    /// # Safety
+    /// As [`Buffer::new`].
+    pub unsafe fn raw(address: *mut u8, bytes: u64) -> Buffer {
+        Buffer {
+            address,
+            bytes,
+            scattered: None,
+        }
+    }
+
+    /// No memory at all.
+    pub fn empty() -> Buffer {
+        Buffer {
+            address: std::ptr::dangling_mut(),
+            bytes: 0,
+            scattered: None,
+        }
+    }
+
+    /// A slice that is read. The borrow must outlive the operation; the caller sees to that.
+    pub(crate) fn reading<T: Plain>(data: &[T]) -> Buffer {
+        Buffer {
+            address: data.as_ptr().cast_mut().cast(),
+            bytes: size_of_val(data) as u64,
+            scattered: None,
+        }
+    }
+
+    /// Bytes of data.
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Where the data lies if it is one block.
+    #[inline]
+    pub fn contiguous(&self) -> Option<*mut u8> {
+        match self.scattered {
+            None => Some(self.address),
+            Some(_) => None,
+        }
+    }
+
+    /// The data as one block of memory of its own.
+    pub fn pack(&self) -> Result<Vec<u8>, BufferError> {
+        let mut packed = memory(self.bytes)?;
+        self.pack_into(&mut packed);
+        Ok(packed)
+    }
+
+    /// Packs the data into `out`, which is as long as [`Buffer::bytes`].
+    pub fn pack_into(&self, out: &mut [u8]) {
+        assert_eq!(out.len() as u64, self.bytes, "all of the data is packed");
+        let Some(scattered) = &self.scattered else {
+            // SAFETY: the maker's promise covers the bytes; `out` is a reference, so it cannot be them.
+            unsafe { std::ptr::copy_nonoverlapping(self.address, out.as_mut_ptr(), out.len()) };
+            return;
+        };
+        let (low, bytes) = scattered.span();
+        let layout = scattered.layout();
+        // SAFETY: every byte of the span that the layout names is valid by the maker's promise, and no other one is read.
+        let memory = unsafe {
+            std::slice::from_raw_parts(self.address.wrapping_offset(low as isize), bytes)
+        };
+        layout
+            .pack(memory, -low as usize, 0..self.bytes, out)
+            .expect("the span covers the layout");
+    }
+
+    /// Puts the beginning of the packed data (or all of it) where it belongs.
+    pub fn unpack(&self, packed: &[u8]) {
+        assert!(
+            packed.len() as u64 <= self.bytes,
+            "no more than there is room for"
+        );
+        let Some(scattered) = &self.scattered else {
+            // SAFETY: the maker's promise covers the bytes; `packed` is a reference, so it cannot be them.
+            unsafe {
+                std::ptr::copy_nonoverlapping(packed.as_ptr(), self.address, packed.len());
+            }
+            return;
+        };
+        let (low, bytes) = scattered.span();
+        let layout = scattered.layout();
+        // SAFETY: every byte of the span that the layout names is valid by the maker's promise, and no other one is written.
+        let memory = unsafe {
+            std::slice::from_raw_parts_mut(self.address.wrapping_offset(low as isize), bytes)
+        };
+        layout
+            .unpack(packed, 0..packed.len() as u64, memory, -low as usize)
+            .expect("the span covers the layout");
+    }
+}
+
+impl Scattered {
+    fn layout(&self) -> crate::datatype::Layout {
+        let layout = self.datatype.layout(self.count);
+        layout.expect("the layout was made before")
+    }
+
+    /// The lowest offset of a byte, and the bytes from there to the end of the highest.
+    fn span(&self) -> (i64, usize) {
+        let last = (self.count as i64 - 1) * self.datatype.extent();
+        let low = self.datatype.true_lb() + last.min(0);
+        let high = self.datatype.true_ub() + last.max(0);
+        (low, (high - low) as usize)
+    }
+}
+
+/// Zeroed memory, or an error instead of the end of the process.
+pub(crate) fn memory(bytes: u64) -> Result<Vec<u8>, BufferError> {
+    let mut memory = Vec::new();
+    memory
+        .try_reserve_exact(bytes as usize)
+        .map_err(|_| BufferError::Memory { bytes })?;
+    memory.resize(bytes as usize, 0);
+    Ok(memory)
+}
+
+#[cold]
+fn uncommitted(datatype: &Datatype) -> BufferError {
+    let datatype = format!("{datatype:?}");
+    BufferError::Uncommitted { datatype }
+}
+
+#[cold]
+fn null(bytes: u64, count: u64, datatype: &Datatype) -> BufferError {
+    BufferError::Null {
+        bytes,
+        count,
+        datatype: format!("{datatype:?}"),
+    }
+}
+
+#[cold]
+fn too_large(count: u64, error: DatatypeError) -> BufferError {
+    BufferError::TooLarge { count, error }
+}

@@ -1,0 +1,251 @@
+//! The object behind every communicator handle, typed or C: who its members are, and the contexts of their messages.
+//!
+//! An intercommunicator has two groups: ranks of messages are those of the remote one. It keeps a hidden communicator of both groups
+//! together (`union`), on which its collectives run. Everything else that a handle carries (name, attributes, info, error
+//! handler) is in `details`.
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use oxmpi_engine::{Envelope, Pattern, Ticket};
+
+use super::numbers::{THIS, WORLD};
+use crate::collective::GroupBoard;
+use crate::error::ErrorKind;
+use crate::group::Group;
+use crate::process::Process;
+use crate::status::{Source, Tag, check_tag};
+
+/// What the handles of one communicator share within a process.
+pub struct Comm {
+    pub(crate) process: Arc<Process>,
+    /// Number of the communicator; its contexts are the four numbers from `4 * number` on.
+    number: AtomicU32,
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+    group: Group,
+    /// Ranks to which messages can go: the size of the remote group in an intercommunicator.
+    pub(crate) peers: u32,
+    /// Process of each of them; `None` when rank and process number are the same.
+    processes: Option<Box<[u32]>>,
+    inter: Option<Inter>,
+    /// Collectives begun so far; it numbers their messages so that two in flight cannot mix.
+    pub(crate) collectives: AtomicU32,
+    /// A call is inside a collective.
+    pub(crate) in_collective: AtomicBool,
+    /// Where small collectives meet; touched only by who has set `in_collective`.
+    pub(crate) board: UnsafeCell<Option<GroupBoard>>,
+}
+
+/// The other half of an intercommunicator.
+pub(crate) struct Inter {
+    pub(crate) remote: Group,
+    /// Both groups together.
+    pub(crate) union: Arc<Comm>,
+    /// This group stands first in the union.
+    pub(crate) first: bool,
+}
+
+/// What a context is for: messages of different contexts never meet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Context {
+    Point = 0,
+    Collective = 1,
+    /// Partitioned messages and their introductions.
+    Partitioned = 2,
+    /// The making of communicators by some members only.
+    Making = 3,
+}
+
+// SAFETY: everything but `board` is Sync, and `in_collective` keeps `board` to one thread at a time.
+unsafe impl Sync for Comm {}
+
+impl Comm {
+    pub(crate) fn new(process: Arc<Process>, number: u32, rank: u32, group: Group) -> Self {
+        let (peers, processes) = by_rank(&group);
+        Comm {
+            process,
+            number: AtomicU32::new(number),
+            rank,
+            size: group.size() as u32,
+            group,
+            peers,
+            processes,
+            inter: None,
+            collectives: AtomicU32::new(0),
+            in_collective: AtomicBool::new(false),
+            board: UnsafeCell::new(None),
+        }
+    }
+
+    /// All ranks. `ticket` is the board that rank 0 has set apart for them.
+    pub(crate) fn world(process: Arc<Process>, ticket: Option<Ticket>) -> Self {
+        let (rank, group) = (process.rank(), Group::all(process.size()));
+        let mut world = Comm::new(process, WORLD, rank, group);
+        world.set_board(ticket);
+        world
+    }
+
+    pub(crate) fn this(process: Arc<Process>) -> Self {
+        let group = Group::new(vec![process.rank()]);
+        Comm::new(process, THIS, 0, group)
+    }
+
+    /// Makes it an intercommunicator.
+    pub(crate) fn set_inter(&mut self, inter: Inter) {
+        (self.peers, self.processes) = by_rank(&inter.remote);
+        self.inter = Some(inter);
+    }
+
+    /// Gives the group the board that its leader chose.
+    pub(crate) fn set_board(&mut self, ticket: Option<Ticket>) {
+        let members = self.group.processes().to_vec();
+        let board = ticket.map(|ticket| GroupBoard::new(ticket, members, self.rank));
+        *self.board.get_mut() = board;
+    }
+
+    /// The number that was agreed on after the communicator was made (`idup`).
+    pub(crate) fn set_number(&self, number: u32) {
+        self.number.store(number, Ordering::Release);
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number.load(Ordering::Relaxed)
+    }
+
+    /// The process that belongs to this communicator.
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    /// This process's rank (in the local group).
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Processes (of the local group).
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The (local) group.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// The other group of an intercommunicator.
+    pub fn remote_group(&self) -> Option<&Group> {
+        self.inter.as_ref().map(|inter| &inter.remote)
+    }
+
+    /// Whether it has two groups.
+    pub fn is_inter(&self) -> bool {
+        self.inter.is_some()
+    }
+
+    pub(crate) fn inter(&self) -> Option<&Inter> {
+        self.inter.as_ref()
+    }
+
+    #[inline(always)]
+    pub(crate) fn context(&self, context: Context) -> u32 {
+        4 * self.number() + context as u32
+    }
+
+    /// The process behind a rank that messages can go to, which must have been checked.
+    #[inline(always)]
+    pub(crate) fn process_of(&self, rank: u32) -> u32 {
+        match &self.processes {
+            None => rank,
+            Some(processes) => processes[rank as usize],
+        }
+    }
+
+    /// Refuses ranks that messages cannot go to.
+    #[inline(always)]
+    pub(crate) fn check_rank(&self, argument: &'static str, rank: u32) -> Result<(), ErrorKind> {
+        if rank < self.peers {
+            return Ok(());
+        }
+        Err(ErrorKind::Rank {
+            argument,
+            rank,
+            size: self.peers,
+        })
+    }
+
+    /// To which process a message goes and what stands on it, after a check of the arguments.
+    #[inline(always)]
+    pub(crate) fn envelope(
+        &self,
+        bytes: u64,
+        dest: u32,
+        tag: i32,
+    ) -> Result<(u32, Envelope), ErrorKind> {
+        self.check_rank("dest", dest)?;
+        check_tag(tag)?;
+        let envelope = Envelope {
+            context: self.context(Context::Point),
+            source: self.rank,
+            tag,
+            bytes,
+        };
+        Ok((self.process_of(dest), envelope))
+    }
+
+    /// What the matching queues are asked for, and the process that would be missed if it died.
+    #[inline(always)]
+    pub(crate) fn pattern(
+        &self,
+        source: Source,
+        tag: Tag,
+    ) -> Result<(Option<u32>, Pattern), ErrorKind> {
+        let source = source.checked(self.peers)?;
+        let tag = tag.checked()?;
+        let from = source.map(|rank| self.process_of(rank));
+        let context = self.context(Context::Point);
+        Ok((
+            from,
+            Pattern {
+                context,
+                source,
+                tag,
+            },
+        ))
+    }
+}
+
+/// How many ranks a group has and the process of each; `None` when rank and process number are the same.
+fn by_rank(group: &Group) -> (u32, Option<Box<[u32]>>) {
+    let processes = group.processes();
+    let same = processes.iter().copied().eq(0..processes.len() as u32);
+    (
+        processes.len() as u32,
+        (!same).then(|| processes.to_vec().into_boxed_slice()),
+    )
+}
+
+impl Drop for Comm {
+    fn drop(&mut self) {
+        self.process.numbers.give_back(self.number());
+        if let Some(board) = self.board.get_mut().take() {
+            // The board of all ranks ends with the segment.
+            if self.number() != WORLD {
+                board.close(&self.process.engine);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Comm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Comm")
+            .field("number", &self.number())
+            .field("rank", &self.rank)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,270 @@
+//! Operations under way: what a request of the C interface stands for.
+//!
+//! An [`Operation`] is begun by a call on a communicator, becomes *ready* when it has ended, and is *concluded* by the call that
+//! completes its request: that hands out the [`Report`] and frees what it held. Persistent operations are inactive before they
+//! are started and after they are concluded. The two kinds that programs use by the million, contiguous sends and receives, are
+//! variants of their own; all others are behind [`Pending`].
+
+mod message;
+mod wait;
+
+use std::sync::Arc;
+
+use oxmpi_engine::{Completion, RequestId};
+
+use crate::communicator::Comm;
+use crate::error::ErrorKind;
+use crate::process::Task;
+use crate::process::background::Work;
+
+pub(crate) use message::Staged;
+pub use wait::{progress, wait_ready};
+
+/// An operation that was begun.
+pub enum Operation {
+    /// It was over in the call that began it.
+    Over(Report),
+    /// A contiguous message that this process sends.
+    Send(Arc<Comm>, RequestId),
+    /// A contiguous message that this process receives.
+    Receive(Arc<Comm>, RequestId),
+    /// Anything else.
+    Other(Box<dyn Pending>),
+}
+
+/// An operation of another kind. All methods but `conclude` may be called at any time.
+pub trait Pending: Send {
+    /// The communicator it belongs to, if there is one: its error handler is asked when it fails.
+    fn comm(&self) -> Option<&Arc<Comm>>;
+    /// Whether it is over, without waiting. May do some of the work itself.
+    fn is_ready(&mut self) -> bool;
+    /// Adds the engine's requests whose end may make it ready. Nothing is added if that depends on background work alone or on
+    /// another thread of the program.
+    fn watch(&self, requests: &mut Vec<RequestId>);
+    /// Whether the end was noted, for a waiting thread that holds the engine's lock: only loads are allowed here.
+    fn is_noted(&self) -> bool {
+        false
+    }
+    /// Ends it after it was ready: the outcome, once.
+    fn conclude(&mut self) -> Result<Report, ErrorKind>;
+    /// Asks to end it early; the report tells whether that was in time.
+    fn cancel(&mut self) -> Result<(), ErrorKind>;
+    /// A persistent operation can be started again after it was concluded.
+    fn is_persistent(&self) -> bool {
+        false
+    }
+    /// Whether it has been begun and not concluded. Only persistent ones can be inactive.
+    fn is_active(&self) -> bool {
+        true
+    }
+    /// Begins a persistent operation.
+    fn start(&mut self) -> Result<(), ErrorKind> {
+        Err(ErrorKind::NotPersistent)
+    }
+    /// The calls on its partitions, if it has some.
+    fn partitions(&mut self) -> Option<&mut dyn Partitions> {
+        None
+    }
+}
+
+/// The calls on a partitioned operation.
+pub trait Partitions {
+    /// Partitions `first` to `last` of a send may be sent.
+    fn ready(&mut self, first: u64, last: u64) -> Result<(), ErrorKind>;
+    /// Whether a partition of a receive has arrived.
+    fn arrived(&mut self, partition: u64) -> Result<bool, ErrorKind>;
+}
+
+/// From whom a message came, as a status tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sender {
+    /// This rank.
+    Rank(u32),
+    /// The null process (MPI_PROC_NULL).
+    Nobody,
+    /// There was no message: an empty status.
+    Unknown,
+    /// What the query function of a generalized request says.
+    Stated(i32),
+}
+
+/// How an operation ended, as a status tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// From whom the message came.
+    pub sender: Sender,
+    /// Its tag; none in an empty status.
+    pub tag: Option<i32>,
+    /// Its length.
+    pub bytes: u64,
+    /// The operation was taken back in time.
+    pub cancelled: bool,
+}
+
+impl Report {
+    /// The empty status (MPI 5.0 §3.7.3).
+    pub const EMPTY: Report = Report {
+        sender: Sender::Unknown,
+        tag: None,
+        bytes: 0,
+        cancelled: false,
+    };
+    /// What a receive from the null process tells (MPI 5.0 §3.10).
+    pub const NOBODY: Report = Report {
+        sender: Sender::Nobody,
+        ..Report::EMPTY
+    };
+}
+
+impl From<Completion> for Report {
+    #[inline]
+    fn from(completion: Completion) -> Self {
+        Report {
+            sender: Sender::Rank(completion.source),
+            tag: Some(completion.tag),
+            bytes: completion.bytes,
+            cancelled: completion.cancelled,
+        }
+    }
+}
+
+impl Operation {
+    /// The communicator whose error handler is asked when it fails.
+    pub fn comm(&self) -> Option<&Arc<Comm>> {
+        match self {
+            Operation::Over(_) => None,
+            Operation::Send(comm, _) | Operation::Receive(comm, _) => Some(comm),
+            Operation::Other(other) => other.comm(),
+        }
+    }
+
+    /// Whether it has been begun and not concluded.
+    pub fn is_active(&self) -> bool {
+        match self {
+            Operation::Other(other) => other.is_active(),
+            _ => true,
+        }
+    }
+
+    /// Whether it can be started again.
+    pub fn is_persistent(&self) -> bool {
+        match self {
+            Operation::Other(other) => other.is_persistent(),
+            _ => false,
+        }
+    }
+
+    /// Whether it is over, without waiting.
+    #[inline]
+    pub fn is_ready(&mut self) -> bool {
+        match self {
+            Operation::Over(_) => true,
+            Operation::Send(comm, id) | Operation::Receive(comm, id) => comm
+                .process
+                .engine
+                .is_complete(oxmpi_engine::Request::Pending(*id)),
+            Operation::Other(other) => other.is_ready(),
+        }
+    }
+
+    /// Waits until it is over and concludes it.
+    #[inline]
+    pub fn wait(&mut self) -> Result<Report, ErrorKind> {
+        match self {
+            Operation::Over(report) => Ok(*report),
+            Operation::Send(comm, id) | Operation::Receive(comm, id) => Ok(comm
+                .process
+                .engine
+                .wait(oxmpi_engine::Request::Pending(*id))?
+                .into()),
+            Operation::Other(_) => {
+                wait_ready(&mut [self])?;
+                self.conclude()
+            }
+        }
+    }
+
+    /// Ends it after it was ready. A persistent one can be started again; of any other kind nothing is left.
+    #[inline]
+    pub fn conclude(&mut self) -> Result<Report, ErrorKind> {
+        match self {
+            Operation::Over(report) => Ok(*report),
+            Operation::Send(comm, id) | Operation::Receive(comm, id) => Ok(comm
+                .process
+                .engine
+                .wait(oxmpi_engine::Request::Pending(*id))?
+                .into()),
+            Operation::Other(other) => other.conclude(),
+        }
+    }
+
+    /// Asks to end it early.
+    pub fn cancel(&mut self) -> Result<(), ErrorKind> {
+        match self {
+            Operation::Over(_) => Ok(()),
+            Operation::Send(comm, id) | Operation::Receive(comm, id) => {
+                comm.process
+                    .engine
+                    .cancel(oxmpi_engine::Request::Pending(*id));
+                Ok(())
+            }
+            Operation::Other(other) => other.cancel(),
+        }
+    }
+
+    /// Lets it go on by itself: nobody will ask for its report (MPI_Request_free).
+    pub fn detach(mut self) {
+        let Some(process) = self.comm().map(|comm| comm.process().clone()) else {
+            return;
+        };
+        if self.is_active() {
+            if self.is_ready() {
+                // Whoever lets go of an operation does not want to know how it ends.
+                let _ = self.conclude();
+            } else {
+                process.background.start(Task::new(Orphan(self)));
+            }
+        }
+    }
+
+    /// The calls on its partitions, if it has some.
+    pub fn partitions(&mut self) -> Option<&mut dyn Partitions> {
+        match self {
+            Operation::Other(other) => other.partitions(),
+            _ => None,
+        }
+    }
+
+    /// Begins a persistent operation.
+    pub fn start(&mut self) -> Result<(), ErrorKind> {
+        match self {
+            Operation::Other(other) => other.start(),
+            _ => Err(ErrorKind::NotPersistent),
+        }
+    }
+}
+
+/// An operation whose request was freed.
+struct Orphan(Operation);
+
+impl Work for Orphan {
+    fn step(&mut self) -> bool {
+        let over = self.0.is_ready();
+        if over {
+            let _ = self.0.conclude();
+        }
+        over
+    }
+}
+
+impl std::fmt::Debug for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self {
+            Operation::Over(_) => "over",
+            Operation::Send(..) => "send",
+            Operation::Receive(..) => "receive",
+            Operation::Other(_) => "other",
+        };
+        write!(f, "Operation({kind})")
+    }
+}

@@ -1,0 +1,56 @@
+//! Waiting for one of several operations.
+
+use std::sync::Arc;
+
+use oxmpi_engine::RequestId;
+
+use super::Operation;
+use crate::error::ErrorKind;
+use crate::process::Process;
+
+/// Waits until at least one active operation is ready and tells which is the first; none if none is active.
+pub fn wait_ready(operations: &mut [&mut Operation]) -> Result<Option<usize>, ErrorKind> {
+    let mut watched: Vec<RequestId> = Vec::new();
+    loop {
+        let mut process: Option<Arc<Process>> = None;
+        let mut active = false;
+        watched.clear();
+        for (index, operation) in operations.iter_mut().enumerate() {
+            if !operation.is_active() {
+                continue;
+            }
+            if operation.is_ready() {
+                return Ok(Some(index));
+            }
+            active = true;
+            match operation {
+                Operation::Send(_, id) | Operation::Receive(_, id) => watched.push(*id),
+                Operation::Other(other) => other.watch(&mut watched),
+                Operation::Over(_) => {}
+            }
+            if process.is_none() {
+                process = operation.comm().map(|comm| comm.process().clone());
+            }
+        }
+        if !active {
+            return Ok(None);
+        }
+        let Some(process) = process else {
+            // Only another thread of the program can end these (generalized requests).
+            std::thread::sleep(std::time::Duration::from_micros(20));
+            continue;
+        };
+        let noted = || {
+            operations.iter().any(|operation| match operation {
+                Operation::Other(other) => other.is_noted(),
+                _ => false,
+            })
+        };
+        process.engine.wait_for(&watched, noted)?;
+    }
+}
+
+/// Takes what has arrived, so that operations that are looked at next are seen as they are.
+pub fn progress(process: &Process) {
+    process.progress();
+}

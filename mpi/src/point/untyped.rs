@@ -1,0 +1,256 @@
+//! Messages of any datatype, as the C interface sends them.
+//!
+//! The typed calls beside this file are faces of the same two steps: the communicator checks rank and tag and writes the
+//! envelope, the engine moves the bytes. Here the data may lie anywhere (see `buffer`), and no destination means the
+//! null process, with which every exchange is over at once (MPI 5.0 §3.10).
+
+use std::sync::Arc;
+
+use oxmpi_engine::{Claim, Envelope, Mode, Request};
+
+use crate::buffer::{self, Buffer};
+use crate::communicator::Comm;
+use crate::error::ErrorKind;
+use crate::operation::{Operation, Report, Sender, Staged};
+use crate::status::{Source, Tag};
+
+pub use oxmpi_engine::Mode as SendMode;
+
+/// A message that was set aside for one receive (MPI_Mprobe).
+#[derive(Debug)]
+pub struct Claimed {
+    comm: Arc<Comm>,
+    claim: Claim,
+}
+
+impl Comm {
+    /// Sends, and returns when the buffer may be used again.
+    #[inline]
+    pub fn send_buffer(
+        &self,
+        buffer: &Buffer,
+        dest: Option<u32>,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<(), ErrorKind> {
+        let Some(dest) = dest else { return Ok(()) };
+        let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
+        let engine = &self.process.engine;
+        match buffer.contiguous() {
+            // SAFETY: the buffer's promise, and the call waits.
+            Some(address) => Ok(unsafe { engine.send(process, envelope, address, mode)? }),
+            None => {
+                let packed = buffer.pack()?;
+                // SAFETY: the packed data lives until the call, which waits, is over.
+                Ok(unsafe { engine.send(process, envelope, packed.as_ptr(), mode)? })
+            }
+        }
+    }
+
+    /// Begins to send.
+    #[inline]
+    pub fn isend_buffer(
+        self: &Arc<Self>,
+        buffer: &Buffer,
+        dest: Option<u32>,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<Operation, ErrorKind> {
+        let Some(dest) = dest else {
+            return Ok(Operation::Over(Report::EMPTY));
+        };
+        let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
+        let engine = &self.process.engine;
+        if let Some(address) = buffer.contiguous() {
+            // SAFETY: the buffer's promise holds until the operation is over.
+            return Ok(
+                match unsafe { engine.isend(process, envelope, address, mode)? } {
+                    Request::Over(completion) => Operation::Over(completion.into()),
+                    Request::Pending(id) => Operation::Send(self.clone(), id),
+                },
+            );
+        }
+        let packed = buffer.pack()?;
+        // SAFETY: the packed data is kept with the request until it is over.
+        match unsafe { engine.isend(process, envelope, packed.as_ptr(), mode)? } {
+            Request::Over(completion) => Ok(Operation::Over(completion.into())),
+            Request::Pending(request) => Ok(self.staged(request, packed, None)),
+        }
+    }
+
+    fn staged(
+        self: &Arc<Self>,
+        request: oxmpi_engine::RequestId,
+        packed: Vec<u8>,
+        target: Option<Buffer>,
+    ) -> Operation {
+        Operation::Other(Box::new(Staged {
+            comm: self.clone(),
+            request,
+            packed,
+            target,
+            concluded: false,
+        }))
+    }
+
+    /// Receives.
+    #[inline]
+    pub fn recv_buffer(
+        &self,
+        buffer: &Buffer,
+        source: Option<Source>,
+        tag: Tag,
+    ) -> Result<Report, ErrorKind> {
+        let Some(source) = source else {
+            return Ok(Report::NOBODY);
+        };
+        let (from, pattern) = self.pattern(source, tag)?;
+        let engine = &self.process.engine;
+        if let Some(address) = buffer.contiguous() {
+            // SAFETY: the buffer's promise, and the call waits.
+            let completion = unsafe { engine.recv(from, pattern, address, buffer.bytes())? };
+            return Ok(completion.into());
+        }
+        let mut packed = buffer::memory(buffer.bytes())?;
+        // SAFETY: the packed data lives until the call, which waits, is over.
+        let completion =
+            unsafe { engine.recv(from, pattern, packed.as_mut_ptr(), buffer.bytes())? };
+        buffer.unpack(&packed[..completion.bytes as usize]);
+        Ok(completion.into())
+    }
+
+    /// Begins to receive.
+    #[inline]
+    pub fn irecv_buffer(
+        self: &Arc<Self>,
+        buffer: &Buffer,
+        source: Option<Source>,
+        tag: Tag,
+    ) -> Result<Operation, ErrorKind> {
+        let Some(source) = source else {
+            return Ok(Operation::Over(Report::NOBODY));
+        };
+        let (from, pattern) = self.pattern(source, tag)?;
+        let engine = &self.process.engine;
+        if let Some(address) = buffer.contiguous() {
+            // SAFETY: the buffer's promise holds until the operation is over.
+            return Ok(
+                match unsafe { engine.irecv(from, pattern, address, buffer.bytes())? } {
+                    Request::Over(completion) => Operation::Over(completion.into()),
+                    Request::Pending(id) => Operation::Receive(self.clone(), id),
+                },
+            );
+        }
+        let mut packed = buffer::memory(buffer.bytes())?;
+        // SAFETY: the packed data is kept with the request until it is over; moving the vector does not move the data.
+        let request = unsafe { engine.irecv(from, pattern, packed.as_mut_ptr(), buffer.bytes())? };
+        Ok(match request {
+            Request::Over(completion) => {
+                buffer.unpack(&packed[..completion.bytes as usize]);
+                Operation::Over(completion.into())
+            }
+            Request::Pending(request) => self.staged(request, packed, Some(buffer.clone())),
+        })
+    }
+
+    /// Waits until a message could be received and tells what is known of it.
+    pub fn probe_message(&self, source: Option<Source>, tag: Tag) -> Result<Report, ErrorKind> {
+        let Some(source) = source else {
+            return Ok(Report::NOBODY);
+        };
+        let (from, pattern) = self.pattern(source, tag)?;
+        let envelope = self.process.engine.probe_wait(from, pattern)?;
+        Ok(report(&envelope))
+    }
+
+    /// Tells whether a message could be received now.
+    pub fn iprobe_message(
+        &self,
+        source: Option<Source>,
+        tag: Tag,
+    ) -> Result<Option<Report>, ErrorKind> {
+        let Some(source) = source else {
+            return Ok(Some(Report::NOBODY));
+        };
+        let (_, pattern) = self.pattern(source, tag)?;
+        self.process.background.step_if_active();
+        let envelope = self.process.engine.probe(pattern)?;
+        Ok(envelope.as_ref().map(report))
+    }
+
+    /// Waits for a message and sets it aside; no message from the null process.
+    pub fn claim_message(
+        self: &Arc<Self>,
+        source: Option<Source>,
+        tag: Tag,
+    ) -> Result<(Option<Claimed>, Report), ErrorKind> {
+        let Some(source) = source else {
+            return Ok((None, Report::NOBODY));
+        };
+        let (from, pattern) = self.pattern(source, tag)?;
+        let claim = self.process.engine.claim_wait(from, pattern)?;
+        Ok(self.claimed(claim))
+    }
+
+    /// Sets a message aside if one could be received now.
+    pub fn try_claim_message(
+        self: &Arc<Self>,
+        source: Option<Source>,
+        tag: Tag,
+    ) -> Result<Option<(Option<Claimed>, Report)>, ErrorKind> {
+        let Some(source) = source else {
+            return Ok(Some((None, Report::NOBODY)));
+        };
+        let (_, pattern) = self.pattern(source, tag)?;
+        self.process.background.step_if_active();
+        let claim = self.process.engine.claim(pattern)?;
+        Ok(claim.map(|claim| self.claimed(claim)))
+    }
+
+    fn claimed(self: &Arc<Self>, claim: Claim) -> (Option<Claimed>, Report) {
+        let report = report(&claim.envelope);
+        let comm = self.clone();
+        (Some(Claimed { comm, claim }), report)
+    }
+}
+
+impl Claimed {
+    /// The communicator it was sent on.
+    pub fn comm(&self) -> &Arc<Comm> {
+        &self.comm
+    }
+
+    /// Begins to receive it.
+    pub fn irecv(self, buffer: &Buffer) -> Result<Operation, ErrorKind> {
+        let Claimed { comm, claim } = self;
+        let engine = &comm.process.engine;
+        if let Some(address) = buffer.contiguous() {
+            // SAFETY: the buffer's promise holds until the operation is over.
+            return Ok(
+                match unsafe { engine.irecv_claimed(claim, address, buffer.bytes()) } {
+                    Request::Over(completion) => Operation::Over(completion.into()),
+                    Request::Pending(id) => Operation::Receive(comm, id),
+                },
+            );
+        }
+        let mut packed = buffer::memory(buffer.bytes())?;
+        // SAFETY: the packed data is kept with the request until it is over.
+        let request = unsafe { engine.irecv_claimed(claim, packed.as_mut_ptr(), buffer.bytes()) };
+        Ok(match request {
+            Request::Over(completion) => {
+                buffer.unpack(&packed[..completion.bytes as usize]);
+                Operation::Over(completion.into())
+            }
+            Request::Pending(request) => comm.staged(request, packed, Some(buffer.clone())),
+        })
+    }
+}
+
+fn report(envelope: &Envelope) -> Report {
+    Report {
+        sender: Sender::Rank(envelope.source),
+        tag: Some(envelope.tag),
+        bytes: envelope.bytes,
+        cancelled: false,
+    }
+}

@@ -1,0 +1,126 @@
+//! The process as a member of its job: the engine, the numbers of its communicators, and work that goes on in the background.
+//!
+//! [`Process::join`] is what both faces of the library begin with: `init` of the typed one, MPI_Init and MPI_Session_init of
+//! the C one. Every communicator holds its process, so the engine lives as long as anything that may use it.
+
+pub(crate) mod background;
+
+use std::sync::Arc;
+
+pub use oxmpi_engine::Threads;
+use oxmpi_engine::{Engine, Options, Ticket};
+use oxmpi_launch::Identity;
+
+use crate::communicator::{Comm, Numbers};
+use crate::error::{ErrorKind, Result};
+pub(crate) use background::{Background, Task};
+
+/// What all communicators of a process share.
+pub struct Process {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) numbers: Numbers,
+    pub(crate) background: Arc<Background>,
+    /// Small collectives may use boards.
+    pub(crate) boards: bool,
+    /// Several threads may be inside the library at once.
+    pub(crate) concurrent: bool,
+}
+
+impl Process {
+    /// Joins the job that the environment describes; without a launcher the process is alone.
+    ///
+    /// # Safety
+    /// With [`Threads::One`], no two calls that reach the engine may overlap in time, and calls of different threads must be ordered by
+    /// other means.
+    pub unsafe fn join(threads: Threads) -> Result<Arc<Process>> {
+        let identity = Identity::from_env()
+            .map_err(|error| ErrorKind::Identity(error).before_start("init"))?;
+        let Identity {
+            rank,
+            size,
+            segment,
+            host,
+        } = identity;
+        let options = Options::from_env()
+            .map_err(|error| ErrorKind::Options(error).at("init", rank, size, &host))?;
+        // SAFETY: the caller's promise.
+        let engine =
+            unsafe { Engine::attach(rank, size, segment, host.clone(), &options, threads) }
+                .map_err(|error| ErrorKind::Engine(error).at("init", rank, size, &host))?;
+        let engine = Arc::new(engine);
+        let background = Background::new(&engine);
+        engine.set_background(background.clone());
+        Ok(Arc::new(Process {
+            engine,
+            numbers: Numbers::new(rank),
+            background,
+            boards: options.boards,
+            concurrent: threads == Threads::Many,
+        }))
+    }
+
+    /// This process's number in the job.
+    pub fn rank(&self) -> u32 {
+        self.engine.rank()
+    }
+
+    /// Processes of the job.
+    pub fn size(&self) -> u32 {
+        self.engine.size()
+    }
+
+    /// The name of the machine this process runs on.
+    pub fn host(&self) -> &str {
+        self.engine.host()
+    }
+
+    /// All processes of the job. To be called once: its members agree on everything by the order of their calls.
+    pub fn world(self: &Arc<Self>) -> Comm {
+        let ticket = (self.boards && self.size() > 1).then(|| board_of_world(&self.engine));
+        Comm::world(self.clone(), ticket)
+    }
+
+    /// This process alone (MPI_COMM_SELF).
+    pub fn this(self: &Arc<Self>) -> Comm {
+        Comm::this(self.clone())
+    }
+
+    /// Takes what has arrived and sends what is due, and does what background work can do now.
+    pub fn progress(&self) {
+        self.engine.progress();
+        self.background.step_if_active();
+    }
+
+    /// The job is to end with this code; the launcher ends every process. True if no process has asked for it before.
+    pub fn set_abort(&self, code: i32) -> bool {
+        self.engine.set_abort(code)
+    }
+
+    /// Leaves the job: what is due is sent, and nothing more is received.
+    pub fn finalize(&self) {
+        self.engine.finalize();
+    }
+}
+
+/// The first board of rank 0, known to all without a word: nobody has used it before.
+fn board_of_world(engine: &Engine) -> Ticket {
+    let first = Ticket {
+        port: 0,
+        board: 0,
+        base: 0,
+    };
+    if engine.rank() == 0 {
+        let offered = engine.offer_board();
+        assert_eq!(offered, Some(first), "a fresh engine has all its boards");
+    }
+    first
+}
+
+impl std::fmt::Debug for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Process")
+            .field("rank", &self.rank())
+            .field("size", &self.size())
+            .finish_non_exhaustive()
+    }
+}
