@@ -1,0 +1,264 @@
+//! Writes the entry points of the library: for every function of the table a `PMPI_X` with C linkage, its large twin, and the
+//! weak names `MPI_X` that a tool can replace.
+//!
+//! An entry point decides nothing. It notes the call (name, form, and the object whose error handler is responsible), checks
+//! the stage of the process, converts each parameter as its kind says ([`crate::kind`] is the page with all kinds and
+//! the Rust types that they arrive as), calls the chapter, and runs the error handler if that failed:
+//!
+//! ```text
+//! pub unsafe extern "C" fn PMPI_Send(buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) -> c_int {
+//!     let call = &Call::new("MPI_Send", Face::Int, Subject::Comm(comm));
+//!     // SAFETY: the C program vouches for the memory that its arguments name.
+//!     call.run(|| unsafe {
+//!         let count = call.count("count", count as i64)?;
+//!         let datatype = call.datatype("datatype", datatype)?;
+//!         let comm = call.comm("comm", comm)?;
+//!         chapter::point::send(call, buf, count, &datatype, dest, tag, &comm)
+//!     })
+//! }
+//! alias!("MPI_Send");
+//! ```
+//!
+//! So a chapter function is `pub fn send(call: &Call, buf: *const c_void, count: i64, datatype: &Type, dest: i32, tag: i32,
+//! comm: &Communicator) -> Result<(), Failure>`: the call, then the parameters in the table's order. Parameters that only the
+//! large form has are there too; in the `int` form they are 0, or swallow what is set. Functions marked `returns=` get
+//! no call and return the value itself: `pub fn wtime() -> f64`.
+
+use std::fmt::Write;
+
+use crate::model::{Chapter, Face, Function, Presence, Table};
+
+/// The Rust text of all entry points; `abi/src/generated.rs` includes it.
+pub fn entries(table: &Table) -> String {
+    let mut out = String::from("// Generated from abi/table/mpi5.table; edit that.\n");
+    for chapter in &table.chapters {
+        writeln!(out, "\n// {}: {}", chapter.name, chapter.about).unwrap();
+        for function in &chapter.functions {
+            for face in function.faces() {
+                entry(&mut out, table, chapter, function, face);
+            }
+        }
+    }
+    out
+}
+
+/// A linker's version script that exports the weak names; the compiler exports the `PMPI_` ones by itself.
+pub fn exported(table: &Table) -> String {
+    let names: String = table
+        .names()
+        .iter()
+        .map(|name| format!("    {name};\n"))
+        .collect();
+    format!("{{\n  global:\n{names}}};\n")
+}
+
+fn entry(out: &mut String, table: &Table, chapter: &Chapter, function: &Function, face: Face) {
+    let name = function.c_name(face);
+    let large = face == Face::Large;
+    let parameters: Vec<String> = function
+        .parameters_of(face)
+        .map(|p| format!("{}: {}", p.name, p.kind.rust_type(large)))
+        .collect();
+    let returns = rust_return(function.returns.as_deref());
+    writeln!(
+        out,
+        "\n#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn P{name}({}) -> {returns} {{",
+        parameters.join(", ")
+    )
+    .unwrap();
+    let body = match (&function.presence, &function.returns) {
+        (Presence::Answer(code), _) => {
+            format!("    Call::tool(\"{name}\").answer(constant::{code})")
+        }
+        (_, Some(_)) => plain(chapter, function),
+        (Presence::Written, None) => written(table, chapter, function, face),
+        (Presence::Later, None) => format!("    {}.later()", note(function, face)),
+        (Presence::Todo, None) => format!("    {}.unfinished()", note(function, face)),
+    };
+    let unused = match function.presence {
+        Presence::Written => String::new(),
+        _ => silence(function, face),
+    };
+    writeln!(out, "{unused}{body}\n}}\nalias!(\"{name}\");").unwrap();
+}
+
+/// A call of the chapter without checks, for functions that return a value.
+fn plain(chapter: &Chapter, function: &Function) -> String {
+    let arguments: Vec<&str> = function
+        .parameters
+        .iter()
+        .map(|p| p.name.as_str())
+        .collect();
+    let (module, name) = (&chapter.name, function.rust_name());
+    format!("    chapter::{module}::{name}({})", arguments.join(", "))
+}
+
+/// Checks, conversions, and the call of the chapter.
+fn written(table: &Table, chapter: &Chapter, function: &Function, face: Face) -> String {
+    let mut lines = Vec::new();
+    let mut arguments = vec!["call".to_string()];
+    for parameter in &function.parameters {
+        let name = &parameter.name;
+        if parameter.large_only && face == Face::Int {
+            let absent = parameter.kind.absent();
+            lines.push(format!("let {name} = {absent};"));
+        } else {
+            let length = parameter
+                .length
+                .as_deref()
+                .map(|l| length(table, function, l));
+            let check = parameter.kind.check(name, &length.unwrap_or_default());
+            lines.extend(check.map(|check| format!("let {name} = {check};")));
+        }
+        arguments.push(parameter.kind.pass(name));
+    }
+    let (module, name) = (&chapter.name, function.rust_name());
+    lines.push(format!(
+        "chapter::{module}::{name}({})",
+        arguments.join(", ")
+    ));
+    let run = match (function.tool, function.always) {
+        (true, _) => "run_tool",
+        (false, true) => "run_always",
+        (false, false) => "run",
+    };
+    let body = lines
+        .iter()
+        .map(|line| format!("\n        {line}"))
+        .collect::<String>();
+    format!(
+        "    let call = &{};\n    // SAFETY: the C program vouches for the memory that its arguments name.\n    \
+         call.{run}(|| unsafe {{{body}\n    }})",
+        note(function, face)
+    )
+}
+
+/// The expression that notes the call.
+fn note(function: &Function, face: Face) -> String {
+    let name = function.c_name(face);
+    if function.tool {
+        return format!("Call::tool(\"{name}\")");
+    }
+    format!(
+        "Call::new(\"{name}\", Face::{face:?}, {})",
+        subject(function)
+    )
+}
+
+/// Whose error handler is responsible: the first communicator, window, file or session among the arguments; for functions of
+/// files that get none the default handler of files; for functions that create from groups the handler given to them.
+fn subject(function: &Function) -> String {
+    if function.name.starts_with("MPI_File_") {
+        let file = function
+            .parameters
+            .iter()
+            .find(|p| p.kind.rust_type(false) == "Handle" && is(p.kind.name(), "file"));
+        return match file {
+            Some(file) => format!("Subject::File({})", file.name),
+            None => "Subject::File(constant::MPI_FILE_NULL)".into(),
+        };
+    }
+    for (word, variant) in [
+        ("comm", "Comm"),
+        ("win", "Win"),
+        ("session", "Session"),
+        ("errhandler", "Errhandler"),
+    ] {
+        for parameter in &function.parameters {
+            let name = &parameter.name;
+            match parameter.kind.name().strip_prefix(word) {
+                Some("" | "_or_null") => return format!("Subject::{variant}({name})"),
+                // SAFETY of reading: `Subject::at` takes null for a null handle.
+                Some("_inout") if word != "errhandler" => {
+                    return format!("Subject::at(Subject::{variant}, {name})");
+                }
+                _ => {}
+            }
+        }
+    }
+    "Subject::Nothing".into()
+}
+
+fn is(kind: &str, word: &str) -> bool {
+    kind.strip_prefix(word)
+        .is_some_and(|rest| rest.is_empty() || rest == "_or_null")
+}
+
+/// The Rust expression of a length: another parameter, or a constant; `+1` is the final zero of a text.
+fn length(table: &Table, function: &Function, length: &str) -> String {
+    let (name, more) = match length.strip_suffix("+1") {
+        Some(name) => (name, " + 1"),
+        None => (length, ""),
+    };
+    if table.integers.iter().any(|constant| constant.name == name) {
+        return format!("constant::{name} as usize{more}");
+    }
+    let of = function.parameters.iter().find(|p| p.name == name);
+    let of = of.expect("the parser has checked lengths");
+    format!("{}{more}", of.kind.as_length(name))
+}
+
+/// A statement that uses parameters which nothing else uses.
+fn silence(function: &Function, face: Face) -> String {
+    let names: Vec<&str> = function
+        .parameters_of(face)
+        .map(|p| p.name.as_str())
+        .collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("    let _ = ({});\n", names.join(", ")),
+    }
+}
+
+fn rust_return(c: Option<&str>) -> &str {
+    match c {
+        None | Some("int") => "c_int",
+        Some("double") => "f64",
+        Some("MPI_Aint") => "i64",
+        Some(_) => "Handle",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_reads_as_the_page_says() {
+        let table = Table::parse(
+            "chapter point\nMPI_Send  large\n    buf:buffer_in count datatype dest:rank tag comm\n",
+        )
+        .unwrap();
+        let text = entries(&table);
+        let send = "\
+#[unsafe(no_mangle)]
+pub unsafe extern \"C\" fn PMPI_Send_c(buf: *const c_void, count: i64, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) -> c_int {
+    let call = &Call::new(\"MPI_Send_c\", Face::Large, Subject::Comm(comm));
+    // SAFETY: the C program vouches for the memory that its arguments name.
+    call.run(|| unsafe {
+        let count = call.count(\"count\", count as i64)?;
+        let datatype = call.datatype(\"datatype\", datatype)?;
+        let comm = call.comm(\"comm\", comm)?;
+        chapter::point::send(call, buf, count, &datatype, dest, tag, &comm)
+    })
+}
+alias!(\"MPI_Send_c\");
+";
+        assert!(text.contains(send), "{text}");
+    }
+
+    #[test]
+    fn the_responsible_object_is_found() {
+        let table = Table::mpi5();
+        let of = |name: &str| subject(table.functions().find(|f| f.name == name).unwrap());
+        assert_eq!(of("MPI_Send"), "Subject::Comm(comm)");
+        assert_eq!(of("MPI_Comm_free"), "Subject::at(Subject::Comm, comm)");
+        assert_eq!(
+            of("MPI_File_open"),
+            "Subject::File(constant::MPI_FILE_NULL)"
+        );
+        assert_eq!(of("MPI_File_read"), "Subject::File(fh)");
+        assert_eq!(of("MPI_Session_init"), "Subject::Errhandler(errhandler)");
+        assert_eq!(of("MPI_Wait"), "Subject::Nothing");
+    }
+}

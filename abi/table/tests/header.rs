@@ -1,0 +1,89 @@
+//! `mpi.h` compiles without a warning in every language it is meant for, and its values are those of the table.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use oxmpi_abi_table::{Table, header};
+
+const MODES: [(&str, &str, &str); 8] = [
+    ("cc", "c89", "c"),
+    ("cc", "c99", "c"),
+    ("cc", "c11", "c"),
+    ("cc", "c17", "c"),
+    ("g++", "c++98", "cpp"),
+    ("g++", "c++11", "cpp"),
+    ("g++", "c++17", "cpp"),
+    ("g++", "c++20", "cpp"),
+];
+
+fn directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("mpi.h"), header(&Table::mpi5())).unwrap();
+    directory
+}
+
+fn run(command: &mut Command) {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && told.is_empty(),
+        "{command:?}:\n{told}"
+    );
+}
+
+#[test]
+fn compiles_in_every_language_without_a_warning() {
+    let directory = directory("languages");
+    let program = "#include <mpi.h>\n#include <mpi.h>\n\
+        static int ignored(MPI_Comm c, int k, void *e, void *i, void *o, int *f)\n\
+        { (void)c; (void)k; (void)e; (void)i; (void)o; *f = 0; return MPI_SUCCESS; }\n\
+        int uses(MPI_Comm *comm, MPI_Status *status) {\n\
+        MPI_Comm_copy_attr_function *fn = ignored;\n\
+        if (fn == MPI_COMM_DUP_FN) return MPI_ERR_OTHER;\n\
+        *comm = MPI_COMM_WORLD;\n\
+        if (MPI_Send(MPI_BOTTOM, 0, MPI_INT, MPI_PROC_NULL, 0, *comm)) return MPI_ANY_SOURCE;\n\
+        return PMPI_Recv_c(MPI_IN_PLACE, (MPI_Count)1, MPI_LONG_LONG_INT, 0, MPI_ANY_TAG, *comm, status);\n}\n";
+    for (compiler, standard, extension) in MODES {
+        let source = directory.join(format!("uses.{extension}"));
+        std::fs::write(&source, program).unwrap();
+        run(Command::new(compiler)
+            .arg(format!("-std={standard}"))
+            .args(["-Wall", "-Wextra", "-pedantic", "-fsyntax-only", "-I"])
+            .arg(&directory)
+            .arg(&source));
+    }
+}
+
+#[test]
+fn values_are_those_of_the_table() {
+    let directory = directory("values");
+    let table = Table::mpi5();
+    let mut program = String::from("#include <mpi.h>\nint main(void) {\nint wrong = 0;\n");
+    for constant in &table.integers {
+        program += &format!("wrong += ({}) != ({});\n", constant.name, constant.value);
+    }
+    for constant in table
+        .handles
+        .iter()
+        .chain(&table.pointers)
+        .flat_map(|of| &of.items)
+    {
+        program += &format!(
+            "wrong += (intptr_t)({}) != {};\n",
+            constant.name, constant.value
+        );
+    }
+    program += "return wrong != 0;\n}\n";
+    let (source, binary) = (directory.join("values.c"), directory.join("values"));
+    std::fs::write(&source, program).unwrap();
+    run(Command::new("cc")
+        .arg("-I")
+        .arg(&directory)
+        .arg(&source)
+        .arg("-o")
+        .arg(&binary));
+    run(&mut Command::new(&binary));
+}
