@@ -15,8 +15,8 @@ use crate::boards::Boards;
 use crate::error::{EngineError, Fault};
 use crate::options::Options;
 use crate::progress::{
-    Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Shared, Threads, Transport,
-    WaitPolicy,
+    Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Shared, Threads,
+    Transport, WaitPolicy,
 };
 use crate::protocol::{
     Claim, Completion, Counters, Failure, Limits, Mode, Outcome, Protocol, RequestId, Source,
