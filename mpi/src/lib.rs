@@ -27,6 +27,7 @@
 // `derive(Plain)` names this crate from outside; so must this crate's own structs.
 extern crate self as oxmpi;
 
+pub mod attribute;
 pub mod buffer;
 mod collective;
 pub mod collectives;

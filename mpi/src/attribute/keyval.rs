@@ -86,14 +86,20 @@ impl Keyval {
         self.key.number
     }
 
-    pub(super) fn call_copy(&self, object: u64, value: usize) -> Result<Option<usize>, AttributeError> {
+    pub(super) fn call_copy(
+        &self,
+        object: u64,
+        value: usize,
+    ) -> Result<Option<usize>, AttributeError> {
         let keyval = self.key.number;
-        (self.key.copy)(object, keyval, value).map_err(|code| AttributeError::CopyFailed { keyval, code })
+        (self.key.copy)(object, keyval, value)
+            .map_err(|code| AttributeError::CopyFailed { keyval, code })
     }
 
     pub(super) fn call_delete(&self, object: u64, value: usize) -> Result<(), AttributeError> {
         let keyval = self.key.number;
-        (self.key.delete)(object, keyval, value).map_err(|code| AttributeError::DeleteFailed { keyval, code })
+        (self.key.delete)(object, keyval, value)
+            .map_err(|code| AttributeError::DeleteFailed { keyval, code })
     }
 }
 
@@ -126,16 +132,35 @@ enum Entry {
 impl Keyvals {
     /// A registry without keys.
     pub fn new(kind: Kind) -> Keyvals {
-        let state = State { keys: HashMap::new(), freed: VecDeque::new(), next: kind.first_number() };
-        Keyvals { kind, state: Mutex::new(state) }
+        let state = State {
+            keys: HashMap::new(),
+            freed: VecDeque::new(),
+            next: kind.first_number(),
+        };
+        Keyvals {
+            kind,
+            state: Mutex::new(state),
+        }
     }
 
     /// Makes a key with these callbacks.
-    pub fn create(&self, copy: CopyCallback, delete: DeleteCallback) -> Result<Keyval, AttributeError> {
+    pub fn create(
+        &self,
+        copy: CopyCallback,
+        delete: DeleteCallback,
+    ) -> Result<Keyval, AttributeError> {
         let mut state = self.state();
         state.forget_gone();
-        let number = state.number(self.kind).ok_or(AttributeError::NoNumberLeft { kind: self.kind })?;
-        let keyval = Keyval { key: Arc::new(Key { number, copy, delete }) };
+        let number = state
+            .number(self.kind)
+            .ok_or(AttributeError::NoNumberLeft { kind: self.kind })?;
+        let keyval = Keyval {
+            key: Arc::new(Key {
+                number,
+                copy,
+                delete,
+            }),
+        };
         state.keys.insert(number, Entry::Valid(keyval.clone()));
         Ok(keyval)
     }
@@ -143,13 +168,13 @@ impl Keyvals {
     /// Frees a key. Attributes that have it keep it, with its callbacks; new ones cannot be set.
     pub fn free(&self, number: i32) -> Result<(), AttributeError> {
         let mut state = self.state();
-        let Some(entry @ Entry::Valid(_)) = state.keys.get_mut(&number) else {
-            return Err(self.missing(&state, number));
+        let keyval = match state.keys.get(&number) {
+            Some(Entry::Valid(keyval)) => keyval.clone(),
+            _ => return Err(self.missing(&state, number)),
         };
-        let Entry::Valid(keyval) = std::mem::replace(entry, Entry::Freed(Weak::new())) else {
-            unreachable!("the entry was just seen to be valid");
-        };
-        *entry = Entry::Freed(Arc::downgrade(&keyval.key));
+        state
+            .keys
+            .insert(number, Entry::Freed(Arc::downgrade(&keyval.key)));
         state.freed.push_back(number);
         state.forget_gone();
         // The program's callbacks may be dropped with the last reference: not under the lock.
@@ -174,7 +199,10 @@ impl Keyvals {
             Some(Entry::Freed(key)) => key.upgrade().map(|key| Keyval { key }),
             None => None,
         };
-        alive.ok_or(AttributeError::NoSuchKeyval { keyval: number, kind: self.kind })
+        alive.ok_or(AttributeError::NoSuchKeyval {
+            keyval: number,
+            kind: self.kind,
+        })
     }
 
     /// How many keys are alive.
@@ -188,14 +216,21 @@ impl Keyvals {
 
     fn missing(&self, state: &State, keyval: i32) -> AttributeError {
         match state.keys.get(&keyval) {
-            Some(Entry::Freed(key)) if key.strong_count() > 0 => AttributeError::KeyvalFreed { keyval },
-            _ => AttributeError::NoSuchKeyval { keyval, kind: self.kind },
+            Some(Entry::Freed(key)) if key.strong_count() > 0 => {
+                AttributeError::KeyvalFreed { keyval }
+            }
+            _ => AttributeError::NoSuchKeyval {
+                keyval,
+                kind: self.kind,
+            },
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         // No callback runs under the lock, so nothing of the program's can poison it.
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -221,7 +256,9 @@ impl State {
     /// Forgets a few of the freed keys whose last attribute is gone.
     fn forget_gone(&mut self) {
         for _ in 0..SWEEP.min(self.freed.len()) {
-            let Some(number) = self.freed.pop_front() else { return };
+            let Some(number) = self.freed.pop_front() else {
+                return;
+            };
             match self.keys.get(&number) {
                 Some(Entry::Freed(key)) if key.strong_count() == 0 => {
                     self.keys.remove(&number);
@@ -230,18 +267,13 @@ impl State {
             }
         }
     }
-
-    #[cfg(test)]
-    pub(super) fn skip_to(&mut self, number: i32) {
-        self.next = number;
-    }
 }
 
 #[cfg(test)]
 impl Keyvals {
     /// Goes on numbering from here, so that a test need not make two thousand million keys.
     pub(super) fn skip_to(&self, number: i32) {
-        self.state().skip_to(number);
+        self.state().next = number;
     }
 
     /// How many entries the registry holds, gone ones included.

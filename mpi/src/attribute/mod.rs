@@ -14,7 +14,8 @@ mod set;
 mod tests;
 
 pub use keyval::{
-    CopyCallback, DeleteCallback, KEYVAL_MIN, Keyval, Keyvals, Kind, always_copied, never_copied, not_deleted,
+    CopyCallback, DeleteCallback, KEYVAL_MIN, Keyval, Keyvals, Kind, always_copied, never_copied,
+    not_deleted,
 };
 pub use set::Attributes;
 
@@ -49,7 +50,9 @@ pub enum AttributeError {
         keyval: i32,
     },
     /// A delete callback tried to delete or set the attribute it was called for.
-    #[error("the attribute with key {keyval} is being deleted: its delete callback cannot change it")]
+    #[error(
+        "the attribute with key {keyval} is being deleted: its delete callback cannot change it"
+    )]
     BeingDeleted {
         /// The key.
         keyval: i32,
@@ -71,7 +74,9 @@ pub enum AttributeError {
         code: i32,
     },
     /// Delete callbacks that put new attributes on the object as fast as old ones go.
-    #[error("after {deleted} attributes were deleted the callback of key {keyval} still adds new ones")]
+    #[error(
+        "after {deleted} attributes were deleted the callback of key {keyval} still adds new ones"
+    )]
     Endless {
         /// The key that was to be deleted next.
         keyval: i32,
@@ -84,7 +89,9 @@ impl AttributeError {
     /// The code a callback returned, if that is what went wrong.
     pub fn callback_code(&self) -> Option<i32> {
         match *self {
-            AttributeError::CopyFailed { code, .. } | AttributeError::DeleteFailed { code, .. } => Some(code),
+            AttributeError::CopyFailed { code, .. } | AttributeError::DeleteFailed { code, .. } => {
+                Some(code)
+            }
             _ => None,
         }
     }

@@ -37,11 +37,23 @@ struct Entry {
     deleter: Option<ThreadId>,
 }
 
-/// An attribute marked for deletion; nobody else changes it until this is settled.
-struct Marked {
-    keyval: Keyval,
-    value: usize,
-    serial: u64,
+impl Entries {
+    fn position(&self, keyval: i32) -> Option<usize> {
+        self.list
+            .iter()
+            .position(|entry| entry.keyval.number() == keyval)
+    }
+
+    fn push(&mut self, keyval: &Keyval, value: usize) {
+        let serial = self.next;
+        self.next += 1;
+        self.list.push(Entry {
+            keyval: keyval.clone(),
+            value,
+            serial,
+            deleter: None,
+        });
+    }
 }
 
 impl Attributes {
@@ -53,7 +65,9 @@ impl Attributes {
     /// The value with this key, if there is one.
     pub fn get(&self, keyval: i32) -> Option<usize> {
         let entries = self.lock();
-        entries.position(keyval).map(|index| entries.list[index].value)
+        entries
+            .position(keyval)
+            .map(|index| entries.list[index].value)
     }
 
     /// How many attributes there are.
@@ -75,13 +89,9 @@ impl Attributes {
                 entries.push(keyval, value);
                 return Ok(());
             }
-            // The callback may have set the same key anew, so look again once the old value is gone.
+            // Another thread may delete it while this one waits to mark it: then look again.
             if let Some(marked) = self.mark(entries, keyval.number())? {
-                let agreed = marked.keyval.call_delete(object, marked.value);
-                let replace = agreed.is_ok().then_some((keyval, value));
-                if self.settle(&marked, agreed.is_ok(), replace) || agreed.is_err() {
-                    return agreed;
-                }
+                return marked.delete(object, Some((keyval, value)));
             }
         }
     }
@@ -89,7 +99,7 @@ impl Attributes {
     /// Deletes the attribute with this key, if its delete callback agrees.
     pub fn delete(&self, object: u64, keyval: i32) -> Result<(), AttributeError> {
         match self.mark(self.lock(), keyval)? {
-            Some(marked) => self.call_delete(object, &marked),
+            Some(marked) => marked.delete(object, None),
             None => Err(AttributeError::NotSet { keyval }),
         }
     }
@@ -97,10 +107,19 @@ impl Attributes {
     /// Copies these attributes, in the order in which they were set, onto the duplicate of their object, as
     /// the copy callbacks say. If one of these fails, so must the duplication: what was copied is deleted
     /// again from the duplicate, and whatever the delete callbacks say of that is lost.
-    pub fn copy_to(&self, object: u64, duplicate: &Attributes, new_object: u64) -> Result<(), AttributeError> {
+    pub fn copy_to(
+        &self,
+        object: u64,
+        duplicate: &Attributes,
+        new_object: u64,
+    ) -> Result<(), AttributeError> {
         let snapshot: Vec<(Keyval, usize)> = {
             let entries = self.lock();
-            entries.list.iter().map(|entry| (entry.keyval.clone(), entry.value)).collect()
+            entries
+                .list
+                .iter()
+                .map(|entry| (entry.keyval.clone(), entry.value))
+                .collect()
         };
         for (keyval, value) in snapshot {
             match keyval.call_copy(object, value) {
@@ -127,7 +146,7 @@ impl Attributes {
             }
             // Another thread may have deleted it while this one waited.
             if let Some(marked) = self.mark(self.lock(), keyval)? {
-                self.call_delete(object, &marked)?;
+                marked.delete(object, None)?;
                 deleted += 1;
             }
         }
@@ -137,7 +156,9 @@ impl Attributes {
     /// Deletes all attributes whatever their callbacks say.
     fn abandon(&self, object: u64) {
         loop {
-            let Some(entry) = self.lock().list.pop() else { return };
+            let Some(entry) = self.lock().list.pop() else {
+                return;
+            };
             let _refusal = entry.keyval.call_delete(object, entry.value);
         }
     }
@@ -145,59 +166,128 @@ impl Attributes {
     /// The key of the attribute to be deleted next: the last one that no thread is deleting, else the last.
     fn last(&self) -> Option<i32> {
         let entries = self.lock();
-        let free = entries.list.iter().rev().find(|entry| entry.deleter.is_none());
-        free.or(entries.list.last()).map(|entry| entry.keyval.number())
-    }
-
-    fn call_delete(&self, object: u64, marked: &Marked) -> Result<(), AttributeError> {
-        let agreed = marked.keyval.call_delete(object, marked.value);
-        self.settle(marked, agreed.is_ok(), None);
-        agreed
+        let free = entries
+            .list
+            .iter()
+            .rev()
+            .find(|entry| entry.deleter.is_none());
+        free.or(entries.list.last())
+            .map(|entry| entry.keyval.number())
     }
 
     /// Marks the attribute with this key, once no other thread is deleting it. `None` if there is none (any more).
-    fn mark(&self, entries: MutexGuard<'_, Entries>, keyval: i32) -> Result<Option<Marked>, AttributeError> {
+    fn mark<'a>(
+        &'a self,
+        mut entries: MutexGuard<'a, Entries>,
+        keyval: i32,
+    ) -> Result<Option<Marked<'a>>, AttributeError> {
         let this = thread::current().id();
-        let mut entries = entries;
         loop {
-            let Some(index) = entries.position(keyval) else { return Ok(None) };
+            let Some(index) = entries.position(keyval) else {
+                return Ok(None);
+            };
             let entry = &mut entries.list[index];
             match entry.deleter {
                 None => {
                     entry.deleter = Some(this);
-                    let marked = Marked { keyval: entry.keyval.clone(), value: entry.value, serial: entry.serial };
-                    return Ok(Some(marked));
+                    let (keyval, value, serial) = (entry.keyval.clone(), entry.value, entry.serial);
+                    return Ok(Some(Marked {
+                        set: self,
+                        keyval,
+                        value,
+                        serial,
+                        outcome: Outcome::Keep,
+                    }));
                 }
-                Some(deleter) if deleter == this => return Err(AttributeError::BeingDeleted { keyval }),
-                Some(_) => entries = self.settled.wait(entries).unwrap_or_else(|poisoned| poisoned.into_inner()),
+                Some(deleter) if deleter == this => {
+                    return Err(AttributeError::BeingDeleted { keyval });
+                }
+                Some(_) => {
+                    entries = self
+                        .settled
+                        .wait(entries)
+                        .unwrap_or_else(|poisoned| poisoned.into_inner())
+                }
             }
         }
-    }
-
-    /// Takes a marked attribute out, or takes the mark off it; puts another in its stead, at the end.
-    fn settle(&self, marked: &Marked, remove: bool, replace: Option<(&Keyval, usize)>) -> bool {
-        let mut entries = self.lock();
-        let index = entries.list.iter().position(|entry| entry.serial == marked.serial);
-        let mut removed = None;
-        if let Some(index) = index {
-            if remove {
-                removed = Some(entries.list.remove(index));
-            } else {
-                entries.list[index].deleter = None;
-            }
-        }
-        if let Some((keyval, value)) = replace {
-            entries.push(keyval, value);
-        }
-        drop(entries);
-        // The key may go with its last attribute, and the program's callbacks with the key: not under the lock.
-        drop(removed);
-        self.settled.notify_all();
-        true
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
         // No callback runs under the lock, so nothing of the program's can poison it.
-        self.entries.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.entries
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// An attribute whose delete callback runs; nobody else changes it until this is dropped, which settles
+/// it by the outcome. A callback that panics leaves the attribute as it was.
+struct Marked<'a> {
+    set: &'a Attributes,
+    keyval: Keyval,
+    value: usize,
+    serial: u64,
+    outcome: Outcome,
+}
+
+/// What becomes of a marked attribute.
+enum Outcome {
+    /// Its callback refused.
+    Keep,
+    /// Its callback agreed.
+    Remove,
+    /// Its callback agreed, and this is the new value, which counts as set last.
+    Replace(Keyval, usize),
+}
+
+impl Marked<'_> {
+    fn delete(
+        mut self,
+        object: u64,
+        replacement: Option<(&Keyval, usize)>,
+    ) -> Result<(), AttributeError> {
+        self.keyval.call_delete(object, self.value)?;
+        self.outcome = match replacement {
+            Some((keyval, value)) => Outcome::Replace(keyval.clone(), value),
+            None => Outcome::Remove,
+        };
+        Ok(())
+    }
+}
+
+impl Drop for Marked<'_> {
+    fn drop(&mut self) {
+        let mut entries = self.set.lock();
+        let index = entries
+            .list
+            .iter()
+            .position(|entry| entry.serial == self.serial);
+        let mut removed = None;
+        match (&self.outcome, index) {
+            (Outcome::Keep, Some(index)) => entries.list[index].deleter = None,
+            (_, Some(index)) => removed = Some(entries.list.remove(index)),
+            (_, None) => {}
+        }
+        if let Outcome::Replace(keyval, value) = &self.outcome {
+            entries.push(keyval, *value);
+        }
+        // The key may go with its last attribute, and the program's callbacks with the key: not under the lock.
+        drop(entries);
+        drop(removed);
+        self.set.settled.notify_all();
+    }
+}
+
+impl fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.lock();
+        f.debug_map()
+            .entries(
+                entries
+                    .list
+                    .iter()
+                    .map(|entry| (entry.keyval.number(), entry.value)),
+            )
+            .finish()
     }
 }
