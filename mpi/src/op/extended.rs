@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(parts(large.add(one)), (0x3fff + 63, TOP + 1));
         assert_eq!(
             parts(one.subtract(large)),
-            (0x8000 | 0x3fff + 62, u64::MAX - 1)
+            (0x8000 | (0x3fff + 62), u64::MAX - 1)
         );
         let three = extended(0x4000, 3 << 62);
         assert_eq!(parts(three.multiply(large)), (0x4000 + 63, 3 << 62));
