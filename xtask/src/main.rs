@@ -1,25 +1,33 @@
 //! `cargo xtask`: the one entry point for people and CI.
 //!
-//! `test` runs every test there is and does its own set-up; `check` looks at the code without running it.
-//! Both end with one line that says how much passed and failed, and with a status that says the same.
+//! `test` runs every test there is and does its own set-up; `check` looks at the code without running it; `install` lays OxMPI
+//! out for those who use it from C, C++ and Python.
+//! The first two end with one line that says how much passed and failed, and with a status that says the same.
 //! A step that cannot run here (a missing target, a missing tool) says so and is counted as skipped, never as passed.
 
 mod check;
+mod install;
 mod signals;
 mod steps;
 mod test;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const HELP: &str = "\
 usage: cargo xtask test [--long] [--only WORD]
        cargo xtask check [--install]
+       cargo xtask install --prefix FOLDER [--soname0]
+       cargo xtask uninstall --prefix FOLDER
 
   test     all tests of the workspace, loom tests, programs on real ranks, and the cheap checks
     --long      more seeds and deeper searches: hours, not minutes
     --only WORD only the steps whose name contains WORD (see the names a run prints)
   check    rustfmt, clippy, documentation, no_std build, cargo-deny
     --install   install what is missing (the no_std target, cargo-deny) first
+  install  build in release mode and lay out bin, include, lib and share below a folder, which can be moved later
+    --soname0   also libmpi_abi.so.0, for programs linked against early releases of other libraries
+  uninstall  remove what install put there
 ";
 
 fn main() -> ExitCode {
@@ -37,11 +45,14 @@ fn run() -> Result<bool, lexopt::Error> {
     use lexopt::prelude::*;
     let mut words = lexopt::Parser::from_env();
     let (mut command, mut long, mut install, mut only) = (None, false, false, None);
+    let (mut prefix, mut soname0) = (None, false);
     while let Some(word) = words.next()? {
         match word {
             Long("long") => long = true,
             Long("install") => install = true,
             Long("only") => only = Some(words.value()?.string()?),
+            Long("prefix") => prefix = Some(PathBuf::from(words.value()?)),
+            Long("soname0") => soname0 = true,
             Short('h') | Long("help") => {
                 print!("{HELP}");
                 return Ok(true);
@@ -49,6 +60,12 @@ fn run() -> Result<bool, lexopt::Error> {
             Value(name) if command.is_none() => command = Some(name.string()?),
             other => return Err(other.unexpected()),
         }
+    }
+    let prefix = || prefix.ok_or("where to? --prefix FOLDER");
+    match command.as_deref() {
+        Some("install") => return Ok(install::run(&prefix()?, soname0)),
+        Some("uninstall") => return Ok(install::remove(&prefix()?)),
+        _ => {}
     }
     let mut steps = steps::Steps::new(only);
     match command.as_deref() {

@@ -1,0 +1,217 @@
+//! What lies where in an installation.
+//!
+//! One list; everything else follows from it. The commands are one executable under several names, by symbolic links that
+//! do not leave their folder. There is no CMake package: CMake's own FindMPI asks the wrappers.
+
+use std::path::{Path, PathBuf};
+
+use super::place::PlaceError;
+
+/// The folders of an installation and what a user finds there.
+pub const FOLDERS: [(&str, &str); 6] = [
+    ("bin", "oxmpi, mpiexec, mpirun, mpicc, mpicxx"),
+    ("include", "mpi.h, the standard ABI of MPI 5.0"),
+    ("lib", "libmpi_abi.so.1, and pkg-config files"),
+    ("share/man", "man pages"),
+    ("share/doc", "README, licences, documentation"),
+    ("share/oxmpi", "the list of what was installed"),
+];
+
+/// The other names of bin/oxmpi. Those with _abi are what other libraries call their wrappers for the standard ABI.
+const NAMES: [&str; 8] = [
+    "mpiexec",
+    "mpirun",
+    "mpicc",
+    "mpicxx",
+    "mpic++",
+    "mpiCC",
+    "mpicc_abi",
+    "mpicxx_abi",
+];
+
+/// The pkg-config modules that build systems ask for; all say the same.
+const MODULES: [&str; 4] = ["oxmpi", "mpi", "mpi-c", "mpi-cxx"];
+
+/// Man pages that are another's: name, page.
+const OTHER_PAGES: [(&str, &str); 4] = [
+    ("mpirun", "mpiexec"),
+    ("oxmpi-run", "mpiexec"),
+    ("mpicxx", "mpicc"),
+    ("mpic++", "mpicc"),
+];
+
+/// What an installation is made of.
+pub struct Parts {
+    /// The workspace.
+    pub source: PathBuf,
+    /// Where cargo left executables and the library.
+    pub built: PathBuf,
+    /// The text of mpi.h.
+    pub header: String,
+    /// Whether programs linked against early releases of other libraries shall find libmpi_abi.so.0.
+    pub soname0: bool,
+}
+
+/// Something to be put at a path below the prefix.
+pub struct Item {
+    /// Where, relative to the prefix.
+    pub path: PathBuf,
+    /// What.
+    pub content: Content,
+}
+
+/// What is put somewhere.
+pub enum Content {
+    /// A copy of a file, with its permissions.
+    Copy(PathBuf),
+    /// A text.
+    Text(String),
+    /// A symbolic link to this.
+    Link(PathBuf),
+}
+
+/// mpi.h, from the table of the ABI.
+pub fn header() -> String {
+    oxmpi_abi_table::header(&oxmpi_abi_table::Table::mpi5())
+}
+
+/// All of it.
+pub fn items(parts: &Parts) -> Result<Vec<Item>, PlaceError> {
+    let mut items = Vec::new();
+    let mut put = |path: String, content: Content| {
+        let path = PathBuf::from(path);
+        items.push(Item { path, content });
+    };
+    put("bin/oxmpi".into(), Content::Copy(parts.built.join("oxmpi")));
+    for name in NAMES {
+        put(format!("bin/{name}"), Content::Link("oxmpi".into()));
+    }
+    put("include/mpi.h".into(), Content::Text(parts.header.clone()));
+    put(
+        "lib/libmpi_abi.so.1".into(),
+        Content::Copy(parts.built.join("libmpi_abi.so")),
+    );
+    let links = ["libmpi_abi.so", "libmpi_abi.so.0"];
+    for name in &links[..1 + usize::from(parts.soname0)] {
+        put(
+            format!("lib/{name}"),
+            Content::Link("libmpi_abi.so.1".into()),
+        );
+    }
+    for module in MODULES {
+        put(
+            format!("lib/pkgconfig/{module}.pc"),
+            Content::Text(pkgconfig(module)),
+        );
+    }
+    for page in files(&parts.source.join("docs/man"), "1")? {
+        let name = file_name(&page);
+        put(format!("share/man/man1/{name}"), Content::Copy(page));
+    }
+    for (name, page) in OTHER_PAGES {
+        put(
+            format!("share/man/man1/{name}.1"),
+            Content::Text(format!(".so man1/{page}.1\n")),
+        );
+    }
+    // The README's links lead to the pages in docs, so the pages keep their places.
+    for page in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        put(
+            format!("share/doc/oxmpi/{page}"),
+            Content::Copy(parts.source.join(page)),
+        );
+    }
+    for (folder, below) in [("", ""), ("docs", "docs/")] {
+        for page in files(&parts.source.join(folder), "md")? {
+            let name = file_name(&page);
+            put(
+                format!("share/doc/oxmpi/{below}{name}"),
+                Content::Copy(page),
+            );
+        }
+    }
+    Ok(items)
+}
+
+/// The prefix is where the file itself is, so the installation can be moved.
+fn pkgconfig(module: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        "\
+prefix=${{pcfiledir}}/../..
+includedir=${{prefix}}/include
+libdir=${{prefix}}/lib
+
+Name: {module}
+Description: OxMPI, message passing with the standard ABI of MPI 5.0
+Version: {version}
+Cflags: -I${{includedir}}
+Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} -lmpi_abi
+"
+    )
+}
+
+/// The files of a folder that end in this, sorted.
+fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, PlaceError> {
+    let failed = |error| PlaceError::Read {
+        path: folder.to_owned(),
+        error,
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|found| found == ending) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(soname0: bool) -> Vec<String> {
+        let source = crate::steps::root();
+        let parts = Parts {
+            built: source.clone(),
+            source,
+            header: String::new(),
+            soname0,
+        };
+        let items = items(&parts).unwrap_or_else(|error| panic!("{error}"));
+        let text = |item: &Item| item.path.display().to_string();
+        items.iter().map(text).collect()
+    }
+
+    #[test]
+    fn everything_people_look_for_is_there() {
+        let paths = paths(false);
+        for path in [
+            "bin/oxmpi",
+            "bin/mpicc",
+            "bin/mpic++",
+            "include/mpi.h",
+            "lib/libmpi_abi.so",
+            "lib/pkgconfig/mpi-c.pc",
+            "share/man/man1/mpicc.1",
+            "share/man/man1/mpirun.1",
+            "share/doc/oxmpi/README.md",
+            "share/doc/oxmpi/docs/install.md",
+        ] {
+            assert!(paths.iter().any(|found| found == path), "{path}");
+        }
+        assert!(!paths.contains(&"lib/libmpi_abi.so.0".to_owned()));
+    }
+
+    #[test]
+    fn early_programs_find_the_library_when_asked_for() {
+        assert!(paths(true).contains(&"lib/libmpi_abi.so.0".to_owned()));
+    }
+}
