@@ -235,6 +235,62 @@ pub enum ErrorKind {
     )]
     AlreadyActive,
 
+    /// Not enough attached space for a buffered send.
+    #[error(
+        "a buffered send needs {needed} bytes of attached buffer (512 of them for the message itself), but only {free} of \
+         {capacity} are free; attach a larger buffer, or receive earlier"
+    )]
+    BufferedSpace {
+        /// Bytes that the message takes.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that are attached.
+        capacity: u64,
+    },
+
+    /// A buffer is attached already.
+    #[error("a buffer is attached already; detach it first")]
+    AlreadyAttached,
+
+    /// An operation that MPI does not let programs cancel.
+    #[error("{what} cannot be cancelled")]
+    NotCancellable {
+        /// The operation.
+        what: &'static str,
+    },
+
+    /// Partitions that the message does not have.
+    #[error("partitions {first} to {last} do not exist: the message has {partitions}, from 0 on")]
+    Partition {
+        /// The first one given.
+        first: u64,
+        /// The last one given.
+        last: u64,
+        /// How many there are.
+        partitions: u64,
+    },
+
+    /// A partition was called ready twice.
+    #[error("partition {partition} was called ready before in this round")]
+    PartitionTwice {
+        /// Which one.
+        partition: u64,
+    },
+
+    /// A partition was called ready before the start.
+    #[error("the partitioned send is not started; call MPI_Start first")]
+    PartitionedInactive,
+
+    /// The call belongs to the other side.
+    #[error("{call} needs a request of {needs}")]
+    PartitionedDirection {
+        /// The call.
+        call: &'static str,
+        /// What makes requests for it.
+        needs: &'static str,
+    },
+
     /// Memory for a buffer was refused.
     #[error("no memory for a buffer of {bytes} bytes")]
     Memory {

@@ -53,6 +53,7 @@ pub use init::{Mpi, init, init_with, wtime};
 pub use oxmpi_derive::Plain;
 pub use plain::Plain;
 pub use point::{
-    Claimed, InPlace, Message, PortBuffer, Request, Scope, SendMode, scope, wait_all, wait_any,
+    Attached, BUFFERED_OVERHEAD_BYTES, Claimed, InPlace, Incoming, Message, Outgoing, Pool,
+    PortBuffer, Request, Scope, SendMode, scope, wait_all, wait_any,
 };
 pub use status::{ANY_SOURCE, ANY_TAG, Source, Status, TAG_MAX, Tag};

@@ -14,6 +14,7 @@ use super::numbers::{THIS, WORLD};
 use crate::collective::GroupBoard;
 use crate::error::ErrorKind;
 use crate::group::Group;
+use crate::point::Attached;
 use crate::process::Process;
 use crate::status::{Source, Tag, check_tag};
 
@@ -32,6 +33,8 @@ pub struct Comm {
     inter: Option<Inter>,
     /// Collectives begun so far; it numbers their messages so that two in flight cannot mix.
     pub(crate) collectives: AtomicU32,
+    /// Space for its buffered sends.
+    pub(crate) attached: Attached,
     /// A call is inside a collective.
     pub(crate) in_collective: AtomicBool,
     /// Where small collectives meet; touched only by who has set `in_collective`.
@@ -74,6 +77,7 @@ impl Comm {
             processes,
             inter: None,
             collectives: AtomicU32::new(0),
+            attached: Attached::default(),
             in_collective: AtomicBool::new(false),
             board: UnsafeCell::new(None),
         }
@@ -112,6 +116,11 @@ impl Comm {
 
     pub(crate) fn number(&self) -> u32 {
         self.number.load(Ordering::Relaxed)
+    }
+
+    /// Space for its buffered sends (MPI_Comm_attach_buffer).
+    pub fn attached(&self) -> &Attached {
+        &self.attached
     }
 
     /// The process that belongs to this communicator.

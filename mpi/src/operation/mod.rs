@@ -167,6 +167,38 @@ impl Operation {
         }
     }
 
+    /// Adds the engine's requests whose end may make it ready.
+    pub(crate) fn watch(&self, requests: &mut Vec<RequestId>) {
+        match self {
+            Operation::Over(_) => {}
+            Operation::Send(_, id) | Operation::Receive(_, id) => requests.push(*id),
+            Operation::Other(other) => other.watch(requests),
+        }
+    }
+
+    /// As `watch`, without what is over already.
+    pub(crate) fn watch_unfinished(&self, requests: &mut Vec<RequestId>) {
+        let Some(comm) = self.comm() else { return };
+        let first = requests.len();
+        self.watch(requests);
+        let engine = &comm.process.engine;
+        let mut at = first;
+        while at < requests.len() {
+            if engine.is_complete(oxmpi_engine::Request::Pending(requests[at])) {
+                requests.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    pub(crate) fn is_noted(&self) -> bool {
+        match self {
+            Operation::Other(other) => other.is_noted(),
+            _ => false,
+        }
+    }
+
     /// Waits until it is over and concludes it.
     #[inline]
     pub fn wait(&mut self) -> Result<Report, ErrorKind> {

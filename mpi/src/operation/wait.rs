@@ -23,11 +23,7 @@ pub fn wait_ready(operations: &mut [&mut Operation]) -> Result<Option<usize>, Er
                 return Ok(Some(index));
             }
             active = true;
-            match operation {
-                Operation::Send(_, id) | Operation::Receive(_, id) => watched.push(*id),
-                Operation::Other(other) => other.watch(&mut watched),
-                Operation::Over(_) => {}
-            }
+            operation.watch(&mut watched);
             if process.is_none() {
                 process = operation.comm().map(|comm| comm.process().clone());
             }
@@ -40,12 +36,7 @@ pub fn wait_ready(operations: &mut [&mut Operation]) -> Result<Option<usize>, Er
             std::thread::sleep(std::time::Duration::from_micros(20));
             continue;
         };
-        let noted = || {
-            operations.iter().any(|operation| match operation {
-                Operation::Other(other) => other.is_noted(),
-                _ => false,
-            })
-        };
+        let noted = || operations.iter().any(|operation| operation.is_noted());
         process.engine.wait_for(&watched, noted)?;
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use oxmpi_engine::{Claim, Envelope, Mode, Request};
+use oxmpi_engine::{Claim, Envelope, Mode, Pattern, Request};
 
 use crate::buffer::{self, Buffer};
 use crate::communicator::Comm;
@@ -60,17 +60,40 @@ impl Comm {
             return Ok(Operation::Over(Report::EMPTY));
         };
         let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
+        self.isend_on(process, envelope, buffer, mode)
+    }
+
+    /// Begins to send with an envelope that was checked.
+    #[inline]
+    pub(super) fn isend_on(
+        self: &Arc<Self>,
+        process: u32,
+        envelope: Envelope,
+        buffer: &Buffer,
+        mode: Mode,
+    ) -> Result<Operation, ErrorKind> {
         let engine = &self.process.engine;
-        if let Some(address) = buffer.contiguous() {
+        match buffer.contiguous() {
             // SAFETY: the buffer's promise holds until the operation is over.
-            return Ok(
+            Some(address) => Ok(
                 match unsafe { engine.isend(process, envelope, address, mode)? } {
                     Request::Over(completion) => Operation::Over(completion.into()),
                     Request::Pending(id) => Operation::Send(self.clone(), id),
                 },
-            );
+            ),
+            None => self.isend_packed(process, envelope, buffer.pack()?, mode),
         }
-        let packed = buffer.pack()?;
+    }
+
+    /// Begins to send data of the library's own.
+    pub(super) fn isend_packed(
+        self: &Arc<Self>,
+        process: u32,
+        envelope: Envelope,
+        packed: Vec<u8>,
+        mode: Mode,
+    ) -> Result<Operation, ErrorKind> {
+        let engine = &self.process.engine;
         // SAFETY: the packed data is kept with the request until it is over.
         match unsafe { engine.isend(process, envelope, packed.as_ptr(), mode)? } {
             Request::Over(completion) => Ok(Operation::Over(completion.into())),
@@ -131,6 +154,17 @@ impl Comm {
             return Ok(Operation::Over(Report::NOBODY));
         };
         let (from, pattern) = self.pattern(source, tag)?;
+        self.irecv_on(from, pattern, buffer)
+    }
+
+    /// Begins to receive what a checked pattern accepts.
+    #[inline]
+    pub(super) fn irecv_on(
+        self: &Arc<Self>,
+        from: Option<u32>,
+        pattern: Pattern,
+        buffer: &Buffer,
+    ) -> Result<Operation, ErrorKind> {
         let engine = &self.process.engine;
         if let Some(address) = buffer.contiguous() {
             // SAFETY: the buffer's promise holds until the operation is over.

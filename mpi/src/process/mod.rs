@@ -13,6 +13,7 @@ use oxmpi_launch::Identity;
 
 use crate::communicator::{Comm, Numbers};
 use crate::error::{ErrorKind, Result};
+use crate::point::Attached;
 pub(crate) use background::{Background, Task};
 
 /// What all communicators of a process share.
@@ -20,6 +21,8 @@ pub struct Process {
     pub(crate) engine: Arc<Engine>,
     pub(crate) numbers: Numbers,
     pub(crate) background: Arc<Background>,
+    /// Space for buffered sends of communicators that have none of their own.
+    pub attached: Attached,
     /// Small collectives may use boards.
     pub(crate) boards: bool,
     /// Several threads may be inside the library at once.
@@ -54,6 +57,7 @@ impl Process {
             engine,
             numbers: Numbers::new(rank),
             background,
+            attached: Attached::default(),
             boards: options.boards,
             concurrent: threads == Threads::Many,
         }))
