@@ -38,7 +38,7 @@ pub fn always_copied() -> CopyCallback {
 }
 
 /// A delete callback that does nothing: MPI_COMM_NULL_DELETE_FN and its likes.
-pub fn not_deleted() -> DeleteCallback {
+pub fn nothing_on_delete() -> DeleteCallback {
     Box::new(|_, _, _| Ok(()))
 }
 

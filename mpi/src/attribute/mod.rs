@@ -15,7 +15,7 @@ mod tests;
 
 pub use keyval::{
     CopyCallback, DeleteCallback, KEYVAL_MIN, Keyval, Keyvals, Kind, always_copied, never_copied,
-    not_deleted,
+    nothing_on_delete,
 };
 pub use set::Attributes;
 

@@ -25,7 +25,9 @@ fn keys() -> Keyvals {
 }
 
 fn plain(keyvals: &Keyvals) -> Keyval {
-    keyvals.create(always_copied(), not_deleted()).unwrap()
+    keyvals
+        .create(always_copied(), nothing_on_delete())
+        .unwrap()
 }
 
 #[test]
@@ -196,10 +198,10 @@ fn a_duplicate_gets_what_the_copy_callbacks_say() {
     let (keyvals, set, duplicate) = (keys(), Attributes::new(), Attributes::new());
     let doubled = keyvals.create(
         Box::new(|object, _, value| Ok(Some(value * 2 + object as usize))),
-        not_deleted(),
+        nothing_on_delete(),
     );
     let (doubled, same) = (doubled.unwrap(), plain(&keyvals));
-    let none = keyvals.create(never_copied(), not_deleted()).unwrap();
+    let none = keyvals.create(never_copied(), nothing_on_delete()).unwrap();
     for keyval in [&doubled, &same, &none] {
         set.set(100, keyval, 21).unwrap();
     }
@@ -263,7 +265,7 @@ fn callbacks_may_use_attributes() {
             );
             set.delete(object, other).map_err(|_| 1)?;
             let new = keyvals
-                .create(never_copied(), not_deleted())
+                .create(never_copied(), nothing_on_delete())
                 .map_err(|_| 2)?;
             set.set(object, &new, 6).map_err(|_| 3)?;
             keyvals.free(own).map_err(|_| 4)
