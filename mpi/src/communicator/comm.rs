@@ -6,7 +6,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use oxmpi_engine::{Envelope, Pattern, Ticket};
 
@@ -33,6 +33,8 @@ pub struct Comm {
     inter: Option<Inter>,
     /// Collectives begun so far; it numbers their messages so that two in flight cannot mix.
     pub(crate) collectives: AtomicU32,
+    /// The number by which the layer above knows it; 0 before it has one.
+    handle: AtomicU64,
     /// Space for its buffered sends.
     pub(crate) attached: Attached,
     /// A call is inside a collective.
@@ -77,6 +79,7 @@ impl Comm {
             processes,
             inter: None,
             collectives: AtomicU32::new(0),
+            handle: AtomicU64::new(0),
             attached: Attached::default(),
             in_collective: AtomicBool::new(false),
             board: UnsafeCell::new(None),
@@ -116,6 +119,16 @@ impl Comm {
 
     pub(crate) fn number(&self) -> u32 {
         self.number.load(Ordering::Relaxed)
+    }
+
+    /// The number by which the layer above knows this communicator: callbacks of the program are called with it.
+    pub fn handle(&self) -> u64 {
+        self.handle.load(Ordering::Relaxed)
+    }
+
+    /// Gives it a number.
+    pub fn set_handle(&self, handle: u64) {
+        self.handle.store(handle, Ordering::Relaxed);
     }
 
     /// Space for its buffered sends (MPI_Comm_attach_buffer).
