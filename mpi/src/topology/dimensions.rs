@@ -3,7 +3,7 @@
 //! MPI 5.0 §8.5.2 asks for sizes "as close to each other as possible" in non-increasing order. Here that is:
 //! the difference between the largest and the smallest is least, and of the products with that difference the
 //! one whose largest size is least is taken, then the one whose second is, and so on. The search goes
-//! through the divisors from the root upwards and is exact; any int takes well under a hundredth of a second.
+//! through the divisors from the root upwards and is exact; the worst ints take a few milliseconds.
 
 use super::TopologyError;
 use std::collections::HashSet;
