@@ -1,5 +1,4 @@
 /* ranks: 1 */
-/* skip-mpich: it wraps the code of query_fn in a code of its own with class MPI_ERR_OTHER (section 13.2 wants the callback's) */
 /* MPI 5.0 section 13.2: an error code that query_fn returns is passed back by the call that invoked it: as the return value of MPI_Wait. */
 #include "check.h"
 
