@@ -46,6 +46,7 @@ mod point;
 pub mod process;
 mod status;
 pub mod thread;
+pub mod topology;
 
 pub use communicator::{COMMUNICATORS_MAX, Communicator};
 pub use error::{Error, ErrorKind, Result};
