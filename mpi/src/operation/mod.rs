@@ -62,17 +62,17 @@ pub trait Pending: Send {
         Err(ErrorKind::NotPersistent)
     }
     /// The calls on its partitions, if it has some.
-    fn partitions(&mut self) -> Option<&mut dyn Partitions> {
+    fn partitions(&self) -> Option<Arc<dyn Partitions>> {
         None
     }
 }
 
-/// The calls on a partitioned operation.
-pub trait Partitions {
+/// The calls on a partitioned operation, which any thread may make while another one waits for it.
+pub trait Partitions: Send + Sync {
     /// Partitions `first` to `last` of a send may be sent.
-    fn ready(&mut self, first: u64, last: u64) -> Result<(), ErrorKind>;
+    fn ready(&self, first: u64, last: u64) -> Result<(), ErrorKind>;
     /// Whether a partition of a receive has arrived.
-    fn arrived(&mut self, partition: u64) -> Result<bool, ErrorKind>;
+    fn arrived(&self, partition: u64) -> Result<bool, ErrorKind>;
 }
 
 /// From whom a message came, as a status tells it.
@@ -260,7 +260,7 @@ impl Operation {
     }
 
     /// The calls on its partitions, if it has some.
-    pub fn partitions(&mut self) -> Option<&mut dyn Partitions> {
+    pub fn partitions(&self) -> Option<Arc<dyn Partitions>> {
         match self {
             Operation::Other(other) => other.partitions(),
             _ => None,

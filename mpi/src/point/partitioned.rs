@@ -4,8 +4,8 @@
 //! match in the order of the init calls, as the standard demands. Every start then sends one message on that channel, as soon as the
 //! last partition is ready. Introductions and channels have a context of their own: no other receive can see them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmpi_engine::{Envelope, Mode, Pattern, Request, RequestId};
 
@@ -42,14 +42,22 @@ impl Comm {
             self.isend_packed(process, envelope, introduction, Mode::Standard)?
                 .detach();
         }
-        Ok(Operation::Other(Box::new(Sending {
+        let filling = Filling {
+            is_ready: vec![false; partitions as usize],
+            missing: partitions,
+            state: State::Inactive,
+        };
+        let parts = Parts {
             comm: self.clone(),
             buffer,
             dest,
             tag: CHANNEL | channel,
-            is_ready: vec![false; partitions as usize],
-            missing: partitions,
-            state: State::Inactive,
+            is_sent: AtomicBool::new(false),
+            progress: Mutex::new(filling),
+        };
+        Ok(Operation::Other(Box::new(Send {
+            parts: Arc::new(parts),
+            watches: AtomicBool::new(false),
         })))
     }
 
@@ -83,12 +91,12 @@ impl Comm {
             data: None,
             outcome: None,
         };
-        Ok(Operation::Other(Box::new(Receive {
+        Ok(Operation::Other(Box::new(Receive(Arc::new(Arriving {
             comm: self.clone(),
             partitions,
             task: Task::new(work),
-            is_active: false,
-        })))
+            is_active: AtomicBool::new(false),
+        })))))
     }
 
     fn partitioned(&self, tag: i32, bytes: u64) -> Envelope {
@@ -119,18 +127,38 @@ enum State {
     Sent(Operation),
 }
 
-struct Sending {
+/// The request of a partitioned send.
+struct Send {
+    parts: Arc<Parts>,
+    /// Whoever waits has seen that the message was sent, and watches it.
+    watches: AtomicBool,
+}
+
+/// What the request and the threads that call partitions ready share.
+struct Parts {
     comm: Arc<Comm>,
     buffer: Buffer,
     dest: Option<u32>,
     tag: i32,
+    is_sent: AtomicBool,
+    progress: Mutex<Filling>,
+}
+
+struct Filling {
     is_ready: Vec<bool>,
     missing: u64,
     state: State,
 }
 
-impl Sending {
-    fn send(&mut self) -> Result<(), ErrorKind> {
+// SAFETY: the buffer is only read, when the message is sent, and its maker's promise covers any thread.
+unsafe impl Sync for Parts {}
+
+impl Parts {
+    fn progress(&self) -> MutexGuard<'_, Filling> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, progress: &mut Filling) -> Result<(), ErrorKind> {
         let operation = match self.dest {
             None => Operation::Over(Report::EMPTY),
             Some(dest) => {
@@ -140,18 +168,19 @@ impl Sending {
                     .isend_on(process, envelope, &self.buffer, Mode::Standard)?
             }
         };
-        self.state = State::Sent(operation);
+        progress.state = State::Sent(operation);
+        self.is_sent.store(true, Ordering::Release);
         Ok(())
     }
 }
 
-impl Pending for Sending {
+impl Pending for Send {
     fn comm(&self) -> Option<&Arc<Comm>> {
-        Some(&self.comm)
+        Some(&self.parts.comm)
     }
 
     fn is_ready(&mut self) -> bool {
-        match &mut self.state {
+        match &mut self.parts.progress().state {
             State::Inactive => true,
             State::Filling => false,
             State::Sent(operation) => operation.is_ready(),
@@ -159,13 +188,21 @@ impl Pending for Sending {
     }
 
     fn watch(&self, requests: &mut Vec<RequestId>) {
-        if let State::Sent(operation) = &self.state {
+        let progress = self.parts.progress();
+        if let State::Sent(operation) = &progress.state {
             operation.watch(requests);
+            self.watches.store(true, Ordering::Relaxed);
         }
     }
 
+    /// The last partition became ready while somebody waits: there is something to watch now.
+    fn is_noted(&self) -> bool {
+        self.parts.is_sent.load(Ordering::Acquire) && !self.watches.load(Ordering::Relaxed)
+    }
+
     fn conclude(&mut self) -> Result<Report, ErrorKind> {
-        match std::mem::replace(&mut self.state, State::Inactive) {
+        let state = std::mem::replace(&mut self.parts.progress().state, State::Inactive);
+        match state {
             State::Sent(mut operation) => operation.conclude(),
             State::Inactive | State::Filling => Ok(Report::EMPTY),
         }
@@ -182,30 +219,34 @@ impl Pending for Sending {
     }
 
     fn is_active(&self) -> bool {
-        !matches!(self.state, State::Inactive)
+        !matches!(self.parts.progress().state, State::Inactive)
     }
 
     fn start(&mut self) -> Result<(), ErrorKind> {
-        if self.is_active() {
+        let mut progress = self.parts.progress();
+        if !matches!(progress.state, State::Inactive) {
             return Err(ErrorKind::AlreadyActive);
         }
-        self.is_ready.fill(false);
-        self.missing = self.is_ready.len() as u64;
-        self.state = State::Filling;
-        if self.missing == 0 {
-            self.send()?;
+        progress.is_ready.fill(false);
+        progress.missing = progress.is_ready.len() as u64;
+        progress.state = State::Filling;
+        self.parts.is_sent.store(false, Ordering::Relaxed);
+        self.watches.store(false, Ordering::Relaxed);
+        if progress.missing == 0 {
+            self.parts.send(&mut progress)?;
         }
         Ok(())
     }
 
-    fn partitions(&mut self) -> Option<&mut dyn Partitions> {
-        Some(self)
+    fn partitions(&self) -> Option<Arc<dyn Partitions>> {
+        Some(self.parts.clone())
     }
 }
 
-impl Partitions for Sending {
-    fn ready(&mut self, first: u64, last: u64) -> Result<(), ErrorKind> {
-        let partitions = self.is_ready.len() as u64;
+impl Partitions for Parts {
+    fn ready(&self, first: u64, last: u64) -> Result<(), ErrorKind> {
+        let mut progress = self.progress();
+        let partitions = progress.is_ready.len() as u64;
         if first > last || last >= partitions {
             return Err(ErrorKind::Partition {
                 first,
@@ -213,23 +254,25 @@ impl Partitions for Sending {
                 partitions,
             });
         }
-        if !matches!(self.state, State::Filling) {
+        if !matches!(progress.state, State::Filling) {
             return Err(ErrorKind::PartitionedInactive);
         }
         for partition in first..=last {
-            let is_ready = &mut self.is_ready[partition as usize];
+            let is_ready = &mut progress.is_ready[partition as usize];
             if std::mem::replace(is_ready, true) {
                 return Err(ErrorKind::PartitionTwice { partition });
             }
-            self.missing -= 1;
+            progress.missing -= 1;
         }
-        if self.missing == 0 {
-            self.send()?;
+        if progress.missing == 0 {
+            self.send(&mut progress)?;
+            drop(progress);
+            self.comm.process.engine.rouse();
         }
         Ok(())
     }
 
-    fn arrived(&mut self, _: u64) -> Result<bool, ErrorKind> {
+    fn arrived(&self, _: u64) -> Result<bool, ErrorKind> {
         Err(ErrorKind::PartitionedDirection {
             call: "MPI_Parrived",
             needs: "MPI_Precv_init",
@@ -238,11 +281,20 @@ impl Partitions for Sending {
 }
 
 /// The request of a partitioned receive.
-struct Receive {
+struct Receive(Arc<Arriving>);
+
+/// What the request and the threads that ask for partitions share.
+struct Arriving {
     comm: Arc<Comm>,
     partitions: u64,
     task: Arc<Task<Receiving>>,
-    is_active: bool,
+    is_active: AtomicBool,
+}
+
+impl Arriving {
+    fn is_over(&self) -> bool {
+        !self.is_active.load(Ordering::Relaxed) || self.task.is_over()
+    }
 }
 
 /// What goes on behind it.
@@ -306,23 +358,23 @@ impl Drop for Receiving {
 
 impl Pending for Receive {
     fn comm(&self) -> Option<&Arc<Comm>> {
-        Some(&self.comm)
+        Some(&self.0.comm)
     }
 
     fn is_ready(&mut self) -> bool {
-        self.comm.process.progress();
-        !self.is_active || self.task.is_over()
+        self.0.comm.process.progress();
+        self.0.is_over()
     }
 
     fn watch(&self, _: &mut Vec<RequestId>) {}
 
     fn is_noted(&self) -> bool {
-        self.is_active && self.task.is_over()
+        self.0.is_over()
     }
 
     fn conclude(&mut self) -> Result<Report, ErrorKind> {
-        self.is_active = false;
-        let outcome = self.task.with(|work| work.outcome.take());
+        self.0.is_active.store(false, Ordering::Relaxed);
+        let outcome = self.0.task.with(|work| work.outcome.take());
         outcome.unwrap_or(Ok(Report::EMPTY))
     }
 
@@ -337,33 +389,32 @@ impl Pending for Receive {
     }
 
     fn is_active(&self) -> bool {
-        self.is_active
+        self.0.is_active.load(Ordering::Relaxed)
     }
 
     fn start(&mut self) -> Result<(), ErrorKind> {
-        if self.is_active {
+        if self.0.is_active.swap(true, Ordering::Relaxed) {
             return Err(ErrorKind::AlreadyActive);
         }
-        self.is_active = true;
-        self.task.begin();
-        self.comm.process.background.start(self.task.clone());
+        self.0.task.begin();
+        self.0.comm.process.background.start(self.0.task.clone());
         Ok(())
     }
 
-    fn partitions(&mut self) -> Option<&mut dyn Partitions> {
-        Some(self)
+    fn partitions(&self) -> Option<Arc<dyn Partitions>> {
+        Some(self.0.clone())
     }
 }
 
-impl Partitions for Receive {
-    fn ready(&mut self, _: u64, _: u64) -> Result<(), ErrorKind> {
+impl Partitions for Arriving {
+    fn ready(&self, _: u64, _: u64) -> Result<(), ErrorKind> {
         Err(ErrorKind::PartitionedDirection {
             call: "MPI_Pready",
             needs: "MPI_Psend_init",
         })
     }
 
-    fn arrived(&mut self, partition: u64) -> Result<bool, ErrorKind> {
+    fn arrived(&self, partition: u64) -> Result<bool, ErrorKind> {
         let partitions = self.partitions;
         if partition >= partitions {
             return Err(ErrorKind::Partition {
@@ -372,6 +423,7 @@ impl Partitions for Receive {
                 partitions,
             });
         }
-        Ok(self.is_ready())
+        self.comm.process.progress();
+        Ok(self.is_over())
     }
 }

@@ -95,6 +95,11 @@ impl Process {
         self.background.step_if_active();
     }
 
+    /// Makes threads that wait for operations look again: another thread has ended one.
+    pub fn rouse(&self) {
+        self.engine.rouse();
+    }
+
     /// The job is to end with this code; the launcher ends every process. True if no process has asked for it before.
     pub fn set_abort(&self, code: i32) -> bool {
         self.engine.set_abort(code)
