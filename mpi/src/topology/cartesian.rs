@@ -1,4 +1,4 @@
-//! Cartesian grids: ranks as places with coordinates (MPI 5.0 §8.5.1, §8.5.4 to §8.5.6).
+//! Cartesian grids: ranks as places with coordinates (MPI 5.0 §8.5.1 and §8.5.5 to §8.5.8).
 //!
 //! Ranks are numbered row-major: the last coordinate runs fastest. A grid of no dimensions has one place.
 //! Invariant: the number of places fits a u32, so a place's rank does.
