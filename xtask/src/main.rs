@@ -7,6 +7,8 @@
 
 mod check;
 mod install;
+mod installed;
+mod mpi4py;
 mod signals;
 mod steps;
 mod test;
@@ -19,6 +21,7 @@ usage: cargo xtask test [--long] [--only WORD]
        cargo xtask check [--install]
        cargo xtask install --prefix FOLDER [--soname0]
        cargo xtask uninstall --prefix FOLDER
+       cargo xtask mpi4py [--ranks N]... [--prefix FOLDER] [TEST]...
 
   test     all tests of the workspace, loom tests, programs on real ranks, and the cheap checks
     --long      more seeds and deeper searches: hours, not minutes
@@ -28,6 +31,9 @@ usage: cargo xtask test [--long] [--only WORD]
   install  build in release mode and lay out bin, include, lib and share below a folder, which can be moved later
     --soname0   also libmpi_abi.so.0, for programs linked against early releases of other libraries
   uninstall  remove what install put there
+  mpi4py   the tests of the mpi4py that `cargo xtask test` built; with TEST, those whose name contains it
+    --ranks N   on N ranks; may be given several times; 1, 2, 3 and 4 without it
+    --prefix    with this installation instead of the one that `cargo xtask test` made
 ";
 
 fn main() -> ExitCode {
@@ -45,7 +51,7 @@ fn run() -> Result<bool, lexopt::Error> {
     use lexopt::prelude::*;
     let mut words = lexopt::Parser::from_env();
     let (mut command, mut long, mut install, mut only) = (None, false, false, None);
-    let (mut prefix, mut soname0) = (None, false);
+    let (mut prefix, mut soname0, mut ranks, mut names) = (None, false, Vec::new(), Vec::new());
     while let Some(word) = words.next()? {
         match word {
             Long("long") => long = true,
@@ -53,13 +59,19 @@ fn run() -> Result<bool, lexopt::Error> {
             Long("only") => only = Some(words.value()?.string()?),
             Long("prefix") => prefix = Some(PathBuf::from(words.value()?)),
             Long("soname0") => soname0 = true,
+            Long("ranks") => ranks.push(words.value()?.parse()?),
             Short('h') | Long("help") => {
                 print!("{HELP}");
                 return Ok(true);
             }
             Value(name) if command.is_none() => command = Some(name.string()?),
+            Value(name) if command.as_deref() == Some("mpi4py") => names.push(name.string()?),
             other => return Err(other.unexpected()),
         }
+    }
+    if command.as_deref() == Some("mpi4py") {
+        let prefix = prefix.unwrap_or_else(installed::prefix);
+        return Ok(mpi4py::run_alone(&prefix, &ranks, &names));
     }
     let prefix = || prefix.ok_or("where to? --prefix FOLDER");
     match command.as_deref() {

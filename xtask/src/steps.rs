@@ -50,13 +50,26 @@ impl Steps {
 
     /// Runs one command, at most `minutes` long, and counts what came of it.
     pub fn run(&mut self, name: &str, minutes: u64, expect: Expect, command: &mut Command) -> bool {
-        if self
-            .only
-            .as_ref()
-            .is_some_and(|only| !name.contains(only.as_str()))
-        {
+        if !self.selects(name) {
             return true;
         }
+        self.run_always(name, minutes, expect, command)
+    }
+
+    /// Whether --only lets a step of this name run.
+    pub fn selects(&self, name: &str) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|only| name.contains(only.as_str()))
+    }
+
+    /// Runs a command that other steps need, whatever --only says.
+    pub fn run_always(
+        &mut self,
+        name: &str,
+        minutes: u64,
+        expect: Expect,
+        command: &mut Command,
+    ) -> bool {
         println!("\n=== {name}");
         let before = self.failed;
         let began = Instant::now();
@@ -110,9 +123,7 @@ impl Steps {
                 }
             }
         }
-        let status = running.child.wait();
-        signals::running(0);
-        let status = match status {
+        let status = match running.wait() {
             Ok(status) => status,
             Err(error) => return self.fail(name, &format!("cannot be waited for: {error}")),
         };
@@ -155,13 +166,15 @@ impl Steps {
 }
 
 /// A command in a process group of its own, its output as lines.
-struct Running {
+pub struct Running {
     child: Child,
-    lines: mpsc::Receiver<String>,
+    /// What it prints, on both streams; ends when the last process that could print has ended.
+    pub lines: mpsc::Receiver<String>,
 }
 
 impl Running {
-    fn start(command: &mut Command) -> std::io::Result<Running> {
+    /// Starts it, in the workspace.
+    pub fn start(command: &mut Command) -> std::io::Result<Running> {
         command
             .current_dir(root())
             .stdin(Stdio::null())
@@ -195,8 +208,15 @@ impl Running {
         Ok(Running { child, lines })
     }
 
+    /// Waits for its end.
+    pub fn wait(&mut self) -> std::io::Result<std::process::ExitStatus> {
+        let status = self.child.wait();
+        signals::running(0);
+        status
+    }
+
     /// Ends the whole group: a hanging test has children of its own.
-    fn kill(&mut self) {
+    pub fn kill(&mut self) {
         signals::kill_group(self.child.id());
         // It was killed, so there is nothing left to learn from its status.
         let _ = self.child.wait();

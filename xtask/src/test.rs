@@ -1,11 +1,14 @@
 //! `cargo xtask test`.
 //!
 //! Order: what fails fastest first. The workspace's tests, loom's search of the rings, the programs on real ranks from a
-//! release build as a newcomer would run them, a quick run of every benchmark, and the checks.
+//! release build as a newcomer would run them, a quick run of every benchmark, an installation as C and Python users get it with mpi4py's own
+//! tests, and the checks.
 
 use std::process::Command;
 
 use crate::check;
+use crate::installed;
+use crate::mpi4py;
 use crate::steps::{Expect, Steps, cargo, target};
 
 /// The simulator's long run: this many times the seeds of the short one.
@@ -61,6 +64,10 @@ pub fn run(steps: &mut Steps, long: bool) {
         Expect::Text("targets met"),
         oxmpi().args(["bench", "--quick"]),
     );
+    if installed::install(steps) {
+        installed::run(steps);
+        mpi4py::run(steps);
+    }
     check::cheap(steps);
 }
 

@@ -88,6 +88,10 @@ pub fn items(parts: &Parts) -> Result<Vec<Item>, PlaceError> {
     }
     put("include/mpi.h".into(), Content::Text(parts.header.clone()));
     put(
+        "include/oxmpi/fortran_handles.h".into(),
+        Content::Text(include_str!("fortran_handles.h").to_owned()),
+    );
+    put(
         "lib/libmpi_abi.so.1".into(),
         Content::Copy(parts.built.join("libmpi_abi.so")),
     );

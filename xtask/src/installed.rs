@@ -1,0 +1,208 @@
+//! Steps of `cargo xtask test` that use OxMPI the way its users get it: installed, moved, and found by build systems.
+//!
+//! The installation is made in one folder and moved to another before anybody uses it, so a path that was written down
+//! somewhere is noticed. The programs lie in `xtask/installed`. Tools that are missing are installed when that is
+//! possible (Debian, root), and otherwise the step is skipped with the reason.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::steps::{Expect, Steps, root, target};
+
+/// The name says which words of --only select it: everything below needs it.
+const INSTALL: &str = "install, for the installed and mpi4py steps";
+
+/// Everything these steps make.
+fn folder() -> PathBuf {
+    target().join("installed")
+}
+
+/// The installation, at its second place.
+pub fn prefix() -> PathBuf {
+    folder().join("prefix")
+}
+
+/// Makes the installation; false when there is none afterwards.
+pub fn install(steps: &mut Steps) -> bool {
+    if !steps.selects("installed") && !steps.selects("mpi4py") {
+        return false;
+    }
+    let first = folder().join("first place");
+    let _ = std::fs::remove_dir_all(folder());
+    let mut install = task(&["install", "--soname0", "--prefix"]);
+    let good = steps.run_always(INSTALL, 20, Expect::Text("to use it:"), install.arg(&first));
+    good && std::fs::rename(&first, prefix()).is_ok()
+}
+
+/// Compiles and runs programs with the installation.
+pub fn run(steps: &mut Steps) {
+    wrappers(steps);
+    early_programs(steps);
+    pkg_config(steps);
+    cmake(steps);
+}
+
+fn wrappers(steps: &mut Steps) {
+    for (wrapper, source) in [("mpicc", "sum.c"), ("mpicxx", "sum.cpp")] {
+        let program = folder().join(format!("with {wrapper}"));
+        let mut compile = Command::new(prefix().join("bin").join(wrapper));
+        compile
+            .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
+            .arg(&program)
+            .arg(sources().join(source));
+        let name = format!("installed: {wrapper} {source}");
+        if steps.run(&name, 2, Expect::Success, &mut compile) {
+            execute(steps, &format!("installed: program of {wrapper}"), &program);
+        }
+    }
+    // Links from elsewhere lead to the same installation.
+    let link = folder().join("mpicc");
+    let _ = std::os::unix::fs::symlink(prefix().join("bin/mpicc"), &link);
+    let mut show = Command::new(&link);
+    steps.run(
+        "installed: mpicc through a link",
+        1,
+        Expect::Text("installed/prefix/lib -Wl,--enable-new-dtags -lmpi_abi"),
+        show.arg("-show"),
+    );
+}
+
+/// A program that asks for the library's old name.
+fn early_programs(steps: &mut Steps) {
+    let program = folder().join("early");
+    let mut compile = Command::new("cc");
+    compile
+        .arg(sources().join("sum.c"))
+        .arg(joined("-I", &prefix().join("include")))
+        .arg("-o")
+        .arg(&program)
+        .arg(joined("-L", &prefix().join("lib")))
+        .arg("-l:libmpi_abi.so.0")
+        .arg(joined("-Wl,-rpath,", &prefix().join("lib")));
+    if steps.run(
+        "installed: libmpi_abi.so.0",
+        2,
+        Expect::Success,
+        &mut compile,
+    ) {
+        execute(steps, "installed: program of libmpi_abi.so.0", &program);
+    }
+}
+
+fn pkg_config(steps: &mut Steps) {
+    let name = "installed: pkg-config";
+    if !provide(steps, name, "pkg-config", "pkg-config") {
+        return;
+    }
+    let program = folder().join("with pkg-config");
+    let mut compile = Command::new("sh");
+    compile
+        .args([
+            "-ec",
+            r#"cc "$1" $(pkg-config --cflags --libs mpi) -o "$2""#,
+            "sh",
+        ])
+        .arg(sources().join("sum.c"))
+        .arg(&program)
+        .env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+    if steps.run(name, 2, Expect::Success, &mut compile) {
+        execute(steps, "installed: program of pkg-config", &program);
+    }
+}
+
+fn cmake(steps: &mut Steps) {
+    let name = "installed: cmake find_package(MPI)";
+    if !provide(steps, name, "cmake", "cmake") {
+        return;
+    }
+    let build = folder().join("cmake");
+    let mut whole = Command::new("sh");
+    whole
+        .args([
+            "-ec",
+            r#"cmake -S "$1" -B "$2"; cmake --build "$2"; cd "$2"; ctest --output-on-failure"#,
+            "sh",
+        ])
+        .arg(sources())
+        .arg(build);
+    with_path(&mut whole);
+    steps.run(name, 5, Expect::Text("100% tests passed"), &mut whole);
+}
+
+fn execute(steps: &mut Steps, name: &str, program: &Path) {
+    let mut execute = mpiexec(3);
+    steps.run(name, 2, Expect::Text("correct"), execute.arg(program));
+}
+
+/// The installed launcher, for this many ranks.
+pub fn mpiexec(ranks: u32) -> Command {
+    let mut command = Command::new(prefix().join("bin/mpiexec"));
+    command.args(["-n", &ranks.to_string()]);
+    command
+}
+
+/// This program again, with these words.
+pub fn task(words: &[&str]) -> Command {
+    let here = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
+    let mut command = Command::new(here);
+    command.args(words);
+    command
+}
+
+/// Whether a tool is there, after an attempt to install it; if not, the step is skipped.
+pub fn provide(steps: &mut Steps, name: &str, tool: &str, package: &str) -> bool {
+    if !steps.selects(name) {
+        return false;
+    }
+    if answers(tool) {
+        return true;
+    }
+    // SAFETY: a system call without arguments.
+    let root = unsafe { libc::geteuid() } == 0;
+    if root && answers("apt-get") {
+        let install = format!(
+            "apt-get install -y {package} || {{ apt-get update && apt-get install -y {package}; }}"
+        );
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &install])
+            .env("DEBIAN_FRONTEND", "noninteractive");
+        steps.run_always(
+            &format!("apt-get install {package}"),
+            10,
+            Expect::Success,
+            &mut shell,
+        );
+    }
+    let there = answers(tool);
+    if !there {
+        steps.skip(name, &format!("{tool} is not installed"));
+    }
+    there
+}
+
+fn answers(tool: &str) -> bool {
+    let output = Command::new(tool).arg("--version").output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// The installation's commands before all others.
+fn with_path(command: &mut Command) {
+    let mut folders = vec![prefix().join("bin")];
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    folders.extend(std::env::split_paths(&path));
+    if let Ok(path) = std::env::join_paths(folders) {
+        command.env("PATH", path);
+    }
+}
+
+fn joined(option: &str, path: &Path) -> std::ffi::OsString {
+    let mut word = std::ffi::OsString::from(option);
+    word.push::<&OsStr>(path.as_ref());
+    word
+}
+
+fn sources() -> PathBuf {
+    root().join("xtask/installed")
+}
