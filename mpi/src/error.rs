@@ -291,6 +291,13 @@ pub enum ErrorKind {
         needs: &'static str,
     },
 
+    /// A function of the program failed.
+    #[error("a function of the program returned the error code {code}")]
+    Callback {
+        /// What it returned.
+        code: i32,
+    },
+
     /// Memory for a buffer was refused.
     #[error("no memory for a buffer of {bytes} bytes")]
     Memory {

@@ -47,6 +47,10 @@ pub trait Pending: Send {
     }
     /// Ends it after it was ready: the outcome, once.
     fn conclude(&mut self) -> Result<Report, ErrorKind>;
+    /// What `conclude` would say after it was ready, and will say again; `None` if that is not known without concluding.
+    fn peek(&mut self) -> Option<Result<Report, ErrorKind>> {
+        None
+    }
     /// Asks to end it early; the report tells whether that was in time.
     fn cancel(&mut self) -> Result<(), ErrorKind>;
     /// A persistent operation can be started again after it was concluded.
@@ -228,6 +232,18 @@ impl Operation {
                 .into()),
             Operation::Other(other) => other.conclude(),
         }
+    }
+
+    /// The report of an operation that is ready, which stays to be concluded (MPI_Request_get_status).
+    pub fn peek(&mut self) -> Result<Report, ErrorKind> {
+        if let Operation::Other(other) = self
+            && let Some(report) = other.peek()
+        {
+            return report;
+        }
+        let report = self.conclude()?;
+        *self = Operation::Over(report);
+        Ok(report)
     }
 
     /// Asks to end it early.

@@ -91,6 +91,10 @@ impl Pending for Persistent {
         }
     }
 
+    fn peek(&mut self) -> Option<Result<Report, ErrorKind>> {
+        self.active.as_mut().map(Operation::peek)
+    }
+
     fn cancel(&mut self) -> Result<(), ErrorKind> {
         self.active.as_mut().map_or(Ok(()), Operation::cancel)
     }
