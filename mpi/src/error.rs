@@ -290,6 +290,13 @@ pub enum ErrorKind {
         /// What makes requests for it.
         needs: &'static str,
     },
+    /// A communicator cannot be made, or is not of the kind that the call needs.
+    #[error("{0}")]
+    Communicator(#[from] crate::communicator::CommunicatorError),
+
+    /// A topology that cannot be.
+    #[error("{0}")]
+    Topology(#[from] crate::topology::TopologyError),
 
     /// A function of the program failed.
     #[error("a function of the program returned the error code {code}")]

@@ -44,6 +44,7 @@ pub mod operation;
 mod plain;
 mod point;
 pub mod process;
+pub mod session;
 mod status;
 pub mod thread;
 pub mod topology;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use oxmpi_engine::{Envelope, Pattern, Ticket};
 
+use super::details::Details;
 use super::numbers::{THIS, WORLD};
 use crate::collective::GroupBoard;
 use crate::error::ErrorKind;
@@ -41,6 +42,8 @@ pub struct Comm {
     pub(crate) in_collective: AtomicBool,
     /// Where small collectives meet; touched only by who has set `in_collective`.
     pub(crate) board: UnsafeCell<Option<GroupBoard>>,
+    /// What no message needs: name, hints, error handler, attributes, topology.
+    pub(super) details: Details,
 }
 
 /// The other half of an intercommunicator.
@@ -83,6 +86,7 @@ impl Comm {
             attached: Attached::default(),
             in_collective: AtomicBool::new(false),
             board: UnsafeCell::new(None),
+            details: Details::default(),
         }
     }
 
@@ -91,12 +95,15 @@ impl Comm {
         let (rank, group) = (process.rank(), Group::all(process.size()));
         let mut world = Comm::new(process, WORLD, rank, group);
         world.set_board(ticket);
+        world.details = Details::named("MPI_COMM_WORLD");
         world
     }
 
     pub(crate) fn this(process: Arc<Process>) -> Self {
         let group = Group::new(vec![process.rank()]);
-        Comm::new(process, THIS, 0, group)
+        let mut this = Comm::new(process, THIS, 0, group);
+        this.details = Details::named("MPI_COMM_SELF");
+        this
     }
 
     /// Makes it an intercommunicator.
@@ -107,13 +114,23 @@ impl Comm {
 
     /// Gives the group the board that its leader chose.
     pub(crate) fn set_board(&mut self, ticket: Option<Ticket>) {
-        let members = self.group.processes().to_vec();
-        let board = ticket.map(|ticket| GroupBoard::new(ticket, members, self.rank));
-        *self.board.get_mut() = board;
+        *self.board.get_mut() = self.board_of(ticket);
     }
 
-    /// The number that was agreed on after the communicator was made (`idup`).
-    pub(crate) fn set_number(&self, number: u32) {
+    fn board_of(&self, ticket: Option<Ticket>) -> Option<GroupBoard> {
+        let members = || self.group.processes().to_vec();
+        ticket.map(|ticket| GroupBoard::new(ticket, members(), self.rank))
+    }
+
+    /// What became known after the communicator was made (`idup`): its number, and its board if it has one.
+    pub(super) fn found(&self, number: u32, ticket: Option<Ticket>) {
+        // Nobody may use the communicator yet; if a program does all the same, its call comes before or after this.
+        while self.in_collective.swap(true, Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        // SAFETY: the flag keeps `board` to this thread.
+        unsafe { *self.board.get() = self.board_of(ticket) };
+        self.in_collective.store(false, Ordering::Release);
         self.number.store(number, Ordering::Release);
     }
 

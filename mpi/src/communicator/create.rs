@@ -1,7 +1,7 @@
-//! New communicators out of old ones.
+//! What every new communicator is founded on, and duplicates.
 //!
-//! Who leads the new group chooses its number and a board (see `numbers`) and tells the members in a [`Foundation`]; the
-//! communicators that one split makes share the number of the old leader's choice, because they have no process in common.
+//! Who leads the new group chooses its number and a board (see `numbers`) and tells the members in a [`Foundation`]. The
+//! leader is always a member, so it knows when the number is free again.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use oxmpi_engine::Ticket;
 use super::{COMMUNICATORS_MAX, Comm, Communicator};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
+use crate::info::Info;
 use crate::process::Process;
 use crate::thread::Level;
 
@@ -48,6 +49,17 @@ impl Foundation {
         foundation
     }
 
+    /// Takes a choice back that nobody has used.
+    pub(crate) fn give_back(&self, process: &Process) {
+        debug_assert_eq!(
+            self.has_board, 0,
+            "a board is given back by who has opened it"
+        );
+        if self.has_number == 1 {
+            process.numbers.give_back(self.number);
+        }
+    }
+
     pub(crate) fn number(&self) -> Result<u32, ErrorKind> {
         match self.has_number {
             1 => Ok(self.number),
@@ -78,71 +90,58 @@ impl Foundation {
     }
 }
 
-/// What a rank says in a split.
-#[derive(Clone, Copy, crate::Plain)]
-#[repr(C)]
-struct Choice {
-    key: i64,
-    color: u32,
-    /// 0: the rank wants no communicator.
-    joins: u32,
-    foundation: Foundation,
-}
-
 impl Comm {
     /// The same processes with a context of their own: what is sent on one is never received on the
-    /// other. Collective.
+    /// other. The duplicate has the topology and the error handler too; attributes are copied by
+    /// [`Comm::copy_attributes`]. Collective.
     pub fn dup(&self) -> Result<Comm, ErrorKind> {
-        let mut foundation = [self.foundation()];
-        self.bcast_plain(&mut foundation, 0)?;
-        foundation[0].build(&self.process, self.rank, self.group().clone())
+        let mut foundations = self.foundations_of_duplicate();
+        let carrier = self.carrier();
+        match self.is_inter() {
+            false => carrier.bcast_plain(&mut foundations[..1], 0)?,
+            true => carrier.bcast_plain(&mut foundations, 0)?,
+        }
+        let (own, union) = (foundations[0], foundations[1]);
+        let mut new = own.build(&self.process, self.rank, self.group().clone())?;
+        if let Some(inter) = self.inter() {
+            let union =
+                union.build(&self.process, inter.union.rank, inter.union.group().clone())?;
+            new.set_inter(inter.with_union(union));
+        }
+        new.inherit_all(self);
+        Ok(new)
     }
 
-    /// The choice of the leader of a group as large as this one; nothing from the others.
-    fn foundation(&self) -> Foundation {
-        match self.rank {
-            0 => Foundation::choose(&self.process, self.size > 1),
-            _ => Foundation::default(),
+    /// As [`Comm::dup`], with these hints.
+    pub fn dup_with_info(&self, info: Option<&Info>) -> Result<Comm, ErrorKind> {
+        let new = self.dup()?;
+        info.inspect(|info| new.set_info(info));
+        Ok(new)
+    }
+
+    /// The communicator on which all members can be reached: its own collectives, or those of the union.
+    pub(super) fn carrier(&self) -> &Comm {
+        match self.inter() {
+            None => self,
+            Some(inter) => &inter.union,
         }
     }
 
-    /// Divides the ranks by `color`; within a colour they are ordered by `key`, then by their old
-    /// rank. A rank with no colour takes part in the call and gets no communicator. Collective.
-    pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Comm>, ErrorKind> {
-        let foundation = match self.rank {
-            0 => Foundation::choose(&self.process, false),
-            _ => Foundation::default(),
-        };
-        let mine = Choice {
-            key,
-            color: color.unwrap_or(0),
-            joins: u32::from(color.is_some()),
-            foundation,
-        };
-        let mut all = vec![mine; self.size as usize];
-        self.allgather_plain(&[mine], &mut all)?;
-        let foundation = all[0].foundation;
-        foundation.number()?;
-        let Some(color) = color else {
-            if self.rank == 0 {
-                // It is the others' now; this process comes to it again only after all its other numbers.
-                self.process.numbers.give_back(foundation.number);
-            }
-            return Ok(None);
-        };
-        let mut ranks: Vec<u32> = (0..self.size)
-            .filter(|&rank| {
-                let choice = all[rank as usize];
-                choice.joins == 1 && choice.color == color
-            })
-            .collect();
-        // Stable, so equal keys keep the order of the old ranks.
-        ranks.sort_by_key(|&rank| all[rank as usize].key);
-        let new_rank = ranks.iter().position(|&rank| rank == self.rank);
-        let new_rank = new_rank.expect("this rank has the colour it gave") as u32;
-        let members = ranks.iter().map(|&rank| self.process_of(rank)).collect();
-        let new = foundation.build(&self.process, new_rank, Group::new(members))?;
-        new.with_board().map(Some)
+    /// The leader's choice for a duplicate, and for the duplicate of its union; nothing from the others.
+    pub(super) fn foundations_of_duplicate(&self) -> [Foundation; 2] {
+        let carrier = self.carrier();
+        let boards = carrier.size > 1;
+        match (carrier.rank, self.is_inter()) {
+            (0, false) => [
+                Foundation::choose(&self.process, boards),
+                Foundation::default(),
+            ],
+            (0, true) => [
+                Foundation::choose(&self.process, false),
+                Foundation::choose(&self.process, boards),
+            ],
+            _ => [Foundation::default(); 2],
+        }
     }
 
     /// Adds a board if the leader (rank 0) has one to spare. The members hear of it by the communicator's first collective.

@@ -2,11 +2,19 @@
 //!
 //! A context keeps the messages of one communicator apart from those of every other. [`Comm`] is the object, which the C
 //! interface uses too; [`Communicator`] its typed and borrowed face. `numbers` gives out the numbers that contexts are made of,
-//! `create` makes new communicators. Calls on a communicator live beside their kind: `point` and `collective`.
+//! `create` founds new communicators; the other files make them out of old ones, or out of groups. Calls on a communicator live beside their kind: `point` and `collective`.
 
 mod comm;
+mod compare;
 mod create;
+mod details;
+mod error;
+mod idup;
+mod inter;
+mod making;
 mod numbers;
+mod split;
+mod topologies;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,9 +22,17 @@ use std::sync::Arc;
 
 pub use comm::Comm;
 pub(crate) use comm::{Context, Inter};
+pub use compare::Comparison;
 pub(crate) use create::Foundation;
+pub(crate) use details::MEMORY_KINDS;
+pub use details::{ErrorHandler, NAME_MAX};
+pub use error::CommunicatorError;
+pub use inter::{create_from_groups, intercomm_create};
+pub use making::create_from_group;
 pub use numbers::COMMUNICATORS_MAX;
 pub(crate) use numbers::Numbers;
+pub use split::SplitType;
+pub use topologies::Neighbours;
 
 use crate::error::{Error, ErrorKind};
 use crate::process::Process;

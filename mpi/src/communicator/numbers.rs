@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 /// Bits of the counter; 16 bits above it hold the process, and 2 bits below the number tell a communicator's contexts apart.
 const COUNTER_BITS: u32 = 14;
 
-/// Most processes whose numbers fit.
-pub(crate) const PROCESSES_MAX: u32 = 1 << (30 - COUNTER_BITS);
+/// Most processes whose numbers fit; the last one's would contain [`UNKNOWN`].
+pub(crate) const PROCESSES_MAX: u32 = (1 << (30 - COUNTER_BITS)) - 1;
 
 /// Most communicators that one process can lead at once, world and self included.
 pub const COMMUNICATORS_MAX: u32 = 1 << COUNTER_BITS;
@@ -20,6 +20,8 @@ pub const COMMUNICATORS_MAX: u32 = 1 << COUNTER_BITS;
 pub(crate) const WORLD: u32 = 0;
 /// Number of the communicator of the process alone.
 pub(crate) const THIS: u32 = 1;
+/// Stands for a number that is not known yet. Its process is one that cannot be.
+pub(super) const UNKNOWN: u32 = (1 << 30) - 1;
 
 /// The numbers that this process gives out.
 pub(crate) struct Numbers {

@@ -1,11 +1,13 @@
 //! The process as a member of its job: the engine, the numbers of its communicators, and work that goes on in the background.
 //!
 //! [`Process::join`] is what both faces of the library begin with: `init` of the typed one, MPI_Init and MPI_Session_init of
-//! the C one. Every communicator holds its process, so the engine lives as long as anything that may use it.
+//! the C one; `membership` keeps book of who is inside. Every communicator holds its process, so the engine lives as long as anything that may use it.
 
 pub(crate) mod background;
+mod membership;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use oxmpi_engine::Threads;
 use oxmpi_engine::{Engine, Options, Ticket};
@@ -15,6 +17,7 @@ use crate::communicator::{Comm, Numbers};
 use crate::error::{ErrorKind, Result};
 use crate::point::Attached;
 pub(crate) use background::{Background, Task};
+pub use membership::{at_exit, close_session, current, enter_world, leave_world, open_session};
 
 /// What all communicators of a process share.
 pub struct Process {
@@ -27,6 +30,9 @@ pub struct Process {
     pub(crate) boards: bool,
     /// Several threads may be inside the library at once.
     pub(crate) concurrent: bool,
+    /// The board of all processes, set apart before any other is handed out.
+    world_board: Option<Ticket>,
+    finalized: AtomicBool,
 }
 
 impl Process {
@@ -53,6 +59,7 @@ impl Process {
         let engine = Arc::new(engine);
         let background = Background::new(&engine);
         engine.set_background(background.clone());
+        let world_board = (options.boards && size > 1).then(|| board_of_world(&engine));
         Ok(Arc::new(Process {
             engine,
             numbers: Numbers::new(rank),
@@ -60,6 +67,8 @@ impl Process {
             attached: Attached::default(),
             boards: options.boards,
             concurrent: threads == Threads::Many,
+            world_board,
+            finalized: AtomicBool::new(false),
         }))
     }
 
@@ -80,8 +89,7 @@ impl Process {
 
     /// All processes of the job. To be called once: its members agree on everything by the order of their calls.
     pub fn world(self: &Arc<Self>) -> Comm {
-        let ticket = (self.boards && self.size() > 1).then(|| board_of_world(&self.engine));
-        Comm::world(self.clone(), ticket)
+        Comm::world(self.clone(), self.world_board)
     }
 
     /// This process alone (MPI_COMM_SELF).
@@ -105,9 +113,17 @@ impl Process {
         self.engine.set_abort(code)
     }
 
-    /// Leaves the job: what is due is sent, and nothing more is received.
+    /// Several threads may be inside the library at once.
+    pub fn is_concurrent(&self) -> bool {
+        self.concurrent
+    }
+
+    /// Leaves the job: what is due is sent, and nothing more is received. Does nothing the second time, so that it can be
+    /// called when the program exits, too.
     pub fn finalize(&self) {
-        self.engine.finalize();
+        if !self.finalized.swap(true, Ordering::AcqRel) {
+            self.engine.finalize();
+        }
     }
 }
 

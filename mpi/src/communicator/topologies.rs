@@ -1,0 +1,203 @@
+//! Communicators with a process topology (MPI 5.0 §8.5), and the neighbours that follow from it.
+//!
+//! The topology itself is a value (see `topology`); here it is given to a new communicator, and the edges of a distributed graph
+//! are brought to the ranks at their ends. Ranks keep their order: `reorder` is a permission that is not used.
+
+use super::{Comm, CommunicatorError};
+use crate::collectives::Block;
+use crate::collectives::plan::Call;
+use crate::error::ErrorKind;
+use crate::info::Info;
+use crate::plain::{bytes, bytes_mut};
+use crate::topology::{Cartesian, Contribution, DistributedGraph, EdgeList, Graph, Topology};
+
+/// From whom a neighbourhood collective receives and to whom it sends; `None` is the null process.
+pub type Neighbours = (Vec<Option<u32>>, Vec<Option<u32>>);
+
+impl Comm {
+    /// A grid of the first ranks; the others get nothing. Collective.
+    pub fn cart_create(&self, dims: &[i32], periods: &[bool]) -> Result<Option<Comm>, ErrorKind> {
+        self.check_intra("MPI_Cart_create")?;
+        let grid = Cartesian::new(dims, periods)?;
+        grid.check_fits(self.size)?;
+        let member = self.rank < grid.size();
+        self.with_topology(member, Topology::Cartesian(grid))
+    }
+
+    /// The part of a grid that is left when only some dimensions remain. Collective.
+    pub fn cart_sub(&self, remain: &[bool]) -> Result<Comm, ErrorKind> {
+        let part = self.cartesian("MPI_Cart_sub")?.sub(self.rank, remain)?;
+        let new = self.split(Some(part.colour), i64::from(part.key))?;
+        let mut new = new.expect("a rank with a colour is in its part");
+        new.details.topology = Some(Topology::Cartesian(part.grid));
+        Ok(new)
+    }
+
+    /// A graph of the first ranks; the others get nothing. Collective.
+    pub fn graph_create(&self, index: &[i32], edges: &[i32]) -> Result<Option<Comm>, ErrorKind> {
+        self.check_intra("MPI_Graph_create")?;
+        let graph = Graph::new(index, edges)?;
+        graph.check_fits(self.size)?;
+        let member = self.rank < graph.size();
+        self.with_topology(member, Topology::Graph(graph))
+    }
+
+    /// A graph in which this rank has these neighbours; no weights mean that all edges are alike. Collective.
+    pub fn dist_graph_create_adjacent(
+        &self,
+        sources: &[i32],
+        source_weights: Option<&[i32]>,
+        destinations: &[i32],
+        destination_weights: Option<&[i32]>,
+        info: Option<&Info>,
+    ) -> Result<Comm, ErrorKind> {
+        self.check_intra("MPI_Dist_graph_create_adjacent")?;
+        let graph = DistributedGraph::new(
+            self.size,
+            sources,
+            source_weights,
+            destinations,
+            destination_weights,
+        )?;
+        self.with_graph(graph, info)
+    }
+
+    /// A graph whose edges any rank may give: from `sources[i]` to the next `degrees[i]` of `destinations`. Collective.
+    pub fn dist_graph_create(
+        &self,
+        sources: &[i32],
+        degrees: &[i32],
+        destinations: &[i32],
+        weights: Option<&[i32]>,
+        info: Option<&Info>,
+    ) -> Result<Comm, ErrorKind> {
+        self.check_intra("MPI_Dist_graph_create")?;
+        let edges = EdgeList::new(self.size, sources, degrees, destinations, weights)?;
+        let contributions = self.exchange_edges(&edges)?;
+        let graph = DistributedGraph::assemble(edges.weighted(), &contributions);
+        self.with_graph(graph, info)
+    }
+
+    /// The neighbours of this rank, in the order in which neighbourhood collectives see them.
+    pub fn neighbours(&self) -> Result<Neighbours, ErrorKind> {
+        let Some(topology) = self.topology() else {
+            return Err(self
+                .without("a neighbourhood collective", "a topology")
+                .into());
+        };
+        Ok((
+            topology.sources(self.rank)?,
+            topology.destinations(self.rank)?,
+        ))
+    }
+
+    /// The grid, if that is the topology.
+    pub fn cartesian(&self, call: &'static str) -> Result<&Cartesian, CommunicatorError> {
+        match self.topology() {
+            Some(Topology::Cartesian(grid)) => Ok(grid),
+            _ => Err(self.without(call, "a Cartesian topology")),
+        }
+    }
+
+    /// The graph that every rank knows whole, if that is the topology.
+    pub fn graph(&self, call: &'static str) -> Result<&Graph, CommunicatorError> {
+        match self.topology() {
+            Some(Topology::Graph(graph)) => Ok(graph),
+            _ => Err(self.without(call, "a graph topology")),
+        }
+    }
+
+    /// The distributed graph, if that is the topology.
+    pub fn distributed_graph(
+        &self,
+        call: &'static str,
+    ) -> Result<&DistributedGraph, CommunicatorError> {
+        match self.topology() {
+            Some(Topology::DistributedGraph(graph)) => Ok(graph),
+            _ => Err(self.without(call, "a distributed graph topology")),
+        }
+    }
+
+    fn without(&self, call: &'static str, needed: &'static str) -> CommunicatorError {
+        let found = match self.topology() {
+            None => "none",
+            Some(Topology::Cartesian(_)) => "a Cartesian one",
+            Some(Topology::Graph(_)) => "a graph",
+            Some(Topology::DistributedGraph(_)) => "a distributed graph",
+        };
+        CommunicatorError::NoTopology {
+            call,
+            needed,
+            found,
+        }
+    }
+
+    /// Refuses communicators with two groups: they have no topology.
+    pub fn check_intra(&self, call: &'static str) -> Result<(), CommunicatorError> {
+        match self.is_inter() {
+            false => Ok(()),
+            true => Err(CommunicatorError::IsInter { call }),
+        }
+    }
+
+    fn with_topology(&self, member: bool, topology: Topology) -> Result<Option<Comm>, ErrorKind> {
+        let mut new = self.split(member.then_some(0), 0)?;
+        if let Some(new) = &mut new {
+            new.details.topology = Some(topology);
+        }
+        Ok(new)
+    }
+
+    fn with_graph(&self, graph: DistributedGraph, info: Option<&Info>) -> Result<Comm, ErrorKind> {
+        let new = self.with_topology(true, Topology::DistributedGraph(graph))?;
+        let new = new.expect("every rank is a member");
+        info.inspect(|info| new.set_info(info));
+        Ok(new)
+    }
+
+    /// What all ranks' edges say about this rank, in the order of the ranks that gave them.
+    fn exchange_edges(&self, edges: &EdgeList) -> Result<Vec<Contribution>, ErrorKind> {
+        let size = self.size as usize;
+        let mut words = Vec::new();
+        let mut lengths = vec![0u64; size];
+        for (rank, contribution) in edges.contributions() {
+            let said = contribution.to_words();
+            lengths[rank as usize] = said.len() as u64;
+            words.extend(said);
+        }
+        let mut coming = vec![0u64; size];
+        let call = Call::Alltoall {
+            bytes: size_of::<u64>(),
+            in_place: false,
+        };
+        self.move_data(&call, bytes(&lengths), bytes_mut(&mut coming))?;
+        let total: u64 = coming.iter().sum();
+        let mut told = vec![0i32; total as usize];
+        let call = Call::Alltoallv {
+            send: &blocks(&lengths),
+            receive: &blocks(&coming),
+            in_place: false,
+        };
+        self.move_data(&call, bytes(&words), bytes_mut(&mut told))?;
+        let mut rest = &told[..];
+        let mut contributions = Vec::new();
+        for &length in coming.iter().filter(|&&length| length > 0) {
+            let (one, others) = rest.split_at(length as usize);
+            contributions.push(Contribution::from_words(self.size, one)?);
+            rest = others;
+        }
+        Ok(contributions)
+    }
+}
+
+/// Lists of words, one behind the other.
+fn blocks(lengths: &[u64]) -> Vec<Block> {
+    let mut offset = 0;
+    let block = |&length: &u64| {
+        let bytes = length as usize * size_of::<i32>();
+        let block = Block { offset, bytes };
+        offset += bytes;
+        block
+    };
+    lengths.iter().map(block).collect()
+}

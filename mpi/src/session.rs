@@ -1,0 +1,229 @@
+//! Sessions: the other way into MPI, without a world (MPI 5.0 §11.3).
+//!
+//! A [`Session`] knows the process sets and has hints, an error handler and a thread level of its own; groups come from its
+//! sets and communicators from groups. Any number of sessions may be open, beside the world or without it; `process::membership`
+//! keeps book of who is inside.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::communicator::{ErrorHandler, MEMORY_KINDS};
+use crate::error::Result;
+use crate::group::Group;
+use crate::info::Info;
+use crate::process::{self, Process};
+
+/// The set of all processes of the job.
+pub const WORLD_SET: &str = "mpi://WORLD";
+/// The set of this process alone.
+pub const SELF_SET: &str = "mpi://SELF";
+
+/// The sets that every session has, in the order of their numbers.
+const SETS: [&str; 2] = [WORLD_SET, SELF_SET];
+
+/// A level of thread support, as a value (MPI 5.0 §11.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ThreadLevel {
+    /// The process has one thread.
+    Single,
+    /// The thread that initialised makes all calls.
+    Funneled,
+    /// Any thread may call, one at a time.
+    Serialized,
+    /// Any thread may call at any time.
+    Multiple,
+}
+
+impl ThreadLevel {
+    /// The constant's name, which is also the value of the key `thread_level`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ThreadLevel::Single => "MPI_THREAD_SINGLE",
+            ThreadLevel::Funneled => "MPI_THREAD_FUNNELED",
+            ThreadLevel::Serialized => "MPI_THREAD_SERIALIZED",
+            ThreadLevel::Multiple => "MPI_THREAD_MULTIPLE",
+        }
+    }
+
+    /// The level of this name.
+    pub fn named(name: &str) -> Option<ThreadLevel> {
+        let all = [
+            ThreadLevel::Single,
+            ThreadLevel::Funneled,
+            ThreadLevel::Serialized,
+            ThreadLevel::Multiple,
+        ];
+        all.into_iter().find(|level| level.name() == name)
+    }
+}
+
+/// Why a session cannot answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// A set that does not exist.
+    #[error("there is no process set '{name}'; this session has {}", SETS.join(", "))]
+    NoSuchSet {
+        /// The name given.
+        name: String,
+    },
+    /// A number that no set has.
+    #[error("there is no process set {number}; this session has {} of them, from 0 on", SETS.len())]
+    NoSuchNumber {
+        /// The number given.
+        number: i64,
+    },
+}
+
+/// An open session. To be closed by [`Session::finalize`]; the process stays in its job until its end.
+pub struct Session {
+    process: Arc<Process>,
+    threads: ThreadLevel,
+    memory_kinds: String,
+    handler: Mutex<ErrorHandler>,
+}
+
+impl Session {
+    /// Opens a session; the process joins its job if it is not in it yet. `info` may ask for a `thread_level` and for
+    /// `mpi_memory_alloc_kinds`.
+    pub fn open(info: Option<&Info>, handler: ErrorHandler) -> Result<Session> {
+        let process = process::open_session()?;
+        let told = |key: &str| info.and_then(|info| info.get_text(key));
+        let highest = match process.is_concurrent() {
+            true => ThreadLevel::Multiple,
+            false => ThreadLevel::Serialized,
+        };
+        let asked = told("thread_level").and_then(|name| ThreadLevel::named(name.trim()));
+        Ok(Session {
+            process,
+            threads: asked.unwrap_or(highest).min(highest),
+            memory_kinds: supported_kinds(told("mpi_memory_alloc_kinds").as_deref()),
+            handler: Mutex::new(handler),
+        })
+    }
+
+    /// Closes it. Everything made from it must be gone.
+    pub fn finalize(self) {
+        process::close_session();
+    }
+
+    /// The process.
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    /// The thread level that was granted.
+    pub fn thread_level(&self) -> ThreadLevel {
+        self.threads
+    }
+
+    /// The hints in use, in a new object.
+    pub fn info(&self) -> Info {
+        let info = Info::new();
+        for (key, value) in [
+            ("thread_level", self.threads.name()),
+            ("mpi_memory_alloc_kinds", &self.memory_kinds),
+        ] {
+            info.set(key, value).expect("a legal key and value");
+        }
+        info
+    }
+
+    /// What is done about errors of calls on it.
+    pub fn error_handler(&self) -> ErrorHandler {
+        self.handler
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Says what is to be done about errors of calls on it.
+    pub fn set_error_handler(&self, handler: ErrorHandler) {
+        let mut current = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *current, handler);
+        // The last reference to a function of the program may go here: not under the lock.
+        drop(current);
+        drop(old);
+    }
+
+    /// How many process sets there are.
+    pub fn set_count(&self) -> usize {
+        SETS.len()
+    }
+
+    /// The name of a process set.
+    pub fn set_name(&self, number: i64) -> Result<&'static str, SessionError> {
+        let name = usize::try_from(number).ok().and_then(|n| SETS.get(n));
+        name.copied().ok_or(SessionError::NoSuchNumber { number })
+    }
+
+    /// The processes of a set. Names are compared without regard to case up to the end of `mpi://` only, as for any URI.
+    pub fn group(&self, set: &str) -> Result<Group, SessionError> {
+        match find_set(set) {
+            Some(WORLD_SET) => Ok(Group::all(self.process.size())),
+            Some(_) => Ok(Group::new(vec![self.process.rank()])),
+            None => Err(SessionError::NoSuchSet {
+                name: set.to_owned(),
+            }),
+        }
+    }
+
+    /// What is known of a set: `mpi_size`, the number of its processes.
+    pub fn set_info(&self, set: &str) -> Result<Info, SessionError> {
+        let group = self.group(set)?;
+        let info = Info::new();
+        info.set("mpi_size", group.size().to_string())
+            .expect("a legal key and value");
+        Ok(info)
+    }
+}
+
+/// The set of this name. A scheme is the same in capitals, a path is not (RFC 3986 §6.2.2.1).
+fn find_set(name: &str) -> Option<&'static str> {
+    let (scheme, path) = name.split_once("://")?;
+    SETS.into_iter().find(|set| {
+        let (known_scheme, known_path) = set.split_once("://").expect("sets are URIs");
+        scheme.eq_ignore_ascii_case(known_scheme) && path == known_path
+    })
+}
+
+/// The kinds of memory that were asked for and exist, with those that always do (MPI 5.0 §12.4.3).
+fn supported_kinds(asked: Option<&str>) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    let asked = asked.unwrap_or_default().split(',').map(str::trim);
+    for kind in asked
+        .filter(|kind| MEMORY_KINDS.contains(kind))
+        .chain(MEMORY_KINDS)
+    {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.join(",")
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_that_do_not_exist_are_left_out() {
+        assert_eq!(supported_kinds(None), "mpi,system");
+        assert_eq!(supported_kinds(Some("system,cuda, mpi")), "system,mpi");
+    }
+
+    #[test]
+    fn sets_are_found_by_their_uri() {
+        assert_eq!(find_set("mpi://WORLD"), Some(WORLD_SET));
+        assert_eq!(find_set("MPI://SELF"), Some(SELF_SET));
+        assert_eq!(find_set("mpi://world"), None);
+        assert_eq!(find_set("WORLD"), None);
+    }
+}
