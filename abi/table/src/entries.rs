@@ -28,6 +28,9 @@ use std::fmt::Write;
 
 use crate::model::{Chapter, Face, Function, Presence, Table};
 
+/// Why generated code may follow pointers.
+const VOUCHED: &str = "// SAFETY: the C program vouches for the memory that its arguments name.";
+
 /// The Rust text of all entry points; `abi/src/generated.rs` includes it.
 pub fn entries(table: &Table) -> String {
     let mut out = String::from("// Generated from abi/table/mpi5.table; edit that.\n");
@@ -72,14 +75,10 @@ fn entry(out: &mut String, table: &Table, chapter: &Chapter, function: &Function
         }
         (_, Some(_)) => plain(chapter, function),
         (Presence::Written, None) => written(table, chapter, function, face),
-        (Presence::Later, None) => format!("    {}.later()", note(function, face)),
-        (Presence::Todo, None) => format!("    {}.unfinished()", note(function, face)),
+        (Presence::Later, None) => format!("{}\n    call.later()", note(function, face)),
+        (Presence::Todo, None) => format!("{}\n    call.unfinished()", note(function, face)),
     };
-    let unused = match function.presence {
-        Presence::Written => String::new(),
-        _ => silence(function, face),
-    };
-    writeln!(out, "{unused}{body}\n}}\nalias!(\"{name}\");").unwrap();
+    writeln!(out, "{body}\n}}\nalias!(\"{name}\");").unwrap();
 }
 
 /// A call of the chapter without checks, for functions that return a value.
@@ -126,23 +125,24 @@ fn written(table: &Table, chapter: &Chapter, function: &Function, face: Face) ->
         .iter()
         .map(|line| format!("\n        {line}"))
         .collect::<String>();
-    format!(
-        "    let call = &{};\n    // SAFETY: the C program vouches for the memory that its arguments name.\n    \
-         call.{run}(|| unsafe {{{body}\n    }})",
-        note(function, face)
-    )
+    let note = note(function, face);
+    format!("{note}\n    {VOUCHED}\n    call.{run}(|| unsafe {{{body}\n    }})")
 }
 
-/// The expression that notes the call.
+/// The statements that note the call.
 fn note(function: &Function, face: Face) -> String {
     let name = function.c_name(face);
     if function.tool {
-        return format!("Call::tool(\"{name}\")");
+        return format!("    let call = &Call::tool(\"{name}\");");
     }
-    format!(
-        "Call::new(\"{name}\", Face::{face:?}, {})",
-        subject(function)
-    )
+    let (before, subject) = match subject(function) {
+        read if read.starts_with("unsafe") => (
+            format!("    {VOUCHED}\n    let subject = {read};\n"),
+            "subject".into(),
+        ),
+        subject => (String::new(), subject),
+    };
+    format!("{before}    let call = &Call::new(\"{name}\", Face::{face:?}, {subject});")
 }
 
 /// Whose error handler is responsible: the first communicator, window, file or session among the arguments; for functions of
@@ -168,9 +168,8 @@ fn subject(function: &Function) -> String {
             let name = &parameter.name;
             match parameter.kind.name().strip_prefix(word) {
                 Some("" | "_or_null") => return format!("Subject::{variant}({name})"),
-                // SAFETY of reading: `Subject::at` takes null for a null handle.
                 Some("_inout") if word != "errhandler" => {
-                    return format!("Subject::at(Subject::{variant}, {name})");
+                    return format!("unsafe {{ Subject::at(Subject::{variant}, {name}) }}");
                 }
                 _ => {}
             }
@@ -196,18 +195,6 @@ fn length(table: &Table, function: &Function, length: &str) -> String {
     let of = function.parameters.iter().find(|p| p.name == name);
     let of = of.expect("the parser has checked lengths");
     format!("{}{more}", of.kind.as_length(name))
-}
-
-/// A statement that uses parameters which nothing else uses.
-fn silence(function: &Function, face: Face) -> String {
-    let names: Vec<&str> = function
-        .parameters_of(face)
-        .map(|p| p.name.as_str())
-        .collect();
-    match names.is_empty() {
-        true => String::new(),
-        false => format!("    let _ = ({});\n", names.join(", ")),
-    }
 }
 
 fn rust_return(c: Option<&str>) -> &str {
@@ -252,7 +239,10 @@ alias!(\"MPI_Send_c\");
         let table = Table::mpi5();
         let of = |name: &str| subject(table.functions().find(|f| f.name == name).unwrap());
         assert_eq!(of("MPI_Send"), "Subject::Comm(comm)");
-        assert_eq!(of("MPI_Comm_free"), "Subject::at(Subject::Comm, comm)");
+        assert_eq!(
+            of("MPI_Comm_free"),
+            "unsafe { Subject::at(Subject::Comm, comm) }"
+        );
         assert_eq!(
             of("MPI_File_open"),
             "Subject::File(constant::MPI_FILE_NULL)"

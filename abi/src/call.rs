@@ -1,0 +1,204 @@
+//! What every entry point does around the chapter: note the call, check the stage, and run the error handler if it fails.
+//!
+//! The error handler is the one of the communicator, session, window or file among the arguments ([`Subject`]); if there is none,
+//! or the handle is not valid, that of MPI_COMM_SELF; and before initialisation and after finalisation
+//! MPI_ERRORS_ARE_FATAL (MPI 5.0 §9.3).
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::constant::*;
+use crate::failure::Failure;
+use crate::fatal;
+use crate::handle::{Handle, Object};
+use crate::object::{Communicator, Errhandler, FILE_ERRHANDLER, Session};
+use crate::stage::{self, World};
+
+/// Which of a function's two C forms was called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    /// With `int` counts.
+    Int,
+    /// With `MPI_Count` counts; the name ends in `_c`.
+    Large,
+}
+
+/// The object whose error handler is responsible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// There is none: MPI_COMM_SELF stands in.
+    Nothing,
+    /// A communicator.
+    Comm(Handle),
+    /// A window.
+    Win(Handle),
+    /// A file; MPI_FILE_NULL stands for the default of files.
+    File(Handle),
+    /// A session.
+    Session(Handle),
+    /// An error handler that was given for the object to be made.
+    Errhandler(Handle),
+}
+
+/// A call of a function of the standard.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    name: &'static str,
+    face: Face,
+    subject: Subject,
+}
+
+/// Uses of the tool information interface; MPI_T_init_thread may be called often.
+pub(crate) static TOOLS: AtomicU32 = AtomicU32::new(0);
+
+impl Subject {
+    /// The object whose handle lies at an address that a program gave; nothing if the address is null.
+    ///
+    /// # Safety
+    /// The address is null or one of a handle.
+    #[inline]
+    pub unsafe fn at(variant: fn(Handle) -> Subject, handle: *mut Handle) -> Subject {
+        if handle.is_null() {
+            return Subject::Nothing;
+        }
+        // SAFETY: the caller's promise.
+        variant(unsafe { *handle })
+    }
+}
+
+impl Call {
+    /// Notes a call.
+    #[inline]
+    pub fn new(name: &'static str, face: Face, subject: Subject) -> Call {
+        Call {
+            name,
+            face,
+            subject,
+        }
+    }
+
+    /// Notes a call of the tool information interface.
+    pub fn tool(name: &'static str) -> Call {
+        Call::new(name, Face::Int, Subject::Nothing)
+    }
+
+    /// The function's name in C.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether the form with `MPI_Count` was called.
+    pub fn is_large(&self) -> bool {
+        self.face == Face::Large
+    }
+
+    /// The object whose error handler is responsible.
+    pub fn subject(&self) -> Subject {
+        self.subject
+    }
+
+    /// Runs a call that needs the library to be initialised.
+    #[inline]
+    pub fn run(&self, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
+        if !stage::is_inside() {
+            return self.fail(&self.outside());
+        }
+        self.run_always(body)
+    }
+
+    /// Runs a call that is allowed at any time.
+    #[inline]
+    pub fn run_always(&self, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
+        match body() {
+            Ok(()) => MPI_SUCCESS,
+            Err(failure) => self.fail(&failure),
+        }
+    }
+
+    /// Runs a call of the tool information interface: errors are returned, and there must have been MPI_T_init_thread.
+    pub fn run_tool(&self, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
+        if TOOLS.load(Ordering::Acquire) == 0 && self.name != "MPI_T_init_thread" {
+            return MPI_T_ERR_NOT_INITIALIZED;
+        }
+        match body().map_err(|failure| failure.code()) {
+            Ok(()) => MPI_SUCCESS,
+            Err(MPI_ERR_ARG) => MPI_T_ERR_INVALID,
+            Err(code) => code,
+        }
+    }
+
+    /// A call of the tool information interface that has one answer, because there is nothing to ask for.
+    pub fn answer(&self, code: i32) -> c_int {
+        self.run_tool(|| Err(Failure::new(code, "")))
+    }
+
+    /// A function of a chapter that is not part of this release.
+    #[cold]
+    pub fn later(&self) -> c_int {
+        let text = format!(
+            "{} is not part of this release of OxMPI: one-sided communication, files and dynamic processes are still missing",
+            self.name
+        );
+        self.run(|| Err(Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, text)))
+    }
+
+    /// A function of this release that is not written yet.
+    #[cold]
+    pub fn unfinished(&self) -> c_int {
+        let text = format!("{} is not written yet", self.name);
+        let failure = Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, text);
+        self.fail(&failure)
+    }
+
+    /// Runs the error handler that is responsible for a failure; returns what the function returns.
+    #[cold]
+    #[inline(never)]
+    pub fn fail(&self, failure: &Failure) -> c_int {
+        let subject = failure.subject().unwrap_or(self.subject);
+        let (handler, mut handle) = responsible(subject);
+        match handler {
+            Errhandler::Return => failure.code(),
+            Errhandler::AreFatal => fatal::end(self, failure, "MPI_ERRORS_ARE_FATAL"),
+            Errhandler::Abort => fatal::end(self, failure, "MPI_ERRORS_ABORT"),
+            Errhandler::User(user) => {
+                user.call(&mut handle, failure.code());
+                failure.code()
+            }
+        }
+    }
+
+    fn outside(&self) -> Failure {
+        let text = match stage::world() {
+            World::After => "it was called after MPI_Finalize; move it before, or keep a session open".to_string(),
+            _ => "it was called before MPI_Init, MPI_Init_thread or MPI_Session_init; call one of them first".to_string(),
+        };
+        Failure::new(MPI_ERR_OTHER, text)
+    }
+}
+
+/// The handler for a subject, and the handle that a function of the program is called with.
+fn responsible(subject: Subject) -> (Errhandler, Handle) {
+    let own = match subject {
+        Subject::Comm(handle) => Communicator::table()
+            .get(handle)
+            .map(|comm| (comm.errhandler.get(), handle)),
+        Subject::Session(handle) => Session::table()
+            .get(handle)
+            .map(|session| (session.errhandler.get(), handle)),
+        Subject::File(_) => Some((FILE_ERRHANDLER.get(), MPI_FILE_NULL)),
+        // What was given is for an object that does not exist; a function of the program is told the null handle.
+        Subject::Errhandler(handle) => Errhandler::table().get(handle).map(|handler| {
+            let null = match &*handler {
+                Errhandler::User(user) => user.null(),
+                _ => MPI_COMM_NULL,
+            };
+            (handler.clone_object(), null)
+        }),
+        Subject::Win(_) | Subject::Nothing => None,
+    };
+    own.or_else(|| {
+        let this = Communicator::table().get(MPI_COMM_SELF)?;
+        Some((this.errhandler.get(), MPI_COMM_SELF))
+    })
+    .unwrap_or((Errhandler::AreFatal, MPI_COMM_NULL))
+}

@@ -1,0 +1,121 @@
+//! Buffers for buffered sends: of the process, of a communicator, of a session (MPI 5.0 §3.6).
+//!
+//! What the program attaches is a promise of space, which `oxmpi` keeps book of; here its address is remembered, because detaching gives it
+//! back.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+use oxmpi::Attached;
+use oxmpi::operation::{Operation, Report};
+
+use crate::argument::{CountOut, Out};
+use crate::call::Call;
+use crate::constant::*;
+use crate::failure::Failure;
+use crate::handle::Handle;
+use crate::object::{Communicator, Session};
+use crate::request;
+use crate::stage;
+
+/// Address and size of what is attached, by the address of the object's pool.
+static MEMORY: Mutex<Option<HashMap<usize, (usize, i64)>>> = Mutex::new(None);
+
+fn with_memory<R>(work: impl FnOnce(&mut HashMap<usize, (usize, i64)>) -> R) -> R {
+    let mut memory = MEMORY.lock().expect("nothing panics while it holds this lock");
+    work(memory.get_or_insert_default())
+}
+
+fn key(attached: &Attached) -> usize {
+    std::ptr::from_ref(attached).addr()
+}
+
+fn attach(attached: &Attached, buffer: *mut c_void, size: i64) -> Result<(), Failure> {
+    let is_automatic = buffer.addr() == MPI_BUFFER_AUTOMATIC;
+    attached.attach((!is_automatic).then_some(size as u64))?;
+    with_memory(|memory| memory.insert(key(attached), (buffer.addr(), size)));
+    Ok(())
+}
+
+fn detach(attached: &Attached, address: &Out<*mut c_void>, size: &CountOut) -> Result<(), Failure> {
+    if !attached.detach()? {
+        return Err(Failure::new(MPI_ERR_BUFFER, "no buffer is attached"));
+    }
+    let (buffer, bytes) = with_memory(|memory| memory.remove(&key(attached))).unwrap_or_default();
+    address.set(buffer as *mut c_void);
+    size.set(if buffer == MPI_BUFFER_AUTOMATIC { 0 } else { bytes });
+    Ok(())
+}
+
+fn flush(attached: &Attached) -> Result<(), Failure> {
+    match attached.pool() {
+        Some(pool) => Ok(pool.flush()?),
+        None => Ok(()),
+    }
+}
+
+fn iflush(attached: &Attached, request: &Out<Handle>) -> Result<(), Failure> {
+    let operation = attached.pool().map(|pool| pool.iflush());
+    let operation = operation.unwrap_or(Operation::Over(Report::EMPTY));
+    request.set(request::of(operation)?);
+    Ok(())
+}
+
+pub fn buffer_attach(_: &Call, buffer: *mut c_void, size: i64) -> Result<(), Failure> {
+    attach(&stage::joined()?.attached, buffer, size)
+}
+
+pub fn buffer_detach(_: &Call, address: Out<*mut c_void>, size: CountOut) -> Result<(), Failure> {
+    detach(&stage::joined()?.attached, &address, &size)
+}
+
+pub fn buffer_flush(_: &Call) -> Result<(), Failure> {
+    flush(&stage::joined()?.attached)
+}
+
+pub fn buffer_iflush(_: &Call, request: Out<Handle>) -> Result<(), Failure> {
+    iflush(&stage::joined()?.attached, &request)
+}
+
+pub fn comm_attach_buffer(_: &Call, comm: &Communicator, buffer: *mut c_void, size: i64) -> Result<(), Failure> {
+    attach(comm.attached(), buffer, size)
+}
+
+pub fn comm_detach_buffer(
+    _: &Call,
+    comm: &Communicator,
+    address: Out<*mut c_void>,
+    size: CountOut,
+) -> Result<(), Failure> {
+    detach(comm.attached(), &address, &size)
+}
+
+pub fn comm_flush_buffer(_: &Call, comm: &Communicator) -> Result<(), Failure> {
+    flush(comm.attached())
+}
+
+pub fn comm_iflush_buffer(_: &Call, comm: &Communicator, request: Out<Handle>) -> Result<(), Failure> {
+    iflush(comm.attached(), &request)
+}
+
+pub fn session_attach_buffer(_: &Call, session: &Session, buffer: *mut c_void, size: i64) -> Result<(), Failure> {
+    attach(session.attached(), buffer, size)
+}
+
+pub fn session_detach_buffer(
+    _: &Call,
+    session: &Session,
+    address: Out<*mut c_void>,
+    size: CountOut,
+) -> Result<(), Failure> {
+    detach(session.attached(), &address, &size)
+}
+
+pub fn session_flush_buffer(_: &Call, session: &Session) -> Result<(), Failure> {
+    flush(session.attached())
+}
+
+pub fn session_iflush_buffer(_: &Call, session: &Session, request: Out<Handle>) -> Result<(), Failure> {
+    iflush(session.attached(), &request)
+}

@@ -1,0 +1,208 @@
+//! [`Failure`]: an error class or code with the text that explains it. The only place where MPI's classes are assigned.
+//!
+//! Chapters use `?` on the results of the layer below: the `From` implementations here choose the class. What they check themselves
+//! they report with [`Failure::new`] and a text that says what failed, with which values, and what to try.
+
+use std::fmt;
+
+use oxmpi::ErrorKind;
+use oxmpi::attribute::AttributeError;
+use oxmpi::buffer::BufferError;
+use oxmpi::datatype::{CopyError, DatatypeError, ExternalError};
+use oxmpi::group::GroupError;
+use oxmpi::info::InfoError;
+use oxmpi::op::OpError;
+use oxmpi_engine::{EngineError, Fault};
+
+use crate::call::Subject;
+use crate::constant::*;
+
+/// Why a call fails. One pointer wide, so that the path that succeeds stays cheap.
+#[derive(Debug)]
+pub struct Failure(Box<Facts>);
+
+#[derive(Debug)]
+struct Facts {
+    code: i32,
+    text: String,
+    subject: Option<Subject>,
+}
+
+impl Failure {
+    /// A failure with a class, or a code that a callback of the program returned.
+    #[cold]
+    pub fn new(code: i32, text: impl Into<String>) -> Failure {
+        Failure(Box::new(Facts {
+            code,
+            text: text.into(),
+            subject: None,
+        }))
+    }
+
+    /// The object whose error handler is responsible, where it is not the one among the arguments: for a failed request the communicator
+    /// it was started on.
+    pub fn on(mut self, subject: Subject) -> Failure {
+        self.0.subject = Some(subject);
+        self
+    }
+
+    /// What the call returns if its error handler lets it return.
+    pub fn code(&self) -> i32 {
+        self.0.code
+    }
+
+    /// The explanation.
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The object given by [`Failure::on`].
+    pub fn subject(&self) -> Option<Subject> {
+        self.0.subject
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", class_name(self.0.code), self.0.text)
+    }
+}
+
+/// Makes `From` for an error whose class depends on its variant.
+macro_rules! classes {
+    ($($error:ty => $class:expr;)*) => {$(
+        impl From<$error> for Failure {
+            #[cold]
+            fn from(error: $error) -> Failure {
+                let class: fn(&$error) -> i32 = $class;
+                Failure::new(class(&error), error.to_string())
+            }
+        }
+    )*};
+}
+
+classes! {
+    DatatypeError => datatype_class;
+    CopyError => |error| match error {
+        CopyError::Range { .. } => MPI_ERR_TRUNCATE,
+        _ => MPI_ERR_BUFFER,
+    };
+    ExternalError => |error| match error {
+        ExternalError::DoesNotFit { .. } => MPI_ERR_CONVERSION,
+        ExternalError::Short { .. } => MPI_ERR_TRUNCATE,
+        ExternalError::Datatype(error) => datatype_class(error),
+        _ => MPI_ERR_BUFFER,
+    };
+    GroupError => |error| match error {
+        GroupError::RankOutOfRange { .. } | GroupError::RankTwice { .. } => MPI_ERR_RANK,
+        GroupError::RangeLeavesGroup { .. } | GroupError::RangeTwice { .. } => MPI_ERR_RANK,
+        _ => MPI_ERR_ARG,
+    };
+    InfoError => |error| match error {
+        InfoError::ValueTooLong { .. } => MPI_ERR_INFO_VALUE,
+        InfoError::Nul { what: "value", .. } => MPI_ERR_INFO_VALUE,
+        InfoError::NoKey { .. } => MPI_ERR_INFO_NOKEY,
+        InfoError::NoSuchIndex { .. } => MPI_ERR_ARG,
+        InfoError::ReadOnly { .. } => MPI_ERR_INFO,
+        _ => MPI_ERR_INFO_KEY,
+    };
+    OpError => |error| match error {
+        OpError::Unsupported { .. } => MPI_ERR_UNSUPPORTED_OPERATION,
+        _ => MPI_ERR_OP,
+    };
+    BufferError => buffer_class;
+    EngineError => engine_class;
+    ErrorKind => kind_class;
+    AttributeError => |error| match error {
+        AttributeError::CopyFailed { code, .. } | AttributeError::DeleteFailed { code, .. } => *code,
+        AttributeError::NoNumberLeft { .. } | AttributeError::Endless { .. } => MPI_ERR_OTHER,
+        _ => MPI_ERR_KEYVAL,
+    };
+}
+
+impl From<oxmpi::Error> for Failure {
+    #[cold]
+    fn from(error: oxmpi::Error) -> Failure {
+        Failure::new(kind_class(error.kind()), error.kind().to_string())
+    }
+}
+
+fn datatype_class(error: &DatatypeError) -> i32 {
+    match error {
+        DatatypeError::Negative {
+            argument: "count", ..
+        } => MPI_ERR_COUNT,
+        DatatypeError::Overflow { .. } => MPI_ERR_TYPE,
+        _ => MPI_ERR_ARG,
+    }
+}
+
+fn buffer_class(error: &BufferError) -> i32 {
+    match error {
+        BufferError::Null { .. } => MPI_ERR_BUFFER,
+        BufferError::Uncommitted { .. } => MPI_ERR_TYPE,
+        BufferError::TooLarge { .. } => MPI_ERR_COUNT,
+        BufferError::Memory { .. } => MPI_ERR_NO_MEM,
+    }
+}
+
+fn engine_class(error: &EngineError) -> i32 {
+    match error.fault() {
+        Fault::Truncated { .. } => MPI_ERR_TRUNCATE,
+        Fault::PeerDied { .. } => MPI_ERR_PROC_ABORTED,
+        Fault::Memory { .. } => MPI_ERR_NO_MEM,
+        Fault::UnknownRequest { .. } => MPI_ERR_REQUEST,
+        _ => MPI_ERR_INTERN,
+    }
+}
+
+fn kind_class(kind: &ErrorKind) -> i32 {
+    match kind {
+        ErrorKind::Engine(error) => engine_class(error),
+        ErrorKind::Buffer(error) => buffer_class(error),
+        ErrorKind::Rank {
+            argument: "root", ..
+        } => MPI_ERR_ROOT,
+        ErrorKind::Rank { .. } => MPI_ERR_RANK,
+        ErrorKind::Tag { .. } => MPI_ERR_TAG,
+        ErrorKind::Length { .. } | ErrorKind::PerRank { .. } | ErrorKind::Block { .. } => {
+            MPI_ERR_COUNT
+        }
+        ErrorKind::RootBuffer { .. } | ErrorKind::Overlap { .. } => MPI_ERR_BUFFER,
+        ErrorKind::WholeElements { .. } => MPI_ERR_TYPE,
+        ErrorKind::CollectiveMismatch { expected, got, .. } if got > expected => MPI_ERR_TRUNCATE,
+        ErrorKind::CollectiveMismatch { .. } => MPI_ERR_COUNT,
+        ErrorKind::DifferentRoot { .. } => MPI_ERR_ROOT,
+        ErrorKind::RequestFailed | ErrorKind::NotPersistent | ErrorKind::AlreadyActive => {
+            MPI_ERR_REQUEST
+        }
+        ErrorKind::Memory { .. } => MPI_ERR_NO_MEM,
+        _ => MPI_ERR_OTHER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_one_pointer() {
+        assert_eq!(size_of::<Result<(), Failure>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn classes_are_those_the_standard_names() {
+        let rank = |argument| ErrorKind::Rank {
+            argument,
+            rank: 9,
+            size: 4,
+        };
+        assert_eq!(Failure::from(rank("root")).code(), MPI_ERR_ROOT);
+        assert_eq!(Failure::from(rank("dest")).code(), MPI_ERR_RANK);
+        assert_eq!(
+            Failure::from(ErrorKind::Tag { tag: -9 }).code(),
+            MPI_ERR_TAG
+        );
+        assert_eq!(Failure::from(InfoError::EmptyKey).code(), MPI_ERR_INFO_KEY);
+    }
+}

@@ -1,0 +1,365 @@
+//! Requests: the handles by which programs know operations under way.
+//!
+//! Requests come and go by the million, so they have a table of their own, a slab behind one lock that is held for some loads and
+//! stores. A call that works on a request takes its operation out and puts it back or gives the place up; a second call
+//! on the same request meanwhile, which MPI forbids (§11.6.2), finds it occupied. Two things can be reached even then, because threads
+//! may use them while another one waits: the partitions of a partitioned message, and the end of a generalized request.
+//!
+//! A send that was over when its call returned needs no place: its handle is [`SENT`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oxmpi::ErrorKind;
+use oxmpi::communicator::Comm;
+use oxmpi::operation::{Operation, Partitions, Report};
+
+use crate::call::Subject;
+use crate::constant::*;
+use crate::failure::Failure;
+use crate::handle::Handle;
+
+/// Kind of request handles, above the generation and the place.
+const KIND: usize = 7;
+const INDEX_BITS: u32 = 20;
+const GENERATION_BITS: u32 = 7;
+const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
+/// Requests that can exist at once; the last place is never used.
+const REQUESTS_MAX: usize = (1 << INDEX_BITS) - 1;
+
+/// The handle of every send that was over when its call returned.
+pub const SENT: Handle = Handle(KIND << KIND_SHIFT | REQUESTS_MAX);
+
+static REQUESTS: Mutex<Slab> = Mutex::new(Slab {
+    slots: Vec::new(),
+    free: Vec::new(),
+});
+
+struct Slab {
+    slots: Vec<Slot>,
+    /// Free places; the last one is used first, because it is still in the cache.
+    free: Vec<u32>,
+}
+
+struct Slot {
+    generation: u8,
+    content: Content,
+    /// What other threads may use while the operation is taken out.
+    beside: Beside,
+}
+
+enum Content {
+    Free,
+    Held(Operation),
+    TakenOut,
+}
+
+#[derive(Clone)]
+enum Beside {
+    Nothing,
+    Partitions(Arc<dyn Partitions>),
+    Signal(Arc<AtomicBool>),
+}
+
+fn slab() -> MutexGuard<'static, Slab> {
+    REQUESTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Slab {
+    fn index(&self, handle: Handle) -> Option<usize> {
+        let index = handle.0 & REQUESTS_MAX;
+        let generation = handle.0 >> INDEX_BITS & ((1 << GENERATION_BITS) - 1);
+        let slot = self.slots.get(index)?;
+        let is_right = handle.0 >> KIND_SHIFT == KIND
+            && usize::from(slot.generation) == generation
+            && !matches!(slot.content, Content::Free);
+        is_right.then_some(index)
+    }
+
+    #[inline]
+    fn insert(&mut self, operation: Operation, beside: Beside) -> Option<Handle> {
+        let content = Content::Held(operation);
+        let (index, generation) = match self.free.pop() {
+            Some(index) => {
+                let slot = &mut self.slots[index as usize];
+                slot.content = content;
+                slot.beside = beside;
+                (index as usize, slot.generation)
+            }
+            None if self.slots.len() == REQUESTS_MAX => return None,
+            None => {
+                self.slots.push(Slot {
+                    generation: 0,
+                    content,
+                    beside,
+                });
+                (self.slots.len() - 1, 0)
+            }
+        };
+        Some(Handle(KIND << KIND_SHIFT | usize::from(generation) << INDEX_BITS | index))
+    }
+
+    #[inline]
+    fn take(&mut self, handle: Handle) -> Result<Operation, Failure> {
+        let Some(index) = self.index(handle) else {
+            return Err(no_request(handle));
+        };
+        match std::mem::replace(&mut self.slots[index].content, Content::TakenOut) {
+            Content::Held(operation) => Ok(operation),
+            Content::TakenOut => Err(occupied(handle)),
+            Content::Free => Err(no_request(handle)),
+        }
+    }
+
+    #[inline]
+    fn put_back(&mut self, handle: Handle, operation: Operation) {
+        if let Some(index) = self.index(handle) {
+            self.slots[index].content = Content::Held(operation);
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, handle: Handle) {
+        if let Some(index) = self.index(handle) {
+            let slot = &mut self.slots[index];
+            slot.content = Content::Free;
+            slot.beside = Beside::Nothing;
+            slot.generation = (slot.generation + 1) % (1 << GENERATION_BITS);
+            self.free.push(index as u32);
+        }
+    }
+}
+
+#[cold]
+fn no_request(handle: Handle) -> Failure {
+    let text = format!("the request {handle} is not one: it was completed or freed, or never was a request");
+    Failure::new(MPI_ERR_REQUEST, text)
+}
+
+#[cold]
+fn occupied(handle: Handle) -> Failure {
+    let text = format!("another thread is completing the request {handle} now; only one may");
+    Failure::new(MPI_ERR_REQUEST, text)
+}
+
+/// Gives an operation a handle.
+#[inline]
+pub fn of(operation: Operation) -> Result<Handle, Failure> {
+    let beside = match &operation {
+        Operation::Other(other) => other.partitions().map_or(Beside::Nothing, Beside::Partitions),
+        _ => Beside::Nothing,
+    };
+    insert(operation, beside)
+}
+
+/// Gives a send a handle.
+#[inline]
+pub fn of_send(operation: Operation) -> Result<Handle, Failure> {
+    match operation {
+        Operation::Over(_) => Ok(SENT),
+        _ => of(operation),
+    }
+}
+
+/// Gives a generalized request a handle; `signal` is set by MPI_Grequest_complete.
+pub fn of_generalized(operation: Operation, signal: Arc<AtomicBool>) -> Result<Handle, Failure> {
+    insert(operation, Beside::Signal(signal))
+}
+
+#[inline]
+fn insert(operation: Operation, beside: Beside) -> Result<Handle, Failure> {
+    slab().insert(operation, beside).ok_or_else(|| {
+        let text = format!("{REQUESTS_MAX} requests exist already; complete some first");
+        Failure::new(MPI_ERR_OTHER, text)
+    })
+}
+
+/// An operation that a call works on. It goes back to its place when this is dropped, unless it was concluded and is over for good.
+#[derive(Debug)]
+pub struct Taken {
+    handle: Handle,
+    /// Always there until the drop.
+    operation: Option<Operation>,
+    is_gone: bool,
+}
+
+/// Takes out the operation behind a handle; none for MPI_REQUEST_NULL.
+#[inline]
+pub fn take(handle: Handle) -> Result<Option<Taken>, Failure> {
+    if handle == MPI_REQUEST_NULL {
+        return Ok(None);
+    }
+    let operation = match handle {
+        SENT => Operation::Over(Report::EMPTY),
+        _ => slab().take(handle)?,
+    };
+    Ok(Some(Taken {
+        handle,
+        operation: Some(operation),
+        is_gone: false,
+    }))
+}
+
+/// Takes out all of them; an error names the first that is none, and then nothing is taken.
+pub fn take_all(handles: &[Handle]) -> Result<Vec<Option<Taken>>, Failure> {
+    let mut all = Vec::with_capacity(handles.len());
+    for (index, &handle) in handles.iter().enumerate() {
+        let taken = take(handle).map_err(|failure| {
+            let text = format!("entry {index} of the requests: {}", failure.text());
+            Failure::new(failure.code(), text)
+        })?;
+        all.push(taken);
+    }
+    Ok(all)
+}
+
+impl Taken {
+    /// The operation.
+    #[inline]
+    pub fn operation(&mut self) -> &mut Operation {
+        self.operation.as_mut().expect("it is there until the drop")
+    }
+
+    /// Whether it has been begun and not concluded.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.operation.as_ref().is_some_and(Operation::is_active)
+    }
+
+    /// Concludes an operation that is ready: the outcome, and what the program's handle is from now on.
+    #[inline]
+    pub fn conclude(&mut self) -> (Result<Report, Failure>, Handle) {
+        self.end(Operation::conclude)
+    }
+
+    /// Waits for the operation and concludes it.
+    #[inline]
+    pub fn wait(&mut self) -> (Result<Report, Failure>, Handle) {
+        self.end(Operation::wait)
+    }
+
+    #[inline]
+    fn end(
+        &mut self,
+        end: impl FnOnce(&mut Operation) -> Result<Report, ErrorKind>,
+    ) -> (Result<Report, Failure>, Handle) {
+        let operation = self.operation();
+        let outcome = end(operation);
+        let is_persistent = operation.is_persistent();
+        let outcome = outcome.map_err(|kind| failed(kind, operation.comm()));
+        if is_persistent {
+            return (outcome, self.handle);
+        }
+        self.is_gone = true;
+        (outcome, MPI_REQUEST_NULL)
+    }
+
+    /// Gives the request up (MPI_Request_free).
+    pub fn free(mut self) {
+        self.is_gone = true;
+        if let Some(operation) = self.operation.take() {
+            operation.detach();
+        }
+    }
+}
+
+impl Drop for Taken {
+    #[inline]
+    fn drop(&mut self) {
+        if self.handle == SENT {
+            return;
+        }
+        match self.operation.take() {
+            Some(operation) if !self.is_gone => slab().put_back(self.handle, operation),
+            operation => {
+                slab().release(self.handle);
+                // Outside the lock: what the operation held may be much.
+                drop(operation);
+            }
+        }
+    }
+}
+
+/// A failure of an operation: its communicator's error handler is responsible.
+#[cold]
+pub fn failed(kind: ErrorKind, comm: Option<&Arc<Comm>>) -> Failure {
+    let failure = Failure::from(kind);
+    match comm.map(|comm| comm.handle()) {
+        Some(handle) if handle != 0 => failure.on(Subject::Comm(Handle(handle as usize))),
+        _ => failure,
+    }
+}
+
+/// The partitions of a partitioned request.
+pub fn partitions(handle: Handle) -> Result<Arc<dyn Partitions>, Failure> {
+    let slab = slab();
+    let Some(index) = slab.index(handle) else {
+        return Err(no_request(handle));
+    };
+    match &slab.slots[index].beside {
+        Beside::Partitions(partitions) => Ok(partitions.clone()),
+        _ => {
+            let text = format!("the request {handle} was not made by MPI_Psend_init or MPI_Precv_init");
+            Err(Failure::new(MPI_ERR_REQUEST, text))
+        }
+    }
+}
+
+/// Notes the end of a generalized request.
+pub fn signal(handle: Handle) -> Result<(), Failure> {
+    let slab = slab();
+    let Some(index) = slab.index(handle) else {
+        return Err(no_request(handle));
+    };
+    match &slab.slots[index].beside {
+        Beside::Signal(signal) => {
+            signal.store(true, Ordering::Release);
+            Ok(())
+        }
+        _ => {
+            let text = format!("the request {handle} was not made by MPI_Grequest_start");
+            Err(Failure::new(MPI_ERR_REQUEST, text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn over() -> Operation {
+        Operation::Over(Report::NOBODY)
+    }
+
+    #[test]
+    fn a_completed_request_is_told_from_its_successor() {
+        let first = of(over()).unwrap();
+        let (outcome, next) = take(first).unwrap().unwrap().wait();
+        assert_eq!((outcome.unwrap(), next), (Report::NOBODY, MPI_REQUEST_NULL));
+        let second = of(over()).unwrap();
+        assert_ne!(first, second);
+        assert_eq!(take(first).unwrap_err().code(), MPI_ERR_REQUEST);
+        assert!(second.0 >= 4096 && second.0 <= i32::MAX as usize);
+        take(second).unwrap().unwrap().free();
+        assert!(take(second).is_err() && take(Handle(12345)).is_err() && take(MPI_COMM_WORLD).is_err());
+    }
+
+    #[test]
+    fn what_is_not_concluded_goes_back() {
+        let handle = of(over()).unwrap();
+        let taken = take(handle).unwrap().unwrap();
+        assert_eq!(take(handle).unwrap_err().code(), MPI_ERR_REQUEST);
+        drop(taken);
+        take(handle).unwrap().unwrap().free();
+    }
+
+    #[test]
+    fn sends_that_are_over_share_a_handle() {
+        assert_eq!(of_send(over()).unwrap(), SENT);
+        for _ in 0..2 {
+            assert_eq!(take(SENT).unwrap().unwrap().wait().1, MPI_REQUEST_NULL);
+        }
+        assert!(take(MPI_REQUEST_NULL).unwrap().is_none());
+        assert!(partitions(SENT).is_err() && signal(SENT).is_err());
+    }
+}
