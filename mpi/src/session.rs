@@ -1,16 +1,15 @@
 //! Sessions: the other way into MPI, without a world (MPI 5.0 §11.3).
 //!
-//! A [`Session`] knows the process sets and has hints, an error handler and a thread level of its own; groups come from its
-//! sets and communicators from groups. Any number of sessions may be open, beside the world or without it; `process::membership`
-//! keeps book of who is inside.
+//! A [`Session`] knows the process sets and has hints and a thread level of its own; groups come from its sets and communicators
+//! from groups. Any number of sessions may be open, beside the world or without it: all share the process.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use crate::communicator::{ErrorHandler, MEMORY_KINDS};
+use crate::communicator::MEMORY_KINDS;
 use crate::error::Result;
 use crate::group::Group;
 use crate::info::Info;
-use crate::process::{self, Process};
+use crate::process::Process;
 
 /// The set of all processes of the job.
 pub const WORLD_SET: &str = "mpi://WORLD";
@@ -44,6 +43,13 @@ impl ThreadLevel {
         }
     }
 
+    /// The level that the info of a new session asks for; the highest if it does not say.
+    pub fn asked(info: Option<&Info>) -> ThreadLevel {
+        let name = info.and_then(|info| info.get_text("thread_level"));
+        let level = name.and_then(|name| ThreadLevel::named(name.trim()));
+        level.unwrap_or(ThreadLevel::Multiple)
+    }
+
     /// The level of this name.
     pub fn named(name: &str) -> Option<ThreadLevel> {
         let all = [
@@ -74,36 +80,26 @@ pub enum SessionError {
     },
 }
 
-/// An open session. To be closed by [`Session::finalize`]; the process stays in its job until its end.
+/// An open session.
 pub struct Session {
     process: Arc<Process>,
     threads: ThreadLevel,
     memory_kinds: String,
-    handler: Mutex<ErrorHandler>,
 }
 
 impl Session {
-    /// Opens a session; the process joins its job if it is not in it yet. `info` may ask for a `thread_level` and for
-    /// `mpi_memory_alloc_kinds`.
-    pub fn open(info: Option<&Info>, handler: ErrorHandler) -> Result<Session> {
-        let process = process::open_session()?;
-        let told = |key: &str| info.and_then(|info| info.get_text(key));
+    /// A session of a process in its job. `info` may ask for a `thread_level` and for `mpi_memory_alloc_kinds`.
+    pub fn new(process: Arc<Process>, info: Option<&Info>) -> Session {
         let highest = match process.is_concurrent() {
             true => ThreadLevel::Multiple,
             false => ThreadLevel::Serialized,
         };
-        let asked = told("thread_level").and_then(|name| ThreadLevel::named(name.trim()));
-        Ok(Session {
+        let kinds = info.and_then(|info| info.get_text("mpi_memory_alloc_kinds"));
+        Session {
             process,
-            threads: asked.unwrap_or(highest).min(highest),
-            memory_kinds: supported_kinds(told("mpi_memory_alloc_kinds").as_deref()),
-            handler: Mutex::new(handler),
-        })
-    }
-
-    /// Closes it. Everything made from it must be gone.
-    pub fn finalize(self) {
-        process::close_session();
+            threads: ThreadLevel::asked(info).min(highest),
+            memory_kinds: supported_kinds(kinds.as_deref()),
+        }
     }
 
     /// The process.
@@ -126,23 +122,6 @@ impl Session {
             info.set(key, value).expect("a legal key and value");
         }
         info
-    }
-
-    /// What is done about errors of calls on it.
-    pub fn error_handler(&self) -> ErrorHandler {
-        self.handler
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    /// Says what is to be done about errors of calls on it.
-    pub fn set_error_handler(&self, handler: ErrorHandler) {
-        let mut current = self.handler.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = std::mem::replace(&mut *current, handler);
-        // The last reference to a function of the program may go here: not under the lock.
-        drop(current);
-        drop(old);
     }
 
     /// How many process sets there are.

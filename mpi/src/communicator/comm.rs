@@ -42,7 +42,7 @@ pub struct Comm {
     pub(crate) in_collective: AtomicBool,
     /// Where small collectives meet; touched only by who has set `in_collective`.
     pub(crate) board: UnsafeCell<Option<GroupBoard>>,
-    /// What no message needs: name, hints, error handler, attributes, topology.
+    /// What no message needs: name, hints, attributes, topology.
     pub(super) details: Details,
 }
 

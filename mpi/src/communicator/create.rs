@@ -92,7 +92,7 @@ impl Foundation {
 
 impl Comm {
     /// The same processes with a context of their own: what is sent on one is never received on the
-    /// other. The duplicate has the topology and the error handler too; attributes are copied by
+    /// other. The duplicate has the topology too; attributes are copied by
     /// [`Comm::copy_attributes`]. Collective.
     pub fn dup(&self) -> Result<Comm, ErrorKind> {
         let mut foundations = self.foundations_of_duplicate();
@@ -108,7 +108,7 @@ impl Comm {
                 union.build(&self.process, inter.union.rank, inter.union.group().clone())?;
             new.set_inter(inter.with_union(union));
         }
-        new.inherit_all(self);
+        new.inherit(self);
         Ok(new)
     }
 

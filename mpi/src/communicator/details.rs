@@ -1,11 +1,10 @@
-//! What a communicator carries besides its members and contexts: name, hints, error handler, attributes, topology.
+//! What a communicator carries besides its members and contexts: name, hints, attributes, topology.
 //!
-//! None of it is touched when messages move. What a new communicator takes over from its parent is decided here: the error
-//! handler always (MPI 5.0 §9.3), the topology in a duplicate, hints never (§7.4.4). Attributes are copied by callbacks of the
-//! program, so whoever knows the handles asks for that.
+//! None of it is touched when messages move. What a duplicate takes over is decided here: the topology, not the hints (MPI
+//! 5.0 §7.4.4). Attributes are copied by callbacks of the program, which are called with handles, so whoever gives out
+//! handles asks for that. Error handlers belong to the layer above, which runs them.
 
-use std::any::Any;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Comm;
 use crate::attribute::{AttributeError, Attributes};
@@ -27,27 +26,12 @@ const HINTS: [(&str, &str); 5] = [
 /// The kinds of memory that messages may lie in (MPI 5.0 §12.4.3).
 pub(crate) const MEMORY_KINDS: [&str; 2] = ["mpi", "system"];
 
-/// What is done about an error.
-#[derive(Clone, Default)]
-pub enum ErrorHandler {
-    /// The job ends (MPI_ERRORS_ARE_FATAL).
-    #[default]
-    Fatal,
-    /// The communicator's processes end (MPI_ERRORS_ABORT).
-    Abort,
-    /// The call returns the error (MPI_ERRORS_RETURN).
-    Return,
-    /// A function of the program is called; only the layer that made it knows what it is.
-    User(Arc<dyn Any + Send + Sync>),
-}
-
 /// See the top of this file.
 #[derive(Default)]
 pub(super) struct Details {
     name: Mutex<Box<[u8]>>,
     /// Hints that were given and are known.
     hints: Mutex<Option<Info>>,
-    handler: Mutex<ErrorHandler>,
     attributes: Attributes,
     pub(super) topology: Option<Topology>,
 }
@@ -102,17 +86,6 @@ impl Comm {
         }
     }
 
-    /// What is done about errors of calls on it.
-    pub fn error_handler(&self) -> ErrorHandler {
-        lock(&self.details.handler).clone()
-    }
-
-    /// Says what is to be done about errors of calls on it.
-    pub fn set_error_handler(&self, handler: ErrorHandler) {
-        // The last reference to a function of the program may go here: not under the lock.
-        let _old = std::mem::replace(&mut *lock(&self.details.handler), handler);
-    }
-
     /// The attributes of the program.
     pub fn attributes(&self) -> &Attributes {
         &self.details.attributes
@@ -135,18 +108,8 @@ impl Comm {
         self.details.topology.as_ref()
     }
 
-    /// Takes over what every new communicator has from its parent.
-    pub(super) fn inherit(&mut self, parent: &Comm) {
-        *self
-            .details
-            .handler
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner) = parent.error_handler();
-    }
-
     /// Takes over what a duplicate has from its original.
-    pub(super) fn inherit_all(&mut self, original: &Comm) {
-        self.inherit(original);
+    pub(super) fn inherit(&mut self, original: &Comm) {
         self.details.topology = original.details.topology.clone();
     }
 }
@@ -154,15 +117,4 @@ impl Comm {
 /// Nothing panics under these locks, and what they hold is whole at every step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl std::fmt::Debug for ErrorHandler {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            ErrorHandler::Fatal => "Fatal",
-            ErrorHandler::Abort => "Abort",
-            ErrorHandler::Return => "Return",
-            ErrorHandler::User(_) => "User",
-        })
-    }
 }

@@ -36,7 +36,7 @@ impl Comm {
             );
             new.set_inter(inter.with_union(both));
         }
-        new.inherit_all(self);
+        new.inherit(self);
         let new = Arc::new(new);
         let carrier = self.carrier();
         let number = carrier.collectives.fetch_add(1, Ordering::Relaxed);

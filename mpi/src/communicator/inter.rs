@@ -69,14 +69,12 @@ pub fn intercomm_create(
     }
     processes.resize(head.size as usize, 0);
     local.bcast_plain(&mut processes, local_leader)?;
-    let mut new = join(
+    join(
         &local.process,
         local.group(),
         Group::new(processes),
         [head.own, head.union],
-    )?;
-    new.inherit(local);
-    Ok(new)
+    )
 }
 
 /// An intercommunicator between two groups whose members all call, with the same string tag (MPI 5.0 §7.6.2,
@@ -252,8 +250,6 @@ impl Comm {
         let new = leader
             .foundation
             .build(&self.process, rank, union.group_of(&ranks))?;
-        let mut new = new.with_board()?;
-        new.inherit(self);
-        Ok(new)
+        new.with_board()
     }
 }

@@ -137,9 +137,7 @@ impl Comm {
         if !group.contains(self.process.rank()) {
             return Ok(None);
         }
-        let mut new = Circle::within(self, group, tag)?.found()?;
-        new.inherit(self);
-        Ok(Some(new))
+        Circle::within(self, group, tag)?.found().map(Some)
     }
 
     /// Sends to a rank of this communicator, in the context for making others.

@@ -14,6 +14,8 @@ mod inter;
 mod making;
 mod numbers;
 mod split;
+#[cfg(test)]
+mod tests;
 mod topologies;
 
 use std::fmt;
@@ -25,7 +27,7 @@ pub(crate) use comm::{Context, Inter};
 pub use compare::Comparison;
 pub(crate) use create::Foundation;
 pub(crate) use details::MEMORY_KINDS;
-pub use details::{ErrorHandler, NAME_MAX};
+pub use details::NAME_MAX;
 pub use error::CommunicatorError;
 pub use inter::{create_from_groups, intercomm_create};
 pub use making::create_from_group;

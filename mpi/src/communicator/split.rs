@@ -42,14 +42,10 @@ impl Comm {
     /// rank. A rank with no colour takes part in the call and gets no communicator; neither does, on an intercommunicator, a
     /// colour that only one side has. Collective.
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Comm>, ErrorKind> {
-        let new = match self.inter() {
-            None => self.split_intra(color, key)?,
-            Some(inter) => self.split_inter(inter, color, key)?,
-        };
-        Ok(new.map(|mut new| {
-            new.inherit(self);
-            new
-        }))
+        match self.inter() {
+            None => self.split_intra(color, key),
+            Some(inter) => self.split_inter(inter, color, key),
+        }
     }
 
     /// Divides the ranks by what they share. Collective.

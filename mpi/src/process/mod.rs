@@ -1,10 +1,9 @@
 //! The process as a member of its job: the engine, the numbers of its communicators, and work that goes on in the background.
 //!
 //! [`Process::join`] is what both faces of the library begin with: `init` of the typed one, MPI_Init and MPI_Session_init of
-//! the C one; `membership` keeps book of who is inside. Every communicator holds its process, so the engine lives as long as anything that may use it.
+//! the C one. Every communicator holds its process, so the engine lives as long as anything that may use it.
 
 pub(crate) mod background;
-mod membership;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +16,6 @@ use crate::communicator::{Comm, Numbers};
 use crate::error::{ErrorKind, Result};
 use crate::point::Attached;
 pub(crate) use background::{Background, Task};
-pub use membership::{at_exit, close_session, current, enter_world, leave_world, open_session};
 
 /// What all communicators of a process share.
 pub struct Process {
@@ -33,6 +31,8 @@ pub struct Process {
     /// The board of all processes, set apart before any other is handed out.
     world_board: Option<Ticket>,
     finalized: AtomicBool,
+    /// The system's number of this process: a child of it must not leave the job in its name.
+    system_number: u32,
 }
 
 impl Process {
@@ -69,6 +69,7 @@ impl Process {
             concurrent: threads == Threads::Many,
             world_board,
             finalized: AtomicBool::new(false),
+            system_number: std::process::id(),
         }))
     }
 
@@ -118,10 +119,11 @@ impl Process {
         self.concurrent
     }
 
-    /// Leaves the job: what is due is sent, and nothing more is received. Does nothing the second time, so that it can be
-    /// called when the program exits, too.
+    /// Leaves the job: what is due is sent, and nothing more is received. Does nothing the second time, nor in a process that
+    /// was forked off this one, so that it can be called when a program exits.
     pub fn finalize(&self) {
-        if !self.finalized.swap(true, Ordering::AcqRel) {
+        let first = !self.finalized.swap(true, Ordering::AcqRel);
+        if first && self.system_number == std::process::id() {
             self.engine.finalize();
         }
     }

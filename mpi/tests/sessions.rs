@@ -1,0 +1,72 @@
+//! Sessions beside the world and without it (MPI 5.0 §11.3).
+
+use std::sync::Arc;
+
+use oxmpi::communicator::{create_from_group, create_from_groups};
+use oxmpi::group::Group;
+use oxmpi::info::Info;
+use oxmpi::process::{Process, Threads};
+use oxmpi::session::{Session, ThreadLevel};
+
+fn join(threads: Threads) -> Arc<Process> {
+    // SAFETY: these processes have one thread.
+    unsafe { Process::join(threads) }.unwrap()
+}
+
+oxmpi::ranks! {
+    fn communicators_without_a_world([1, 3]) {
+        let process = join(Threads::Many);
+        for round in 0..3 {
+            let session = Session::new(process.clone(), None);
+            let group = session.group("mpi://WORLD").unwrap();
+            let comm = create_from_group(session.process(), &group, b"one after the other").unwrap();
+            assert_eq!((comm.rank(), comm.size()), (process.rank(), group.size()));
+            assert_eq!(comm.dup().unwrap().size(), group.size(), "round {round}");
+        }
+        process.finalize();
+        // Nothing is left to do the second time.
+        process.finalize();
+    }
+
+    fn several_at_once_beside_the_world([4]) {
+        let process = join(Threads::One);
+        let (one, two) = (Session::new(process.clone(), None), Session::new(process.clone(), None));
+        let halves = [[0, 1], [2, 3]].map(|half| Group::new(half.to_vec()));
+        let mine = (process.rank() / 2) as usize;
+        let half = create_from_group(one.process(), &halves[mine], b"half").unwrap();
+        // The world may come later: its board was kept for it.
+        let world = process.world();
+        let inter = create_from_groups(two.process(), &halves[mine], &halves[1 - mine], b"both").unwrap();
+        assert_eq!(half.rank(), world.rank() % 2);
+        assert_eq!((inter.size(), inter.remote_group()), (2, Some(&halves[1 - mine])));
+        assert_eq!(inter.merge(false).unwrap().size(), 4);
+        assert_eq!(world.dup().unwrap().size(), 4);
+        let error = create_from_group(&process, &halves[1 - mine], b"not mine").unwrap_err();
+        assert!(error.to_string().contains("only members"), "{error}");
+        let error = create_from_groups(&process, &halves[mine], &halves[mine], b"").unwrap_err();
+        assert!(error.to_string().contains("both groups"), "{error}");
+        process.finalize();
+    }
+
+    fn sets_and_hints([2]) {
+        let process = join(Threads::One);
+        let info = Info::new();
+        info.set("thread_level", "MPI_THREAD_FUNNELED").unwrap();
+        info.set("mpi_memory_alloc_kinds", "mpi,cuda").unwrap();
+        let session = Session::new(process.clone(), Some(&info));
+        assert_eq!(session.thread_level(), ThreadLevel::Funneled);
+        assert_eq!(Session::new(process.clone(), None).thread_level(), ThreadLevel::Serialized);
+        let used = session.info();
+        assert_eq!(used.get_text("thread_level").as_deref(), Some("MPI_THREAD_FUNNELED"));
+        assert_eq!(used.get_text("mpi_memory_alloc_kinds").as_deref(), Some("mpi,system"));
+        let names: Vec<_> = (0..session.set_count() as i64).map(|n| session.set_name(n).unwrap()).collect();
+        assert_eq!(names, ["mpi://WORLD", "mpi://SELF"]);
+        assert!(session.set_name(2).is_err() && session.set_name(-1).is_err());
+        let size = |name| session.set_info(name).unwrap().get_text("mpi_size");
+        assert_eq!((size("mpi://WORLD").as_deref(), size("mpi://SELF").as_deref()), (Some("2"), Some("1")));
+        assert_eq!(session.group("mpi://SELF").unwrap().processes(), [process.rank()]);
+        let error = session.group("mpi://NOBODY").unwrap_err();
+        assert!(error.to_string().contains("mpi://WORLD, mpi://SELF"), "{error}");
+        process.finalize();
+    }
+}
