@@ -305,6 +305,46 @@ pub enum ErrorKind {
         code: i32,
     },
 
+    /// An operation that cannot combine these elements.
+    #[error("{0}")]
+    Op(#[from] crate::op::OpError),
+
+    /// Data cannot be left in place here.
+    #[error(
+        "{collective} cannot be done in place here: {why}; pass a buffer instead of MPI_IN_PLACE"
+    )]
+    InPlace {
+        /// The collective.
+        collective: &'static str,
+        /// What forbids it.
+        why: &'static str,
+    },
+
+    /// A root that only intercommunicators have.
+    #[error(
+        "MPI_ROOT and MPI_PROC_NULL are roots in intercommunicators only; name the rank of the root"
+    )]
+    InterRoot,
+
+    /// A collective that intercommunicators do not have.
+    #[error(
+        "{collective} needs a communicator of one group, and this is an intercommunicator; use MPI_Intercomm_merge first"
+    )]
+    OneGroupOnly {
+        /// The collective.
+        collective: &'static str,
+    },
+
+    /// One buffer is read and written by the same collective.
+    #[error(
+        "the send buffer and the receive buffer share memory; keep them apart, or pass MPI_IN_PLACE as the send buffer"
+    )]
+    SharedBuffer,
+
+    /// Collectives go on once they have begun.
+    #[error("a collective cannot be cancelled; wait for its end")]
+    CancelCollective,
+
     /// Memory for a buffer was refused.
     #[error("no memory for a buffer of {bytes} bytes")]
     Memory {

@@ -29,7 +29,7 @@ extern crate self as oxmpi;
 
 pub mod attribute;
 pub mod buffer;
-mod collective;
+pub mod collective;
 pub mod collectives;
 pub mod communicator;
 pub mod datatype;

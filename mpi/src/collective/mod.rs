@@ -2,15 +2,19 @@
 //!
 //! A call checks its arguments, describes itself in bytes (`collectives::plan::Call`) and is run: small
 //! ones on a `board` that the group shares, all others by a schedule that the pure part makes and
-//! `run` walks with engine requests. `movement`
-//! holds the calls that only move data, `reduction` those that combine it, `blocks` the
-//! checks of counts and displacements.
+//! `run` walks with engine requests. The typed calls are in `movement` (which only moves data) and `reduction` (which combines it),
+//! with `blocks` for their counts and displacements. Calls on buffers of any datatype are a [`Collective`], which `job` makes ready
+//! and `request` runs in the background where the call does not wait.
 
 mod blocks;
 mod board;
+mod description;
+mod job;
 mod movement;
 mod reduction;
+mod request;
 mod run;
+mod side;
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +26,15 @@ use crate::plain::{Plain, bytes, bytes_mut};
 use crate::thread::Level;
 
 pub(crate) use board::GroupBoard;
-use run::{Buffers, Run};
+pub use description::{Collective, Neighbours, Parts, Reduction, Root, Shares};
+use job::Job;
+use run::{Places, Run};
+
+/// The numbers of collectives that run once.
+const NUMBER_MASK: u32 = PERSISTENT as u32 - 1;
+
+/// Set in the numbers of persistent collectives.
+const PERSISTENT: i32 = 1 << 30;
 
 /// Combines bytes into bytes: `into = input ∘ into`.
 type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
@@ -43,6 +55,35 @@ impl<L: Level> Communicator<'_, L> {
 }
 
 impl Comm {
+    /// Runs a described collective from beginning to end.
+    pub fn collective(&self, collective: Collective) -> Result<(), ErrorKind> {
+        let mut job = Job::new(self, collective)?;
+        job.load();
+        let mut combine = |input: &[u8], into: &mut [u8]| job.combine(input, into);
+        let ground = self.ground();
+        // SAFETY: the buffers' makers promise that their memory is there for as long as the operation goes on, and copies live
+        // as long as the job. Where a board sees whole sides, the job has kept them apart.
+        unsafe {
+            match job.schedule() {
+                None => ground.together_at(&job.call(), job.places(), &mut combine)?,
+                Some(schedule) => {
+                    let _inside = ground.enter()?;
+                    ground.walk(schedule, job.places(), &mut combine)?;
+                }
+            }
+        }
+        job.store();
+        Ok(())
+    }
+
+    /// The communicator on which the messages of collectives travel: of an intercommunicator, that of both groups.
+    fn ground(&self) -> &Comm {
+        match self.inter() {
+            None => self,
+            Some(inter) => &inter.union,
+        }
+    }
+
     /// Runs one collective, whose arguments have been checked, from beginning to end.
     pub(crate) fn together(
         &self,
@@ -51,13 +92,31 @@ impl Comm {
         receive: &mut [u8],
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
+        let places = Places::new(send, receive);
+        // SAFETY: `send` and `receive` stay borrowed until this returns.
+        unsafe { self.together_at(call, places, combine) }
+    }
+
+    /// Runs one collective on memory that is named by its address.
+    ///
+    /// # Safety
+    /// The places must be valid until this returns, and nobody else may use them. If the call suits a board they must not overlap.
+    unsafe fn together_at(
+        &self,
+        call: &Call<'_>,
+        places: Places,
+        combine: &mut Combine<'_>,
+    ) -> Result<(), ErrorKind> {
         let mut inside = self.enter()?;
         if let Some(board) = inside.board()
-            && let Some(result) = board.run(&self.process.engine, call, send, receive, combine)
+            && board.suits(&self.process.engine, call)?
         {
-            return result;
+            // SAFETY: the caller's promise.
+            let (send, receive) = unsafe { places.as_slices() };
+            return board.run(&self.process.engine, call, send, receive, combine);
         }
-        self.by_schedule(call, send, receive, combine)
+        // SAFETY: the caller's promise.
+        unsafe { self.walk(&self.schedule(call), places, combine) }
     }
 
     /// Runs one that combines nothing.
@@ -72,17 +131,29 @@ impl Comm {
     }
 
     /// Any collective on any communicator: messages between pairs of ranks.
-    fn by_schedule(
+    ///
+    /// # Safety
+    /// As [`Run::start`]; until this returns.
+    unsafe fn walk(
         &self,
-        call: &Call<'_>,
-        send: &[u8],
-        receive: &mut [u8],
+        schedule: &Schedule,
+        places: Places,
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
-        let schedule = self.schedule(call);
-        let buffers = Buffers::new(send, receive, schedule.scratch_bytes());
-        // SAFETY: `send` and `receive` stay borrowed until `wait` returns.
-        unsafe { Run::start(self, &schedule, buffers) }.wait(combine)
+        // SAFETY: the caller's promise; the run ends here.
+        unsafe { Run::start(self, schedule, places, self.next_number()) }.wait(combine)
+    }
+
+    /// Numbers the messages of a collective. All members count their collectives alike, so the number names the same one
+    /// everywhere.
+    fn next_number(&self) -> i32 {
+        let number = self.collectives.fetch_add(1, Ordering::Relaxed);
+        (number & NUMBER_MASK) as i32
+    }
+
+    /// The same for a persistent collective, whose number must stay its own while ordinary ones go round.
+    fn next_lasting_number(&self) -> i32 {
+        self.next_number() | PERSISTENT
     }
 
     /// The schedule of a call on this communicator.

@@ -1,28 +1,53 @@
 //! Walks a schedule with engine requests.
 //!
 //! A `Run` is a collective under way: the schedule says what comes next, the run starts transfers,
-//! is told of their ends and carries out the local steps. `wait` drives it to the end here and now; a
-//! nonblocking or persistent collective would call `step` whenever it looks, with the same schedule.
-//! Dropping a run that has not ended takes its messages back, so no buffer is left in the engine's hands.
+//! is told of their ends and carries out the local steps. `wait` drives it to the end here and now; `poll` goes as far as it can
+//! without waiting, which is what nonblocking and persistent collectives do whenever somebody looks. A run that has ended can
+//! begin again with the same schedule on the same memory. Dropping a run that has not ended takes its messages back, so no buffer is
+//! left in the engine's hands.
 
-use std::sync::atomic::Ordering;
+use std::borrow::Borrow;
 
-use oxmpi_engine::{Envelope, Fault, Mode, Pattern, Request};
+use oxmpi_engine::{Completion, EngineError, Envelope, Fault, Mode, Pattern, Request};
 
 use super::Combine;
 use crate::collectives::{
-    Action, Direction, Execution, Local, Memory, Place, Region, Schedule, Transfer,
+    Action, Direction, Execution, Local, Place, Region, SCRATCH_ALIGN, Schedule, Transfer,
 };
 use crate::communicator::{Comm, Context};
 use crate::error::ErrorKind;
 
-/// The three places of a schedule, as addresses: transfers in flight write to them, so there may be
-/// no references to them meanwhile.
-pub(super) struct Buffers {
-    send: (*const u8, usize),
-    receive: (*mut u8, usize),
-    /// Owned; freed with the run.
-    scratch: Vec<Line>,
+/// The caller's memory, as addresses: transfers in flight write to it, so there may be no references to it meanwhile. Where blocks
+/// lie apart, only what a schedule names is touched; what lies between them may be anybody's.
+#[derive(Clone, Copy)]
+pub(super) struct Places {
+    pub(super) send: (*const u8, usize),
+    pub(super) receive: (*mut u8, usize),
+}
+
+impl Places {
+    #[inline]
+    pub(super) fn new(send: &[u8], receive: &mut [u8]) -> Self {
+        Places {
+            send: (send.as_ptr(), send.len()),
+            receive: (receive.as_mut_ptr(), receive.len()),
+        }
+    }
+
+    /// Both as slices.
+    ///
+    /// # Safety
+    /// All of both must be valid for as long as the slices are used, nobody else may use them, and they must not overlap.
+    #[inline]
+    pub(super) unsafe fn as_slices<'a>(self) -> (&'a [u8], &'a mut [u8]) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (
+                std::slice::from_raw_parts(self.send.0, self.send.1),
+                std::slice::from_raw_parts_mut(self.receive.0, self.receive.1),
+            )
+        }
+    }
 }
 
 /// Scratch memory comes in cache lines.
@@ -31,13 +56,22 @@ pub(super) struct Buffers {
 struct Line(#[expect(dead_code, reason = "seen only as bytes")] [u8; LINE_BYTES]);
 
 const LINE_BYTES: usize = 64;
-const _: () = assert!(crate::collectives::SCRATCH_ALIGN == align_of::<Line>());
+const _: () = assert!(SCRATCH_ALIGN == align_of::<Line>());
+
+/// The three places of a schedule.
+struct Buffers {
+    places: Places,
+    /// Owned; freed with the run.
+    scratch: Vec<Line>,
+}
+
+// SAFETY: whoever starts a run promises that the places may be used for as long as it lives, from whichever thread steps it.
+unsafe impl Send for Buffers {}
 
 impl Buffers {
-    pub(super) fn new(send: &[u8], receive: &mut [u8], scratch_bytes: usize) -> Self {
+    fn new(places: Places, scratch_bytes: usize) -> Self {
         Buffers {
-            send: (send.as_ptr(), send.len()),
-            receive: (receive.as_mut_ptr(), receive.len()),
+            places,
             scratch: vec![Line([0; LINE_BYTES]); scratch_bytes.div_ceil(LINE_BYTES)],
         }
     }
@@ -45,8 +79,8 @@ impl Buffers {
     /// Where a region begins; the schedule must keep to the buffers.
     fn address(&mut self, region: Region) -> *mut u8 {
         let (base, bytes) = match region.place {
-            Place::Send => (self.send.0.cast_mut(), self.send.1),
-            Place::Receive => self.receive,
+            Place::Send => (self.places.send.0.cast_mut(), self.places.send.1),
+            Place::Receive => self.places.receive,
             Place::Scratch => (
                 self.scratch.as_mut_ptr().cast(),
                 self.scratch.len() * LINE_BYTES,
@@ -62,19 +96,32 @@ impl Buffers {
     /// Carries out a local step.
     ///
     /// # Safety
-    /// The buffers given to `new` must still be borrowed, and no transfer may be in flight.
+    /// The places given to `new` must still be valid, and no transfer may be in flight.
     unsafe fn run(&mut self, local: Local, combine: &mut Combine<'_>) {
-        let scratch_bytes = self.scratch.len() * LINE_BYTES;
-        let scratch: *mut u8 = self.scratch.as_mut_ptr().cast();
-        // SAFETY: the places are the caller's buffers and our own; nobody else refers to them now.
-        let mut memory = unsafe {
-            Memory {
-                send: std::slice::from_raw_parts(self.send.0, self.send.1),
-                receive: std::slice::from_raw_parts_mut(self.receive.0, self.receive.1),
-                scratch: std::slice::from_raw_parts_mut(scratch, scratch_bytes),
-            }
+        let (read, write) = match local {
+            Local::Copy { from, to } => (from, to),
+            Local::Reduce { input, into } => (input, into),
         };
-        memory.run(local, combine);
+        assert!(
+            read.bytes == write.bytes && write.place != Place::Send,
+            "a schedule has the step {local:?}"
+        );
+        let (from, to) = (self.address(read), self.address(write));
+        // SAFETY: both regions lie inside memory that is the run's now (see above). Regions of a reduction do not overlap, which
+        // `validate` proves of every algorithm.
+        unsafe {
+            match local {
+                Local::Copy { .. } => std::ptr::copy(from, to, write.bytes),
+                Local::Reduce { .. } => {
+                    assert!(
+                        !read.overlaps(write),
+                        "a schedule reduces {read:?} into itself"
+                    );
+                    let input = std::slice::from_raw_parts(from, read.bytes);
+                    combine(input, std::slice::from_raw_parts_mut(to, write.bytes));
+                }
+            }
+        }
     }
 }
 
@@ -85,50 +132,83 @@ struct Started {
     transfer: Transfer,
 }
 
-/// A collective under way.
-pub(super) struct Run<'a> {
-    comm: &'a Comm,
-    schedule: &'a Schedule,
+/// A collective under way, on a communicator and with a schedule that it owns or borrows.
+pub(super) struct Run<C: Borrow<Comm>, S: Borrow<Schedule>> {
+    comm: C,
+    schedule: S,
     execution: Execution,
     buffers: Buffers,
     /// Numbers the messages of this collective.
     tag: i32,
-    /// Transfers of the round, the oldest last.
+    /// Transfers of the round.
     in_flight: Vec<Started>,
 }
 
-impl<'a> Run<'a> {
-    /// Begins; nothing moves before `wait`.
+impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
+    /// Begins; nothing moves before `wait` or `poll`.
     ///
     /// # Safety
-    /// The buffers given to `Buffers::new` must stay borrowed for as long as this lives.
-    pub(super) unsafe fn start(comm: &'a Comm, schedule: &'a Schedule, buffers: Buffers) -> Self {
-        // All members count their collectives alike, so the number names the same one everywhere.
-        let number = comm.collectives.fetch_add(1, Ordering::Relaxed);
+    /// The places must be valid for as long as this lives, and nobody else may write what the schedule reads there nor touch
+    /// what it writes.
+    pub(super) unsafe fn start(comm: C, schedule: S, places: Places, tag: i32) -> Self {
+        let buffers = Buffers::new(places, schedule.borrow().scratch_bytes());
         Run {
             comm,
             schedule,
             execution: Execution::start(),
             buffers,
-            tag: (number & i32::MAX as u32) as i32,
+            tag,
             in_flight: Vec::new(),
         }
     }
 
+    /// Begins once more, after the end.
+    pub(super) fn begin_again(&mut self) {
+        assert!(self.in_flight.is_empty(), "the run has not ended");
+        self.execution = Execution::start();
+    }
+
     /// Drives it to the end.
-    pub(super) fn wait(mut self, combine: &mut Combine<'_>) -> Result<(), ErrorKind> {
+    pub(super) fn wait(&mut self, combine: &mut Combine<'_>) -> Result<(), ErrorKind> {
         while self.step(combine)? {
-            self.finish_round()?;
+            while let Some(started) = self.in_flight.pop() {
+                let ended = self.comm.borrow().process.engine.wait(started.request);
+                self.note_end(&started, ended)?;
+            }
         }
         Ok(())
+    }
+
+    /// Goes on as far as possible without waiting; true when the collective is over.
+    pub(super) fn poll(&mut self, combine: &mut Combine<'_>) -> Result<bool, ErrorKind> {
+        while self.step(combine)? {
+            let mut at = 0;
+            while let Some(started) = self.in_flight.get(at) {
+                match self.comm.borrow().process.engine.test(started.request) {
+                    Ok(None) => at += 1,
+                    Ok(Some(completion)) => {
+                        let started = self.in_flight.swap_remove(at);
+                        self.note_end(&started, Ok(completion))?;
+                    }
+                    Err(error) => {
+                        let started = self.in_flight.swap_remove(at);
+                        self.note_end(&started, Err(error))?;
+                    }
+                }
+            }
+            if !self.in_flight.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Starts and carries out all that can be done without waiting; false when the collective is over.
     fn step(&mut self, combine: &mut Combine<'_>) -> Result<bool, ErrorKind> {
         loop {
-            match self.execution.poll(self.schedule) {
+            match self.execution.poll(self.schedule.borrow()) {
                 Action::Start { index, transfer } => self.transfer(index, transfer)?,
-                // SAFETY: buffers stay borrowed (see `start`); local steps follow the round's transfers.
+                // SAFETY: the places are valid (see `start`); local steps follow the round's transfers.
                 Action::Run(local) => unsafe { self.buffers.run(local, combine) },
                 Action::Wait => return Ok(true),
                 Action::Done => return Ok(false),
@@ -137,18 +217,19 @@ impl<'a> Run<'a> {
     }
 
     fn transfer(&mut self, index: u32, transfer: Transfer) -> Result<(), ErrorKind> {
-        let engine = &self.comm.process.engine;
-        let context = self.comm.context(Context::Collective);
+        let comm = self.comm.borrow();
+        let engine = &comm.process.engine;
+        let context = comm.context(Context::Collective);
         let address = self.buffers.address(transfer.region);
         let bytes = transfer.region.bytes as u64;
-        let process = self.comm.process_of(transfer.peer);
+        let process = comm.process_of(transfer.peer);
         // SAFETY: the region lies inside buffers that live until every transfer has ended (`drop`).
         let request = unsafe {
             match transfer.direction {
                 Direction::Send => {
                     let envelope = Envelope {
                         context,
-                        source: self.comm.rank,
+                        source: comm.rank,
                         tag: self.tag,
                         bytes,
                     };
@@ -177,39 +258,37 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Waits for the transfers in flight.
-    fn finish_round(&mut self) -> Result<(), ErrorKind> {
-        while let Some(Started {
-            request,
-            index,
-            transfer,
-        }) = self.in_flight.pop()
-        {
-            let got = match self.comm.process.engine.wait(request) {
-                Ok(completion) => completion.bytes,
-                // Too long or too short is the same mistake here: the ranks do not agree on the call.
-                Err(error) => match *error.fault() {
-                    Fault::Truncated { bytes, .. } => bytes,
-                    _ => return Err(error.into()),
-                },
-            };
-            let (peer, expected) = (transfer.peer, transfer.region.bytes as u64);
-            if got != expected && transfer.direction == Direction::Receive {
-                return Err(ErrorKind::CollectiveMismatch {
-                    peer,
-                    expected,
-                    got,
-                });
-            }
-            self.execution.transfer_done(self.schedule, index);
+    /// A transfer has ended: its length must be what was agreed.
+    fn note_end(
+        &mut self,
+        started: &Started,
+        ended: Result<Completion, EngineError>,
+    ) -> Result<(), ErrorKind> {
+        let transfer = started.transfer;
+        let got = match ended {
+            Ok(completion) => completion.bytes,
+            // Too long or too short is the same mistake here: the ranks do not agree on the call.
+            Err(error) => match *error.fault() {
+                Fault::Truncated { bytes, .. } => bytes,
+                _ => return Err(error.into()),
+            },
+        };
+        let (peer, expected) = (transfer.peer, transfer.region.bytes as u64);
+        if got != expected && transfer.direction == Direction::Receive {
+            return Err(ErrorKind::CollectiveMismatch {
+                peer,
+                expected,
+                got,
+            });
         }
+        self.execution
+            .transfer_done(self.schedule.borrow(), started.index);
         Ok(())
     }
-}
 
-impl Drop for Run<'_> {
-    fn drop(&mut self) {
-        let engine = &self.comm.process.engine;
+    /// Takes back what is in flight: the collective has failed.
+    pub(super) fn give_up(&mut self) {
+        let engine = &self.comm.borrow().process.engine;
         self.in_flight
             .iter()
             .for_each(|started| engine.cancel(started.request));
@@ -217,5 +296,11 @@ impl Drop for Run<'_> {
             // Whoever gave up reports why; what becomes of the rest is of no interest.
             let _ = engine.wait(started.request);
         }
+    }
+}
+
+impl<C: Borrow<Comm>, S: Borrow<Schedule>> Drop for Run<C, S> {
+    fn drop(&mut self) {
+        self.give_up();
     }
 }

@@ -18,6 +18,8 @@ pub mod bcast;
 pub mod choose;
 pub mod exscan;
 pub mod gather;
+pub mod inter;
+pub mod neighbours;
 pub mod oracle;
 pub mod plan;
 pub mod reduce;

@@ -4,6 +4,9 @@
 //! has been matched (rendezvous, reading the sender's memory at that late moment), at random, so an
 //! algorithm that relies on either is caught; so is one that waits in a circle.
 
+mod inter;
+mod neighbours;
+
 use std::collections::{HashMap, VecDeque};
 
 use proptest::prelude::*;
@@ -56,22 +59,39 @@ struct Link {
 /// Runs the case to its end and compares every rank with the oracle.
 fn run(case: &Case, schedules: Vec<Schedule>, random: &mut Random) {
     let size = case.scenario.size;
-    let mut ranks: Vec<Rank> = Vec::new();
+    let mut members = Vec::new();
     for (rank, schedule) in (0..size).zip(schedules) {
         if let Err(fault) = schedule.validate(Position::new(rank, size), case.extents(rank)) {
             panic!("rank {rank} of {:?}: {fault}\n{schedule}", case.scenario);
         }
         let (send, receive) = case.buffers(rank);
-        let scratch = vec![0x5A; schedule.scratch_bytes()];
-        ranks.push(Rank {
-            schedule,
-            execution: Execution::start(),
-            send,
-            receive,
-            scratch,
-            done: false,
-        });
+        members.push((schedule, send, receive));
     }
+    let ranks = simulate(&case.scenario, members, case.scenario.commutative, random);
+    for (number, rank) in (0..).zip(&ranks) {
+        if let Err(difference) = case.check(number, &rank.receive) {
+            panic!("{difference}\n{}", rank.schedule);
+        }
+    }
+}
+
+/// Runs schedules on their send and receive buffers to the end.
+fn simulate(
+    what: &dyn std::fmt::Debug,
+    members: Vec<(Schedule, Vec<u8>, Vec<u8>)>,
+    commutative: bool,
+    random: &mut Random,
+) -> Vec<Rank> {
+    let size = members.len() as u32;
+    let start = |(schedule, send, receive): (Schedule, Vec<u8>, Vec<u8>)| Rank {
+        scratch: vec![0x5A; schedule.scratch_bytes()],
+        schedule,
+        execution: Execution::start(),
+        send,
+        receive,
+        done: false,
+    };
+    let mut ranks: Vec<Rank> = members.into_iter().map(start).collect();
     let mut links: HashMap<(u32, u32), Link> = HashMap::new();
     let mut runnable: Vec<u32> = (0..size).collect();
     let mut matchable: Vec<(u32, u32)> = Vec::new();
@@ -82,7 +102,7 @@ fn run(case: &Case, schedules: Vec<Schedule>, random: &mut Random) {
             advance(
                 &mut ranks[rank as usize],
                 rank,
-                case,
+                commutative,
                 &mut links,
                 &mut matchable,
                 random,
@@ -102,25 +122,20 @@ fn run(case: &Case, schedules: Vec<Schedule>, random: &mut Random) {
         .collect();
     assert!(
         stuck.is_empty(),
-        "deadlock: ranks {stuck:?} wait for ever in {:?}",
-        case.scenario
+        "deadlock: ranks {stuck:?} wait for ever in {what:?}"
     );
     assert!(
         links
             .values()
             .all(|link| link.sent.is_empty() && link.posted.is_empty())
     );
-    for (number, rank) in (0..).zip(&ranks) {
-        if let Err(difference) = case.check(number, &rank.receive) {
-            panic!("{difference}\n{}", rank.schedule);
-        }
-    }
+    ranks
 }
 
 fn advance(
     rank: &mut Rank,
     number: u32,
-    case: &Case,
+    commutative: bool,
     links: &mut HashMap<(u32, u32), Link>,
     matchable: &mut Vec<(u32, u32)>,
     random: &mut Random,
@@ -167,7 +182,6 @@ fn advance(
                 }
             }
             Action::Run(local) => {
-                let commutative = case.scenario.commutative;
                 rank.memory().run(local, &mut |input, into| {
                     oracle::combine(commutative, input, into)
                 });

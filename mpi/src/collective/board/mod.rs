@@ -66,7 +66,16 @@ impl GroupBoard {
         }
     }
 
-    /// Runs the call here if it suits a board.
+    /// Whether a call is better done here; opens the board.
+    #[inline]
+    pub(crate) fn suits(&mut self, engine: &Engine, call: &Call<'_>) -> Result<bool, EngineError> {
+        let size = self.members.len();
+        let crowded = size > engine.usable_cpus() as usize;
+        let cell_bytes = self.open(engine)?.cell_bytes();
+        Ok(suits(call, size, cell_bytes, crowded))
+    }
+
+    /// Runs a call that suits.
     pub(crate) fn run(
         &mut self,
         engine: &Engine,
@@ -74,25 +83,18 @@ impl GroupBoard {
         send: &[u8],
         receive: &mut [u8],
         combine: &mut Combine<'_>,
-    ) -> Option<Result<(), ErrorKind>> {
-        let crowded = self.members.len() > engine.usable_cpus() as usize;
-        let cell_bytes = match self.open(engine) {
-            Ok(board) => board.cell_bytes(),
-            Err(error) => return Some(Err(error.into())),
-        };
-        if !suits(call, self.members.len(), cell_bytes, crowded) {
-            return None;
-        }
+    ) -> Result<(), ErrorKind> {
+        self.open(engine)?;
         let mut round = Round {
             engine,
             operation: 0,
             kind: call.collective() as u8,
             root: 0,
-            board: self.open.as_mut()?,
+            board: self.open.as_mut().expect("it was opened just now"),
             members: &self.members,
             me: self.me,
         };
-        Some(round.run(call, send, receive, combine))
+        round.run(call, send, receive, combine)
     }
 }
 

@@ -45,23 +45,37 @@ impl Round<'_> {
             Call::Allreduce(operand) => self.allreduce(operand, send, receive, combine),
             Call::Scan(operand) => self.prefix(me + 1, operand, send, receive, combine),
             Call::Exscan(operand) => self.prefix(me, operand, send, receive, combine),
-            Call::Gather { bytes, root, .. } => self.gather(bytes, root, send, receive),
-            Call::Scatter { bytes, root, .. } => self.scatter(bytes, root, send, receive),
-            Call::Allgather { bytes, .. } => self.allgather(bytes, send, receive),
-            Call::Allgatherv { blocks, .. } => self.everybody(send, |round| {
-                for (member, block) in blocks.iter().enumerate() {
-                    let place = &mut receive[block.offset..][..block.bytes];
-                    place.copy_from_slice(round.read(member, block.bytes)?);
-                }
-                Ok(())
-            }),
-            Call::Alltoall { bytes, .. } => self.alltoall(bytes, send, receive),
-            Call::ReduceScatter { blocks, .. } => {
+            Call::Gather {
+                bytes,
+                root,
+                in_place,
+            } => self.gather(bytes, root, in_place, send, receive),
+            Call::Scatter {
+                bytes,
+                root,
+                in_place,
+            } => self.scatter(bytes, root, in_place, send, receive),
+            Call::Allgather { bytes, in_place } => {
+                let block = |member| Block {
+                    offset: member * bytes,
+                    bytes,
+                };
+                self.allgather(block, in_place, send, receive)
+            }
+            Call::Allgatherv { blocks, in_place } => {
+                self.allgather(|member| blocks[member], in_place, send, receive)
+            }
+            Call::Alltoall { bytes, in_place } => self.alltoall(bytes, in_place, send, receive),
+            Call::ReduceScatter {
+                blocks, in_place, ..
+            } => {
                 let part = blocks.span(me as u32, me as u32 + 1);
                 let total = blocks.total(size as u32);
-                self.everybody(send, |round| {
-                    round.fold(size, total, part, receive, combine)
-                })
+                self.contribute(if in_place { receive } else { send })?;
+                self.wait_for(0, size)?;
+                let result = &mut receive[..part.bytes];
+                let result = self.fold(size, total, part, result, combine);
+                self.done(true, result)
             }
             Call::Gatherv { .. } | Call::Scatterv { .. } | Call::Alltoallv { .. } => {
                 unreachable!("`suits` keeps these away")
@@ -148,29 +162,43 @@ impl Round<'_> {
 
     fn allgather(
         &mut self,
-        bytes: usize,
+        block: impl Fn(usize) -> Block,
+        in_place: bool,
         send: &[u8],
         receive: &mut [u8],
     ) -> Result<(), ErrorKind> {
-        let size = self.members.len();
-        self.everybody(send, |round| {
-            for member in 0..size {
-                receive[member * bytes..][..bytes].copy_from_slice(round.read(member, bytes)?);
-            }
+        let (me, size) = (self.me, self.members.len());
+        self.contribute(match in_place {
+            true => within(receive, block(me)),
+            false => send,
+        })?;
+        self.wait_for(0, size)?;
+        let copy = |member: usize| -> Result<(), ErrorKind> {
+            let block = block(member);
+            within_mut(receive, block).copy_from_slice(self.read(member, block.bytes)?);
             Ok(())
-        })
+        };
+        let result = (0..size).try_for_each(copy);
+        self.done(true, result)
     }
 
-    /// Everybody writes a piece of each of its blocks.
-    fn alltoall(&mut self, bytes: usize, send: &[u8], receive: &mut [u8]) -> Result<(), ErrorKind> {
+    /// Everybody writes a piece of each of its blocks. In place a piece is on the board before another one takes its place.
+    fn alltoall(
+        &mut self,
+        bytes: usize,
+        in_place: bool,
+        send: &[u8],
+        receive: &mut [u8],
+    ) -> Result<(), ErrorKind> {
         let (me, size) = (self.me, self.members.len());
         for piece in pieces(bytes, self.piece(1) / size) {
             self.begin_writing()?;
             let note = self.note(piece.bytes * size);
+            let source = if in_place { &*receive } else { send };
             self.board
                 .write(self.operation, note, piece.bytes * size, |cell| {
                     for member in 0..size {
-                        let block = &send[member * bytes + piece.offset..][..piece.bytes];
+                        let block = &source[member * bytes + piece.offset..][..piece.bytes];
                         cell[member * piece.bytes..][..piece.bytes].copy_from_slice(block);
                     }
                 });
@@ -221,11 +249,15 @@ impl Round<'_> {
         &mut self,
         bytes: usize,
         root: u32,
+        in_place: bool,
         send: &[u8],
         receive: &mut [u8],
     ) -> Result<(), ErrorKind> {
         self.root = root;
-        self.contribute(send)?;
+        self.contribute(match in_place {
+            true => &receive[self.me * bytes..][..bytes],
+            false => send,
+        })?;
         if self.me != root as usize {
             return self.done(false, Ok(()));
         }
@@ -243,6 +275,7 @@ impl Round<'_> {
         &mut self,
         bytes: usize,
         root: u32,
+        in_place: bool,
         send: &[u8],
         receive: &mut [u8],
     ) -> Result<(), ErrorKind> {
@@ -250,6 +283,9 @@ impl Round<'_> {
         let (root, me) = (root as usize, self.me);
         if me == root {
             self.contribute(send)?;
+            if in_place {
+                return self.done(false, Ok(()));
+            }
             receive.copy_from_slice(&send[me * bytes..][..bytes]);
             return self.done(false, Ok(()));
         }

@@ -1,0 +1,252 @@
+//! A described collective made ready to run: its memory as two sides, its shape in bytes, its operation.
+//!
+//! `one_group` does so for ordinary communicators, `two_groups` for intercommunicators, `neighbourhood` for the edges of a topology. The first
+//! leaves the choice of the algorithm to the pure part ([`Job::call`]); the others come with their schedule. A job can be run any
+//! number of times: [`Job::load`], the run on [`Job::places`], [`Job::store`].
+
+mod neighbourhood;
+mod one_group;
+mod two_groups;
+
+use super::description::{Collective, Reduction};
+use super::run::Places;
+use super::side::Side;
+use crate::buffer::Buffer;
+use crate::collectives::choose::Collective as Name;
+use crate::collectives::plan::Call;
+use crate::collectives::reduce_scatter::Blocks;
+use crate::collectives::{Operand, Schedule};
+use crate::communicator::Comm;
+use crate::error::ErrorKind;
+use crate::op::Combiner;
+
+/// A collective that is ready to run.
+pub(super) struct Job {
+    name: Name,
+    /// Bytes of a block or a vector.
+    bytes: usize,
+    root: u32,
+    in_place: bool,
+    commutative: bool,
+    /// Where the shares of a reduce_scatter end, if they are not equal.
+    ends: Vec<usize>,
+    /// The schedule, where the pure part has no choice.
+    schedule: Option<Schedule>,
+    send: Side,
+    receive: Side,
+    /// What lies in the receive buffer is read, or not all of it is written.
+    loads_receive: bool,
+    /// Bytes of results in the receive buffer.
+    stored: usize,
+    combiner: Option<Combiner>,
+}
+
+impl Job {
+    /// Checks a description and makes it ready.
+    #[inline]
+    pub(super) fn new(comm: &Comm, collective: Collective) -> Result<Job, ErrorKind> {
+        match comm.inter() {
+            None => one_group::job(comm, collective),
+            Some(inter) => two_groups::job(comm, inter, collective),
+        }
+    }
+
+    #[inline]
+    fn empty(name: Name) -> Job {
+        Job {
+            name,
+            bytes: 0,
+            root: 0,
+            in_place: false,
+            commutative: true,
+            ends: Vec::new(),
+            schedule: None,
+            send: Side::none(),
+            receive: Side::none(),
+            loads_receive: false,
+            stored: 0,
+            combiner: None,
+        }
+    }
+
+    /// Takes the operation in, after a check that it is one for these elements.
+    #[inline]
+    fn with_reduction(mut self, reduction: &Reduction) -> Result<Job, ErrorKind> {
+        self.combiner = Some(reduction.op.combine_for(&reduction.datatype)?);
+        self.commutative = reduction.op.is_commutative();
+        Ok(self)
+    }
+
+    fn operand(&self) -> Operand {
+        Operand {
+            bytes: self.bytes,
+            element_bytes: self.combiner.as_ref().map_or(1, Combiner::element_bytes),
+            commutative: self.commutative,
+            in_place: self.in_place,
+        }
+    }
+
+    fn shares(&self) -> Blocks<'_> {
+        if self.ends.is_empty() {
+            Blocks::Equal(self.bytes)
+        } else {
+            Blocks::Ends(&self.ends)
+        }
+    }
+
+    /// The call in the words of the pure part.
+    #[inline]
+    pub(super) fn call(&self) -> Call<'_> {
+        let Job {
+            bytes,
+            root,
+            in_place,
+            ..
+        } = *self;
+        let send = || self.send.blocks().unwrap_or_default();
+        let receive = || self.receive.blocks().unwrap_or_default();
+        match self.name {
+            Name::Barrier => Call::Barrier,
+            Name::Bcast => Call::Bcast { bytes, root },
+            Name::Reduce => Call::Reduce {
+                operand: self.operand(),
+                root,
+            },
+            Name::Allreduce => Call::Allreduce(self.operand()),
+            Name::Scan => Call::Scan(self.operand()),
+            Name::Exscan => Call::Exscan(self.operand()),
+            Name::Gather => Call::Gather {
+                bytes,
+                root,
+                in_place,
+            },
+            Name::Gatherv => Call::Gatherv {
+                own_bytes: bytes,
+                blocks: receive(),
+                root,
+                in_place,
+            },
+            Name::Scatter => Call::Scatter {
+                bytes,
+                root,
+                in_place,
+            },
+            Name::Scatterv => Call::Scatterv {
+                own_bytes: bytes,
+                blocks: send(),
+                root,
+                in_place,
+            },
+            Name::Allgather => Call::Allgather { bytes, in_place },
+            Name::Allgatherv => Call::Allgatherv {
+                blocks: receive(),
+                in_place,
+            },
+            Name::Alltoall => Call::Alltoall { bytes, in_place },
+            Name::Alltoallv => Call::Alltoallv {
+                send: send(),
+                receive: receive(),
+                in_place,
+            },
+            Name::ReduceScatter => Call::ReduceScatter {
+                blocks: self.shares(),
+                commutative: self.commutative,
+                in_place,
+            },
+        }
+    }
+
+    /// The schedule that came with the job, if one did.
+    #[inline]
+    pub(super) fn schedule(&self) -> Option<&Schedule> {
+        self.schedule.as_ref()
+    }
+
+    /// The same, to keep.
+    pub(super) fn take_schedule(&mut self) -> Option<Schedule> {
+        self.schedule.take()
+    }
+
+    /// The memory that the schedule names.
+    #[inline]
+    pub(super) fn places(&self) -> Places {
+        let (send, bytes) = self.send.span();
+        Places {
+            send: (send.cast_const(), bytes),
+            receive: self.receive.span(),
+        }
+    }
+
+    /// What combines data in a run.
+    pub(super) fn combine(&self, input: &[u8], into: &mut [u8]) {
+        match &self.combiner {
+            Some(combiner) => combiner.combine(input, into),
+            None => unreachable!("no operation, no reduce step"),
+        }
+    }
+
+    /// Before a run: copies hold what the program's memory holds.
+    #[inline]
+    pub(super) fn load(&mut self) {
+        self.send.load();
+        if self.loads_receive {
+            self.receive.load();
+        }
+    }
+
+    /// After a run: the program's memory holds the results.
+    #[inline]
+    pub(super) fn store(&self) {
+        if self.stored > 0 {
+            self.receive.store(self.stored);
+        }
+    }
+
+    /// Refuses a whole buffer that is read and written at once.
+    #[inline]
+    fn check_apart(self) -> Result<Job, ErrorKind> {
+        if self.send.is_whole() && self.receive.is_whole() && self.send.overlaps(&self.receive) {
+            return Err(ErrorKind::SharedBuffer);
+        }
+        Ok(self)
+    }
+}
+
+/// A buffer where in place is not allowed.
+#[inline]
+fn not_in_place<B>(
+    given: Option<B>,
+    collective: &'static str,
+    why: &'static str,
+) -> Result<B, ErrorKind> {
+    given.ok_or(ErrorKind::InPlace { collective, why })
+}
+
+/// What this process gives itself must be what it takes.
+#[inline]
+fn check_own(rank: u32, expected: usize, got: usize) -> Result<(), ErrorKind> {
+    if expected == got {
+        return Ok(());
+    }
+    Err(ErrorKind::CollectiveMismatch {
+        peer: rank,
+        expected: expected as u64,
+        got: got as u64,
+    })
+}
+
+/// A list with one entry for each of `size` processes.
+fn check_entries(list: &'static str, got: usize, size: u32) -> Result<(), ErrorKind> {
+    if got == size as usize {
+        return Ok(());
+    }
+    Err(ErrorKind::PerRank { list, got, size })
+}
+
+/// The side of one buffer, of which all is a result if it is written.
+#[inline]
+fn written(job: &mut Job, buffer: Buffer) -> Result<(), ErrorKind> {
+    job.stored = buffer.bytes() as usize;
+    job.receive = Side::one(buffer)?;
+    Ok(())
+}
