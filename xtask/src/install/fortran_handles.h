@@ -1,12 +1,10 @@
 /* MPI_Comm_c2f and the like for C code that still uses them, such as the crate rsmpi.
  *
  * The standard ABI of MPI 5.0 leaves these functions to the Fortran library. In C, MPI_Comm_toint and MPI_Comm_fromint
- * do the same, so the old names are written in terms of the new ones. Include this after mpi.h, or by
- * the compiler's option -include. */
+ * do the same, so the old names are written in terms of the new ones. These are macros and nothing else, so
+ * the file may be put before any source by the compiler's option -include. */
 #ifndef OXMPI_FORTRAN_HANDLES_H
 #define OXMPI_FORTRAN_HANDLES_H
-
-#include <mpi.h>
 
 #define MPI_Comm_c2f(handle) MPI_Comm_toint(handle)
 #define MPI_Comm_f2c(number) MPI_Comm_fromint(number)
