@@ -1,6 +1,6 @@
 /* ranks: 1 2 */
-/* MPI 5.0 section 7.7: on MPI_Comm_dup the copy function decides whether the attribute goes along and with what value; the delete function
- * runs when the attribute is overwritten, deleted, or its communicator is freed. */
+/* MPI 5.0 section 7.7: on MPI_Comm_dup the copy function decides whether the attribute goes along and with what value;
+ * the delete function runs when the attribute is overwritten, deleted, or its communicator is freed. */
 #include "check.h"
 
 static int copies = 0, deletes = 0, last_deleted = -1;

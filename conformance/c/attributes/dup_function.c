@@ -1,5 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 7.7.2: MPI_COMM_DUP_FN copies the value as it is. Split is not a duplication and takes no attributes along. */
+/* MPI 5.0 section 7.7.2: MPI_COMM_DUP_FN copies the value as it is. Split is not a duplication and takes no attributes
+ * along. */
 #include "check.h"
 
 int main(int argc, char **argv)

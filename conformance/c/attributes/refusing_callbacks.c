@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 7.7.2: if a copy or delete callback returns something other than MPI_SUCCESS, the call that invoked it fails: MPI_Comm_dup, and
- * MPI_Comm_delete_attr, after which the attribute is still there. */
+/* MPI 5.0 section 7.7.2: if a copy or delete callback returns something other than MPI_SUCCESS, the call that invoked
+ * it fails: MPI_Comm_dup, and MPI_Comm_delete_attr, after which the attribute is still there. */
 #include "check.h"
 
 static int refuse = 1;

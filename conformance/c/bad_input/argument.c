@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 9.4: MPI_ERR_ARG is the class for an argument that is wrong and has no class of its own: null pointers for results, an unknown
- * split type or array order. */
+/* MPI 5.0 section 9.4: MPI_ERR_ARG is the class for an argument that is wrong and has no class of its own: null
+ * pointers for results, an unknown split type or array order. */
 #include "check.h"
 
 int main(int argc, char **argv)

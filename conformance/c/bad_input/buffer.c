@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 sections 9.4 and 3.6: no memory at all for a non-empty message of a predefined type is MPI_ERR_BUFFER; so is a buffered send without an attached
- * buffer. Attaching a second buffer is an error. With count 0 the pointer is not looked at. */
+/* MPI 5.0 sections 9.4 and 3.6: no memory at all for a non-empty message of a predefined type is MPI_ERR_BUFFER; so is
+ * a buffered send without an attached buffer. Attaching a second buffer is an error. With count 0 the pointer is not
+ * looked at. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 sections 7.3 and 9.4: MPI_GROUP_NULL is not a group (MPI_GROUP_EMPTY is): MPI_ERR_GROUP. A group that is not part of the communicator cannot make one. */
+/* MPI 5.0 sections 7.3 and 9.4: MPI_GROUP_NULL is not a group (MPI_GROUP_EMPTY is): MPI_ERR_GROUP. A group that is not
+ * part of the communicator cannot make one. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 sections 10 and 9.4: an empty or too long key is MPI_ERR_INFO_KEY, a too long value MPI_ERR_INFO_VALUE,
- * an unknown key to delete MPI_ERR_INFO_NOKEY. */
+/* MPI 5.0 sections 10 and 9.4: an empty or too long key is MPI_ERR_INFO_KEY, a too long value MPI_ERR_INFO_VALUE, an
+ * unknown key to delete MPI_ERR_INFO_NOKEY. */
 #include "check.h"
 
 int main(int argc, char **argv)

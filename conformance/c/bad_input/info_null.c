@@ -1,6 +1,7 @@
 /* ranks: 1 */
 /* skip-mpich: it reports MPI_ERR_ARG */
-/* MPI 5.0 section 9.4: MPI_ERR_INFO is the class of an invalid info argument, and MPI_INFO_NULL is none where an object is needed. */
+/* MPI 5.0 section 9.4: MPI_ERR_INFO is the class of an invalid info argument, and MPI_INFO_NULL is none where an object
+ * is needed. */
 #include "check.h"
 
 int main(int argc, char **argv)

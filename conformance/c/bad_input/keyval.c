@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 sections 7.7 and 9.4: MPI_KEYVAL_INVALID is MPI_ERR_KEYVAL; keys of communicators and of datatypes are of different kinds; the
- * predefined attributes cannot be set or deleted. */
+/* MPI 5.0 sections 7.7 and 9.4: MPI_KEYVAL_INVALID is MPI_ERR_KEYVAL; keys of communicators and of datatypes are of
+ * different kinds; the predefined attributes cannot be set or deleted. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 sections 6.9.2 and 9.4: MPI_OP_NULL, an operation that is not defined for the type (bitwise on doubles, arithmetic on bytes, MPI_MINLOC on ints, a predefined one
- * on a derived type), and freeing a predefined operation are MPI_ERR_OP. */
+/* MPI 5.0 sections 6.9.2 and 9.4: MPI_OP_NULL, an operation that is not defined for the type (bitwise on doubles,
+ * arithmetic on bytes, MPI_MINLOC on ints, a predefined one on a derived type), and freeing a predefined operation are
+ * MPI_ERR_OP. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 /* ranks: 1 2 */
-/* MPI 5.0 sections 3.2.3 and 9.4: ranks run from 0 to size - 1; others are MPI_ERR_RANK, also MPI_ANY_SOURCE as a destination, and in groups and topologies. */
+/* MPI 5.0 sections 3.2.3 and 9.4: ranks run from 0 to size - 1; others are MPI_ERR_RANK, also MPI_ANY_SOURCE as a
+ * destination, and in groups and topologies. */
 #include "check.h"
 
 int main(int argc, char **argv)

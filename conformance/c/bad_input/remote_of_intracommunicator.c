@@ -1,6 +1,7 @@
 /* ranks: 1 */
 /* skip-mpich: it answers MPI_Comm_remote_size and fails an assertion in MPI_Comm_remote_group */
-/* MPI 5.0 section 7.6: only an intercommunicator has a remote group and can be merged; for another communicator the calls give MPI_ERR_COMM. */
+/* MPI 5.0 section 7.6: only an intercommunicator has a remote group and can be merged; for another communicator the
+ * calls give MPI_ERR_COMM. */
 #include "check.h"
 
 int main(int argc, char **argv)

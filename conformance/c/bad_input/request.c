@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 sections 3.7 and 3.9: requests that a call cannot take are MPI_ERR_REQUEST: starting one that is not persistent, or null, or active; freeing or cancelling
- * the null request; completing as generalized one that is not. */
+/* MPI 5.0 sections 3.7 and 3.9: requests that a call cannot take are MPI_ERR_REQUEST: starting one that is not
+ * persistent, or null, or active; freeing or cancelling the null request; completing as generalized one that is not. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 /* ranks: 1 2 */
-/* MPI 5.0 sections 6.2 and 9.4: the root of a collective on an intracommunicator is a rank of it; anything else is MPI_ERR_ROOT, found before anything is sent. */
+/* MPI 5.0 sections 6.2 and 9.4: the root of a collective on an intracommunicator is a rank of it; anything else is
+ * MPI_ERR_ROOT, found before anything is sent. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 1 */
 /* skip-mpich: the standard calls this erroneous without naming what follows; it may reuse the handle or read freed memory */
-/* A handle that was freed is not valid any more (MPI 5.0 section 2.5.1), so a copy of it kept by the program gives the error class of its kind, also after new objects were made. */
+/* A handle that was freed is not valid any more (MPI 5.0 section 2.5.1), so a copy of it kept by the program gives the
+ * error class of its kind, also after new objects were made. */
 #include "check.h"
 
 static void never_reduce(void *in, void *inout, int *length, MPI_Datatype *type)

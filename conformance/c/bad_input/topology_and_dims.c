@@ -1,5 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 sections 8.5 and 9.4: asking a communicator for a topology it does not have is MPI_ERR_TOPOLOGY; a negative dimension for MPI_Dims_create is MPI_ERR_DIMS. */
+/* MPI 5.0 sections 8.5 and 9.4: asking a communicator for a topology it does not have is MPI_ERR_TOPOLOGY; a negative
+ * dimension for MPI_Dims_create is MPI_ERR_DIMS. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 sections 9.4 and 5.1.9: MPI_DATATYPE_NULL and a type that was not committed are MPI_ERR_TYPE in communication; a predefined type cannot be freed, nor
- * its contents be asked for. Constructors and packing sizes do not need a committed type. */
+/* MPI 5.0 sections 9.4 and 5.1.9: MPI_DATATYPE_NULL and a type that was not committed are MPI_ERR_TYPE in
+ * communication; a predefined type cannot be freed, nor its contents be asked for. Constructors and packing sizes do
+ * not need a committed type. */
 #include "check.h"
 
 int main(int argc, char **argv)

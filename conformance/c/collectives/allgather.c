@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 section 6.7: everybody gets the concatenation in rank order; in place too; and with a derived type that interleaves the pieces
- * (received with extent of one int, so piece r starts at element r). */
+/* MPI 5.0 section 6.7: everybody gets the concatenation in rank order; in place too; and with a derived type that
+ * interleaves the pieces (received with extent of one int, so piece r starts at element r). */
 #include "check.h"
 
 int main(int argc, char **argv)

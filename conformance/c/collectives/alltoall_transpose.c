@@ -1,6 +1,7 @@
 /* ranks: 2 3 */
-/* MPI 5.0 sections 6.8 and 5.1.11: block j of the send buffer starts j * count extents in, so with a column type resized to one int an alltoall sends
- * columns; received as plain ints they make the transpose of a matrix that is cut into row blocks. */
+/* MPI 5.0 sections 6.8 and 5.1.11: block j of the send buffer starts j * count extents in, so with a column type
+ * resized to one int an alltoall sends columns; received as plain ints they make the transpose of a matrix that is cut
+ * into row blocks. */
 #include "check.h"
 
 int main(int argc, char **argv)

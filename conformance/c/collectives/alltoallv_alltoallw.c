@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 section 6.8: rank i sends i + j elements to rank j. MPI_Alltoallv takes displacements in extents, MPI_Alltoallw in bytes, with a type per
- * peer; here w receives every block as bytes of a vector with stride 2. */
+/* MPI 5.0 section 6.8: rank i sends i + j elements to rank j. MPI_Alltoallv takes displacements in extents,
+ * MPI_Alltoallw in bytes, with a type per peer; here w receives every block as bytes of a vector with stride 2. */
 #include "check.h"
 
 int main(int argc, char **argv)

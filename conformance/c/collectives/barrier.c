@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 section 6.3: no process leaves a barrier before all have entered it. The last rank joins only after
- * all the others said that their tests of the nonblocking barrier found it incomplete. */
+/* MPI 5.0 section 6.3: no process leaves a barrier before all have entered it. The last rank joins only after all the
+ * others said that their tests of the nonblocking barrier found it incomplete. */
 #include "check.h"
 
 int main(int argc, char **argv)

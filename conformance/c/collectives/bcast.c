@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 section 6.4: every process ends with the root's data, from any root, for any size including none, and with different but matching types on
- * the two sides (a vector at the root, contiguous elsewhere). */
+/* MPI 5.0 section 6.4: every process ends with the root's data, from any root, for any size including none, and with
+ * different but matching types on the two sides (a vector at the root, contiguous elsewhere). */
 #include "check.h"
 
 int main(int argc, char **argv)

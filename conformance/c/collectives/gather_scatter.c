@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 sections 6.5 and 6.6: gather puts the piece of rank i at position i of the root, scatter takes it from there. With MPI_IN_PLACE the root's own
- * piece is already (or stays) where it belongs. */
+/* MPI 5.0 sections 6.5 and 6.6: gather puts the piece of rank i at position i of the root, scatter takes it from there.
+ * With MPI_IN_PLACE the root's own piece is already (or stays) where it belongs. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 sections 6.5 and 6.6: with counts and displacements per rank, in units of the type's extent. Rank r has r + 1 elements (rank 1 none), placed
- * backwards with a gap of two between them; the gaps are not written. */
+/* MPI 5.0 sections 6.5 and 6.6: with counts and displacements per rank, in units of the type's extent. Rank r has r + 1
+ * elements (rank 1 none), placed backwards with a gap of two between them; the gaps are not written. */
 #include "check.h"
 
 int main(int argc, char **argv)

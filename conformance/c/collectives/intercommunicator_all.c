@@ -1,6 +1,7 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 6.2.2: in the all-to-all kind each group gets the data of the other: allgather the other group's blocks, allreduce the reduction over the
- * other group, alltoall block i from remote rank i, reduce_scatter the remote reduction cut over the local ranks, barrier both. */
+/* MPI 5.0 section 6.2.2: in the all-to-all kind each group gets the data of the other: allgather the other group's
+ * blocks, allreduce the reduction over the other group, alltoall block i from remote rank i, reduce_scatter the remote
+ * reduction cut over the local ranks, barrier both. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 6.2.3: on an intercommunicator the root passes MPI_ROOT, the others of its group MPI_PROC_NULL, and the other group the root's rank. Data
- * move between the groups only. */
+/* MPI 5.0 section 6.2.3: on an intercommunicator the root passes MPI_ROOT, the others of its group MPI_PROC_NULL, and
+ * the other group the root's rank. Data move between the groups only. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 sections 6 and 2.5.8: the _c forms with MPI_Count counts and MPI_Aint displacements mean the same as the int forms. */
+/* MPI 5.0 sections 6 and 2.5.8: the _c forms with MPI_Count counts and MPI_Aint displacements mean the same as the int
+ * forms. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 section 6.12: every collective has a nonblocking form with the same result once its request is complete. All are started before any is
- * completed. */
+/* MPI 5.0 section 6.12: every collective has a nonblocking form with the same result once its request is complete. All
+ * are started before any is completed. */
 #include "check.h"
 
 int main(int argc, char **argv)

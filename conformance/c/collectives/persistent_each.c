@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 */
-/* MPI 5.0 section 6.13: persistent collectives are set up once and started many times; each start uses the buffers as they are then. Requests keep their
- * handles between the rounds. */
+/* MPI 5.0 section 6.13: persistent collectives are set up once and started many times; each start uses the buffers as
+ * they are then. Requests keep their handles between the rounds. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 section 6.9.1: the root gets the elementwise result, from any root and for any length; with MPI_IN_PLACE at the root its input is in the
- * receive buffer. Other ranks' receive buffers are not significant and stay as they are. */
+/* MPI 5.0 section 6.9.1: the root gets the elementwise result, from any root and for any length; with MPI_IN_PLACE at
+ * the root its input is in the receive buffer. Other ranks' receive buffers are not significant and stay as they are. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 section 6.10: the elementwise reduction is cut into pieces, equal ones (_block) or with a count per rank, one of which may be 0; piece i goes
- * to rank i. In place, the input is in the receive buffer and the result at its start. */
+/* MPI 5.0 section 6.10: the elementwise reduction is cut into pieces, equal ones (_block) or with a count per rank, one
+ * of which may be 0; piece i goes to rank i. In place, the input is in the receive buffer and the result at its start. */
 #include "check.h"
 
 int main(int argc, char **argv)

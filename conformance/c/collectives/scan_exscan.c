@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 section 6.11: rank r gets the reduction of ranks 0..r (scan) or 0..r-1 (exscan). The exscan result of rank 0 is undefined
- * and not looked at. In place too. */
+/* MPI 5.0 section 6.11: rank r gets the reduction of ranks 0..r (scan) or 0..r-1 (exscan). The exscan result of rank 0
+ * is undefined and not looked at. In place too. */
 #include "check.h"
 
 int main(int argc, char **argv)

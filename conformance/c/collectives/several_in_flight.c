@@ -1,6 +1,6 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 6.12: any number of nonblocking collectives may be outstanding on one communicator, matched by the order of the calls; they may be
- * completed in any order, and point-to-point messages with any tag never meet them. */
+/* MPI 5.0 section 6.12: any number of nonblocking collectives may be outstanding on one communicator, matched by the
+ * order of the calls; they may be completed in any order, and point-to-point messages with any tag never meet them. */
 #include "check.h"
 
 enum { COUNT = 12 };

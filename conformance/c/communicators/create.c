@@ -1,6 +1,7 @@
 /* ranks: 3 4 */
-/* MPI 5.0 section 7.4.2: MPI_Comm_create is collective over the parent and gives MPI_COMM_NULL to those outside the group; disjoint groups may
- * be passed in one call, each process passing its own. MPI_Comm_create_group is called by the group's members alone. */
+/* MPI 5.0 section 7.4.2: MPI_Comm_create is collective over the parent and gives MPI_COMM_NULL to those outside the
+ * group; disjoint groups may be passed in one call, each process passing its own. MPI_Comm_create_group is called by
+ * the group's members alone. */
 #include "check.h"
 
 int main(int argc, char **argv)

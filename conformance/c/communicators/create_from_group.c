@@ -1,6 +1,7 @@
 /* ranks: 2 3 */
-/* MPI 5.0 section 7.4.2: MPI_Comm_create_from_group makes a communicator without a parent; calls with different string tags are told apart.
- * The error handler given becomes that of the new communicator. The empty group gives MPI_COMM_NULL. */
+/* MPI 5.0 section 7.4.2: MPI_Comm_create_from_group makes a communicator without a parent; calls with different string
+ * tags are told apart. The error handler given becomes that of the new communicator. The empty group gives
+ * MPI_COMM_NULL. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 1 2 3 */
-/* MPI 5.0 section 7.4: MPI_Comm_compare: the same handle is MPI_IDENT, a duplicate MPI_CONGRUENT, the same members in another order
- * MPI_SIMILAR, others MPI_UNEQUAL. A duplicate has the same size and rank, and freeing it sets the handle to MPI_COMM_NULL. */
+/* MPI 5.0 section 7.4: MPI_Comm_compare: the same handle is MPI_IDENT, a duplicate MPI_CONGRUENT, the same members in
+ * another order MPI_SIMILAR, others MPI_UNEQUAL. A duplicate has the same size and rank, and freeing it sets the handle
+ * to MPI_COMM_NULL. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 7.4.3: MPI_Comm_free only marks the communicator; pending operations that use it complete normally. MPI_Comm_disconnect waits for
- * them. */
+/* MPI 5.0 section 7.4.3: MPI_Comm_free only marks the communicator; pending operations that use it complete normally.
+ * MPI_Comm_disconnect waits for them. */
 #include "check.h"
 
 int main(int argc, char **argv)

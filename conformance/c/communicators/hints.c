@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 7.4.4: MPI_Comm_get_info returns a new info object with the hints in use; hints are per communicator, MPI_Comm_dup_with_info takes
- * those given, and a hint of the standard such as mpi_assert_no_any_tag is either reported as set or not used. */
+/* MPI 5.0 section 7.4.4: MPI_Comm_get_info returns a new info object with the hints in use; hints are per communicator,
+ * MPI_Comm_dup_with_info takes those given, and a hint of the standard such as mpi_assert_no_any_tag is either reported
+ * as set or not used. */
 #include "check.h"
 
 int main(int argc, char **argv)

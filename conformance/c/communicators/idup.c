@@ -1,6 +1,6 @@
 /* ranks: 2 3 */
-/* MPI 5.0 section 7.4.2: MPI_Comm_idup starts the duplication; the new communicator may be used once the request is complete. Two
- * duplications may be in flight, with other communication between them. */
+/* MPI 5.0 section 7.4.2: MPI_Comm_idup starts the duplication; the new communicator may be used once the request is
+ * complete. Two duplications may be in flight, with other communication between them. */
 #include "check.h"
 
 int main(int argc, char **argv)

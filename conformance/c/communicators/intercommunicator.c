@@ -1,6 +1,6 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 7.6: an intercommunicator joins two disjoint groups; size and rank are those of the local group, messages go to ranks of the
- * remote group. Merging puts the group that said high = 0 first. */
+/* MPI 5.0 section 7.6: an intercommunicator joins two disjoint groups; size and rank are those of the local group,
+ * messages go to ranks of the remote group. Merging puts the group that said high = 0 first. */
 #include "check.h"
 
 int main(int argc, char **argv)

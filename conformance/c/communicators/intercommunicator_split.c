@@ -1,6 +1,6 @@
 /* ranks: 4 */
-/* MPI 5.0 section 7.4.2: splitting an intercommunicator gives, per colour, one that joins the processes of that colour on both sides; a colour
- * that only one side has gives MPI_COMM_NULL. */
+/* MPI 5.0 section 7.4.2: splitting an intercommunicator gives, per colour, one that joins the processes of that colour
+ * on both sides; a colour that only one side has gives MPI_COMM_NULL. */
 #include "check.h"
 
 int main(int argc, char **argv)

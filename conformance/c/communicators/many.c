@@ -1,5 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 7.4: contexts are a resource that comes back; making and freeing many communicators, many of them alive at once, works. */
+/* MPI 5.0 section 7.4: contexts are a resource that comes back; making and freeing many communicators, many of them
+ * alive at once, works. */
 #include "check.h"
 
 int main(int argc, char **argv)

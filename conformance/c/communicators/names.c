@@ -1,6 +1,6 @@
 /* ranks: 1 2 */
-/* MPI 5.0 section 7.8: MPI_COMM_WORLD and MPI_COMM_SELF start with their own names; other communicators have the empty name until one is set;
- * a duplicate does not inherit it. The length does not count the null. */
+/* MPI 5.0 section 7.8: MPI_COMM_WORLD and MPI_COMM_SELF start with their own names; other communicators have the empty
+ * name until one is set; a duplicate does not inherit it. The length does not count the null. */
 #include "check.h"
 
 static void named(MPI_Comm comm, const char *wanted)

@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 section 7.4.2: one new communicator per colour; ranks follow the key, ties the old rank; MPI_UNDEFINED as colour gives
- * MPI_COMM_NULL. */
+/* MPI 5.0 section 7.4.2: one new communicator per colour; ranks follow the key, ties the old rank; MPI_UNDEFINED as
+ * colour gives MPI_COMM_NULL. */
 #include "check.h"
 
 int main(int argc, char **argv)

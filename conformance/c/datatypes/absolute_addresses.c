@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 5.1.12: with displacements from MPI_Get_address and MPI_BOTTOM as buffer, one type gathers variables that lie
- * anywhere. MPI_Aint_diff and MPI_Aint_add compute with addresses. */
+/* MPI 5.0 section 5.1.12: with displacements from MPI_Get_address and MPI_BOTTOM as buffer, one type gathers variables
+ * that lie anywhere. MPI_Aint_diff and MPI_Aint_add compute with addresses. */
 #include "check.h"
 
 static double on_static;

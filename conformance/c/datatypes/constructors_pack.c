@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 5.1.2: the type map of each constructor, read off by packing an array in which element i has value i. MPI_Pack of
- * homogeneous ints yields the elements in type-map order, and unpacking as MPI_INT gives them back. */
+/* MPI 5.0 section 5.1.2: the type map of each constructor, read off by packing an array in which element i has value i.
+ * MPI_Pack of homogeneous ints yields the elements in type-map order, and unpacking as MPI_INT gives them back. */
 #include "check.h"
 
 static int array[100];

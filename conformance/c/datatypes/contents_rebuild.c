@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 5.1.13: the datatypes that MPI_Type_get_contents returns for a derived part are new handles to equivalent types, which the
- * caller frees; from them an equivalent type can be built after the original is gone. */
+/* MPI 5.0 section 5.1.13: the datatypes that MPI_Type_get_contents returns for a derived part are new handles to
+ * equivalent types, which the caller frees; from them an equivalent type can be built after the original is gone. */
 #include "check.h"
 
 int main(int argc, char **argv)

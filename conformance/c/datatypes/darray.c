@@ -1,7 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 section 5.1.4: the array distributed over a process grid, HPF-like. An 8 x 6 array of ints on a 2 x 3 grid, rows cyclic(2) and
- * columns block: process (p, q) of the row-major grid owns rows with (i / 2) % 2 == p and columns 2q and 2q + 1. The pieces of all
- * six processes together are every element once, and each piece keeps the storage order. */
+/* MPI 5.0 section 5.1.4: the array distributed over a process grid, HPF-like. An 8 x 6 array of ints on a 2 x 3 grid,
+ * rows cyclic(2) and columns block: process (p, q) of the row-major grid owns rows with (i / 2) % 2 == p and columns 2q
+ * and 2q + 1. The pieces of all six processes together are every element once, and each piece keeps the storage order. */
 #include "check.h"
 
 enum { ROWS = 8, COLUMNS = 6 };

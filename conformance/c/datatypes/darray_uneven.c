@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 section 5.1.4: a block distribution of 7 elements over 3 processes gives ceil(7/3) = 3, 3 and 1 elements; cyclic gives process r
- * the elements r, r + 3, r + 6; MPI_DISTRIBUTE_NONE with a grid of 1 gives everything. With explicit block argument 4: 4, 3, 0. */
+/* MPI 5.0 section 5.1.4: a block distribution of 7 elements over 3 processes gives ceil(7/3) = 3, 3 and 1 elements;
+ * cyclic gives process r the elements r, r + 3, r + 6; MPI_DISTRIBUTE_NONE with a grid of 1 gives everything. With
+ * explicit block argument 4: 4, 3, 0. */
 #include "check.h"
 
 static void pieces(int distribution, int argument, int process, int length, const int *wanted)

@@ -1,7 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 section 5.1.13: MPI_Type_get_envelope names the constructor and how many integers, addresses and types it took,
- * MPI_Type_get_contents gives them back in the order of the standard's table. A predefined type has combiner MPI_COMBINER_NAMED and no
- * contents. */
+/* MPI 5.0 section 5.1.13: MPI_Type_get_envelope names the constructor and how many integers, addresses and types it
+ * took, MPI_Type_get_contents gives them back in the order of the standard's table. A predefined type has combiner
+ * MPI_COMBINER_NAMED and no contents. */
 #include "check.h"
 
 static void envelope(int line, MPI_Datatype type, int combiner, int integers, const int *wanted, int addresses, const MPI_Aint *places, int types,

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 5.1.7 and 5.1.8: lower bound and extent follow from the type map; MPI_Type_create_resized sets them without moving any data,
- * and the true extent ignores such markers. A repeated type repeats its bounds. */
+/* MPI 5.0 section 5.1.7 and 5.1.8: lower bound and extent follow from the type map; MPI_Type_create_resized sets them
+ * without moving any data, and the true extent ignores such markers. A repeated type repeats its bounds. */
 #include "check.h"
 
 static void bounds(int line, MPI_Datatype type, long lower, long extent, long true_lower, long true_extent)

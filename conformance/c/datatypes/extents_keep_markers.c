@@ -1,8 +1,8 @@
 /* ranks: 1 */
 /* skip-mpich: it takes the outermost element as the bound although a marker is present (section 5.1.6 wants the markers alone) */
-/* MPI 5.0 section 5.1.6: a resized type carries a lower-bound and an upper-bound marker, and the bounds of a type map that has such markers
- * are the least and the greatest of them, whatever other elements reach further. Here the markers lie at -4 and 36, the char at 100 does
- * not count; the true extent knows no markers. */
+/* MPI 5.0 section 5.1.6: a resized type carries a lower-bound and an upper-bound marker, and the bounds of a type map
+ * that has such markers are the least and the greatest of them, whatever other elements reach further. Here the markers
+ * lie at -4 and 36, the char at 100 does not count; the true extent knows no markers. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 sections 5.3 and 14.5.2: external32 is big-endian, IEEE, without padding: a char 1 byte, short 2, int 4, float 4, double 8,
- * int64_t 8. The bytes below are written out by hand: 1.5f is 3fc00000, -2.0 is c000000000000000. */
+/* MPI 5.0 sections 5.3 and 14.5.2: external32 is big-endian, IEEE, without padding: a char 1 byte, short 2, int 4,
+ * float 4, double 8, int64_t 8. The bytes below are written out by hand: 1.5f is 3fc00000, -2.0 is c000000000000000. */
 #include "check.h"
 #include <stdint.h>
 

@@ -1,6 +1,7 @@
 /* ranks: 1 */
 /* skip-mpich: 5.0.2 dies of an illegal instruction when it packs a struct of different basic types in external32 */
-/* MPI 5.0 section 5.3: packing a derived type in external32 converts each basic element, in type-map order, and leaves gaps out. */
+/* MPI 5.0 section 5.3: packing a derived type in external32 converts each basic element, in type-map order, and leaves
+ * gaps out. */
 #include "check.h"
 
 int main(int argc, char **argv)

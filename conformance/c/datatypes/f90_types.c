@@ -1,7 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 section 19.1.9: MPI_Type_create_f90_real(15, 307) fits an IEEE double and f90_integer(9) a 32-bit integer. The types are predefined:
- * committed already, and the same arguments give the same handle. Their combiner is MPI_COMBINER_F90_REAL and so on, with the
- * arguments as contents. A precision nobody has gives an error. */
+/* MPI 5.0 section 19.1.9: MPI_Type_create_f90_real(15, 307) fits an IEEE double and f90_integer(9) a 32-bit integer.
+ * The types are predefined: committed already, and the same arguments give the same handle. Their combiner is
+ * MPI_COMBINER_F90_REAL and so on, with the arguments as contents. A precision nobody has gives an error. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 5.1.9: freeing a datatype sets the handle to null, but communication that uses it completes normally, and types built from
- * it are not affected. */
+/* MPI 5.0 section 5.1.9: freeing a datatype sets the handle to null, but communication that uses it completes normally,
+ * and types built from it are not affected. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 5.1.11, example with a type of two reals: receiving 2 and then 3 basic elements into buffers of that type gives MPI_Get_count 1
- * and MPI_UNDEFINED, MPI_Get_elements 2 and 3. Only as much of the buffer is written as arrived. */
+/* MPI 5.0 section 5.1.11, example with a type of two reals: receiving 2 and then 3 basic elements into buffers of that
+ * type gives MPI_Get_count 1 and MPI_UNDEFINED, MPI_Get_elements 2 and 3. Only as much of the buffer is written as
+ * arrived. */
 #include "check.h"
 
 int main(int argc, char **argv)

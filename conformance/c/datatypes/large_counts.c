@@ -1,7 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 section 5.1 with large counts: sizes and extents beyond an int are reported by the _c functions, while the int face gives
- * MPI_UNDEFINED for a size it cannot hold. The _c constructors take MPI_Count, and MPI_Type_get_envelope_c counts them
- * apart as large counts. No memory of that size is touched. */
+/* MPI 5.0 section 5.1 with large counts: sizes and extents beyond an int are reported by the _c functions, while the
+ * int face gives MPI_UNDEFINED for a size it cannot hold. The _c constructors take MPI_Count, and
+ * MPI_Type_get_envelope_c counts them apart as large counts. No memory of that size is touched. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 sections 7.8 and 19.1.9: a type can be given a name, a new type has none (the empty string). MPI_Type_match_size finds the
- * predefined type of a class with a size: a real of 8 bytes is 8 bytes long and predefined. */
+/* MPI 5.0 sections 7.8 and 19.1.9: a type can be given a name, a new type has none (the empty string).
+ * MPI_Type_match_size finds the predefined type of a class with a size: a real of 8 bytes is 8 bytes long and
+ * predefined. */
 #include "check.h"
 
 int main(int argc, char **argv)

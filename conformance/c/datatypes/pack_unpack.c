@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 5.2: several MPI_Pack calls fill one buffer, position moves on; the message goes as MPI_PACKED and is unpacked piece by
- * piece, or received straight with the type it was packed from. MPI_Pack_size is an upper bound for each piece. */
+/* MPI 5.0 section 5.2: several MPI_Pack calls fill one buffer, position moves on; the message goes as MPI_PACKED and is
+ * unpacked piece by piece, or received straight with the type it was packed from. MPI_Pack_size is an upper bound for
+ * each piece. */
 #include "check.h"
 
 int main(int argc, char **argv)

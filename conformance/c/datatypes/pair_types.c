@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 6.9.4: a pair type such as MPI_DOUBLE_INT is as if made by MPI_Type_create_struct for a C struct of value and int: the
- * size is the sum of both, the extent that of the struct. MPI_2INT is two ints. */
+/* MPI 5.0 section 6.9.4: a pair type such as MPI_DOUBLE_INT is as if made by MPI_Type_create_struct for a C struct of
+ * value and int: the size is the sum of both, the extent that of the struct. MPI_2INT is two ints. */
 #include "check.h"
 #include <stddef.h>
 

@@ -1,5 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 3.2.2: each predefined datatype corresponds to a C type, so MPI_Type_size, lower bound 0 and extent are those of sizeof. */
+/* MPI 5.0 section 3.2.2: each predefined datatype corresponds to a C type, so MPI_Type_size, lower bound 0 and extent
+ * are those of sizeof. */
 #include "check.h"
 #include <complex.h>
 #include <stdbool.h>

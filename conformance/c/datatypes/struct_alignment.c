@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 5.1 (type map): the extent of a struct type is rounded up to the strictest alignment of its basic types. So {double at 0, char
- * at 8} has extent 16 where double is aligned to 8 bytes. */
+/* MPI 5.0 section 5.1 (type map): the extent of a struct type is rounded up to the strictest alignment of its basic
+ * types. So {double at 0, char at 8} has extent 16 where double is aligned to 8 bytes. */
 #include "check.h"
 
 int main(int argc, char **argv)

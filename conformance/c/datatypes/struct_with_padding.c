@@ -1,5 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 5.1.6 and 5.1.7: a struct type resized to sizeof describes an array of C structs; the padding is neither sent nor written. */
+/* MPI 5.0 section 5.1.6 and 5.1.7: a struct type resized to sizeof describes an array of C structs; the padding is
+ * neither sent nor written. */
 #include "check.h"
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 5.1.3: a subarray type selects a block of a larger array; its extent is that of the whole array and its lower bound 0. In C
- * order the last dimension is contiguous, in Fortran order the first. */
+/* MPI 5.0 section 5.1.3: a subarray type selects a block of a larger array; its extent is that of the whole array and
+ * its lower bound 0. In C order the last dimension is contiguous, in Fortran order the first. */
 #include "check.h"
 
 int main(int argc, char **argv)

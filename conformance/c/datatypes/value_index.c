@@ -1,7 +1,7 @@
 /* ranks: 2 3 */
-/* MPI 5.0 section 6.9.4 (since 4.1): MPI_Type_get_value_index returns the pair type of two basic types for MPI_MINLOC and MPI_MAXLOC: for a double and
- * an int it is MPI_DOUBLE_INT, for combinations without a name an unnamed predefined type, or MPI_DATATYPE_NULL if there is
- * none. */
+/* MPI 5.0 section 6.9.4 (since 4.1): MPI_Type_get_value_index returns the pair type of two basic types for MPI_MINLOC
+ * and MPI_MAXLOC: for a double and an int it is MPI_DOUBLE_INT, for combinations without a name an unnamed predefined
+ * type, or MPI_DATATYPE_NULL if there is none. */
 #include "check.h"
 #include <stdint.h>
 

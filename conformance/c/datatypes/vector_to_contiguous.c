@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.3.1 and 5.1.11: only the type signatures of sender and receiver must agree, not their layouts. A column of a matrix
- * (a vector) is received as contiguous ints, and the other way round, small and large. */
+/* MPI 5.0 section 3.3.1 and 5.1.11: only the type signatures of sender and receiver must agree, not their layouts. A
+ * column of a matrix (a vector) is received as contiguous ints, and the other way round, small and large. */
 #include "check.h"
 
 enum { ROWS = 500, COLUMNS = 40 };

@@ -1,7 +1,7 @@
 /* ranks: 1 2 */
 /* expect: fatal */
-/* MPI 5.0 chapter 9, MPI_Abort on MPI_COMM_WORLD: the whole job ends, the ranks that are blocked in a receive too, and the
- * environment sees a failure. Nothing after the call runs. */
+/* MPI 5.0 chapter 9, MPI_Abort on MPI_COMM_WORLD: the whole job ends, the ranks that are blocked in a receive too, and
+ * the environment sees a failure. Nothing after the call runs. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* ranks: 1 */
 /* expect: fatal MPI_Comm_size */
-/* MPI 5.0 chapter 11: MPI_Comm_size is not among the functions that are always available. Before initialisation the initial
- * error handler applies, which is MPI_ERRORS_ARE_FATAL, so the process ends with an error. */
+/* MPI 5.0 chapter 11: MPI_Comm_size is not among the functions that are always available. Before initialisation the
+ * initial error handler applies, which is MPI_ERRORS_ARE_FATAL, so the process ends with an error. */
 #include "check.h"
 
 int main(void)

@@ -1,7 +1,7 @@
 /* ranks: 1 2 */
-/* MPI 5.0 chapter 11 ("Allowing User Functions at MPI Finalization"): MPI_Finalize first frees MPI_COMM_SELF, which runs the delete
- * callbacks of its attributes in the reverse of the order they were set, before any other part of MPI is finalised. Inside
- * the callbacks MPI_Finalized is therefore still false and MPI_COMM_WORLD still works. */
+/* MPI 5.0 chapter 11 ("Allowing User Functions at MPI Finalization"): MPI_Finalize first frees MPI_COMM_SELF, which
+ * runs the delete callbacks of its attributes in the reverse of the order they were set, before any other part of MPI
+ * is finalised. Inside the callbacks MPI_Finalized is therefore still false and MPI_COMM_WORLD still works. */
 #include "check.h"
 
 static int order[3], calls = 0;

@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 chapter 11, MPI_Finalize: a buffered send is complete for its sender when it returns, so the sender may finalise at
- * once with the buffer still attached; the library must still deliver the message to a receiver that asks later. */
+/* MPI 5.0 chapter 11, MPI_Finalize: a buffered send is complete for its sender when it returns, so the sender may
+ * finalise at once with the buffer still attached; the library must still deliver the message to a receiver that asks
+ * later. */
 #include "check.h"
 #include <time.h>
 

@@ -1,6 +1,7 @@
 /* ranks: 1 2 */
-/* MPI 5.0 chapter 11, MPI_Initialized and MPI_Finalized: both may be called at any time. The first says whether MPI_Init has
- * completed and stays true after MPI_Finalize; the second becomes true only once MPI_Finalize has completed. */
+/* MPI 5.0 chapter 11, MPI_Initialized and MPI_Finalized: both may be called at any time. The first says whether
+ * MPI_Init has completed and stays true after MPI_Finalize; the second becomes true only once MPI_Finalize has
+ * completed. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 1 2 */
-/* MPI 5.0 section 11.8: a process that was not spawned gets MPI_COMM_NULL from MPI_Comm_get_parent. Section 15.3: the tools
- * interface is initialised on its own, before MPI_Init and as often as one likes, each time undone by MPI_T_finalize. */
+/* MPI 5.0 section 11.8: a process that was not spawned gets MPI_COMM_NULL from MPI_Comm_get_parent. Section 15.3: the
+ * tools interface is initialised on its own, before MPI_Init and as often as one likes, each time undone by
+ * MPI_T_finalize. */
 #include "check.h"
 
 int main(int argc, char **argv)

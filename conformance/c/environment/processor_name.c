@@ -1,6 +1,6 @@
 /* ranks: 1 2 */
-/* MPI 5.0 chapter 9, MPI_Get_processor_name: the name is a null-terminated string, resultlen its length without the null, and the
- * length is less than MPI_MAX_PROCESSOR_NAME. */
+/* MPI 5.0 chapter 9, MPI_Get_processor_name: the name is a null-terminated string, resultlen its length without the
+ * null, and the length is less than MPI_MAX_PROCESSOR_NAME. */
 #include "check.h"
 
 int main(int argc, char **argv)

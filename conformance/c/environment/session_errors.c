@@ -1,7 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 chapter 11: MPI_Group_from_session_pset answers MPI_GROUP_NULL for a set that does not exist. Errors of session calls
- * go to the session's own handler, which is called with the session: the set with index -1 is such an error (MPI_ERR_ARG).
- * The null session is not a session: MPI_ERR_SESSION. */
+/* MPI 5.0 chapter 11: MPI_Group_from_session_pset answers MPI_GROUP_NULL for a set that does not exist. Errors of
+ * session calls go to the session's own handler, which is called with the session: the set with index -1 is such an
+ * error (MPI_ERR_ARG). The null session is not a session: MPI_ERR_SESSION. */
 #include "check.h"
 
 static int calls = 0;

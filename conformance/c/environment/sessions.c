@@ -1,7 +1,7 @@
 /* ranks: 1 2 3 */
-/* MPI 5.0 chapter 11 (sessions model): without MPI_Init, a session offers at least the process sets mpi://WORLD and mpi://SELF. A
- * group made from the first has every process of the job, and a communicator made from that group works. Creating and
- * closing sessions does not make MPI_Initialized true, which speaks of the world model only. */
+/* MPI 5.0 chapter 11 (sessions model): without MPI_Init, a session offers at least the process sets mpi://WORLD and
+ * mpi://SELF. A group made from the first has every process of the job, and a communicator made from that group works.
+ * Creating and closing sessions does not make MPI_Initialized true, which speaks of the world model only. */
 #include "check.h"
 
 static int find_set(MPI_Session session, const char *wanted)

@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 chapter 11: sessions may be opened and closed repeatedly, two may be open at once, and they may live beside the world
- * model, before, during and after it. */
+/* MPI 5.0 chapter 11: sessions may be opened and closed repeatedly, two may be open at once, and they may live beside
+ * the world model, before, during and after it. */
 #include "check.h"
 
 static void one_session(const char *tag, int expected)

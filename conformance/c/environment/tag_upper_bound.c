@@ -1,5 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.2.3: tags run from 0 to the value of MPI_TAG_UB inclusive, so both ends are legal and are told apart. */
+/* MPI 5.0 section 3.2.3: tags run from 0 to the value of MPI_TAG_UB inclusive, so both ends are legal and are told
+ * apart. */
 #include "check.h"
 
 int main(int argc, char **argv)

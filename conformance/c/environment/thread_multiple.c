@@ -1,8 +1,9 @@
 /* ranks: 2 */
 /* threads */
-/* MPI 5.0 chapter 11, MPI_Init_thread: the levels are ordered SINGLE < FUNNELED < SERIALIZED < MULTIPLE. A library that supports
- * the level asked for returns it or a higher one; MPI_Query_thread returns the same. The thread that initialised is the
- * main thread, every other is not, and MPI_Is_thread_main is one of the calls any thread may make at any time. */
+/* MPI 5.0 chapter 11, MPI_Init_thread: the levels are ordered SINGLE < FUNNELED < SERIALIZED < MULTIPLE. A library that
+ * supports the level asked for returns it or a higher one; MPI_Query_thread returns the same. The thread that
+ * initialised is the main thread, every other is not, and MPI_Is_thread_main is one of the calls any thread may make at
+ * any time. */
 #include "check.h"
 #include <pthread.h>
 

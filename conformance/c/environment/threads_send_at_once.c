@@ -1,7 +1,8 @@
 /* ranks: 2 */
 /* threads */
-/* MPI 5.0 chapter 11, MPI_THREAD_MULTIPLE: several threads may call MPI at the same time with no restriction, and a call that
- * blocks blocks only its own thread. Thread i of rank 0 talks with thread i of rank 1 by tag i, so every value is known. */
+/* MPI 5.0 chapter 11, MPI_THREAD_MULTIPLE: several threads may call MPI at the same time with no restriction, and a
+ * call that blocks blocks only its own thread. Thread i of rank 0 talks with thread i of rank 1 by tag i, so every
+ * value is known. */
 #include "check.h"
 #include <pthread.h>
 

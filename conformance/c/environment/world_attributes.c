@@ -1,7 +1,7 @@
 /* ranks: 1 2 */
-/* MPI 5.0 chapter 9 (environmental inquiries): these attributes are attached to MPI_COMM_WORLD. In C the value is a pointer to an
- * int. MPI_TAG_UB is at least 32767 and the same on every process; MPI_WTIME_IS_GLOBAL is 0 or 1; MPI_LASTUSEDCODE is at
- * least MPI_ERR_LASTCODE and is MPI_ERR_LASTCODE until the first new class or code is added. */
+/* MPI 5.0 chapter 9 (environmental inquiries): these attributes are attached to MPI_COMM_WORLD. In C the value is a
+ * pointer to an int. MPI_TAG_UB is at least 32767 and the same on every process; MPI_WTIME_IS_GLOBAL is 0 or 1;
+ * MPI_LASTUSEDCODE is at least MPI_ERR_LASTCODE and is MPI_ERR_LASTCODE until the first new class or code is added. */
 #include "check.h"
 
 static int *value_of(int keyval, int *flag)

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 chapter 9 (timers): MPI_Wtime gives seconds since a time in the past that does not change during the life of the
- * process, so a 50 ms sleep shows as at least 50 ms (less one tick); MPI_Wtick is the resolution in seconds. */
+/* MPI 5.0 chapter 9 (timers): MPI_Wtime gives seconds since a time in the past that does not change during the life of
+ * the process, so a 50 ms sleep shows as at least 50 ms (less one tick); MPI_Wtick is the resolution in seconds. */
 #include "check.h"
 #include <time.h>
 

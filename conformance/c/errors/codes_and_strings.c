@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 9.4: every predefined class is a valid code of itself, MPI_SUCCESS is 0 and least, all are at most MPI_ERR_LASTCODE, and each has a
- * non-empty string shorter than MPI_MAX_ERROR_STRING. */
+/* MPI 5.0 section 9.4: every predefined class is a valid code of itself, MPI_SUCCESS is 0 and least, all are at most
+ * MPI_ERR_LASTCODE, and each has a non-empty string shorter than MPI_MAX_ERROR_STRING. */
 #include "check.h"
 
 int main(int argc, char **argv)

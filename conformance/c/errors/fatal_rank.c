@@ -1,7 +1,7 @@
 /* ranks: 1 2 */
 /* expect: fatal MPI_Send rank */
-/* MPI 5.0 section 9.3: the handler of MPI_COMM_WORLD is MPI_ERRORS_ARE_FATAL until changed: an error ends the job with a message and a
- * failure status. Text is a matter of quality; function and cause should be in it. */
+/* MPI 5.0 section 9.3: the handler of MPI_COMM_WORLD is MPI_ERRORS_ARE_FATAL until changed: an error ends the job with
+ * a message and a failure status. Text is a matter of quality; function and cause should be in it. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 2 */
 /* expect: fatal truncated */
-/* MPI 5.0 sections 3.2.4 and 9.3: truncation with the default handler is fatal for the whole job, also for the rank that waits elsewhere. */
+/* MPI 5.0 sections 3.2.4 and 9.3: truncation with the default handler is fatal for the whole job, also for the rank
+ * that waits elsewhere. */
 #include "check.h"
 
 int main(int argc, char **argv)

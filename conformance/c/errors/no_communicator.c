@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 9.3 (since 4.0): an error of a call that has no communicator, window, file or session is raised on MPI_COMM_SELF, not on
- * MPI_COMM_WORLD, whose handler stays fatal here. */
+/* MPI 5.0 section 9.3 (since 4.0): an error of a call that has no communicator, window, file or session is raised on
+ * MPI_COMM_SELF, not on MPI_COMM_WORLD, whose handler stays fatal here. */
 #include "check.h"
 
 static int calls = 0, code_seen = 0;

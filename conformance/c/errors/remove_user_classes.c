@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 9.5 (since 4.1): strings, codes and classes that were added can be removed again in that order; removing a predefined one, or a
- * class that still has codes, is an error. */
+/* MPI 5.0 section 9.5 (since 4.1): strings, codes and classes that were added can be removed again in that order;
+ * removing a predefined one, or a class that still has codes, is an error. */
 #include "check.h"
 
 int main(int argc, char **argv)

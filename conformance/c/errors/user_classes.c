@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 section 9.5: new classes and codes get numbers above MPI_ERR_LASTCODE; a code belongs to its class; strings are set by the user and empty
- * before that. A handler is called with such a code by MPI_Comm_call_errhandler, which itself returns MPI_SUCCESS. */
+/* MPI 5.0 section 9.5: new classes and codes get numbers above MPI_ERR_LASTCODE; a code belongs to its class; strings
+ * are set by the user and empty before that. A handler is called with such a code by MPI_Comm_call_errhandler, which
+ * itself returns MPI_SUCCESS. */
 #include "check.h"
 
 static int seen = -1;

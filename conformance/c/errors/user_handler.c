@@ -1,6 +1,6 @@
 /* ranks: 1 2 */
-/* MPI 5.0 section 9.3: the handler of the communicator is called with the communicator and the code. New
- * communicators inherit the handler of their parent; freeing the handler's handle does not end its use; get gives it back. */
+/* MPI 5.0 section 9.3: the handler of the communicator is called with the communicator and the code. New communicators
+ * inherit the handler of their parent; freeing the handler's handle does not end its use; get gives it back. */
 #include "check.h"
 
 static int calls = 0, code_seen = 0;

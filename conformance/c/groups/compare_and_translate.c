@@ -1,6 +1,7 @@
 /* ranks: 3 */
-/* MPI 5.0 section 7.3.1: MPI_Group_compare gives MPI_IDENT for the same members in the same order, MPI_SIMILAR for another order,
- * MPI_UNEQUAL otherwise. Translating a rank that is not a member gives MPI_UNDEFINED, and MPI_PROC_NULL stays MPI_PROC_NULL. */
+/* MPI 5.0 section 7.3.1: MPI_Group_compare gives MPI_IDENT for the same members in the same order, MPI_SIMILAR for
+ * another order, MPI_UNEQUAL otherwise. Translating a rank that is not a member gives MPI_UNDEFINED, and MPI_PROC_NULL
+ * stays MPI_PROC_NULL. */
 #include "check.h"
 
 int main(int argc, char **argv)

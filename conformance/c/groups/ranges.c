@@ -1,5 +1,6 @@
 /* ranks: 4 */
-/* MPI 5.0 section 7.3.2: a range (first, last, stride) names first, first + stride, ... not beyond last; the stride may be negative. */
+/* MPI 5.0 section 7.3.2: a range (first, last, stride) names first, first + stride, ... not beyond last; the stride may
+ * be negative. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 4 */
-/* MPI 5.0 section 7.3.2: union lists the first group and then what only the second has; intersection and difference keep the order of the
- * first group. Results without members are MPI_GROUP_EMPTY. */
+/* MPI 5.0 section 7.3.2: union lists the first group and then what only the second has; intersection and difference
+ * keep the order of the first group. Results without members are MPI_GROUP_EMPTY. */
 #include "check.h"
 
 static void members(int line, MPI_Group group, int length, const int *wanted)

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 16.3 (deprecated since 4.0, still there): MPI_Info_get takes the room without the null, MPI_Info_get_valuelen gives the length
- * without the null. */
+/* MPI 5.0 section 16.3 (deprecated since 4.0, still there): MPI_Info_get takes the room without the null,
+ * MPI_Info_get_valuelen gives the length without the null. */
 #include "check.h"
 
 int main(int argc, char **argv)

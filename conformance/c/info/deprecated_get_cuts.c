@@ -1,6 +1,7 @@
 /* ranks: 1 */
 /* skip-mpich: it raises an error where the text of MPI_Info_get (section 16.3) says that the value is truncated */
-/* MPI 5.0 section 16.3, MPI_Info_get: if valuelen is less than the length of the value, the value is truncated; valuelen does not count the null. */
+/* MPI 5.0 section 16.3, MPI_Info_get: if valuelen is less than the length of the value, the value is truncated;
+ * valuelen does not count the null. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* ranks: 1 2 */
-/* MPI 5.0 sections 10 and 11.2: MPI_INFO_ENV always exists; the keys the standard lists need not be set, but those that are have sensible
- * values: maxprocs a positive number, thread_level a name of a level. MPI_Info_create_env makes an object with such keys before MPI_Init.
- * MPI_Get_hw_resource_info returns an object whose values are "true" or "false". */
+/* MPI 5.0 sections 10 and 11.2: MPI_INFO_ENV always exists; the keys the standard lists need not be set, but those that
+ * are have sensible values: maxprocs a positive number, thread_level a name of a level. MPI_Info_create_env makes an
+ * object with such keys before MPI_Init. MPI_Get_hw_resource_info returns an object whose values are "true" or "false". */
 #include "check.h"
 
 int main(int argc, char **argv)

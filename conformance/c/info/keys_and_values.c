@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 chapter 10: an info object is an ordered set of (key, value) strings; setting a key again replaces its value; the nth key is stable between
- * changes; deleting an unknown key is MPI_ERR_INFO_NOKEY. Leading and trailing blanks of a value may be stripped, inner ones may not. */
+/* MPI 5.0 chapter 10: an info object is an ordered set of (key, value) strings; setting a key again replaces its value;
+ * the nth key is stable between changes; deleting an unknown key is MPI_ERR_INFO_NOKEY. Leading and trailing blanks of
+ * a value may be stripped, inner ones may not. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 3 4 */
-/* MPI 5.0 section 8.6: on a Cartesian topology the neighbours are, for each dimension, first the one at -1, then at +1. Beyond an edge they are
- * MPI_PROC_NULL: that part of the receive buffer stays as it is, but keeps its place. */
+/* MPI 5.0 section 8.6: on a Cartesian topology the neighbours are, for each dimension, first the one at -1, then at +1.
+ * Beyond an edge they are MPI_PROC_NULL: that part of the receive buffer stays as it is, but keeps its place. */
 #include "check.h"
 
 int main(int argc, char **argv)

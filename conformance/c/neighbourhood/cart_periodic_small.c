@@ -1,7 +1,8 @@
 /* ranks: 1 2 */
-/* MPI 5.0 section 8.6: a periodic dimension of size 1 makes a process its own neighbour on both sides, one of size 2 makes the other process both
- * neighbours. What I send to the -1 side arrives at that process as coming from its +1 side: so block 0 is received from the peer's block 1
- * and the other way round (the two messages between the same pair are told apart by direction). */
+/* MPI 5.0 section 8.6: a periodic dimension of size 1 makes a process its own neighbour on both sides, one of size 2
+ * makes the other process both neighbours. What I send to the -1 side arrives at that process as coming from its +1
+ * side: so block 0 is received from the peer's block 1 and the other way round (the two messages between the same pair
+ * are told apart by direction). */
 #include "check.h"
 
 int main(int argc, char **argv)

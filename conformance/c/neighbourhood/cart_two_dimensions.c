@@ -1,5 +1,6 @@
 /* ranks: 4 */
-/* MPI 5.0 section 8.6: a 2 x 2 torus; every process has four neighbours, in the order -x, +x, -y, +y. In each dimension of size 2 both are the same process. */
+/* MPI 5.0 section 8.6: a 2 x 2 torus; every process has four neighbours, in the order -x, +x, -y, +y. In each dimension
+ * of size 2 both are the same process. */
 #include "check.h"
 
 int main(int argc, char **argv)

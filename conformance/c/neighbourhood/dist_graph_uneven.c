@@ -1,6 +1,7 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 8.6: on a distributed graph, data come from the sources and go to the destinations in the order in which MPI_Dist_graph_neighbors lists
- * them. A star: rank 0 sends to all others and receives from all, the others have rank 0 alone. */
+/* MPI 5.0 section 8.6: on a distributed graph, data come from the sources and go to the destinations in the order in
+ * which MPI_Dist_graph_neighbors lists them. A star: rank 0 sends to all others and receives from all, the others have
+ * rank 0 alone. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 sections 8.5.4 and 8.6: a process may have no neighbours at all, given with MPI_WEIGHTS_EMPTY; the neighbourhood calls then do nothing for it. An
- * edge may also appear twice, and then carries two messages. */
+/* MPI 5.0 sections 8.5.4 and 8.6: a process may have no neighbours at all, given with MPI_WEIGHTS_EMPTY; the
+ * neighbourhood calls then do nothing for it. An edge may also appear twice, and then carries two messages. */
 #include "check.h"
 
 int main(int argc, char **argv)

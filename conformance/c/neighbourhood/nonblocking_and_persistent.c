@@ -1,6 +1,7 @@
 /* ranks: 3 4 */
-/* MPI 5.0 sections 8.7 and 8.8: nonblocking and persistent neighbourhood collectives give the same results as the blocking ones; two in flight, and started
- * again with new data. MPI_Neighbor_alltoallw takes byte displacements as MPI_Aint and a type per neighbour. */
+/* MPI 5.0 sections 8.7 and 8.8: nonblocking and persistent neighbourhood collectives give the same results as the
+ * blocking ones; two in flight, and started again with new data. MPI_Neighbor_alltoallw takes byte displacements as
+ * MPI_Aint and a type per neighbour. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 sections 6.9.2 and 19.3.5: the Fortran types with a size in their name are usable from C where the library supports them, and MPI_INTEGER4
- * adds like a 32-bit integer, MPI_REAL8 like a double. A type the library does not support has handle MPI_DATATYPE_NULL or size
- * MPI_UNDEFINED and is passed over. */
+/* MPI 5.0 sections 6.9.2 and 19.3.5: the Fortran types with a size in their name are usable from C where the library
+ * supports them, and MPI_INTEGER4 adds like a 32-bit integer, MPI_REAL8 like a double. A type the library does not
+ * support has handle MPI_DATATYPE_NULL or size MPI_UNDEFINED and is passed over. */
 #include "check.h"
 #include <stdint.h>
 

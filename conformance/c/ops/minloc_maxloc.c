@@ -1,5 +1,6 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 6.9.4: MPI_MINLOC and MPI_MAXLOC give the extreme value and the index that came with it; among equal values the least index. */
+/* MPI 5.0 section 6.9.4: MPI_MINLOC and MPI_MAXLOC give the extreme value and the index that came with it; among equal
+ * values the least index. */
 #include "check.h"
 
 #define PAIR(type, mpi)                                                                                    \

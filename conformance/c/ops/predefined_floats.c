@@ -1,6 +1,7 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 6.9.2: sum, product, minimum and maximum on the floating types; sum and product on complex; logical operations on bool; bitwise ones on
- * bytes. The values are small powers of two and small whole numbers, so the order of rounding cannot show. */
+/* MPI 5.0 section 6.9.2: sum, product, minimum and maximum on the floating types; sum and product on complex; logical
+ * operations on bool; bitwise ones on bytes. The values are small powers of two and small whole numbers, so the order
+ * of rounding cannot show. */
 #include "check.h"
 #include <complex.h>
 #include <stdbool.h>

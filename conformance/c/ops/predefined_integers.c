@@ -1,6 +1,6 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 6.9.2: each predefined operation on every C integer type it is defined for. Rank r contributes (r + 1, r, 5 - r), so results follow
- * by hand from a loop in C. */
+/* MPI 5.0 section 6.9.2: each predefined operation on every C integer type it is defined for. Rank r contributes (r +
+ * 1, r, 5 - r), so results follow by hand from a loop in C. */
 #include "check.h"
 #include <stdint.h>
 

@@ -1,5 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 6.9.7: MPI_Reduce_local computes inbuf op inoutbuf into inoutbuf, element by element, without communication. */
+/* MPI 5.0 section 6.9.7: MPI_Reduce_local computes inbuf op inoutbuf into inoutbuf, element by element, without
+ * communication. */
 #include "check.h"
 
 static void minus(void *in, void *inout, int *length, MPI_Datatype *type)

@@ -1,6 +1,7 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 6.9.5: a user operation with commute = 0 is applied in rank order (associativity is all the library may use). 2x2 integer matrices
- * do not commute; the product of (r + 1, 1; 0, 1) in rank order is computed by hand beside it. */
+/* MPI 5.0 section 6.9.5: a user operation with commute = 0 is applied in rank order (associativity is all the library
+ * may use). 2x2 integer matrices do not commute; the product of (r + 1, 1; 0, 1) in rank order is computed by hand
+ * beside it. */
 #include "check.h"
 
 static void multiply(void *left, void *right, int *length, MPI_Datatype *type)

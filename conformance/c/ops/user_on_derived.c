@@ -1,6 +1,6 @@
 /* ranks: 2 3 */
-/* MPI 5.0 section 6.9.5: a user operation gets the datatype handle it was called with and buffers laid out as that type says, gaps included; a struct
- * with padding is reduced field by field. */
+/* MPI 5.0 section 6.9.5: a user operation gets the datatype handle it was called with and buffers laid out as that type
+ * says, gaps included; a struct with padding is reduced field by field. */
 #include "check.h"
 #include <stddef.h>
 

@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 15.2: every function also exists with the prefix PMPI_, and a program (or a tool) may define the MPI_ name itself and call the PMPI_
- * one. All calls of the program then pass through its own definition, and MPI_Pcontrol exists and does nothing by default. */
+/* MPI 5.0 section 15.2: every function also exists with the prefix PMPI_, and a program (or a tool) may define the MPI_
+ * name itself and call the PMPI_ one. All calls of the program then pass through its own definition, and MPI_Pcontrol
+ * exists and does nothing by default. */
 #include "check.h"
 
 static int sends = 0;

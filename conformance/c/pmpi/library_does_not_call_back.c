@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 15.2: an interposed function sees the program's calls. A library that used the MPI_ names for its own work would make a tool count
- * messages nobody sent: a broadcast and a barrier must not show up as sends here. */
+/* MPI 5.0 section 15.2: an interposed function sees the program's calls. A library that used the MPI_ names for its own
+ * work would make a tool count messages nobody sent: a broadcast and a barrier must not show up as sends here. */
 #include "check.h"
 
 static int calls = 0;

@@ -1,6 +1,7 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 3.2.4: MPI_ANY_SOURCE and MPI_ANY_TAG match every message of the communicator; the status tells which it was.
- * Every other rank sends one message whose tag and value follow from its rank, so each must arrive exactly once. */
+/* MPI 5.0 section 3.2.4: MPI_ANY_SOURCE and MPI_ANY_TAG match every message of the communicator; the status tells which
+ * it was. Every other rank sends one message whose tag and value follow from its rank, so each must arrive exactly
+ * once. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.6 (since 4.1): with MPI_BUFFER_AUTOMATIC the library provides the space itself, so any number of buffered sends
- * complete although nobody receives yet. Detaching returns MPI_BUFFER_AUTOMATIC as the address and 0 as the size. */
+/* MPI 5.0 section 3.6 (since 4.1): with MPI_BUFFER_AUTOMATIC the library provides the space itself, so any number of
+ * buffered sends complete although nobody receives yet. Detaching returns MPI_BUFFER_AUTOMATIC as the address and 0 as
+ * the size. */
 #include "check.h"
 
 enum { MESSAGES = 20, COUNT = 50000 };

@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.6 (since 4.1): a buffer attached to a communicator serves the buffered sends on it and no other; a flush
- * returns when everything buffered so far has been sent on, leaving the buffer attached. */
+/* MPI 5.0 section 3.6 (since 4.1): a buffer attached to a communicator serves the buffered sends on it and no other; a
+ * flush returns when everything buffered so far has been sent on, leaving the buffer attached. */
 #include "check.h"
 
 static char buffer[2 * (4 + MPI_BSEND_OVERHEAD)];

@@ -1,7 +1,7 @@
 /* ranks: 1 2 */
-/* MPI 5.0 section 3.8.4: a receive that nothing matches is cancelled; the cancelled request must still be completed, and
- * MPI_Test_cancelled on that status is true. Nothing was received, so the buffer is untouched. A receive that already completed
- * is not cancelled. */
+/* MPI 5.0 section 3.8.4: a receive that nothing matches is cancelled; the cancelled request must still be completed,
+ * and MPI_Test_cancelled on that status is true. Nothing was received, so the buffer is untouched. A receive that
+ * already completed is not cancelled. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.2.3: a message is received only within the communicator it was sent in. Two communicators with the same group
- * are sent the same tag; the receive on the duplicate must not take the message of MPI_COMM_WORLD that was sent first. */
+/* MPI 5.0 section 3.2.3: a message is received only within the communicator it was sent in. Two communicators with the
+ * same group are sent the same tag; the receive on the duplicate must not take the message of MPI_COMM_WORLD that was
+ * sent first. */
 #include "check.h"
 
 int main(int argc, char **argv)

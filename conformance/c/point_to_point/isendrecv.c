@@ -1,6 +1,6 @@
 /* ranks: 1 2 3 */
-/* MPI 5.0 section 3.10 (since 4.0): MPI_Isendrecv and MPI_Isendrecv_replace are the nonblocking forms: each starts a send
- * and a receive that one request completes. Two of them are in flight around a ring, in both directions. */
+/* MPI 5.0 section 3.10 (since 4.0): MPI_Isendrecv and MPI_Isendrecv_replace are the nonblocking forms: each starts a
+ * send and a receive that one request completes. Two of them are in flight around a ring, in both directions. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 2.5.8: the _c functions take MPI_Count where the others take int and otherwise mean the same; a message sent with one
- * face may be received with the other. */
+/* MPI 5.0 section 2.5.8: the _c functions take MPI_Count where the others take int and otherwise mean the same; a
+ * message sent with one face may be received with the other. */
 #include "check.h"
 
 int main(int argc, char **argv)

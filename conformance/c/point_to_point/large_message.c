@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.2: size changes nothing in what a message means. Messages around the sizes where libraries change protocol, up to
- * 64 MiB, arrive whole in both directions at once. */
+/* MPI 5.0 section 3.2: size changes nothing in what a message means. Messages around the sizes where libraries change
+ * protocol, up to 64 MiB, arrive whole in both directions at once. */
 #include "check.h"
 
 int main(int argc, char **argv)

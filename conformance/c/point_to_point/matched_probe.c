@@ -1,7 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.8.2: a matched probe takes the message out of matching, so a later receive with wildcards cannot get it; only
- * MPI_Mrecv or MPI_Imrecv with its handle can. From MPI_PROC_NULL the handle is MPI_MESSAGE_NO_PROC and the status that of
- * a receive from MPI_PROC_NULL. Both receives set the handle to MPI_MESSAGE_NULL. */
+/* MPI 5.0 section 3.8.2: a matched probe takes the message out of matching, so a later receive with wildcards cannot
+ * get it; only MPI_Mrecv or MPI_Imrecv with its handle can. From MPI_PROC_NULL the handle is MPI_MESSAGE_NO_PROC and
+ * the status that of a receive from MPI_PROC_NULL. Both receives set the handle to MPI_MESSAGE_NULL. */
 #include "check.h"
 
 int main(int argc, char **argv)

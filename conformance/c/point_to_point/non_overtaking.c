@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.5, order: two messages of one sender that both match a receive are received in the order sent, whatever
- * their sizes (small ones may not pass a large one), and with any tag too. */
+/* MPI 5.0 section 3.5, order: two messages of one sender that both match a receive are received in the order sent,
+ * whatever their sizes (small ones may not pass a large one), and with any tag too. */
 #include "check.h"
 
 enum { MESSAGES = 60, LARGE = 200000 };

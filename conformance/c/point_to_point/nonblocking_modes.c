@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.7: Isend, Ibsend, Issend and Irsend start the send and return; the request completes it. Four are in flight
- * at once here, each with its own tag, and the receives are completed in another order than the sends. */
+/* MPI 5.0 section 3.7: Isend, Ibsend, Issend and Irsend start the send and return; the request completes it. Four are
+ * in flight at once here, each with its own tag, and the receives are completed in another order than the sends. */
 #include "check.h"
 
 static char buffer[1000 + MPI_BSEND_OVERHEAD];

@@ -1,7 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 chapter 4: a partitioned send moves its data when each partition is marked ready, in any order; both sides may cut the
- * same data differently (8 partitions of 3 on one side, 4 of 6 on the other). MPI_Parrived
- * becomes true for a partition that is there; the request completes once all partitions have arrived. */
+/* MPI 5.0 chapter 4: a partitioned send moves its data when each partition is marked ready, in any order; both sides
+ * may cut the same data differently (8 partitions of 3 on one side, 4 of 6 on the other). MPI_Parrived becomes true for
+ * a partition that is there; the request completes once all partitions have arrived. */
 #include "check.h"
 
 int main(int argc, char **argv)

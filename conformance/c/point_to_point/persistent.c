@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.9: a persistent request is inactive until MPI_Start, becomes inactive again (and keeps its handle) when
- * completed, and can be started as often as wanted; a wait on it while inactive returns at once with an empty status. */
+/* MPI 5.0 section 3.9: a persistent request is inactive until MPI_Start, becomes inactive again (and keeps its handle)
+ * when completed, and can be started as often as wanted; a wait on it while inactive returns at once with an empty
+ * status. */
 #include "check.h"
 
 static char buffer[1000 + MPI_BSEND_OVERHEAD];

@@ -1,7 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.9: MPI_Rsend_init makes a persistent ready send; each start needs a matching receive that is already posted.
- * The receiver starts its own persistent receive before the barrier, the sender after it. A started request may be matched
- * with an ordinary send or receive. */
+/* MPI 5.0 section 3.9: MPI_Rsend_init makes a persistent ready send; each start needs a matching receive that is
+ * already posted. The receiver starts its own persistent receive before the barrier, the sender after it. A started
+ * request may be matched with an ordinary send or receive. */
 #include "check.h"
 
 int main(int argc, char **argv)

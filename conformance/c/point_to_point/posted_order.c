@@ -1,7 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.5, order: if a message matches two receives that are both posted, the one posted first gets it, and a
- * wildcard is no less first than a full match. Receives: any tag, tag 5, any tag. Messages: tag 5 (first receive), tag 5
- * (second), tag 6 (third). */
+/* MPI 5.0 section 3.5, order: if a message matches two receives that are both posted, the one posted first gets it, and
+ * a wildcard is no less first than a full match. Receives: any tag, tag 5, any tag. Messages: tag 5 (first receive),
+ * tag 5 (second), tag 6 (third). */
 #include "check.h"
 
 int main(int argc, char **argv)

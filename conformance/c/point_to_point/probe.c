@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.8.1: MPI_Probe returns when a matching message is there, with the status a receive would give, and leaves
- * the message where it is; the next receive with that source and tag gets exactly this message. MPI_Iprobe does not wait. */
+/* MPI 5.0 section 3.8.1: MPI_Probe returns when a matching message is there, with the status a receive would give, and
+ * leaves the message where it is; the next receive with that source and tag gets exactly this message. MPI_Iprobe does
+ * not wait. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 3.10 (null processes): communication with MPI_PROC_NULL succeeds at once and does nothing. A receive from it leaves the
- * buffer alone and gives source MPI_PROC_NULL, tag MPI_ANY_TAG, count 0; so does a probe. */
+/* MPI 5.0 section 3.10 (null processes): communication with MPI_PROC_NULL succeeds at once and does nothing. A receive
+ * from it leaves the buffer alone and gives source MPI_PROC_NULL, tag MPI_ANY_TAG, count 0; so does a probe. */
 #include "check.h"
 
 static void null_status(const MPI_Status *status)

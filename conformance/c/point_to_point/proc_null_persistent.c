@@ -1,7 +1,7 @@
 /* ranks: 1 */
 /* skip-mpich: it completes the started request with an empty status (source MPI_ANY_SOURCE) instead of that of a null process */
-/* MPI 5.0 section 3.9 and 3.10 (null processes): a started persistent receive is like the nonblocking receive with the same arguments, so
- * one from MPI_PROC_NULL completes with source MPI_PROC_NULL, tag MPI_ANY_TAG and count 0. */
+/* MPI 5.0 section 3.9 and 3.10 (null processes): a started persistent receive is like the nonblocking receive with the
+ * same arguments, so one from MPI_PROC_NULL completes with source MPI_PROC_NULL, tag MPI_ANY_TAG and count 0. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 1 2 */
-/* MPI 5.0 section 3.2.4: a process may send to itself (with a nonblocking or buffered half, or it may deadlock). MPI_COMM_SELF has one
- * member, rank 0. A nonblocking send may be started before its receive. */
+/* MPI 5.0 section 3.2.4: a process may send to itself (with a nonblocking or buffered half, or it may deadlock).
+ * MPI_COMM_SELF has one member, rank 0. A nonblocking send may be started before its receive. */
 #include "check.h"
 
 int main(int argc, char **argv)

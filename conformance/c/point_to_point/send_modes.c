@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.4: standard, buffered, synchronous and ready sends differ only in when they complete; the message and the
- * status are the same. A ready send needs a posted receive, so the receiver posts it before it says "go". */
+/* MPI 5.0 section 3.4: standard, buffered, synchronous and ready sends differ only in when they complete; the message
+ * and the status are the same. A ready send needs a posted receive, so the receiver posts it before it says "go". */
 #include "check.h"
 
 static char buffer[1000 + MPI_BSEND_OVERHEAD];

@@ -1,6 +1,7 @@
 /* ranks: 1 2 3 4 */
-/* MPI 5.0 section 3.10: MPI_Sendrecv sends and receives at once, so a ring in which everybody calls it cannot deadlock; with _replace
- * the received message takes the place of the sent one. The two halves may use different tags, counts and types. */
+/* MPI 5.0 section 3.10: MPI_Sendrecv sends and receives at once, so a ring in which everybody calls it cannot deadlock;
+ * with _replace the received message takes the place of the sent one. The two halves may use different tags, counts and
+ * types. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.4: a synchronous send completes only if a matching receive was posted and has started to receive. As long
- * as rank 1 has not posted one (it does so only after rank 0's word), MPI_Test must say that the send is not complete. */
+/* MPI 5.0 section 3.4: a synchronous send completes only if a matching receive was posted and has started to receive.
+ * As long as rank 1 has not posted one (it does so only after rank 0's word), MPI_Test must say that the send is not
+ * complete. */
 #include "check.h"
 
 int main(int argc, char **argv)

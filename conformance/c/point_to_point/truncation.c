@@ -1,7 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.2.4: a message longer than the receive buffer is an overflow error; its class is MPI_ERR_TRUNCATE. Nothing
- * beyond the buffer may be written, and later messages are not affected. Small and large messages take different ways through
- * a library, so both are tried, expected and unexpected. */
+/* MPI 5.0 section 3.2.4: a message longer than the receive buffer is an overflow error; its class is MPI_ERR_TRUNCATE.
+ * Nothing beyond the buffer may be written, and later messages are not affected. Small and large messages take
+ * different ways through a library, so both are tried, expected and unexpected. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.5: receives may be posted in any order of tags; each gets the earliest message that matches it, and messages nobody
- * asked for yet wait. Fifty tags are sent upwards and received downwards. */
+/* MPI 5.0 section 3.5: receives may be posted in any order of tags; each gets the earliest message that matches it, and
+ * messages nobody asked for yet wait. Fifty tags are sent upwards and received downwards. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.2: a message may carry no data; it still has an envelope, is matched, probed and counted as 0 elements. With count 0
- * the buffer pointer is not used and may be NULL. */
+/* MPI 5.0 section 3.2: a message may carry no data; it still has an envelope, is matched, probed and counted as 0
+ * elements. With count 0 the buffer pointer is not used and may be NULL. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 section 3.7.3: waiting for or testing MPI_REQUEST_NULL returns at once with an empty status: source MPI_ANY_SOURCE, tag
- * MPI_ANY_TAG, count and elements 0, not cancelled. MPI_Waitall gives an empty status for every null request. */
+/* MPI 5.0 section 3.7.3: waiting for or testing MPI_REQUEST_NULL returns at once with an empty status: source
+ * MPI_ANY_SOURCE, tag MPI_ANY_TAG, count and elements 0, not cancelled. MPI_Waitall gives an empty status for every
+ * null request. */
 #include "check.h"
 
 static void empty(const MPI_Status *status)

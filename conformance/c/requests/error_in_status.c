@@ -1,7 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.7.5: if one of the requests of MPI_Waitall fails, the call returns MPI_ERR_IN_STATUS and the MPI_ERROR field of every
- * status says how that one ended: MPI_SUCCESS, the error, or MPI_ERR_PENDING if it neither failed nor completed. The calls with one
- * status (MPI_Wait) return the error itself instead. */
+/* MPI 5.0 section 3.7.5: if one of the requests of MPI_Waitall fails, the call returns MPI_ERR_IN_STATUS and the
+ * MPI_ERROR field of every status says how that one ended: MPI_SUCCESS, the error, or MPI_ERR_PENDING if it neither
+ * failed nor completed. The calls with one status (MPI_Wait) return the error itself instead. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* ranks: 1 */
 /* threads */
-/* MPI 5.0 section 13.2: a generalized request completes when MPI_Grequest_complete is called; the wait that sees it calls query_fn for the
- * status and then free_fn, once. query_fn's count and cancelled flag show up in the status, and cancel_fn is told whether the
- * request was complete. */
+/* MPI 5.0 section 13.2: a generalized request completes when MPI_Grequest_complete is called; the wait that sees it
+ * calls query_fn for the status and then free_fn, once. query_fn's count and cancelled flag show up in the status, and
+ * cancel_fn is told whether the request was complete. */
 #include "check.h"
 #include <pthread.h>
 

@@ -1,5 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 13.2: an error code that query_fn returns is passed back by the call that invoked it: as the return value of MPI_Wait. */
+/* MPI 5.0 section 13.2: an error code that query_fn returns is passed back by the call that invoked it: as the return
+ * value of MPI_Wait. */
 #include "check.h"
 
 static int freed = 0;

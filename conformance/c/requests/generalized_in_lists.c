@@ -1,6 +1,6 @@
 /* ranks: 1 */
-/* MPI 5.0 section 13.2: generalized requests mix with others in the list calls. An error code from query_fn makes that request's
- * MPI_ERROR an error and MPI_Waitall return MPI_ERR_IN_STATUS; free_fn runs all the same. */
+/* MPI 5.0 section 13.2: generalized requests mix with others in the list calls. An error code from query_fn makes that
+ * request's MPI_ERROR an error and MPI_Waitall return MPI_ERR_IN_STATUS; free_fn runs all the same. */
 #include "check.h"
 
 static int freed = 0;

@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.7.6: MPI_Request_get_status and its any, all and some forms tell whether requests are complete, with the status, but
- * leave the requests as they are: they may be asked again and must still be completed. */
+/* MPI 5.0 section 3.7.6: MPI_Request_get_status and its any, all and some forms tell whether requests are complete,
+ * with the status, but leave the requests as they are: they may be asked again and must still be completed. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.7.3: MPI_Request_free marks the request for deallocation and sets the handle to MPI_REQUEST_NULL at once; the
- * communication behind it goes on to its end. The receiver's answer tells the sender when the buffer is its own again. */
+/* MPI 5.0 section 3.7.3: MPI_Request_free marks the request for deallocation and sets the handle to MPI_REQUEST_NULL at
+ * once; the communication behind it goes on to its end. The receiver's answer tells the sender when the buffer is its
+ * own again. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.2.5: calls that return one status do not touch its MPI_ERROR field, and the calls that return several set it
- * only if they return MPI_ERR_IN_STATUS. */
+/* MPI 5.0 section 3.2.5: calls that return one status do not touch its MPI_ERROR field, and the calls that return
+ * several set it only if they return MPI_ERR_IN_STATUS. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* ranks: 1 */
-/* MPI 5.0 section 3.2.5 and 13.3: a status is the user's to write: MPI_Status_set_source, _tag, _error, _elements and _cancelled are read
- * back by the matching getters. Elements of a type that is not contained a whole number of times make MPI_Get_count give
- * MPI_UNDEFINED, while MPI_Get_elements counts the basic ones. Counts beyond an int need the large face, the int face says
- * MPI_UNDEFINED. */
+/* MPI 5.0 section 3.2.5 and 13.3: a status is the user's to write: MPI_Status_set_source, _tag, _error, _elements and
+ * _cancelled are read back by the matching getters. Elements of a type that is not contained a whole number of times
+ * make MPI_Get_count give MPI_UNDEFINED, while MPI_Get_elements counts the basic ones. Counts beyond an int need the
+ * large face, the int face says MPI_UNDEFINED. */
 #include "check.h"
 
 int main(int argc, char **argv)

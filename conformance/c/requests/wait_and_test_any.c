@@ -1,7 +1,7 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.7.5: MPI_Waitany completes one request, sets it to MPI_REQUEST_NULL and returns its index; null requests in the list
- * are passed over. A list without active requests gives index MPI_UNDEFINED and an empty status, and MPI_Testany then says
- * flag = true. */
+/* MPI 5.0 section 3.7.5: MPI_Waitany completes one request, sets it to MPI_REQUEST_NULL and returns its index; null
+ * requests in the list are passed over. A list without active requests gives index MPI_UNDEFINED and an empty status,
+ * and MPI_Testany then says flag = true. */
 #include "check.h"
 
 int main(int argc, char **argv)

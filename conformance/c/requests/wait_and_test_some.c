@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 section 3.7.5: MPI_Waitsome completes at least one request and reports how many, which, and their statuses in the same order;
- * MPI_Testsome may report 0. With no active request in the list outcount is MPI_UNDEFINED. */
+/* MPI 5.0 section 3.7.5: MPI_Waitsome completes at least one request and reports how many, which, and their statuses in
+ * the same order; MPI_Testsome may report 0. With no active request in the list outcount is MPI_UNDEFINED. */
 #include "check.h"
 
 enum { COUNT = 6 };

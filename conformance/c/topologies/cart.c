@@ -1,6 +1,6 @@
 /* ranks: 4 */
-/* MPI 5.0 section 8.5: ranks of a Cartesian communicator are row-major (the last coordinate runs fastest); coordinates in a periodic dimension wrap in
- * MPI_Cart_rank. MPI_Cart_get returns what was given. */
+/* MPI 5.0 section 8.5: ranks of a Cartesian communicator are row-major (the last coordinate runs fastest); coordinates
+ * in a periodic dimension wrap in MPI_Cart_rank. MPI_Cart_get returns what was given. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* ranks: 3 4 */
-/* MPI 5.0 section 8.5.6: MPI_Cart_shift gives source and destination of a shift; beyond the edge of a dimension that is not periodic they are
- * MPI_PROC_NULL. */
+/* MPI 5.0 section 8.5.6: MPI_Cart_shift gives source and destination of a shift; beyond the edge of a dimension that is
+ * not periodic they are MPI_PROC_NULL. */
 #include "check.h"
 
 int main(int argc, char **argv)

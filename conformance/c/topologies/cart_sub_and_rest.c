@@ -1,6 +1,7 @@
 /* ranks: 4 */
-/* MPI 5.0 section 8.5: MPI_Cart_sub keeps the chosen dimensions; with none kept the result is a zero-dimensional topology of one process. Processes that do
- * not fit into the grid get MPI_COMM_NULL; a grid larger than the group is an error. MPI_Cart_map proposes a rank or MPI_UNDEFINED. */
+/* MPI 5.0 section 8.5: MPI_Cart_sub keeps the chosen dimensions; with none kept the result is a zero-dimensional
+ * topology of one process. Processes that do not fit into the grid get MPI_COMM_NULL; a grid larger than the group is
+ * an error. MPI_Cart_map proposes a rank or MPI_UNDEFINED. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* ranks: 1 */
-/* MPI 5.0 section 8.5.2, with the examples of its table: zeros are filled so that the product is nnodes, as close to each other as possible and in
- * non-increasing order; what is not zero stays. (0,0) of 6 is (3,2), of 7 (7,1); (0,3,0) of 6 is (2,3,1); of 7 an error. */
+/* MPI 5.0 section 8.5.2, with the examples of its table: zeros are filled so that the product is nnodes, as close to
+ * each other as possible and in non-increasing order; what is not zero stays. (0,0) of 6 is (3,2), of 7 (7,1); (0,3,0)
+ * of 6 is (2,3,1); of 7 an error. */
 #include "check.h"
 
 int main(int argc, char **argv)

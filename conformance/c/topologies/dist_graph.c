@@ -1,6 +1,7 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 8.5.4: a distributed graph, given by each process's own neighbours (adjacent) or by edges that any process contributes. A directed ring
- * with weights: sources and destinations come back with their weights; MPI_UNWEIGHTED is reported as such. */
+/* MPI 5.0 section 8.5.4: a distributed graph, given by each process's own neighbours (adjacent) or by edges that any
+ * process contributes. A directed ring with weights: sources and destinations come back with their weights;
+ * MPI_UNWEIGHTED is reported as such. */
 #include "check.h"
 
 static void ring(MPI_Comm graph, int weighted)

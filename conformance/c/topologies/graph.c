@@ -1,5 +1,6 @@
 /* ranks: 4 */
-/* MPI 5.0 section 8.5.3, its example: nodes 0..3 with neighbours {1,3}, {0}, {3}, {0,2}: nnodes 4, index (2,3,4,6), edges (1,3,0,3,0,2). */
+/* MPI 5.0 section 8.5.3, its example: nodes 0..3 with neighbours {1,3}, {0}, {3}, {0,2}: nnodes 4, index (2,3,4,6),
+ * edges (1,3,0,3,0,2). */
 #include "check.h"
 
 int main(int argc, char **argv)

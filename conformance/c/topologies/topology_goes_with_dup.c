@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* MPI 5.0 sections 7.4.2 and 8.4: MPI_Comm_dup copies the topology; MPI_Comm_split and MPI_Comm_create do not. Asking a communicator without topology is
- * MPI_ERR_TOPOLOGY. */
+/* MPI 5.0 sections 7.4.2 and 8.4: MPI_Comm_dup copies the topology; MPI_Comm_split and MPI_Comm_create do not. Asking a
+ * communicator without topology is MPI_ERR_TOPOLOGY. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,0 +1,297 @@
+//! Compiling a program and running it on a library.
+//!
+//! At most [`TRIALS_MAX`] compilers and jobs run at once in the whole process: MPI jobs of several ranks on few cores slow
+//! each other down until they look like hanging. Output goes to a file, so that a job that is killed still shows it, and a
+//! child that survives it cannot keep the run waiting.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::library::{Kind, Library};
+use crate::program::{Expect, Program, sources};
+
+/// Compilers and jobs at a time.
+pub const TRIALS_MAX: u32 = 2;
+
+/// A job that takes longer hangs: the programs take well under a second on an idle machine.
+const HANG_AFTER: Duration = Duration::from_secs(60);
+
+/// How long a job that hangs has for dying in order, before it is killed.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Programs that are compiled in a folder, against one library's header and with its name alone: no path to it is in them.
+#[derive(Debug)]
+pub struct Workshop {
+    folder: PathBuf,
+    include: PathBuf,
+    link: PathBuf,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As the program expects.
+    Passed,
+    /// Not run, and why.
+    Skipped(String),
+    /// Otherwise.
+    Failed {
+        /// What is wrong.
+        reason: String,
+        /// What the ranks wrote.
+        output: String,
+    },
+}
+
+impl Workshop {
+    /// Compiles against `library`, into `folder`.
+    pub fn new(folder: &Path, library: &Library) -> Result<Workshop, crate::library::LibraryError> {
+        let include = library.include(folder)?;
+        Ok(Workshop {
+            folder: folder.to_path_buf(),
+            include,
+            link: library.prefix.join("lib"),
+        })
+    }
+
+    /// Makes the binary of a program; the error is what the compiler says.
+    pub fn compile(&self, program: &Program) -> Result<PathBuf, String> {
+        let _permit = Permit::take();
+        let folder = self.folder.join(&program.chapter);
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+        let binary = folder.join(&program.name);
+        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+        let mut compile = Command::new(&compiler);
+        compile
+            .args([
+                "-std=c11",
+                "-D_POSIX_C_SOURCE=200809L",
+                "-O1",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-pthread",
+            ])
+            .arg("-I")
+            .arg(sources())
+            .arg("-I")
+            .arg(&self.include)
+            .arg(&program.source)
+            .arg("-o")
+            .arg(&binary)
+            .arg("-L")
+            .arg(&self.link)
+            // MPICH keeps what its library needs one folder further down.
+            .arg(format!(
+                "-Wl,-rpath-link,{}",
+                self.link.join("mpich").display()
+            ))
+            .args(["-lmpi_abi", "-lm"]);
+        match compile.output() {
+            Ok(output) if output.status.success() => Ok(binary),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+            Err(error) => Err(format!("{compiler:?} could not be started: {error}")),
+        }
+    }
+}
+
+/// Runs the binary of a program on a library with this many ranks.
+pub fn run(program: &Program, binary: &Path, library: &Library, ranks: u32) -> Outcome {
+    if let (Kind::Mpich, Some(reason)) = (library.kind, &program.skip_mpich) {
+        return Outcome::Skipped(reason.clone());
+    }
+    let _permit = Permit::take();
+    let log = binary.with_extension(format!("{}.{ranks}.log", library.name));
+    let (end, output) = match execute(binary, library, ranks, &log) {
+        Ok(end) => (end, read(&log)),
+        Err(error) => {
+            return Outcome::Failed {
+                reason: format!("could not be run: {error}"),
+                output: String::new(),
+            };
+        }
+    };
+    match judge(program, library.kind, end, &output) {
+        Ok(()) => Outcome::Passed,
+        Err(reason) => Outcome::Failed { reason, output },
+    }
+}
+
+/// What a run must be like to pass; `None` as its end means that it did not end.
+fn judge(
+    program: &Program,
+    kind: Kind,
+    end: Option<ExitStatus>,
+    output: &str,
+) -> Result<(), String> {
+    let Some(status) = end else {
+        return Err(format!(
+            "hang: still running after {} s, killed",
+            HANG_AFTER.as_secs()
+        ));
+    };
+    match &program.expect {
+        Expect::Good if !status.success() => Err(format!("failed: {status}")),
+        Expect::Good if !output.lines().any(|line| line == "ok") => {
+            Err("rank 0 did not say ok".to_string())
+        }
+        Expect::Good => Ok(()),
+        Expect::Fatal(_) if status.success() => Err("succeeded where it must fail".to_string()),
+        Expect::Fatal(_) if output.contains("not-reached") => {
+            Err("went on after the call that is fatal".to_string())
+        }
+        Expect::Fatal(words) => {
+            let text = output.to_lowercase();
+            let missing = words
+                .iter()
+                .find(|word| !text.contains(&word.to_lowercase()));
+            match missing.filter(|_| kind == Kind::OxMpi) {
+                Some(word) => Err(format!(
+                    "died as it should, but its message does not mention {word:?}"
+                )),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn execute(
+    binary: &Path,
+    library: &Library,
+    ranks: u32,
+    log: &Path,
+) -> std::io::Result<Option<ExitStatus>> {
+    let file = File::create(log)?;
+    let mut job = Command::new(library.prefix.join("bin/mpiexec"));
+    job.args(["-n", &ranks.to_string()])
+        .arg(binary)
+        .env("LD_LIBRARY_PATH", library.prefix.join("lib"))
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        .process_group(0);
+    let mut child = job.spawn()?;
+    let end = wait(&mut child, HANG_AFTER)?;
+    if end.is_none() {
+        signal(&child, "-TERM");
+        wait(&mut child, GRACE)?;
+        signal(&child, "-KILL");
+        child.wait()?;
+    }
+    Ok(end)
+}
+
+/// Waits for a child, but not for ever.
+fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() > deadline {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Signals the launcher and what shares its process group. The child is not reaped yet, so the number is still its own.
+fn signal(child: &Child, name: &str) {
+    let group = format!("-{}", child.id());
+    let _ = Command::new("kill")
+        .args([name, "--", &group])
+        .stderr(Stdio::null())
+        .status();
+}
+
+fn read(log: &Path) -> String {
+    std::fs::read(log).map_or(String::new(), |bytes| {
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Leave to run one compiler or job.
+struct Permit;
+
+static TAKEN: Mutex<u32> = Mutex::new(0);
+static RETURNED: Condvar = Condvar::new();
+
+impl Permit {
+    fn take() -> Permit {
+        let taken = TAKEN.lock().expect("nobody panics with the count in hand");
+        let mut taken = RETURNED
+            .wait_while(taken, |taken| *taken >= TRIALS_MAX)
+            .expect("nobody panics with the count in hand");
+        *taken += 1;
+        Permit
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *TAKEN.lock().expect("nobody panics with the count in hand") -= 1;
+        RETURNED.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn program(expect: &str) -> Program {
+        let text = format!("/* ranks: 1 */ {expect} /* Why. */");
+        Program::parse(Path::new("c/errors/x.c"), &text).unwrap()
+    }
+
+    fn verdict(expect: &str, kind: Kind, code: Option<i32>, output: &str) -> String {
+        let end = code.map(|code| ExitStatus::from_raw(code << 8));
+        judge(&program(expect), kind, end, output)
+            .err()
+            .unwrap_or("passed".to_string())
+    }
+
+    #[test]
+    fn a_good_run_ends_well_and_says_so() {
+        assert_eq!(verdict("", Kind::Mpich, Some(0), "ok\n"), "passed");
+        assert_eq!(
+            verdict("", Kind::Mpich, Some(0), "not ok\n"),
+            "rank 0 did not say ok"
+        );
+        assert_eq!(
+            verdict("", Kind::OxMpi, Some(1), "ok\n"),
+            "failed: exit status: 1"
+        );
+        assert_eq!(
+            verdict("", Kind::OxMpi, None, "ok\n"),
+            "hang: still running after 60 s, killed"
+        );
+    }
+
+    #[test]
+    fn a_fatal_run_fails_and_ours_says_why() {
+        let expect = "/* expect: fatal MPI_Send Rank */";
+        assert_eq!(
+            verdict(expect, Kind::OxMpi, Some(1), "mpi_send: rank 7\n"),
+            "passed"
+        );
+        assert_eq!(verdict(expect, Kind::Mpich, Some(1), ""), "passed");
+        assert_eq!(
+            verdict(expect, Kind::OxMpi, Some(1), "MPI_Send"),
+            "died as it should, but its message does not mention \"Rank\""
+        );
+        assert_eq!(
+            verdict(expect, Kind::OxMpi, Some(0), "MPI_Send rank"),
+            "succeeded where it must fail"
+        );
+        assert_eq!(
+            verdict(expect, Kind::Mpich, Some(1), "not-reached"),
+            "went on after the call that is fatal"
+        );
+    }
+}

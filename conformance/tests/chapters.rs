@@ -1,0 +1,171 @@
+//! Every C program on every library there is, a test per chapter.
+//!
+//! A failure lists each program that failed, with the library, the number of ranks and the output. What could not be run, a
+//! library that is not to be had included, is said on standard error whether or not the test passes.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Mutex, OnceLock};
+
+use oxmpi_conformance::library::{Library, PREFIX_VARIABLE};
+use oxmpi_conformance::program::{self, Program};
+use oxmpi_conformance::trial::{self, Outcome, TRIALS_MAX, Workshop};
+
+/// No program is longer: one topic each.
+const LINES_MAX: usize = 120;
+
+/// There are at least this many.
+const PROGRAMS_MIN: usize = 75;
+
+/// A test per chapter, and the list of them.
+macro_rules! chapters {
+    ($($name:ident)*) => {
+        const CHAPTERS: &[&str] = &[$(stringify!($name)),*];
+        $(#[test] fn $name() { chapter(stringify!($name)); })*
+    };
+}
+
+chapters! {
+    attributes bad_input collectives communicators datatypes environment errors groups info neighbourhood ops pmpi
+    point_to_point requests topologies
+}
+
+#[test]
+fn every_program_belongs_to_a_tested_chapter_and_derives_its_result() {
+    assert_eq!(program::chapters().unwrap(), CHAPTERS);
+    let programs: Vec<Program> = CHAPTERS
+        .iter()
+        .flat_map(|name| program::chapter(name).unwrap())
+        .collect();
+    assert!(
+        programs.len() >= PROGRAMS_MIN,
+        "only {} programs",
+        programs.len()
+    );
+    for program in &programs {
+        let text = std::fs::read_to_string(&program.source).unwrap();
+        let title = program.title();
+        assert!(
+            program.explanation.contains("MPI 5.0"),
+            "{title} does not name the clause"
+        );
+        assert!(
+            text.lines().count() <= LINES_MAX,
+            "{title} is longer than {LINES_MAX} lines"
+        );
+        assert_eq!(
+            program.threads,
+            text.contains("pthread_create"),
+            "{title}: /* threads */"
+        );
+    }
+}
+
+/// What all chapters share: the libraries, and where binaries are made.
+struct Bench {
+    libraries: Vec<Library>,
+    workshop: Option<Workshop>,
+}
+
+fn bench() -> &'static Bench {
+    static BENCH: OnceLock<Bench> = OnceLock::new();
+    BENCH.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+        let _ = std::fs::create_dir_all(&folder);
+        let oxmpi = Library::oxmpi(&folder);
+        // A prefix that somebody named is there to be tested: without it nothing is.
+        if std::env::var_os(PREFIX_VARIABLE).is_some() {
+            oxmpi
+                .as_ref()
+                .unwrap_or_else(|error| panic!("{PREFIX_VARIABLE}: {error}"));
+        }
+        let mut libraries = Vec::new();
+        for (name, library) in [("oxmpi", oxmpi), ("mpich", Library::mpich(&folder))] {
+            match library {
+                Ok(library) => libraries.push(library),
+                Err(error) => say(&format!("SKIPPED: no program runs on {name}: {error}")),
+            }
+        }
+        let workshop = libraries
+            .first()
+            .map(|library| Workshop::new(&folder.join("bin"), library).unwrap());
+        Bench {
+            libraries,
+            workshop,
+        }
+    })
+}
+
+fn chapter(name: &str) {
+    let Bench {
+        libraries,
+        workshop: Some(workshop),
+    } = bench()
+    else {
+        return say(&format!("SKIPPED: {name}: there is no library"));
+    };
+    let programs = program::chapter(name).unwrap();
+    let next = Mutex::new(programs.iter());
+    let (failures, runs) = (Mutex::new(String::new()), Mutex::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..TRIALS_MAX {
+            scope.spawn(|| {
+                loop {
+                    let Some(program) = next.lock().unwrap().next() else {
+                        break;
+                    };
+                    let (report, count) = try_everywhere(program, workshop, libraries);
+                    failures.lock().unwrap().push_str(&report);
+                    *runs.lock().unwrap() += count;
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    let (count, runs) = (programs.len(), runs.into_inner().unwrap());
+    say(&format!(
+        "{name}: {count} programs, {runs} runs on {} libraries",
+        libraries.len()
+    ));
+    assert!(failures.is_empty(), "these failed:\n{failures}");
+}
+
+/// Runs one program on all libraries; the report is empty if nothing failed.
+fn try_everywhere(
+    program: &Program,
+    workshop: &Workshop,
+    libraries: &[Library],
+) -> (String, usize) {
+    let (mut report, mut runs) = (String::new(), 0);
+    let title = program.title();
+    let binary = match workshop.compile(program) {
+        Ok(binary) => binary,
+        Err(words) => return (format!("\n== {title}: does not compile\n{words}"), 0),
+    };
+    for library in libraries {
+        for &ranks in &program.ranks {
+            match trial::run(program, &binary, library, ranks) {
+                Outcome::Passed => runs += 1,
+                Outcome::Skipped(reason) => {
+                    say(&format!("skipped on {}: {title}: {reason}", library.name));
+                    break;
+                }
+                Outcome::Failed { reason, output } => {
+                    runs += 1;
+                    let _ = write!(
+                        report,
+                        "\n== {title} on {} with {ranks} ranks: {reason}\n{output}",
+                        library.name
+                    );
+                }
+            }
+        }
+    }
+    (report, runs)
+}
+
+/// Says something that is to be seen even if the test passes, which printed lines are not.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "conformance: {text}");
+}
