@@ -106,10 +106,7 @@ classes! {
         InfoError::ReadOnly { .. } => MPI_ERR_INFO,
         _ => MPI_ERR_INFO_KEY,
     };
-    OpError => |error| match error {
-        OpError::Unsupported { .. } => MPI_ERR_UNSUPPORTED_OPERATION,
-        _ => MPI_ERR_OP,
-    };
+    OpError => op_class;
     BufferError => buffer_class;
     EngineError => engine_class;
     ErrorKind => kind_class;
@@ -134,6 +131,13 @@ fn datatype_class(error: &DatatypeError) -> i32 {
         } => MPI_ERR_COUNT,
         DatatypeError::Overflow { .. } => MPI_ERR_TYPE,
         _ => MPI_ERR_ARG,
+    }
+}
+
+fn op_class(error: &OpError) -> i32 {
+    match error {
+        OpError::Unsupported { .. } => MPI_ERR_UNSUPPORTED_OPERATION,
+        _ => MPI_ERR_OP,
     }
 }
 
@@ -172,7 +176,11 @@ fn kind_class(kind: &ErrorKind) -> i32 {
         ErrorKind::WholeElements { .. } => MPI_ERR_TYPE,
         ErrorKind::CollectiveMismatch { expected, got, .. } if got > expected => MPI_ERR_TRUNCATE,
         ErrorKind::CollectiveMismatch { .. } => MPI_ERR_COUNT,
-        ErrorKind::DifferentRoot { .. } => MPI_ERR_ROOT,
+        ErrorKind::DifferentRoot { .. } | ErrorKind::InterRoot => MPI_ERR_ROOT,
+        ErrorKind::Op(error) => op_class(error),
+        ErrorKind::InPlace { .. } | ErrorKind::SharedBuffer => MPI_ERR_BUFFER,
+        ErrorKind::OneGroupOnly { .. } => MPI_ERR_COMM,
+        ErrorKind::CancelCollective => MPI_ERR_REQUEST,
         ErrorKind::RequestFailed | ErrorKind::NotPersistent | ErrorKind::AlreadyActive => {
             MPI_ERR_REQUEST
         }

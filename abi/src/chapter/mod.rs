@@ -28,12 +28,14 @@
 //! ```
 
 pub mod attached;
+pub mod collective;
 pub mod datatype;
 pub mod environment;
 pub mod errhandler;
 pub mod error;
 pub mod generalized;
 pub mod integer;
+pub mod neighbor;
 pub mod op;
 pub mod pack;
 pub mod partitioned;
