@@ -8,10 +8,13 @@ use std::fmt;
 use oxmpi::ErrorKind;
 use oxmpi::attribute::AttributeError;
 use oxmpi::buffer::BufferError;
+use oxmpi::communicator::CommunicatorError;
 use oxmpi::datatype::{CopyError, DatatypeError, ExternalError};
 use oxmpi::group::GroupError;
 use oxmpi::info::InfoError;
 use oxmpi::op::OpError;
+use oxmpi::session::SessionError;
+use oxmpi::topology::TopologyError;
 use oxmpi_engine::{EngineError, Fault};
 
 use crate::call::Subject;
@@ -110,6 +113,9 @@ classes! {
     BufferError => buffer_class;
     EngineError => engine_class;
     ErrorKind => kind_class;
+    CommunicatorError => communicator_class;
+    TopologyError => topology_class;
+    SessionError => |_| MPI_ERR_ARG;
     AttributeError => |error| match error {
         AttributeError::CopyFailed { code, .. } | AttributeError::DeleteFailed { code, .. } => *code,
         AttributeError::NoNumberLeft { .. } | AttributeError::Endless { .. } => MPI_ERR_OTHER,
@@ -160,10 +166,37 @@ fn engine_class(error: &EngineError) -> i32 {
     }
 }
 
+fn communicator_class(error: &CommunicatorError) -> i32 {
+    match error {
+        CommunicatorError::NotInCommunicator { .. } | CommunicatorError::NotInGroup { .. } => {
+            MPI_ERR_GROUP
+        }
+        CommunicatorError::Leader { .. } => MPI_ERR_RANK,
+        CommunicatorError::NoTopology { .. } => MPI_ERR_TOPOLOGY,
+        CommunicatorError::SplitType { .. } => MPI_ERR_ARG,
+        CommunicatorError::LeaderFailed { .. } => MPI_ERR_OTHER,
+        _ => MPI_ERR_COMM,
+    }
+}
+
+fn topology_class(error: &TopologyError) -> i32 {
+    match error {
+        TopologyError::NegativeDimension { .. }
+        | TopologyError::NotDivisible { .. }
+        | TopologyError::DimensionNotPositive { .. }
+        | TopologyError::TooManyPlaces { .. } => MPI_ERR_DIMS,
+        TopologyError::RankOutOfRange { .. } => MPI_ERR_RANK,
+        TopologyError::NeighbourOutOfRange { .. } => MPI_ERR_RANK,
+        _ => MPI_ERR_ARG,
+    }
+}
+
 fn kind_class(kind: &ErrorKind) -> i32 {
     match kind {
         ErrorKind::Engine(error) => engine_class(error),
         ErrorKind::Buffer(error) => buffer_class(error),
+        ErrorKind::Communicator(error) => communicator_class(error),
+        ErrorKind::Topology(error) => topology_class(error),
         ErrorKind::Rank {
             argument: "root", ..
         } => MPI_ERR_ROOT,

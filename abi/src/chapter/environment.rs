@@ -62,13 +62,12 @@ fn begin(call: &Call, required: i32) -> Result<i32, Failure> {
     LEVEL.store(provided, Ordering::Relaxed);
     let _ = MAIN.set(thread::current().id());
     let worlds = [
-        (MPI_COMM_WORLD, "MPI_COMM_WORLD", process.world()),
-        (MPI_COMM_SELF, "MPI_COMM_SELF", process.this()),
+        (MPI_COMM_WORLD, process.world()),
+        (MPI_COMM_SELF, process.this()),
     ];
-    for (handle, name, comm) in worlds {
+    for (handle, comm) in worlds {
         comm.set_handle(handle.0 as u64);
         let communicator = Communicator::new(Arc::new(comm), Errhandler::AreFatal);
-        communicator.set_name(name);
         Communicator::table().install(handle, communicator);
     }
     Ok(provided)
@@ -84,7 +83,7 @@ pub fn finalize(_: &Call) -> Result<(), Failure> {
     }
     // First of all, while everything works, the attributes of MPI_COMM_SELF, the last one first (§11.2.4).
     if let Some(this) = Communicator::table().get(MPI_COMM_SELF) {
-        this.attributes.delete_all(MPI_COMM_SELF.0 as u64)?;
+        this.delete_attributes()?;
     }
     let process = stage::joined()?;
     process.attached.detach()?;

@@ -28,12 +28,16 @@
 //! ```
 
 pub mod attached;
+pub mod attribute;
 pub mod collective;
+pub mod communicator;
 pub mod datatype;
 pub mod environment;
 pub mod errhandler;
 pub mod error;
 pub mod generalized;
+pub mod group;
+pub mod info;
 pub mod integer;
 pub mod neighbor;
 pub mod op;
@@ -41,6 +45,8 @@ pub mod pack;
 pub mod partitioned;
 pub mod point;
 pub mod request;
+pub mod session;
 pub mod status;
 pub mod tool;
+pub mod topology;
 pub mod version;

@@ -1,4 +1,6 @@
-//! A session as C programs know it.
+//! A session as C programs know it: the session itself, its error handler and its space for buffered sends.
+
+use std::ops::Deref;
 
 use oxmpi::Attached;
 
@@ -7,6 +9,7 @@ use super::{Errhandler, ErrhandlerSlot};
 /// What an `MPI_Session` stands for.
 #[derive(Debug)]
 pub struct Session {
+    session: oxmpi::session::Session,
     /// Who is told of errors.
     pub errhandler: ErrhandlerSlot,
     attached: Attached,
@@ -14,8 +17,9 @@ pub struct Session {
 
 impl Session {
     /// A new one.
-    pub fn new(errhandler: Errhandler) -> Session {
+    pub fn new(session: oxmpi::session::Session, errhandler: Errhandler) -> Session {
         Session {
+            session,
             errhandler: ErrhandlerSlot::new(errhandler),
             attached: Attached::default(),
         }
@@ -24,5 +28,13 @@ impl Session {
     /// Space for buffered sends of its communicators.
     pub fn attached(&self) -> &Attached {
         &self.attached
+    }
+}
+
+impl Deref for Session {
+    type Target = oxmpi::session::Session;
+
+    fn deref(&self) -> &oxmpi::session::Session {
+        &self.session
     }
 }

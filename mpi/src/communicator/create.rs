@@ -8,6 +8,7 @@ use std::sync::Arc;
 use oxmpi_engine::Ticket;
 
 use super::{COMMUNICATORS_MAX, Comm, Communicator};
+use crate::collectives::plan::Call;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::info::Info;
@@ -117,6 +118,12 @@ impl Comm {
         let new = self.dup()?;
         info.inspect(|info| new.set_info(info));
         Ok(new)
+    }
+
+    /// Waits until all members have come so far: before it is given up for good, everybody's operations on it must be over.
+    /// Collective.
+    pub fn disconnect(&self) -> Result<(), ErrorKind> {
+        self.carrier().move_data(&Call::Barrier, &[], &mut [])
     }
 
     /// The communicator on which all members can be reached: its own collectives, or those of the union.
