@@ -1,5 +1,5 @@
 /* ranks: 1 */
-/* skip-mpich: it accepts a negative count where it has nothing to send */
+/* skip-mpich: it accepts a negative count or crashes on it */
 /* MPI 5.0 sections 6.9 and 9.4: the count of a reduction is not negative either: MPI_ERR_COUNT. */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* ranks: 2 */
-/* skip-mpich: it makes a group with the same process twice */
+/* skip-mpich: it makes a group with the same process twice, and calls a repeated range MPI_ERR_ARG; the class is not in the text */
 /* MPI 5.0 section 7.3.2: the ranks given to MPI_Group_incl, MPI_Group_excl and the range forms must be distinct and
  * valid; a repeated one is not a valid rank: MPI_ERR_RANK. */
 #include "check.h"

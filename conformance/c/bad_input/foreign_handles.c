@@ -1,5 +1,5 @@
 /* ranks: 1 */
-/* skip-mpich: it may take a number that is no handle for an address or index and crash; the standard leaves erroneous programs open */
+/* skip-mpich: it takes numbers that are no handles for indices and crashes; the standard leaves that open */
 /* MPI 5.0 section 9.4: what is no handle of the kind a call wants is an error of that kind, never a crash: other kinds
  * of predefined handles (all are small numbers in the ABI), numbers nobody gave out, and addresses. */
 #include "check.h"

@@ -22,7 +22,9 @@ int main(int argc, char **argv)
     CHECK_BYTES(all, wanted, sizeof wanted);
     out[0] = 100 * world_rank;
     out[1] = 100 * world_rank + 1;
-    CHECK_CALL(MPI_Alltoallv_c(out, (MPI_Count[]){1, 1}, (MPI_Aint[]){0, 1}, MPI_INT, in, (MPI_Count[]){1, 1}, (MPI_Aint[]){1, 0}, MPI_INT, MPI_COMM_WORLD));
+    MPI_Count ones[2] = {1, 1};
+    MPI_Aint forwards[2] = {0, 1}, backwards[2] = {1, 0};
+    CHECK_CALL(MPI_Alltoallv_c(out, ones, forwards, MPI_INT, in, ones, backwards, MPI_INT, MPI_COMM_WORLD));
     CHECK_INT(in[1], world_rank);
     CHECK_INT(in[0], 100 + world_rank);
     return finish();

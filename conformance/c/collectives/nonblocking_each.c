@@ -5,9 +5,9 @@
 
 int main(int argc, char **argv)
 {
-    int mine, gathered[4] = {0}, everywhere[4] = {0}, varied[4] = {0}, scattered = -1, piece = -1, out[4], in[4] = {0}, inv[4] = {0}, sum = -1;
-    int total = -1, block = -1, some = -1, prefix = -1, before = -1, ones[4] = {1, 1, 1, 1}, places[4] = {0, 1, 2, 3}, source[4] = {10, 11, 12, 13};
-    int bytes[4] = {0, 4, 8, 12}, inw[4] = {0}, n = 0;
+    int gathered[4] = {0}, everywhere[4] = {0}, varied[4] = {0}, out[4], in[4] = {0}, inv[4] = {0}, inw[4] = {0};
+    int scattered = -1, piece = -1, sum = -1, total = -1, block = -1, some = -1, prefix = -1, before = -1, mine, n = 0;
+    int ones[4] = {1, 1, 1, 1}, places[4] = {0, 1, 2, 3}, bytes[4] = {0, 4, 8, 12}, source[4] = {10, 11, 12, 13};
     MPI_Datatype ints[4] = {MPI_INT, MPI_INT, MPI_INT, MPI_INT};
     MPI_Request r[20];
     MPI_Comm w = MPI_COMM_WORLD;

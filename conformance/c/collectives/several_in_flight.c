@@ -19,7 +19,8 @@ int main(int argc, char **argv)
         MPI_Iallreduce(&in[k], &out[k], 1, MPI_INT, k % 2 ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD, &requests[2 * k]);
         MPI_Ibcast(&data[k], 1, MPI_INT, root[k], MPI_COMM_WORLD, &requests[2 * k + 1]);
     }
-    MPI_Sendrecv(&world_rank, 1, MPI_INT, next, 0, &message, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&world_rank, 1, MPI_INT, next, 0, &message, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     CHECK_INT(message, previous);
     for (int i = 2 * COUNT - 1; i >= 0; i -= 3) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
     MPI_Waitall(2 * COUNT, requests, MPI_STATUSES_IGNORE);

@@ -16,7 +16,8 @@ int main(int argc, char **argv)
     CHECK_INT(size, world_size);
     CHECK_INT(rank, world_size - 1 - world_rank);
     MPI_Comm_free(&comm);
-    CHECK_CALL(MPI_Comm_split_type(MPI_COMM_WORLD, world_rank == 0 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
+    int kind = world_rank == 0 ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED;
+    CHECK_CALL(MPI_Comm_split_type(MPI_COMM_WORLD, kind, 0, MPI_INFO_NULL, &comm));
     CHECK((comm == MPI_COMM_NULL) == (world_rank == 0));
     if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
     MPI_Info_create(&info);

@@ -4,8 +4,8 @@
  * MPI_COMBINER_NAMED and no contents. */
 #include "check.h"
 
-static void envelope(int line, MPI_Datatype type, int combiner, int integers, const int *wanted, int addresses, const MPI_Aint *places, int types,
-                     MPI_Datatype first)
+static void envelope(int line, MPI_Datatype type, int combiner, int integers, const int *wanted, int addresses,
+                     const MPI_Aint *places, int types, MPI_Datatype first)
 {
     int got[4], in[20] = {0};
     MPI_Aint at[10] = {0};
@@ -55,6 +55,7 @@ int main(int argc, char **argv)
     envelope(__LINE__, type, MPI_COMBINER_SUBARRAY, 8, (int[]){2, 6, 7, 2, 3, 1, 4, MPI_ORDER_C}, 0, NULL, 1, MPI_INT);
     int block = MPI_DISTRIBUTE_BLOCK, standard = MPI_DISTRIBUTE_DFLT_DARG;
     MPI_Type_create_darray(2, 1, 1, &(int){9}, &block, &standard, &(int){2}, MPI_ORDER_FORTRAN, MPI_INT, &type);
-    envelope(__LINE__, type, MPI_COMBINER_DARRAY, 8, (int[]){2, 1, 1, 9, block, standard, 2, MPI_ORDER_FORTRAN}, 0, NULL, 1, MPI_INT);
+    int arguments[8] = {2, 1, 1, 9, block, standard, 2, MPI_ORDER_FORTRAN};
+    envelope(__LINE__, type, MPI_COMBINER_DARRAY, 8, arguments, 0, NULL, 1, MPI_INT);
     return finish();
 }

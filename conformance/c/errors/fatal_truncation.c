@@ -1,5 +1,5 @@
 /* ranks: 2 */
-/* expect: fatal truncated */
+/* expect: fatal truncat */
 /* MPI 5.0 sections 3.2.4 and 9.3: truncation with the default handler is fatal for the whole job, also for the rank
  * that waits elsewhere. */
 #include "check.h"

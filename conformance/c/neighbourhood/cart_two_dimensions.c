@@ -16,7 +16,8 @@ int main(int argc, char **argv)
     CHECK_INT(in[2], beside);
     CHECK_INT(in[3], beside);
     memset(wide, -1, sizeof wide);
-    CHECK_CALL(MPI_Neighbor_allgatherv(&world_rank, 1, MPI_INT, wide, (int[]){1, 1, 1, 1}, (int[]){6, 4, 2, 0}, MPI_INT, torus));
+    int ones[4] = {1, 1, 1, 1}, places[4] = {6, 4, 2, 0};
+    CHECK_CALL(MPI_Neighbor_allgatherv(&world_rank, 1, MPI_INT, wide, ones, places, MPI_INT, torus));
     CHECK_INT(wide[6], across);
     CHECK_INT(wide[2], beside);
     CHECK_INT(wide[1], -1);

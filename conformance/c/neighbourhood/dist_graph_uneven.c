@@ -12,7 +12,8 @@ int main(int argc, char **argv)
     int degree = world_rank == 0 ? world_size - 1 : 1;
     for (int i = 0; i < world_size - 1; i++) list[i] = world_size - 1 - i;
     int *around = world_rank == 0 ? list : &zero;
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, around, MPI_UNWEIGHTED, degree, around, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &star);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, around, MPI_UNWEIGHTED, degree, around, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &star);
     CHECK_CALL(MPI_Neighbor_allgather(&world_rank, 1, MPI_INT, in, 1, MPI_INT, star));
     if (world_rank == 0)
         for (int i = 0; i < degree; i++) CHECK_INT(in[i], world_size - 1 - i);

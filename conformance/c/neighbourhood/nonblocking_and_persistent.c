@@ -38,8 +38,10 @@ int main(int argc, char **argv)
     MPI_Request_free(&requests[1]);
     double mixed[2] = {0.5 + world_rank, 0}, arrived[2] = {0, 0};
     /* A double to the right, nothing to the left. */
-    CHECK_CALL(MPI_Neighbor_alltoallw(mixed, (int[]){0, 1}, (MPI_Aint[]){8, 0}, (MPI_Datatype[]){MPI_INT, MPI_DOUBLE}, arrived, (int[]){1, 0},
-                                      (MPI_Aint[]){8, 0}, (MPI_Datatype[]){MPI_DOUBLE, MPI_INT}, ring));
+    int sendcounts[2] = {0, 1}, recvcounts[2] = {1, 0};
+    MPI_Aint places[2] = {8, 0};
+    MPI_Datatype sendtypes[2] = {MPI_INT, MPI_DOUBLE}, recvtypes[2] = {MPI_DOUBLE, MPI_INT};
+    CHECK_CALL(MPI_Neighbor_alltoallw(mixed, sendcounts, places, sendtypes, arrived, recvcounts, places, recvtypes, ring));
     CHECK_DOUBLE(arrived[1], 0.5 + previous);
     CHECK_DOUBLE(arrived[0], 0);
     MPI_Comm_free(&ring);

@@ -6,7 +6,8 @@
 
 #define EACH(type, mpi)                                                                                        \
     do {                                                                                                       \
-        static const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR}; \
+        static const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_LAND, MPI_LOR, MPI_LXOR, \
+                                     MPI_BAND, MPI_BOR, MPI_BXOR};                                             \
         type in[3] = {(type)(world_rank + 1), (type)world_rank, (type)(5 - world_rank)}, out[3], wanted[3] = {0}; \
         for (int op = 0; op < 10; op++) {                                                                      \
             memset(out, 0, sizeof out);                                                                        \

@@ -1,5 +1,5 @@
 /* ranks: 1 2 3 */
-/* skip-mpich: it completes MPI_Isendrecv with a status that is not the receive's (section 3.10: its parameters are those of the receive) */
+/* skip-mpich: it completes MPI_Isendrecv with a status that is not the receive's (section 3.10) */
 /* MPI 5.0 section 3.10 (since 4.0): MPI_Isendrecv and MPI_Isendrecv_replace return, once completed, the status of their
  * receive half, as MPI_Sendrecv does. */
 #include "check.h"

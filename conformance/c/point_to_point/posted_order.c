@@ -6,12 +6,12 @@
 
 int main(int argc, char **argv)
 {
-    int in[3] = {0}, tags[3] = {MPI_ANY_TAG, 5, MPI_ANY_TAG};
+    int in[3] = {0}, tags[3] = {MPI_ANY_TAG, 5, MPI_ANY_TAG}, sources[3] = {MPI_ANY_SOURCE, MPI_ANY_SOURCE, 0};
     MPI_Request requests[3];
     MPI_Status statuses[3];
     start(&argc, &argv);
     if (world_rank == 1)
-        for (int i = 0; i < 3; i++) MPI_Irecv(&in[i], 1, MPI_INT, i == 2 ? 0 : MPI_ANY_SOURCE, tags[i], MPI_COMM_WORLD, &requests[i]);
+        for (int i = 0; i < 3; i++) MPI_Irecv(&in[i], 1, MPI_INT, sources[i], tags[i], MPI_COMM_WORLD, &requests[i]);
     MPI_Barrier(MPI_COMM_WORLD);
     if (world_rank == 0) {
         int out[3] = {100, 101, 102};

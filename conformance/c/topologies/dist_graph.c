@@ -30,10 +30,12 @@ int main(int argc, char **argv)
     start(&argc, &argv);
     int next = (world_rank + 1) % world_size, previous = (world_rank + world_size - 1) % world_size;
     int incoming = 10 + previous, outgoing = 10 + world_rank;
-    CHECK_CALL(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &previous, &incoming, 1, &next, &outgoing, MPI_INFO_NULL, 0, &graph));
+    CHECK_CALL(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &previous, &incoming, 1, &next, &outgoing,
+                                              MPI_INFO_NULL, 0, &graph));
     ring(graph, 1);
     MPI_Comm_free(&graph);
-    CHECK_CALL(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &previous, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph));
+    CHECK_CALL(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &previous, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED,
+                                              MPI_INFO_NULL, 0, &graph));
     ring(graph, 0);
     MPI_Comm_free(&graph);
     /* Rank 0 knows the whole ring, the others contribute nothing. */
@@ -43,7 +45,8 @@ int main(int argc, char **argv)
         destinations[r] = (r + 1) % world_size;
         weights[r] = 10 + r;
     }
-    CHECK_CALL(MPI_Dist_graph_create(MPI_COMM_WORLD, world_rank == 0 ? world_size : 0, sources, degrees, destinations, weights, MPI_INFO_NULL, 0, &graph));
+    CHECK_CALL(MPI_Dist_graph_create(MPI_COMM_WORLD, world_rank == 0 ? world_size : 0, sources, degrees, destinations, weights,
+                                     MPI_INFO_NULL, 0, &graph));
     ring(graph, 1);
     MPI_Comm_free(&graph);
     return finish();

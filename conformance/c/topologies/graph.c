@@ -5,7 +5,8 @@
 
 int main(int argc, char **argv)
 {
-    int index[4] = {2, 3, 4, 6}, edges[6] = {1, 3, 0, 3, 0, 2}, got[4], lines[6], nodes = -1, links = -1, count = -1, around[4], status = -1;
+    int index[4] = {2, 3, 4, 6}, edges[6] = {1, 3, 0, 3, 0, 2}, got[4], lines[6], around[4];
+    int nodes = -1, links = -1, count = -1, status = -1;
     static const int degree[4] = {2, 1, 1, 2}, list[4][2] = {{1, 3}, {0, -1}, {3, -1}, {0, 2}};
     MPI_Comm graph;
     start(&argc, &argv);
