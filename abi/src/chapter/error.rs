@@ -142,9 +142,9 @@ fn set_text(errorcode: i32, text: &[u8]) -> Result<(), Failure> {
 pub fn remove_error_class(_call: &Call, errorclass: i32) -> Result<(), Failure> {
     own("errorclass", errorclass)?;
     let mut added = added();
-    if !added
+    if added
         .get(&errorclass)
-        .is_some_and(|added| added.class.is_none())
+        .is_none_or(|added| added.class.is_some())
     {
         let text = format!("errorclass is {errorclass}, which is no error class");
         return Err(Failure::new(MPI_ERR_ARG, text));
@@ -165,9 +165,9 @@ pub fn remove_error_class(_call: &Call, errorclass: i32) -> Result<(), Failure> 
 pub fn remove_error_code(_call: &Call, errorcode: i32) -> Result<(), Failure> {
     own("errorcode", errorcode)?;
     let mut added = added();
-    if !added
+    if added
         .get(&errorcode)
-        .is_some_and(|added| added.class.is_some())
+        .is_none_or(|added| added.class.is_none())
     {
         let text =
             format!("errorcode is {errorcode}, which is no error code of MPI_Add_error_code");

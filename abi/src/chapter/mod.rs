@@ -27,11 +27,15 @@
 //! }
 //! ```
 
+// The parameters are those of the standard, and its programs vouch for the memory that their pointers name.
+#![allow(clippy::too_many_arguments, clippy::not_unsafe_ptr_arg_deref)]
+
 pub mod attached;
 pub mod attribute;
 pub mod collective;
 pub mod communicator;
 pub mod datatype;
+pub mod dynamic;
 pub mod environment;
 pub mod errhandler;
 pub mod error;

@@ -439,4 +439,19 @@ mod tests {
         });
         assert_eq!(Arc::strong_count(&counted.0), 1);
     }
+
+    /// Run it with `cargo test --release -p oxmpi-abi look_up -- --ignored --nocapture`.
+    #[test]
+    #[ignore = "a measurement"]
+    fn what_a_look_up_costs() {
+        let handle = THINGS.insert(thing(6)).unwrap();
+        for (what, handle) in [("a constant", Handle(257)), ("a made object", handle)] {
+            let begin = std::time::Instant::now();
+            for _ in 0..10_000_000 {
+                std::hint::black_box(THINGS.get(std::hint::black_box(handle)).is_some());
+            }
+            println!("{what}: {:.1} ns", begin.elapsed().as_nanos() as f64 / 1e7);
+        }
+        THINGS.remove(handle);
+    }
 }
