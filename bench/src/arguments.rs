@@ -1,9 +1,12 @@
-//! The command line of `oxmpi bench`.
+//! The command line of `oxmpi bench`: its own benchmarks beside floors, or with `--against` a comparison with other libraries.
+//!
+//! Names mean benchmarks in the first case and groups of figures in the second, so they are judged when all words are read.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::against::{Request, plan::GROUPS};
 use crate::suite::SUITES;
 
 /// What was asked for.
@@ -17,6 +20,8 @@ pub struct Arguments {
     pub html: Option<PathBuf>,
     /// Short repetitions, few of them.
     pub quick: bool,
+    /// Compare with other libraries instead.
+    pub against: Option<Request>,
     /// Explain instead of measuring.
     pub help: bool,
 }
@@ -25,18 +30,56 @@ pub struct Arguments {
 #[derive(Debug, Error)]
 pub enum ArgumentError {
     /// No such benchmark.
-    #[error("no benchmark is called {name:?}; there are {}", known())]
+    #[error("no benchmark is called {name:?}; {} {}", if *.against { "with --against there are" } else { "there are" }, known(*.against))]
     Unknown {
         /// What was given.
         name: String,
+        /// Whether in a comparison.
+        against: bool,
     },
+    /// Not a number of ranks.
+    #[error(
+        "--ranks {text}: want numbers from 2 to {RANKS_MAX}, separated by commas, such as 2,4,8"
+    )]
+    Ranks {
+        /// What was given.
+        text: String,
+    },
+    /// Not a number of rounds.
+    #[error("--rounds {text}: want a number from 1 to {ROUNDS_MAX}")]
+    Rounds {
+        /// What was given.
+        text: String,
+    },
+    /// An option of the other mode.
+    #[error(
+        "{option} belongs to --against DIR, the comparison with another MPI library, which is missing"
+    )]
+    Alone {
+        /// Which.
+        option: &'static str,
+    },
+    /// A page of a comparison.
+    #[error(
+        "--html shows OxMPI beside floors; a comparison with --against is a table, or JSON with --json"
+    )]
+    Page,
     /// No such option, or one without its value.
     #[error("{0}; try `oxmpi bench --help`")]
     Option(#[from] lexopt::Error),
 }
 
-fn known() -> String {
-    SUITES.map(|suite| suite.name).join(", ")
+/// Ranks of a comparison at most: beyond, other libraries' jobs take minutes on the machines this is for.
+const RANKS_MAX: u32 = 256;
+/// Rounds at most: a day on a slow machine.
+const ROUNDS_MAX: usize = 1000;
+
+fn known(against: bool) -> String {
+    if against {
+        GROUPS.map(|(name, _)| name).join(", ")
+    } else {
+        SUITES.map(|suite| suite.name).join(", ")
+    }
 }
 
 impl Arguments {
@@ -44,31 +87,91 @@ impl Arguments {
     pub fn parse(words: &[String]) -> Result<Arguments, ArgumentError> {
         use lexopt::prelude::*;
         let mut arguments = Arguments::default();
+        let mut request = Request::default();
+        // The last option that only a comparison has, for the complaint that there is none.
+        let mut alone = None;
         let mut parser = lexopt::Parser::from_args(words);
         while let Some(word) = parser.next()? {
             match word {
                 Long("json") => arguments.json = true,
                 Long("html") => arguments.html = Some(parser.value()?.into()),
                 Long("quick") => arguments.quick = true,
-                Short('h') | Long("help") => arguments.help = true,
-                Value(name) => {
-                    let name = name.string()?;
-                    if !SUITES.iter().any(|suite| suite.name == name) {
-                        return Err(ArgumentError::Unknown { name });
-                    }
-                    arguments.names.push(name);
+                Long("against") => request.peers.push(parser.value()?.into()),
+                Long("prefix") => {
+                    request.prefix = Some(parser.value()?.into());
+                    alone = Some("--prefix");
                 }
+                Long("ranks") => {
+                    request.ranks = ranks(parser.value()?.string()?)?;
+                    alone = Some("--ranks");
+                }
+                Long("rounds") => {
+                    request.rounds = rounds(parser.value()?.string()?)?;
+                    alone = Some("--rounds");
+                }
+                Short('h') | Long("help") => arguments.help = true,
+                Value(name) => arguments.names.push(name.string()?),
                 other => return Err(other.unexpected().into()),
             }
+        }
+        let against = !request.peers.is_empty();
+        for name in &arguments.names {
+            let known = if against {
+                GROUPS.iter().any(|(group, _)| group == name)
+            } else {
+                SUITES.iter().any(|suite| suite.name == name)
+            };
+            if !known {
+                return Err(ArgumentError::Unknown {
+                    name: name.clone(),
+                    against,
+                });
+            }
+        }
+        if against {
+            if arguments.html.is_some() {
+                return Err(ArgumentError::Page);
+            }
+            request.groups = arguments.names.clone();
+            request.quick = arguments.quick;
+            arguments.against = Some(request);
+        } else if let Some(option) = alone {
+            return Err(ArgumentError::Alone { option });
         }
         Ok(arguments)
     }
 }
 
+fn ranks(text: String) -> Result<Vec<u32>, ArgumentError> {
+    let counts: Option<Vec<u32>> = text
+        .split(',')
+        .map(|count| {
+            count
+                .trim()
+                .parse()
+                .ok()
+                .filter(|count| (2..=RANKS_MAX).contains(count))
+        })
+        .collect();
+    let mut counts = counts.ok_or(ArgumentError::Ranks { text })?;
+    counts.sort_unstable();
+    counts.dedup();
+    Ok(counts)
+}
+
+fn rounds(text: String) -> Result<usize, ArgumentError> {
+    let count = text
+        .parse()
+        .ok()
+        .filter(|count| (1..=ROUNDS_MAX).contains(count));
+    count.ok_or(ArgumentError::Rounds { text })
+}
+
 /// The help page.
 pub fn help() -> String {
     let mut text = String::from(
-        "usage: oxmpi bench [NAMES…] [--json] [--html FILE] [--quick]\n\n\
+        "usage: oxmpi bench [NAMES…] [--json] [--html FILE] [--quick]\n       \
+         oxmpi bench --against DIR [--against DIR…] [NAMES…] [--json] [--quick]\n\n\
          Measures OxMPI on this machine, each figure beside the bare mechanism it stands on.\n\n",
     );
     for suite in SUITES {
@@ -78,7 +181,17 @@ pub fn help() -> String {
         "\n  --json         one JSON object on standard output instead of tables\n  \
            --html FILE    also write a page with plots that needs no network\n  \
            --quick        short repetitions: seconds instead of minutes, wide spread\n\n\
-         Without names every benchmark runs. docs/bench.md explains each of them.\n",
+         Without names every benchmark runs. docs/bench.md explains each of them.\n\n\
+         With --against, OxMPI and the MPI libraries below the given prefixes run the same C program in turns:\n\n",
+    );
+    for (name, about) in GROUPS {
+        text.push_str(&format!("  {name:14} {about}\n"));
+    }
+    text.push_str(
+        "\n  --against DIR  another MPI library: the folder above its lib and bin\n  \
+           --prefix DIR   the installation of OxMPI, if not the one this command belongs to\n  \
+           --ranks LIST   numbers of ranks for collectives: 2,4,8,16\n  \
+           --rounds N     how often everything is measured: 5\n",
     );
     text
 }
@@ -118,5 +231,42 @@ mod tests {
             "invalid option '--fast'; try `oxmpi bench --help`"
         );
         assert!(parse("--html").unwrap_err().to_string().contains("--html"));
+    }
+
+    #[test]
+    fn a_comparison_has_options_and_names_of_its_own() {
+        let line = "--against /a rate --against /b --prefix /o --ranks 4,2,4 --rounds 3 --quick";
+        let found = parse(line).unwrap().against.unwrap();
+        assert_eq!(found.peers, [PathBuf::from("/a"), PathBuf::from("/b")]);
+        assert_eq!(found.prefix, Some(PathBuf::from("/o")));
+        assert_eq!(
+            (found.groups, found.ranks),
+            (vec!["rate".to_owned()], vec![2, 4])
+        );
+        assert!(found.rounds == 3 && found.quick);
+    }
+
+    #[test]
+    fn options_of_a_comparison_alone_or_with_wrong_values_are_refused() {
+        for (line, part) in [
+            (
+                "--against /a matching",
+                "with --against there are latency, bandwidth",
+            ),
+            ("--ranks 2", "--ranks belongs to --against DIR"),
+            (
+                "--against /a --ranks 2,x",
+                "--ranks 2,x: want numbers from 2 to 256",
+            ),
+            ("--against /a --ranks 1", "--ranks 1: want"),
+            (
+                "--against /a --rounds 0",
+                "--rounds 0: want a number from 1",
+            ),
+            ("--against /a --html f", "--html shows OxMPI beside floors"),
+        ] {
+            let text = parse(line).unwrap_err().to_string();
+            assert!(text.contains(part), "{line}: {text}");
+        }
     }
 }

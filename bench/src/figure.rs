@@ -4,7 +4,7 @@
 //! medians of ratios of neighbours in time, never ratios of medians: hypervisors move virtual CPUs, and a ratio
 //! taken across such a move compares two machines.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Median and range of several repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -44,7 +44,7 @@ impl Spread {
 }
 
 /// What a number counts. Time is better small, everything else large, except a share of CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds.
     #[serde(rename = "ns")]

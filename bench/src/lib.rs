@@ -2,12 +2,14 @@
 //!
 //! A benchmark has three parts, each in a folder: `suite` decides what is measured and what stands beside it, `rank` measures
 //! with OxMPI inside the ranks of a job, `floor` measures the bare mechanism with two processes and no library. `session`
-//! alternates the two, `figure` says what a result is and `report` shows it.
+//! alternates the two, `figure` says what a result is and `report` shows it. `against` is the other mode: OxMPI beside
+//! other MPI libraries, through the C ABI.
 //!
 //! The crate may use everything below `cli`: the public crate `oxmpi` in ranks, `launch` to start them, `matching` for the
 //! queues alone. It promises that every figure comes with its spread, its floor from the same moments of the same run,
 //! and a note about whatever was unusual.
 
+mod against;
 mod arguments;
 pub mod figure;
 pub mod floor;
@@ -41,6 +43,9 @@ pub fn main(words: &[String]) -> ExitCode {
     if arguments.help {
         print!("{}", arguments::help());
         return ExitCode::SUCCESS;
+    }
+    if let Some(request) = &arguments.against {
+        return compare(request, arguments.json);
     }
     let mut session = Session::new(arguments.quick);
     let mut rows = Vec::new();
@@ -77,6 +82,24 @@ pub fn main(words: &[String]) -> ExitCode {
         );
     }
     if session.failures > 0 {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// `oxmpi bench --against`.
+fn compare(request: &against::Request, json: bool) -> ExitCode {
+    let (report, failures) = match against::run(request) {
+        Ok(found) => found,
+        Err(error) => return fail(&error, 1),
+    };
+    if json {
+        println!("{}", report.to_json());
+    } else {
+        print!("{}", report.to_text());
+    }
+    if failures > 0 {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS

@@ -101,19 +101,7 @@ impl Session {
                 "only one CPU is usable: floors yield instead of spinning, and latency figures are hand-offs".to_owned(),
             );
         }
-        let load = load_average();
-        if load > LOAD_PER_CPU_MAX * pair::usable_cpus().len() as f64 {
-            notes.push(format!(
-                "the machine is not idle (load {load:.1} at the start): figures are worse than it can do, and ratios wider"
-            ));
-        }
-        // Drawn on standard error, and only when that is a terminal.
-        let progress = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        if let Ok(style) =
-            ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos}/{len} {msg}")
-        {
-            progress.set_style(style.progress_chars("=> "));
-        }
+        notes.extend(load_note());
         let (effort, repetitions) = if quick {
             (Effort::Quick, 3)
         } else {
@@ -126,7 +114,7 @@ impl Session {
             notes,
             transport: None,
             failures: 0,
-            progress,
+            progress: progress_bar(),
             unsteady: 0,
         }
     }
@@ -247,6 +235,25 @@ impl Session {
     pub fn repetition(&self) -> Duration {
         self.effort.repetition()
     }
+}
+
+/// Drawn on standard error, and only when that is a terminal.
+pub(crate) fn progress_bar() -> ProgressBar {
+    let progress = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {pos}/{len} {msg}") {
+        Ok(style) => progress.with_style(style.progress_chars("=> ")),
+        Err(_) => progress,
+    }
+}
+
+/// What to say when somebody else is using the machine.
+pub(crate) fn load_note() -> Option<String> {
+    let load = load_average();
+    (load > LOAD_PER_CPU_MAX * pair::usable_cpus().len() as f64).then(|| {
+        format!(
+            "the machine is not idle (load {load:.1} at the start): figures are worse than it can do, and ratios wider"
+        )
+    })
 }
 
 /// Of the last minute; 0 where the kernel does not tell.

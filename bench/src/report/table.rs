@@ -97,7 +97,7 @@ fn table(bench: &str, rows: &[&Row]) -> Table {
     table
 }
 
-pub(super) fn spread(value: &Spread) -> String {
+pub(crate) fn spread(value: &Spread) -> String {
     if value.repetitions == 1 {
         String::new()
     } else {

@@ -1,0 +1,450 @@
+/* The benchmark program that `oxmpi bench --against` compiles and runs with every library it compares.
+ *
+ *     abi_bench SECONDS LIMIT [FIGURE...]
+ *
+ * A figure is a name and, for most, a number after a colon: latency:8, bandwidth:65536, rate:8, threads:4, barrier, bcast:8,
+ * allreduce:8, alltoall:64, pack:8, loop:8. Each is measured for about SECONDS; figures that would begin later than
+ * LIMIT seconds after the start are skipped. Rank 0 prints one JSON object per figure on a line of its own. Without
+ * figures the program initialises and finalises MPI, which is what start-up is measured with, from outside.
+ *
+ * Only functions of the MPI standard are used, and POSIX threads. Nothing here knows which library it runs with. */
+#define _POSIX_C_SOURCE 200112L
+#include <mpi.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Messages in flight at once; fewer when they would be more than WINDOW_BYTES_MAX. */
+#define WINDOW 64
+#define WINDOW_BYTES_MAX (8L << 20)
+/* Data packed by one call, as contiguous bytes; they lie in twice as much memory. */
+#define PACKED_BYTES (1L << 20)
+/* Where the packed data begin in a page: some processors copy slowly between equal places of two pages. */
+#define PACKED_PLACE 2048
+#define THREADS_MAX 64
+/* Of one figure: two for each thread, and four. */
+#define AREAS_MAX (2 * THREADS_MAX + 4)
+#define SAMPLES_MAX 4096
+/* Samples wanted before time ends a measurement, and how often SECONDS may pass before it ends without them. */
+#define SAMPLES_WANTED 3
+#define PATIENCE 4
+#define WARM 2 /* batches of the final size that are not counted */
+#define DATA_TAG 1
+#define ANSWER_TAG 2
+
+/* One thread's share of the messages. */
+struct lane {
+    MPI_Comm communicator;
+    char *send, *receive;
+    MPI_Request requests[WINDOW];
+    const struct work *work;
+    long batch;
+};
+
+/* What is being measured, and with what. */
+struct work {
+    long bytes;  /* per message, per peer, or per block of a datatype */
+    int window;  /* messages in flight */
+    int lanes;   /* threads that exchange messages, each with its own communicator */
+    struct lane *lane;
+    char *send, *receive;
+    MPI_Datatype strided;
+    char *packed;
+    int packed_bytes;
+};
+
+/* Performs `batch` operations; says whether one has brought what it should have. */
+typedef void operation(const struct work *work, long batch);
+typedef int proof(const struct work *work);
+
+static int rank, size;
+static double seconds, limit, started;
+static char *areas[AREAS_MAX];
+static int area_count;
+
+static void give_up(const char *what, const char *name)
+{
+    fprintf(stderr, "abi_bench: rank %d of %d: %s: %s\n", rank, size, name, what);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+    abort();
+}
+
+/* Touched once, so that no page is missing while time is taken; freed with all others after the figure. */
+static char *memory(size_t bytes)
+{
+    char *area = malloc(bytes > 0 ? bytes : 1);
+    if (area == NULL || area_count == AREAS_MAX)
+        give_up("out of memory", "malloc");
+    areas[area_count++] = area;
+    return memset(area, 0, bytes);
+}
+
+/* A byte that depends on where it comes from and on its place: what arrives can be recognised. */
+static char pattern(int from, int to, long place)
+{
+    return (char)(1 + (from * 31 + to * 17 + place * 7) % 251);
+}
+
+static void fill(char *area, long bytes, int from, int to)
+{
+    for (long place = 0; place < bytes; place++)
+        area[place] = pattern(from, to, place);
+}
+
+static int holds(const char *area, long bytes, int from, int to)
+{
+    for (long place = 0; place < bytes; place++)
+        if (area[place] != pattern(from, to, place))
+            return 0;
+    return 1;
+}
+
+static void ping_pong(const struct work *work, long batch)
+{
+    int bytes = (int)work->bytes;
+    for (long turn = 0; turn < batch; turn++) {
+        if (rank == 0) {
+            MPI_Send(work->send, bytes, MPI_BYTE, 1, DATA_TAG, MPI_COMM_WORLD);
+            MPI_Recv(work->receive, bytes, MPI_BYTE, 1, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else if (rank == 1) {
+            MPI_Recv(work->receive, bytes, MPI_BYTE, 0, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(work->send, bytes, MPI_BYTE, 0, DATA_TAG, MPI_COMM_WORLD);
+        }
+    }
+}
+
+/* Windows of messages from rank 0 to rank 1, each window answered by one short message. Concurrent receives must not share
+ * memory (MPI 5.0 §3.7.2), so each message of a window has a place of its own on the receiving side. */
+static void *windows(void *argument)
+{
+    struct lane *lane = argument;
+    const struct work *work = lane->work;
+    int bytes = (int)work->bytes;
+    char answer = 0;
+    for (long turn = 0; turn < lane->batch; turn++) {
+        if (rank == 0) {
+            for (int slot = 0; slot < work->window; slot++)
+                MPI_Isend(lane->send, bytes, MPI_BYTE, 1, DATA_TAG, lane->communicator, &lane->requests[slot]);
+            MPI_Waitall(work->window, lane->requests, MPI_STATUSES_IGNORE);
+            MPI_Recv(&answer, 1, MPI_BYTE, 1, ANSWER_TAG, lane->communicator, MPI_STATUS_IGNORE);
+        } else if (rank == 1) {
+            for (int slot = 0; slot < work->window; slot++)
+                MPI_Irecv(lane->receive + slot * work->bytes, bytes, MPI_BYTE, 0, DATA_TAG, lane->communicator,
+                          &lane->requests[slot]);
+            MPI_Waitall(work->window, lane->requests, MPI_STATUSES_IGNORE);
+            MPI_Send(&answer, 1, MPI_BYTE, 0, ANSWER_TAG, lane->communicator);
+        }
+    }
+    return NULL;
+}
+
+static void stream(const struct work *work, long batch)
+{
+    work->lane[0].batch = batch;
+    windows(&work->lane[0]);
+}
+
+/* Threads are started and joined inside the time: some tens of microseconds in batches of many milliseconds. */
+static void threaded_stream(const struct work *work, long batch)
+{
+    pthread_t threads[THREADS_MAX];
+    for (int index = 0; index < work->lanes; index++) {
+        work->lane[index].batch = batch;
+        if (pthread_create(&threads[index], NULL, windows, &work->lane[index]) != 0)
+            give_up("a thread cannot be started", "threads");
+    }
+    for (int index = 0; index < work->lanes; index++)
+        pthread_join(threads[index], NULL);
+}
+
+static void barrier(const struct work *work, long batch)
+{
+    (void)work;
+    for (long turn = 0; turn < batch; turn++)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void bcast(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++)
+        MPI_Bcast(rank == 0 ? work->send : work->receive, (int)work->bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void allreduce(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++)
+        MPI_Allreduce(work->send, work->receive, (int)(work->bytes / 8), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void alltoall(const struct work *work, long batch)
+{
+    int bytes = (int)work->bytes;
+    for (long turn = 0; turn < batch; turn++)
+        MPI_Alltoall(work->send, bytes, MPI_BYTE, work->receive, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void pack(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++) {
+        int position = 0;
+        MPI_Pack(work->send, 1, work->strided, work->packed + PACKED_PLACE, work->packed_bytes, &position, MPI_COMM_SELF);
+    }
+}
+
+/* What a programmer would write instead of a datatype: every second block, one after the other. */
+static void gather_blocks(double *restrict to, const double *restrict from, long blocks, long block_bytes)
+{
+    long step = block_bytes / 8;
+    for (long block = 0; step == 1 && block < blocks; block++)
+        to[block] = from[2 * block];
+    for (long block = 0; step > 1 && block < blocks; block++)
+        memcpy(to + block * step, from + 2 * block * step, (size_t)block_bytes);
+}
+
+static void loop(const struct work *work, long batch)
+{
+    /* Through a volatile pointer, or the compiler would notice that every turn does the same. */
+    void (*volatile gather)(double *restrict, const double *restrict, long, long) = gather_blocks;
+    for (long turn = 0; turn < batch; turn++)
+        gather((double *)(work->packed + PACKED_PLACE), (const double *)work->send, PACKED_BYTES / work->bytes, work->bytes);
+}
+
+static int messages_right(const struct work *work)
+{
+    for (int index = 0; rank == 1 && index < work->lanes; index++)
+        for (int slot = 0; slot < work->window; slot++)
+            if (!holds(work->lane[index].receive + slot * work->bytes, work->bytes, 0, index))
+                return 0;
+    return 1;
+}
+
+static int ping_pong_right(const struct work *work)
+{
+    return rank > 1 || holds(work->receive, work->bytes, 1 - rank, 0);
+}
+
+static int bcast_right(const struct work *work)
+{
+    return rank == 0 || holds(work->receive, work->bytes, 0, 0);
+}
+
+static int allreduce_right(const struct work *work)
+{
+    for (long index = 0; index < work->bytes / 8; index++)
+        if (((const double *)work->receive)[index] != size * (size + 1) / 2.0)
+            return 0;
+    return 1;
+}
+
+static int alltoall_right(const struct work *work)
+{
+    for (int from = 0; from < size; from++)
+        if (!holds(work->receive + from * work->bytes, work->bytes, from, rank))
+            return 0;
+    return 1;
+}
+
+static int pack_right(const struct work *work)
+{
+    for (long place = 0; place < PACKED_BYTES; place++)
+        if (work->packed[PACKED_PLACE + place] != work->send[place + place / work->bytes * work->bytes])
+            return 0;
+    return 1;
+}
+
+static int ascending(const void *left, const void *right)
+{
+    double one = *(const double *)left, other = *(const double *)right;
+    return (one > other) - (one < other);
+}
+
+/* Seconds per operation: the median of batches, each timed by its slowest rank. The size of a batch grows until it takes
+ * a tenth of the time there is; rank 0 decides and tells the others. *count is the number of batches. */
+static double measure(operation *run, const struct work *work, int *count)
+{
+    static double samples[SAMPLES_MAX];
+    double began = MPI_Wtime();
+    long batch = 1;
+    int settled = 0;
+    *count = 0;
+    while (batch > 0) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double time = MPI_Wtime(), slowest = 0;
+        run(work, batch);
+        time = MPI_Wtime() - time;
+        MPI_Reduce(&time, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        if (rank == 0) {
+            double slice = seconds / 10, elapsed = MPI_Wtime() - began;
+            int impatient = elapsed > PATIENCE * seconds;
+            /* Several in a row must be long enough: one may be long because somebody else had the CPU. */
+            settled = slowest >= slice / 2 ? settled + 1 : 0;
+            int counted = impatient || settled > WARM;
+            if (counted)
+                samples[(*count)++] = slowest / batch;
+            if ((counted && impatient) || *count == SAMPLES_MAX || (*count >= SAMPLES_WANTED && elapsed > seconds))
+                batch = 0;
+            else if (!counted && slowest < slice)
+                batch = (long)(batch * (slowest * 16 < slice ? 16 : slice / slowest)) + 1;
+        }
+        MPI_Bcast(&batch, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    }
+    qsort(samples, (size_t)*count, sizeof samples[0], ascending);
+    if (rank != 0)
+        return 0;
+    return *count % 2 ? samples[*count / 2] : (samples[*count / 2 - 1] + samples[*count / 2]) / 2;
+}
+
+enum unit { NANOSECONDS, MICROSECONDS, GIGABYTES, MILLIONS };
+
+/* A kind of figure: how it is run and checked, and what its number means. */
+struct kind {
+    const char *name;
+    operation *run;
+    proof *right;
+    enum unit unit;
+    int windowed, pairs, packs;
+};
+
+static const struct kind kinds[] = {
+    {"latency", ping_pong, ping_pong_right, NANOSECONDS, 0, 1, 0},
+    {"bandwidth", stream, messages_right, GIGABYTES, 1, 1, 0},
+    {"rate", stream, messages_right, MILLIONS, 1, 1, 0},
+    {"threads", threaded_stream, messages_right, MILLIONS, 1, 1, 0},
+    {"barrier", barrier, NULL, MICROSECONDS, 0, 0, 0},
+    {"bcast", bcast, bcast_right, MICROSECONDS, 0, 0, 0},
+    {"allreduce", allreduce, allreduce_right, MICROSECONDS, 0, 0, 0},
+    {"alltoall", alltoall, alltoall_right, MICROSECONDS, 0, 0, 0},
+    {"pack", pack, pack_right, GIGABYTES, 0, 0, 1},
+    {"loop", loop, pack_right, GIGABYTES, 0, 0, 1},
+};
+
+static const struct kind *kind_of(const char *figure)
+{
+    size_t length = strcspn(figure, ":");
+    for (size_t index = 0; index < sizeof kinds / sizeof kinds[0]; index++)
+        if (strlen(kinds[index].name) == length && strncmp(kinds[index].name, figure, length) == 0)
+            return &kinds[index];
+    give_up("no such figure", figure);
+    return NULL;
+}
+
+static void fill_send(const struct kind *kind, const struct work *work)
+{
+    if (kind->run == alltoall)
+        for (int to = 0; to < size; to++)
+            fill(work->send + to * work->bytes, work->bytes, rank, to);
+    else if (kind->run == allreduce)
+        for (long index = 0; index < work->bytes / 8; index++)
+            ((double *)work->send)[index] = rank + 1;
+    else if (kind->packs)
+        fill(work->send, 2 * PACKED_BYTES, rank, 0);
+    else
+        fill(work->send, work->bytes, rank, 0);
+}
+
+static void report(const char *figure, const struct kind *kind, const struct work *work, double time, int count)
+{
+    static const char *const names[] = {"ns", "us", "GB/s", "M/s"};
+    double messages = (double)work->window * work->lanes;
+    double bytes = kind->packs ? (double)PACKED_BYTES : messages * work->bytes;
+    /* An operation of the ping-pong is a message there and one back. */
+    double values[] = {time * 1e9 / 2, time * 1e6, bytes / time / 1e9, messages / time / 1e6};
+    printf("{\"figure\":\"%s\",\"unit\":\"%s\",\"value\":%.6g,\"count\":%d}\n", figure, names[kind->unit],
+           values[kind->unit], count);
+    fflush(stdout);
+}
+
+static void run_figure(const char *figure, int threads_provided)
+{
+    const struct kind *kind = kind_of(figure);
+    const char *colon = strchr(figure, ':');
+    long number = colon == NULL ? 0 : atol(colon + 1);
+    int threaded = kind->run == threaded_stream;
+    struct work work = {.bytes = threaded ? 8 : number, .lanes = threaded ? (int)number : 1, .window = 1};
+    if (kind->windowed)
+        work.window = work.bytes * WINDOW <= WINDOW_BYTES_MAX ? WINDOW : (int)(WINDOW_BYTES_MAX / work.bytes);
+    if (kind->pairs && size < 2)
+        give_up("needs two ranks", figure);
+    if (number < 0 || work.lanes < 1 || work.lanes > THREADS_MAX || work.window < 1
+        || (kind->packs && (number < 8 || number % 8 != 0 || PACKED_BYTES % number != 0)))
+        give_up("the number does not fit", figure);
+    if (threaded && threads_provided < MPI_THREAD_MULTIPLE) {
+        if (rank == 0)
+            printf("{\"figure\":\"%s\",\"missing\":\"the library does not provide MPI_THREAD_MULTIPLE\"}\n", figure);
+        return;
+    }
+    size_t room = kind->packs ? 2 * PACKED_BYTES : (size_t)work.bytes * (size_t)(kind->windowed ? work.window : size);
+    work.send = memory(room);
+    work.receive = memory(room);
+    fill_send(kind, &work);
+    if (kind->packs) {
+        int count = (int)(PACKED_BYTES / number), doubles = (int)(number / 8);
+        MPI_Type_vector(count, doubles, 2 * doubles, MPI_DOUBLE, &work.strided);
+        MPI_Type_commit(&work.strided);
+        MPI_Pack_size(1, work.strided, MPI_COMM_SELF, &work.packed_bytes);
+        work.packed = memory(PACKED_PLACE + (size_t)work.packed_bytes);
+    }
+    work.lane = (struct lane *)memory(sizeof(struct lane) * (size_t)work.lanes);
+    for (int index = 0; index < work.lanes; index++) {
+        work.lane[index].work = &work;
+        work.lane[index].communicator = MPI_COMM_WORLD;
+        if (threaded)
+            MPI_Comm_dup(MPI_COMM_WORLD, &work.lane[index].communicator);
+        work.lane[index].send = memory((size_t)work.bytes);
+        work.lane[index].receive = memory(room);
+        fill(work.lane[index].send, work.bytes, rank, index);
+    }
+    /* The first operation is checked: a library that does nothing would be the fastest. */
+    kind->run(&work, 1);
+    if (kind->right != NULL && !kind->right(&work))
+        give_up("other data arrived than were sent", figure);
+    int count;
+    double time = measure(kind->run, &work, &count);
+    if (rank == 0)
+        report(figure, kind, &work, time, count);
+    for (int index = 0; index < work.lanes && threaded; index++)
+        MPI_Comm_free(&work.lane[index].communicator);
+    if (kind->packs)
+        MPI_Type_free(&work.strided);
+    while (area_count > 0)
+        free(areas[--area_count]);
+}
+
+static void introduce(void)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(version, &length);
+    /* The beginning of the first line, up to what JSON would need to escape. */
+    printf("{\"library\":\"%.*s\"}\n", (int)strcspn(version, "\n\r\t\"\\"), version);
+}
+
+int main(int argc, char **argv)
+{
+    int wanted = MPI_THREAD_SINGLE, provided;
+    for (int word = 3; word < argc; word++)
+        if (strncmp(argv[word], "threads:", 8) == 0)
+            wanted = MPI_THREAD_MULTIPLE;
+    MPI_Init_thread(&argc, &argv, wanted, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 3) {
+        started = MPI_Wtime();
+        seconds = atof(argv[1]);
+        limit = atof(argv[2]);
+        if (rank == 0)
+            introduce();
+        for (int word = 3; word < argc; word++) {
+            int late = MPI_Wtime() - started > limit;
+            MPI_Bcast(&late, 1, MPI_INT, 0, MPI_COMM_WORLD);
+            if (!late)
+                run_figure(argv[word], provided);
+            else if (rank == 0)
+                printf("{\"figure\":\"%s\",\"missing\":\"the job had used its %g s before\"}\n", argv[word], limit);
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}

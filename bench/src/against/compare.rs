@@ -1,0 +1,329 @@
+//! The rounds of a comparison: every job with OxMPI, then with each other library, and again.
+//!
+//! Neighbours in time are what is compared. A ratio is taken within a round and its median over the rounds is the figure, so a
+//! machine that becomes slower half-way does not matter. Of a library's settings the one with the best median counts, figure
+//! by figure; a setting that is best at none of a job's figures is not run again.
+
+use std::collections::BTreeMap;
+
+use indicatif::ProgressBar;
+
+use super::execution::{self, Pace};
+use super::installation::{Family, Installation};
+use super::plan::{self, Job};
+use super::program::Program;
+use super::setting::{self, Setting};
+use super::table::{Comparison, Peer, Row};
+use crate::figure::{Spread, Unit};
+use crate::floor::median;
+
+/// A library with the program that measures it.
+pub struct Library {
+    /// What and where.
+    pub installation: Installation,
+    /// What runs with it.
+    pub program: Program,
+}
+
+/// Values of one figure under one setting, with the round each was measured in.
+type Values = Vec<(usize, f64)>;
+
+/// What one library did under one setting in one job.
+#[derive(Default)]
+struct Trial {
+    values: BTreeMap<String, Values>,
+    units: BTreeMap<String, Unit>,
+    /// Not run again: it failed, or other settings are better at everything.
+    over: bool,
+}
+
+/// The state of a comparison.
+pub struct Rounds<'a> {
+    libraries: &'a [Library],
+    jobs: &'a [Job],
+    pace: Pace,
+    /// By library, job, setting.
+    trials: Vec<Vec<Vec<Trial>>>,
+    names: Vec<Option<String>>,
+    notes: Vec<String>,
+    failures: usize,
+}
+
+impl<'a> Rounds<'a> {
+    /// None run yet. The first library is OxMPI.
+    pub fn new(libraries: &'a [Library], jobs: &'a [Job], pace: Pace) -> Rounds<'a> {
+        let trials = libraries
+            .iter()
+            .map(|library| {
+                jobs.iter()
+                    .map(|job| {
+                        settings(library, job)
+                            .iter()
+                            .map(|_| Trial::default())
+                            .collect()
+                    })
+                    .collect()
+            })
+            .collect();
+        Rounds {
+            libraries,
+            jobs,
+            pace,
+            trials,
+            names: vec![None; libraries.len()],
+            notes: Vec::new(),
+            failures: 0,
+        }
+    }
+
+    /// Runs round number `round`.
+    pub fn run(&mut self, round: usize, progress: &ProgressBar) {
+        for (place, job) in self.jobs.iter().enumerate() {
+            for index in 0..self.libraries.len() {
+                let library = &self.libraries[index];
+                for (which, setting) in settings(library, job).iter().enumerate() {
+                    if !self.trials[index][place][which].over {
+                        let name = library.installation.family.name();
+                        progress
+                            .set_message(format!("{name}, {} ranks, {}", job.ranks, setting.name));
+                        self.once(round, index, place, which, setting);
+                    }
+                }
+                if index > 0 {
+                    self.drop_the_beaten(index, place);
+                }
+            }
+            progress.inc(1);
+        }
+    }
+
+    fn once(&mut self, round: usize, index: usize, place: usize, which: usize, setting: &Setting) {
+        let (library, job) = (&self.libraries[index], &self.jobs[place]);
+        let (found, error) = execution::run(
+            job,
+            &library.installation,
+            &library.program,
+            setting,
+            self.pace,
+        );
+        let trial = &mut self.trials[index][place][which];
+        for (figure, (value, unit)) in found.values {
+            trial.units.insert(figure.clone(), unit);
+            trial.values.entry(figure).or_default().push((round, value));
+        }
+        if let Some(name) = found.library {
+            self.names[index].get_or_insert(name);
+        }
+        let who = library.installation.family.name();
+        for (figure, reason) in found.missing {
+            let title = plan::title(&figure, job.ranks);
+            self.note(format!("{who}, {}, {title}: {reason}", setting.name));
+        }
+        if let Some(error) = error {
+            // It would fail again, and slowly.
+            self.trials[index][place][which].over = true;
+            self.failures += 1;
+            self.note(format!("{who}, {}: {error}", setting.name));
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Settings that are best at no figure of the job are not worth more time.
+    fn drop_the_beaten(&mut self, index: usize, place: usize) {
+        let trials = &mut self.trials[index][place];
+        let best: Vec<usize> = self.jobs[place]
+            .keys()
+            .into_iter()
+            .filter_map(|figure| best_trial(trials, figure))
+            .collect();
+        for (which, trial) in trials.iter_mut().enumerate() {
+            trial.over |= !best.is_empty() && !best.contains(&which);
+        }
+    }
+
+    /// What all rounds found.
+    pub fn comparison(self) -> Comparison {
+        let mut names: Vec<String> = Vec::new();
+        for (library, name) in self.libraries.iter().zip(&self.names) {
+            let mut name = label(library.installation.family, name.as_deref());
+            if names.contains(&name) {
+                // Two builds of one library, or one against itself to see the noise.
+                name = format!("{name} ({})", names.len());
+            }
+            names.push(name);
+        }
+        let mut rows = Vec::new();
+        for (place, job) in self.jobs.iter().enumerate() {
+            for figure in job.keys() {
+                rows.extend(self.row(place, job, figure, &names));
+            }
+        }
+        rows.sort_by_key(|row: &Row| plan::GROUPS.iter().position(|(name, _)| *name == row.bench));
+        Comparison {
+            rows,
+            names,
+            notes: self.notes,
+            failures: self.failures,
+        }
+    }
+
+    fn row(&self, place: usize, job: &Job, figure: &str, names: &[String]) -> Option<Row> {
+        let unit = self
+            .trials
+            .iter()
+            .flat_map(|jobs| &jobs[place])
+            .find_map(|trial| trial.units.get(figure))?;
+        let ours = &self.trials[0][place];
+        let ours = best_trial(ours, figure).map(|which| &ours[which].values[figure]);
+        let peers = (1..self.libraries.len())
+            .filter_map(|index| {
+                let trials = &self.trials[index][place];
+                let which = best_trial(trials, figure)?;
+                let values = &trials[which].values[figure];
+                let ratios = ours.map_or_else(Vec::new, |ours| ratios(*unit, ours, values));
+                let tried = settings(&self.libraries[index], job);
+                Some(Peer {
+                    library: names[index].clone(),
+                    setting: (tried.len() > 1).then_some(tried[which].name),
+                    value: spread(values),
+                    ratio: (!ratios.is_empty()).then(|| Spread::of(&ratios)),
+                })
+            })
+            .collect();
+        Some(Row {
+            bench: plan::group_of(figure),
+            name: plan::title(figure, job.ranks),
+            ranks: job.ranks,
+            unit: *unit,
+            ours: ours.map(spread),
+            peers,
+        })
+    }
+}
+
+fn settings(library: &Library, job: &Job) -> &'static [Setting] {
+    setting::settings(library.installation.family, job.crowded)
+}
+
+fn spread(values: &Values) -> Spread {
+    let values: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+    Spread::of(&values)
+}
+
+/// Whether a small value of this unit is a good one.
+fn small_is_good(unit: Unit) -> bool {
+    matches!(
+        unit,
+        Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds
+    )
+}
+
+/// The setting with the best median of a figure.
+fn best_trial(trials: &[Trial], figure: &str) -> Option<usize> {
+    let score = |trial: &Trial| {
+        let values = trial.values.get(figure)?;
+        let unit = trial.units.get(figure)?;
+        let middle = median(&mut values.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+        Some(if small_is_good(*unit) {
+            middle
+        } else {
+            -middle
+        })
+    };
+    trials
+        .iter()
+        .enumerate()
+        .filter_map(|(which, trial)| Some((which, score(trial)?)))
+        .min_by(|left, right| left.1.total_cmp(&right.1))
+        .map(|(which, _)| which)
+}
+
+/// How many times better OxMPI was, round by round.
+fn ratios(unit: Unit, ours: &Values, theirs: &Values) -> Vec<f64> {
+    theirs
+        .iter()
+        .filter_map(|(round, their)| {
+            let (_, our) = ours.iter().find(|(other, _)| other == round)?;
+            Some(if small_is_good(unit) {
+                their / our
+            } else {
+                our / their
+            })
+        })
+        .collect()
+}
+
+/// A library's name and version: "Open MPI 5.0.11". What libraries call themselves differs too much to be shown.
+fn label(family: Family, text: Option<&str>) -> String {
+    let version = text
+        .unwrap_or_default()
+        .split_whitespace()
+        .find_map(|word| {
+            let word = word
+                .trim_start_matches('v')
+                .trim_end_matches([',', ';', ':', '.']);
+            (word.starts_with(|letter: char| letter.is_ascii_digit()) && word.contains('.'))
+                .then_some(word)
+        });
+    match (family, version) {
+        (Family::Unknown, _) => text.unwrap_or(family.name()).chars().take(40).collect(),
+        (_, Some(version)) => format!("{} {version}", family.name()),
+        (_, None) => family.name().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_name_and_version() {
+        for (family, text, expected) in [
+            (Family::Mpich, "MPICH Version:      5.0.2", "MPICH 5.0.2"),
+            (
+                Family::OpenMpi,
+                "Open MPI v5.0.11, package: Open MPI user@host",
+                "Open MPI 5.0.11",
+            ),
+            (
+                Family::Intel,
+                "Intel(R) MPI Library 2021.18.1 for Linux* OS",
+                "Intel MPI 2021.18.1",
+            ),
+            (Family::Unknown, "Some MPI 7", "Some MPI 7"),
+        ] {
+            assert_eq!(label(family, Some(text)), expected);
+        }
+        assert_eq!(label(Family::Mpich, None), "MPICH");
+    }
+
+    #[test]
+    fn a_ratio_above_one_means_that_oxmpi_is_better_whatever_the_unit() {
+        let (ours, theirs) = (vec![(0, 2.0), (1, 4.0)], vec![(1, 8.0), (2, 1.0)]);
+        assert_eq!(ratios(Unit::Nanoseconds, &ours, &theirs), [2.0]);
+        assert_eq!(ratios(Unit::MillionPerSecond, &ours, &theirs), [0.5]);
+    }
+
+    #[test]
+    fn the_best_setting_counts() {
+        let trial = |unit: Unit, values: &[f64]| Trial {
+            values: [(
+                "x".to_owned(),
+                values.iter().map(|value| (0, *value)).collect(),
+            )]
+            .into(),
+            units: [("x".to_owned(), unit)].into(),
+            over: false,
+        };
+        let times = [&[5.0, 6.0][..], &[1.0, 2.0], &[3.0]].map(|v| trial(Unit::Microseconds, v));
+        assert_eq!(best_trial(&times, "x"), Some(1));
+        let rates = [&[5.0, 6.0][..], &[1.0, 2.0]].map(|v| trial(Unit::GigabytesPerSecond, v));
+        assert_eq!(best_trial(&rates, "x"), Some(0));
+        assert_eq!(best_trial(&times, "y"), None);
+    }
+}

@@ -1,0 +1,199 @@
+//! What is measured, in jobs: figures that need the same ranks share one, because starting costs more than measuring.
+
+use crate::figure::size_name;
+
+/// Groups of figures, as named on the command line, with what they are.
+pub const GROUPS: [(&str, &str); 7] = [
+    ("latency", "half a ping-pong, 8 B to 64 KiB"),
+    ("bandwidth", "windows of messages, 64 KiB and 1 MiB"),
+    ("rate", "8 B messages per second, windows of 64"),
+    (
+        "threads",
+        "the same from one thread and from four, MPI_THREAD_MULTIPLE",
+    ),
+    ("collectives", "barrier, bcast, allreduce, alltoall"),
+    ("pack", "MPI_Pack of a strided datatype, beside a loop"),
+    (
+        "startup",
+        "wall time of a job that initialises and finalises",
+    ),
+];
+
+/// Collective operations, as the benchmark program spells them.
+const COLLECTIVES: [&str; 7] = [
+    "barrier",
+    "bcast:8",
+    "bcast:65536",
+    "allreduce:8",
+    "allreduce:65536",
+    "alltoall:64",
+    "alltoall:4096",
+];
+
+/// Messages between two ranks.
+const PAIRS: [&str; 6] = [
+    "latency:8",
+    "latency:1024",
+    "latency:65536",
+    "bandwidth:65536",
+    "bandwidth:1048576",
+    "rate:8",
+];
+
+/// Threads per rank.
+const THREADS: [&str; 2] = ["threads:1", "threads:4"];
+
+/// Datatypes, each beside what a programmer would write instead.
+const PACKS: [&str; 4] = ["pack:8", "loop:8", "pack:65536", "loop:65536"];
+
+/// The figure of a job that measures nothing inside: its own wall time.
+pub const STARTUP: &str = "startup";
+
+/// One start of the benchmark program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// On how many ranks.
+    pub ranks: u32,
+    /// The program's words; none for start-up.
+    pub figures: Vec<&'static str>,
+    /// Whether some core has more than one thread to run.
+    pub crowded: bool,
+}
+
+impl Job {
+    /// The figures it gives, as keys.
+    pub fn keys(&self) -> Vec<&'static str> {
+        if self.figures.is_empty() {
+            vec![STARTUP]
+        } else {
+            self.figures.clone()
+        }
+    }
+}
+
+/// The jobs of a round, for these groups (none means all) and these numbers of ranks, on `cpus` CPUs.
+pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
+    let wanted =
+        |figure: &str| groups.is_empty() || groups.iter().any(|group| group == group_of(figure));
+    let mut jobs = Vec::new();
+    let mut add = |ranks: u32, threads: u32, figures: &[&[&'static str]]| {
+        let figures: Vec<&'static str> = figures
+            .concat()
+            .into_iter()
+            .filter(|figure| wanted(figure))
+            .collect();
+        if !figures.is_empty() {
+            jobs.push(Job {
+                ranks,
+                figures,
+                crowded: (ranks * threads) as usize > cpus,
+            });
+        }
+    };
+    add(1, 1, &[&PACKS]);
+    let pairs_alone: &[&[&str]] = &[&PAIRS];
+    let pairs_and_collectives: &[&[&str]] = &[&PAIRS, &COLLECTIVES];
+    add(
+        2,
+        1,
+        if ranks.contains(&2) {
+            pairs_and_collectives
+        } else {
+            pairs_alone
+        },
+    );
+    add(2, 4, &[&THREADS]);
+    for count in ranks.iter().filter(|count| **count != 2) {
+        add(*count, 1, &[&COLLECTIVES]);
+    }
+    if wanted(STARTUP) {
+        let mut counts = vec![2, ranks.iter().copied().max().unwrap_or(2)];
+        counts.dedup();
+        jobs.extend(counts.into_iter().map(|ranks| Job {
+            ranks,
+            figures: Vec::new(),
+            crowded: ranks as usize > cpus,
+        }));
+    }
+    jobs
+}
+
+/// The group a figure is shown in.
+pub fn group_of(figure: &str) -> &'static str {
+    let kind = figure.split(':').next().unwrap_or(figure);
+    match kind {
+        "loop" => "pack",
+        "barrier" | "bcast" | "allreduce" | "alltoall" => "collectives",
+        other => GROUPS
+            .iter()
+            .find(|(name, _)| *name == other)
+            .map_or("other", |(name, _)| name),
+    }
+}
+
+/// A figure for people.
+pub fn title(figure: &str, ranks: u32) -> String {
+    let (kind, number) = figure.split_once(':').unwrap_or((figure, ""));
+    let number: usize = number.parse().unwrap_or(0);
+    let size = size_name(number);
+    match kind {
+        "latency" => format!("{size} one way"),
+        "bandwidth" => size,
+        "rate" => format!("{size}, windows of 64"),
+        "threads" if number == 1 => "8 B, 1 thread per rank".to_owned(),
+        "threads" => format!("8 B, {number} threads per rank"),
+        "pack" => format!("MPI_Pack, blocks of {size}"),
+        "loop" => format!("a loop, blocks of {size}"),
+        "barrier" => format!("barrier, {ranks} ranks"),
+        STARTUP => format!("{ranks} ranks"),
+        _ => format!("{kind} {size}, {ranks} ranks"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_has_one_job_per_number_of_ranks_and_kind_of_thread() {
+        let all = jobs(&[], &[2, 4, 16], 2);
+        let shapes: Vec<(u32, usize, bool)> = all
+            .iter()
+            .map(|job| (job.ranks, job.figures.len(), job.crowded))
+            .collect();
+        assert_eq!(
+            shapes,
+            [
+                (1, 4, false),
+                (2, 13, false),
+                (2, 2, true),
+                (4, 7, true),
+                (16, 7, true),
+                (2, 0, false),
+                (16, 0, true)
+            ]
+        );
+        for figure in all.iter().flat_map(Job::keys) {
+            assert!(
+                GROUPS.iter().any(|(name, _)| *name == group_of(figure)),
+                "{figure}"
+            );
+        }
+    }
+
+    #[test]
+    fn groups_choose_figures() {
+        let some = jobs(&["rate".into(), "startup".into()], &[2], 2);
+        assert_eq!(some.len(), 2);
+        assert_eq!(some[0].figures, ["rate:8"]);
+        assert_eq!(some[1].keys(), [STARTUP]);
+    }
+
+    #[test]
+    fn titles_are_for_people() {
+        assert_eq!(title("latency:1024", 2), "1 KiB one way");
+        assert_eq!(title("allreduce:65536", 16), "allreduce 64 KiB, 16 ranks");
+        assert_eq!(title("barrier", 4), "barrier, 4 ranks");
+        assert_eq!(title("loop:8", 1), "a loop, blocks of 8 B");
+    }
+}

@@ -1,0 +1,272 @@
+//! The benchmark program: one C source, compiled once for all libraries with the standard ABI and once more for each
+//! library that has only its own.
+//!
+//! Executables live in a temporary folder that goes with the `Workshop`. There is no trace of a library's place in the one for
+//! the standard ABI: LD_LIBRARY_PATH decides which library it runs with.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use thiserror::Error;
+
+use super::installation::{Face, Installation, STANDARD};
+
+/// The program.
+const SOURCE: &str = include_str!("../../c/abi_bench.c");
+
+/// Name of the executable for the standard ABI.
+const EXECUTABLE: &str = "abi_bench";
+
+/// How it is compiled. The loop that stands beside MPI_Pack is a floor only if the compiler does its best.
+const FLAGS: [&str; 3] = ["-std=c99", "-O3", "-pthread"];
+
+/// Why there is no program.
+#[derive(Debug, Error)]
+pub enum ProgramError {
+    /// The temporary folder.
+    #[error("cannot write the benchmark program to {}: {error}; TMPDIR names another folder", .path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// No compiler.
+    #[error(
+        "cannot run the C compiler {compiler:?}: {error}; install one (gcc, clang), or name it in CC"
+    )]
+    NoCompiler {
+        /// Its name.
+        compiler: OsString,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// It refused.
+    #[error("{compiler:?} cannot compile the benchmark program for {}: {said}", .library.display())]
+    Refused {
+        /// Its name.
+        compiler: OsString,
+        /// Against what.
+        library: PathBuf,
+        /// Its first complaint.
+        said: String,
+    },
+}
+
+/// An executable and what it needs to find its library.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The executable.
+    pub path: PathBuf,
+    /// For LD_LIBRARY_PATH, before what is there already.
+    pub library_path: OsString,
+}
+
+/// The temporary folder with everything in it.
+#[derive(Debug)]
+pub struct Workshop {
+    folder: PathBuf,
+    source: PathBuf,
+}
+
+impl Workshop {
+    /// With the source written, nothing compiled.
+    pub fn open() -> Result<Workshop, ProgramError> {
+        let folder = std::env::temp_dir().join(format!("oxmpi-bench-{}", std::process::id()));
+        let source = folder.join("abi_bench.c");
+        let workshop = Workshop { folder, source };
+        workshop.make_folder(&workshop.folder)?;
+        std::fs::write(&workshop.source, SOURCE).map_err(|error| ProgramError::Folder {
+            path: workshop.source.clone(),
+            error,
+        })?;
+        Ok(workshop)
+    }
+
+    /// Compiles for the standard ABI with OxMPI's header. Every library that has the ABI runs the result.
+    pub fn standard(&self, ours: &Installation) -> Result<PathBuf, ProgramError> {
+        let path = self.folder.join(EXECUTABLE);
+        let include = ours.header();
+        let include = include.parent().unwrap_or(Path::new("/"));
+        self.compile(&compiler(), include, &ours.library, &path)?;
+        Ok(path)
+    }
+
+    /// The program for an installation: `standard`, or its own one.
+    pub fn program(
+        &self,
+        index: usize,
+        installation: &Installation,
+        standard: &Path,
+    ) -> Result<Program, ProgramError> {
+        let mut folders = vec![installation.folder().to_owned()];
+        let path = match &installation.face {
+            Face::Standard => {
+                if !installation.library.ends_with(STANDARD[0]) {
+                    folders.insert(0, self.renamed(index, installation)?);
+                }
+                standard.to_owned()
+            }
+            Face::Own { include } => {
+                let path = self.folder.join(format!("{EXECUTABLE}-{index}"));
+                let wrapper = installation.prefix.join("bin/mpicc");
+                if !self.wrapped(&wrapper, &path) {
+                    self.compile(&compiler(), include, &installation.library, &path)?;
+                }
+                path
+            }
+        };
+        // A list of our own making holds no colon, unless a prefix does; then the loader could not be told anyway.
+        let library_path = std::env::join_paths(folders).unwrap_or_default();
+        Ok(Program { path, library_path })
+    }
+
+    /// A folder in which a library that calls itself .so.0 has the final standard's name.
+    fn renamed(&self, index: usize, installation: &Installation) -> Result<PathBuf, ProgramError> {
+        let folder = self.folder.join(format!("lib-{index}"));
+        self.make_folder(&folder)?;
+        let link = folder.join(STANDARD[0]);
+        match std::os::unix::fs::symlink(&installation.library, &link) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(ProgramError::Folder { path: link, error })
+            }
+            _ => Ok(folder),
+        }
+    }
+
+    /// Whether the library's own wrapper made the program. Wrappers in relocated packages may point nowhere.
+    fn wrapped(&self, wrapper: &Path, path: &Path) -> bool {
+        wrapper.is_file()
+            && Command::new(wrapper)
+                .args(FLAGS)
+                .arg(&self.source)
+                .arg("-o")
+                .arg(path)
+                .output()
+                .is_ok_and(|output| output.status.success() && path.is_file())
+    }
+
+    fn compile(
+        &self,
+        compiler: &[OsString],
+        include: &Path,
+        library: &Path,
+        path: &Path,
+    ) -> Result<(), ProgramError> {
+        let folder = library.parent().unwrap_or(Path::new("/"));
+        let output = Command::new(&compiler[0])
+            .args(&compiler[1..])
+            .args(FLAGS)
+            .arg("-I")
+            .arg(include)
+            .arg(&self.source)
+            .arg("-o")
+            .arg(path)
+            .arg(library)
+            // Libraries the library itself needs lie beside it.
+            .arg(joined("-L", folder))
+            .arg(joined("-Wl,-rpath-link,", folder))
+            .output()
+            .map_err(|error| ProgramError::NoCompiler {
+                compiler: compiler[0].clone(),
+                error,
+            })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&output.stderr);
+        let complaint = text
+            .lines()
+            .find(|line| line.contains("error") || line.contains("undefined"));
+        Err(ProgramError::Refused {
+            compiler: compiler[0].clone(),
+            library: library.to_owned(),
+            said: complaint
+                .or(text.lines().next())
+                .unwrap_or("no reason given")
+                .to_owned(),
+        })
+    }
+
+    fn make_folder(&self, path: &Path) -> Result<(), ProgramError> {
+        std::fs::create_dir_all(path).map_err(|error| ProgramError::Folder {
+            path: path.to_owned(),
+            error,
+        })
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        // Somebody who removed the folder first has done what is wanted.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn joined(option: &str, folder: &Path) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(folder);
+    word
+}
+
+/// CC with its words, or cc.
+fn compiler() -> Vec<OsString> {
+    let named = std::env::var_os("CC").unwrap_or_default();
+    let words: Vec<OsString> = named
+        .to_string_lossy()
+        .split_whitespace()
+        .map(OsString::from)
+        .collect();
+    if words.is_empty() {
+        vec![OsStr::new("cc").to_owned()]
+    } else {
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_compiler_is_named() {
+        let workshop = Workshop {
+            folder: std::env::temp_dir().join(format!("oxmpi-bench-cc-{}", std::process::id())),
+            source: PathBuf::from("abi_bench.c"),
+        };
+        let error = workshop
+            .compile(
+                &["no-such-cc".into()],
+                Path::new("/"),
+                Path::new("/l.so"),
+                Path::new("/o"),
+            )
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("cannot run the C compiler \"no-such-cc\"") && error.contains("CC"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_refusal_quotes_the_compiler() {
+        let folder =
+            std::env::temp_dir().join(format!("oxmpi-bench-refusal-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let source = folder.join("abi_bench.c");
+        std::fs::write(&source, "#include <no-such-header.h>\n").unwrap();
+        let workshop = Workshop { folder, source };
+        let into = workshop.folder.join("out");
+        match workshop.compile(&["cc".into()], Path::new("/"), Path::new("/l.so"), &into) {
+            Err(ProgramError::Refused { said, .. }) => {
+                assert!(said.contains("no-such-header.h"), "{said}");
+            }
+            Err(ProgramError::NoCompiler { .. }) => {
+                eprintln!("SKIPPED: no C compiler on this machine")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! How a library's ranks are started: its own defaults, and what its users know to be better.
+//!
+//! A library that assumes a core for every rank loses scheduler ticks as soon as that is not true, unless it is told. Every
+//! setting below is run in the same rounds, and the best one counts: the comparison is with what a library can do.
+//! OxMPI has no such settings and runs with its defaults.
+
+use super::installation::Family;
+
+/// Options and variables under which a job is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// In tables; empty for the only one.
+    pub name: &'static str,
+    /// Words after the launcher's name.
+    pub options: &'static [&'static str],
+    /// Environment variables.
+    pub environment: &'static [(&'static str, &'static str)],
+}
+
+const fn setting(
+    name: &'static str,
+    options: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+) -> Setting {
+    Setting {
+        name,
+        options,
+        environment,
+    }
+}
+
+/// Nothing said.
+const DEFAULT: Setting = setting("default", &[], &[]);
+
+/// Every rank, and every thread of it, has a core.
+const ROOMY_OXMPI: [Setting; 1] = [setting("bound", &["--bind-to", "core"], &[])];
+/// Hydra leaves ranks unbound unless asked.
+const ROOMY_MPICH: [Setting; 2] = [DEFAULT, setting("bound", &["-bind-to", "core"], &[])];
+/// Pins by itself. Without a network in play its shared memory alone may be quicker.
+const ROOMY_INTEL: [Setting; 2] = [DEFAULT, setting("shm", &[], &[("I_MPI_FABRICS", "shm")])];
+/// Binds by itself.
+const ROOMY_OTHER: [Setting; 1] = [DEFAULT];
+
+/// Cores are shared.
+const CROWDED_OXMPI: [Setting; 1] = [DEFAULT];
+/// Progress that found nothing gives the core away: MPICH 5 does so only when throttled. MPIR_CVAR_POLLS_BEFORE_YIELD and
+/// MPIR_CVAR_ENABLE_HEAVY_YIELD were tried and did not help ranks of one thread.
+const CROWDED_MPICH: [Setting; 2] = [
+    DEFAULT,
+    setting(
+        "throttle",
+        &[],
+        &[
+            ("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1"),
+            ("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "1"),
+        ],
+    ),
+];
+/// Its mode for many ranks per core, and its yielding by sleep, each unpinned.
+const CROWDED_INTEL: [Setting; 3] = [
+    DEFAULT,
+    setting(
+        "wait mode",
+        &[],
+        &[("I_MPI_WAIT_MODE", "1"), ("I_MPI_PIN", "0")],
+    ),
+    setting(
+        "yield",
+        &[],
+        &[
+            ("I_MPI_THREAD_YIELD", "3"),
+            ("I_MPI_THREAD_SLEEP", "0"),
+            ("I_MPI_PIN", "0"),
+        ],
+    ),
+];
+/// More ranks than cores are refused without the option, which also makes them yield when idle.
+const CROWDED_OPEN: [Setting; 2] = [
+    setting("default", &["--oversubscribe"], &[]),
+    setting(
+        "unbound",
+        &[
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+            "--mca",
+            "mpi_yield_when_idle",
+            "1",
+        ],
+        &[],
+    ),
+];
+
+/// What to run a library with when its ranks have a core each, or share cores.
+pub fn settings(family: Family, crowded: bool) -> &'static [Setting] {
+    match (family, crowded) {
+        (Family::Oxmpi, false) => &ROOMY_OXMPI,
+        (Family::Mpich, false) => &ROOMY_MPICH,
+        (Family::Intel, false) => &ROOMY_INTEL,
+        (Family::OpenMpi | Family::Unknown, false) => &ROOMY_OTHER,
+        (Family::Oxmpi, true) => &CROWDED_OXMPI,
+        (Family::Mpich, true) => &CROWDED_MPICH,
+        (Family::Intel, true) => &CROWDED_INTEL,
+        (Family::OpenMpi, true) => &CROWDED_OPEN,
+        (Family::Unknown, true) => &ROOMY_OTHER,
+    }
+}
+
+/// Words that a family's launcher wants in any case.
+pub fn always(family: Family, root: bool) -> &'static [&'static str] {
+    match family {
+        Family::OpenMpi if root => &["--allow-run-as-root"],
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_that_share_cores_are_also_run_with_better_settings_than_their_defaults() {
+        for family in [Family::Mpich, Family::Intel, Family::OpenMpi] {
+            let found = settings(family, true);
+            assert!(found.len() > 1 && found[0].name == "default", "{family:?}");
+        }
+        assert_eq!(settings(Family::Oxmpi, true), [DEFAULT]);
+    }
+}
