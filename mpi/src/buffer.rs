@@ -183,7 +183,7 @@ impl Buffer {
             std::slice::from_raw_parts(self.address.wrapping_offset(low as isize), bytes)
         };
         layout
-            .pack(memory, -low as usize, 0..self.bytes, out)
+            .pack(memory, -low, 0..self.bytes, out)
             .expect("the span covers the layout");
     }
 
@@ -207,7 +207,7 @@ impl Buffer {
             std::slice::from_raw_parts_mut(self.address.wrapping_offset(low as isize), bytes)
         };
         layout
-            .unpack(packed, 0..packed.len() as u64, memory, -low as usize)
+            .unpack(packed, 0..packed.len() as u64, memory, -low)
             .expect("the span covers the layout");
     }
 }
@@ -255,4 +255,26 @@ fn null(bytes: u64, count: u64, datatype: &Datatype) -> BufferError {
 #[cold]
 fn too_large(count: u64, error: DatatypeError) -> BufferError {
     BufferError::TooLarge { count, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::Basic;
+
+    #[test]
+    fn data_may_begin_behind_or_before_the_address() {
+        let byte = Datatype::named(Basic::Byte);
+        let mut memory = *b"0123456789";
+        for (at, displacements, wanted) in [(1, [3, 6], b"457"), (5, [-3, 1], b"236")] {
+            let pieces = Datatype::hindexed(&[2, 1], &displacements, &byte).unwrap();
+            pieces.commit();
+            // SAFETY: what the displacements name lies inside `memory`.
+            let buffer = unsafe { Buffer::new(memory.as_mut_ptr().add(at), 1, &pieces) }.unwrap();
+            assert_eq!(buffer.pack().unwrap(), wanted);
+            buffer.unpack(b"xyz");
+            assert_eq!(buffer.pack().unwrap(), b"xyz");
+            memory = *b"0123456789";
+        }
+    }
 }

@@ -146,7 +146,8 @@ fn is_external32(datarep: &CStr) -> Result<(), Failure> {
 
 #[cold]
 fn too_many(count: i64) -> Failure {
-    let text = format!("incount is {count}, and the size of so many elements does not fit in 64 bits");
+    let text =
+        format!("incount is {count}, and the size of so many elements does not fit in 64 bits");
     Failure::new(MPI_ERR_COUNT, text)
 }
 
@@ -170,7 +171,8 @@ impl Packed {
     ) -> Result<Packed, Failure> {
         let begin = position.get();
         if begin < 0 || begin > size {
-            let text = format!("position is {begin}, which is not in a packed memory of {size} bytes");
+            let text =
+                format!("position is {begin}, which is not in a packed memory of {size} bytes");
             return Err(Failure::new(MPI_ERR_ARG, text));
         }
         Ok(Packed {
@@ -189,7 +191,10 @@ impl Packed {
             return Err(self.too_short(bytes));
         }
         if bytes > 0 && self.address.addr() == self.begin as usize {
-            let text = format!("{} is a null pointer, but {bytes} bytes are to be there", self.argument);
+            let text = format!(
+                "{} is a null pointer, but {bytes} bytes are to be there",
+                self.argument
+            );
             return Err(Failure::new(MPI_ERR_BUFFER, text));
         }
         Ok(bytes as usize)
@@ -220,8 +225,8 @@ impl Packed {
 struct Span {
     first: *mut u8,
     bytes: usize,
-    /// Where in it the buffer's address is.
-    origin: usize,
+    /// Where in it the buffer's address is; negative if it begins behind that.
+    origin: i64,
 }
 
 impl Span {
@@ -241,7 +246,7 @@ impl Span {
         Ok(Span {
             first: address.wrapping_offset(low as isize),
             bytes: (high - low) as usize,
-            origin: (-low) as usize,
+            origin: -low,
         })
     }
 }

@@ -21,7 +21,7 @@ impl Datatype {
         &self,
         count: u64,
         memory: &[u8],
-        origin: usize,
+        origin: i64,
         out: &mut [u8],
     ) -> Result<usize, ExternalError> {
         let needed = self.needed(count, out.len())?;
@@ -54,7 +54,7 @@ impl Datatype {
         external: &[u8],
         count: u64,
         memory: &mut [u8],
-        origin: usize,
+        origin: i64,
     ) -> Result<usize, ExternalError> {
         let needed = self.needed(count, external.len())?;
         let layout = self.layout(count)?;
@@ -98,7 +98,7 @@ fn each_element(
     cursor: &mut Cursor<'_>,
     basic: Basic,
     elements: u64,
-    origin: usize,
+    origin: i64,
     bytes: usize,
     mut convert: impl FnMut(std::ops::Range<usize>) -> Result<(), ExternalError>,
 ) -> Result<(), ExternalError> {
@@ -107,7 +107,7 @@ fn each_element(
     let mut left = elements as usize * size;
     while let Some(run) = cursor.run(left) {
         left -= run.bytes;
-        let first = origin as i128 + i128::from(run.offset);
+        let first = i128::from(origin) + i128::from(run.offset);
         let end = first + run.bytes as i128;
         if first < 0 || end > bytes as i128 {
             return Err(CopyError::Outside { first, end, bytes }.into());

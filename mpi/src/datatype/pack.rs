@@ -11,11 +11,11 @@ use super::layout::Layout;
 
 impl Layout {
     /// Copies the packed bytes `range` out of `memory` into `out`, which is as long as the range. `origin` is where
-    /// in `memory` the buffer's address points.
+    /// in `memory` the buffer's address points; it is negative if the memory begins behind that.
     pub fn pack(
         &self,
         memory: &[u8],
-        origin: usize,
+        origin: i64,
         range: Range<u64>,
         out: &mut [u8],
     ) -> Result<(), CopyError> {
@@ -31,7 +31,7 @@ impl Layout {
         packed: &[u8],
         range: Range<u64>,
         memory: &mut [u8],
-        origin: usize,
+        origin: i64,
     ) -> Result<(), CopyError> {
         self.check(&range, packed.len())?;
         Cursor::at(self, range.start)
@@ -57,12 +57,7 @@ impl Layout {
 
 impl Cursor<'_> {
     /// Copies the next packed bytes out of `memory` until `out` is full or nothing is left; returns how many.
-    pub fn pack(
-        &mut self,
-        memory: &[u8],
-        origin: usize,
-        out: &mut [u8],
-    ) -> Result<usize, CopyError> {
+    pub fn pack(&mut self, memory: &[u8], origin: i64, out: &mut [u8]) -> Result<usize, CopyError> {
         let mut done = 0;
         while let Some(strip) = self.strip(out.len() - done) {
             let bytes = strip.bytes();
@@ -77,7 +72,7 @@ impl Cursor<'_> {
         &mut self,
         packed: &[u8],
         memory: &mut [u8],
-        origin: usize,
+        origin: i64,
     ) -> Result<usize, CopyError> {
         let mut done = 0;
         while let Some(strip) = self.strip(packed.len() - done) {
@@ -89,12 +84,7 @@ impl Cursor<'_> {
     }
 }
 
-fn gather(
-    memory: &[u8],
-    origin: usize,
-    strip: &Strip<'_>,
-    out: &mut [u8],
-) -> Result<(), CopyError> {
+fn gather(memory: &[u8], origin: i64, strip: &Strip<'_>, out: &mut [u8]) -> Result<(), CopyError> {
     match strip.places {
         Places::Even {
             offset,
@@ -137,7 +127,7 @@ fn scatter(
     packed: &[u8],
     strip: &Strip<'_>,
     memory: &mut [u8],
-    origin: usize,
+    origin: i64,
 ) -> Result<(), CopyError> {
     match strip.places {
         Places::Even {
@@ -173,14 +163,14 @@ fn scatter(
 
 /// What an even strip reaches of the memory, and where in that its first block begins.
 fn even_reach(
-    origin: usize,
+    origin: i64,
     offset: i64,
     stride: i64,
     count: usize,
     block: usize,
     bytes: usize,
 ) -> Result<(usize, Range<usize>), CopyError> {
-    let begin = origin as i128 + i128::from(offset);
+    let begin = i128::from(origin) + i128::from(offset);
     let last = i128::from(stride) * (count as i128 - 1);
     let (first, end) = (begin + last.min(0), begin + last.max(0) + block as i128);
     if first < 0 || end > bytes as i128 {
@@ -190,13 +180,13 @@ fn even_reach(
 }
 
 fn listed(
-    origin: usize,
+    origin: i64,
     base: i64,
     offset: i64,
     block: usize,
     bytes: usize,
 ) -> Result<Range<usize>, CopyError> {
-    let first = origin as i128 + i128::from(base.wrapping_add(offset));
+    let first = i128::from(origin) + i128::from(base.wrapping_add(offset));
     let end = first + block as i128;
     if first < 0 || end > bytes as i128 {
         return Err(CopyError::Outside { first, end, bytes });
@@ -258,7 +248,7 @@ fn scatter_even<const N: usize>(packed: &[u8], memory: &mut [u8], lowest: usize,
 #[inline]
 fn gather_listed<const N: usize>(
     memory: &[u8],
-    origin: usize,
+    origin: i64,
     base: i64,
     offsets: &[i64],
     out: &mut [u8],

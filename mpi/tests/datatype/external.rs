@@ -157,15 +157,15 @@ proptest! {
     fn random_types_convert_in_the_order_of_their_typemaps(recipe in recipe(), count in 0u64..3) {
         let (map, datatype) = (recipe.expand(), recipe.build());
         let offsets = map.bytes(count);
-        let low = offsets.iter().copied().min().unwrap_or(0).min(0);
-        let high = offsets.iter().copied().max().unwrap_or(0).max(0) + 1;
+        let low = offsets.iter().copied().min().unwrap_or(0);
+        let high = offsets.iter().copied().max().unwrap_or(0) + 1;
         prop_assume!(high - low < 1 << 16 && offsets.len() < 4000);
-        let origin = -low as usize;
+        let origin = -low;
         let memory: Vec<u8> = (0..high - low).map(|index| (index * 11 + index / 256) as u8).collect();
         let mut expected = Vec::new();
         for index in 0..count as i64 {
             for (basic, at) in map.data() {
-                let begin = (origin as i64 + index * map.extent() + at) as usize;
+                let begin = (origin + index * map.extent() + at) as usize;
                 expected.extend(external(basic, &memory[begin..begin + basic.size() as usize]).unwrap());
             }
         }
@@ -182,7 +182,7 @@ proptest! {
             let mut back = vec![0; memory.len()];
             prop_assert_eq!(datatype.unpack_external(&out, count, &mut back, origin), Ok(out.len()));
             for at in offsets {
-                let at = (origin as i64 + at) as usize;
+                let at = (origin + at) as usize;
                 prop_assert_eq!(back[at], memory[at]);
             }
         }

@@ -149,12 +149,13 @@ fn check_elements(datatype: &Datatype, map: &Typemap) {
     }
 }
 
-/// Memory with a different value in (almost) every byte, and where in it the origin is.
-fn memory(offsets: &[i64]) -> (Vec<u8>, usize) {
-    let low = offsets.iter().copied().min().unwrap_or(0).min(0);
-    let high = offsets.iter().copied().max().unwrap_or(0).max(0) + 1;
+/// Memory of just the bytes that are reached, with a different value in (almost) every one, and where the origin is from its
+/// begin: before it if all offsets are positive.
+fn memory(offsets: &[i64]) -> (Vec<u8>, i64) {
+    let low = offsets.iter().copied().min().unwrap_or(0);
+    let high = offsets.iter().copied().max().unwrap_or(0) + 1;
     let bytes = (0..high - low).map(|index| (index * 7 + index / 256) as u8);
-    (bytes.collect(), -low as usize)
+    (bytes.collect(), -low)
 }
 
 fn check_copies(datatype: &Datatype, map: &Typemap, count: u64, splits: &[u64]) {
@@ -165,7 +166,7 @@ fn check_copies(datatype: &Datatype, map: &Typemap, count: u64, splits: &[u64]) 
     let (source, origin) = memory(&offsets);
     let expected: Vec<u8> = offsets
         .iter()
-        .map(|at| source[(origin as i64 + at) as usize])
+        .map(|at| source[(origin + at) as usize])
         .collect();
 
     // In pieces cut at random points.
@@ -193,7 +194,7 @@ fn check_copies(datatype: &Datatype, map: &Typemap, count: u64, splits: &[u64]) 
             .unwrap();
     }
     for (at, byte) in offsets.iter().zip(&expected) {
-        wanted[(origin as i64 + at) as usize] = *byte;
+        wanted[(origin + at) as usize] = *byte;
     }
     assert_eq!(target, wanted, "unpack");
 
