@@ -60,7 +60,9 @@ pub fn reduce_local(
 ) -> Result<(), Failure> {
     for (argument, address) in [("inbuf", inbuf), ("inoutbuf", inoutbuf.cast_const())] {
         if address.addr() == MPI_IN_PLACE {
-            let text = format!("{argument} is MPI_IN_PLACE, which means nothing here; give the address of elements");
+            let text = format!(
+                "{argument} is MPI_IN_PLACE, which means nothing here; give the address of elements"
+            );
             return Err(Failure::new(MPI_ERR_BUFFER, text));
         }
     }
@@ -75,7 +77,13 @@ pub fn reduce_local(
     }
     if let Op::User(function) = op {
         // The elements already lie as the datatype says, which is what the function wants.
-        function.call(inbuf.cast(), inoutbuf.cast(), count, datatype, datatype.handle());
+        function.call(
+            inbuf.cast(),
+            inoutbuf.cast(),
+            count,
+            datatype,
+            datatype.handle(),
+        );
         return Ok(());
     }
     match (input.contiguous(), inout.contiguous()) {
@@ -104,6 +112,9 @@ fn apart(from: usize, into: usize, bytes: usize) -> Result<(), Failure> {
     if from.abs_diff(into) >= bytes {
         return Ok(());
     }
-    let text = format!("inbuf and inoutbuf overlap: {bytes} bytes each, and {} bytes between their beginnings", from.abs_diff(into));
+    let text = format!(
+        "inbuf and inoutbuf overlap: {bytes} bytes each, and {} bytes between their beginnings",
+        from.abs_diff(into)
+    );
     Err(Failure::new(MPI_ERR_BUFFER, text))
 }

@@ -63,7 +63,8 @@ fn storage(order: i32) -> Result<Order, Failure> {
         MPI_ORDER_C => Ok(Order::C),
         MPI_ORDER_FORTRAN => Ok(Order::Fortran),
         _ => {
-            let text = format!("order is {order}, which is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN");
+            let text =
+                format!("order is {order}, which is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN");
             Err(Failure::new(MPI_ERR_ARG, text))
         }
     }

@@ -36,11 +36,7 @@ pub fn type_create_f90_complex(
 }
 
 /// MPI_Type_create_f90_integer.
-pub fn type_create_f90_integer(
-    _call: &Call,
-    r: i32,
-    newtype: Out<Handle>,
-) -> Result<(), Failure> {
+pub fn type_create_f90_integer(_call: &Call, r: i32, newtype: Out<Handle>) -> Result<(), Failure> {
     newtype.set(Type::handle_of(Datatype::f90_integer(r)?)?);
     Ok(())
 }
@@ -91,7 +87,8 @@ pub fn type_match_size(
         .ok()
         .and_then(|bytes| Basic::match_size(class, bytes));
     let basic = found.ok_or_else(|| {
-        let text = format!("size is {size}, and no Fortran type of class {class:?} has so many bytes");
+        let text =
+            format!("size is {size}, and no Fortran type of class {class:?} has so many bytes");
         Failure::new(MPI_ERR_ARG, text)
     })?;
     datatype.set(Handle(usize::from(basic.handle())));
