@@ -114,7 +114,8 @@ impl Call {
 ///
 /// # Safety
 /// Each method takes a pointer that is null or valid for what the standard says about the parameter.
-#[allow(clippy::missing_safety_doc)]
+// What is borrowed is the memory of the program, not the name of the argument.
+#[allow(clippy::missing_safety_doc, clippy::mut_from_ref)]
 impl Call {
     /// Where a result goes.
     #[inline]

@@ -27,8 +27,9 @@
 //! }
 //! ```
 
-// The parameters are those of the standard, and its programs vouch for the memory that their pointers name.
-#![allow(clippy::too_many_arguments, clippy::not_unsafe_ptr_arg_deref)]
+// What a function does is described by the standard under its C name; its parameters are those of the standard, and programs
+// vouch for the memory that their pointers name.
+#![allow(missing_docs, clippy::too_many_arguments, clippy::not_unsafe_ptr_arg_deref)]
 
 pub mod attached;
 pub mod attribute;
