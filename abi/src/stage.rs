@@ -3,7 +3,7 @@
 //! The library is in use while the world is initialised or a session is open (MPI 5.0 §11.1): both count as one user each. Entry
 //! points look at one word; `chapter::environment` and `chapter::session` change it.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Once, RwLock};
 
 use oxmpi::process::{Process, Threads};
@@ -16,8 +16,6 @@ static WORLD: AtomicU8 = AtomicU8::new(World::Before as u8);
 /// What PROCESS holds, for calls that cannot wait for its lock.
 static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static LEVEL_MAX: AtomicI32 = AtomicI32::new(MPI_THREAD_MULTIPLE);
-/// The process has said goodbye to its job.
-static HAS_LEFT: AtomicBool = AtomicBool::new(false);
 static PROCESS: RwLock<Option<Arc<Process>>> = RwLock::new(None);
 
 /// The life of MPI_COMM_WORLD.
@@ -82,12 +80,11 @@ pub fn join(level: i32) -> Result<Arc<Process>, Failure> {
     let mut slot = PROCESS
         .write()
         .expect("nothing panics while it holds this lock");
-    if HAS_LEFT.load(Ordering::Relaxed) {
-        let text = "MPI_Finalize was called and no session was open: this process has left its job for good; keep a session open across it";
-        return Err(Failure::new(MPI_ERR_OTHER, text));
-    }
     let process = match &*slot {
-        Some(process) => process.clone(),
+        Some(process) => {
+            process.resume();
+            process.clone()
+        }
         None => {
             let threads = match level {
                 MPI_THREAD_MULTIPLE => Threads::Many,
@@ -109,35 +106,35 @@ pub fn join(level: i32) -> Result<Arc<Process>, Failure> {
     Ok(process)
 }
 
-/// The world or a session is over. After the world and the last session the process leaves its job; where there was no world, it
-/// leaves when it ends, because another session may begin.
+/// The world or a session is over. The process stays in its job, because another session may begin, and leaves it when it ends.
 pub fn leave() {
+    // Nobody begins in between: the lock is the one that `join` takes.
+    let slot = PROCESS
+        .write()
+        .expect("nothing panics while it holds this lock");
     if !end_use() {
         return;
     }
-    if world() == World::After {
-        leave_job();
-    } else {
-        static AT_EXIT: Once = Once::new();
-        // SAFETY: the function is one, and takes no arguments.
-        AT_EXIT.call_once(|| unsafe {
-            libc::atexit(leave_at_exit);
-        });
+    if let Some(process) = &*slot {
+        process.pause();
     }
+    drop(slot);
+    static AT_EXIT: Once = Once::new();
+    // SAFETY: the function is one, and takes no arguments.
+    AT_EXIT.call_once(|| unsafe {
+        libc::atexit(leave_at_exit);
+    });
 }
 
 extern "C" fn leave_at_exit() {
     // A session that is open when the process ends was not finalised: the others are to see that.
-    if !is_inside() {
-        leave_job();
-    }
-}
-
-fn leave_job() {
-    if HAS_LEFT.swap(true, Ordering::Relaxed) {
+    if is_inside() {
         return;
     }
-    if let Some(process) = process() {
+    // Whoever holds the lock now is a thread that will never go on.
+    if let Ok(process) = PROCESS.try_read()
+        && let Some(process) = &*process
+    {
         process.finalize();
     }
 }

@@ -598,17 +598,33 @@ impl Engine {
 
     /// Says goodbye: sends what is due, stops the driver.
     pub fn finalize(&self) {
+        let mut handler = self.send_what_is_due();
+        // Nothing more is sent or taken; a broken engine must not keep its process from ending either.
+        handler.broken.take();
+        drop(handler);
+        self.shared.driver.stop();
+        self.shared.segment.finish(self.rank());
+    }
+
+    /// Nobody uses the engine for now: sends what is due. If the process ends before [`Engine::resume`], that is a goodbye.
+    pub fn pause(&self) {
+        drop(self.send_what_is_due());
+        self.shared.segment.excuse(self.rank(), true);
+    }
+
+    /// Somebody uses the engine again.
+    pub fn resume(&self) {
+        self.shared.segment.excuse(self.rank(), false);
+    }
+
+    fn send_what_is_due(&self) -> crate::progress::Guard<'_> {
         let mut handler = self.shared.enter();
         let _ = self
             .shared
             .wait(&mut handler, None, &mut |handler: &mut Handler| {
                 handler.protocol.busy().is_empty()
             });
-        // Nothing more is sent or taken; a broken engine must not keep its process from ending either.
-        handler.broken.take();
-        drop(handler);
-        self.shared.driver.stop();
-        self.shared.segment.finish(self.rank());
+        handler
     }
 }
 

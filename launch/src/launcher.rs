@@ -305,7 +305,8 @@ impl<'a> Launcher<'a> {
                         self.show(key);
                     }
                 }
-                let (port, abort) = (self.segment.state(rank), self.segment.abort_code());
+                let port = self.segment.state_at_end(rank);
+                let abort = self.segment.abort_code();
                 self.conduct.handle_end(rank, end, port, abort, self.now);
             }
         }

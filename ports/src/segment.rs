@@ -53,6 +53,8 @@ struct Resident {
     pid: AtomicU32,
     /// 1 when this process can fence all others (membarrier) before it sleeps.
     fences: AtomicU32,
+    /// 1 while this process may end without a further word.
+    excused: AtomicU32,
 }
 
 /// Who lives in a port.
@@ -289,6 +291,23 @@ impl Segment {
     /// This process says goodbye; what happens to it later concerns nobody.
     pub fn finish(&self, port: u32) {
         self.depart(port, PortState::Finished);
+    }
+
+    /// Whether this process may end without a further word: it has nothing to do here now, but may come back.
+    pub fn excuse(&self, port: u32, excused: bool) {
+        let resident = self.resident(port);
+        resident
+            .excused
+            .store(u32::from(excused), Ordering::Release);
+    }
+
+    /// What is left of a process that the system has seen end: if it was excused, its end was its goodbye.
+    pub fn state_at_end(&self, port: u32) -> PortState {
+        let excused = self.resident(port).excused.load(Ordering::Acquire) == 1;
+        if excused && matches!(self.state(port), PortState::Attached { .. }) {
+            self.finish(port);
+        }
+        self.state(port)
     }
 
     /// Whether the process in `port` fences others before it sleeps, so that senders need not. False while it has not attached.

@@ -119,6 +119,17 @@ impl Process {
         self.concurrent
     }
 
+    /// Nobody uses the library for now: what is due is sent. If the process ends before [`Process::resume`], it has left the job
+    /// properly.
+    pub fn pause(&self) {
+        self.engine.pause();
+    }
+
+    /// Somebody uses the library again.
+    pub fn resume(&self) {
+        self.engine.resume();
+    }
+
     /// Leaves the job: what is due is sent, and nothing more is received. Does nothing the second time, nor in a process that
     /// was forked off this one, so that it can be called when a program exits.
     pub fn finalize(&self) {
