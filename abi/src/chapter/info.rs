@@ -25,23 +25,33 @@ pub fn info_create_env(
     info: Out<Handle>,
 ) -> Result<(), Failure> {
     let mut environment = Environment::of_process();
-    let argv = argv.cast::<*const c_char>();
     if argc > 0 && !argv.is_null() {
-        let argument = |index: usize| {
-            // SAFETY: the program vouches for `argc` pointers to texts.
-            let address = unsafe { *argv.add(index) };
-            if address.is_null() {
-                return None;
-            }
-            // SAFETY: as above.
-            let text = unsafe { CStr::from_ptr(address) };
-            Some(text.to_string_lossy().into_owned())
-        };
-        environment.command = argument(0);
-        environment.argv = Some((1..argc as usize).filter_map(argument).collect());
+        // SAFETY: the program vouches for `argc` pointers, each null or that of a text.
+        let mut texts = unsafe { texts(argv.cast(), argc as usize) }.into_iter();
+        environment.command = texts.next();
+        environment.argv = Some(texts.collect());
     }
     info.set(handle_for(Info::environment(&environment).duplicate())?);
     Ok(())
+}
+
+/// The texts of an array of pointers, up to the first null.
+///
+/// # Safety
+/// There are `count` pointers, each null or that of a text.
+unsafe fn texts(array: *const *const c_char, count: usize) -> Vec<String> {
+    let mut texts = Vec::new();
+    for index in 0..count {
+        // SAFETY: the caller's promise.
+        let address = unsafe { *array.add(index) };
+        if address.is_null() {
+            break;
+        }
+        // SAFETY: as above.
+        let text = unsafe { CStr::from_ptr(address) };
+        texts.push(text.to_string_lossy().into_owned());
+    }
+    texts
 }
 
 /// MPI_Info_dup.

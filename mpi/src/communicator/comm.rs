@@ -76,7 +76,7 @@ impl Comm {
             process,
             number: AtomicU32::new(number),
             rank,
-            size: group.size() as u32,
+            size: group.size(),
             group,
             peers,
             processes,
