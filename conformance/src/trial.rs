@@ -107,7 +107,7 @@ pub fn run(program: &Program, binary: &Path, library: &Library, ranks: u32) -> O
     }
     let _permit = Permit::take();
     let log = binary.with_extension(format!("{}.{ranks}.log", library.name));
-    let (end, output) = match execute(binary, library, ranks, &log) {
+    let (end, output) = match execute(binary, library, ranks, &log, HANG_AFTER) {
         Ok(end) => (end, read(&log)),
         Err(error) => {
             return Outcome::Failed {
@@ -160,11 +160,13 @@ fn judge(
     }
 }
 
+/// Runs a job to its end, or to `limit`: then there is no status.
 fn execute(
     binary: &Path,
     library: &Library,
     ranks: u32,
     log: &Path,
+    limit: Duration,
 ) -> std::io::Result<Option<ExitStatus>> {
     let file = File::create(log)?;
     let mut job = Command::new(library.prefix.join("bin/mpiexec"));
@@ -176,7 +178,7 @@ fn execute(
         .stderr(file)
         .process_group(0);
     let mut child = job.spawn()?;
-    let end = wait(&mut child, HANG_AFTER)?;
+    let end = wait(&mut child, limit)?;
     if end.is_none() {
         signal(&child, "-TERM");
         wait(&mut child, GRACE)?;
@@ -242,6 +244,7 @@ impl Drop for Permit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::ExitStatusExt;
 
     fn program(expect: &str) -> Program {
@@ -293,5 +296,33 @@ mod tests {
             verdict(expect, Kind::Mpich, Some(1), "not-reached"),
             "went on after the call that is fatal"
         );
+    }
+
+    #[test]
+    fn a_job_that_hangs_is_ended_with_its_children_and_keeps_its_output() {
+        let prefix = std::env::temp_dir().join(format!("oxmpi-hang-{}", std::process::id()));
+        let launcher = prefix.join("bin/mpiexec");
+        std::fs::create_dir_all(prefix.join("bin")).unwrap();
+        std::fs::write(
+            &launcher,
+            "#!/bin/sh\necho begun\nsleep 1000 &\necho $!\nwait\n",
+        )
+        .unwrap();
+        std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let library = Library {
+            kind: Kind::OxMpi,
+            name: "fake".to_string(),
+            prefix: prefix.clone(),
+        };
+        let log = prefix.join("log");
+        let end = execute(&launcher, &library, 2, &log, Duration::from_secs(1)).unwrap();
+        let output = read(&log);
+        std::fs::remove_dir_all(&prefix).unwrap();
+        assert_eq!(end, None);
+        let (first, child) = output.trim().split_once('\n').unwrap();
+        assert_eq!(first, "begun");
+        // A zombie that nobody has reaped yet still has a folder, but no command line.
+        let line = std::fs::read(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        assert_eq!(line, b"", "the launcher's child lives on");
     }
 }
