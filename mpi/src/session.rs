@@ -9,6 +9,7 @@ use crate::communicator::MEMORY_KINDS;
 use crate::error::Result;
 use crate::group::Group;
 use crate::info::Info;
+use crate::point::Attached;
 use crate::process::Process;
 
 /// The set of all processes of the job.
@@ -85,6 +86,7 @@ pub struct Session {
     process: Arc<Process>,
     threads: ThreadLevel,
     memory_kinds: String,
+    attached: Arc<Attached>,
 }
 
 impl Session {
@@ -99,12 +101,18 @@ impl Session {
             process,
             threads: ThreadLevel::asked(info).min(highest),
             memory_kinds: supported_kinds(kinds.as_deref()),
+            attached: Arc::default(),
         }
     }
 
     /// The process.
     pub fn process(&self) -> &Arc<Process> {
         &self.process
+    }
+
+    /// Space for buffered sends of its communicators: those made from its groups, and whatever is made from them.
+    pub fn attached(&self) -> &Attached {
+        &self.attached
     }
 
     /// The thread level that was granted.
@@ -137,13 +145,15 @@ impl Session {
 
     /// The processes of a set. Names are compared without regard to case up to the end of `mpi://` only, as for any URI.
     pub fn group(&self, set: &str) -> Result<Group, SessionError> {
-        match find_set(set) {
-            Some(WORLD_SET) => Ok(Group::all(self.process.size())),
-            Some(_) => Ok(Group::new(vec![self.process.rank()])),
-            None => Err(SessionError::NoSuchSet {
-                name: set.to_owned(),
-            }),
-        }
+        let group = match find_set(set) {
+            Some(WORLD_SET) => Group::all(self.process.size()),
+            Some(_) => Group::new(vec![self.process.rank()]),
+            None => {
+                let name = set.to_owned();
+                return Err(SessionError::NoSuchSet { name });
+            }
+        };
+        Ok(group.with_origin(Some(self.attached.clone())))
     }
 
     /// What is known of a set: `mpi_size`, the number of its processes.

@@ -1,8 +1,6 @@
-//! A session as C programs know it: the session itself, its error handler and its space for buffered sends.
+//! A session as C programs know it: the session itself and its error handler.
 
 use std::ops::Deref;
-
-use oxmpi::Attached;
 
 use super::{Errhandler, ErrhandlerSlot};
 
@@ -12,7 +10,6 @@ pub struct Session {
     session: oxmpi::session::Session,
     /// Who is told of errors.
     pub errhandler: ErrhandlerSlot,
-    attached: Attached,
 }
 
 impl Session {
@@ -21,13 +18,7 @@ impl Session {
         Session {
             session,
             errhandler: ErrhandlerSlot::new(errhandler),
-            attached: Attached::default(),
         }
-    }
-
-    /// Space for buffered sends of its communicators.
-    pub fn attached(&self) -> &Attached {
-        &self.attached
     }
 }
 

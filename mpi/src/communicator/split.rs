@@ -202,7 +202,8 @@ impl Comm {
 
     /// The processes of these ranks.
     pub(super) fn group_of(&self, ranks: &[u32]) -> Group {
-        Group::new(ranks.iter().map(|&rank| self.process_of(rank)).collect())
+        let processes = ranks.iter().map(|&rank| self.process_of(rank)).collect();
+        Group::new(processes).with_origin(self.group().origin().cloned())
     }
 }
 

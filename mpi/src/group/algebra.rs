@@ -43,7 +43,7 @@ impl Group {
     pub fn union(&self, other: &Group) -> Group {
         let mut processes = self.processes().to_vec();
         processes.extend(other.processes().iter().filter(|&&p| !self.contains(p)));
-        Group::from_distinct(processes)
+        self.derive(processes)
     }
 
     /// Those of this group that are also in the other, in this group's order.
@@ -96,7 +96,7 @@ impl Group {
     }
 
     fn filter(&self, keep: impl Fn(u32) -> bool) -> Group {
-        Group::from_distinct(
+        self.derive(
             self.processes()
                 .iter()
                 .copied()
@@ -106,7 +106,7 @@ impl Group {
     }
 
     fn pick(&self, ranks: &[u32]) -> Group {
-        Group::from_distinct(
+        self.derive(
             ranks
                 .iter()
                 .map(|&rank| self.processes()[rank as usize])
@@ -116,7 +116,7 @@ impl Group {
 
     fn omit(&self, named: &Named) -> Group {
         let left = self.processes().iter().zip(&named.by);
-        Group::from_distinct(
+        self.derive(
             left.filter(|(_, by)| by.is_none())
                 .map(|(&p, _)| p)
                 .collect(),

@@ -2,7 +2,8 @@
 //!
 //! A [`Group`] lists process numbers of the job in rank order. It never changes once made, so a clone is a
 //! reference and every operation (`algebra` beside this file) yields a new group. Invariant: no process is
-//! in a group twice. Communicators hold groups; nothing here knows about communicators, handles or messages.
+//! in a group twice. Communicators hold groups; nothing here knows about communicators, handles or messages. A group only
+//! remembers for them which session it comes from, and hands that on to the groups made from it.
 #![forbid(unsafe_code)]
 
 mod algebra;
@@ -17,6 +18,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use crate::point::Attached;
+
 /// The rank that stands for no process, with the number the standard ABI gives it: translating it yields
 /// itself. Every other rank below zero is out of range.
 pub const PROC_NULL: i32 = -3;
@@ -28,6 +31,8 @@ const LINEAR_MAX: usize = 16;
 #[derive(Clone)]
 pub struct Group {
     members: Arc<Members>,
+    /// Of a group that comes from a session: the space for buffered sends of that session's communicators.
+    origin: Option<Arc<Attached>>,
 }
 
 struct Members {
@@ -75,7 +80,21 @@ impl Group {
                 identity,
                 index: OnceLock::new(),
             }),
+            origin: None,
         }
+    }
+
+    /// As [`Group::from_distinct`], with the origin of this group, from which the processes were taken.
+    fn derive(&self, processes: Vec<u32>) -> Group {
+        Group::from_distinct(processes).with_origin(self.origin.clone())
+    }
+
+    pub(crate) fn with_origin(self, origin: Option<Arc<Attached>>) -> Group {
+        Group { origin, ..self }
+    }
+
+    pub(crate) fn origin(&self) -> Option<&Arc<Attached>> {
+        self.origin.as_ref()
     }
 
     /// How many processes are in it.

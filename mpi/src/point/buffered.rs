@@ -163,10 +163,13 @@ impl Comm {
         Ok(())
     }
 
-    /// The pool that buffered sends of this communicator use: its own, or the process's.
+    /// The pool that buffered sends of this communicator use: its own, else that of its session or of the process.
     fn buffering(&self) -> Option<Arc<Pool>> {
         let own = self.attached().pool();
-        own.or_else(|| self.process.attached.pool())
+        own.or_else(|| match self.group().origin() {
+            Some(session) => session.pool(),
+            None => self.process.attached.pool(),
+        })
     }
 
     /// A buffered send that is started later.
