@@ -206,6 +206,10 @@ fn kind_class(kind: &ErrorKind) -> i32 {
             MPI_ERR_COUNT
         }
         ErrorKind::RootBuffer { .. } | ErrorKind::Overlap { .. } => MPI_ERR_BUFFER,
+        ErrorKind::BufferedSpace { .. } | ErrorKind::AlreadyAttached => MPI_ERR_BUFFER,
+        ErrorKind::Partition { .. } | ErrorKind::PartitionTwice { .. } => MPI_ERR_ARG,
+        ErrorKind::PartitionedInactive | ErrorKind::PartitionedDirection { .. } => MPI_ERR_REQUEST,
+        ErrorKind::NotCancellable { .. } => MPI_ERR_REQUEST,
         ErrorKind::WholeElements { .. } => MPI_ERR_TYPE,
         ErrorKind::CollectiveMismatch { expected, got, .. } if got > expected => MPI_ERR_TRUNCATE,
         ErrorKind::CollectiveMismatch { .. } => MPI_ERR_COUNT,

@@ -135,10 +135,19 @@ pub fn get_hw_resource_info(_: &Call, hw_info: Out<Handle>) -> Result<(), Failur
     Ok(())
 }
 
-pub fn alloc_mem(_: &Call, size: i64, _: Option<&Info>, base: Out<*mut c_void>) -> Result<(), Failure> {
+pub fn alloc_mem(
+    _: &Call,
+    size: i64,
+    info: Option<&Info>,
+    base: Out<*mut c_void>,
+) -> Result<(), Failure> {
+    let asked = info.and_then(|info| info.get_text("mpi_minimum_memory_alignment"));
+    let asked = asked.and_then(|bytes| bytes.trim().parse::<usize>().ok());
+    let align = asked.filter(|bytes| bytes.is_power_of_two());
+    let align = align.unwrap_or(MEMORY_ALIGN).max(MEMORY_ALIGN);
     let mut memory: *mut c_void = std::ptr::null_mut();
     // SAFETY: `memory` is a place for an address.
-    let refused = unsafe { libc::posix_memalign(&mut memory, MEMORY_ALIGN, (size as usize).max(1)) };
+    let refused = unsafe { libc::posix_memalign(&mut memory, align, (size as usize).max(1)) };
     if refused != 0 {
         return Err(Failure::new(MPI_ERR_NO_MEM, format!("no memory for {size} bytes")));
     }
