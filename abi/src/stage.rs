@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Once, RwLock};
 
+use oxmpi::info::Environment;
 use oxmpi::process::{Process, Threads};
 
 use crate::constant::*;
@@ -136,6 +137,16 @@ extern "C" fn leave_at_exit() {
         && let Some(process) = &*process
     {
         process.finalize();
+    }
+}
+
+/// What is known of how this process was started; more after it has joined its job.
+pub fn environment() -> Environment {
+    let process = process();
+    Environment {
+        maxprocs: process.as_ref().map(|process| process.size()),
+        host: process.as_ref().map(|process| process.host().to_owned()),
+        ..Environment::of_process()
     }
 }
 

@@ -48,6 +48,20 @@ oxmpi::ranks! {
         process.finalize();
     }
 
+    fn a_paused_process_may_come_back_or_end([1, 3]) {
+        let process = join(Threads::Many);
+        for _ in 0..3 {
+            process.resume();
+            let session = Session::new(process.clone(), None);
+            let group = session.group("mpi://WORLD").unwrap();
+            let comm = create_from_group(session.process(), &group, b"again").unwrap();
+            assert_eq!(comm.dup().unwrap().size(), process.size());
+            process.pause();
+        }
+        // No goodbye: the launcher takes the end of the process for one.
+        std::mem::forget(process);
+    }
+
     fn sets_and_hints([2]) {
         let process = join(Threads::One);
         let info = Info::new();

@@ -2,14 +2,13 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use oxmpi::info::Environment;
-
 use crate::argument::{FlagOut, InOut, Out, TextOut};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::handle::{Handle, Object};
 use crate::object::{Info, handle_for};
+use crate::stage;
 
 /// MPI_Info_create.
 pub fn info_create(_call: &Call, info: Out<Handle>) -> Result<(), Failure> {
@@ -24,7 +23,7 @@ pub fn info_create_env(
     argv: *mut c_void,
     info: Out<Handle>,
 ) -> Result<(), Failure> {
-    let mut environment = Environment::of_process();
+    let mut environment = stage::environment();
     if argc > 0 && !argv.is_null() {
         // SAFETY: the program vouches for `argc` pointers, each null or that of a text.
         let mut texts = unsafe { texts(argv.cast(), argc as usize) }.into_iter();

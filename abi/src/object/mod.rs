@@ -10,11 +10,10 @@ mod op;
 mod message;
 mod session;
 
-use oxmpi::info::Environment;
-
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::handle::{Handle, OBJECTS_MAX, Object, Table};
+use crate::stage;
 
 pub use communicator::Communicator;
 pub use datatype::Type;
@@ -76,7 +75,7 @@ objects! {
     Type, 3, 512, "MPI_Datatype", "a datatype", MPI_DATATYPE_NULL, MPI_ERR_TYPE, Type::named;
     Op, 4, 32, "MPI_Op", "an operation", MPI_OP_NULL, MPI_ERR_OP, Op::named;
     Info, 5, 304, "MPI_Info", "an info object", MPI_INFO_NULL, MPI_ERR_INFO,
-        |handle| (handle == MPI_INFO_ENV).then(|| Info::environment(&Environment::of_process()));
+        |handle| (handle == MPI_INFO_ENV).then(|| Info::environment(&stage::environment()));
     Errhandler, 6, 320, "MPI_Errhandler", "an error handler", MPI_ERRHANDLER_NULL, MPI_ERR_ERRHANDLER, Errhandler::named;
     Message, 8, 296, "MPI_Message", "a matched message", MPI_MESSAGE_NULL, MPI_ERR_REQUEST, |_| None;
     Session, 9, 288, "MPI_Session", "a session", MPI_SESSION_NULL, MPI_ERR_SESSION, |_| None;
