@@ -1,15 +1,17 @@
 /* ranks: 2 3 4 */
-/* MPI 5.0 section 6.9.2: each predefined operation on every C integer type it is defined for. Rank r contributes (r +
- * 1, r, 5 - r), so results follow by hand from a loop in C. */
+/* MPI 5.0 section 6.9.2: each predefined operation on every C integer type, and all but the logical ones on the
+ * multi-language types MPI_AINT, MPI_COUNT and MPI_OFFSET, as the table of operations and types has it. Rank r
+ * contributes (r + 1, r, 5 - r), so results follow by hand from a loop in C. */
 #include "check.h"
 #include <stdint.h>
 
-#define EACH(type, mpi)                                                                                        \
+#define OVER(type, mpi, logical)                                                                               \
     do {                                                                                                       \
         static const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_LAND, MPI_LOR, MPI_LXOR, \
                                      MPI_BAND, MPI_BOR, MPI_BXOR};                                             \
         type in[3] = {(type)(world_rank + 1), (type)world_rank, (type)(5 - world_rank)}, out[3], wanted[3] = {0}; \
         for (int op = 0; op < 10; op++) {                                                                      \
+            if (!(logical) && op >= 4 && op <= 6) continue;                                                    \
             memset(out, 0, sizeof out);                                                                        \
             CHECK_CALL(MPI_Allreduce(in, out, 3, mpi, ops[op], MPI_COMM_WORLD));                               \
             for (int r = 0; r < world_size; r++) {                                                             \
@@ -31,11 +33,13 @@
                 }                                                                                              \
             }                                                                                                  \
             for (int i = 0; i < 3; i++) {                                                                      \
-                int logical = op >= 4 && op <= 6 && world_size > 1;                                            \
-                CHECK_INT(logical ? !!out[i] : out[i], wanted[i]);                                             \
+                CHECK_INT(op >= 4 && op <= 6 ? !!out[i] : out[i], wanted[i]);                                  \
             }                                                                                                  \
         }                                                                                                      \
     } while (0)
+
+#define EACH(type, mpi) OVER(type, mpi, 1)
+#define EACH_BUT_LOGICAL(type, mpi) OVER(type, mpi, 0)
 
 int main(int argc, char **argv)
 {
@@ -58,8 +62,8 @@ int main(int argc, char **argv)
     EACH(uint16_t, MPI_UINT16_T);
     EACH(uint32_t, MPI_UINT32_T);
     EACH(uint64_t, MPI_UINT64_T);
-    EACH(MPI_Aint, MPI_AINT);
-    EACH(MPI_Count, MPI_COUNT);
-    EACH(MPI_Offset, MPI_OFFSET);
+    EACH_BUT_LOGICAL(MPI_Aint, MPI_AINT);
+    EACH_BUT_LOGICAL(MPI_Count, MPI_COUNT);
+    EACH_BUT_LOGICAL(MPI_Offset, MPI_OFFSET);
     return finish();
 }

@@ -1,7 +1,7 @@
 /* ranks: 2 */
 /* MPI 5.0 section 3.6: a buffered send completes whether or not a receive is posted, as long as the attached buffer has
- * room for the packed message and MPI_BSEND_OVERHEAD. Without enough room the send fails with MPI_ERR_BUFFER. Detaching
- * waits for the delivery of everything buffered and returns address and size of the buffer. */
+ * room for the packed message and MPI_BSEND_OVERHEAD. Without enough room the send is an error; its class is the one for
+ * buffers. Detaching waits for the delivery of everything buffered and returns address and size of the buffer. */
 #include "check.h"
 
 static char buffer[3 * (400 + MPI_BSEND_OVERHEAD)];
