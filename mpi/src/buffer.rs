@@ -14,7 +14,7 @@ pub struct Buffer {
     address: *mut u8,
     bytes: u64,
     /// Where the bytes lie if they are not one block.
-    scattered: Option<Box<Scattered>>,
+    scattered: Option<Scattered>,
 }
 
 #[derive(Debug, Clone)]
@@ -94,25 +94,24 @@ impl Buffer {
                 scattered: None,
             });
         }
-        if count == 1
-            && datatype
-                .layout(1)
-                .is_ok_and(|layout| layout.contiguous().is_some())
-        {
-            return Ok(Buffer {
-                address: first,
-                bytes,
-                scattered: None,
-            });
+        if count == 1 {
+            if datatype.is_one_block() {
+                return Ok(Buffer {
+                    address: first,
+                    bytes,
+                    scattered: None,
+                });
+            }
+        } else {
+            datatype
+                .layout(count)
+                .map_err(|error| too_large(count, error))?;
         }
-        datatype
-            .layout(count)
-            .map_err(|error| too_large(count, error))?;
         let datatype = datatype.clone();
         Ok(Buffer {
             address,
             bytes,
-            scattered: Some(Box::new(Scattered { count, datatype })),
+            scattered: Some(Scattered { count, datatype }),
         })
     }
 

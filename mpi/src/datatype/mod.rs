@@ -24,6 +24,7 @@ mod predefined;
 mod properties;
 mod signature;
 mod typemap;
+mod whole;
 
 pub use array::{Darray, Distribution, Order};
 pub use basic::{Basic, Class, Form, Support};

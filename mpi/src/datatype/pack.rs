@@ -1,7 +1,8 @@
 //! Gathering and scattering between slices: the safe form of what the engine does with addresses.
 //!
-//! Both directions take strips from a [`Cursor`]. Blocks of 4, 8 and 16 bytes have loops of their own in which the
-//! compiler knows the length: a copy is then a load and a store, not a call.
+//! A piece of a message takes strips from a [`Cursor`]; all of a message is walked through by `whole`, which spares
+//! the cursor's book-keeping where blocks are small and irregular. Blocks of the lengths that basic types have get loops
+//! of their own in which the compiler knows the length: a copy is then a load and a store, not a call.
 
 use std::ops::Range;
 
@@ -20,6 +21,9 @@ impl Layout {
         out: &mut [u8],
     ) -> Result<(), CopyError> {
         self.check(&range, out.len())?;
+        if is_all(&range, self.bytes()) {
+            return self.gather_whole(memory, origin, out);
+        }
         Cursor::at(self, range.start)
             .pack(memory, origin, out)
             .map(|_| ())
@@ -34,6 +38,9 @@ impl Layout {
         origin: i64,
     ) -> Result<(), CopyError> {
         self.check(&range, packed.len())?;
+        if is_all(&range, self.bytes()) {
+            return self.scatter_whole(packed, memory, origin);
+        }
         Cursor::at(self, range.start)
             .unpack(packed, memory, origin)
             .map(|_| ())
@@ -84,7 +91,12 @@ impl Cursor<'_> {
     }
 }
 
-fn gather(memory: &[u8], origin: i64, strip: &Strip<'_>, out: &mut [u8]) -> Result<(), CopyError> {
+pub(super) fn gather(
+    memory: &[u8],
+    origin: i64,
+    strip: &Strip<'_>,
+    out: &mut [u8],
+) -> Result<(), CopyError> {
     match strip.places {
         Places::Even {
             offset,
@@ -96,9 +108,13 @@ fn gather(memory: &[u8], origin: i64, strip: &Strip<'_>, out: &mut [u8]) -> Resu
             let memory = &memory[reach];
             match strip.block {
                 _ if count == 1 => out.copy_from_slice(memory),
+                1 => gather_even::<1>(memory, lowest, stride, out),
+                2 => gather_even::<2>(memory, lowest, stride, out),
                 4 => gather_even::<4>(memory, lowest, stride, out),
                 8 => gather_even::<8>(memory, lowest, stride, out),
+                12 => gather_even::<12>(memory, lowest, stride, out),
                 16 => gather_even::<16>(memory, lowest, stride, out),
+                32 => gather_even::<32>(memory, lowest, stride, out),
                 block => {
                     for (index, out) in out.chunks_exact_mut(block).enumerate() {
                         let at = place(lowest, stride, index);
@@ -123,7 +139,7 @@ fn gather(memory: &[u8], origin: i64, strip: &Strip<'_>, out: &mut [u8]) -> Resu
     Ok(())
 }
 
-fn scatter(
+pub(super) fn scatter(
     packed: &[u8],
     strip: &Strip<'_>,
     memory: &mut [u8],
@@ -140,9 +156,13 @@ fn scatter(
             let memory = &mut memory[reach];
             match strip.block {
                 _ if count == 1 => memory.copy_from_slice(packed),
+                1 => scatter_even::<1>(packed, memory, lowest, stride),
+                2 => scatter_even::<2>(packed, memory, lowest, stride),
                 4 => scatter_even::<4>(packed, memory, lowest, stride),
                 8 => scatter_even::<8>(packed, memory, lowest, stride),
+                12 => scatter_even::<12>(packed, memory, lowest, stride),
                 16 => scatter_even::<16>(packed, memory, lowest, stride),
+                32 => scatter_even::<32>(packed, memory, lowest, stride),
                 block => {
                     for (index, packed) in packed.chunks_exact(block).enumerate() {
                         let at = place(lowest, stride, index);
@@ -151,14 +171,24 @@ fn scatter(
                 }
             }
         }
-        Places::Listed { base, offsets } => {
-            for (packed, offset) in packed.chunks_exact(strip.block).zip(offsets) {
-                let reach = listed(origin, base, *offset, strip.block, memory.len())?;
-                memory[reach].copy_from_slice(packed);
+        Places::Listed { base, offsets } => match strip.block {
+            4 => scatter_listed::<4>(packed, memory, origin, base, offsets)?,
+            8 => scatter_listed::<8>(packed, memory, origin, base, offsets)?,
+            16 => scatter_listed::<16>(packed, memory, origin, base, offsets)?,
+            block => {
+                for (packed, offset) in packed.chunks_exact(block).zip(offsets) {
+                    let reach = listed(origin, base, *offset, block, memory.len())?;
+                    memory[reach].copy_from_slice(packed);
+                }
             }
-        }
+        },
     }
     Ok(())
+}
+
+/// Whether a range is all of a message that has any bytes.
+fn is_all(range: &Range<u64>, bytes: u64) -> bool {
+    bytes > 0 && *range == (0..bytes)
 }
 
 /// What an even strip reaches of the memory, and where in that its first block begins.
@@ -179,7 +209,7 @@ fn even_reach(
     Ok(((begin - first) as usize, first as usize..end as usize))
 }
 
-fn listed(
+pub(super) fn listed(
     origin: i64,
     base: i64,
     offset: i64,
@@ -256,6 +286,22 @@ fn gather_listed<const N: usize>(
     let (out, _) = out.as_chunks_mut::<N>();
     for (out, offset) in out.iter_mut().zip(offsets) {
         out.copy_from_slice(&memory[listed(origin, base, *offset, N, memory.len())?]);
+    }
+    Ok(())
+}
+
+#[inline]
+fn scatter_listed<const N: usize>(
+    packed: &[u8],
+    memory: &mut [u8],
+    origin: i64,
+    base: i64,
+    offsets: &[i64],
+) -> Result<(), CopyError> {
+    let (packed, _) = packed.as_chunks::<N>();
+    for (packed, offset) in packed.iter().zip(offsets) {
+        let reach = listed(origin, base, *offset, N, memory.len())?;
+        memory[reach].copy_from_slice(packed);
     }
     Ok(())
 }

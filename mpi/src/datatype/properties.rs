@@ -80,6 +80,11 @@ impl Datatype {
         self.0.layout.contiguous().is_some() && i64::try_from(self.size()) == Ok(self.extent())
     }
 
+    /// Whether a single element is one block, beginning at [`Datatype::true_lb`].
+    pub fn is_one_block(&self) -> bool {
+        self.0.layout.contiguous().is_some()
+    }
+
     /// Where the bytes of `count` consecutive elements lie. Cheap: nothing is built that exists.
     pub fn layout(&self, count: u64) -> Result<Layout, DatatypeError> {
         if count == 1 {

@@ -198,6 +198,16 @@ fn check_copies(datatype: &Datatype, map: &Typemap, count: u64, splits: &[u64]) 
     }
     assert_eq!(target, wanted, "unpack");
 
+    // All of it at once, which has a way of its own.
+    let mut whole = vec![0; total as usize];
+    layout.pack(&source, origin, 0..total, &mut whole).unwrap();
+    assert_eq!(whole, expected, "whole pack");
+    target.fill(0xee);
+    layout
+        .unpack(&whole, 0..total, &mut target, origin)
+        .unwrap();
+    assert_eq!(target, wanted, "whole unpack");
+
     // One cursor that is handed odd amounts.
     let (mut cursor, mut streamed) = (Cursor::new(&layout), Vec::new());
     for amount in (1..).step_by(3) {
