@@ -46,7 +46,6 @@ pub struct Rounds<'a> {
     trials: Vec<Vec<Vec<Trial>>>,
     names: Vec<Option<String>>,
     notes: Vec<String>,
-    failures: usize,
 }
 
 impl<'a> Rounds<'a> {
@@ -72,7 +71,6 @@ impl<'a> Rounds<'a> {
             trials,
             names: vec![None; libraries.len()],
             notes: Vec::new(),
-            failures: 0,
         }
     }
 
@@ -82,7 +80,10 @@ impl<'a> Rounds<'a> {
             for index in 0..self.libraries.len() {
                 let library = &self.libraries[index];
                 for (which, setting) in settings(library, job).iter().enumerate() {
-                    if !self.trials[index][place][which].over {
+                    let trials = &mut self.trials[index][place];
+                    let refused = trials[..which].iter().all(|trial| trial.values.is_empty());
+                    trials[which].over |= setting.last_resort && !refused;
+                    if !trials[which].over {
                         let name = library.installation.family.name();
                         progress
                             .set_message(format!("{name}, {} ranks, {}", job.ranks, setting.name));
@@ -122,7 +123,6 @@ impl<'a> Rounds<'a> {
         if let Some(error) = error {
             // It would fail again, and slowly.
             self.trials[index][place][which].over = true;
-            self.failures += 1;
             self.note(format!("{who}, {}: {error}", setting.name));
         }
     }
@@ -164,11 +164,17 @@ impl<'a> Rounds<'a> {
             }
         }
         rows.sort_by_key(|row: &Row| plan::GROUPS.iter().position(|(name, _)| *name == row.bench));
+        let failures = self
+            .trials
+            .iter()
+            .flatten()
+            .filter(|trials| trials.iter().all(|trial| trial.values.is_empty()))
+            .count();
         Comparison {
             rows,
             names,
             notes: self.notes,
-            failures: self.failures,
+            failures,
         }
     }
 

@@ -13,7 +13,7 @@ mod setting;
 mod table;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
@@ -54,10 +54,12 @@ pub enum AgainstError {
 }
 
 /// How long and how often, where nothing else was asked for. For three other libraries a round of the long kind takes about a
-/// minute, one of the short kind half of that.
+/// minute, one of the short kind half of that; on a machine that needs longer there are fewer rounds.
 struct Usual {
     pace: Pace,
     rounds: usize,
+    /// A round that would probably end later is not begun, unless rounds were asked for.
+    time: Duration,
     ranks: &'static [u32],
 }
 
@@ -67,6 +69,7 @@ const LONG: Usual = Usual {
         job: Duration::from_secs(12),
     },
     rounds: 5,
+    time: Duration::from_secs(350),
     ranks: &[2, 4, 8, 16],
 };
 
@@ -76,6 +79,7 @@ const SHORT: Usual = Usual {
         job: Duration::from_secs(6),
     },
     rounds: 2,
+    time: Duration::from_secs(85),
     ranks: &[2, 16],
 };
 
@@ -114,8 +118,19 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
     let progress = crate::session::progress_bar();
     progress.inc_length((rounds * jobs.len()) as u64);
     let mut comparison = Rounds::new(&libraries, &jobs, usual.pace);
-    for round in 0..rounds {
-        comparison.run(round, &progress);
+    let (began, mut done, mut longest) = (Instant::now(), 0, Duration::ZERO);
+    while done < rounds {
+        let round = Instant::now();
+        if done > 0 && request.rounds == 0 && began.elapsed() + longest > usual.time {
+            notes.push(format!(
+                "{done} of {rounds} rounds were measured, because one takes {:.0} s; --rounds {rounds} measures all",
+                longest.as_secs_f64()
+            ));
+            break;
+        }
+        comparison.run(done, &progress);
+        longest = longest.max(round.elapsed());
+        done += 1;
     }
     progress.finish_and_clear();
     let found = comparison.comparison();
@@ -124,7 +139,7 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
         version: env!("CARGO_PKG_VERSION"),
         machine,
         quick: request.quick,
-        rounds,
+        rounds: done,
         libraries: libraries
             .iter()
             .zip(found.names)
@@ -139,4 +154,97 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
         rows: found.rows,
     };
     Ok((report, found.failures))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Names an installation of OxMPI for the test below.
+    const PREFIX: &str = "OXMPI_PREFIX";
+
+    /// An installation: what the environment names, or what `cargo xtask` installs below the target folder for its own tests.
+    fn installed() -> Option<PathBuf> {
+        let below_target = || {
+            let test = std::env::current_exe().ok()?;
+            let target = test
+                .ancestors()
+                .find(|folder| folder.ends_with("debug"))?
+                .parent()?;
+            Some(target.join("installed/prefix"))
+        };
+        let prefix = std::env::var_os(PREFIX)
+            .map(PathBuf::from)
+            .or_else(below_target)?;
+        prefix
+            .join("lib/libmpi_abi.so.1")
+            .is_file()
+            .then_some(prefix)
+    }
+
+    #[test]
+    fn oxmpi_alone_gives_every_figure_that_was_asked_for() {
+        let Some(prefix) = installed() else {
+            eprintln!(
+                "SKIPPED: no installation of OxMPI to measure; cargo xtask install --prefix DIR, then {PREFIX}=DIR"
+            );
+            return;
+        };
+        let request = Request {
+            prefix: Some(prefix),
+            groups: ["latency", "pack", "startup"].map(String::from).into(),
+            ranks: vec![2],
+            rounds: 1,
+            quick: true,
+            ..Request::default()
+        };
+        let (report, failures) = run(&request).unwrap();
+        assert_eq!(
+            (
+                failures,
+                &report
+                    .notes
+                    .iter()
+                    .filter(|note| note.contains("OxMPI"))
+                    .count()
+            ),
+            (0, &0)
+        );
+        let names: Vec<&str> = report.rows.iter().map(|row| row.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "8 B one way",
+                "1 KiB one way",
+                "64 KiB one way",
+                "MPI_Pack, blocks of 8 B",
+                "a loop, blocks of 8 B",
+                "MPI_Pack, blocks of 64 KiB",
+                "a loop, blocks of 64 KiB",
+                "2 ranks"
+            ]
+        );
+        assert!(
+            report
+                .rows
+                .iter()
+                .all(|row| row.ours.is_some_and(|value| value.median > 0.0))
+        );
+        assert!(report.libraries[0].name.starts_with("OxMPI"));
+    }
+
+    #[test]
+    fn a_prefix_without_a_library_is_refused_before_anything_is_compiled() {
+        let request = Request {
+            prefix: Some(PathBuf::from("/nonexistent")),
+            peers: vec![Path::new("/nonexistent").to_owned()],
+            ..Request::default()
+        };
+        let text = run(&request).unwrap_err().to_string();
+        assert!(
+            text.starts_with("no installation of OxMPI to measure: /nonexistent is not a folder"),
+            "{text}"
+        );
+    }
 }

@@ -56,7 +56,7 @@ pub struct Job {
     pub ranks: u32,
     /// The program's words; none for start-up.
     pub figures: Vec<&'static str>,
-    /// Whether some core has more than one thread to run.
+    /// Whether a core for each rank is not what it needs: there are too few, or its ranks have several threads.
     pub crowded: bool,
 }
 
@@ -86,7 +86,7 @@ pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
             jobs.push(Job {
                 ranks,
                 figures,
-                crowded: (ranks * threads) as usize > cpus,
+                crowded: threads > 1 || ranks as usize > cpus,
             });
         }
     };

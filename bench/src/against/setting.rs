@@ -15,6 +15,8 @@ pub struct Setting {
     pub options: &'static [&'static str],
     /// Environment variables.
     pub environment: &'static [(&'static str, &'static str)],
+    /// Run only when those before it were refused.
+    pub last_resort: bool,
 }
 
 const fn setting(
@@ -26,6 +28,7 @@ const fn setting(
         name,
         options,
         environment,
+        last_resort: false,
     }
 }
 
@@ -38,7 +41,14 @@ const ROOMY_OXMPI: [Setting; 1] = [setting("bound", &["--bind-to", "core"], &[])
 const ROOMY_MPICH: [Setting; 2] = [DEFAULT, setting("bound", &["-bind-to", "core"], &[])];
 /// Pins by itself. Without a network in play its shared memory alone may be quicker.
 const ROOMY_INTEL: [Setting; 2] = [DEFAULT, setting("shm", &[], &[("I_MPI_FABRICS", "shm")])];
-/// Binds by itself.
+/// Binds by itself. It counts cores, not hardware threads, and refuses a second rank on a core that has two.
+const ROOMY_OPEN: [Setting; 2] = [
+    DEFAULT,
+    Setting {
+        last_resort: true,
+        ..setting("hwthreads", &["--use-hwthread-cpus"], &[])
+    },
+];
 const ROOMY_OTHER: [Setting; 1] = [DEFAULT];
 
 /// Cores are shared.
@@ -97,7 +107,8 @@ pub fn settings(family: Family, crowded: bool) -> &'static [Setting] {
         (Family::Oxmpi, false) => &ROOMY_OXMPI,
         (Family::Mpich, false) => &ROOMY_MPICH,
         (Family::Intel, false) => &ROOMY_INTEL,
-        (Family::OpenMpi | Family::Unknown, false) => &ROOMY_OTHER,
+        (Family::OpenMpi, false) => &ROOMY_OPEN,
+        (Family::Unknown, false) => &ROOMY_OTHER,
         (Family::Oxmpi, true) => &CROWDED_OXMPI,
         (Family::Mpich, true) => &CROWDED_MPICH,
         (Family::Intel, true) => &CROWDED_INTEL,

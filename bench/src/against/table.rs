@@ -48,7 +48,7 @@ pub struct Comparison {
     pub names: Vec<String>,
     /// What went wrong.
     pub notes: Vec<String>,
-    /// Jobs that failed.
+    /// Jobs of which some library gave no figure, whatever the setting.
     pub failures: usize,
 }
 
