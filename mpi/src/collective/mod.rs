@@ -57,7 +57,8 @@ impl<L: Level> Communicator<'_, L> {
 impl Comm {
     /// Runs a described collective from beginning to end.
     pub fn collective(&self, collective: Collective) -> Result<(), ErrorKind> {
-        let mut job = Job::new(self, collective)?;
+        let mut job = Job::empty();
+        job.prepare(self, collective)?;
         job.load();
         let mut combine = |input: &[u8], into: &mut [u8]| job.combine(input, into);
         let ground = self.ground();

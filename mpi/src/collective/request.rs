@@ -101,7 +101,8 @@ impl Request {
         number: impl FnOnce() -> i32,
         persistent: bool,
     ) -> Result<Request, ErrorKind> {
-        let mut job = Job::new(comm, collective)?;
+        let mut job = Job::empty();
+        job.prepare(comm, collective)?;
         let ground = comm.shared_ground();
         let schedule = match job.take_schedule() {
             Some(schedule) => schedule,

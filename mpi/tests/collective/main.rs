@@ -8,6 +8,7 @@ mod movement;
 mod neighbours;
 mod reduction;
 mod requests;
+mod speed;
 
 /// Numbers of ranks.
 const SIZES: [u32; 4] = [1, 2, 3, 5];

@@ -42,19 +42,21 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Checks a description and makes it ready.
+    /// Checks a description and makes it ready. The job is filled where it stands: moving it would cost as much as a small
+    /// collective's check.
     #[inline]
-    pub(super) fn new(comm: &Comm, collective: Collective) -> Result<Job, ErrorKind> {
+    pub(super) fn prepare(&mut self, comm: &Comm, collective: Collective) -> Result<(), ErrorKind> {
         match comm.inter() {
-            None => one_group::job(comm, collective),
-            Some(inter) => two_groups::job(comm, inter, collective),
+            None => one_group::prepare(self, comm, collective),
+            Some(inter) => two_groups::prepare(self, comm, inter, collective),
         }
     }
 
+    /// Nothing to do yet.
     #[inline]
-    fn empty(name: Name) -> Job {
+    pub(super) fn empty() -> Job {
         Job {
-            name,
+            name: Name::Barrier,
             bytes: 0,
             root: 0,
             in_place: false,
@@ -71,10 +73,10 @@ impl Job {
 
     /// Takes the operation in, after a check that it is one for these elements.
     #[inline]
-    fn with_reduction(mut self, reduction: &Reduction) -> Result<Job, ErrorKind> {
+    fn take_reduction(&mut self, reduction: &Reduction) -> Result<(), ErrorKind> {
         self.combiner = Some(reduction.op.combine_for(&reduction.datatype)?);
         self.commutative = reduction.op.is_commutative();
-        Ok(self)
+        Ok(())
     }
 
     fn operand(&self) -> Operand {
@@ -202,13 +204,28 @@ impl Job {
         }
     }
 
+    /// Takes in a buffer that is written, all of it.
+    #[inline]
+    fn write_to(&mut self, buffer: Buffer) -> Result<(), ErrorKind> {
+        self.stored = buffer.bytes() as usize;
+        self.receive = Side::one(buffer)?;
+        Ok(())
+    }
+
+    /// The input lies in the receive buffer.
+    #[inline]
+    fn leave_in_place(&mut self) {
+        self.in_place = true;
+        self.loads_receive = true;
+    }
+
     /// Refuses a whole buffer that is read and written at once.
     #[inline]
-    fn check_apart(self) -> Result<Job, ErrorKind> {
+    fn check_apart(&self) -> Result<(), ErrorKind> {
         if self.send.is_whole() && self.receive.is_whole() && self.send.overlaps(&self.receive) {
             return Err(ErrorKind::SharedBuffer);
         }
-        Ok(self)
+        Ok(())
     }
 }
 
@@ -241,12 +258,4 @@ fn check_entries(list: &'static str, got: usize, size: u32) -> Result<(), ErrorK
         return Ok(());
     }
     Err(ErrorKind::PerRank { list, got, size })
-}
-
-/// The side of one buffer, of which all is a result if it is written.
-#[inline]
-fn written(job: &mut Job, buffer: Buffer) -> Result<(), ErrorKind> {
-    job.stored = buffer.bytes() as usize;
-    job.receive = Side::one(buffer)?;
-    Ok(())
 }

@@ -4,34 +4,33 @@ use super::super::description::{Neighbours, Parts};
 use super::super::side::Side;
 use super::{Job, check_entries};
 use crate::buffer::Buffer;
-use crate::collectives::choose::Collective as Name;
 use crate::collectives::{Place, Region, neighbours};
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
 
 pub(super) fn allgather(
+    job: &mut Job,
     comm: &Comm,
     send: Buffer,
     receive: Parts,
     neighbours: &Neighbours,
-) -> Result<Job, ErrorKind> {
+) -> Result<(), ErrorKind> {
     let own = Region::send(0, send.bytes() as usize);
-    let mut job = Job::empty(Name::Allgather);
     job.send = Side::one(send)?;
     job.exchange(comm, receive, neighbours, |_, _| own)
 }
 
 pub(super) fn alltoall(
+    job: &mut Job,
     comm: &Comm,
     send: Parts,
     receive: Parts,
     neighbours: &Neighbours,
-) -> Result<Job, ErrorKind> {
+) -> Result<(), ErrorKind> {
     let destinations = neighbours.destinations.len() as u32;
     if let Parts::Each(blocks) = &send {
         check_entries("send counts", blocks.len(), destinations)?;
     }
-    let mut job = Job::empty(Name::Alltoall);
     job.send = Side::new(send)?;
     job.exchange(comm, receive, neighbours, |job, index| {
         job.send.block(Place::Send, index, destinations)
@@ -40,12 +39,12 @@ pub(super) fn alltoall(
 
 impl Job {
     fn exchange(
-        mut self,
+        &mut self,
         comm: &Comm,
         receive: Parts,
         among: &Neighbours,
         send: impl Fn(&Job, u32) -> Region,
-    ) -> Result<Job, ErrorKind> {
+    ) -> Result<(), ErrorKind> {
         let sources = among.sources.len() as u32;
         if let Parts::Each(blocks) = &receive {
             check_entries("receive counts", blocks.len(), sources)?;
@@ -63,7 +62,7 @@ impl Job {
             &among.sources,
             &among.destinations,
             among.grid,
-            |index| send(&self, index),
+            |index| send(self, index),
             receive,
         ));
         self.check_apart()

@@ -4,7 +4,7 @@
 
 use super::super::description::{Collective, Parts, Root, Shares};
 use super::super::side::Side;
-use super::{Job, check_entries, check_own, neighbourhood, not_in_place, written};
+use super::{Job, check_entries, check_own, neighbourhood, not_in_place};
 use crate::buffer::Buffer;
 use crate::collectives::Place;
 use crate::collectives::choose::Collective as Name;
@@ -13,67 +13,72 @@ use crate::error::ErrorKind;
 
 const ROOT_ONLY: &str = "only the root can leave its data in place";
 
+type Prepared = Result<(), ErrorKind>;
+
 #[inline]
-pub(super) fn job(comm: &Comm, collective: Collective) -> Result<Job, ErrorKind> {
+pub(super) fn prepare(job: &mut Job, comm: &Comm, collective: Collective) -> Prepared {
     match collective {
-        Collective::Barrier => Ok(Job::empty(Name::Barrier)),
-        Collective::Bcast { buffer, root } => bcast(comm, buffer, root),
+        Collective::Barrier => Ok(()),
+        Collective::Bcast { buffer, root } => bcast(job, comm, buffer, root),
         Collective::Gather {
             send,
             receive,
             root,
-        } => gather(comm, send, receive, root),
+        } => gather(job, comm, send, receive, root),
         Collective::Scatter {
             send,
             receive,
             root,
-        } => scatter(comm, send, receive, root),
-        Collective::Allgather { send, receive } => allgather(comm, send, receive),
-        Collective::Alltoall { send, receive } => alltoall(comm, send, receive),
+        } => scatter(job, comm, send, receive, root),
+        Collective::Allgather { send, receive } => allgather(job, comm, send, receive),
+        Collective::Alltoall { send, receive } => alltoall(job, comm, send, receive),
         Collective::Reduce {
             send,
             receive,
             reduction,
             root,
         } => {
-            let mut job = Job::empty(Name::Reduce).with_reduction(&reduction)?;
+            job.name = Name::Reduce;
+            job.take_reduction(&reduction)?;
             job.root = check_root(comm, root)?;
             if job.root == comm.rank {
-                vectors(comm, job, send, receive)
-            } else {
-                let send = not_in_place(send, "reduce", ROOT_ONLY)?;
-                job.bytes = send.bytes() as usize;
-                job.send = Side::one(send)?;
-                Ok(job)
+                return vectors(job, comm, send, receive);
             }
+            let send = not_in_place(send, "reduce", ROOT_ONLY)?;
+            job.bytes = send.bytes() as usize;
+            job.send = Side::one(send)?;
+            Ok(())
         }
         Collective::Allreduce {
             send,
             receive,
             reduction,
         } => {
-            let job = Job::empty(Name::Allreduce).with_reduction(&reduction)?;
-            vectors(comm, job, send, receive)
+            job.name = Name::Allreduce;
+            job.take_reduction(&reduction)?;
+            vectors(job, comm, send, receive)
         }
         Collective::Scan {
             send,
             receive,
             reduction,
         } => {
-            let job = Job::empty(Name::Scan).with_reduction(&reduction)?;
-            vectors(comm, job, send, receive)
+            job.name = Name::Scan;
+            job.take_reduction(&reduction)?;
+            vectors(job, comm, send, receive)
         }
         Collective::Exscan {
             send,
             receive,
             reduction,
         } => {
-            let job = Job::empty(Name::Exscan).with_reduction(&reduction)?;
-            let mut job = vectors(comm, job, send, receive)?;
+            job.name = Name::Exscan;
+            job.take_reduction(&reduction)?;
+            vectors(job, comm, send, receive)?;
             if comm.rank == 0 {
                 job.stored = 0;
             }
-            Ok(job)
+            Ok(())
         }
         Collective::ReduceScatter {
             send,
@@ -81,20 +86,21 @@ pub(super) fn job(comm: &Comm, collective: Collective) -> Result<Job, ErrorKind>
             shares,
             reduction,
         } => {
+            job.name = Name::ReduceScatter;
+            job.take_reduction(&reduction)?;
             let element = reduction.datatype.size();
-            let job = Job::empty(Name::ReduceScatter).with_reduction(&reduction)?;
-            reduce_scatter(comm, job, send, receive, shares, element)
+            reduce_scatter(job, comm, send, receive, &shares, element)
         }
         Collective::NeighbourAllgather {
             send,
             receive,
             neighbours,
-        } => neighbourhood::allgather(comm, send, receive, &neighbours),
+        } => neighbourhood::allgather(job, comm, send, receive, &neighbours),
         Collective::NeighbourAlltoall {
             send,
             receive,
             neighbours,
-        } => neighbourhood::alltoall(comm, send, receive, &neighbours),
+        } => neighbourhood::alltoall(job, comm, send, receive, &neighbours),
     }
 }
 
@@ -107,8 +113,8 @@ fn check_root(comm: &Comm, root: Root) -> Result<u32, ErrorKind> {
 }
 
 #[inline]
-fn bcast(comm: &Comm, buffer: Buffer, root: Root) -> Result<Job, ErrorKind> {
-    let mut job = Job::empty(Name::Bcast);
+fn bcast(job: &mut Job, comm: &Comm, buffer: Buffer, root: Root) -> Prepared {
+    job.name = Name::Bcast;
     job.root = check_root(comm, root)?;
     job.bytes = buffer.bytes() as usize;
     job.receive = Side::one(buffer)?;
@@ -117,31 +123,32 @@ fn bcast(comm: &Comm, buffer: Buffer, root: Root) -> Result<Job, ErrorKind> {
     } else {
         job.stored = job.bytes;
     }
-    Ok(job)
+    Ok(())
 }
 
-fn gather(comm: &Comm, send: Option<Buffer>, receive: Parts, root: Root) -> Result<Job, ErrorKind> {
-    let mut job = Job::empty(match receive {
+fn gather(
+    job: &mut Job,
+    comm: &Comm,
+    send: Option<Buffer>,
+    receive: Parts,
+    root: Root,
+) -> Prepared {
+    job.name = match receive {
         Parts::Equal(_) => Name::Gather,
         Parts::Each(_) => Name::Gatherv,
-    });
+    };
     job.root = check_root(comm, root)?;
-    if job.root != comm.rank {
-        let send = not_in_place(send, "gather", ROOT_ONLY)?;
-        job.bytes = send.bytes() as usize;
-        job.send = Side::one(send)?;
-        return Ok(job);
+    if job.root == comm.rank {
+        return receive_all(job, comm, send, receive);
     }
-    receive_all(comm, job, send, receive)?.check_apart()
+    let send = not_in_place(send, "gather", ROOT_ONLY)?;
+    job.bytes = send.bytes() as usize;
+    job.send = Side::one(send)?;
+    Ok(())
 }
 
 /// A block from every rank, and the own one that lies in place or in a buffer of its own.
-fn receive_all(
-    comm: &Comm,
-    mut job: Job,
-    send: Option<Buffer>,
-    receive: Parts,
-) -> Result<Job, ErrorKind> {
+fn receive_all(job: &mut Job, comm: &Comm, send: Option<Buffer>, receive: Parts) -> Prepared {
     if let Parts::Each(blocks) = &receive {
         check_entries("counts", blocks.len(), comm.size)?;
     }
@@ -154,30 +161,27 @@ fn receive_all(
             check_own(comm.rank, own.bytes, send.bytes() as usize)?;
             job.send = Side::one(send)?;
         }
-        None => {
-            job.in_place = true;
-            job.loads_receive = true;
-        }
+        None => job.leave_in_place(),
     }
-    Ok(job)
+    job.check_apart()
 }
 
 fn scatter(
+    job: &mut Job,
     comm: &Comm,
     send: Parts,
     receive: Option<Buffer>,
     root: Root,
-) -> Result<Job, ErrorKind> {
-    let mut job = Job::empty(match send {
+) -> Prepared {
+    job.name = match send {
         Parts::Equal(_) => Name::Scatter,
         Parts::Each(_) => Name::Scatterv,
-    });
+    };
     job.root = check_root(comm, root)?;
     if job.root != comm.rank {
         let receive = not_in_place(receive, "scatter", ROOT_ONLY)?;
         job.bytes = receive.bytes() as usize;
-        written(&mut job, receive)?;
-        return Ok(job);
+        return job.write_to(receive);
     }
     if let Parts::Each(blocks) = &send {
         check_entries("counts", blocks.len(), comm.size)?;
@@ -188,44 +192,41 @@ fn scatter(
     match receive {
         Some(receive) => {
             check_own(comm.rank, receive.bytes() as usize, own.bytes)?;
-            written(&mut job, receive)?;
+            job.write_to(receive)?;
         }
         None => job.in_place = true,
     }
     job.check_apart()
 }
 
-fn allgather(comm: &Comm, send: Option<Buffer>, receive: Parts) -> Result<Job, ErrorKind> {
-    let job = Job::empty(match receive {
+fn allgather(job: &mut Job, comm: &Comm, send: Option<Buffer>, receive: Parts) -> Prepared {
+    job.name = match receive {
         Parts::Equal(_) => Name::Allgather,
         Parts::Each(_) => Name::Allgatherv,
-    });
-    let mut job = receive_all(comm, job, send, receive)?.check_apart()?;
+    };
+    receive_all(job, comm, send, receive)?;
     // Boards see all of the receive buffer as one, also what lies between the blocks.
-    job.receive.keep_apart(&job.send)?;
-    Ok(job)
+    job.receive.keep_apart(&job.send)
 }
 
-fn alltoall(comm: &Comm, send: Option<Parts>, receive: Parts) -> Result<Job, ErrorKind> {
+fn alltoall(job: &mut Job, comm: &Comm, send: Option<Parts>, receive: Parts) -> Prepared {
     let each = matches!(receive, Parts::Each(_));
-    let mut job = Job::empty(match each {
+    job.name = match each {
         false => Name::Alltoall,
         true => Name::Alltoallv,
-    });
+    };
     if let Parts::Each(blocks) = &receive {
         check_entries("receive counts", blocks.len(), comm.size)?;
     }
     job.receive = Side::new(receive)?;
     job.stored = job.receive.bytes();
-    let own = job
+    job.bytes = job
         .receive
         .block(Place::Receive, comm.rank, comm.size)
         .bytes;
-    job.bytes = own;
     let Some(send) = send else {
-        job.in_place = true;
-        job.loads_receive = true;
-        return Ok(job);
+        job.leave_in_place();
+        return Ok(());
     };
     if let Parts::Each(blocks) = &send {
         check_entries("send counts", blocks.len(), comm.size)?;
@@ -237,44 +238,36 @@ fn alltoall(comm: &Comm, send: Option<Parts>, receive: Parts) -> Result<Job, Err
     );
     job.send = Side::new(send)?;
     let sent = job.send.block(Place::Send, comm.rank, comm.size).bytes;
-    check_own(comm.rank, own, sent)?;
+    check_own(comm.rank, job.bytes, sent)?;
     job.check_apart()
 }
 
 /// A vector to read, or none because it lies in place, and one to write.
 #[inline]
-fn vectors(
-    comm: &Comm,
-    mut job: Job,
-    send: Option<Buffer>,
-    receive: Buffer,
-) -> Result<Job, ErrorKind> {
-    written(&mut job, receive)?;
+fn vectors(job: &mut Job, comm: &Comm, send: Option<Buffer>, receive: Buffer) -> Prepared {
+    job.write_to(receive)?;
     job.bytes = job.stored;
     match send {
         Some(send) => {
             check_own(comm.rank, job.bytes, send.bytes() as usize)?;
             job.send = Side::one(send)?;
         }
-        None => {
-            job.in_place = true;
-            job.loads_receive = true;
-        }
+        None => job.leave_in_place(),
     }
     job.check_apart()
 }
 
 fn reduce_scatter(
+    job: &mut Job,
     comm: &Comm,
-    mut job: Job,
     send: Option<Buffer>,
     receive: Buffer,
-    shares: Shares,
+    shares: &Shares,
     element: u64,
-) -> Result<Job, ErrorKind> {
-    let (own, total) = deal(&mut job, &shares, element, comm.rank, comm.size)?;
+) -> Prepared {
+    let (own, total) = deal(job, shares, element, comm.rank, comm.size)?;
     let given = receive.bytes() as usize;
-    job.receive = Side::one(receive)?;
+    job.write_to(receive)?;
     job.stored = own;
     match send {
         Some(send) => {
@@ -284,8 +277,7 @@ fn reduce_scatter(
         }
         None => {
             check_own(comm.rank, total, given)?;
-            job.in_place = true;
-            job.loads_receive = true;
+            job.leave_in_place();
         }
     }
     job.check_apart()

@@ -4,9 +4,8 @@
 
 use super::super::description::{Collective, Parts, Root};
 use super::super::side::Side;
-use super::{Job, check_entries, check_own, not_in_place, one_group, written};
+use super::{Job, check_entries, check_own, not_in_place, one_group};
 use crate::buffer::Buffer;
-use crate::collectives::choose::Collective as Name;
 use crate::collectives::inter::{self, Groups, Role};
 use crate::collectives::{Place, Region};
 use crate::communicator::{Comm, Inter};
@@ -14,23 +13,27 @@ use crate::error::ErrorKind;
 
 const INTER: &str = "the communicator is an intercommunicator";
 
-pub(super) fn job(comm: &Comm, inter: &Inter, collective: Collective) -> Result<Job, ErrorKind> {
+pub(super) fn prepare(
+    job: &mut Job,
+    comm: &Comm,
+    inter: &Inter,
+    collective: Collective,
+) -> Result<(), ErrorKind> {
     let groups = Groups::new(comm.rank, comm.size, comm.peers, inter.first);
     let name = collective.name();
     match collective {
-        Collective::Barrier => Ok(Job::empty(Name::Barrier)),
+        Collective::Barrier => Ok(()),
         Collective::Bcast { buffer, root } => {
             let role = role(comm, groups, root)?;
-            let mut job = Job::empty(Name::Bcast);
             if role != Role::Bystander {
-                written(&mut job, buffer)?;
+                job.write_to(buffer)?;
             }
             job.schedule = Some(inter::bcast(groups, role, job.stored));
             if role == Role::Root {
                 job.loads_receive = true;
                 job.stored = 0;
             }
-            Ok(job)
+            Ok(())
         }
         Collective::Gather {
             send,
@@ -39,7 +42,7 @@ pub(super) fn job(comm: &Comm, inter: &Inter, collective: Collective) -> Result<
         } => {
             let role = role(comm, groups, root)?;
             let send = not_in_place(send, name, INTER)?;
-            gather(comm, groups, role, send, receive)
+            gather(job, comm, groups, role, send, receive)
         }
         Collective::Scatter {
             send,
@@ -48,26 +51,24 @@ pub(super) fn job(comm: &Comm, inter: &Inter, collective: Collective) -> Result<
         } => {
             let role = role(comm, groups, root)?;
             let receive = not_in_place(receive, name, INTER)?;
-            scatter(comm, groups, role, send, receive)
+            scatter(job, comm, groups, role, send, receive)
         }
         Collective::Allgather { send, receive } => {
             let send = not_in_place(send, name, INTER)?;
             let own = Region::send(0, send.bytes() as usize);
-            let mut job = Job::empty(Name::Allgather);
             job.send = Side::one(send)?;
-            receive_from_all(comm, &mut job, receive)?;
+            receive_from_all(job, comm, receive)?;
             let receive = |rank| job.receive.block(Place::Receive, rank, comm.peers);
             job.schedule = Some(inter::alltoall(groups, |_| own, receive));
             job.check_apart()
         }
         Collective::Alltoall { send, receive } => {
             let send = not_in_place(send, name, INTER)?;
-            let mut job = Job::empty(Name::Alltoall);
             if let Parts::Each(blocks) = &send {
                 check_entries("send counts", blocks.len(), comm.peers)?;
             }
             job.send = Side::new(send)?;
-            receive_from_all(comm, &mut job, receive)?;
+            receive_from_all(job, comm, receive)?;
             let send = |rank| job.send.block(Place::Send, rank, comm.peers);
             let receive = |rank| job.receive.block(Place::Receive, rank, comm.peers);
             job.schedule = Some(inter::alltoall(groups, send, receive));
@@ -81,14 +82,13 @@ pub(super) fn job(comm: &Comm, inter: &Inter, collective: Collective) -> Result<
         } => {
             let role = role(comm, groups, root)?;
             let send = not_in_place(send, name, INTER)?;
-            let mut job = Job::empty(Name::Reduce);
             if role != Role::Bystander {
-                job = job.with_reduction(&reduction)?;
+                job.take_reduction(&reduction)?;
             }
             match role {
                 Role::Root => {
                     job.bytes = receive.bytes() as usize;
-                    written(&mut job, receive)?;
+                    job.write_to(receive)?;
                 }
                 Role::Opposite(_) => {
                     job.bytes = send.bytes() as usize;
@@ -97,7 +97,7 @@ pub(super) fn job(comm: &Comm, inter: &Inter, collective: Collective) -> Result<
                 Role::Bystander => {}
             }
             job.schedule = Some(inter::reduce(groups, role, job.bytes));
-            Ok(job)
+            Ok(())
         }
         Collective::Allreduce {
             send,
@@ -105,10 +105,10 @@ pub(super) fn job(comm: &Comm, inter: &Inter, collective: Collective) -> Result<
             reduction,
         } => {
             let send = not_in_place(send, name, INTER)?;
-            let mut job = Job::empty(Name::Allreduce).with_reduction(&reduction)?;
+            job.take_reduction(&reduction)?;
             check_own(comm.rank, receive.bytes() as usize, send.bytes() as usize)?;
             job.send = Side::one(send)?;
-            written(&mut job, receive)?;
+            job.write_to(receive)?;
             job.schedule = Some(inter::allreduce(groups, job.stored));
             job.check_apart()
         }
@@ -119,13 +119,13 @@ pub(super) fn job(comm: &Comm, inter: &Inter, collective: Collective) -> Result<
             reduction,
         } => {
             let send = not_in_place(send, name, INTER)?;
-            let mut job = Job::empty(Name::ReduceScatter).with_reduction(&reduction)?;
+            job.take_reduction(&reduction)?;
             let element = reduction.datatype.size();
-            let (own, total) = one_group::deal(&mut job, &shares, element, comm.rank, comm.size)?;
+            let (own, total) = one_group::deal(job, &shares, element, comm.rank, comm.size)?;
             check_own(comm.rank, own, receive.bytes() as usize)?;
             check_own(comm.rank, total, send.bytes() as usize)?;
             job.send = Side::one(send)?;
-            written(&mut job, receive)?;
+            job.write_to(receive)?;
             job.schedule = Some(inter::reduce_scatter(groups, job.shares()));
             job.check_apart()
         }
@@ -148,32 +148,32 @@ fn role(comm: &Comm, groups: Groups, root: Root) -> Result<Role, ErrorKind> {
 }
 
 fn gather(
+    job: &mut Job,
     comm: &Comm,
     groups: Groups,
     role: Role,
     send: Buffer,
     receive: Parts,
-) -> Result<Job, ErrorKind> {
-    let mut job = Job::empty(Name::Gather);
+) -> Result<(), ErrorKind> {
     match role {
-        Role::Root => receive_from_all(comm, &mut job, receive)?,
+        Role::Root => receive_from_all(job, comm, receive)?,
         Role::Opposite(_) => job.send = Side::one(send)?,
         Role::Bystander => {}
     }
     let own = Region::send(0, job.send.bytes());
     let block = |rank| job.receive.block(Place::Receive, rank, comm.peers);
     job.schedule = Some(inter::gather(groups, role, own, block));
-    Ok(job)
+    Ok(())
 }
 
 fn scatter(
+    job: &mut Job,
     comm: &Comm,
     groups: Groups,
     role: Role,
     send: Parts,
     receive: Buffer,
-) -> Result<Job, ErrorKind> {
-    let mut job = Job::empty(Name::Scatter);
+) -> Result<(), ErrorKind> {
     match role {
         Role::Root => {
             if let Parts::Each(blocks) = &send {
@@ -181,17 +181,17 @@ fn scatter(
             }
             job.send = Side::new(send)?;
         }
-        Role::Opposite(_) => written(&mut job, receive)?,
+        Role::Opposite(_) => job.write_to(receive)?,
         Role::Bystander => {}
     }
     let own = Region::receive(0, job.receive.bytes());
     let block = |rank| job.send.block(Place::Send, rank, comm.peers);
     job.schedule = Some(inter::scatter(groups, role, own, block));
-    Ok(job)
+    Ok(())
 }
 
 /// A block from every rank of the other group.
-fn receive_from_all(comm: &Comm, job: &mut Job, receive: Parts) -> Result<(), ErrorKind> {
+fn receive_from_all(job: &mut Job, comm: &Comm, receive: Parts) -> Result<(), ErrorKind> {
     if let Parts::Each(blocks) = &receive {
         check_entries("counts", blocks.len(), comm.peers)?;
     }
