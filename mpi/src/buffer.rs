@@ -5,7 +5,6 @@
 //! stays valid while the operation goes on; from there on everything is safe.
 
 use crate::datatype::{Datatype, DatatypeError};
-use crate::plain::Plain;
 
 /// Memory of the program that an operation reads or writes.
 #[derive(Debug, Clone)]
@@ -132,15 +131,6 @@ impl Buffer {
         Buffer {
             address: std::ptr::dangling_mut(),
             bytes: 0,
-            scattered: None,
-        }
-    }
-
-    /// A slice that is read. The borrow must outlive the operation; the caller sees to that.
-    pub(crate) fn reading<T: Plain>(data: &[T]) -> Buffer {
-        Buffer {
-            address: data.as_ptr().cast_mut().cast(),
-            bytes: size_of_val(data) as u64,
             scattered: None,
         }
     }
