@@ -88,8 +88,9 @@ fn small_ones_typed() {
             world.bcast(black_box(&mut [0u64]), 0).unwrap()
         });
         measure(world.rank(), "allreduce", || {
-            let result = black_box(&mut [0u64]);
-            world.allreduce(&[1u64], result, oxmpi::op::Sum).unwrap();
+            let mut result = [0u64];
+            let sum = world.allreduce(&[1u64], black_box(&mut result), oxmpi::op::Sum);
+            sum.unwrap();
         });
     });
 }
