@@ -2,7 +2,7 @@
 //!
 //! Neighbours in time are what is compared. A ratio is taken within a round and its median over the rounds is the figure, so a
 //! machine that becomes slower half-way does not matter. Of a library's settings the one with the best median counts, figure
-//! by figure; a setting that is best at none of a job's figures is not run again.
+//! by figure; a setting that is beaten at all of a job's figures is not run again.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +24,9 @@ pub struct Library {
     /// What runs with it.
     pub program: Program,
 }
+
+/// Times better that a setting must be in the first round to end another one.
+const CLEARLY: f64 = 1.5;
 
 /// Values of one figure under one setting, with the round each was measured in.
 type Values = Vec<(usize, f64)>;
@@ -133,16 +136,16 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Settings that are best at no figure of the job are not worth more time.
+    /// Settings that are beaten at every figure of the job are not worth more time.
     fn drop_the_beaten(&mut self, index: usize, place: usize) {
         let trials = &mut self.trials[index][place];
-        let best: Vec<usize> = self.jobs[place]
-            .keys()
-            .into_iter()
-            .filter_map(|figure| best_trial(trials, figure))
+        let figures = self.jobs[place].keys();
+        let hopeless: Vec<bool> = trials
+            .iter()
+            .map(|trial| figures.iter().all(|figure| beaten(trials, trial, figure)))
             .collect();
-        for (which, trial) in trials.iter_mut().enumerate() {
-            trial.over |= !best.is_empty() && !best.contains(&which);
+        for (trial, hopeless) in trials.iter_mut().zip(hopeless) {
+            trial.over |= hopeless;
         }
     }
 
@@ -229,24 +232,44 @@ fn small_is_good(unit: Unit) -> bool {
     )
 }
 
-/// The setting with the best median of a figure.
+/// The median of a figure, as a number that is better when it is smaller.
+fn score(trial: &Trial, figure: &str) -> Option<f64> {
+    let values = trial.values.get(figure)?;
+    let unit = trial.units.get(figure)?;
+    let middle = median(&mut values.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+    Some(if small_is_good(*unit) {
+        middle
+    } else {
+        1.0 / middle
+    })
+}
+
+/// The setting with the best median of a figure, among those that were measured often enough to be believed: a setting that was
+/// dropped early and lucky once does not count.
 fn best_trial(trials: &[Trial], figure: &str) -> Option<usize> {
-    let score = |trial: &Trial| {
-        let values = trial.values.get(figure)?;
-        let unit = trial.units.get(figure)?;
-        let middle = median(&mut values.iter().map(|(_, value)| *value).collect::<Vec<_>>());
-        Some(if small_is_good(*unit) {
-            middle
-        } else {
-            -middle
-        })
-    };
+    let count = |trial: &Trial| trial.values.get(figure).map_or(0, Vec::len);
+    let most = trials.iter().map(count).max()?;
     trials
         .iter()
         .enumerate()
-        .filter_map(|(which, trial)| Some((which, score(trial)?)))
+        .filter(|(_, trial)| 2 * count(trial) >= most)
+        .filter_map(|(which, trial)| Some((which, score(trial, figure)?)))
         .min_by(|left, right| left.1.total_cmp(&right.1))
         .map(|(which, _)| which)
+}
+
+/// Whether another setting is better at a figure; after a single round, clearly better.
+fn beaten(trials: &[Trial], trial: &Trial, figure: &str) -> bool {
+    let best = best_trial(trials, figure).and_then(|which| score(&trials[which], figure));
+    let slack = if trial.values.get(figure).map_or(0, Vec::len) < 2 {
+        CLEARLY
+    } else {
+        1.0
+    };
+    match (best, score(trial, figure)) {
+        (Some(best), Some(score)) => score > best * slack,
+        (best, _) => best.is_some(),
+    }
 }
 
 /// How many times better OxMPI was, round by round.
@@ -328,6 +351,13 @@ mod tests {
         };
         let times = [&[5.0, 6.0][..], &[1.0, 2.0], &[3.0]].map(|v| trial(Unit::Microseconds, v));
         assert_eq!(best_trial(&times, "x"), Some(1));
+        let lucky = [&[5.0, 6.0, 7.0][..], &[1.0]].map(|v| trial(Unit::Microseconds, v));
+        assert_eq!(best_trial(&lucky, "x"), Some(0));
+        let close = [&[3.0][..], &[4.0], &[9.0]].map(|v| trial(Unit::Microseconds, v));
+        let over = close.each_ref().map(|trial| beaten(&close, trial, "x"));
+        assert_eq!(over, [false, false, true]);
+        let sure = [&[3.0, 3.0][..], &[4.0, 4.0]].map(|v| trial(Unit::Microseconds, v));
+        assert!(beaten(&sure, &sure[1], "x") && !beaten(&sure, &sure[0], "x"));
         let rates = [&[5.0, 6.0][..], &[1.0, 2.0]].map(|v| trial(Unit::GigabytesPerSecond, v));
         assert_eq!(best_trial(&rates, "x"), Some(0));
         assert_eq!(best_trial(&times, "y"), None);
