@@ -10,15 +10,21 @@ use crate::buffer::{Buffer, memory};
 use crate::collectives::{Block, Place, Region};
 use crate::error::ErrorKind;
 
-/// The memory of one side.
+/// The memory of one side. Most are one block of the program's memory: an address and a length is all there is to them, and making
+/// and dropping one costs nothing.
 pub(super) struct Side {
     /// Where the offsets of a schedule count from.
     address: *mut u8,
     /// From there to the end of the last block.
     bytes: usize,
+    /// What is not one block of the program's memory.
+    scattered: Option<Box<Scattered>>,
+}
+
+struct Scattered {
     /// The program's memory.
     parts: Parts,
-    /// The packed copy, if one is needed; `address` is its address then.
+    /// The packed copy, if one is needed; the side's address is its address then.
     packed: Option<Vec<u8>>,
     /// Where each block lies; empty when they are equal.
     blocks: Vec<Block>,
@@ -34,25 +40,21 @@ impl Side {
         Side {
             address: std::ptr::dangling_mut(),
             bytes: 0,
-            parts: Parts::Equal(Buffer::empty()),
-            packed: None,
-            blocks: Vec::new(),
+            scattered: None,
         }
     }
 
     #[inline]
     pub(super) fn one(buffer: Buffer) -> Result<Side, ErrorKind> {
         let bytes = buffer.bytes() as usize;
-        let mut side = Side {
-            bytes,
-            ..Side::none()
-        };
-        match buffer.contiguous() {
-            Some(address) => side.address = address,
-            None => side.stage()?,
+        if let Some(address) = buffer.contiguous() {
+            return Ok(Side {
+                address,
+                bytes,
+                scattered: None,
+            });
         }
-        side.parts = Parts::Equal(buffer);
-        Ok(side)
+        Side::packed(Parts::Equal(buffer), Vec::new(), bytes)
     }
 
     #[inline]
@@ -64,52 +66,67 @@ impl Side {
     }
 
     fn each(buffers: Vec<Buffer>) -> Result<Side, ErrorKind> {
-        let mut side = Side::none();
         let used = || buffers.iter().filter(|buffer| buffer.bytes() > 0);
-        if used().all(|buffer| buffer.contiguous().is_some()) {
-            let address = |buffer: &Buffer| buffer.contiguous().map_or(0, |at| at as usize);
-            let low = used().map(address).min().unwrap_or(0);
-            let block = |buffer: &Buffer| match buffer.bytes() as usize {
-                0 => Block::default(),
-                bytes => Block {
-                    offset: address(buffer) - low,
-                    bytes,
-                },
-            };
-            side.blocks = buffers.iter().map(block).collect();
-            if let Some(lowest) = used().min_by_key(|buffer| address(buffer)) {
-                side.address = lowest
-                    .contiguous()
-                    .expect("all used buffers are contiguous");
-            }
-            let ends = side.blocks.iter().map(|block| block.offset + block.bytes);
-            side.bytes = ends.max().unwrap_or(0);
-        } else {
-            side.blocks = consecutive(&buffers)?;
-            side.bytes = side.blocks.iter().map(|block| block.bytes).sum();
-            side.stage()?;
+        if used().any(|buffer| buffer.contiguous().is_none()) {
+            let (blocks, bytes) = consecutive(&buffers)?;
+            return Side::packed(Parts::Each(buffers), blocks, bytes);
         }
-        side.parts = Parts::Each(buffers);
+        let mut side = Side::none();
+        let at = |buffer: &Buffer| buffer.contiguous().unwrap_or(side.address);
+        let low = used().map(at).min().unwrap_or(side.address);
+        let block = |buffer: &Buffer| match buffer.bytes() as usize {
+            0 => Block::default(),
+            bytes => Block {
+                offset: at(buffer) as usize - low as usize,
+                bytes,
+            },
+        };
+        let blocks: Vec<Block> = buffers.iter().map(block).collect();
+        let ends = blocks.iter().map(|block| block.offset + block.bytes);
+        (side.address, side.bytes) = (low, ends.max().unwrap_or(0));
+        side.scattered = Some(Box::new(Scattered {
+            parts: Parts::Each(buffers),
+            packed: None,
+            blocks,
+        }));
         Ok(side)
     }
 
-    /// Goes over to a packed copy.
-    fn stage(&mut self) -> Result<(), ErrorKind> {
-        let packed = self.packed.insert(memory(self.bytes as u64)?);
-        self.address = packed.as_mut_ptr();
-        Ok(())
+    /// A side that is a packed copy even of contiguous memory.
+    pub(super) fn copied(buffer: Buffer) -> Result<Side, ErrorKind> {
+        let bytes = buffer.bytes() as usize;
+        Side::packed(Parts::Equal(buffer), Vec::new(), bytes)
     }
 
-    /// Moves the data away from memory that the other side uses too.
+    /// A side that is a packed copy.
+    fn packed(parts: Parts, blocks: Vec<Block>, bytes: usize) -> Result<Side, ErrorKind> {
+        let mut packed = memory(bytes as u64)?;
+        let address = packed.as_mut_ptr();
+        let packed = Some(packed);
+        let scattered = Scattered {
+            parts,
+            packed,
+            blocks,
+        };
+        Ok(Side {
+            address,
+            bytes,
+            scattered: Some(Box::new(scattered)),
+        })
+    }
+
+    /// Moves blocks away from memory that the other side uses too, perhaps between them.
     pub(super) fn keep_apart(&mut self, other: &Side) -> Result<(), ErrorKind> {
-        if !self.overlaps(other) || self.packed.is_some() {
+        if !self.overlaps(other) {
             return Ok(());
         }
-        if let Parts::Each(buffers) = &self.parts {
-            self.blocks = consecutive(buffers)?;
-            self.bytes = self.blocks.iter().map(|block| block.bytes).sum();
+        if let Some(scattered) = &self.scattered
+            && let Parts::Each(buffers) = &scattered.parts
+        {
+            let (blocks, bytes) = consecutive(buffers)?;
+            *self = Side::packed(scattered.parts.clone(), blocks, bytes)?;
         }
-        self.stage()
+        Ok(())
     }
 
     /// Whether the two spans share an address.
@@ -122,8 +139,9 @@ impl Side {
     }
 
     /// Whether all of it is one block of the program's memory.
+    #[inline]
     pub(super) fn is_whole(&self) -> bool {
-        self.packed.is_none() && matches!(self.parts, Parts::Equal(_))
+        self.scattered.is_none()
     }
 
     #[inline]
@@ -138,9 +156,13 @@ impl Side {
 
     /// Where each block lies, of blocks that are not equal.
     pub(super) fn blocks(&self) -> Option<&[Block]> {
-        match self.parts {
-            Parts::Equal(_) => None,
-            Parts::Each(_) => Some(&self.blocks),
+        match &**self.scattered.as_ref()? {
+            Scattered {
+                parts: Parts::Each(_),
+                blocks,
+                ..
+            } => Some(blocks),
+            _ => None,
         }
     }
 
@@ -162,7 +184,24 @@ impl Side {
     }
 
     /// Packs the program's data into the copy.
+    #[inline]
     pub(super) fn load(&mut self) {
+        if let Some(scattered) = &mut self.scattered {
+            scattered.load();
+        }
+    }
+
+    /// Brings the first `bytes` of the copy (of equal blocks; else all of it) to where the program wants them.
+    #[inline]
+    pub(super) fn store(&self, bytes: usize) {
+        if let Some(scattered) = &self.scattered {
+            scattered.store(bytes);
+        }
+    }
+}
+
+impl Scattered {
+    fn load(&mut self) {
         let Some(packed) = &mut self.packed else {
             return;
         };
@@ -176,8 +215,7 @@ impl Side {
         }
     }
 
-    /// Brings the first `bytes` of the copy (of equal blocks; else all of it) to where the program wants them.
-    pub(super) fn store(&self, bytes: usize) {
+    fn store(&self, bytes: usize) {
         let Some(packed) = &self.packed else {
             return;
         };
@@ -192,8 +230,8 @@ impl Side {
     }
 }
 
-/// The blocks of these buffers one after the other.
-fn consecutive(buffers: &[Buffer]) -> Result<Vec<Block>, ErrorKind> {
+/// The blocks of these buffers one after the other, and their bytes together.
+fn consecutive(buffers: &[Buffer]) -> Result<(Vec<Block>, usize), ErrorKind> {
     let mut offset = 0usize;
     let mut blocks = Vec::with_capacity(buffers.len());
     for buffer in buffers {
@@ -204,5 +242,5 @@ fn consecutive(buffers: &[Buffer]) -> Result<Vec<Block>, ErrorKind> {
             None => return Err(ErrorKind::Memory { bytes: u64::MAX }),
         };
     }
-    Ok(blocks)
+    Ok((blocks, offset))
 }

@@ -267,19 +267,21 @@ fn reduce_scatter(
 ) -> Prepared {
     let (own, total) = deal(job, shares, element, comm.rank, comm.size)?;
     let given = receive.bytes() as usize;
-    job.write_to(receive)?;
-    job.stored = own;
     match send {
         Some(send) => {
             check_own(comm.rank, own, given)?;
+            job.write_to(receive)?;
             check_own(comm.rank, total, send.bytes() as usize)?;
             job.send = Side::one(send)?;
         }
         None => {
             check_own(comm.rank, total, given)?;
+            // The combining is done in a copy: what lies behind the own share is the program's and stays.
+            job.receive = Side::copied(receive)?;
             job.leave_in_place();
         }
     }
+    job.stored = own;
     job.check_apart()
 }
 
