@@ -221,6 +221,7 @@ fn kind_class(kind: &ErrorKind) -> i32 {
         ErrorKind::RequestFailed | ErrorKind::NotPersistent | ErrorKind::AlreadyActive => {
             MPI_ERR_REQUEST
         }
+        ErrorKind::Callback { code } => *code,
         ErrorKind::Memory { .. } => MPI_ERR_NO_MEM,
         _ => MPI_ERR_OTHER,
     }

@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::{self, ThreadId};
-use std::sync::OnceLock;
 
 use crate::argument::{FlagOut, Out, TextOut};
 use crate::call::Call;
@@ -41,15 +41,22 @@ pub fn init_thread(
 /// The world begins, with at most the level of threads that was asked for.
 fn begin(call: &Call, required: i32) -> Result<i32, Failure> {
     if !stage::LEVELS.contains(&required) {
-        let text = format!("{required} is not a level of thread support; use one of MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE");
+        let text = format!(
+            "{required} is not a level of thread support; use one of MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE"
+        );
         return Err(Failure::new(MPI_ERR_ARG, text));
     }
     if !stage::move_world(World::Before, World::Inside) {
         let why = match stage::world() {
-            World::After => "MPI_Finalize was called before, and the world cannot be initialised again",
+            World::After => {
+                "MPI_Finalize was called before, and the world cannot be initialised again"
+            }
             _ => "it was called before; a process initialises once",
         };
-        return Err(Failure::new(MPI_ERR_OTHER, format!("{}: {why}", call.name())));
+        return Err(Failure::new(
+            MPI_ERR_OTHER,
+            format!("{}: {why}", call.name()),
+        ));
     }
     let process = match stage::join(required) {
         Ok(process) => process,
@@ -149,7 +156,10 @@ pub fn alloc_mem(
     // SAFETY: `memory` is a place for an address.
     let refused = unsafe { libc::posix_memalign(&mut memory, align, (size as usize).max(1)) };
     if refused != 0 {
-        return Err(Failure::new(MPI_ERR_NO_MEM, format!("no memory for {size} bytes")));
+        return Err(Failure::new(
+            MPI_ERR_NO_MEM,
+            format!("no memory for {size} bytes"),
+        ));
     }
     base.set(memory);
     Ok(())

@@ -157,6 +157,7 @@ pub fn remove_error_class(_call: &Call, errorclass: i32) -> Result<(), Failure> 
             format!("error class {errorclass} has codes, {code} among them; remove them first");
         return Err(Failure::new(MPI_ERR_OTHER, text));
     }
+    check_without_text(&added[&errorclass], "class", errorclass)?;
     added.remove(&errorclass);
     Ok(())
 }
@@ -173,8 +174,20 @@ pub fn remove_error_code(_call: &Call, errorcode: i32) -> Result<(), Failure> {
             format!("errorcode is {errorcode}, which is no error code of MPI_Add_error_code");
         return Err(Failure::new(MPI_ERR_ARG, text));
     }
+    check_without_text(&added[&errorcode], "code", errorcode)?;
     added.remove(&errorcode);
     Ok(())
+}
+
+/// What still has a text cannot be removed.
+fn check_without_text(added: &Added, what: &str, number: i32) -> Result<(), Failure> {
+    if added.text.is_empty() {
+        return Ok(());
+    }
+    let text = format!(
+        "error {what} {number} has a text; remove that first, with MPI_Remove_error_string"
+    );
+    Err(Failure::new(MPI_ERR_OTHER, text))
 }
 
 /// Refuses what the standard defines.

@@ -55,12 +55,24 @@ impl Generalized {
     }
 }
 
+impl Generalized {
+    /// Gives the program's state up, once.
+    fn free(&mut self) -> Result<(), ErrorKind> {
+        let Some(free) = self.free.take() else {
+            return Ok(());
+        };
+        // SAFETY: the program gave this function for this state; it is called once, here.
+        match unsafe { free(self.extra_state) } {
+            MPI_SUCCESS => Ok(()),
+            code => Err(ErrorKind::Callback { code }),
+        }
+    }
+}
+
 impl Drop for Generalized {
     fn drop(&mut self) {
-        if let Some(free) = self.free {
-            // SAFETY: the program gave this function for this state; it is called once, here.
-            unsafe { free(self.extra_state) };
-        }
+        // A request that was freed without being completed: nobody is left to be told.
+        let _ = self.free();
     }
 }
 
@@ -81,7 +93,10 @@ impl Pending for Generalized {
     }
 
     fn conclude(&mut self) -> Result<Report, ErrorKind> {
-        self.query()
+        let report = self.query();
+        let freed = self.free();
+        let report = report?;
+        freed.map(|()| report)
     }
 
     fn peek(&mut self) -> Option<Result<Report, ErrorKind>> {

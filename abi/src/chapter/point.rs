@@ -19,7 +19,11 @@ use crate::request;
 
 /// The buffer that a message's first three arguments describe.
 #[inline]
-pub(super) fn buffer(address: *const c_void, count: i64, datatype: &Type) -> Result<Buffer, Failure> {
+pub(super) fn buffer(
+    address: *const c_void,
+    count: i64,
+    datatype: &Type,
+) -> Result<Buffer, Failure> {
     // SAFETY: the C program vouches for the memory that its arguments name, until the operation is over.
     Ok(unsafe { Buffer::new(address.cast_mut().cast(), count as u64, datatype)? })
 }
@@ -47,8 +51,13 @@ pub(super) fn source(comm: &Comm, rank: i32) -> Result<Option<Source>, Failure> 
 
 #[cold]
 fn no_such_rank(argument: &str, rank: i32, comm: &Comm) -> Failure {
-    let ranks = comm.remote_group().map_or(comm.size(), |group| group.size());
-    let text = format!("{argument} {rank} does not exist: ranks of the communicator go from 0 to {}", ranks - 1);
+    let ranks = comm
+        .remote_group()
+        .map_or(comm.size(), |group| group.size());
+    let text = format!(
+        "{argument} {rank} does not exist: ranks of the communicator go from 0 to {}",
+        ranks - 1
+    );
     Failure::new(MPI_ERR_RANK, text)
 }
 
@@ -261,7 +270,13 @@ pub fn recv_init(
     Ok(())
 }
 
-pub fn probe(_: &Call, rank: i32, tag: i32, comm: &Communicator, status: StatusOut) -> Result<(), Failure> {
+pub fn probe(
+    _: &Call,
+    rank: i32,
+    tag: i32,
+    comm: &Communicator,
+    status: StatusOut,
+) -> Result<(), Failure> {
     status.set(&comm.probe_message(source(comm, rank)?, tag_of_receive(tag))?);
     Ok(())
 }
@@ -408,7 +423,8 @@ pub fn sendrecv(
     status: StatusOut,
 ) -> Result<(), Failure> {
     let (outgoing, incoming) = halves(
-        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
+        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+        comm,
     )?;
     status.set(&comm.exchange(&outgoing, &incoming)?);
     Ok(())
@@ -431,7 +447,8 @@ pub fn isendrecv(
     request: Out<Handle>,
 ) -> Result<(), Failure> {
     let (outgoing, incoming) = halves(
-        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
+        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+        comm,
     )?;
     request.set(request::of(comm.iexchange(&outgoing, &incoming)?)?);
     Ok(())
