@@ -105,11 +105,10 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
     let workshop = Workshop::open()?;
     let standard = workshop.standard(&installations[0])?;
     let mut libraries = Vec::new();
-    for (index, installation) in installations.into_iter().enumerate() {
-        let program = workshop.program(index, &installation, &standard)?;
+    for (index, installation) in installations.iter().enumerate() {
         libraries.push(Library {
-            installation,
-            program,
+            program: workshop.program(index, installation, &installations[0], &standard)?,
+            installation: installation.clone(),
         });
     }
     let machine = Machine::here();

@@ -93,46 +93,36 @@ impl Workshop {
         Ok(path)
     }
 
-    /// The program for an installation: `standard`, or its own one.
+    /// The program for an installation: `standard`, which was made with `ours`, or one of its own.
     pub fn program(
         &self,
         index: usize,
         installation: &Installation,
+        ours: &Installation,
         standard: &Path,
     ) -> Result<Program, ProgramError> {
-        let mut folders = vec![installation.folder().to_owned()];
+        let library = &installation.library;
+        let own = self.folder.join(format!("{EXECUTABLE}-{index}"));
         let path = match &installation.face {
+            Face::Standard if library.ends_with(STANDARD[0]) => standard.to_owned(),
+            // The same ABI under its early name. A link with the final name would not do: the loader would look for what the
+            // library needs beside the link.
             Face::Standard => {
-                if !installation.library.ends_with(STANDARD[0]) {
-                    folders.insert(0, self.renamed(index, installation)?);
-                }
-                standard.to_owned()
+                let include = ours.header();
+                let include = include.parent().unwrap_or(Path::new("/"));
+                self.compile(&compiler(), include, library, &own)?;
+                own
             }
             Face::Own { include } => {
-                let path = self.folder.join(format!("{EXECUTABLE}-{index}"));
                 let wrapper = installation.prefix.join("bin/mpicc");
-                if !self.wrapped(&wrapper, &path) {
-                    self.compile(&compiler(), include, &installation.library, &path)?;
+                if !self.wrapped(&wrapper, &own) {
+                    self.compile(&compiler(), include, library, &own)?;
                 }
-                path
+                own
             }
         };
-        // A list of our own making holds no colon, unless a prefix does; then the loader could not be told anyway.
-        let library_path = std::env::join_paths(folders).unwrap_or_default();
+        let library_path = installation.folder().as_os_str().to_owned();
         Ok(Program { path, library_path })
-    }
-
-    /// A folder in which a library that calls itself .so.0 has the final standard's name.
-    fn renamed(&self, index: usize, installation: &Installation) -> Result<PathBuf, ProgramError> {
-        let folder = self.folder.join(format!("lib-{index}"));
-        self.make_folder(&folder)?;
-        let link = folder.join(STANDARD[0]);
-        match std::os::unix::fs::symlink(&installation.library, &link) {
-            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                Err(ProgramError::Folder { path: link, error })
-            }
-            _ => Ok(folder),
-        }
     }
 
     /// Whether the library's own wrapper made the program. Wrappers in relocated packages may point nowhere.
