@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::steps::{Expect, Steps, root, target};
 
 /// The name says which words of --only select it: everything below needs it.
-const INSTALL: &str = "install, for the installed and mpi4py steps";
+const INSTALL: &str = "install, for the installed, conformance and mpi4py steps";
 
 /// Everything these steps make.
 fn folder() -> PathBuf {
@@ -25,7 +25,10 @@ pub fn prefix() -> PathBuf {
 
 /// Makes the installation; false when there is none afterwards.
 pub fn install(steps: &mut Steps) -> bool {
-    if !steps.selects("installed") && !steps.selects("mpi4py") {
+    if !["installed", "conformance", "mpi4py"]
+        .iter()
+        .any(|step| steps.selects(step))
+    {
         return false;
     }
     let first = folder().join("first place");

@@ -1,8 +1,8 @@
 //! `cargo xtask test`.
 //!
 //! Order: what fails fastest first. The workspace's tests, loom's search of the rings, the programs on real ranks from a
-//! release build as a newcomer would run them, a quick run of every benchmark, an installation as C and Python users get it with mpi4py's own
-//! tests, and the checks.
+//! release build as a newcomer would run them, a quick run of every benchmark, an installation as C and Python users get it, with the C programs of
+//! `conformance` and mpi4py's own tests, and the checks.
 
 use std::process::Command;
 
@@ -30,7 +30,15 @@ const PROGRAMS: [(&str, &str); 10] = [
 
 /// All of it.
 pub fn run(steps: &mut Steps, long: bool) {
-    let mut tests = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    // The C programs need an installation, which is made further down.
+    let mut tests = cargo(&[
+        "test",
+        "--workspace",
+        "--exclude",
+        "oxmpi-conformance",
+        "--locked",
+        "--no-fail-fast",
+    ]);
     if long {
         tests
             .env("OXMPI_SIM_TIMES", LONG_TIMES)
@@ -66,6 +74,9 @@ pub fn run(steps: &mut Steps, long: bool) {
     );
     if installed::install(steps) {
         installed::run(steps);
+        let mut conformance = cargo(&["test", "--package", "oxmpi-conformance", "--locked"]);
+        conformance.env("OXMPI_TEST_PREFIX", installed::prefix());
+        steps.run("conformance", 10, Expect::Tests, &mut conformance);
         mpi4py::run(steps);
     }
     check::cheap(steps);

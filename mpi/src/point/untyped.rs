@@ -38,13 +38,14 @@ impl Comm {
         let engine = &self.process.engine;
         match buffer.contiguous() {
             // SAFETY: the buffer's promise, and the call waits.
-            Some(address) => Ok(unsafe { engine.send(process, envelope, address, mode)? }),
+            Some(address) => unsafe { engine.send(process, envelope, address, mode)? },
             None => {
                 let packed = buffer.pack()?;
                 // SAFETY: the packed data lives until the call, which waits, is over.
-                Ok(unsafe { engine.send(process, envelope, packed.as_ptr(), mode)? })
+                unsafe { engine.send(process, envelope, packed.as_ptr(), mode)? }
             }
         }
+        Ok(())
     }
 
     /// Begins to send.
