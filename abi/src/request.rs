@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use oxmpi::ErrorKind;
 use oxmpi::communicator::Comm;
 use oxmpi::operation::{Operation, Partitions, Report};
+use oxmpi_engine::RequestId;
 
 use crate::call::Subject;
 use crate::constant::*;
@@ -96,7 +97,9 @@ impl Slab {
                 (self.slots.len() - 1, 0)
             }
         };
-        Some(Handle(KIND << KIND_SHIFT | usize::from(generation) << INDEX_BITS | index))
+        Some(Handle(
+            KIND << KIND_SHIFT | usize::from(generation) << INDEX_BITS | index,
+        ))
     }
 
     #[inline]
@@ -132,7 +135,9 @@ impl Slab {
 
 #[cold]
 fn no_request(handle: Handle) -> Failure {
-    let text = format!("the request {handle} is not one: it was completed or freed, or never was a request");
+    let text = format!(
+        "the request {handle} is not one: it was completed or freed, or never was a request"
+    );
     Failure::new(MPI_ERR_REQUEST, text)
 }
 
@@ -146,7 +151,9 @@ fn occupied(handle: Handle) -> Failure {
 #[inline]
 pub fn of(operation: Operation) -> Result<Handle, Failure> {
     let beside = match &operation {
-        Operation::Other(other) => other.partitions().map_or(Beside::Nothing, Beside::Partitions),
+        Operation::Other(other) => other
+            .partitions()
+            .map_or(Beside::Nothing, Beside::Partitions),
         _ => Beside::Nothing,
     };
     insert(operation, beside)
@@ -198,6 +205,42 @@ pub fn take(handle: Handle) -> Result<Option<Taken>, Failure> {
         operation: Some(operation),
         is_gone: false,
     }))
+}
+
+/// A message of the most frequent kinds, taken for good: its request is gone.
+pub type Simple = (usize, Arc<Comm>, RequestId);
+
+/// Takes all requests for good if each is null, a send that is over, or a contiguous message. False, and nothing is taken, if
+/// one is anything else. What is to be waited for goes into `messages`, with its place.
+#[inline]
+pub fn take_simple(handles: &mut [Handle], messages: &mut Vec<Simple>) -> bool {
+    let mut slab = slab();
+    let is_simple = |&handle: &Handle| {
+        handle == SENT
+            || handle == MPI_REQUEST_NULL
+            || slab.index(handle).is_some_and(|index| {
+                let content = &slab.slots[index].content;
+                matches!(
+                    content,
+                    Content::Held(Operation::Send(..) | Operation::Receive(..))
+                )
+            })
+    };
+    if !handles.iter().all(is_simple) {
+        return false;
+    }
+    for (index, handle) in handles.iter_mut().enumerate() {
+        if *handle != SENT && *handle != MPI_REQUEST_NULL {
+            // A handle that is there twice is gone the second time, and then there is nothing to wait for.
+            if let Ok(Operation::Send(comm, id) | Operation::Receive(comm, id)) = slab.take(*handle)
+            {
+                slab.release(*handle);
+                messages.push((index, comm, id));
+            }
+        }
+        *handle = MPI_REQUEST_NULL;
+    }
+    true
 }
 
 /// Takes out all of them; an error names the first that is none, and then nothing is taken.
@@ -299,7 +342,8 @@ pub fn partitions(handle: Handle) -> Result<Arc<dyn Partitions>, Failure> {
     match &slab.slots[index].beside {
         Beside::Partitions(partitions) => Ok(partitions.clone()),
         _ => {
-            let text = format!("the request {handle} was not made by MPI_Psend_init or MPI_Precv_init");
+            let text =
+                format!("the request {handle} was not made by MPI_Psend_init or MPI_Precv_init");
             Err(Failure::new(MPI_ERR_REQUEST, text))
         }
     }
@@ -341,7 +385,9 @@ mod tests {
         assert_eq!(take(first).unwrap_err().code(), MPI_ERR_REQUEST);
         assert!(second.0 >= 4096 && second.0 <= i32::MAX as usize);
         take(second).unwrap().unwrap().free();
-        assert!(take(second).is_err() && take(Handle(12345)).is_err() && take(MPI_COMM_WORLD).is_err());
+        assert!(
+            take(second).is_err() && take(Handle(12345)).is_err() && take(MPI_COMM_WORLD).is_err()
+        );
     }
 
     #[test]

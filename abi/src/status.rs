@@ -40,13 +40,17 @@ impl Status {
         status
     }
 
-    /// Takes over what a report says and leaves MPI_ERROR as it is (MPI 5.0 §3.2.5).
+    /// Takes over what a report says and leaves MPI_ERROR as it is (MPI 5.0 §3.2.5), but for the empty status, which says that
+    /// nothing failed (§3.7.3).
     #[inline]
     pub fn report(&mut self, report: &Report) {
         self.source = match report.sender {
             Sender::Rank(rank) => rank as i32,
             Sender::Nobody => MPI_PROC_NULL,
-            Sender::Unknown => MPI_ANY_SOURCE,
+            Sender::Unknown => {
+                self.error = MPI_SUCCESS;
+                MPI_ANY_SOURCE
+            }
             Sender::Stated(source) => source,
         };
         self.tag = report.tag.unwrap_or(MPI_ANY_TAG);

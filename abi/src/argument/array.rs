@@ -299,6 +299,13 @@ impl StatusesOut {
         StatusesOut { statuses, length }
     }
 
+    /// Whether the program wants statuses.
+    #[inline]
+    pub fn are_wanted(&self) -> bool {
+        !self.statuses.is_null()
+    }
+
+    #[inline]
     fn at(&self, index: usize) -> Option<*mut Status> {
         assert!(index < self.length, "status {index} of {}", self.length);
         // SAFETY: the index is inside the array.

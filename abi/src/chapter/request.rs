@@ -3,6 +3,8 @@
 //! Null and inactive requests are complete at once and have an empty status. The calls on several requests differ in what they wait for
 //! and in how they report; what they have in common stands first.
 
+use std::cell::Cell;
+
 use oxmpi::operation::{Operation, Report, wait_ready};
 
 use crate::argument::{FlagOut, InOut, IntegersOut, Out, StatusOut, StatusesOut};
@@ -24,7 +26,10 @@ fn active(all: &mut [Option<Taken>]) -> Vec<(usize, &mut Taken)> {
 
 /// Waits until one of them is ready, and tells which.
 fn wait_for_one(active: &mut [(usize, &mut Taken)]) -> Result<Option<usize>, Failure> {
-    let mut operations: Vec<&mut Operation> = active.iter_mut().map(|(_, taken)| taken.operation()).collect();
+    let mut operations: Vec<&mut Operation> = active
+        .iter_mut()
+        .map(|(_, taken)| taken.operation())
+        .collect();
     Ok(wait_ready(&mut operations)?)
 }
 
@@ -68,12 +73,20 @@ fn conclude_all<'t>(
     for (at, code) in ended {
         statuses.set_error(at, code);
     }
-    let text = format!("at least one operation failed, the first because {}", failure.text());
+    Err(in_status(&failure))
+}
+
+/// The failure of a call on several requests, of which this one failed first.
+fn in_status(failure: &Failure) -> Failure {
+    let text = format!(
+        "at least one operation failed, the first because {}",
+        failure.text()
+    );
     let in_status = Failure::new(MPI_ERR_IN_STATUS, text);
-    Err(match failure.subject() {
+    match failure.subject() {
         Some(subject) => in_status.on(subject),
         None => in_status,
-    })
+    }
 }
 
 #[inline]
@@ -89,7 +102,12 @@ pub fn wait(_: &Call, request: InOut<Handle>, status: StatusOut) -> Result<(), F
     Ok(())
 }
 
-pub fn test(_: &Call, request: InOut<Handle>, flag: FlagOut, status: StatusOut) -> Result<(), Failure> {
+pub fn test(
+    _: &Call,
+    request: InOut<Handle>,
+    flag: FlagOut,
+    status: StatusOut,
+) -> Result<(), Failure> {
     let taken = request::take(request.get())?;
     let Some(mut taken) = taken.filter(Taken::is_active) else {
         flag.set(true);
@@ -111,14 +129,69 @@ pub fn test(_: &Call, request: InOut<Handle>, flag: FlagOut, status: StatusOut) 
 }
 
 #[inline]
-pub fn waitall(_: &Call, _: usize, requests: &mut [Handle], statuses: StatusesOut) -> Result<(), Failure> {
+pub fn waitall(
+    _: &Call,
+    _: usize,
+    requests: &mut [Handle],
+    statuses: StatusesOut,
+) -> Result<(), Failure> {
+    if let Some(outcome) = wait_for_messages(requests, &statuses) {
+        return outcome;
+    }
     let mut all = request::take_all(requests)?;
     for (index, taken) in all.iter().enumerate() {
         if !taken.as_ref().is_some_and(Taken::is_active) {
             statuses.set(index, &Report::EMPTY);
         }
     }
-    conclude_all(active(&mut all).into_iter(), requests, &statuses, |index| index)
+    conclude_all(active(&mut all).into_iter(), requests, &statuses, |index| {
+        index
+    })
+}
+
+thread_local! {
+    /// Room for the messages of one MPI_Waitall, so that none is made for each.
+    static MESSAGES: Cell<Vec<request::Simple>> = const { Cell::new(Vec::new()) };
+}
+
+/// Waits for requests that are nothing but contiguous messages; `None` if there is another kind among them.
+#[inline]
+fn wait_for_messages(
+    requests: &mut [Handle],
+    statuses: &StatusesOut,
+) -> Option<Result<(), Failure>> {
+    let mut messages = MESSAGES.take();
+    let are_taken = request::take_simple(requests, &mut messages);
+    let outcome = are_taken.then(|| wait_for_taken(requests.len(), &mut messages, statuses));
+    messages.clear();
+    MESSAGES.set(messages);
+    outcome
+}
+
+fn wait_for_taken(
+    count: usize,
+    messages: &mut Vec<request::Simple>,
+    statuses: &StatusesOut,
+) -> Result<(), Failure> {
+    if statuses.are_wanted() {
+        (0..count).for_each(|index| statuses.set(index, &Report::EMPTY));
+    }
+    let mut failures: Vec<(usize, Failure)> = Vec::new();
+    for (index, comm, id) in messages.drain(..) {
+        let mut message = Operation::Receive(comm, id);
+        match message.wait() {
+            Ok(report) => statuses.set(index, &report),
+            Err(kind) => failures.push((index, request::failed(kind, message.comm()))),
+        }
+    }
+    if failures.is_empty() {
+        return Ok(());
+    }
+    (0..count).for_each(|index| statuses.set_error(index, MPI_SUCCESS));
+    for (index, failure) in &failures {
+        statuses.set_error(*index, failure.code());
+    }
+    Err(in_status(&failures[0].1))
 }
 
 pub fn testall(
@@ -213,7 +286,9 @@ fn conclude_some(
     outcount.set(ready.len() as i32);
     let mut listed = 0;
     let chosen = active.into_iter().enumerate();
-    let chosen = chosen.filter(|(at, _)| ready.contains(at)).map(|(_, taken)| taken);
+    let chosen = chosen
+        .filter(|(at, _)| ready.contains(at))
+        .map(|(_, taken)| taken);
     conclude_all(chosen, requests, &statuses, |index| {
         indices.set(listed, index as i64);
         listed += 1;
@@ -254,7 +329,10 @@ pub fn start(_: &Call, request: InOut<Handle>) -> Result<(), Failure> {
 
 fn start_one(handle: Handle) -> Result<(), Failure> {
     let Some(mut taken) = request::take(handle)? else {
-        return Err(Failure::new(MPI_ERR_REQUEST, "MPI_REQUEST_NULL cannot be started"));
+        return Err(Failure::new(
+            MPI_ERR_REQUEST,
+            "MPI_REQUEST_NULL cannot be started",
+        ));
     };
     let operation = taken.operation();
     let started = operation.start();
@@ -267,7 +345,10 @@ pub fn startall(_: &Call, _: usize, requests: &mut [Handle]) -> Result<(), Failu
 
 pub fn cancel(_: &Call, request: InOut<Handle>) -> Result<(), Failure> {
     let Some(mut taken) = request::take(request.get())? else {
-        return Err(Failure::new(MPI_ERR_REQUEST, "MPI_REQUEST_NULL cannot be cancelled"));
+        return Err(Failure::new(
+            MPI_ERR_REQUEST,
+            "MPI_REQUEST_NULL cannot be cancelled",
+        ));
     };
     let operation = taken.operation();
     let cancelled = operation.cancel();
@@ -276,7 +357,10 @@ pub fn cancel(_: &Call, request: InOut<Handle>) -> Result<(), Failure> {
 
 pub fn request_free(_: &Call, request: InOut<Handle>) -> Result<(), Failure> {
     let Some(taken) = request::take(request.get())? else {
-        return Err(Failure::new(MPI_ERR_REQUEST, "MPI_REQUEST_NULL cannot be freed"));
+        return Err(Failure::new(
+            MPI_ERR_REQUEST,
+            "MPI_REQUEST_NULL cannot be freed",
+        ));
     };
     taken.free();
     request.set(MPI_REQUEST_NULL);
@@ -293,10 +377,17 @@ fn peek(taken: &mut Option<Taken>) -> Result<Option<Report>, Failure> {
         return Ok(None);
     }
     let outcome = operation.peek();
-    outcome.map(Some).map_err(|kind| request::failed(kind, operation.comm()))
+    outcome
+        .map(Some)
+        .map_err(|kind| request::failed(kind, operation.comm()))
 }
 
-pub fn request_get_status(_: &Call, request: Handle, flag: FlagOut, status: StatusOut) -> Result<(), Failure> {
+pub fn request_get_status(
+    _: &Call,
+    request: Handle,
+    flag: FlagOut,
+    status: StatusOut,
+) -> Result<(), Failure> {
     stage::progress();
     let report = peek(&mut request::take(request)?)?;
     flag.set(report.is_some());
@@ -386,6 +477,10 @@ pub fn request_get_status_some(
             listed += 1;
         }
     }
-    outcount.set(if is_any_active { listed as i32 } else { MPI_UNDEFINED });
+    outcount.set(if is_any_active {
+        listed as i32
+    } else {
+        MPI_UNDEFINED
+    });
     Ok(())
 }
