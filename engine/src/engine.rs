@@ -131,6 +131,34 @@ impl Engine {
         begun
     }
 
+    /// Sends a message that can leave at once; false, and nothing has happened, if it cannot. The answer is one bit in a register: an
+    /// outcome in memory would have to wait for the stores to the ring that come before it.
+    ///
+    /// # Safety
+    /// `data` must be valid for reading `envelope.bytes` bytes.
+    #[inline(always)]
+    pub unsafe fn send_now(
+        &self,
+        to: u32,
+        envelope: &Envelope,
+        data: *const u8,
+        mode: Mode,
+    ) -> bool {
+        let mut handler = self.shared.enter();
+        let mut sent = false;
+        if handler.broken.is_none()
+            && to != handler.port.index()
+            && let Some(header) = handler.protocol.eager_now(to, envelope, mode)
+        {
+            // SAFETY: the caller's promise; the data is read before this returns.
+            let buffer = unsafe { Area::readable(data) };
+            // What goes wrong here goes wrong again in the general way, which tells.
+            sent = matches!(handler.send_eager(to, &header, buffer), Ok(true));
+        }
+        self.shared.leave(&mut handler);
+        sent
+    }
+
     /// Sends and waits until the buffer can be used again.
     ///
     /// # Safety

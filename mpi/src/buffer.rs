@@ -69,8 +69,32 @@ impl Buffer {
     /// # Safety
     /// The memory that these describe must be valid (for writing, if it is received into) for as long as the buffer is used, and
     /// nobody else may use it in a way that MPI forbids.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn new(
+        address: *mut u8,
+        count: u64,
+        datatype: &Datatype,
+    ) -> Result<Buffer, BufferError> {
+        let bytes = datatype.size().checked_mul(count);
+        let first = address.wrapping_offset(datatype.true_lb() as isize);
+        if let Some(bytes) = bytes
+            && datatype.is_committed()
+            && datatype.is_contiguous()
+            && bytes <= i64::MAX as u64
+            && !first.is_null()
+        {
+            return Ok(Buffer {
+                address: first,
+                bytes,
+                scattered: None,
+            });
+        }
+        Buffer::unusual(address, count, datatype)
+    }
+
+    /// A buffer that is not one block, or cannot be.
+    #[inline(never)]
+    fn unusual(
         address: *mut u8,
         count: u64,
         datatype: &Datatype,

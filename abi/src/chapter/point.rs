@@ -18,7 +18,7 @@ use crate::object::{Communicator, Message, Type};
 use crate::request;
 
 /// The buffer that a message's first three arguments describe.
-#[inline]
+#[inline(always)]
 pub(super) fn buffer(
     address: *const c_void,
     count: i64,
@@ -78,6 +78,7 @@ fn checked_tag(tag: i32) -> Result<i32, Failure> {
     Err(Failure::from(oxmpi::ErrorKind::Tag { tag }))
 }
 
+#[inline]
 fn send_in(
     mode: SendMode,
     (buf, count, datatype): (*const c_void, i64, &Type),
@@ -90,6 +91,7 @@ fn send_in(
     Ok(comm.send_buffer(&buffer, dest, checked_tag(tag)?, mode)?)
 }
 
+#[inline]
 fn isend_in(
     mode: SendMode,
     (buf, count, datatype): (*const c_void, i64, &Type),
@@ -100,6 +102,10 @@ fn isend_in(
 ) -> Result<(), Failure> {
     let buffer = buffer(buf, count, datatype)?;
     let dest = dest(comm, rank)?;
+    if comm.send_now(&buffer, dest, tag, mode)? {
+        request.set(request::SENT);
+        return Ok(());
+    }
     let operation = comm.isend_buffer(&buffer, dest, checked_tag(tag)?, mode)?;
     request.set(request::of_send(operation)?);
     Ok(())

@@ -134,6 +134,7 @@ impl Comm {
         self.number.store(number, Ordering::Release);
     }
 
+    #[inline]
     pub(crate) fn number(&self) -> u32 {
         self.number.load(Ordering::Relaxed)
     }

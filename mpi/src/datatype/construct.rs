@@ -22,6 +22,10 @@ pub(super) struct Inner {
     pub(super) large: bool,
     pub(super) committed: AtomicBool,
     pub(super) depth: u32,
+    /// Any number of elements is one block.
+    pub(super) contiguous: bool,
+    pub(super) size: u64,
+    pub(super) true_lb: i64,
     pub(super) lb: i64,
     pub(super) ub: i64,
     pub(super) typemap: Typemap,
@@ -286,11 +290,16 @@ impl Datatype {
         let (lb, ub) = typemap.bounds.lb_ub()?;
         let layout = Arc::new(typemap.layout.clone());
         let committed = AtomicBool::new(false);
+        let size = typemap.signature.bytes();
+        let contiguous = layout.contiguous().is_some() && i64::try_from(size) == Ok(ub - lb);
         Ok(Datatype(Arc::new(Inner {
             constructor,
             large: false,
             committed,
             depth,
+            contiguous,
+            size,
+            true_lb: typemap.bounds.true_lb_ub().0,
             lb,
             ub,
             typemap,

@@ -26,13 +26,15 @@ impl Datatype {
     }
 
     /// Whether the type may be used to communicate.
+    #[inline]
     pub fn is_committed(&self) -> bool {
         self.0.committed.load(Ordering::Relaxed)
     }
 
     /// Bytes of data (MPI_Type_size).
+    #[inline]
     pub fn size(&self) -> u64 {
-        self.0.typemap.signature.bytes()
+        self.0.size
     }
 
     /// Lower bound.
@@ -51,8 +53,9 @@ impl Datatype {
     }
 
     /// Lowest byte of data.
+    #[inline]
     pub fn true_lb(&self) -> i64 {
-        self.0.typemap.bounds.true_lb_ub().0
+        self.0.true_lb
     }
 
     /// End of the highest byte of data.
@@ -76,8 +79,9 @@ impl Datatype {
     }
 
     /// Whether any number of elements is one block in packed order, beginning at [`Datatype::true_lb`].
+    #[inline]
     pub fn is_contiguous(&self) -> bool {
-        self.0.layout.contiguous().is_some() && i64::try_from(self.size()) == Ok(self.extent())
+        self.0.contiguous
     }
 
     /// Whether a single element is one block, beginning at [`Datatype::true_lb`].

@@ -48,6 +48,24 @@ impl Comm {
         Ok(())
     }
 
+    /// Sends a message that can leave at once; false, and nothing has happened, if it cannot.
+    #[inline(always)]
+    pub fn send_now(
+        &self,
+        buffer: &Buffer,
+        dest: Option<u32>,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<bool, ErrorKind> {
+        let (Some(dest), Some(address)) = (dest, buffer.contiguous()) else {
+            return Ok(false);
+        };
+        let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
+        let engine = &self.process.engine;
+        // SAFETY: the buffer's promise, and the data has been read when the call returns.
+        Ok(unsafe { engine.send_now(process, &envelope, address, mode) })
+    }
+
     /// Begins to send.
     #[inline]
     pub fn isend_buffer(
