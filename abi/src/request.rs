@@ -45,13 +45,24 @@ struct Slab {
 struct Slot {
     generation: u8,
     content: Content,
+    /// Of a receive into one block, which most requests are: its communicator, and its name in the engine. They lie here one by one
+    /// because they are read soon after they were written, and a processor waits for all earlier stores when it is to
+    /// read several at once.
+    comm: Option<Arc<Comm>>,
+    id: RequestId,
+    /// Any other operation.
+    operation: Option<Operation>,
     /// What other threads may use while the operation is taken out.
     beside: Beside,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
     Free,
-    Held(Operation),
+    /// A receive into one block.
+    Receive,
+    /// Any other operation.
+    Other,
     TakenOut,
 }
 
@@ -73,33 +84,57 @@ impl Slab {
         let slot = self.slots.get(index)?;
         let is_right = handle.0 >> KIND_SHIFT == KIND
             && usize::from(slot.generation) == generation
-            && !matches!(slot.content, Content::Free);
+            && slot.content != Content::Free;
         is_right.then_some(index)
     }
 
+    /// A free place.
     #[inline]
+    fn place(&mut self) -> Option<usize> {
+        match self.free.pop() {
+            Some(index) => Some(index as usize),
+            None => self.grow(),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) -> Option<usize> {
+        let index = self.slots.len();
+        (index < REQUESTS_MAX).then(|| {
+            self.slots.push(Slot {
+                generation: 0,
+                content: Content::Free,
+                comm: None,
+                id: RequestId::from_token(0),
+                operation: None,
+                beside: Beside::Nothing,
+            });
+            index
+        })
+    }
+
+    fn handle(&self, index: usize) -> Handle {
+        let generation = usize::from(self.slots[index].generation);
+        Handle(KIND << KIND_SHIFT | generation << INDEX_BITS | index)
+    }
+
     fn insert(&mut self, operation: Operation, beside: Beside) -> Option<Handle> {
-        let content = Content::Held(operation);
-        let (index, generation) = match self.free.pop() {
-            Some(index) => {
-                let slot = &mut self.slots[index as usize];
-                slot.content = content;
-                slot.beside = beside;
-                (index as usize, slot.generation)
-            }
-            None if self.slots.len() == REQUESTS_MAX => return None,
-            None => {
-                self.slots.push(Slot {
-                    generation: 0,
-                    content,
-                    beside,
-                });
-                (self.slots.len() - 1, 0)
-            }
-        };
-        Some(Handle(
-            KIND << KIND_SHIFT | usize::from(generation) << INDEX_BITS | index,
-        ))
+        let index = self.place()?;
+        let slot = &mut self.slots[index];
+        slot.content = Content::Other;
+        slot.operation = Some(operation);
+        slot.beside = beside;
+        Some(self.handle(index))
+    }
+
+    #[inline]
+    fn insert_receive(&mut self, comm: Arc<Comm>, id: RequestId) -> Option<Handle> {
+        let index = self.place()?;
+        let slot = &mut self.slots[index];
+        slot.content = Content::Receive;
+        slot.comm = Some(comm);
+        slot.id = id;
+        Some(self.handle(index))
     }
 
     #[inline]
@@ -107,17 +142,34 @@ impl Slab {
         let Some(index) = self.index(handle) else {
             return Err(no_request(handle));
         };
-        match std::mem::replace(&mut self.slots[index].content, Content::TakenOut) {
-            Content::Held(operation) => Ok(operation),
-            Content::TakenOut => Err(occupied(handle)),
-            Content::Free => Err(no_request(handle)),
-        }
+        let slot = &mut self.slots[index];
+        let content = std::mem::replace(&mut slot.content, Content::TakenOut);
+        let operation = match content {
+            Content::Receive => slot
+                .comm
+                .take()
+                .map(|comm| Operation::Receive(comm, slot.id)),
+            _ => slot.operation.take(),
+        };
+        operation.ok_or_else(|| occupied(handle))
     }
 
     #[inline]
     fn put_back(&mut self, handle: Handle, operation: Operation) {
-        if let Some(index) = self.index(handle) {
-            self.slots[index].content = Content::Held(operation);
+        let Some(index) = self.index(handle) else {
+            return;
+        };
+        let slot = &mut self.slots[index];
+        match operation {
+            Operation::Receive(comm, id) => {
+                slot.content = Content::Receive;
+                slot.comm = Some(comm);
+                slot.id = id;
+            }
+            other => {
+                slot.content = Content::Other;
+                slot.operation = Some(other);
+            }
         }
     }
 
@@ -126,7 +178,9 @@ impl Slab {
         if let Some(index) = self.index(handle) {
             let slot = &mut self.slots[index];
             slot.content = Content::Free;
-            slot.beside = Beside::Nothing;
+            if !matches!(slot.beside, Beside::Nothing) {
+                slot.beside = Beside::Nothing;
+            }
             slot.generation = (slot.generation + 1) % (1 << GENERATION_BITS);
             self.free.push(index as u32);
         }
@@ -145,6 +199,12 @@ fn no_request(handle: Handle) -> Failure {
 fn occupied(handle: Handle) -> Failure {
     let text = format!("another thread is completing the request {handle} now; only one may");
     Failure::new(MPI_ERR_REQUEST, text)
+}
+
+/// Gives a receive into one block a handle.
+#[inline]
+pub fn of_receive(comm: &Arc<Comm>, id: RequestId) -> Result<Handle, Failure> {
+    slab().insert_receive(comm.clone(), id).ok_or_else(full)
 }
 
 /// Gives an operation a handle.
@@ -175,10 +235,13 @@ pub fn of_generalized(operation: Operation, signal: Arc<AtomicBool>) -> Result<H
 
 #[inline]
 fn insert(operation: Operation, beside: Beside) -> Result<Handle, Failure> {
-    slab().insert(operation, beside).ok_or_else(|| {
-        let text = format!("{REQUESTS_MAX} requests exist already; complete some first");
-        Failure::new(MPI_ERR_OTHER, text)
-    })
+    slab().insert(operation, beside).ok_or_else(full)
+}
+
+#[cold]
+fn full() -> Failure {
+    let text = format!("{REQUESTS_MAX} requests exist already; complete some first");
+    Failure::new(MPI_ERR_OTHER, text)
 }
 
 /// An operation that a call works on. It goes back to its place when this is dropped, unless it was concluded and is over for good.
@@ -207,36 +270,42 @@ pub fn take(handle: Handle) -> Result<Option<Taken>, Failure> {
     }))
 }
 
-/// A message of the most frequent kinds, taken for good: its request is gone.
+/// A receive into one block, taken for good: its request is gone.
 pub type Simple = (usize, Arc<Comm>, RequestId);
 
-/// Takes all requests for good if each is null, a send that is over, or a contiguous message. False, and nothing is taken, if
+/// Takes all requests for good if each is null, a send that is over, or a receive into one block. False, and nothing is taken, if
 /// one is anything else. What is to be waited for goes into `messages`, with its place.
 #[inline]
 pub fn take_simple(handles: &mut [Handle], messages: &mut Vec<Simple>) -> bool {
+    if handles
+        .iter()
+        .all(|&handle| handle == SENT || handle == MPI_REQUEST_NULL)
+    {
+        handles.fill(MPI_REQUEST_NULL);
+        return true;
+    }
     let mut slab = slab();
     let is_simple = |&handle: &Handle| {
         handle == SENT
             || handle == MPI_REQUEST_NULL
-            || slab.index(handle).is_some_and(|index| {
-                let content = &slab.slots[index].content;
-                matches!(
-                    content,
-                    Content::Held(Operation::Send(..) | Operation::Receive(..))
-                )
-            })
+            || slab
+                .index(handle)
+                .is_some_and(|index| slab.slots[index].content == Content::Receive)
     };
     if !handles.iter().all(is_simple) {
         return false;
     }
+    messages.reserve(handles.len());
     for (index, handle) in handles.iter_mut().enumerate() {
-        if *handle != SENT && *handle != MPI_REQUEST_NULL {
-            // A handle that is there twice is gone the second time, and then there is nothing to wait for.
-            if let Ok(Operation::Send(comm, id) | Operation::Receive(comm, id)) = slab.take(*handle)
-            {
-                slab.release(*handle);
-                messages.push((index, comm, id));
-            }
+        // A handle that is there twice is gone the second time, and then there is nothing to wait for.
+        if *handle != SENT
+            && *handle != MPI_REQUEST_NULL
+            && let Some(place) = slab.index(*handle)
+            && let Some(comm) = slab.slots[place].comm.take()
+        {
+            let id = slab.slots[place].id;
+            slab.release(*handle);
+            messages.push((index, comm, id));
         }
         *handle = MPI_REQUEST_NULL;
     }

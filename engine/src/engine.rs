@@ -270,12 +270,29 @@ impl Engine {
         data: *mut u8,
         capacity: u64,
     ) -> Result<Request, EngineError> {
+        // SAFETY: the caller's promise.
+        let id = unsafe { self.post(from, pattern, data, capacity) };
+        Ok(Request::Pending(id))
+    }
+
+    /// As [`Engine::irecv`]; a receive is always a request at first, and its id fits a register.
+    ///
+    /// # Safety
+    /// As [`Engine::irecv`].
+    #[inline(always)]
+    pub unsafe fn post(
+        &self,
+        from: Option<u32>,
+        pattern: Pattern,
+        data: *mut u8,
+        capacity: u64,
+    ) -> RequestId {
         let mut handler = self.shared.enter();
         // SAFETY: the caller's promise is the area's.
         let buffer = unsafe { Area::writable(data) };
         let id = Self::begin_receive(&mut handler, from, pattern, buffer, capacity);
         self.shared.leave(&mut handler);
-        Ok(Request::Pending(id))
+        id
     }
 
     /// Receives.
@@ -358,6 +375,12 @@ impl Engine {
             Request::Over(completion) => Ok(completion),
             Request::Pending(id) => self.finish(&mut self.shared.enter(), id),
         }
+    }
+
+    /// Waits until the request is over, for callers who do not care what came; it is gone then.
+    #[inline(always)]
+    pub fn wait_quietly(&self, id: RequestId) -> Result<(), EngineError> {
+        self.finish(&mut self.shared.enter(), id).map(|_| ())
     }
 
     /// The outcome if the request is over (it is gone then); `None` if it is not.

@@ -23,7 +23,9 @@ use crate::stage;
 static MEMORY: Mutex<Option<HashMap<usize, (usize, i64)>>> = Mutex::new(None);
 
 fn with_memory<R>(work: impl FnOnce(&mut HashMap<usize, (usize, i64)>) -> R) -> R {
-    let mut memory = MEMORY.lock().expect("nothing panics while it holds this lock");
+    let mut memory = MEMORY
+        .lock()
+        .expect("nothing panics while it holds this lock");
     work(memory.get_or_insert_default())
 }
 
@@ -44,7 +46,11 @@ fn detach(attached: &Attached, address: &Out<*mut c_void>, size: &CountOut) -> R
     }
     let (buffer, bytes) = with_memory(|memory| memory.remove(&key(attached))).unwrap_or_default();
     address.set(buffer as *mut c_void);
-    size.set(if buffer == MPI_BUFFER_AUTOMATIC { 0 } else { bytes });
+    size.set(if buffer == MPI_BUFFER_AUTOMATIC {
+        0
+    } else {
+        bytes
+    });
     Ok(())
 }
 
@@ -78,7 +84,12 @@ pub fn buffer_iflush(_: &Call, request: Out<Handle>) -> Result<(), Failure> {
     iflush(&stage::joined()?.attached, &request)
 }
 
-pub fn comm_attach_buffer(_: &Call, comm: &Communicator, buffer: *mut c_void, size: i64) -> Result<(), Failure> {
+pub fn comm_attach_buffer(
+    _: &Call,
+    comm: &Communicator,
+    buffer: *mut c_void,
+    size: i64,
+) -> Result<(), Failure> {
     attach(comm.attached(), buffer, size)
 }
 
@@ -95,11 +106,20 @@ pub fn comm_flush_buffer(_: &Call, comm: &Communicator) -> Result<(), Failure> {
     flush(comm.attached())
 }
 
-pub fn comm_iflush_buffer(_: &Call, comm: &Communicator, request: Out<Handle>) -> Result<(), Failure> {
+pub fn comm_iflush_buffer(
+    _: &Call,
+    comm: &Communicator,
+    request: Out<Handle>,
+) -> Result<(), Failure> {
     iflush(comm.attached(), &request)
 }
 
-pub fn session_attach_buffer(_: &Call, session: &Session, buffer: *mut c_void, size: i64) -> Result<(), Failure> {
+pub fn session_attach_buffer(
+    _: &Call,
+    session: &Session,
+    buffer: *mut c_void,
+    size: i64,
+) -> Result<(), Failure> {
     attach(session.attached(), buffer, size)
 }
 
@@ -116,6 +136,10 @@ pub fn session_flush_buffer(_: &Call, session: &Session) -> Result<(), Failure> 
     flush(session.attached())
 }
 
-pub fn session_iflush_buffer(_: &Call, session: &Session, request: Out<Handle>) -> Result<(), Failure> {
+pub fn session_iflush_buffer(
+    _: &Call,
+    session: &Session,
+    request: Out<Handle>,
+) -> Result<(), Failure> {
     iflush(session.attached(), &request)
 }

@@ -29,7 +29,11 @@
 
 // What a function does is described by the standard under its C name; its parameters are those of the standard, and programs
 // vouch for the memory that their pointers name.
-#![allow(missing_docs, clippy::too_many_arguments, clippy::not_unsafe_ptr_arg_deref)]
+#![allow(
+    missing_docs,
+    clippy::too_many_arguments,
+    clippy::not_unsafe_ptr_arg_deref
+)]
 
 pub mod attached;
 pub mod attribute;

@@ -14,9 +14,15 @@ use crate::object::{Communicator, Info, Type};
 use crate::request;
 
 /// The memory of all partitions together.
-fn whole(address: *const c_void, partitions: usize, count: i64, datatype: &Type) -> Result<Buffer, Failure> {
+fn whole(
+    address: *const c_void,
+    partitions: usize,
+    count: i64,
+    datatype: &Type,
+) -> Result<Buffer, Failure> {
     let Some(count) = count.checked_mul(partitions as i64) else {
-        let text = format!("{partitions} partitions of {count} elements are more than can be addressed");
+        let text =
+            format!("{partitions} partitions of {count} elements are more than can be addressed");
         return Err(Failure::new(MPI_ERR_COUNT, text));
     };
     buffer(address, count, datatype)
@@ -24,7 +30,8 @@ fn whole(address: *const c_void, partitions: usize, count: i64, datatype: &Type)
 
 /// A partition's number; negative ones do not exist.
 fn partition(number: i32) -> Result<u64, Failure> {
-    u64::try_from(number).map_err(|_| Failure::new(MPI_ERR_ARG, format!("partition {number} does not exist")))
+    u64::try_from(number)
+        .map_err(|_| Failure::new(MPI_ERR_ARG, format!("partition {number} does not exist")))
 }
 
 #[expect(clippy::too_many_arguments, reason = "they are MPI's")]
@@ -41,7 +48,8 @@ pub fn psend_init(
     request: Out<Handle>,
 ) -> Result<(), Failure> {
     let buffer = whole(buf, partitions, count, datatype)?;
-    let operation = comm.partitioned_send_init(buffer, partitions as u64, dest(comm, rank)?, tag)?;
+    let operation =
+        comm.partitioned_send_init(buffer, partitions as u64, dest(comm, rank)?, tag)?;
     request.set(request::of(operation)?);
     Ok(())
 }
@@ -60,7 +68,8 @@ pub fn precv_init(
     request: Out<Handle>,
 ) -> Result<(), Failure> {
     let buffer = whole(buf, partitions, count, datatype)?;
-    let operation = comm.partitioned_receive_init(buffer, partitions as u64, dest(comm, rank)?, tag)?;
+    let operation =
+        comm.partitioned_receive_init(buffer, partitions as u64, dest(comm, rank)?, tag)?;
     request.set(request::of(operation)?);
     Ok(())
 }

@@ -254,7 +254,12 @@ pub fn irecv(
     request: Out<Handle>,
 ) -> Result<(), Failure> {
     let buffer = buffer(buf, count, datatype)?;
-    let operation = comm.irecv_buffer(&buffer, source(comm, rank)?, tag_of_receive(tag))?;
+    let (source, tag) = (source(comm, rank)?, tag_of_receive(tag));
+    if let Some(id) = comm.post_receive(&buffer, source, tag)? {
+        request.set(request::of_receive(comm, id)?);
+        return Ok(());
+    }
+    let operation = comm.irecv_buffer(&buffer, source, tag)?;
     request.set(request::of(operation)?);
     Ok(())
 }

@@ -173,11 +173,18 @@ fn wait_for_taken(
     messages: &mut Vec<request::Simple>,
     statuses: &StatusesOut,
 ) -> Result<(), Failure> {
-    if statuses.are_wanted() {
+    let wanted = statuses.are_wanted();
+    if wanted {
         (0..count).for_each(|index| statuses.set(index, &Report::EMPTY));
     }
     let mut failures: Vec<(usize, Failure)> = Vec::new();
     for (index, comm, id) in messages.drain(..) {
+        if !wanted {
+            if let Err(kind) = comm.wait_quietly(id) {
+                failures.push((index, request::failed(kind, Some(&comm))));
+            }
+            continue;
+        }
         let mut message = Operation::Receive(comm, id);
         match message.wait() {
             Ok(report) => statuses.set(index, &report),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use oxmpi_engine::{Claim, Envelope, Mode, Pattern, Request};
+use oxmpi_engine::{Claim, Envelope, Mode, Pattern, Request, RequestId};
 
 use crate::buffer::{self, Buffer};
 use crate::communicator::Comm;
@@ -159,6 +159,31 @@ impl Comm {
             unsafe { engine.recv(from, pattern, packed.as_mut_ptr(), buffer.bytes())? };
         buffer.unpack(&packed[..completion.bytes as usize]);
         Ok(completion.into())
+    }
+
+    /// Begins to receive into one block; none, and nothing has happened, if the buffer is scattered or the source the null process.
+    #[inline(always)]
+    pub fn post_receive(
+        &self,
+        buffer: &Buffer,
+        source: Option<Source>,
+        tag: Tag,
+    ) -> Result<Option<RequestId>, ErrorKind> {
+        let (Some(source), Some(address)) = (source, buffer.contiguous()) else {
+            return Ok(None);
+        };
+        let (from, pattern) = self.pattern(source, tag)?;
+        let engine = &self.process.engine;
+        // SAFETY: the buffer's promise holds until the operation is over.
+        Ok(Some(unsafe {
+            engine.post(from, pattern, address, buffer.bytes())
+        }))
+    }
+
+    /// Waits for a message that was begun, for callers who do not care what came.
+    #[inline(always)]
+    pub fn wait_quietly(&self, id: RequestId) -> Result<(), ErrorKind> {
+        Ok(self.process.engine.wait_quietly(id)?)
     }
 
     /// Begins to receive.
