@@ -314,7 +314,12 @@ impl Engine {
             && handler.protocol.is_quiet()
             && from != handler.port.index()
         {
-            for _ in 0..handler.policy.direct_looks() {
+            let looks = if handler.inside > 0 {
+                1
+            } else {
+                handler.policy.direct_looks()
+            };
+            for _ in 0..looks {
                 if handler.port.has_arrival() {
                     if let Some(completion) =
                         handler.receive_directly(from, &pattern, buffer, capacity)

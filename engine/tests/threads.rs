@@ -264,7 +264,7 @@ struct Contributions<'b> {
 impl Condition for Contributions<'_> {
     fn is_met(&mut self) -> bool {
         if !self.written {
-            return self.board.is_writable(self.operation);
+            return self.board.is_writable(self.operation, size_of::<u64>());
         }
         (0..self.board.size()).all(|member| self.board.has_arrived(self.operation, member))
     }

@@ -94,11 +94,7 @@ impl Buffer {
 
     /// A buffer that is not one block, or cannot be.
     #[inline(never)]
-    fn unusual(
-        address: *mut u8,
-        count: u64,
-        datatype: &Datatype,
-    ) -> Result<Buffer, BufferError> {
+    fn unusual(address: *mut u8, count: u64, datatype: &Datatype) -> Result<Buffer, BufferError> {
         if !datatype.is_committed() {
             return Err(uncommitted(datatype));
         }

@@ -1,10 +1,10 @@
 //! A board: a few cells of shared memory through which the members of a group that live on one host do small collectives.
 //!
-//! Each member owns a cell. For operation number k a member writes its contribution into the half k mod 2 of its cell and stamps
-//! it with k; the others read it. Two halves suffice: who writes for operation k + 2 must know that everybody is *done* with
-//! operation k, which it knows for free whenever operation k + 1 had it wait for everybody, and otherwise learns from the
-//! members' done words. One store and one load per pair of members is the whole cost, and when ranks outnumber cores
-//! everybody needs to run only once per operation.
+//! Each member owns a cell. For operation number k a member writes its contribution into the half k mod 2 of its cell, or, if it
+//! is short, into the line k mod 64, and stamps that line with k; the others read it. Who writes for operation k + 2 (k + 64) must
+//! know that everybody is *done* with operation k, which it knows for free whenever a later one had it wait for everybody, and
+//! otherwise learns from the members' done words. One store and one load per pair of members is the whole cost, and when ranks
+//! outnumber cores everybody needs to run only once per operation; the root of short broadcasts runs ahead by 64 of them.
 //!
 //! The board lies in the port of the group's first member, which hands it out again only after all members are done.
 //! Numbers continue over the groups, so that what a former group left behind means nothing.
@@ -21,8 +21,12 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 pub const INLINE_BYTES: usize = 48;
 
 const LINE: u64 = 64;
-/// Two stamped lines and the done line.
-const CELL_LINES: u64 = 3 * LINE;
+/// Operations whose stamps and short contributions are kept at once; a power of two.
+const DEPTH: u64 = 64;
+/// Operations whose long contributions are kept at once.
+const HALVES: u64 = 2;
+/// The stamped lines and the done line.
+const CELL_LINES: u64 = (DEPTH + 1) * LINE;
 
 /// Bytes of a board for so many members with so large cells.
 pub fn bytes(members: usize, cell_bytes: usize) -> u64 {
@@ -30,7 +34,7 @@ pub fn bytes(members: usize, cell_bytes: usize) -> u64 {
 }
 
 fn member_bytes(cell_bytes: usize) -> u64 {
-    (CELL_LINES + 2 * cell_bytes as u64).next_multiple_of(PAGE_BYTES)
+    (CELL_LINES + HALVES * cell_bytes as u64).next_multiple_of(PAGE_BYTES)
 }
 
 /// Which board a group uses: chosen by its first member, told to the others.
@@ -48,6 +52,8 @@ pub struct Ticket {
 pub struct Board {
     segment: Arc<Segment>,
     ticket: Ticket,
+    /// Where it begins in the segment.
+    base: u64,
     /// Ports of the members, by rank in the group.
     members: Vec<u32>,
     me: usize,
@@ -74,8 +80,10 @@ impl Board {
     ) -> Result<Self, SegmentError> {
         let segment = Arc::clone(port.segment());
         let layout = segment.layout();
+        let base = layout.board(ticket.port, ticket.board as usize);
         let board = Self {
             ticket,
+            base,
             me,
             cell_bytes: layout.board_cell_bytes,
             operation: ticket.base,
@@ -86,7 +94,6 @@ impl Board {
             segment,
         };
         // Memory for the control page and the lines everybody reads; what is larger comes with its first use.
-        let base = layout.board(ticket.port, ticket.board as usize);
         board.segment.reserve(base, PAGE_BYTES)?;
         for member in 0..board.members.len() {
             board
@@ -122,10 +129,11 @@ impl Board {
         self.operation
     }
 
-    /// Whether this member's half for `operation` may be written: everybody is done with the one before the last.
+    /// Whether this member's contribution of so many bytes to `operation` may be written: everybody is done with what lies there.
     #[inline(always)]
-    pub fn is_writable(&mut self, operation: u64) -> bool {
-        let needed = operation.saturating_sub(2);
+    pub fn is_writable(&mut self, operation: u64, bytes: usize) -> bool {
+        let kept = if bytes <= INLINE_BYTES { DEPTH } else { HALVES };
+        let needed = operation.saturating_sub(kept);
         if self.known_done >= needed {
             return true;
         }
@@ -241,16 +249,17 @@ impl Board {
             !self.registered || !self.members.iter().all(|&port| self.segment.fences(port));
     }
 
+    #[inline(always)]
     fn cell_offset(&self, member: usize) -> u64 {
         PAGE_BYTES + member as u64 * member_bytes(self.cell_bytes)
     }
 
+    #[inline(always)]
     fn address(&self, offset: u64) -> *mut u8 {
-        let layout = self.segment.layout();
-        self.segment
-            .address(layout.board(self.ticket.port, self.ticket.board as usize) + offset)
+        self.segment.address(self.base + offset)
     }
 
+    #[inline(always)]
     fn sleepers(&self) -> &Sleepers {
         // SAFETY: the first line of the board, an atomic.
         unsafe { &*self.address(0).cast() }
@@ -258,32 +267,31 @@ impl Board {
 
     #[inline(always)]
     fn stamp(&self, member: usize, operation: u64) -> &AtomicU64 {
-        let line = (operation & 1) * LINE;
+        let line = (operation % DEPTH) * LINE;
         // SAFETY: the first word of a line of the member's cell, an atomic; 8-aligned because cells are page-aligned.
         unsafe { &*self.address(self.cell_offset(member) + line).cast() }
     }
 
     #[inline(always)]
     fn note_word(&self, member: usize, operation: u64) -> &AtomicU64 {
-        let line = (operation & 1) * LINE;
+        let line = (operation % DEPTH) * LINE;
         // SAFETY: the second word of a line of the member's cell, an atomic.
         unsafe { &*self.address(self.cell_offset(member) + line + 8).cast() }
     }
 
     #[inline(always)]
     fn done(&self, member: usize) -> &AtomicU64 {
-        // SAFETY: the third line of the member's cell, an atomic.
-        unsafe { &*self.address(self.cell_offset(member) + 2 * LINE).cast() }
+        // SAFETY: the last line of the member's cell, an atomic.
+        unsafe { &*self.address(self.cell_offset(member) + DEPTH * LINE).cast() }
     }
 
     /// Where a contribution of so many bytes lies: behind its stamp if it fits there.
     #[inline(always)]
     fn data(&self, member: usize, operation: u64, bytes: usize) -> *mut u8 {
-        let half = operation & 1;
         let within = if bytes <= INLINE_BYTES {
-            half * LINE + 16
+            (operation % DEPTH) * LINE + 16
         } else {
-            CELL_LINES + half * self.cell_bytes as u64
+            CELL_LINES + (operation % HALVES) * self.cell_bytes as u64
         };
         self.address(self.cell_offset(member) + within)
     }

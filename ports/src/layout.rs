@@ -91,6 +91,7 @@ impl Layout {
     }
 
     /// Offset of a port's board.
+    #[inline]
     pub fn board(&self, port: u32, board: usize) -> u64 {
         self.port(port)
             + (size_of::<Doorbell>() as u64).next_multiple_of(PAGE_BYTES)

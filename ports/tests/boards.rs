@@ -44,7 +44,7 @@ impl Member {
     }
 
     fn write(&mut self, operation: u64, bytes: usize, byte: u8) {
-        self.wait(|board| board.is_writable(operation));
+        self.wait(|board| board.is_writable(operation, bytes));
         self.board
             .write(operation, operation * 3, bytes, |out| out.fill(byte));
     }

@@ -28,12 +28,16 @@ impl Message {
         }
         let table = Message::table();
         let found = table.get(handle).and_then(|message| {
-            let mut claimed = message.0.lock().expect("nothing panics while it holds this lock");
+            let mut claimed = message
+                .0
+                .lock()
+                .expect("nothing panics while it holds this lock");
             claimed.take()
         });
         table.remove(handle);
         found.map(Some).ok_or_else(|| {
-            let text = format!("the message {handle} is not one: it was received, or never was set aside");
+            let text =
+                format!("the message {handle} is not one: it was received, or never was set aside");
             Failure::new(MPI_ERR_REQUEST, text)
         })
     }

@@ -6,8 +6,8 @@
 mod communicator;
 mod datatype;
 mod errhandler;
-mod op;
 mod message;
+mod op;
 mod session;
 
 use crate::constant::*;
@@ -18,10 +18,10 @@ use crate::stage;
 pub use communicator::Communicator;
 pub use datatype::Type;
 pub use errhandler::{Errhandler, ErrhandlerSlot, FILE_ERRHANDLER, Handled, UserHandler};
+pub use message::Message;
 pub use op::{Form, Op};
 pub use oxmpi::group::Group;
 pub use oxmpi::info::Info;
-pub use message::Message;
 pub use session::Session;
 
 /// A window; there are none in this release.

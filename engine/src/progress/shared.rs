@@ -213,6 +213,8 @@ impl Shared {
                 break Err(broken.clone());
             }
             match handler.policy.next(&mut waiting) {
+                // Several threads wait, and one of them is enough to look: the others' CPUs may be wanted by whoever computes.
+                Step::Spin if handler.inside > 1 => handler.let_go(std::thread::yield_now),
                 Step::Spin => {
                     for _ in 0..LOOKS_PER_STEP {
                         if handler.port.has_arrival() || goal.is_near() {

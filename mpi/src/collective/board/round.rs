@@ -192,7 +192,7 @@ impl Round<'_> {
     ) -> Result<(), ErrorKind> {
         let (me, size) = (self.me, self.members.len());
         for piece in pieces(bytes, self.piece(1) / size) {
-            self.begin_writing()?;
+            self.begin_writing(piece.bytes * size)?;
             let note = self.note(piece.bytes * size);
             let source = if in_place { &*receive } else { send };
             self.board
@@ -344,7 +344,7 @@ impl Round<'_> {
     /// Begins an operation and writes this member's part.
     #[inline]
     fn contribute(&mut self, data: &[u8]) -> Result<(), ErrorKind> {
-        self.begin_writing()?;
+        self.begin_writing(data.len())?;
         let note = self.note(data.len());
         self.board.write(self.operation, note, data.len(), |cell| {
             cell.copy_from_slice(data)
@@ -352,14 +352,17 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Begins an operation and waits until this member may write.
+    /// Begins an operation and waits until this member may write so many bytes.
     #[inline]
-    fn begin_writing(&mut self) -> Result<(), ErrorKind> {
+    fn begin_writing(&mut self, bytes: usize) -> Result<(), ErrorKind> {
         self.operation = self.board.begin();
-        if !self.board.is_writable(self.operation) {
-            let (board, operation) = (&mut *self.board, self.operation);
-            self.engine
-                .wait_until(&mut Writable { board, operation }, self.members)?;
+        if !self.board.is_writable(self.operation, bytes) {
+            let mut writable = Writable {
+                board: &mut *self.board,
+                operation: self.operation,
+                bytes,
+            };
+            self.engine.wait_until(&mut writable, self.members)?;
         }
         Ok(())
     }
@@ -491,16 +494,17 @@ impl Condition for Arrived<'_> {
     }
 }
 
-/// The others are done with what this member wrote the time before last.
+/// The others are done with what lies where this member is to write so many bytes.
 struct Writable<'a> {
     board: &'a mut Board,
     operation: u64,
+    bytes: usize,
 }
 
 impl Condition for Writable<'_> {
     #[inline(always)]
     fn is_met(&mut self) -> bool {
-        self.board.is_writable(self.operation)
+        self.board.is_writable(self.operation, self.bytes)
     }
 
     fn before_sleep(&mut self) {
