@@ -94,7 +94,7 @@ const ROWS: &[Row] = &[
     ["addresses", "const MPI_Aint @[]", "", "*const i64", "", "Integers::unbounded({p})", "Integers"],
     ["integers_out", "int @[]", "", "*mut c_int", "", "IntegersOut::unbounded({p})", "IntegersOut"],
     ["integers_out[]", "int @[]", "", "*mut c_int", "", "call.integers_out(\"{p}\", {p}, {l})?", "IntegersOut"],
-    ["weights_out[]", "int @[]", "", "*mut c_int", "", "call.weights_out(\"{p}\", {p}, {l})?", "IntegersOut"],
+    ["weights_out[]", "int *@", "", "*mut c_int", "", "call.weights_out(\"{p}\", {p}, {l})?", "IntegersOut"],
     ["addresses_out[]", "MPI_Aint @[]", "", "*mut i64", "", "call.integers_out(\"{p}\", {p}, {l})?", "IntegersOut"],
     ["wides_out[]", "MPI_Count @[]", "", "*mut i64", "", "call.integers_out(\"{p}\", {p}, {l})?", "IntegersOut"],
     ["datatypes", "const MPI_Datatype @[]", "", "*const Handle", "", "Datatypes::unbounded({p})", "Datatypes"],
