@@ -171,9 +171,15 @@ impl Pending for Both {
     }
 
     fn watch(&self, requests: &mut Vec<RequestId>) {
-        // Only what is still under way: a half that is over would end the wait at once.
+        // Only what is still under way: a half that is over would end the wait at once. But if both ended since the last look, that is
+        // what must happen.
+        let others = requests.len();
         self.receive.watch_unfinished(requests);
         self.send.watch_unfinished(requests);
+        if requests.len() == others {
+            self.receive.watch(requests);
+            self.send.watch(requests);
+        }
     }
 
     fn conclude(&mut self) -> Result<Report, ErrorKind> {
