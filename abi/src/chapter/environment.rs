@@ -130,7 +130,7 @@ pub fn abort(_: &Call, _: &Communicator, code: i32) -> Result<(), Failure> {
 
 pub fn get_processor_name(_: &Call, name: TextOut, length: Out<i32>) -> Result<(), Failure> {
     let host = fatal::host();
-    length.set(name.set(host.as_bytes()) as i32);
+    length.set(name.set(host.as_bytes()));
     Ok(())
 }
 

@@ -13,7 +13,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 static ONE: Mutex<()> = Mutex::new(());
 
 /// An installation in a folder of its own, gone afterwards.
-struct Installation(PathBuf, Option<MutexGuard<'static, ()>>);
+struct Installation {
+    folder: PathBuf,
+    /// Held for as long as the installation is there.
+    _one: Option<MutexGuard<'static, ()>>,
+}
 
 impl Installation {
     fn new(name: &str) -> Installation {
@@ -21,7 +25,10 @@ impl Installation {
         let name = format!("oxmpi-compile-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&folder);
-        let here = Installation(folder, Some(guard));
+        let here = Installation {
+            folder,
+            _one: Some(guard),
+        };
         for folder in ["bin", "include", "lib", "tools"] {
             std::fs::create_dir_all(here.path(folder)).unwrap();
         }
@@ -43,7 +50,7 @@ impl Installation {
     }
 
     fn path(&self, below: &str) -> PathBuf {
-        self.0.join(below)
+        self.folder.join(below)
     }
 
     /// A command of the installation that finds only the scripts above (and what scripts need).
@@ -65,7 +72,7 @@ impl Installation {
     fn text(&self, output: &Output) -> String {
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.push_str(&String::from_utf8_lossy(&output.stderr));
-        let here = std::fs::canonicalize(&self.0).unwrap();
+        let here = std::fs::canonicalize(&self.folder).unwrap();
         text.trim_end()
             .replace(&here.display().to_string(), "PREFIX")
     }
@@ -73,7 +80,7 @@ impl Installation {
 
 impl Drop for Installation {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -191,9 +198,12 @@ fn the_installation_is_found_through_links_and_after_a_move() {
         here.text(&output)
     };
     assert_eq!(text(&elsewhere), "-IPREFIX/include");
-    let moved = Installation(here.0.with_extension("moved place"), None);
+    let moved = Installation {
+        folder: here.folder.with_extension("moved place"),
+        _one: None,
+    };
     let _ = std::fs::remove_dir_all(&moved.0);
-    std::fs::rename(&here.0, &moved.0).unwrap();
+    std::fs::rename(&here.folder, &moved.folder).unwrap();
     let mut command = moved.command("mpicc");
     let said = moved.said(command.arg("-showme:compile"));
     assert_eq!(said, "-I\"PREFIX/include\"");

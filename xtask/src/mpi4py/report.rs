@@ -188,7 +188,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// "[2] text" is rank 2's.
+/// `[2] text` is what rank 2 said.
 fn labelled(line: &str) -> Option<(usize, &str)> {
     let (number, text) = line.strip_prefix('[')?.split_once(']')?;
     let text = text.strip_prefix(' ').unwrap_or(text);
