@@ -202,7 +202,7 @@ fn the_installation_is_found_through_links_and_after_a_move() {
         folder: here.folder.with_extension("moved place"),
         _one: None,
     };
-    let _ = std::fs::remove_dir_all(&moved.0);
+    let _ = std::fs::remove_dir_all(&moved.folder);
     std::fs::rename(&here.folder, &moved.folder).unwrap();
     let mut command = moved.command("mpicc");
     let said = moved.said(command.arg("-showme:compile"));
