@@ -127,7 +127,7 @@ fn best(repeat: u32, mut work: impl FnMut()) -> f64 {
 }
 
 #[test]
-#[ignore = "a measurement; needs --release"]
+#[ignore = "a measurement: cargo test --release -p oxmpi-abi --test packing -- --ignored --nocapture"]
 fn vectors_of_doubles_take_at_most_twice_a_loops_time() {
     begin();
     for (count, stride) in [(100, 2), (1000, 2), (1000, 8), (100_000, 4)] {
@@ -150,7 +150,7 @@ fn vectors_of_doubles_take_at_most_twice_a_loops_time() {
 }
 
 #[test]
-#[ignore = "a measurement; needs --release"]
+#[ignore = "a measurement: cargo test --release -p oxmpi-abi --test packing -- --ignored --nocapture"]
 fn contiguous_bytes_go_at_the_speed_of_memory() {
     begin();
     for bytes in [8, 512, 32 << 10, 1 << 20] {

@@ -442,7 +442,7 @@ mod tests {
 
     /// Run it with `cargo test --release -p oxmpi-abi look_up -- --ignored --nocapture`.
     #[test]
-    #[ignore = "a measurement"]
+    #[ignore = "a measurement: cargo test --release -p oxmpi-abi --lib -- --ignored --nocapture"]
     fn what_a_look_up_costs() {
         let handle = THINGS.insert(thing(6)).unwrap();
         for (what, handle) in [("a constant", Handle(257)), ("a made object", handle)] {

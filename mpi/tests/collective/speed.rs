@@ -38,7 +38,7 @@ fn show(path: &str, body: impl FnOnce()) {
 
 /// `cargo test --release -p oxmpi --test collective -- --ignored --nocapture speed`
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p oxmpi --test collective -- --ignored --nocapture"]
 fn small_ones_described() {
     show(concat!(module_path!(), "::small_ones_described"), || {
         let (process, world) = join();
@@ -78,7 +78,7 @@ fn small_ones_described() {
 
 /// The same through the typed calls.
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p oxmpi --test collective -- --ignored --nocapture"]
 fn small_ones_typed() {
     show(concat!(module_path!(), "::small_ones_typed"), || {
         let mpi = oxmpi::init().unwrap();
