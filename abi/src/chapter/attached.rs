@@ -1,11 +1,9 @@
 //! Buffers for buffered sends: of the process, of a communicator, of a session (MPI 5.0 §3.6).
 //!
-//! What the program attaches is a promise of space, which `oxmpi` keeps book of; here its address is remembered, because detaching gives it
-//! back.
+//! What the program attaches is a promise of space, which `oxmpi` keeps book of; its address is remembered
+//! because detaching gives it back.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::Mutex;
 
 use oxmpi::Attached;
 use oxmpi::operation::{Operation, Report};
@@ -19,32 +17,16 @@ use crate::object::{Communicator, Session};
 use crate::request;
 use crate::stage;
 
-/// Address and size of what is attached, by the address of the object's pool.
-static MEMORY: Mutex<Option<HashMap<usize, (usize, i64)>>> = Mutex::new(None);
-
-fn with_memory<R>(work: impl FnOnce(&mut HashMap<usize, (usize, i64)>) -> R) -> R {
-    let mut memory = MEMORY
-        .lock()
-        .expect("nothing panics while it holds this lock");
-    work(memory.get_or_insert_default())
-}
-
-fn key(attached: &Attached) -> usize {
-    std::ptr::from_ref(attached).addr()
-}
-
 fn attach(attached: &Attached, buffer: *mut c_void, size: i64) -> Result<(), Failure> {
     let is_automatic = buffer.addr() == MPI_BUFFER_AUTOMATIC;
-    attached.attach((!is_automatic).then_some(size as u64))?;
-    with_memory(|memory| memory.insert(key(attached), (buffer.addr(), size)));
-    Ok(())
+    let capacity = (!is_automatic).then_some(size as u64);
+    Ok(attached.attach(capacity, (buffer.addr(), size))?)
 }
 
 fn detach(attached: &Attached, address: &Out<*mut c_void>, size: &CountOut) -> Result<(), Failure> {
-    if !attached.detach()? {
+    let Some((buffer, bytes)) = attached.detach()? else {
         return Err(Failure::new(MPI_ERR_BUFFER, "no buffer is attached"));
-    }
-    let (buffer, bytes) = with_memory(|memory| memory.remove(&key(attached))).unwrap_or_default();
+    };
     address.set(buffer as *mut c_void);
     size.set(if buffer == MPI_BUFFER_AUTOMATIC {
         0

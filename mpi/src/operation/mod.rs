@@ -18,7 +18,7 @@ use crate::process::Task;
 use crate::process::background::Work;
 
 pub(crate) use message::Staged;
-pub use wait::{progress, wait_ready};
+pub use wait::wait_ready;
 
 /// An operation that was begun.
 pub enum Operation {

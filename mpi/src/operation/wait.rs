@@ -40,8 +40,3 @@ pub fn wait_ready(operations: &mut [&mut Operation]) -> Result<Option<usize>, Er
         process.engine.wait_for(&watched, noted)?;
     }
 }
-
-/// Takes what has arrived, so that operations that are looked at next are seen as they are.
-pub fn progress(process: &Process) {
-    process.progress();
-}

@@ -22,6 +22,8 @@ pub const OVERHEAD_BYTES: u64 = 512;
 pub struct Pool {
     /// Bytes there may be; none: any number.
     capacity: Option<u64>,
+    /// Address and size of the memory that the program attached.
+    lent: (usize, i64),
     state: Mutex<State>,
 }
 
@@ -46,27 +48,28 @@ impl Attached {
         self.slot().clone()
     }
 
-    /// Attaches a pool; there can be one at a time.
-    pub fn attach(&self, capacity: Option<u64>) -> Result<(), ErrorKind> {
+    /// Attaches a pool; there can be one at a time. `lent` is what the program gave for it, address and size, to be given back.
+    pub fn attach(&self, capacity: Option<u64>, lent: (usize, i64)) -> Result<(), ErrorKind> {
         let mut slot = self.slot();
         if slot.is_some() {
             return Err(ErrorKind::AlreadyAttached);
         }
         *slot = Some(Arc::new(Pool {
             capacity,
+            lent,
             state: Mutex::default(),
         }));
         Ok(())
     }
 
-    /// Waits until all messages have left and takes the pool away; false if there was none.
-    pub fn detach(&self) -> Result<bool, ErrorKind> {
+    /// Waits until all messages have left and takes the pool away. What was lent for it; none if there was no pool.
+    pub fn detach(&self) -> Result<Option<(usize, i64)>, ErrorKind> {
         let Some(pool) = self.pool() else {
-            return Ok(false);
+            return Ok(None);
         };
         pool.flush()?;
         *self.slot() = None;
-        Ok(true)
+        Ok(Some(pool.lent))
     }
 }
 

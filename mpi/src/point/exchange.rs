@@ -60,23 +60,10 @@ impl Comm {
     pub fn exchange_in_place(
         self: &Arc<Self>,
         buffer: &Buffer,
-        (dest, send_tag): (Option<u32>, i32),
-        (source, receive_tag): (Option<Source>, Tag),
+        to: (Option<u32>, i32),
+        from: (Option<Source>, Tag),
     ) -> Result<Report, ErrorKind> {
-        let mut copy = buffer.pack()?;
-        // SAFETY: the copy lives until the exchange is over.
-        let copied = unsafe { Buffer::raw(copy.as_mut_ptr(), buffer.bytes()) };
-        let outgoing = Outgoing {
-            buffer: copied,
-            dest,
-            tag: send_tag,
-        };
-        let incoming = Incoming {
-            buffer: buffer.clone(),
-            source,
-            tag: receive_tag,
-        };
-        self.exchange(&outgoing, &incoming)
+        self.iexchange_in_place(buffer, to, from)?.wait()
     }
 
     /// Begins to send and to receive.
