@@ -11,7 +11,6 @@
 
 use std::sync::Arc;
 
-use crate::doorbell;
 use crate::layout::PAGE_BYTES;
 use crate::port::Port;
 use crate::segment::{Segment, SegmentError};
@@ -236,7 +235,7 @@ impl Board {
     fn wake_members(&self) {
         for (member, &port) in self.members.iter().enumerate() {
             if member != self.me && self.segment.doorbell(port).rouse() {
-                doorbell::wake(self.segment.doorbell(port));
+                self.segment.wake(port);
             }
         }
     }

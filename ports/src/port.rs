@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::doorbell::{self, Doorbell};
+use crate::doorbell::Doorbell;
 use crate::membarrier;
 use crate::ring::{Full, PREFIX_BYTES, Receiver, Ring, Seen, Sender};
 use crate::segment::{Segment, SegmentError};
@@ -179,7 +179,7 @@ impl Port {
         self.update_fence(to);
         let bell = self.segment.doorbell(to);
         if bell.ring(self.index as usize) {
-            doorbell::wake(bell);
+            self.segment.wake(to);
         }
     }
 

@@ -3,7 +3,8 @@
 //! Call order:
 //! - [`Protocol::eager_now`] says whether a message can leave at once ([`Protocol::sent_eager`] confirms); else
 //!   [`Protocol::send`] makes a request of it; [`Protocol::post`] takes a receive and says what it found;
-//! - [`Protocol::handle`] takes an arrived packet and says where its payload goes;
+//! - [`Protocol::handle`] takes an arrived packet and says where its payload goes; a device whose packets arrive in pieces hands the
+//!   first piece to it and the others to [`Protocol::landing`] and [`Protocol::landed`];
 //! - [`Protocol::poll_transmit`] yields the next packet for a peer, [`Protocol::sent`] confirms that it left;
 //! - [`Protocol::fetched`] reports on bytes that the caller fetched itself;
 //! - [`Protocol::take`] gives a finished request's outcome and frees it.
@@ -13,6 +14,7 @@
 //! Buffers are a type `B` that the protocol carries and never looks into, so the simulator runs this very code.
 
 mod failure;
+mod landing;
 mod peer;
 mod receive;
 mod requests;
@@ -20,6 +22,7 @@ mod send;
 mod stash;
 
 pub use failure::Failure;
+pub use landing::{Landing, Stream};
 pub use receive::{Arrived, Claim, Effect, Fetch, Posted};
 pub use requests::{Completion, Outcome, RequestId};
 pub use send::{Mode, Origin, Payload, Source, Transmit};
@@ -51,6 +54,12 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Messages up to this length go in one eager packet, whatever else holds.
+    fn whole_bytes_max(&self) -> u64 {
+        let fragment = self.fragment_bytes_short.min(self.fragment_bytes) as u64;
+        self.eager_bytes_max.min(fragment)
+    }
+
     /// Longest payload of a packet that belongs to a message of `bytes`.
     #[inline(always)]
     fn fragment(&self, bytes: u64) -> usize {
@@ -100,8 +109,6 @@ pub struct Counters {
 pub struct Protocol<B: Copy> {
     me: u32,
     limits: Limits,
-    /// Messages up to this length go in one eager packet, whatever else holds.
-    whole_bytes_max: u64,
     queues: Queues<RequestId, Unexpected>,
     requests: Requests<B>,
     peers: Vec<Peer>,
@@ -123,21 +130,23 @@ impl<B: Copy> Protocol<B> {
         Self {
             me,
             limits,
-            whole_bytes_max: limits
-                .eager_bytes_max
-                .min(limits.fragment_bytes_short.min(limits.fragment_bytes) as u64),
             queues: Queues::new(Capacity {
                 unexpected_max: limits.unexpected_max,
                 ..Capacity::default()
             }),
             requests: Requests::new(),
-            peers: (0..size).map(|_| Peer::new(limits.room_bytes)).collect(),
+            peers: (0..size).map(|_| Peer::new(limits)).collect(),
             busy: Vec::new(),
             stashes: Stashes::new(),
             dead: 0,
             fetching: true,
             counters: Counters::default(),
         }
+    }
+
+    /// Sizes for one peer that differ from those for all: it is reached by another device. Before anything is sent to it.
+    pub fn set_limits(&mut self, peer: u32, limits: Limits) {
+        self.peers[peer as usize] = Peer::new(limits);
     }
 
     /// Requests that are not over: while there are any, packets matter even when nobody waits.
@@ -185,5 +194,5 @@ impl<B: Copy> Protocol<B> {
 /// What a message of `bytes` takes of the receiver's room.
 #[inline(always)]
 fn cost(bytes: u64) -> u64 {
-    CREDIT_UNIT * (1 + bytes.div_ceil(CREDIT_UNIT))
+    CREDIT_UNIT.saturating_mul(bytes.div_ceil(CREDIT_UNIT).saturating_add(1))
 }

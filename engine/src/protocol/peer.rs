@@ -4,12 +4,17 @@ use std::collections::VecDeque;
 
 use oxmpi_wire::{CREDIT_UNIT, Envelope, Kind};
 
+use super::Limits;
 use super::requests::RequestId;
 use super::stash::StashId;
 
 pub(super) struct Peer {
+    /// Messages up to this length go in one eager packet, whatever else holds.
+    pub whole_bytes_max: u64,
     /// Eager bytes we may still send before the peer matches some.
     pub room: u64,
+    /// What the peer's unmatched eager messages take of the room it has here.
+    pub kept: u64,
     /// Credit units to give back with the next packet.
     pub owed: u32,
     /// Owed units from which on a packet is made for them alone: a quarter of the room.
@@ -33,6 +38,8 @@ pub(super) struct Peer {
     pub dead: bool,
     /// It is dead or has finalised: it answers nothing any more.
     pub gone: bool,
+    /// Sizes for the device that reaches it.
+    pub limits: Limits,
 }
 
 /// Where the further packets of an eager message go.
@@ -43,11 +50,13 @@ pub(super) enum Inbound {
 }
 
 impl Peer {
-    pub fn new(room_bytes: u64) -> Self {
+    pub fn new(limits: Limits) -> Self {
         Self {
-            room: room_bytes,
+            whole_bytes_max: limits.whole_bytes_max(),
+            room: limits.room_bytes,
+            kept: 0,
             owed: 0,
-            owed_max: ((room_bytes / CREDIT_UNIT / 4) as u32).max(1),
+            owed_max: ((limits.room_bytes / CREDIT_UNIT / 4) as u32).max(1),
             next_out: 0,
             next_in: 0,
             answers: VecDeque::new(),
@@ -58,6 +67,7 @@ impl Peer {
             no_fetch: false,
             dead: false,
             gone: false,
+            limits,
         }
     }
 

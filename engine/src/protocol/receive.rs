@@ -6,7 +6,7 @@ use oxmpi_wire::{Eager, Envelope, Kind, Repr};
 use super::failure::Failure;
 use super::peer::Inbound;
 use super::requests::{Request, RequestId, State};
-use super::{Protocol, Unexpected};
+use super::{Protocol, Unexpected, cost};
 
 /// What the caller does with an arrived packet's payload.
 #[derive(Debug)]
@@ -165,6 +165,12 @@ impl<B: Copy> Protocol<B> {
     #[inline(never)]
     fn stash(&mut self, from: u32, header: &Eager, payload: &[u8]) -> Arrived<B> {
         let envelope = header.envelope;
+        let kept = self.peers[from as usize]
+            .kept
+            .saturating_add(cost(envelope.bytes));
+        if kept > self.peers[from as usize].limits.room_bytes {
+            return Arrived::Refused;
+        }
         let stash = self.stashes.insert(envelope.bytes as usize, payload);
         if self
             .queues
@@ -176,6 +182,7 @@ impl<B: Copy> Protocol<B> {
             return Arrived::Refused;
         }
         let peer = &mut self.peers[from as usize];
+        peer.kept = kept;
         peer.take_packet(header.credit);
         if (payload.len() as u64) < envelope.bytes {
             peer.inbound = Some(Inbound::Stash(stash));
@@ -225,6 +232,12 @@ impl<B: Copy> Protocol<B> {
                 peer: from,
                 what: "an eager packet longer than its message",
             }),
+            Kind::Eager if peer.kept.saturating_add(cost(envelope.bytes)) > peer.limits.room_bytes => {
+                Err(Failure::Malformed {
+                    peer: from,
+                    what: "an eager message for which there is no room",
+                })
+            }
             Kind::Eager => Err(Failure::UnexpectedFull {
                 peer: from,
                 messages: self.limits.unexpected_max,
@@ -281,16 +294,15 @@ impl<B: Copy> Protocol<B> {
                 Ok(effect)
             }
             Some(Inbound::Stash(stash)) => {
-                if self.stashes.arrived(stash) != offset {
-                    return Err(Failure::Malformed {
-                        peer: from,
-                        what: "a fragment out of place",
-                    });
-                }
                 // `inbound` stays until another message begins: whether this was the last fragment is known only to who
                 // matches the stash, and nothing asks before.
-                self.stashes.append(stash, payload);
-                Ok(Effect::None)
+                if self.stashes.arrived(stash) == offset && self.stashes.append(stash, payload) {
+                    return Ok(Effect::None);
+                }
+                Err(Failure::Malformed {
+                    peer: from,
+                    what: "a fragment out of place",
+                })
             }
             None => Err(Failure::Malformed {
                 peer: from,
@@ -582,6 +594,7 @@ impl<B: Copy> Protocol<B> {
             self.peers[from as usize].inbound = Some(Inbound::Request(id));
         }
         self.counters.stashed_bytes -= envelope.bytes;
+        self.peers[from as usize].kept -= cost(envelope.bytes);
         self.owe(from, envelope.bytes);
         Posted::Stashed {
             stash: self.stashes.remove(stash),

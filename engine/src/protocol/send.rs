@@ -68,7 +68,7 @@ impl<B: Copy> Protocol<B> {
     #[inline(always)]
     pub fn eager_now(&self, to: u32, envelope: &Envelope, mode: Mode) -> Option<Eager> {
         let peer = &self.peers[to as usize];
-        let leaves = envelope.bytes <= self.whole_bytes_max
+        let leaves = envelope.bytes <= peer.whole_bytes_max
             && mode == Mode::Standard
             && peer.room >= cost(envelope.bytes)
             && peer.messages.is_empty()
@@ -102,7 +102,7 @@ impl<B: Copy> Protocol<B> {
         if peer.gone {
             return Err(Failure::PeerDied { peer: to });
         }
-        let short = envelope.bytes <= self.limits.eager_bytes_max && mode == Mode::Standard;
+        let short = envelope.bytes <= peer.limits.eager_bytes_max && mode == Mode::Standard;
         let eager = short && peer.room >= cost(envelope.bytes);
         self.counters.out_of_room += u64::from(short && !eager);
         Ok(self.enqueue(to, envelope, source, eager, mode))
@@ -180,7 +180,7 @@ impl<B: Copy> Protocol<B> {
         } else {
             Kind::More { offset: sent }
         };
-        let payload = self.piece(&request, sent);
+        let payload = self.piece(to, &request, sent);
         Transmit {
             to,
             repr: self.repr(to, envelope, kind),
@@ -205,7 +205,7 @@ impl<B: Copy> Protocol<B> {
                 offset: sent,
             },
         );
-        let payload = self.piece(&request, sent);
+        let payload = self.piece(to, &request, sent);
         Transmit {
             to,
             repr,
@@ -214,9 +214,10 @@ impl<B: Copy> Protocol<B> {
         }
     }
 
-    fn piece(&self, request: &Request<B>, sent: u64) -> Payload<B> {
-        let bytes = (request.envelope.bytes - sent)
-            .min(self.limits.fragment(request.envelope.bytes) as u64);
+    fn piece(&self, to: u32, request: &Request<B>, sent: u64) -> Payload<B> {
+        let limits = &self.peers[to as usize].limits;
+        let bytes =
+            (request.envelope.bytes - sent).min(limits.fragment(request.envelope.bytes) as u64);
         let buffer = request
             .buffer
             .expect("a send has its buffer until it is over");

@@ -11,6 +11,8 @@ pub(super) struct StashId(u32);
 pub(super) struct Stash {
     /// The message's bytes as far as they have arrived, in order.
     pub bytes: Vec<u8>,
+    /// The whole message's length.
+    pub total: usize,
 }
 
 /// Size classes: 2^6 to 2^(6+15) bytes.
@@ -44,7 +46,10 @@ impl Stashes {
             .pop()
             .unwrap_or_else(|| Vec::with_capacity(bytes.max(64 << class)));
         buffer.extend_from_slice(first);
-        let stash = Stash { bytes: buffer };
+        let stash = Stash {
+            bytes: buffer,
+            total: bytes,
+        };
         if let Some(index) = self.free.pop() {
             self.slab[index as usize] = stash;
             return StashId(index);
@@ -53,9 +58,15 @@ impl Stashes {
         StashId(self.slab.len() as u32 - 1)
     }
 
-    /// A further packet's bytes.
-    pub fn append(&mut self, id: StashId, more: &[u8]) {
-        self.slab[id.0 as usize].bytes.extend_from_slice(more);
+    /// Further bytes of the message; false if it has not so many.
+    #[must_use]
+    pub fn append(&mut self, id: StashId, more: &[u8]) -> bool {
+        let stash = &mut self.slab[id.0 as usize];
+        let fits = stash.bytes.len() + more.len() <= stash.total;
+        if fits {
+            stash.bytes.extend_from_slice(more);
+        }
+        fits
     }
 
     /// How much of the message is here.
