@@ -44,7 +44,11 @@ pub fn recursive_doubling(position: Position, bytes: usize, in_place: bool) -> S
 /// and turning the blocks into order at the end.
 pub fn bruck(position: Position, bytes: usize, in_place: bool) -> Schedule {
     let start = |index: u32| index as usize * bytes;
-    bruck_into(position, in_place, |index| equal(index, bytes), start)
+    let own = (!in_place).then(|| Region::send(0, bytes));
+    let mut builder = bruck_builder(position);
+    let block = |index| equal(index, bytes);
+    bruck_into(&mut builder, position, own, block, start);
+    builder.finish()
 }
 
 /// [`ring`] for blocks of any size and place; every rank knows all of them.
@@ -71,12 +75,12 @@ pub fn bruck_blocks(position: Position, blocks: &[Block], in_place: bool) -> Sch
         total += blocks[position.above(index) as usize].bytes;
     }
     starts.push(total);
-    bruck_into(
-        position,
-        in_place,
-        |index| given(blocks, index),
-        |index| starts[index as usize],
-    )
+    let own = (!in_place).then(|| Region::send(0, blocks[position.rank as usize].bytes));
+    let mut builder = bruck_builder(position);
+    let block = |index| given(blocks, index);
+    let start = |index: u32| starts[index as usize];
+    bruck_into(&mut builder, position, own, block, start);
+    builder.finish()
 }
 
 #[inline]
@@ -155,25 +159,26 @@ fn settle_own(builder: &mut Builder, own: Option<Region>, place: Region) {
     }
 }
 
-/// `start` gives where block `rank + index` begins in the packed working memory, for index 0..=size.
-fn bruck_into(
+fn bruck_builder(position: Position) -> Builder {
+    let rounds = position.size.next_power_of_two().ilog2();
+    Builder::with_room(rounds + 1, 2 * rounds, 4)
+}
+
+/// Bruck's scheme as a phase. `own` is where the own block lies if not yet in its place; `start` gives where block
+/// `rank + index` begins in the packed working memory, for index 0..=size.
+pub(crate) fn bruck_into(
+    builder: &mut Builder,
     position: Position,
-    in_place: bool,
+    own: Option<Region>,
     block: impl Fn(u32) -> Region,
     start: impl Fn(u32) -> usize,
-) -> Schedule {
+) {
     let size = position.size;
-    let rounds = size.next_power_of_two().ilog2();
-    let mut builder = Builder::with_room(rounds + 1, 2 * rounds, 4);
     let home = block(position.rank);
-    let own = if in_place {
-        home
-    } else {
-        Region::send(0, home.bytes)
-    };
+    let own = own.unwrap_or(home);
     if size == 1 {
         builder.copy(own, home);
-        return builder.finish();
+        return;
     }
     let packed = builder.scratch(start(size));
     let mut known = 1;
@@ -200,5 +205,4 @@ fn bruck_into(
         let to = block(position.above(index));
         builder.copy(packed.part(start(index), to.bytes), to);
     }
-    builder.finish()
 }

@@ -1,28 +1,36 @@
 //! Allreduce: a₀ ∘ a₁ ∘ … everywhere. Input: `Send`; output: `Receive`. In place: the input lies in `Receive`.
 
-use super::Operand;
 use super::accumulate::{Accumulator, Side};
 use super::bcast;
-use super::cut::Block;
 use super::fold::{Fold, Role};
 use super::halving;
 use super::position::Position;
 use super::reduce;
 use super::schedule::{Builder, Region, Schedule};
+use super::{Operand, Vector};
 
 /// Everybody exchanges the whole vector with partners at distance 1, 2, 4, …: ⌊log₂ size⌋ rounds (two more
 /// when size is no power of two), in rank order. The least latency for small vectors.
 pub fn recursive_doubling(position: Position, operand: Operand) -> Schedule {
     let mut builder = Builder::for_rounds(3 + position.size.ilog2());
+    let result = Region::receive(0, operand.bytes);
+    recursive_doubling_into(&mut builder, position, operand.vector(), result);
+    builder.finish()
+}
+
+/// [`recursive_doubling`] as a phase.
+pub(crate) fn recursive_doubling_into(
+    builder: &mut Builder,
+    position: Position,
+    vector: Vector,
+    result: Region,
+) {
     folded(
-        &mut builder,
+        builder,
         position,
-        operand,
+        vector,
+        result,
         |builder, fold, virtual_rank, accumulator| {
-            let whole = Block {
-                offset: 0,
-                bytes: operand.bytes,
-            };
             for level in 0..fold.acting.ilog2() {
                 let partner = virtual_rank ^ (1 << level);
                 let side = if partner > virtual_rank {
@@ -33,47 +41,58 @@ pub fn recursive_doubling(position: Position, operand: Operand) -> Schedule {
                 let landing = accumulator.landing(builder, side);
                 builder.receive(fold.actor(partner), landing);
                 builder.send(fold.actor(partner), accumulator.at);
-                accumulator.combine(builder, side, whole);
+                accumulator.combine(builder, side, vector.whole());
             }
-            accumulator.settle(builder, whole);
+            accumulator.settle(builder, vector.whole());
         },
     );
-    builder.finish()
 }
 
 /// Reduces parts by halving and collects them by doubling: 2·log₂ size rounds in which each rank moves
 /// about twice the vector, in rank order. For large vectors and many ranks.
 pub fn halving_doubling(position: Position, operand: Operand) -> Schedule {
     let mut builder = Builder::for_rounds(3 + 2 * position.size.ilog2());
+    let result = Region::receive(0, operand.bytes);
+    halving_doubling_into(&mut builder, position, operand.vector(), result);
+    builder.finish()
+}
+
+/// [`halving_doubling`] as a phase.
+pub(crate) fn halving_doubling_into(
+    builder: &mut Builder,
+    position: Position,
+    vector: Vector,
+    result: Region,
+) {
     folded(
-        &mut builder,
+        builder,
         position,
-        operand,
+        vector,
+        result,
         |builder, fold, virtual_rank, accumulator| {
-            let cut = operand.cut(fold.acting);
+            let cut = vector.cut(fold.acting);
             let part = halving::scatter_down(builder, fold, virtual_rank, &cut, accumulator);
             let vector = accumulator.settle(builder, part);
             builder.end_round();
             halving::gather_up(builder, fold, virtual_rank, &cut, vector);
         },
     );
-    builder.finish()
 }
 
 /// Runs `act` on a power of two of ranks; the others hand in their vector before and get the result after.
 fn folded(
     builder: &mut Builder,
     position: Position,
-    operand: Operand,
+    vector: Vector,
+    result: Region,
     act: impl FnOnce(&mut Builder, &Fold, u32, &mut Accumulator),
 ) {
     let fold = Fold::new(position.size, None);
-    let result = Region::receive(0, operand.bytes);
-    let mut accumulator = Accumulator::new(operand.own(), Some(result), operand.commutative);
+    let mut accumulator = Accumulator::new(vector.own, Some(result), vector.commutative);
     match fold.role(position) {
         Role::StandsOut(actor) => {
-            builder.send(actor, operand.own());
-            if operand.in_place {
+            builder.send(actor, vector.own);
+            if vector.own.overlaps(result) {
                 builder.end_round();
             }
             builder.receive(actor, result);
@@ -81,14 +100,7 @@ fn folded(
         Role::ActsFor(virtual_rank, partner) => {
             let landing = accumulator.landing(builder, Side::Below);
             builder.receive(partner, landing);
-            accumulator.combine(
-                builder,
-                Side::Below,
-                Block {
-                    offset: 0,
-                    bytes: operand.bytes,
-                },
-            );
+            accumulator.combine(builder, Side::Below, vector.whole());
             act(builder, &fold, virtual_rank, &mut accumulator);
             builder.end_round();
             builder.send(partner, result);
@@ -160,7 +172,7 @@ pub fn tree(position: Position, operand: Operand) -> Schedule {
     let mut builder = Builder::for_rounds(3 + position.size.ilog2());
     let result = Region::receive(0, operand.bytes);
     let home = (position.rank == 0).then_some(result);
-    reduce::up_tree(&mut builder, position, 0, operand, home);
+    reduce::up_tree(&mut builder, position, 0, operand.vector(), home);
     builder.end_round();
     bcast::binomial_into(&mut builder, position, 0, result);
     builder.finish()

@@ -66,7 +66,7 @@ pub fn binomial(position: Position, bytes: usize, root: u32) -> Schedule {
     builder.finish()
 }
 
-/// The binomial broadcast of a region as a phase of another collective.
+/// The binomial broadcast of a region as a phase of another collective. Its sends belong to the round that it leaves open.
 pub(crate) fn binomial_into(builder: &mut Builder, position: Position, root: u32, region: Region) {
     let tree = Tree::new(position.seen_from(root));
     let real = |virtual_rank| {
@@ -84,7 +84,6 @@ pub(crate) fn binomial_into(builder: &mut Builder, position: Position, root: u32
     for child in tree.children().rev() {
         builder.send(real(child), region);
     }
-    builder.end_round();
 }
 
 /// Scatters parts down the binomial tree, then everybody collects all parts: each rank sends about twice

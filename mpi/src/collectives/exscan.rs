@@ -9,20 +9,31 @@ use super::schedule::{Builder, Region, Schedule};
 /// As the scan by recursive doubling, carrying the inclusive result in scratch and the exclusive one in
 /// `Receive`: two reductions per round, no extra round.
 pub fn recursive_doubling(position: Position, operand: Operand) -> Schedule {
-    let (rank, size) = (position.rank, position.size);
+    let levels = position.size.ilog2();
+    let mut builder = Builder::with_room(2 + levels, 2 + 2 * levels, 2 + 2 * levels);
     let result = Region::receive(0, operand.bytes);
-    let mut builder =
-        Builder::with_room(2 + size.ilog2(), 2 + 2 * size.ilog2(), 2 + 2 * size.ilog2());
+    recursive_doubling_into(&mut builder, position, operand.own(), result);
+    builder.finish()
+}
+
+/// [`recursive_doubling`] as a phase. `own` is left as it is, unless it is the result's place.
+pub(crate) fn recursive_doubling_into(
+    builder: &mut Builder,
+    position: Position,
+    own: Region,
+    result: Region,
+) {
+    let (rank, size) = (position.rank, position.size);
     // Only what is sent on after the first round needs the inclusive result.
-    let inclusive = if rank > 0 && (operand.in_place || rank + 2 < size) {
-        let inclusive = builder.scratch(operand.bytes);
-        builder.copy(operand.own(), inclusive);
+    let inclusive = if rank > 0 && (own.overlaps(result) || rank + 2 < size) {
+        let inclusive = builder.scratch(own.bytes);
+        builder.copy(own, inclusive);
         inclusive
     } else {
-        operand.own()
+        own
     };
     let landing = if rank > 1 {
-        builder.scratch(operand.bytes)
+        builder.scratch(own.bytes)
     } else {
         result
     };
@@ -46,7 +57,6 @@ pub fn recursive_doubling(position: Position, operand: Operand) -> Schedule {
         builder.end_round();
         distance *= 2;
     }
-    builder.finish()
 }
 
 /// Segments up the chain of ranks: what arrives is the result, what goes on is it ∘ the own input.

@@ -73,8 +73,52 @@ impl Operand {
         }
     }
 
+    /// This rank's input as the phases of an algorithm take it.
+    #[inline]
+    pub(crate) fn vector(&self) -> Vector {
+        Vector {
+            own: self.own(),
+            element_bytes: self.element_bytes,
+            commutative: self.commutative,
+        }
+    }
+
     /// Cuts the vector into parts that begin and end between elements.
     pub(crate) fn cut(&self, parts: u32) -> Cut {
-        Cut::elements(self.bytes, self.element_bytes, parts)
+        self.vector().cut(parts)
+    }
+}
+
+/// What a phase of a reduction reduces: this rank's contribution, wherever the phase before has left it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vector {
+    /// Where the contribution lies.
+    pub own: Region,
+    /// Size of one element.
+    pub element_bytes: usize,
+    /// Whether the order of contributions does not count.
+    pub commutative: bool,
+}
+
+impl Vector {
+    /// All of it.
+    #[inline]
+    pub fn whole(&self) -> Block {
+        Block {
+            offset: 0,
+            bytes: self.own.bytes,
+        }
+    }
+
+    /// Cuts it into parts that begin and end between elements.
+    #[inline]
+    pub fn cut(&self, parts: u32) -> Cut {
+        Cut::elements(self.own.bytes, self.element_bytes, parts)
+    }
+
+    /// The same elements at another place.
+    #[inline]
+    pub fn at(self, own: Region) -> Vector {
+        Vector { own, ..self }
     }
 }

@@ -56,7 +56,6 @@ pub fn pairwise(
     in_place: bool,
     window: u32,
 ) -> Schedule {
-    let (rank, size, window) = (position.rank, position.size, window.clamp(1, position.size));
     let vector = |block: Block| {
         if in_place {
             Region::receive(block.offset, block.bytes)
@@ -64,33 +63,58 @@ pub fn pairwise(
             Region::send(block.offset, block.bytes)
         }
     };
-    let own = vector(blocks.span(rank, rank + 1));
+    let block = |rank: u32| vector(blocks.span(rank, rank + 1));
+    let own = block(position.rank);
     let result = Region::receive(0, own.bytes);
-    let mut builder = Builder::with_room(1 + size.div_ceil(window), 2 * size, size + 2);
+    let size = position.size;
+    let mut builder = Builder::with_room(1 + size.div_ceil(window.max(1)), 2 * size, size + 2);
+    // In place the own block is nobody else's business, so it may be the accumulator where it lies.
+    let lower = if in_place { own } else { result };
+    let pieces = |rank: u32| std::iter::once(block(rank));
+    let at = pairwise_into(&mut builder, position, pieces, lower, commutative, window);
+    builder.copy(at, result);
+    builder.finish()
+}
+
+/// [`pairwise`] as a phase. What belongs to a rank are `pieces` of the vector; this rank's are combined, one after the other,
+/// in `lower`, or where the answer says. `lower` may be where they lie.
+pub(crate) fn pairwise_into<I: Iterator<Item = Region>>(
+    builder: &mut Builder,
+    position: Position,
+    pieces: impl Fn(u32) -> I,
+    lower: Region,
+    commutative: bool,
+    window: u32,
+) -> Region {
+    let (rank, size, window) = (position.rank, position.size, window.clamp(1, position.size));
+    let mut packed = 0;
+    for piece in pieces(rank) {
+        builder.copy(piece, lower.part(packed, piece.bytes));
+        packed += piece.bytes;
+    }
     let slots = builder.scratch(if size > 1 {
-        window as usize * own.bytes
+        window as usize * packed
     } else {
         0
     });
-    // In place the own block is nobody else's business, so it may be the accumulator where it lies.
-    let lower = if in_place { own } else { result };
     let mut upper: Option<Region> = None;
-    let kept = if commutative {
-        Region::send(0, 0)
-    } else {
-        builder.scratch(own.bytes)
-    };
-    builder.copy(own, lower);
+    let kept = builder.scratch(if commutative { 0 } else { packed });
     let mut distance = 1;
     while distance < size {
         let end = size.min(distance + window);
-        let slot = |at: u32| slots.part((at - distance) as usize * own.bytes, own.bytes);
+        let slot = |at: u32| slots.part((at - distance) as usize * packed, packed);
         for at in distance..end {
-            builder.receive(position.below(at), slot(at));
+            let mut landed = 0;
+            for piece in pieces(rank) {
+                builder.receive(position.below(at), slot(at).part(landed, piece.bytes));
+                landed += piece.bytes;
+            }
         }
         for at in distance..end {
             let to = position.above(at);
-            builder.send(to, vector(blocks.span(to, to + 1)));
+            for piece in pieces(to) {
+                builder.send(to, piece);
+            }
         }
         for at in distance..end {
             match upper {
@@ -108,11 +132,10 @@ pub fn pairwise(
     match upper {
         Some(upper) => {
             builder.reduce(lower, upper);
-            builder.copy(upper, result);
+            upper
         }
-        None => builder.copy(lower, result),
+        None => lower,
     }
-    builder.finish()
 }
 
 /// Halves the vector between partners far apart first: log₂ size rounds, each rank moves about one vector.

@@ -9,11 +9,22 @@ use super::schedule::{Builder, Region, Schedule};
 /// Every rank passes the result of its last d ranks to the one d above it, for d = 1, 2, 4, …: ⌈log₂ size⌉
 /// rounds with one message out, one in and one reduction each.
 pub fn recursive_doubling(position: Position, operand: Operand) -> Schedule {
-    let result = Region::receive(0, operand.bytes);
     let mut builder = Builder::for_rounds(2 + position.size.ilog2());
-    builder.copy(operand.own(), result);
+    let result = Region::receive(0, operand.bytes);
+    recursive_doubling_into(&mut builder, position, operand.own(), result);
+    builder.finish()
+}
+
+/// [`recursive_doubling`] as a phase.
+pub(crate) fn recursive_doubling_into(
+    builder: &mut Builder,
+    position: Position,
+    own: Region,
+    result: Region,
+) {
+    builder.copy(own, result);
     let landing = if position.rank > 0 {
-        builder.scratch(operand.bytes)
+        builder.scratch(own.bytes)
     } else {
         result
     };
@@ -31,7 +42,6 @@ pub fn recursive_doubling(position: Position, operand: Operand) -> Schedule {
         builder.end_round();
         distance *= 2;
     }
-    builder.finish()
 }
 
 /// Segments up the chain of ranks: each rank reduces every byte once instead of log₂ size times, and
