@@ -1,0 +1,209 @@
+//! A card: what a process tells its job about itself, so that others can connect to it.
+//!
+//! It travels as one word through the launcher's key-value space (`pmi`), which is why its text uses only `[A-Za-z0-9.:_/,@%-]` and stays below
+//! [`CARD_BYTES_MAX`]. [`crate::address::offered`] fills it, [`crate::address::order`] reads it. What comes from the launcher is not trusted to be
+//! a card: parsing has limits and its errors say what is wrong.
+//!
+//! `1@node7@9f86d081884c7d65@5000@o:10.0.0.7/24,o:2001:db8::7/64,b:172.17.0.1/16,x:127.0.0.1/8`: version, host, machine, port, addresses
+//! best first, each with the letter of its kind (a capital if the user chose it).
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::address::{Kind, Local, NothingOffered, Offered, Policy, offered};
+
+/// Longest text of a card: version, a host name of 64, machine and port take at most 90 bytes, and the rest holds 9 IPv6 addresses written out
+/// in full or 20 IPv4 addresses. PMI-1 guarantees values of 1 KiB in every launcher that matters.
+pub const CARD_BYTES_MAX: usize = 512;
+/// Longest host name that is told (HOST_NAME_MAX of Linux); it serves messages, not connections.
+pub const HOST_BYTES_MAX: usize = 64;
+/// The version of the text form.
+const VERSION: &str = "1";
+
+/// What a process tells its job about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// The name of its host, for messages.
+    pub host: String,
+    /// Equal in two processes exactly when loopback leads from one to the other; 0 if unknown.
+    pub machine: u64,
+    /// The TCP port it listens on.
+    pub port: u16,
+    /// Where it may be reached, best first.
+    pub addresses: Vec<Offered>,
+}
+
+/// Why a text is not a card.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CardError {
+    /// Longer than any card.
+    #[error(
+        "a process's card of {bytes} bytes is longer than any ({CARD_BYTES_MAX}): another program wrote it"
+    )]
+    Length {
+        /// Its length.
+        bytes: usize,
+    },
+    /// Another version.
+    #[error(
+        "a process's card has version '{version}' and this process reads version {VERSION}: install the same OxMPI on all hosts"
+    )]
+    Version {
+        /// Its version.
+        version: String,
+    },
+    /// A part of it makes no sense.
+    #[error("a process's card has no proper {part}: '{text}'")]
+    Part {
+        /// Which.
+        part: &'static str,
+        /// What stands there.
+        text: String,
+    },
+}
+
+impl Card {
+    /// The card of a process of this host that listens on `port`.
+    pub fn new(
+        host: &str,
+        port: u16,
+        local: &Local,
+        policy: &Policy,
+    ) -> Result<Card, NothingOffered> {
+        Ok(Card {
+            host: plain_host(host),
+            machine: local.machine,
+            port,
+            addresses: offered(&local.interfaces, policy)?,
+        })
+    }
+
+    /// Whether loopback leads from `machine` to this process.
+    pub fn is_on(&self, machine: u64) -> bool {
+        machine != 0 && self.machine == machine
+    }
+}
+
+/// A host name as a card can carry it.
+fn plain_host(host: &str) -> String {
+    let plain = |c: char| if is_host_char(c) { c } else { '-' };
+    let name: String = host.chars().take(HOST_BYTES_MAX).map(plain).collect();
+    if name.is_empty() {
+        "-".to_owned()
+    } else {
+        name
+    }
+}
+
+fn is_host_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
+}
+
+impl fmt::Display for Card {
+    /// Leaves out the last addresses, which are the least useful, where the text would become too long.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (host, machine, port) = (plain_host(&self.host), self.machine, self.port);
+        let mut text = format!("{VERSION}@{host}@{machine:016x}@{port}@");
+        for (index, offered) in self.addresses.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            let (letter, address, prefix) = (letter(offered), offered.address, offered.prefix);
+            let item = format!("{comma}{letter}:{address}/{prefix}");
+            if text.len() + item.len() > CARD_BYTES_MAX {
+                break;
+            }
+            text += &item;
+        }
+        formatter.write_str(&text)
+    }
+}
+
+impl FromStr for Card {
+    type Err = CardError;
+
+    fn from_str(text: &str) -> Result<Card, CardError> {
+        if text.len() > CARD_BYTES_MAX {
+            return Err(CardError::Length { bytes: text.len() });
+        }
+        let mut parts = text.splitn(5, '@');
+        let mut part = || parts.next().unwrap_or("");
+        let wrong = |part, text: &str| CardError::Part {
+            part,
+            text: text.to_owned(),
+        };
+        let version = part();
+        if version != VERSION {
+            return Err(CardError::Version {
+                version: version.to_owned(),
+            });
+        }
+        let host = part();
+        if host.is_empty() || host.len() > HOST_BYTES_MAX || !host.chars().all(is_host_char) {
+            return Err(wrong("host name", host));
+        }
+        let machine = part();
+        let port = part();
+        let addresses = part();
+        Ok(Card {
+            host: host.to_owned(),
+            machine: hexadecimal(machine).ok_or_else(|| wrong("machine", machine))?,
+            port: decimal(port)
+                .and_then(|port| u16::try_from(port).ok())
+                .filter(|port| *port > 0)
+                .ok_or_else(|| wrong("port", port))?,
+            addresses: addresses
+                .split(',')
+                .filter(|_| !addresses.is_empty())
+                .map(|item| parse_offered(item).ok_or_else(|| wrong("address", item)))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn parse_offered(text: &str) -> Option<Offered> {
+    let (letter, rest) = text.split_once(':')?;
+    let (address, prefix) = rest.rsplit_once('/')?;
+    let address: std::net::IpAddr = address.parse().ok()?;
+    let prefix = u8::try_from(decimal(prefix)?).ok()?;
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    let lower = letter.to_ascii_lowercase();
+    let kind = Kind::ALL
+        .into_iter()
+        .find(|kind| kind_letter(*kind) == lower)?;
+    (prefix <= bits).then_some(Offered {
+        address,
+        prefix,
+        kind,
+        chosen: letter != lower,
+    })
+}
+
+/// Digits only: what `parse` of the standard library takes beyond that ("+5") no card contains.
+fn decimal(text: &str) -> Option<u32> {
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
+}
+
+fn hexadecimal(text: &str) -> Option<u64> {
+    let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    digits.then(|| u64::from_str_radix(text, 16).ok())?
+}
+
+fn kind_letter(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Ordinary => "o",
+        Kind::LinkLocal => "l",
+        Kind::Tunnel => "t",
+        Kind::Bridge => "b",
+        Kind::Loopback => "x",
+    }
+}
+
+fn letter(offered: &Offered) -> String {
+    let letter = kind_letter(offered.kind);
+    if offered.chosen {
+        letter.to_ascii_uppercase()
+    } else {
+        letter.to_owned()
+    }
+}

@@ -1,0 +1,235 @@
+//! One open connection: bytes that wait to leave, and how much of a packet has arrived.
+//!
+//! Outgoing bytes are, in order: the *backlog* (copied: heads, short messages sent in quick succession, what a full socket did not take of
+//! a short message) and the *rest* of one payload that still lies in the user's memory. While either waits, nothing else is taken.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::frame::{self, HEAD_MAX, LENGTH_BYTES};
+use super::socket::{Moved, Socket};
+
+/// Bytes given to the kernel in one call. Measured between two namespaces: calls of 32 to 64 KiB stream twice as fast as calls of a megabyte.
+pub(super) const CALL_BYTES: usize = 64 << 10;
+/// Messages up to this length wait for each other when they come in quick succession.
+const TOGETHER_BYTES: usize = 2 << 10;
+/// As much leaves together at most.
+const BACKLOG_BYTES: usize = 16 << 10;
+/// A message that follows the one before within this time is one of many.
+const SUCCESSION: Duration = Duration::from_micros(3);
+/// What is left of a payload up to this length is copied, so that its sender can go on.
+const COPIED_BYTES: usize = 4 << 10;
+
+/// What became of a packet to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// It has left, or a copy waits: the payload's memory is free.
+    Left,
+    /// Part of the payload is still in the sender's memory: see [`Tcp::resume`](super::Tcp::resume).
+    Partly,
+    /// Nothing has been taken: try again after progress.
+    Later,
+}
+
+pub(super) struct Connection {
+    pub socket: Socket,
+    backlog: Vec<u8>,
+    /// How much of the backlog has left.
+    gone: usize,
+    rest: Option<(*const u8, usize)>,
+    /// The socket took less than it was offered: wait until it says that there is room.
+    pub blocked: bool,
+    last: Option<Instant>,
+    /// A head that has arrived in part.
+    pub partial: [u8; HEAD_MAX],
+    pub partial_bytes: usize,
+    /// Payload bytes of the packet that is arriving that have not been read.
+    pub left: usize,
+    /// We have said goodbye: nothing more leaves.
+    pub said: bool,
+    /// The peer has.
+    pub heard: bool,
+}
+
+// SAFETY: `rest` is memory of the user that the engine keeps valid; whoever has the connection has the engine's lock.
+#[allow(unsafe_code)]
+unsafe impl Send for Connection {}
+
+impl Connection {
+    pub fn new(socket: Socket) -> Connection {
+        Connection {
+            socket,
+            backlog: Vec::new(),
+            gone: 0,
+            rest: None,
+            blocked: false,
+            last: None,
+            partial: [0; HEAD_MAX],
+            partial_bytes: 0,
+            left: 0,
+            said: false,
+            heard: false,
+        }
+    }
+
+    /// Whether everything has been given to the kernel.
+    pub fn is_flushed(&self) -> bool {
+        self.gone == self.backlog.len() && self.rest.is_none()
+    }
+
+    /// Copies wait that a call could give to the kernel.
+    pub fn has_backlog(&self) -> bool {
+        self.gone < self.backlog.len()
+    }
+
+    /// Sends a packet: `head` (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays until the packet has left.
+    ///
+    /// # Safety
+    /// `payload` must be valid for reading `bytes` bytes, if `lasting` until [`Connection::resume`] says that it has left or the connection is dropped.
+    #[allow(unsafe_code)]
+    pub unsafe fn send(
+        &mut self,
+        head: &[u8],
+        payload: *const u8,
+        bytes: usize,
+        lasting: bool,
+    ) -> io::Result<Sent> {
+        if self.blocked || self.rest.is_some() || self.said {
+            return Ok(Sent::Later);
+        }
+        let mut framed = [0; HEAD_MAX];
+        framed[..LENGTH_BYTES].copy_from_slice(&(bytes as u32).to_le_bytes());
+        framed[LENGTH_BYTES..LENGTH_BYTES + head.len()].copy_from_slice(head);
+        let framed = &framed[..LENGTH_BYTES + head.len()];
+        if bytes <= TOGETHER_BYTES && self.follows_soon() {
+            self.backlog.extend_from_slice(framed);
+            // SAFETY: the caller's promise.
+            unsafe { self.copy(payload, bytes) };
+            if self.backlog.len() - self.gone >= BACKLOG_BYTES {
+                self.flush()?;
+            }
+            self.last = Some(Instant::now());
+            return Ok(Sent::Left);
+        }
+        let first = bytes.min(CALL_BYTES);
+        // SAFETY: the caller's promise.
+        let moved = unsafe {
+            let backlog = &self.backlog[self.gone..];
+            self.socket.write_three(backlog, framed, payload, first)?
+        };
+        self.last = Some(Instant::now());
+        let backlog = self.backlog.len() - self.gone;
+        let mut moved = match moved {
+            Moved::Bytes(moved) => moved,
+            Moved::Blocked => 0,
+        };
+        self.blocked = moved < backlog + framed.len() + first;
+        if self.blocked && moved == 0 {
+            return Ok(Sent::Later);
+        }
+        let from_backlog = moved.min(backlog);
+        self.drop_backlog(from_backlog);
+        moved -= from_backlog;
+        let from_head = moved.min(framed.len());
+        self.backlog.extend_from_slice(&framed[from_head..]);
+        moved -= from_head;
+        // SAFETY: the caller's promise; `moved` bytes of the payload have left.
+        unsafe { self.finish(payload.wrapping_add(moved), bytes - moved, lasting) }
+    }
+
+    /// The remainder of a payload: written on, copied, or remembered.
+    ///
+    /// # Safety
+    /// As [`Connection::send`].
+    #[allow(unsafe_code)]
+    unsafe fn finish(
+        &mut self,
+        payload: *const u8,
+        bytes: usize,
+        lasting: bool,
+    ) -> io::Result<Sent> {
+        if bytes == 0 {
+            return Ok(Sent::Left);
+        }
+        self.rest = Some((payload, bytes));
+        if self.resume()? {
+            return Ok(Sent::Left);
+        }
+        let Some((payload, bytes)) = self.rest else {
+            return Ok(Sent::Left);
+        };
+        if lasting && bytes > COPIED_BYTES {
+            return Ok(Sent::Partly);
+        }
+        self.rest = None;
+        // SAFETY: the caller's promise.
+        unsafe { self.copy(payload, bytes) };
+        Ok(Sent::Left)
+    }
+
+    /// Writes on. True when everything that was begun has left.
+    #[allow(unsafe_code)]
+    pub fn resume(&mut self) -> io::Result<bool> {
+        while !self.blocked && !self.is_flushed() {
+            let backlog = &self.backlog[self.gone..];
+            let waiting = backlog.len();
+            let (payload, bytes) = self.rest.unwrap_or((std::ptr::null(), 0));
+            let bytes = bytes.min(CALL_BYTES);
+            // SAFETY: who began the packet promised that its memory stays until it has left.
+            let moved = unsafe { self.socket.write_three(backlog, &[], payload, bytes)? };
+            let moved = match moved {
+                Moved::Bytes(moved) => moved,
+                Moved::Blocked => 0,
+            };
+            self.blocked = moved < waiting + bytes;
+            let from_backlog = moved.min(waiting);
+            self.drop_backlog(from_backlog);
+            if let Some((payload, bytes)) = &mut self.rest {
+                *payload = payload.wrapping_add(moved - from_backlog);
+                *bytes -= moved - from_backlog;
+                if *bytes == 0 {
+                    self.rest = None;
+                }
+            }
+        }
+        Ok(self.is_flushed())
+    }
+
+    /// Gives the backlog to the kernel, as far as it takes it.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.resume().map(|_| ())
+    }
+
+    /// Says goodbye behind everything that waits.
+    pub fn say_farewell(&mut self, pause: bool) -> io::Result<()> {
+        if !std::mem::replace(&mut self.said, true) {
+            let word = if pause { frame::PAUSE } else { frame::GOODBYE };
+            self.backlog.extend_from_slice(&word.to_le_bytes());
+        }
+        self.flush()
+    }
+
+    fn drop_backlog(&mut self, bytes: usize) {
+        self.gone += bytes;
+        if self.gone == self.backlog.len() {
+            self.backlog.clear();
+            self.gone = 0;
+        }
+    }
+
+    /// # Safety
+    /// `payload` must be valid for reading `bytes` bytes.
+    #[allow(unsafe_code)]
+    unsafe fn copy(&mut self, payload: *const u8, bytes: usize) {
+        if bytes > 0 {
+            // SAFETY: the caller's promise.
+            let payload = unsafe { std::slice::from_raw_parts(payload, bytes) };
+            self.backlog.extend_from_slice(payload);
+        }
+    }
+
+    /// Whether the message before this one was sent a moment ago: then many follow each other, and leaving together is cheaper.
+    fn follows_soon(&self) -> bool {
+        self.last.is_some_and(|last| last.elapsed() < SUCCESSION)
+    }
+}

@@ -1,0 +1,142 @@
+//! How packets lie in a byte stream: a length, the packet's header and body as `wire` lays them out, the payload.
+//!
+//! | offset | field   | type | meaning                                                      |
+//! |-------:|---------|------|--------------------------------------------------------------|
+//! |      0 | length  | u32  | payload bytes, or [`GOODBYE`] or [`PAUSE`] with nothing else |
+//! |      4 | header  |      | `wire`: 32 bytes and the kind's body                         |
+//! |        | payload |      |                                                              |
+
+use oxmpi_wire::{Code, HEADER_BYTES, PREFIX_BYTES};
+
+/// Bytes before the header.
+pub(super) const LENGTH_BYTES: usize = 4;
+/// The longest thing that precedes a payload.
+pub(super) const HEAD_MAX: usize = LENGTH_BYTES + PREFIX_BYTES;
+/// The longest payload of one packet: no sender makes longer ones, so a longer one is garbage.
+pub const PAYLOAD_MAX: usize = 1 << 20;
+
+/// Instead of a length: the sender has finalised, and nothing follows.
+pub(super) const GOODBYE: u32 = u32::MAX;
+/// Instead of a length: the sender closes the connection for now, and may dial again.
+pub(super) const PAUSE: u32 = u32::MAX - 1;
+
+/// What a stream holds next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Not enough to tell.
+    Incomplete,
+    /// A packet: its header and body begin behind the length and end at `head`, then `payload` bytes follow.
+    Packet {
+        /// Length and header together.
+        head: usize,
+        /// Payload bytes.
+        payload: usize,
+    },
+    /// [`GOODBYE`] or [`PAUSE`].
+    Farewell {
+        /// The sender may come back.
+        pause: bool,
+    },
+    /// What no sender writes.
+    Garbage {
+        /// The length found.
+        length: u32,
+        /// The kind byte, if there is one.
+        kind: Option<u8>,
+    },
+}
+
+/// Looks at the front of a stream.
+#[inline(always)]
+pub(super) fn next(bytes: &[u8]) -> Next {
+    let Some(length) = bytes.first_chunk::<LENGTH_BYTES>() else {
+        return Next::Incomplete;
+    };
+    let length = u32::from_le_bytes(*length);
+    if length >= PAUSE {
+        return Next::Farewell {
+            pause: length == PAUSE,
+        };
+    }
+    if length as usize > PAYLOAD_MAX {
+        return Next::Garbage { length, kind: None };
+    }
+    // The kind is the header's second byte; `wire` checks the rest once all of it is here.
+    let Some(&kind) = bytes.get(LENGTH_BYTES + 1) else {
+        return Next::Incomplete;
+    };
+    let Some(code) = Code::from_byte(kind) else {
+        return Next::Garbage {
+            length,
+            kind: Some(kind),
+        };
+    };
+    let head = LENGTH_BYTES + HEADER_BYTES + code.body_bytes();
+    if bytes.len() < head {
+        return Next::Incomplete;
+    }
+    Next::Packet {
+        head,
+        payload: length as usize,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxmpi_wire::{Envelope, Kind, Repr};
+    use proptest::prelude::*;
+
+    fn packet(kind: Kind, payload: u32) -> Vec<u8> {
+        let repr = Repr {
+            envelope: Envelope {
+                context: 1,
+                source: 2,
+                tag: 3,
+                bytes: 4,
+            },
+            sequence: 5,
+            credit: 6,
+            kind,
+        };
+        let mut prefix = [0; PREFIX_BYTES];
+        let used = repr.emit_prefix(&mut prefix);
+        let mut bytes = payload.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&prefix[..used]);
+        bytes
+    }
+
+    #[test]
+    fn a_packet_is_seen_when_its_head_is_there() {
+        let bytes = packet(Kind::Data { receive: 7, offset: 8 }, 100);
+        for cut in 0..bytes.len() {
+            assert_eq!(next(&bytes[..cut]), Next::Incomplete, "cut at {cut}");
+        }
+        let head = bytes.len();
+        assert_eq!(next(&bytes), Next::Packet { head, payload: 100 });
+    }
+
+    #[test]
+    fn farewells_need_only_their_length() {
+        assert_eq!(next(&GOODBYE.to_le_bytes()), Next::Farewell { pause: false });
+        assert_eq!(next(&PAUSE.to_le_bytes()), Next::Farewell { pause: true });
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        let long = (PAYLOAD_MAX as u32 + 1).to_le_bytes();
+        let length = PAYLOAD_MAX as u32 + 1;
+        assert_eq!(next(&long), Next::Garbage { length, kind: None });
+        let kind = Some(77);
+        assert_eq!(next(&[0, 0, 0, 0, 1, 77]), Next::Garbage { length: 0, kind });
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_judged(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Next::Packet { head, payload } = next(&bytes) {
+                prop_assert!(head <= bytes.len() && head <= HEAD_MAX && payload <= PAYLOAD_MAX);
+            }
+        }
+    }
+}

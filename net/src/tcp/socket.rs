@@ -1,0 +1,362 @@
+//! Stream sockets as the transport uses them: never blocking, never a signal, two pieces of memory in one call.
+//!
+//! All unsafe code of the TCP device is in this file and in `epoll`. What is read and written by address is the user's memory; the
+//! engine's requests promise that it stays valid (see the callers' safety sections).
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Seconds without a word after which the kernel asks an idle peer whether it is there, between two questions, and questions.
+const KEEPALIVE_IDLE_S: i32 = 5;
+const KEEPALIVE_INTERVAL_S: i32 = 2;
+const KEEPALIVE_PROBES: i32 = 3;
+
+/// Connections that may wait to be accepted: every process of a job may dial at once.
+const BACKLOG: i32 = 4096;
+
+/// A socket that does not block.
+#[derive(Debug)]
+pub(super) struct Socket(OwnedFd);
+
+/// What a call that may not block came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// So many bytes; for a read, 0 is the end.
+    Bytes(usize),
+    /// Not now.
+    Blocked,
+}
+
+/// How the kernel sees a connection's other end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Silence {
+    /// Something we sent has not been acknowledged.
+    pub unacknowledged: bool,
+    /// Milliseconds since the other host last acknowledged anything.
+    pub since_ms: u32,
+}
+
+impl Socket {
+    fn new(family: i32) -> io::Result<Socket> {
+        let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: integers only; a new descriptor is ours.
+        let fd = unsafe { libc::socket(family, kind, libc::IPPROTO_TCP) };
+        adopt(fd)
+    }
+
+    /// A socket that accepts connections on `port` (0: any) of all interfaces, IPv6 and IPv4 alike where the kernel has both.
+    pub fn listen(port: u16) -> io::Result<Socket> {
+        let everywhere6 = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+        let everywhere4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+        match Self::listen_at(&everywhere6) {
+            Err(error) if error.raw_os_error() != Some(libc::EADDRINUSE) => {
+                Self::listen_at(&everywhere4)
+            }
+            other => other,
+        }
+    }
+
+    fn listen_at(address: &SocketAddr) -> io::Result<Socket> {
+        let socket = Self::new(family(address))?;
+        if address.is_ipv6() {
+            socket.set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
+        }
+        let (storage, length) = storage(address);
+        // SAFETY: the address is a local of the length given; the rest are integers.
+        unsafe {
+            check(libc::bind(socket.fd(), (&raw const storage).cast(), length))?;
+            check(libc::listen(socket.fd(), BACKLOG))?;
+        }
+        Ok(socket)
+    }
+
+    /// The port this socket is bound to.
+    pub fn port(&self) -> io::Result<u16> {
+        // SAFETY: zero is a valid address of no family.
+        let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        // SAFETY: pointer and length describe the local; both families have the port in the same place.
+        unsafe {
+            check(libc::getsockname(
+                self.fd(),
+                (&raw mut storage).cast(),
+                &mut length,
+            ))?;
+            let address = (&raw const storage).cast::<libc::sockaddr_in>();
+            Ok(u16::from_be((*address).sin_port))
+        }
+    }
+
+    /// The next connection that waits, if any.
+    pub fn accept(&self) -> io::Result<Option<Socket>> {
+        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: the address is not asked for.
+        let fd = unsafe {
+            libc::accept4(
+                self.fd(),
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                flags,
+            )
+        };
+        match adopt(fd) {
+            Ok(socket) => Ok(Some(socket)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Begins to connect; the socket becomes writable when that is decided, and [`Socket::error`] tells how.
+    pub fn dial(address: IpAddr, scope: u32, port: u16) -> io::Result<Socket> {
+        let address = match address {
+            IpAddr::V4(ip) => SocketAddr::V4(SocketAddrV4::new(ip, port)),
+            IpAddr::V6(ip) => SocketAddr::V6(SocketAddrV6::new(ip, port, 0, scope)),
+        };
+        let socket = Self::new(family(&address))?;
+        let (storage, length) = storage(&address);
+        // SAFETY: the address is a local of the length given.
+        let outcome =
+            check(unsafe { libc::connect(socket.fd(), (&raw const storage).cast(), length) });
+        match outcome {
+            Ok(_) => Ok(socket),
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Why connecting failed, if it did.
+    pub fn error(&self) -> io::Result<()> {
+        let mut code: libc::c_int = 0;
+        let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: pointer and length describe the local.
+        check(unsafe {
+            libc::getsockopt(
+                self.fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut code).cast(),
+                &mut length,
+            )
+        })?;
+        match code {
+            0 => Ok(()),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+
+    /// For a connection that carries messages: small ones leave at once, and a silent peer is asked whether it is there.
+    pub fn prepare(&self) -> io::Result<()> {
+        self.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+        self.set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+        self.set(libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, KEEPALIVE_IDLE_S)?;
+        self.set(libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S)?;
+        self.set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, KEEPALIVE_PROBES)
+    }
+
+    /// Whether and for how long the other host has been silent although it owes an acknowledgement. Not TCP_USER_TIMEOUT: that also
+    /// gives up on a peer that is merely stopped and whose window is full.
+    pub fn silence(&self) -> io::Result<Silence> {
+        // SAFETY: zero is a valid value of this structure of integers.
+        let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+        // SAFETY: pointer and length describe the local.
+        check(unsafe {
+            libc::getsockopt(
+                self.fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                (&raw mut info).cast(),
+                &mut length,
+            )
+        })?;
+        Ok(Silence {
+            unacknowledged: info.tcpi_unacked > 0 || info.tcpi_probes > 0,
+            since_ms: info.tcpi_last_ack_recv,
+        })
+    }
+
+    /// Reads into memory of ours.
+    #[inline]
+    pub fn read(&self, into: &mut [u8]) -> io::Result<Moved> {
+        // SAFETY: pointer and length describe the slice.
+        moved(unsafe {
+            libc::recv(
+                self.fd(),
+                into.as_mut_ptr().cast(),
+                into.len(),
+                libc::MSG_DONTWAIT,
+            )
+        })
+    }
+
+    /// Reads into `bytes` bytes at `first`, and what comes after them into `then`.
+    ///
+    /// # Safety
+    /// `first` must be valid for writing `bytes` bytes.
+    #[inline]
+    pub unsafe fn read_two(
+        &self,
+        first: *mut u8,
+        bytes: usize,
+        then: &mut [u8],
+    ) -> io::Result<Moved> {
+        let mut pieces = [
+            piece(first, bytes),
+            piece(then.as_mut_ptr(), then.len()),
+        ];
+        // SAFETY: zero is a valid message header of no pieces.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = pieces.as_mut_ptr();
+        message.msg_iovlen = 2;
+        // SAFETY: the pieces are the caller's memory and the slice.
+        moved(unsafe { libc::recvmsg(self.fd(), &mut message, libc::MSG_DONTWAIT) })
+    }
+
+    /// Writes `one`, `two`, and `bytes` bytes at `three`, in one call.
+    ///
+    /// # Safety
+    /// `three` must be valid for reading `bytes` bytes.
+    #[inline]
+    pub unsafe fn write_three(
+        &self,
+        one: &[u8],
+        two: &[u8],
+        three: *const u8,
+        bytes: usize,
+    ) -> io::Result<Moved> {
+        let mut pieces = [
+            piece(one.as_ptr(), one.len()),
+            piece(two.as_ptr(), two.len()),
+            piece(three, bytes),
+        ];
+        // Empty pieces cost the kernel time.
+        let skipped = usize::from(one.is_empty());
+        // SAFETY: zero is a valid message header of no pieces.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = pieces[skipped..].as_mut_ptr();
+        message.msg_iovlen = 3 - skipped - usize::from(bytes == 0);
+        // SAFETY: the pieces are slices and the caller's memory; the kernel only reads them.
+        moved(unsafe {
+            libc::sendmsg(
+                self.fd(),
+                &message,
+                libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+            )
+        })
+    }
+
+    /// Writes what fits.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<Moved> {
+        // SAFETY: pointer and length describe the slice.
+        moved(unsafe {
+            libc::send(
+                self.fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+            )
+        })
+    }
+
+    #[inline(always)]
+    pub fn fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
+    fn set(&self, level: i32, name: i32, value: i32) -> io::Result<()> {
+        // SAFETY: pointer and length describe the local.
+        check(unsafe {
+            libc::setsockopt(
+                self.fd(),
+                level,
+                name,
+                (&raw const value).cast(),
+                size_of::<i32>() as libc::socklen_t,
+            )
+        })
+        .map(|_| ())
+    }
+}
+
+fn adopt(fd: RawFd) -> io::Result<Socket> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a descriptor that the kernel has just given to us.
+    Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
+}
+
+#[inline(always)]
+fn piece(address: *const u8, bytes: usize) -> libc::iovec {
+    libc::iovec {
+        iov_base: address.cast_mut().cast(),
+        iov_len: bytes,
+    }
+}
+
+fn check(outcome: libc::c_int) -> io::Result<libc::c_int> {
+    if outcome < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(outcome)
+}
+
+#[inline(always)]
+fn moved(outcome: isize) -> io::Result<Moved> {
+    if outcome >= 0 {
+        return Ok(Moved::Bytes(outcome as usize));
+    }
+    why_not()
+}
+
+#[inline(never)]
+fn why_not() -> io::Result<Moved> {
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(Moved::Blocked),
+        _ => Err(error),
+    }
+}
+
+fn family(address: &SocketAddr) -> i32 {
+    match address {
+        SocketAddr::V4(_) => libc::AF_INET,
+        SocketAddr::V6(_) => libc::AF_INET6,
+    }
+}
+
+fn storage(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: zero is a valid address of no family.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let length = match address {
+        SocketAddr::V4(v4) => {
+            let native = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr {
+                    s_addr: u32::from_ne_bytes(v4.ip().octets()),
+                },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: the storage is made to hold and align every kind of address.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(native) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(v6) => {
+            let native = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: v6.flowinfo(),
+                sin6_addr: libc::in6_addr {
+                    s6_addr: v6.ip().octets(),
+                },
+                sin6_scope_id: v6.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(native) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, length as libc::socklen_t)
+}
