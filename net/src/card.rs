@@ -10,7 +10,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::address::{Kind, Local, NothingOffered, Offered, Policy, offered};
+use crate::address::{Kind, Offered};
 
 /// Longest text of a card: version, a host name of 64, machine and port take at most 90 bytes, and the rest holds 9 IPv6 addresses written out
 /// in full or 20 IPv4 addresses. PMI-1 guarantees values of 1 KiB in every launcher that matters.
@@ -63,19 +63,15 @@ pub enum CardError {
 }
 
 impl Card {
-    /// The card of a process of this host that listens on `port`.
-    pub fn new(
-        host: &str,
-        port: u16,
-        local: &Local,
-        policy: &Policy,
-    ) -> Result<Card, NothingOffered> {
-        Ok(Card {
+    /// The card of a process that listens on `port`; `addresses` come from [`crate::address::offered`]. What a card cannot carry of the host's
+    /// name becomes a dash.
+    pub fn new(host: &str, machine: u64, port: u16, addresses: Vec<Offered>) -> Card {
+        Card {
             host: plain_host(host),
-            machine: local.machine,
+            machine,
             port,
-            addresses: offered(&local.interfaces, policy)?,
-        })
+            addresses,
+        }
     }
 
     /// Whether loopback leads from `machine` to this process.

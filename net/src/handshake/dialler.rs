@@ -43,7 +43,7 @@ impl Dialler {
         (dialler, Message::new(&hello.0))
     }
 
-    /// Takes received bytes. Once it has said `Done` or `Refused` it consumes nothing and must not be called again.
+    /// Takes received bytes.
     ///
     /// # Panics
     /// When called after `Done` or `Refused`.

@@ -17,6 +17,8 @@
 mod answerer;
 mod dialler;
 pub mod message;
+#[cfg(test)]
+mod tests;
 
 pub use answerer::Answerer;
 pub use dialler::Dialler;
