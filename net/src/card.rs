@@ -203,3 +203,147 @@ fn letter(offered: &Offered) -> String {
         letter.to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn offered(text: &str) -> Offered {
+        parse_offered(text).unwrap()
+    }
+
+    #[test]
+    fn golden_text() {
+        let addresses = [
+            "o:10.0.0.7/24",
+            "o:2001:db8::7/64",
+            "l:fe80::7/64",
+            "T:10.8.0.2/32",
+            "b:172.17.0.1/16",
+            "x:127.0.0.1/8",
+        ];
+        let card = Card::new(
+            "node7.example",
+            0x9f86_d081_884c_7d65,
+            5000,
+            addresses.map(offered).to_vec(),
+        );
+        let text = "1@node7.example@9f86d081884c7d65@5000@o:10.0.0.7/24,o:2001:db8::7/64,l:fe80::7/64,T:10.8.0.2/32,b:172.17.0.1/16,x:127.0.0.1/8";
+        assert_eq!(card.to_string(), text);
+        assert!(text.len() < 200);
+        assert!(card.addresses[3].chosen && card.addresses[3].kind == Kind::Tunnel);
+        assert_eq!(text.parse(), Ok(card));
+    }
+
+    #[test]
+    fn a_long_card_loses_its_last_addresses() {
+        let address =
+            |index: usize| offered(&format!("o:2001:db8:1111:2222:3333:4444:5555:{index:x}/64"));
+        let card = Card::new(
+            &"n".repeat(100),
+            1,
+            65535,
+            (0x1000..0x1040).map(address).collect(),
+        );
+        let text = card.to_string();
+        assert!(text.len() <= CARD_BYTES_MAX, "{}", text.len());
+        let read: Card = text.parse().unwrap();
+        assert_eq!(read.host.len(), HOST_BYTES_MAX);
+        assert!(read.addresses.len() >= 9, "{}", read.addresses.len());
+        assert_eq!(read.addresses[..], card.addresses[..read.addresses.len()]);
+    }
+
+    #[test]
+    fn odd_host_names_are_made_plain() {
+        assert_eq!(
+            Card::new("a b@\u{e9}", 1, 1, Vec::new()).to_string(),
+            "1@a-b--@0000000000000001@1@"
+        );
+        assert_eq!(Card::new("", 1, 1, Vec::new()).host, "-");
+    }
+
+    #[test]
+    fn an_unknown_machine_equals_none() {
+        let card = Card::new("a", 0, 1, Vec::new());
+        assert!(!card.is_on(0) && !card.is_on(7));
+        assert!(Card::new("a", 7, 1, Vec::new()).is_on(7));
+    }
+
+    #[test]
+    fn what_is_not_a_card_is_said() {
+        let good = "1@a@0000000000000001@1@o:10.0.0.7/24";
+        assert!(good.parse::<Card>().is_ok());
+        for (text, error) in [
+            (
+                "",
+                "a process's card has version '' and this process reads version 1: install the same OxMPI on all hosts",
+            ),
+            (
+                "2@x",
+                "a process's card has version '2' and this process reads version 1: install the same OxMPI on all hosts",
+            ),
+            ("1@", "a process's card has no proper host name: ''"),
+            ("1@a@1@1@", "a process's card has no proper machine: '1'"),
+            (
+                "1@a@0000000000000001@0@",
+                "a process's card has no proper port: '0'",
+            ),
+            (
+                "1@a@0000000000000001@+1@",
+                "a process's card has no proper port: '+1'",
+            ),
+            (
+                "1@a@0000000000000001@@",
+                "a process's card has no proper port: ''",
+            ),
+            (
+                "1@a@0000000000000001@1@o:10.0.0.7/33",
+                "a process's card has no proper address: 'o:10.0.0.7/33'",
+            ),
+            (
+                "1@a@0000000000000001@1@o:10.0.0.7/24,",
+                "a process's card has no proper address: ''",
+            ),
+            (
+                "1@a@0000000000000001@1@q:10.0.0.7/24",
+                "a process's card has no proper address: 'q:10.0.0.7/24'",
+            ),
+        ] {
+            assert_eq!(text.parse::<Card>().unwrap_err().to_string(), error);
+        }
+        let long = format!("{good}{}", ",o:10.0.0.7/24".repeat(50));
+        assert_eq!(
+            long.parse::<Card>().unwrap_err().to_string(),
+            "a process's card of 736 bytes is longer than any (512): another program wrote it"
+        );
+    }
+
+    prop_compose! {
+        fn any_offered()(address: std::net::IpAddr, prefix in 0u8..=32, kind in 0..Kind::ALL.len(), chosen: bool) -> Offered {
+            Offered { address, prefix, kind: Kind::ALL[kind], chosen }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn text_round_trips(
+            host in "[A-Za-z0-9._-]{1,64}",
+            machine: u64,
+            port in 1u16..,
+            addresses in proptest::collection::vec(any_offered(), 0..9),
+        ) {
+            let card = Card::new(&host, machine, port, addresses);
+            let text = card.to_string();
+            prop_assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:_/,@%-".contains(&byte)), "{}", text);
+            prop_assert_eq!(text.parse::<Card>(), Ok(card));
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics(text in ".{0,80}", cut in 0usize..60) {
+            let _ = text.parse::<Card>();
+            let good = "1@a@0000000000000001@1@o:10.0.0.7/24,x:::1/128";
+            let _ = format!("{}{text}", &good[..cut.min(good.len())]).parse::<Card>();
+        }
+    }
+}

@@ -279,7 +279,11 @@ fn candidates(
         // The same network exists on every wire; which one leads to the peer shows only by trying.
         let on_wire = |ours: &Interface| Candidate {
             address: SocketAddrV6::new(address, card.port, 0, ours.index).into(),
-            why: Why::LastResort(offered.kind),
+            why: if offered.chosen {
+                Why::SameNetwork(ours.name.clone())
+            } else {
+                Why::LastResort(offered.kind)
+            },
         };
         let wires = ours().filter(|ours| ours.kind == Kind::LinkLocal && ours.address.is_ipv6());
         let found: Vec<Candidate> = wires.map(on_wire).collect();
@@ -292,7 +296,6 @@ fn candidates(
     let good = |kind: Kind, chosen: bool| kind == Kind::Ordinary || chosen;
     let neighbour = ours().find(|ours| {
         good(ours.kind, policy.included_by(ours).is_some())
-            && ours.prefix == offered.prefix
             && ours.network().contains(offered.address)
     });
     let why = match neighbour {

@@ -9,6 +9,8 @@ mod choice;
 mod kind;
 mod policy;
 mod system;
+#[cfg(test)]
+mod tests;
 
 pub use choice::{Candidate, LeftOut, NothingOffered, Use, Why, explain, judge, offered, order};
 pub use kind::{Kind, Traits};

@@ -268,3 +268,144 @@ impl fmt::Display for PortRange {
 fn from_env(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn policy(include: &str, exclude: &str) -> Result<Policy, PolicyError> {
+        Policy::from_variables(|name| match name {
+            INCLUDE => Some(include.to_owned()),
+            EXCLUDE => Some(exclude.to_owned()),
+            _ => None,
+        })
+    }
+
+    fn contains(network: &str, address: &str) -> bool {
+        match network.parse() {
+            Ok(Selector::Network(network)) => network.contains(address.parse().unwrap()),
+            other => panic!("{network}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn networks_contain_their_addresses() {
+        assert!(contains("10.1.0.0/16", "10.1.255.3"));
+        assert!(!contains("10.1.0.0/16", "10.2.0.3"));
+        // Bits behind the prefix do not matter, as in routing tables written by hand.
+        assert!(contains("10.1.2.3/16", "10.1.0.1"));
+        assert!(contains("0.0.0.0/0", "192.0.2.1"));
+        assert!(!contains("0.0.0.0/0", "2001:db8::1"));
+        assert!(contains("::/0", "2001:db8::1"));
+        assert!(contains("fd00::/8", "fdff::1"));
+        assert!(!contains("fd00::/8", "fe80::1"));
+        assert!(contains("192.0.2.7", "192.0.2.7"));
+        assert!(!contains("192.0.2.7", "192.0.2.6"));
+        assert!(contains("2001:db8::7/128", "2001:db8::7"));
+    }
+
+    #[test]
+    fn words_are_networks_or_names() {
+        let policy = policy(" eth0, 10.0.0.0/8,", "docker0,fe80::/10,eth0.100").unwrap();
+        let words = |selectors: &[Selector]| -> Vec<String> {
+            selectors.iter().map(Selector::to_string).collect()
+        };
+        assert_eq!(words(&policy.include), ["eth0", "10.0.0.0/8"]);
+        assert_eq!(words(&policy.exclude), ["docker0", "fe80::/10", "eth0.100"]);
+        assert_eq!(Policy::from_variables(|_| None), Ok(Policy::default()));
+        assert_eq!(
+            Policy::from_variables(|_| Some(String::new())),
+            Ok(Policy::default())
+        );
+    }
+
+    #[test]
+    fn what_is_neither_is_named() {
+        for word in [
+            "10.0.0",
+            "10.0.0.0/33",
+            "fd00::/129",
+            "10.0.0.0/",
+            "10.0.0.0/+8",
+            "eth0/24",
+            "fd00",
+            "a name",
+            "fd00::1::2",
+            "name-of-sixteen-",
+        ] {
+            // A word of hexadecimal digits and nothing else may well be a name.
+            assert_eq!(word.parse::<Selector>().is_ok(), word == "fd00", "{word}");
+        }
+        assert_eq!(
+            policy("eth0,10.1.0.0/40", "").unwrap_err().to_string(),
+            "OXMPI_NET_INCLUDE=eth0,10.1.0.0/40: '10.1.0.0/40' is neither a network such as 10.1.0.0/16 or fd00::/8, nor an address, nor the name of an interface such as eth0"
+        );
+    }
+
+    #[test]
+    fn ports_come_from_the_range() {
+        let attempts = |text: &str, rank| -> Vec<u16> {
+            text.parse::<PortRange>().unwrap().attempts(rank).collect()
+        };
+        assert_eq!(attempts("5000-5003", 0), [5000, 5001, 5002, 5003]);
+        assert_eq!(attempts("5000-5003", 6), [5002, 5003, 5000, 5001]);
+        assert_eq!(attempts("5000", 17), [5000]);
+        assert_eq!(attempts("1-65535", u32::MAX).len(), 65535);
+        assert_eq!(PortRange::ANY.attempts(3).collect::<Vec<_>>(), [0]);
+        for (text, shown) in [
+            ("5000-5003", "5000-5003"),
+            (" 5000 - 5001 ", "5000-5001"),
+            ("7-7", "7"),
+        ] {
+            assert_eq!(text.parse::<PortRange>().unwrap().to_string(), shown);
+        }
+        for text in [
+            "0",
+            "5100-5000",
+            "0-10",
+            "5000-",
+            "-5000",
+            "65536",
+            "5000-5100-5200",
+            "ssh",
+        ] {
+            assert!(text.parse::<PortRange>().is_err(), "{text}");
+        }
+        assert_eq!(
+            PortRange::from_variables(|_| Some("5100-5000".to_owned()))
+                .unwrap_err()
+                .to_string(),
+            "OXMPI_PORT_RANGE=5100-5000: expected two ports from 1 to 65535 such as 5000-5100, the lower first, or one port"
+        );
+        assert_eq!(PortRange::from_variables(|_| None), Ok(PortRange::ANY));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_text_never_panics(text in ".{0,40}") {
+            let _ = policy(&text, &text);
+            let _ = text.parse::<PortRange>();
+        }
+
+        #[test]
+        fn a_network_contains_what_it_was_made_of(bits: u128, v4: bool, prefix: u8) {
+            let address: IpAddr = if v4 {
+                Ipv4Addr::from_bits(bits as u32).into()
+            } else {
+                Ipv6Addr::from_bits(bits).into()
+            };
+            let network = Cidr::new(address, prefix);
+            prop_assert!(network.contains(address));
+            prop_assert_eq!(network.to_string().parse(), Ok(Selector::Network(network)));
+        }
+
+        #[test]
+        fn every_port_is_tried_once(first in 1u16..1000, more in 0u16..500, rank: u32) {
+            let range: PortRange = format!("{first}-{}", first + more).parse().unwrap();
+            let mut ports: Vec<u16> = range.attempts(rank).collect();
+            ports.sort();
+            prop_assert_eq!(ports, (first..=first + more).collect::<Vec<_>>());
+        }
+    }
+}

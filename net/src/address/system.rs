@@ -209,15 +209,13 @@ mod tests {
     use crate::address::Kind;
 
     #[test]
-    fn this_host_has_loopback_or_nothing() {
+    fn interfaces_have_numbers_and_loopback_is_known() {
         let interfaces = interfaces().unwrap();
         for interface in &interfaces {
             assert!(interface.index > 0, "{interface:?}");
-            assert_eq!(
-                interface.kind == Kind::Loopback,
-                interface.name == "lo",
-                "{interface:?}"
-            );
+            if interface.name == "lo" {
+                assert_eq!(interface.kind, Kind::Loopback, "{interface:?}");
+            }
         }
     }
 
