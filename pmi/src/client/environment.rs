@@ -18,7 +18,16 @@ pub(super) enum Offer {
     },
     /// An address to call for PMI-1; the launcher knows this process by `id`.
     Port { address: String, id: u32 },
+    /// A PMIx server; where libpmix may be, and what else is offered if it is not.
+    Pmix {
+        namespace: String,
+        files: Vec<String>,
+        otherwise: Option<Box<Offer>>,
+    },
 }
+
+/// The library's file name; the number has been 2 since PMIx 2.
+const LIBPMIX: &str = "libpmix.so.2";
 
 /// What OXMPI_PMI asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +45,51 @@ enum Wanted {
 /// Looks at the environment. None: no launcher of these protocols started this process.
 pub(super) fn offer(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<Offer>, PmiError> {
     let wanted = wanted(variable)?;
+    // Ranks of our own mpiexec may have inherited PMIX_NAMESPACE from a job around it; PMI_FD is theirs.
+    let ours = variable("OXMPI_RANK").is_some() && variable("PMI_FD").is_some();
+    match (wanted, variable("PMIX_NAMESPACE")) {
+        (Wanted::Pmix, None) => Err(PmiError::NotOffered {
+            protocol: "pmix",
+            missing: "PMIX_NAMESPACE",
+        }),
+        (Wanted::Pmix, Some(namespace)) => Ok(Some(Offer::Pmix {
+            namespace,
+            files: files(variable),
+            otherwise: None,
+        })),
+        (Wanted::Any, Some(namespace)) if !ours => {
+            let otherwise = socket(wanted, variable)?.map(Box::new);
+            Ok(Some(Offer::Pmix {
+                namespace,
+                files: files(variable),
+                otherwise,
+            }))
+        }
+        _ => socket(wanted, variable),
+    }
+}
+
+/// The files that may be libpmix: what the user names, or what came with the launcher, or what the system has. The
+/// launcher's own comes first, because versions that differ do not always understand each other.
+fn files(variable: &impl Fn(&str) -> Option<String>) -> Vec<String> {
+    if let Some(file) = variable("OXMPI_LIBPMIX") {
+        return vec![file];
+    }
+    ["PMIX_PREFIX", "PRTE_PREFIX", "OPAL_PREFIX"]
+        .iter()
+        .filter_map(|name| variable(name))
+        .flat_map(|prefix| {
+            ["lib", "lib64", "lib/openmpi"].map(|folder| format!("{prefix}/{folder}/{LIBPMIX}"))
+        })
+        .chain([LIBPMIX.to_owned()])
+        .collect()
+}
+
+/// What is offered over a socket.
+fn socket(
+    wanted: Wanted,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<Offer>, PmiError> {
     let number = |name: &'static str| {
         let value = variable(name)?;
         Some(
@@ -77,7 +131,7 @@ pub(super) fn offer(variable: &impl Fn(&str) -> Option<String>) -> Result<Option
         return Ok(Some(Offer::Port { address, id }));
     }
     match wanted {
-        Wanted::Any => Ok(None),
+        Wanted::Any | Wanted::Pmix => Ok(None),
         Wanted::One => Err(PmiError::NotOffered {
             protocol: "pmi1",
             missing: "PMI_FD",
@@ -85,10 +139,6 @@ pub(super) fn offer(variable: &impl Fn(&str) -> Option<String>) -> Result<Option
         Wanted::Two => Err(PmiError::NotOffered {
             protocol: "pmi2",
             missing: "PMI_FD",
-        }),
-        Wanted::Pmix => Err(PmiError::NotOffered {
-            protocol: "pmix",
-            missing: "PMIX_NAMESPACE",
         }),
     }
 }

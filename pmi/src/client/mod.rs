@@ -8,6 +8,7 @@
 mod environment;
 mod pmi1;
 mod pmi2;
+mod pmix;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,6 +31,8 @@ enum Protocol {
     One(pmi1::Pmi1),
     /// PMI-2: counted messages over a socket.
     Two(pmi2::Pmi2),
+    /// PMIx: functions of a library.
+    Pmix(Box<pmix::Pmix>),
 }
 
 /// The longest key and value that a launcher takes, what it says itself or what the protocol promises.
@@ -69,7 +72,27 @@ impl Client {
                 let (rank, size) = pmi1::introduce(&mut socket, id)?;
                 Client::over(socket, rank, size, 1, launcher)
             }
+            Offer::Pmix {
+                namespace,
+                files,
+                otherwise,
+            } => match (pmix::Pmix::open(&files), otherwise) {
+                (Ok(protocol), _) => Client::of(protocol?, launcher),
+                (Err(_), Some(otherwise)) => Client::accept(*otherwise, launcher),
+                (Err(reason), None) => Err(PmiError::PmixMissing { namespace, reason }),
+            },
         }
+    }
+
+    /// The client of a PMIx server.
+    fn of(protocol: pmix::Pmix, launcher: &str) -> Result<Client, PmiError> {
+        let (rank, size) = in_range(protocol.rank(), protocol.size())?;
+        Ok(Client {
+            rank,
+            size,
+            launcher: format!("PMIx {} ({launcher})", protocol.version()),
+            protocol: Protocol::Pmix(Box::new(protocol)),
+        })
     }
 
     /// The client of a connected socket.
@@ -87,9 +110,7 @@ impl Client {
                 (rank, size, Protocol::Two(protocol))
             }
         };
-        if rank >= size || size > RANKS_MAX {
-            return Err(PmiError::OutOfRange { rank, size });
-        }
+        let (rank, size) = in_range(rank, size)?;
         Ok(Client {
             rank,
             size,
@@ -119,6 +140,7 @@ impl Client {
         let text = match &mut self.protocol {
             Protocol::One(protocol) => protocol.get(mapping::KEY)?,
             Protocol::Two(protocol) => protocol.job_attribute(mapping::KEY)?,
+            Protocol::Pmix(protocol) => return protocol.hosts(),
         };
         let text = match text.filter(|text| !text.trim().is_empty()) {
             Some(text) => text,
@@ -134,7 +156,8 @@ impl Client {
         })
     }
 
-    /// Offers `value` under `key` to the other ranks; they see it after the next fence.
+    /// Offers `value` under `key` to the other ranks; they see it after the next fence. A key is put once: where a rank
+    /// puts another value later, some launchers keep the first and some the last.
     pub fn put(&mut self, key: &str, value: &str) -> Result<(), PmiError> {
         let limits = self.limits();
         let pieces = text_is_fit(value)
@@ -151,6 +174,7 @@ impl Client {
             match &mut self.protocol {
                 Protocol::One(protocol) => protocol.put(&key, piece)?,
                 Protocol::Two(protocol) => protocol.put(&key, piece)?,
+                Protocol::Pmix(protocol) => protocol.put(&key, piece)?,
             }
         }
         Ok(())
@@ -161,6 +185,7 @@ impl Client {
         match &mut self.protocol {
             Protocol::One(protocol) => protocol.fence(),
             Protocol::Two(protocol) => protocol.fence(),
+            Protocol::Pmix(protocol) => protocol.fence(),
         }
     }
 
@@ -180,6 +205,7 @@ impl Client {
         match &mut self.protocol {
             Protocol::One(protocol) => protocol.abort(code, text),
             Protocol::Two(protocol) => protocol.abort(code, text),
+            Protocol::Pmix(protocol) => protocol.abort(code, text),
         }
     }
 
@@ -188,6 +214,7 @@ impl Client {
         match &mut self.protocol {
             Protocol::One(protocol) => protocol.finalize(),
             Protocol::Two(protocol) => protocol.finalize(),
+            Protocol::Pmix(protocol) => protocol.finalize(),
         }
     }
 
@@ -195,12 +222,16 @@ impl Client {
         match &self.protocol {
             Protocol::One(protocol) => protocol.limits(),
             Protocol::Two(protocol) => protocol.limits(),
+            Protocol::Pmix(protocol) => protocol.limits(),
         }
     }
 
-    /// The key in the space that all ranks share.
+    /// The key under which the launcher holds it: where all ranks share a space of keys, with the rank.
     fn key_of(&self, rank: u32, key: &str) -> Result<String, PmiError> {
-        let base = format!("{key}-{rank}");
+        let base = match self.protocol {
+            Protocol::Pmix(_) => key.to_owned(),
+            _ => format!("{key}-{rank}"),
+        };
         let longest = pieces::key(&base, pieces::PIECES_MAX - 1);
         let fit = !key.is_empty()
             && key
@@ -217,7 +248,7 @@ impl Client {
     }
 
     fn join_pieces(&mut self, rank: u32, base: &str) -> Result<Option<String>, PmiError> {
-        let Some(first) = self.get_raw(base)? else {
+        let Some(first) = self.get_raw(rank, base)? else {
             return Ok(None);
         };
         let not_whole = |value: &str| PmiError::NotWhole {
@@ -228,17 +259,25 @@ impl Client {
         let (count, part) = pieces::first(&first).ok_or_else(|| not_whole(&first))?;
         let mut value = part.to_owned();
         for index in 1..count {
-            let piece = self.get_raw(&pieces::key(base, index))?;
+            let piece = self.get_raw(rank, &pieces::key(base, index))?;
             value.push_str(&piece.ok_or_else(|| not_whole(&value))?);
         }
         Ok(Some(value))
     }
 
-    fn get_raw(&mut self, key: &str) -> Result<Option<String>, PmiError> {
+    fn get_raw(&mut self, rank: u32, key: &str) -> Result<Option<String>, PmiError> {
         match &mut self.protocol {
             Protocol::One(protocol) => protocol.get(key),
             Protocol::Two(protocol) => protocol.get(key),
+            Protocol::Pmix(protocol) => protocol.get(rank, key),
         }
+    }
+}
+
+fn in_range(rank: u32, size: u32) -> Result<(u32, u32), PmiError> {
+    match rank < size && size <= RANKS_MAX {
+        true => Ok((rank, size)),
+        false => Err(PmiError::OutOfRange { rank, size }),
     }
 }
 
