@@ -1,11 +1,12 @@
 //! `cargo xtask`: the one entry point for people and CI.
 //!
 //! `test` runs every test there is and does its own set-up; `check` looks at the code without running it; `install` lays OxMPI
-//! out for those who use it from C, C++ and Python.
+//! out for those who use it from C, C++ and Python; `hosts` runs a command with several hosts.
 //! The first two end with one line that says how much passed and failed, and with a status that says the same.
 //! A step that cannot run here (a missing target, a missing tool) says so and is counted as skipped, never as passed.
 
 mod check;
+mod hosts;
 mod install;
 mod installed;
 mod mpi4py;
@@ -22,6 +23,7 @@ usage: cargo xtask test [--long] [--only WORD]
        cargo xtask install --prefix FOLDER [--soname0]
        cargo xtask uninstall --prefix FOLDER
        cargo xtask mpi4py [--ranks N]... [--prefix FOLDER] [TEST]...
+       cargo xtask hosts N [--ipv6] [--mtu M] -- COMMAND...
 
   test     all tests of the workspace, loom tests, programs on real ranks, and the cheap checks
     --long      more seeds and deeper searches: hours, not minutes
@@ -34,9 +36,16 @@ usage: cargo xtask test [--long] [--only WORD]
   mpi4py   the tests of the mpi4py that `cargo xtask test` built; with TEST, those whose name contains it
     --ranks N   on N ranks; may be given several times; 1, 2, 3 and 4 without it
     --prefix    with this installation instead of the one that `cargo xtask test` made
+  hosts    run a command with N hosts, h0, h1 and so on, that exist until it ends; needs root (docs/test-hosts.md)
+    --ipv6      without IPv4 addresses
+    --mtu M     of all interfaces; 1500 without it
 ";
 
 fn main() -> ExitCode {
+    let words: Vec<_> = std::env::args_os().collect();
+    if let Some(status) = hosts::serve(&words) {
+        return ExitCode::from(status);
+    }
     signals::prepare();
     match run() {
         Ok(passed) => ExitCode::from(u8::from(!passed)),
