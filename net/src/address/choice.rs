@@ -20,6 +20,8 @@ pub enum Use {
     Offered,
     /// Not offered: the interface is down.
     Down,
+    /// Not offered: a link-local address of a bridge or tunnel, which means nothing on any wire that another host shares.
+    Inner,
     /// Not offered: the user named others.
     NotIncluded,
     /// Not offered: the user excluded it.
@@ -34,10 +36,12 @@ pub fn judge(interface: &Interface, policy: &Policy) -> Use {
         Use::NotIncluded
     } else if !interface.up {
         Use::Down
-    } else if policy.include.is_empty() {
-        Use::Offered
-    } else {
+    } else if !policy.include.is_empty() {
         Use::Chosen
+    } else if interface.is_inner() {
+        Use::Inner
+    } else {
+        Use::Offered
     }
 }
 
@@ -92,7 +96,7 @@ pub fn offered(interfaces: &[Interface], policy: &Policy) -> Result<Vec<Offered>
         .filter_map(|interface| match judge(interface, policy) {
             Use::Chosen => Some((interface, true)),
             Use::Offered => Some((interface, false)),
-            Use::Down | Use::NotIncluded | Use::Excluded(_) => None,
+            Use::Down | Use::Inner | Use::NotIncluded | Use::Excluded(_) => None,
         })
         .collect();
     if used.is_empty() {

@@ -107,7 +107,8 @@ impl Traits {
     }
 }
 
-fn is_link_local(address: IpAddr) -> bool {
+/// Whether nobody assigned the address.
+pub(super) fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.is_link_local(),
         IpAddr::V6(address) => address.is_unicast_link_local(),

@@ -46,6 +46,11 @@ impl Interface {
     pub fn network(&self) -> Cidr {
         Cidr::new(self.address, self.prefix)
     }
+
+    /// Whether it is the link-local address of a network that other hosts are not on.
+    fn is_inner(&self) -> bool {
+        matches!(self.kind, Kind::Bridge | Kind::Tunnel) && kind::is_link_local(self.address)
+    }
 }
 
 impl fmt::Display for Interface {

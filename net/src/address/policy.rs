@@ -119,7 +119,7 @@ impl FromStr for Selector {
 /// Which of this host's addresses may be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// If there is anything here, only what it matches is used, the first words first.
+    /// If there is anything here, only what it matches is used; of addresses that serve a peer equally well, those named first come first.
     pub include: Vec<Selector>,
     /// Never used, neither offered nor dialled.
     pub exclude: Vec<Selector>,
