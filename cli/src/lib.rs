@@ -3,7 +3,8 @@
 //!
 //! This layer turns words into a [`oxmpi_launch::Job`] and an outcome into an exit status; nothing is
 //! started or decided here. `words` splits a command line the way MPI users write it, `options` says what
-//! the options are, `run` makes the job, `compile` calls the compiler, `info` tells about the installation.
+//! the options are, `run` makes the job, `compile` calls the compiler, `info` tells about the installation,
+//! `net_info` about the network.
 //! Every message on standard error begins with `oxmpi: `.
 
 #![forbid(unsafe_code)]
@@ -11,6 +12,7 @@
 mod compile;
 mod failure;
 mod info;
+mod net_info;
 mod options;
 mod run;
 mod words;
@@ -42,7 +44,11 @@ enum Oxmpi {
     /// Measure this machine and OxMPI on it
     Bench,
     /// Show the version, this host and the defaults
-    Info,
+    Info {
+        /// Show the network: addresses of this host, which of them a job uses and why
+        #[arg(long)]
+        net: bool,
+    },
 }
 
 /// What `oxmpi` does under each of its names.
@@ -75,8 +81,13 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
             let with_name = [OsString::from("oxmpi")]
                 .into_iter()
                 .chain(words.iter().cloned());
-            Oxmpi::try_parse_from(with_name).map_err(|error| Failure::from_clap(error, "oxmpi"))?;
-            info::print();
+            let command = Oxmpi::try_parse_from(with_name)
+                .map_err(|error| Failure::from_clap(error, "oxmpi"))?;
+            if let Oxmpi::Info { net: true } = command {
+                net_info::print()?;
+            } else {
+                info::print();
+            }
             Ok(ExitCode::SUCCESS)
         }
     }
