@@ -7,7 +7,7 @@ use oxmpi::collectives::choose::{Algorithm, Collective, rules};
 use oxmpi::collectives::oracle::{Case, Scenario, combine};
 use oxmpi::collectives::plan::schedule_by;
 use oxmpi::collectives::{
-    Action, Direction, Execution, Memory, Place, Position, Region, Schedule, Transfer,
+    Action, Direction, Execution, Hosts, Memory, Place, Position, Region, Schedule, Transfer,
 };
 use oxmpi_engine::protocol::{Mode, RequestId};
 use oxmpi_matching::Pattern;
@@ -22,6 +22,8 @@ use crate::world::{Application, Next};
 struct Call {
     case: Case,
     algorithm: Algorithm,
+    /// Where the ranks live in this call; the simulated links do not care, the algorithms do.
+    hosts: Option<Hosts>,
 }
 
 /// One rank inside a call.
@@ -68,8 +70,13 @@ impl Collectives {
                 seed: random.any(),
             };
             let case = scenario.prepare();
-            let algorithm = algorithm(&case, number);
-            Call { case, algorithm }
+            let hosts = draw_hosts(size, &mut random);
+            let algorithm = algorithm(&case, hosts.as_ref(), number);
+            Call {
+                case,
+                algorithm,
+                hosts,
+            }
         });
         let calls = calls.collect();
         Collectives {
@@ -82,13 +89,18 @@ impl Collectives {
     fn begin(&self, rank: u32, number: usize, fabric: &mut Fabric) -> Result<Member, String> {
         let call = &self.calls[number];
         let position = Position::new(rank, call.case.scenario.size);
-        let schedule =
-            schedule_by(call.algorithm, &call.case.call(rank), position).ok_or_else(|| {
-                format!(
-                    "{:?} cannot do {:?} on rank {rank}",
-                    call.algorithm, call.case.scenario
-                )
-            })?;
+        let schedule = schedule_by(
+            call.algorithm,
+            &call.case.call(rank),
+            position,
+            call.hosts.as_ref(),
+        );
+        let schedule = schedule.ok_or_else(|| {
+            format!(
+                "{:?} cannot do {:?} on rank {rank} with {:?}",
+                call.algorithm, call.case.scenario, call.hosts
+            )
+        })?;
         let (send, receive) = call.case.buffers(rank);
         let arena = &mut fabric.arenas[rank as usize];
         Ok(Member {
@@ -153,8 +165,21 @@ impl Collectives {
     }
 }
 
+/// Hosts that a communicator is spread over at most.
+const HOSTS_MAX: u64 = 16;
+
+/// Everybody on one host, in blocks of any length, or anywhere.
+fn draw_hosts(size: u32, random: &mut Random) -> Option<Hosts> {
+    let count = 1 + random.below(HOSTS_MAX);
+    let mut numbers: Vec<u32> = (0..size).map(|_| random.below(count) as u32).collect();
+    if random.chance(50) {
+        numbers.sort_unstable();
+    }
+    Hosts::new(numbers.into_iter())
+}
+
 /// The algorithms that can do the call take turns, so that as many calls as there are try each of them.
-fn algorithm(case: &Case, number: u32) -> Algorithm {
+fn algorithm(case: &Case, hosts: Option<&Hosts>, number: u32) -> Algorithm {
     let size = case.scenario.size;
     let able = |algorithm| {
         // Whether an algorithm can do the call is the same on every rank; the last rank is as good as any.
@@ -162,6 +187,7 @@ fn algorithm(case: &Case, number: u32) -> Algorithm {
             algorithm,
             &case.call(size - 1),
             Position::new(size - 1, size),
+            hosts,
         )
         .is_some()
     };

@@ -130,13 +130,31 @@ pub fn scatter_allgather(position: Position, bytes: usize, root: u32) -> Schedul
 /// Segments down a chain: every rank receives one segment while it passes on the one before, so that for
 /// buffers of many segments each rank sends the buffer just once.
 pub fn chain(position: Position, bytes: usize, root: u32, segment_bytes: usize) -> Schedule {
-    let here = position.seen_from(root);
-    let before = (here.rank > 0).then(|| position.below(1));
-    let after = (here.rank + 1 < here.size).then(|| position.above(1));
-    let mut waiting: Option<Region> = None;
     let mut builder = Builder::for_rounds(bytes.div_ceil(segment_bytes.max(1)) as u32 + 1);
-    for segment in segments(bytes, 1, segment_bytes) {
-        let region = Region::receive(segment.offset, segment.bytes);
+    let top = Position {
+        rank: root,
+        ..position
+    };
+    let (here, buffer) = (position.seen_from(root), Region::receive(0, bytes));
+    builder.among(
+        |place| top.above(place),
+        |builder| chain_into(builder, here, buffer, segment_bytes),
+    );
+    builder.finish()
+}
+
+/// [`chain`] as a phase, from rank 0 up.
+pub(crate) fn chain_into(
+    builder: &mut Builder,
+    position: Position,
+    buffer: Region,
+    segment_bytes: usize,
+) {
+    let before = position.rank.checked_sub(1);
+    let after = Some(position.rank + 1).filter(|after| *after < position.size);
+    let mut waiting: Option<Region> = None;
+    for segment in segments(buffer.bytes, 1, segment_bytes) {
+        let region = buffer.part(segment.offset, segment.bytes);
         if let Some(before) = before {
             builder.receive(before, region);
         }
@@ -149,5 +167,4 @@ pub fn chain(position: Position, bytes: usize, root: u32, segment_bytes: usize) 
     if let (Some(after), Some(region)) = (after, waiting) {
         builder.send(after, region);
     }
-    builder.finish()
 }

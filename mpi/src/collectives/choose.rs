@@ -3,7 +3,11 @@
 //! Every rank must come to the same answer, so a rule looks only at what all ranks know: the size, the
 //! bytes, the operation, the placement. The thresholds are named here and nowhere else; they are set by
 //! measurement (`oxmpi bench collectives`), and the numbers below hold for a host with ports.
+//!
+//! Rules for several hosts come first in each table. Their thresholds follow from what messages cost: between hosts 4 µs and
+//! 0.25 ns per byte, on one host 0.15 µs and 0.1 ns per byte; sending or receiving one of the former keeps a CPU busy for 1.5 µs.
 
+use super::hosts::Hosts;
 use super::position::{Placement, Position};
 
 /// The collectives that have a choice of their own.
@@ -52,7 +56,7 @@ impl Collective {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
     missing_docs,
-    reason = "each is the function of that name in the collective's module"
+    reason = "each is the function of that name in the collective's module; from LeaderTree on, in that of `across`"
 )]
 pub enum Algorithm {
     Dissemination,
@@ -69,19 +73,49 @@ pub enum Algorithm {
     HalvingDoubling,
     ScatterAllgather,
     ScatterGather,
+    LeaderTree,
+    LeaderExchange,
+    LeaderStar,
+    Lanes,
+    HostChain,
+    HostRing,
 }
 
 /// What a rule may look at.
 #[derive(Clone, Copy, Debug)]
-pub struct Situation {
+pub struct Situation<'a> {
     /// Number of ranks.
     pub size: u32,
     /// Bytes, as the table of the collective counts them.
     pub bytes: usize,
     /// Whether the operation commutes; true where there is none.
     pub commutative: bool,
-    /// How ranks share CPUs.
-    pub placement: Placement,
+    /// How ranks share hosts and CPUs.
+    pub placement: Placement<'a>,
+}
+
+/// Which hosts a rule is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// One or several: the algorithm does not look at them.
+    Any,
+    /// Several; if the operation does not commute, with ranks in host order.
+    Several,
+    /// Several, with ranks in host order.
+    SeveralInOrder,
+}
+
+impl Reach {
+    /// Whether a communicator with these hosts is one of those.
+    #[inline]
+    pub fn covers(self, hosts: Option<&Hosts>, commutative: bool) -> bool {
+        match (self, hosts) {
+            (Reach::Any, _) => true,
+            (_, None) => false,
+            (Reach::Several, Some(hosts)) => commutative || hosts.in_rank_order(),
+            (Reach::SeveralInOrder, Some(hosts)) => hosts.in_rank_order(),
+        }
+    }
 }
 
 /// Use `algorithm` where everything stated holds.
@@ -99,6 +133,8 @@ pub struct Rule {
     pub commutative: bool,
     /// Only where ranks outnumber CPUs (true) or do not (false).
     pub crowded: Option<bool>,
+    /// Only for such hosts.
+    pub reach: Reach,
     /// Why.
     pub reason: &'static str,
 }
@@ -112,6 +148,7 @@ impl Rule {
             power_of_two: false,
             commutative: false,
             crowded: None,
+            reach: Reach::Any,
             reason,
         }
     }
@@ -145,16 +182,33 @@ impl Rule {
         }
     }
 
+    const fn across_hosts(self) -> Rule {
+        Rule {
+            reach: Reach::Several,
+            ..self
+        }
+    }
+
+    const fn across_hosts_in_order(self) -> Rule {
+        Rule {
+            reach: Reach::SeveralInOrder,
+            ..self
+        }
+    }
+
     /// Whether it applies.
     #[inline]
-    pub fn fits(&self, situation: &Situation) -> bool {
+    pub fn fits(&self, situation: &Situation<'_>) -> bool {
         situation.bytes <= self.bytes_max
             && situation.size >= self.ranks_min
             && (!self.power_of_two || situation.size.is_power_of_two())
             && (!self.commutative || situation.commutative)
             && self
                 .crowded
-                .is_none_or(|crowded| crowded == situation.placement.oversubscribed())
+                .is_none_or(|crowded| crowded == situation.placement.crowded)
+            && self
+                .reach
+                .covers(situation.placement.hosts, situation.commutative)
     }
 }
 
@@ -198,9 +252,34 @@ const ALLTOALL_BRUCK_RANKS_MIN: u32 = 32;
 /// A reduce-scatter's whole vector up to here is mostly latency.
 const REDUCE_SCATTER_HALVING_BYTES_MAX: usize = 512 * 1024;
 
+/// Across hosts a broadcast up to here is latency; beyond, a chain through all hosts keeps every rank busy at once, after it has
+/// paid for a segment on each of its hops.
+const HOSTS_BCAST_TREE_BYTES_MAX: usize = 128 * 1024;
+/// Across hosts a reduction up to here goes through leaders: beyond, what lanes save in bytes outweighs their second round between
+/// hosts (4 µs are 16 KiB).
+const HOSTS_REDUCE_LEADER_BYTES_MAX: usize = 32 * 1024;
+/// The same for an allreduce, in which leaders move every byte twice on their hosts.
+const HOSTS_ALLREDUCE_LEADER_BYTES_MAX: usize = 16 * 1024;
+/// Across hosts a scan up to here is latency; beyond, segments go up the chain of ranks.
+const HOSTS_SCAN_LEADER_BYTES_MAX: usize = 32 * 1024;
+/// Blocks up to here cost less to be copied by a leader than to be sent and received alone between hosts (1.5 µs are 15 KiB, on
+/// either side of a copy).
+const HOSTS_GATHER_LEADER_BYTES_MAX: usize = 8 * 1024;
+/// Across hosts an allgather's whole output up to here goes through leaders; beyond, the broadcast of all of it on every host costs
+/// more than the many rounds of a ring.
+const HOSTS_ALLGATHER_LEADER_BYTES_MAX: usize = 256 * 1024;
+/// Blocks of an alltoall up to here are worth the copies that a leader makes of every rank's blocks.
+const HOSTS_ALLTOALL_LEADER_BYTES_MAX: usize = 256;
+/// A reduce-scatter's whole vector up to here goes through leaders.
+const HOSTS_REDUCE_SCATTER_LEADER_BYTES_MAX: usize = 8 * 1024;
+
 use Algorithm::*;
 
 const BARRIER: &[Rule] = &[
+    Rule::new(LeaderTree, "fewest messages between hosts")
+        .across_hosts()
+        .crowded(true),
+    Rule::new(LeaderExchange, "fewest rounds between hosts").across_hosts(),
     Rule::new(Tree, "fewest messages in total when ranks take turns")
         .crowded(true)
         .ranks_from(3),
@@ -208,6 +287,10 @@ const BARRIER: &[Rule] = &[
 ];
 /// Bytes: the buffer.
 const BCAST: &[Rule] = &[
+    Rule::new(LeaderTree, "one message to each host")
+        .across_hosts()
+        .up_to(HOSTS_BCAST_TREE_BYTES_MAX),
+    Rule::new(HostChain, "crosses to each host once, segments overlap").across_hosts(),
     Rule::new(Binomial, "fewest hops for small buffers").up_to(BCAST_TREE_BYTES_MAX),
     Rule::new(
         ScatterAllgather,
@@ -222,6 +305,10 @@ const BCAST: &[Rule] = &[
 ];
 /// Bytes: the vector.
 const REDUCE: &[Rule] = &[
+    Rule::new(LeaderTree, "one message from each host")
+        .across_hosts()
+        .up_to(HOSTS_REDUCE_LEADER_BYTES_MAX),
+    Rule::new(Lanes, "fewest bytes between hosts, moved by all ranks").across_hosts(),
     Rule::new(Binomial, "fewest hops")
         .up_to(REDUCE_TREE_BYTES_MAX)
         .commutative(),
@@ -232,6 +319,14 @@ const REDUCE: &[Rule] = &[
 ];
 /// Bytes: the vector.
 const ALLREDUCE: &[Rule] = &[
+    Rule::new(LeaderTree, "fewest messages between hosts")
+        .across_hosts()
+        .up_to(HOSTS_ALLREDUCE_LEADER_BYTES_MAX)
+        .crowded(true),
+    Rule::new(LeaderExchange, "fewest rounds between hosts")
+        .across_hosts()
+        .up_to(HOSTS_ALLREDUCE_LEADER_BYTES_MAX),
+    Rule::new(Lanes, "fewest bytes between hosts, moved by all ranks").across_hosts(),
     Rule::new(Tree, "fewest messages when ranks take turns")
         .up_to(ALLREDUCE_TREE_BYTES_MAX)
         .crowded(true)
@@ -250,6 +345,9 @@ const ALLREDUCE: &[Rule] = &[
 ];
 /// Bytes: the vector. The same for exscan.
 const SCAN: &[Rule] = &[
+    Rule::new(LeaderExchange, "fewest rounds between hosts")
+        .across_hosts_in_order()
+        .up_to(HOSTS_SCAN_LEADER_BYTES_MAX),
     Rule::new(RecursiveDoubling, "fewest rounds").up_to(SCAN_DOUBLING_BYTES_MAX),
     Rule::new(
         Chain,
@@ -258,6 +356,10 @@ const SCAN: &[Rule] = &[
 ];
 /// Bytes: one rank's block. The same for scatter.
 const GATHER: &[Rule] = &[
+    Rule::new(LeaderStar, "one message for each host")
+        .across_hosts()
+        .up_to(HOSTS_GATHER_LEADER_BYTES_MAX),
+    Rule::new(Linear, "each byte crosses between hosts once").across_hosts(),
     Rule::new(Binomial, "fewer messages at the root")
         .up_to(GATHER_TREE_BYTES_MAX)
         .ranks_from(GATHER_TREE_RANKS_MIN),
@@ -267,6 +369,10 @@ const GATHER: &[Rule] = &[
 const GATHERV: &[Rule] = &[Rule::new(Linear, "only the root knows the sizes")];
 /// Bytes: all blocks together.
 const ALLGATHER: &[Rule] = &[
+    Rule::new(LeaderExchange, "fewest rounds between hosts")
+        .across_hosts()
+        .up_to(HOSTS_ALLGATHER_LEADER_BYTES_MAX),
+    Rule::new(HostRing, "each byte crosses into a host once").across_hosts(),
     Rule::new(RecursiveDoubling, "fewest rounds, no extra copy")
         .up_to(ALLGATHER_FEW_ROUNDS_BYTES_MAX)
         .power_of_two(),
@@ -282,6 +388,10 @@ const ALLGATHER: &[Rule] = &[
 ];
 /// Bytes: all blocks together.
 const ALLGATHERV: &[Rule] = &[
+    Rule::new(LeaderExchange, "fewest rounds between hosts")
+        .across_hosts()
+        .up_to(HOSTS_ALLGATHER_LEADER_BYTES_MAX),
+    Rule::new(HostRing, "each byte crosses into a host once").across_hosts(),
     Rule::new(Bruck, "fewest rounds").up_to(ALLGATHER_FEW_ROUNDS_BYTES_MAX),
     Rule::new(Bruck, "a round costs a turn of everybody")
         .up_to(ALLGATHER_CROWDED_BYTES_MAX)
@@ -290,6 +400,10 @@ const ALLGATHERV: &[Rule] = &[
 ];
 /// Bytes: the block from one rank to another.
 const ALLTOALL: &[Rule] = &[
+    Rule::new(LeaderExchange, "one message for each pair of hosts")
+        .across_hosts()
+        .up_to(HOSTS_ALLTOALL_LEADER_BYTES_MAX),
+    Rule::new(Pairwise, "each byte crosses between hosts once").across_hosts(),
     Rule::new(Bruck, "log2(size) messages instead of size")
         .up_to(ALLTOALL_BRUCK_BYTES_MAX)
         .ranks_from(ALLTOALL_BRUCK_RANKS_MIN),
@@ -299,6 +413,10 @@ const ALLTOALL: &[Rule] = &[
 const ALLTOALLV: &[Rule] = &[Rule::new(Pairwise, "nobody knows all sizes")];
 /// Bytes: the whole vector.
 const REDUCE_SCATTER: &[Rule] = &[
+    Rule::new(LeaderExchange, "fewest rounds between hosts")
+        .across_hosts()
+        .up_to(HOSTS_REDUCE_SCATTER_LEADER_BYTES_MAX),
+    Rule::new(Lanes, "fewest bytes between hosts, moved by all ranks").across_hosts(),
     Rule::new(RecursiveHalving, "fewest rounds")
         .up_to(REDUCE_SCATTER_HALVING_BYTES_MAX)
         .commutative(),
@@ -326,7 +444,7 @@ pub fn rules(collective: Collective) -> &'static [Rule] {
 
 /// The rule for this situation.
 #[inline]
-pub fn choose(collective: Collective, situation: &Situation) -> &'static Rule {
+pub fn choose(collective: Collective, situation: &Situation<'_>) -> &'static Rule {
     let mut rules = rules(collective).iter();
     rules
         .find(|rule| rule.fits(situation))
@@ -359,7 +477,7 @@ mod tests {
         for collective in Collective::ALL {
             let last = rules(collective).last().expect("a rule");
             assert!(
-                last.fits(&worst) && last.crowded.is_none(),
+                last.fits(&worst) && last.crowded.is_none() && last.reach == Reach::Any,
                 "{collective:?}"
             );
         }

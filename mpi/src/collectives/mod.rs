@@ -8,8 +8,11 @@
 //! What the driver must provide: messages between one pair of ranks that belong to one collective are
 //! matched in the order in which they were started (MPI's non-overtaking order does that with one tag per
 //! collective). Schedules name ranks of the communicator and bytes of the caller's buffers, nothing else.
+//!
+//! The algorithms beside this file treat all ranks alike; those in [`across`] know which ranks share a host.
 #![forbid(unsafe_code)]
 
+pub mod across;
 pub mod allgather;
 pub mod allreduce;
 pub mod alltoall;
@@ -32,6 +35,7 @@ mod cut;
 mod execution;
 mod fold;
 mod halving;
+mod hosts;
 mod memory;
 mod position;
 mod schedule;
@@ -43,6 +47,7 @@ mod tests;
 
 pub use cut::{Block, Cut};
 pub use execution::{Action, Execution};
+pub use hosts::Hosts;
 pub use memory::{Combine, Memory};
 pub use position::{Placement, Position};
 pub use schedule::{

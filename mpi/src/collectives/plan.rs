@@ -3,13 +3,15 @@
 //! [`schedule`] asks the table in [`choose`](super::choose) and builds what it answers; [`schedule_by`] builds
 //! with a given algorithm, which is how each is tested and measured against the others.
 
+use super::across::{self, Here};
 use super::choose::{
-    Algorithm, CHAIN_SEGMENT_BYTES, Collective, Rule, Situation, choose, partners,
+    Algorithm, CHAIN_SEGMENT_BYTES, Collective, Reach, Rule, Situation, choose, partners,
 };
 use super::cut::Block;
+use super::hosts::Hosts;
 use super::position::{Placement, Position};
 use super::reduce_scatter::Blocks;
-use super::schedule::Schedule;
+use super::schedule::{Region, Schedule};
 use super::{
     Operand, allgather, allreduce, alltoall, barrier, bcast, exscan, gather, reduce,
     reduce_scatter, scan, scatter,
@@ -137,7 +139,7 @@ impl Call<'_> {
 
     /// The rule that decides how it runs.
     #[inline]
-    pub fn rule(&self, position: Position, placement: Placement) -> &'static Rule {
+    pub fn rule(&self, position: Position, placement: Placement<'_>) -> &'static Rule {
         let (size, commutative) = (position.size, self.commutative());
         let situation = Situation {
             size,
@@ -151,14 +153,26 @@ impl Call<'_> {
 
 /// The schedule of this rank, by the algorithm that the table names.
 #[inline]
-pub fn schedule(call: &Call<'_>, position: Position, placement: Placement) -> Schedule {
+pub fn schedule(call: &Call<'_>, position: Position, placement: Placement<'_>) -> Schedule {
     let algorithm = call.rule(position, placement).algorithm;
-    schedule_by(algorithm, call, position).expect("the table names only algorithms that fit")
+    schedule_by(algorithm, call, position, placement.hosts)
+        .expect("the table names only algorithms that fit")
 }
 
 /// The schedule of this rank by a given algorithm; `None` where that algorithm cannot do the call (an
-/// operation that does not commute, a size that is no power of two, or simply another collective's).
-pub fn schedule_by(algorithm: Algorithm, call: &Call<'_>, position: Position) -> Option<Schedule> {
+/// operation that does not commute, a size that is no power of two, one host where it needs several, or simply another
+/// collective's).
+pub fn schedule_by(
+    algorithm: Algorithm,
+    call: &Call<'_>,
+    position: Position,
+    hosts: Option<&Hosts>,
+) -> Option<Schedule> {
+    flat(algorithm, call, position).or_else(|| across_hosts(algorithm, call, position, hosts?))
+}
+
+/// By an algorithm that does not look at hosts.
+fn flat(algorithm: Algorithm, call: &Call<'_>, position: Position) -> Option<Schedule> {
     use Algorithm::*;
     let by = |bytes: usize| partners(position, bytes);
     Some(match (*call, algorithm) {
@@ -288,4 +302,111 @@ pub fn schedule_by(algorithm: Algorithm, call: &Call<'_>, position: Position) ->
         }
         _ => return None,
     })
+}
+
+/// By an algorithm that does.
+fn across_hosts(
+    algorithm: Algorithm,
+    call: &Call<'_>,
+    position: Position,
+    hosts: &Hosts,
+) -> Option<Schedule> {
+    use Algorithm::*;
+    let reach = match call {
+        Call::Scan(_) | Call::Exscan(_) => Reach::SeveralInOrder,
+        _ => Reach::Several,
+    };
+    if !reach.covers(Some(hosts), call.commutative()) {
+        return None;
+    }
+    let rank = position.rank;
+    let here = Here::new(hosts, rank);
+    let by = |bytes: usize| partners(position, bytes);
+    Some(match (*call, algorithm) {
+        (Call::Barrier, LeaderTree) => across::barrier::tree(here),
+        (Call::Barrier, LeaderExchange) => across::barrier::exchange(here),
+        (Call::Bcast { bytes, root }, LeaderTree) => {
+            across::bcast::tree(Here::with_root(hosts, rank, root), bytes)
+        }
+        (Call::Bcast { bytes, root }, HostChain) => {
+            let here = Here::with_root(hosts, rank, root);
+            across::bcast::chain(here, bytes, CHAIN_SEGMENT_BYTES)
+        }
+        (Call::Reduce { operand, root }, LeaderTree) => {
+            across::reduce::tree(hosts, rank, operand, root)
+        }
+        (Call::Reduce { operand, root }, Lanes) => {
+            across::reduce::lanes(hosts, rank, operand, root)
+        }
+        (Call::Allreduce(operand), LeaderTree) => across::allreduce::tree(here, operand),
+        (Call::Allreduce(operand), LeaderExchange) => across::allreduce::exchange(here, operand),
+        (Call::Allreduce(operand), Lanes) => across::allreduce::lanes(here, operand),
+        (Call::Scan(operand), LeaderExchange) => across::scan::exchange(hosts, rank, operand),
+        (Call::Exscan(operand), LeaderExchange) => across::exscan::exchange(hosts, rank, operand),
+        (
+            Call::Gather {
+                bytes,
+                root,
+                in_place,
+            },
+            LeaderStar,
+        ) => {
+            let here = Here::with_root(hosts, rank, root);
+            across::gather::star(here, bytes, in_place, by(bytes))
+        }
+        (
+            Call::Scatter {
+                bytes,
+                root,
+                in_place,
+            },
+            LeaderStar,
+        ) => {
+            let here = Here::with_root(hosts, rank, root);
+            across::scatter::star(here, bytes, in_place, by(bytes))
+        }
+        (Call::Allgather { bytes, in_place }, LeaderExchange | HostRing) => {
+            let block = |rank: u32| Region::receive(rank as usize * bytes, bytes);
+            all_gathered(algorithm, here, in_place, block)
+        }
+        (Call::Allgatherv { blocks, in_place }, LeaderExchange | HostRing) => {
+            let block = |rank: u32| {
+                let block = blocks[rank as usize];
+                Region::receive(block.offset, block.bytes)
+            };
+            all_gathered(algorithm, here, in_place, block)
+        }
+        (Call::Alltoall { bytes, in_place }, LeaderExchange) => {
+            across::alltoall::exchange(here, bytes, in_place, by(bytes))
+        }
+        (
+            Call::ReduceScatter {
+                blocks,
+                commutative,
+                in_place,
+            },
+            LeaderExchange,
+        ) => across::reduce_scatter::exchange(here, blocks, commutative, in_place),
+        (
+            Call::ReduceScatter {
+                blocks,
+                commutative,
+                in_place,
+            },
+            Lanes,
+        ) => across::reduce_scatter::lanes(here, blocks, commutative, in_place),
+        _ => return None,
+    })
+}
+
+fn all_gathered(
+    algorithm: Algorithm,
+    here: Here<'_>,
+    in_place: bool,
+    block: impl Fn(u32) -> Region,
+) -> Schedule {
+    match algorithm {
+        Algorithm::HostRing => across::allgather::ring(here, in_place, block),
+        _ => across::allgather::exchange(here, in_place, block),
+    }
 }

@@ -1,6 +1,8 @@
-//! Who builds a schedule: a rank of a communicator, and how the ranks share machines.
+//! Who builds a schedule: a rank of a communicator, and how the ranks share hosts.
 //!
 //! Rank arithmetic modulo the size lives here so that no algorithm writes it twice.
+
+use super::hosts::Hosts;
 
 /// A rank and the size of its communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,25 +59,29 @@ impl Position {
 
 /// How ranks share hosts and hosts share CPUs; the same on every rank, or their choices would differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placement {
-    /// The most ranks of this communicator on one host.
-    pub ranks_per_host: u32,
-    /// The fewest usable CPUs of such a host (affinity and quota counted).
-    pub cpus_per_host: u32,
+pub struct Placement<'a> {
+    /// Who shares a host with whom, where there are several.
+    pub hosts: Option<&'a Hosts>,
+    /// Ranks must take turns on the CPUs: then the number of messages in total decides, not the longest path.
+    pub crowded: bool,
 }
 
-impl Placement {
-    /// Everyone on one host with that many usable CPUs.
-    pub fn one_host(ranks: u32, cpus: u32) -> Placement {
+impl<'a> Placement<'a> {
+    /// Everyone on one host with that many usable CPUs (affinity and quota counted).
+    #[inline]
+    pub fn one_host(ranks: u32, cpus: u32) -> Placement<'static> {
         Placement {
-            ranks_per_host: ranks,
-            cpus_per_host: cpus,
+            hosts: None,
+            crowded: ranks > cpus,
         }
     }
 
-    /// Ranks must take turns on the CPUs: then the number of messages in total decides, not the longest path.
+    /// Ranks on several hosts. Nobody knows the CPUs of other hosts, so all ranks agree that everybody has one.
     #[inline]
-    pub fn oversubscribed(self) -> bool {
-        self.ranks_per_host > self.cpus_per_host
+    pub fn several_hosts(hosts: &'a Hosts) -> Placement<'a> {
+        Placement {
+            hosts: Some(hosts),
+            crowded: false,
+        }
     }
 }

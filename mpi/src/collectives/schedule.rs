@@ -377,12 +377,17 @@ impl Builder {
 
     /// Writes a phase among some of the ranks: in it peers are numbered 0, 1, …, and `rank_of` names their ranks.
     #[inline]
-    pub fn among(&mut self, rank_of: impl Fn(u32) -> u32, phase: impl FnOnce(&mut Builder)) {
+    pub fn among<R>(
+        &mut self,
+        rank_of: impl Fn(u32) -> u32,
+        phase: impl FnOnce(&mut Builder) -> R,
+    ) -> R {
         let first = self.schedule.transfers.len();
-        phase(self);
+        let answer = phase(self);
         for transfer in &mut self.schedule.transfers[first..] {
             transfer.peer = rank_of(transfer.peer);
         }
+        answer
     }
 
     /// Everything written after this waits for everything written before it.
