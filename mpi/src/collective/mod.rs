@@ -1,7 +1,7 @@
 //! Calls that all ranks of a communicator make together.
 //!
 //! A call checks its arguments, describes itself in bytes (`collectives::plan::Call`) and is run: small
-//! ones on a `board` that the group shares, all others by a schedule that the pure part makes and
+//! ones on a `board` that the group shares if it lives on one host, all others by a schedule that the pure part makes and
 //! `run` walks with engine requests. The typed calls are in `movement` (which only moves data) and `reduction` (which combines it),
 //! with `blocks` for their counts and displacements. Calls on buffers of any datatype are a [`Collective`], which `job` makes ready
 //! and `request` runs in the background where the call does not wait.
@@ -9,6 +9,7 @@
 mod blocks;
 mod board;
 mod description;
+mod hosts;
 mod job;
 mod movement;
 mod reduction;
@@ -27,6 +28,7 @@ use crate::thread::Level;
 
 pub(crate) use board::GroupBoard;
 pub use description::{Collective, Neighbours, Parts, Reduction, Root, Shares};
+pub(crate) use hosts::hosts_of;
 use job::Job;
 use run::{Places, Run};
 
@@ -160,7 +162,10 @@ impl Comm {
     /// The schedule of a call on this communicator.
     pub(crate) fn schedule(&self, call: &Call<'_>) -> Schedule {
         let position = Position::new(self.rank, self.size);
-        let placement = Placement::one_host(self.size, self.process.engine.usable_cpus());
+        let placement = match self.hosts() {
+            None => Placement::one_host(self.size, self.process.engine.usable_cpus()),
+            Some(hosts) => Placement::several_hosts(hosts),
+        };
         plan::schedule(call, position, placement)
     }
 

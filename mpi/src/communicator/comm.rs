@@ -12,7 +12,8 @@ use oxmpi_engine::{Envelope, Pattern, Ticket};
 
 use super::details::Details;
 use super::numbers::{THIS, WORLD};
-use crate::collective::GroupBoard;
+use crate::collective::{GroupBoard, hosts_of};
+use crate::collectives::Hosts;
 use crate::error::ErrorKind;
 use crate::group::Group;
 use crate::point::Attached;
@@ -31,6 +32,8 @@ pub struct Comm {
     pub(crate) peers: u32,
     /// Process of each of them; `None` when rank and process number are the same.
     processes: Option<Box<[u32]>>,
+    /// Which members (of the local group) share a host, where they live on several.
+    hosts: Option<Box<Hosts>>,
     inter: Option<Inter>,
     /// Collectives begun so far; it numbers their messages so that two in flight cannot mix.
     pub(crate) collectives: AtomicU32,
@@ -72,6 +75,7 @@ unsafe impl Sync for Comm {}
 impl Comm {
     pub(crate) fn new(process: Arc<Process>, number: u32, rank: u32, group: Group) -> Self {
         let (peers, processes) = by_rank(&group);
+        let hosts = hosts_of(&process, &group);
         Comm {
             process,
             number: AtomicU32::new(number),
@@ -80,6 +84,7 @@ impl Comm {
             group,
             peers,
             processes,
+            hosts,
             inter: None,
             collectives: AtomicU32::new(0),
             handle: AtomicU64::new(0),
@@ -118,8 +123,19 @@ impl Comm {
     }
 
     fn board_of(&self, ticket: Option<Ticket>) -> Option<GroupBoard> {
+        let ticket = ticket.filter(|_| self.may_share_board());
         let members = || self.group.processes().to_vec();
         ticket.map(|ticket| GroupBoard::new(ticket, members(), self.rank))
+    }
+
+    /// Whether its members, at least two, share memory.
+    pub(super) fn may_share_board(&self) -> bool {
+        self.size > 1 && self.hosts.is_none()
+    }
+
+    /// Which members of the (local) group share a host; nothing if all do.
+    pub(crate) fn hosts(&self) -> Option<&Hosts> {
+        self.hosts.as_deref()
     }
 
     /// What became known after the communicator was made (`idup`): its number, and its board if it has one.

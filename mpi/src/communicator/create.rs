@@ -137,7 +137,7 @@ impl Comm {
     /// The leader's choice for a duplicate, and for the duplicate of its union; nothing from the others.
     pub(super) fn foundations_of_duplicate(&self) -> [Foundation; 2] {
         let carrier = self.carrier();
-        let boards = carrier.size > 1;
+        let boards = carrier.may_share_board();
         match (carrier.rank, self.is_inter()) {
             (0, false) => [
                 Foundation::choose(&self.process, boards),
@@ -153,7 +153,7 @@ impl Comm {
 
     /// Adds a board if the leader (rank 0) has one to spare. The members hear of it by the communicator's first collective.
     pub(crate) fn with_board(mut self) -> Result<Comm, ErrorKind> {
-        if self.size == 1 || !self.process.boards {
+        if !self.may_share_board() || !self.process.boards {
             return Ok(self);
         }
         let mut offer = [0u64; 4];

@@ -10,6 +10,7 @@ use oxmpi_engine::{Envelope, Mode, Pattern, Request};
 
 use super::numbers::THIS;
 use super::{Comm, CommunicatorError, Context, Foundation};
+use crate::collective::hosts_of;
 use crate::error::ErrorKind;
 use crate::group::Group;
 use crate::plain::{Plain, bytes, bytes_mut};
@@ -109,7 +110,8 @@ impl<'a> Circle<'a> {
 
     /// The communicator of the whole circle.
     fn found(&self) -> Result<Comm, ErrorKind> {
-        let boards = self.group.size() > 1;
+        let one_host = hosts_of(self.process, self.group).is_none();
+        let boards = self.group.size() > 1 && one_host;
         let mut foundation = [match self.rank {
             0 => Foundation::choose(self.process, boards),
             _ => Foundation::default(),
