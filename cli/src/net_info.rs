@@ -8,8 +8,8 @@ use std::net::IpAddr;
 
 use oxmpi_net::Card;
 use oxmpi_net::address::{
-    EXCLUDE, INCLUDE, Interface, Kind, Local, Offered, PORT_RANGE, Policy, PortRange, Selector,
-    Use, judge, offered, order,
+    Candidate, EXCLUDE, INCLUDE, Interface, Kind, Local, Offered, PORT_RANGE, Policy, PortRange,
+    Selector, Use, judge, offered, order,
 };
 
 use crate::failure::Failure;
@@ -94,34 +94,35 @@ impl Network<'_> {
         // The port does not matter to the order, and is not shown.
         let card = Card::new(self.host, self.local.machine, 1, addresses);
         let candidates = order(&card, &neighbour(self.local), self.policy);
-        let mut text = String::new();
         if candidates.is_empty() {
-            text += "\na process on another host finds no address to try: this host offers only loopback\n";
-            return text;
+            return "\na process on another host finds no address to try: this host offers only loopback\n"
+                .to_owned();
         }
-        text += "\na process on another host of the same networks tries\n";
-        let row = |(index, address, why): (usize, IpAddr, String)| {
-            [(index + 1).to_string(), address.to_string(), why]
+        let mut text = "\na process on another host of the same networks tries\n".to_owned();
+        let row = |(index, candidate): (usize, Candidate)| {
+            let address = candidate.address.ip().to_string();
+            [(index + 1).to_string(), address, candidate.why.to_string()]
         };
-        let numbered = candidates.into_iter().enumerate();
-        let rows = numbered
-            .map(|(index, candidate)| {
-                row((index, candidate.address.ip(), candidate.why.to_string()))
-            })
-            .collect();
+        let rows = candidates.into_iter().enumerate().map(row).collect();
         // Writing into a string does not fail.
         let _ = write_table(&mut text, rows);
         text
     }
 }
 
-/// A made-up host beside this one: on the same networks, under the neighbouring addresses.
+/// A made-up host beside this one: on the same networks, under the nearest addresses that this one does not have.
 fn neighbour(local: &Local) -> Local {
+    let is_free = |address: &IpAddr| local.interfaces.iter().all(|ours| ours.address != *address);
+    let nearest = |address: IpAddr| {
+        let mut changed = (1u32..).map(|change| match address {
+            IpAddr::V4(address) => IpAddr::V4((address.to_bits() ^ change).into()),
+            IpAddr::V6(address) => IpAddr::V6((address.to_bits() ^ u128::from(change)).into()),
+        });
+        // A host has fewer addresses than there are numbers.
+        changed.find(is_free).unwrap_or(address)
+    };
     let beside = |interface: &Interface| Interface {
-        address: match interface.address {
-            IpAddr::V4(address) => IpAddr::V4((address.to_bits() ^ 1).into()),
-            IpAddr::V6(address) => IpAddr::V6((address.to_bits() ^ 1).into()),
-        },
+        address: nearest(interface.address),
         ..interface.clone()
     };
     Local {
@@ -312,5 +313,19 @@ a process on another host of the same networks tries
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_host_with_neighbouring_addresses() {
+        let interfaces = vec![
+            interface("eth0", "10.1.0.2", 16, Kind::Ordinary),
+            interface("eth0", "10.1.0.3", 16, Kind::Ordinary),
+        ];
+        let text = shown(interfaces, "", "", "");
+        let expected = "\
+  1  10.1.0.2  same network as eth0
+  2  10.1.0.3  same network as eth0
+";
+        assert!(text.ends_with(expected), "{text}");
     }
 }

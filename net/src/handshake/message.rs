@@ -1,7 +1,7 @@
 //! The four messages of a handshake: field tables, and what their proofs cover.
 //!
-//! Nothing else knows an offset. Integers are little-endian. A proof covers everything that was said before it: the whole [`Hello`], the
-//! [`Challenge`] up to its proof, and a word for who speaks, so that no proof can serve in another place, direction or conversation.
+//! Nothing else knows an offset. Integers are little-endian. A proof covers everything that was said before it: the whole hello, the
+//! challenge up to its proof, and a word for who speaks, so that no proof can serve in another place, direction or conversation.
 //!
 //! | message | from | field | bytes |
 //! |---|---|---|---|
