@@ -13,6 +13,12 @@ pub const PREFIX_VARIABLE: &str = "OXMPI_TEST_PREFIX";
 /// Names an installed MPICH to compare with; without it one is fetched.
 pub const MPICH_VARIABLE: &str = "OXMPI_TEST_MPICH";
 
+/// Names the hosts that OxMPI's launcher spreads jobs over.
+pub const HOSTS_VARIABLE: &str = "OXMPI_HOST";
+
+/// What stands for the number of ranks in a launcher's words.
+pub const RANKS: &str = "{ranks}";
+
 /// The release of the reference library.
 pub const MPICH_VERSION: &str = "5.0.2";
 
@@ -34,6 +40,8 @@ pub struct Library {
     pub name: String,
     /// Where it is installed.
     pub prefix: PathBuf,
+    /// The words that start a job, with [`RANKS`] in one of them; the program comes after them.
+    pub launcher: Vec<String>,
 }
 
 /// Why there is no library.
@@ -79,11 +87,19 @@ impl Library {
                 });
             }
         }
+        let mpiexec = prefix.join("bin/mpiexec").display().to_string();
         Ok(Library {
             kind,
             name: name.to_string(),
             prefix: prefix.to_path_buf(),
+            launcher: vec![mpiexec, "-n".to_string(), RANKS.to_string()],
         })
+    }
+
+    /// The same library, with jobs started by other words, which blanks separate.
+    pub fn started_by(self, words: &str) -> Library {
+        let launcher = words.split_whitespace().map(str::to_string).collect();
+        Library { launcher, ..self }
     }
 
     /// OxMPI: the prefix that the environment names, or a new installation below `folder`.
@@ -158,6 +174,11 @@ impl Library {
         std::fs::copy(abi, path.join("mpi.h")).map_err(error)?;
         Ok(path)
     }
+}
+
+/// Whether the environment spreads jobs over several hosts.
+pub fn is_spread() -> bool {
+    std::env::var(HOSTS_VARIABLE).is_ok_and(|hosts| hosts.contains(','))
 }
 
 /// Runs a command to its end; its output is shown only if it fails.

@@ -1,8 +1,9 @@
 //! Runs conformance programs by hand, on any library of the standard ABI.
 //!
-//! `cargo run -p oxmpi-conformance -- PREFIX [WORD]...` compiles the programs whose "chapter/name" contains one of the words
+//! `cargo run -p oxmpi-conformance -- [--launcher WORDS] PREFIX [WORD]...` compiles the programs whose "chapter/name" contains one of the words
 //! (all without words) against the library installed at PREFIX and runs them on it, one after the other, saying how each
-//! ended. The status is 1 if one failed.
+//! ended. The status is 1 if one failed. Jobs are started by the library's own mpiexec, or by the words given, in which
+//! `{ranks}` stands for the number of ranks: 'srun --mpi=pmi2 -n {ranks}'.
 
 #![forbid(unsafe_code)]
 
@@ -15,14 +16,16 @@ use oxmpi_conformance::program::{Program, chapter, chapters};
 use oxmpi_conformance::trial::{Outcome, Workshop, run};
 
 fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
+    let mut words = std::env::args().skip(1).peekable();
+    let launcher = words.next_if_eq("--launcher").and_then(|_| words.next());
     let Some(prefix) = words.next().filter(|word| !word.starts_with('-')) else {
         eprintln!(
-            "usage: cargo run -p oxmpi-conformance -- PREFIX [WORD]...\n\nPREFIX has bin/mpiexec and lib/libmpi_abi.so.1; words choose programs by chapter/name"
+            "usage: cargo run -p oxmpi-conformance -- [--launcher WORDS] PREFIX [WORD]...\n\nPREFIX has bin/mpiexec and lib/libmpi_abi.so.1; words choose programs by chapter/name; a launcher's words have {{ranks}} where the number of ranks stands"
         );
         return ExitCode::from(2);
     };
-    match try_all(Path::new(&prefix), &words.collect::<Vec<_>>()) {
+    let words = words.collect::<Vec<_>>();
+    match try_all(Path::new(&prefix), launcher.as_deref(), &words) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
@@ -33,7 +36,11 @@ fn main() -> ExitCode {
 }
 
 /// Runs what the words choose; gives the number of failures.
-fn try_all(prefix: &Path, words: &[String]) -> Result<usize, Box<dyn Error + Send + Sync>> {
+fn try_all(
+    prefix: &Path,
+    launcher: Option<&str>,
+    words: &[String],
+) -> Result<usize, Box<dyn Error + Send + Sync>> {
     // MPICH is told by the header that only it has.
     let mpich = prefix.join("include/mpi_abi.h").exists();
     let (kind, name) = if mpich {
@@ -41,7 +48,10 @@ fn try_all(prefix: &Path, words: &[String]) -> Result<usize, Box<dyn Error + Sen
     } else {
         (Kind::OxMpi, "library")
     };
-    let library = Library::at(kind, name, prefix)?;
+    let mut library = Library::at(kind, name, prefix)?;
+    if let Some(launcher) = launcher {
+        library = library.started_by(launcher);
+    }
     let folder = std::env::temp_dir().join(format!("oxmpi-conformance-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let result = try_chosen(&folder, &library, words);

@@ -1,7 +1,7 @@
 //! A program and what its first lines say about it.
 //!
-//! Directives are one-line comments at the top of the file: `ranks`, `expect: fatal`, `threads` and `skip-mpich`. The first
-//! comment that is none of them is the explanation: the clause, and why the expected result follows from it.
+//! Directives are one-line comments at the top of the file: `ranks`, `expect: fatal`, `threads`, `skip-mpich` and
+//! `one-host`. The first comment that is none of them is the explanation: the clause, and why the expected result follows.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ pub struct Program {
     pub expect: Expect,
     /// Why MPICH does not run it, if so.
     pub skip_mpich: Option<String>,
+    /// Why it does not run on several hosts, if so.
+    pub one_host: Option<String>,
     /// Whether it starts threads of its own.
     pub threads: bool,
     /// The comment that derives the expected result.
@@ -88,8 +90,8 @@ impl Program {
         let chapter = part(source.parent().and_then(Path::file_name));
         let name = part(source.file_stem());
         let file = format!("{chapter}/{name}.c");
-        let (mut ranks, mut expect, mut skip_mpich, mut threads) =
-            (Vec::new(), Expect::Good, None, false);
+        let (mut ranks, mut expect, mut threads) = (Vec::new(), Expect::Good, false);
+        let (mut skip_mpich, mut one_host) = (None, None);
         let mut rest = text;
         let explanation = loop {
             let Some((comment, after)) = comment(rest) else {
@@ -103,6 +105,7 @@ impl Program {
                 ("ranks", value) => ranks = numbers(&file, value)?,
                 ("expect", value) => expect = expectation(&file, value)?,
                 ("skip-mpich", value) => skip_mpich = Some(value.to_string()),
+                ("one-host", value) => one_host = Some(value.to_string()),
                 ("threads", _) => threads = true,
                 _ => {
                     break comment
@@ -124,6 +127,7 @@ impl Program {
             ranks,
             expect,
             skip_mpich,
+            one_host,
             threads,
             explanation,
         })
@@ -206,13 +210,14 @@ mod tests {
 
     #[test]
     fn directives_are_read_in_any_order() {
-        let program = parse("/* skip-mpich: it differs: see 3.7 */\n/* ranks: 2 3 */\n/* threads */\n/* MPI 5.0 section 3.7:\n * so it is. */\n#include").unwrap();
+        let program = parse("/* skip-mpich: it differs: see 3.7 */\n/* one-host: shared */\n/* ranks: 2 3 */\n/* threads */\n/* MPI 5.0 section 3.7:\n * so it is. */\n#include").unwrap();
         assert_eq!(
             (program.chapter.as_str(), program.name.as_str()),
             ("requests", "wait")
         );
         assert_eq!(program.ranks, [2, 3]);
         assert_eq!(program.skip_mpich.as_deref(), Some("it differs: see 3.7"));
+        assert_eq!(program.one_host.as_deref(), Some("shared"));
         assert!(program.threads);
         assert_eq!(program.expect, Expect::Good);
         assert_eq!(program.explanation, "MPI 5.0 section 3.7: so it is.");

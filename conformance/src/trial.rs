@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::library::{Kind, Library};
+use crate::library::{Kind, Library, RANKS, is_spread};
 use crate::program::{Expect, Program, sources};
 
 /// Compilers and jobs at a time.
@@ -105,6 +105,9 @@ pub fn run(program: &Program, binary: &Path, library: &Library, ranks: u32) -> O
     if let (Kind::Mpich, Some(reason)) = (library.kind, &program.skip_mpich) {
         return Outcome::Skipped(reason.clone());
     }
+    if let (true, Some(reason)) = (is_spread(), &program.one_host) {
+        return Outcome::Skipped(format!("on several hosts: {reason}"));
+    }
     let _permit = Permit::take();
     let log = binary.with_extension(format!("{}.{ranks}.log", library.name));
     let (end, output) = match execute(binary, library, ranks, &log, HANG_AFTER) {
@@ -169,10 +172,20 @@ fn execute(
     limit: Duration,
 ) -> std::io::Result<Option<ExitStatus>> {
     let file = File::create(log)?;
-    let mut job = Command::new(library.prefix.join("bin/mpiexec"));
-    job.args(["-n", &ranks.to_string()])
+    let mut words = library
+        .launcher
+        .iter()
+        .map(|word| word.replace(RANKS, &ranks.to_string()));
+    // A launcher of others may need libraries of its own.
+    let mut path = library.prefix.join("lib").into_os_string();
+    if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
+        path.push(":");
+        path.push(others);
+    }
+    let mut job = Command::new(words.next().unwrap_or_default());
+    job.args(words)
         .arg(binary)
-        .env("LD_LIBRARY_PATH", library.prefix.join("lib"))
+        .env("LD_LIBRARY_PATH", path)
         .stdin(Stdio::null())
         .stdout(file.try_clone()?)
         .stderr(file)
@@ -313,6 +326,7 @@ mod tests {
             kind: Kind::OxMpi,
             name: "fake".to_string(),
             prefix: prefix.clone(),
+            launcher: vec![launcher.display().to_string()],
         };
         let log = prefix.join("log");
         let end = execute(&launcher, &library, 2, &log, Duration::from_secs(1)).unwrap();

@@ -1,4 +1,5 @@
 /* ranks: 2 3 */
+/* one-host: the processes that can share memory are all only there */
 /* MPI 5.0 section 7.4.2: MPI_COMM_TYPE_SHARED groups the processes that can share memory (here all, they run on one
  * host), ordered by key; MPI_UNDEFINED gives MPI_COMM_NULL. MPI_COMM_TYPE_HW_GUIDED with a resource type that the
  * library does not know gives MPI_COMM_NULL everywhere. */
