@@ -50,14 +50,17 @@ impl Engine {
             };
             *state = State::Out;
             Some(Ticket {
-                port: self.rank(),
+                port: self.shared.port,
                 board: board as u32,
                 base,
             })
         })
     }
 
-    /// Opens the board of a ticket as member `me` of `members` (processes, by rank in the group).
+    /// Opens the board of a ticket as member `me` of `members` (processes of this host, by rank in the group).
+    ///
+    /// # Panics
+    /// When a member is on another host.
     pub fn open_board(
         &self,
         ticket: Ticket,
@@ -65,13 +68,18 @@ impl Engine {
         me: usize,
     ) -> Result<Board, EngineError> {
         let handler = self.shared.enter();
+        let port = |process: u32| {
+            let port = handler.places.port(process);
+            port.expect("a board is for processes of one host")
+        };
+        let members = members.into_iter().map(port).collect();
         Board::open(&handler.port, ticket, members, me)
             .map_err(|error| EngineError::memory(self.rank(), self.host(), &error))
     }
 
     /// Gives a board back.
     pub fn close_board(&self, board: Board) {
-        if board.ticket().port == self.rank() {
+        if board.ticket().port == self.shared.port {
             let mut states = self
                 .boards
                 .states

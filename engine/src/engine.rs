@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use oxmpi_matching::Pattern;
+use oxmpi_net::tcp::Tcp;
 use oxmpi_ports::{Port, Segment, SegmentError};
 use oxmpi_wire::Envelope;
 
@@ -15,8 +16,8 @@ use crate::boards::Boards;
 use crate::error::{EngineError, Fault};
 use crate::options::Options;
 use crate::progress::{
-    Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Shared, Threads,
-    Transport, WaitPolicy,
+    Area, Background, Bed, Condition, Driver, Extents, Guard, Handler, Outside, Places, Remote,
+    Shared, Threads, Transport, WaitPolicy,
 };
 use crate::protocol::{
     Claim, Completion, Counters, Failure, Limits, Mode, Outcome, Protocol, RequestId, Source,
@@ -27,8 +28,35 @@ pub struct Engine {
     pub(crate) shared: Arc<Shared>,
     size: u32,
     host: String,
+    /// The host of every process.
+    hosts: Vec<u32>,
+    host_count: u32,
     pub(crate) extents: Arc<Extents>,
     pub(crate) boards: Boards,
+}
+
+/// What a process must know to join its job.
+pub struct Seat {
+    /// Its number.
+    pub rank: u32,
+    /// Processes of the job.
+    pub size: u32,
+    /// The name of its host.
+    pub host: String,
+    /// The memory that its host's processes share; `None`: it shares with nobody.
+    pub segment: Option<OwnedFd>,
+    /// What reaches processes of other hosts; `None`: all are on this one.
+    pub network: Option<Network>,
+}
+
+/// The way to other hosts.
+pub struct Network {
+    /// The host of every process, numbered from 0 in the order in which they first appear.
+    pub hosts: Vec<u32>,
+    /// Processes of one host use it too, as if each were on a host of its own.
+    pub apart: bool,
+    /// The device.
+    pub tcp: Tcp,
 }
 
 /// An operation that was begun.
@@ -41,47 +69,79 @@ pub enum Request {
 }
 
 impl Engine {
-    /// Joins the job as process `rank` of `size`. Without a segment the process is alone.
+    /// Joins the job.
     ///
     /// # Safety
     /// With [`Threads::One`], no two calls on the engine (drops of [`InPlace`](crate::InPlace) included) may overlap in time, and calls of
     /// different threads must be ordered by other means.
     pub unsafe fn attach(
-        rank: u32,
-        size: u32,
-        segment: Option<OwnedFd>,
-        host: String,
+        seat: Seat,
         options: &Options,
         threads: Threads,
     ) -> Result<Self, EngineError> {
+        let Seat {
+            rank,
+            size,
+            host,
+            segment,
+            network,
+        } = seat;
         let memory = |error: SegmentError| EngineError::memory(rank, &host, &error);
+        let (places, tcp) = match network {
+            Some(Network { hosts, apart, tcp }) => {
+                (Places::several_hosts(rank, hosts, apart), Some(tcp))
+            }
+            None => (Places::one_host(rank, size), None),
+        };
+        let ports = places.neighbours();
         let segment = match segment {
             Some(fd) => Segment::attach(fd),
-            None => Segment::create(size, 1),
+            None => Segment::create(ports, 1),
         };
         let segment = Arc::new(segment.map_err(memory)?);
-        if segment.ports() != size {
+        if segment.ports() != ports {
             let reason = format!(
-                "the launcher made room for {} processes, not for {size}",
+                "the launcher made room for {} processes, not for {ports}",
                 segment.ports()
             );
             return Err(Fault::Memory { rank, host, reason }.into());
         }
         let usable_cpus = segment.usable_cpus();
         let boards = Boards::new(segment.layout().boards);
-        let port = Port::open(segment, rank).map_err(memory)?;
-        let protocol = Protocol::new(rank, size, limits(&port, options));
-        let policy = WaitPolicy::new(options, size, usable_cpus);
+        let own = places.port(rank).expect("a process is on its own host");
+        let bed = match &tcp {
+            None => Bed::Bell,
+            Some(tcp) => {
+                Bed::beside(tcp.fd(), &segment, own).map_err(|error| Fault::Network {
+                    rank,
+                    host: host.clone(),
+                    reason: error.to_string(),
+                })?
+            }
+        };
+        let port = Port::open(segment, own).map_err(memory)?;
+        let mut protocol = Protocol::new(rank, size, limits(&port, options));
+        let others = places.others().count() as u64;
+        for other in places.others() {
+            protocol.set_limits(other, limits_between_hosts(others, options));
+        }
+        let policy = WaitPolicy::new(options, ports, usable_cpus);
         let crowded = policy.is_crowded();
-        let handler = Handler::new(port, protocol, policy, options.single_copy, host.clone());
+        let (single_copy, host_count) = (options.single_copy, places.host_count());
+        let hosts = (0..size).map(|process| places.host(process)).collect();
+        let remote = tcp.map(|tcp| Box::new(Remote::new(tcp, size)));
+        let name = host.clone();
+        let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);
         let extents = Arc::clone(&handler.extents);
         let driver = Driver::new(options.driver && size > 1, crowded);
         // SAFETY: the caller's promise.
-        let shared = Arc::new(unsafe { Shared::new(handler, driver, threads) });
+        let shared = Arc::new(unsafe { Shared::new(handler, bed, driver, threads) });
         Ok(Self {
             shared,
             size,
             host,
+            hosts,
+            host_count,
             extents,
             boards,
         })
@@ -107,6 +167,16 @@ impl Engine {
     /// This host's name.
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// The number of a process's host: the same in every process.
+    pub fn host_of(&self, process: u32) -> u32 {
+        self.hosts[process as usize]
+    }
+
+    /// Hosts of the job.
+    pub fn hosts(&self) -> u32 {
+        self.host_count
     }
 
     /// Begins a send of `envelope.bytes` bytes at `data`.
@@ -147,7 +217,7 @@ impl Engine {
         let mut handler = self.shared.enter();
         let mut sent = false;
         if handler.broken.is_none()
-            && to != handler.port.index()
+            && to != handler.rank
             && let Some(header) = handler.protocol.eager_now(to, envelope, mode)
         {
             // SAFETY: the caller's promise; the data is read before this returns.
@@ -201,7 +271,7 @@ impl Engine {
         }
         // SAFETY: the caller's promise is the area's.
         let buffer = unsafe { Area::readable(data) };
-        if to != handler.port.index()
+        if to != handler.rank
             && let Some(header) = handler.protocol.eager_now(to, &envelope, mode)
         {
             match handler.send_eager(to, &header, buffer) {
@@ -237,9 +307,10 @@ impl Engine {
             buffer,
             address,
             mapped: false,
-            fetchable: handler.single_copy,
+            fetchable: handler.single_copy && handler.places.port(to).is_some(),
         };
         if handler.extents.exist()
+            && handler.places.port(to).is_some()
             && let Some(offset) = handler.extents.find(address, envelope.bytes)
         {
             source = Source {
@@ -312,7 +383,8 @@ impl Engine {
         let buffer = unsafe { Area::writable(data) };
         if let Some(from) = from
             && handler.protocol.is_quiet()
-            && from != handler.port.index()
+            && from != handler.rank
+            && let Some(port) = handler.places.port(from)
         {
             let looks = if handler.inside > 0 {
                 1
@@ -322,7 +394,7 @@ impl Engine {
             for _ in 0..looks {
                 if handler.port.has_arrival() {
                     if let Some(completion) =
-                        handler.receive_directly(from, &pattern, buffer, capacity)
+                        handler.receive_directly(from, port, &pattern, buffer, capacity)
                     {
                         self.shared.leave(&mut handler);
                         return Ok(completion);
@@ -649,38 +721,53 @@ impl Engine {
 
     /// The job is to end: recorded for the launcher, which ends every process. True if no process has asked for it before.
     pub fn set_abort(&self, code: i32) -> bool {
-        self.shared.segment.set_abort(self.rank(), code)
+        self.shared.segment.set_abort(self.shared.port, code)
     }
 
-    /// Says goodbye: sends what is due, stops the driver.
+    /// Says goodbye: sends what is due, stops the driver. Connections end when their other side has heard it.
     pub fn finalize(&self) {
         let mut handler = self.send_what_is_due();
+        self.close_connections(&mut handler, false);
         // Nothing more is sent or taken; a broken engine must not keep its process from ending either.
         handler.broken.take();
         drop(handler);
         self.shared.driver.stop();
-        self.shared.segment.finish(self.rank());
+        self.shared.segment.finish(self.shared.port);
     }
 
     /// Nobody uses the engine for now: sends what is due. If the process ends before [`Engine::resume`], that is a goodbye.
     pub fn pause(&self) {
-        drop(self.send_what_is_due());
-        self.shared.segment.excuse(self.rank(), true);
+        let mut handler = self.send_what_is_due();
+        self.close_connections(&mut handler, true);
+        drop(handler);
+        self.shared.segment.excuse(self.shared.port, true);
     }
 
     /// Somebody uses the engine again.
     pub fn resume(&self) {
-        self.shared.segment.excuse(self.rank(), false);
+        self.shared.segment.excuse(self.shared.port, false);
     }
 
-    fn send_what_is_due(&self) -> crate::progress::Guard<'_> {
+    fn send_what_is_due(&self) -> Guard<'_> {
         let mut handler = self.shared.enter();
         let _ = self
             .shared
             .wait(&mut handler, None, &mut |handler: &mut Handler| {
-                handler.protocol.busy().is_empty()
+                handler.is_flushed()
             });
         handler
+    }
+
+    /// A socket that is closed while something lies in it unread makes the kernel drop what its other side has not read yet. So both sides say that they are
+    /// done, and close only when they have heard it from each other.
+    fn close_connections(&self, handler: &mut Guard<'_>, pause: bool) {
+        if let Some(remote) = &mut handler.remote {
+            remote.tcp.close(pause);
+            let _ = self.shared.wait(handler, None, &mut |handler: &mut Handler| {
+                let remote = handler.remote.as_ref();
+                remote.is_none_or(|remote| remote.tcp.is_closed())
+            });
+        }
     }
 }
 
@@ -695,6 +782,25 @@ fn limits(port: &Port, options: &Options) -> Limits {
         fragment_bytes_short: fragment_bytes.min(16 << 10),
         short_bytes_max: 64 << 10,
         fetch_bytes_min: 32 << 10,
+        unexpected_max: 1 << 24,
+    }
+}
+
+/// Bytes that all processes of other hosts together may have unmatched here.
+const ROOM_BYTES_BETWEEN_HOSTS: u64 = 256 << 20;
+
+/// Sizes for the network: a message that is offered costs a round trip more, so that more go eager; what is written in one call is the device's choice.
+fn limits_between_hosts(peers: u64, options: &Options) -> Limits {
+    let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, 1 << 20);
+    let eager_bytes_max = options.eager_bytes.unwrap_or(64 << 10).min(room_bytes / 2);
+    Limits {
+        eager_bytes_max,
+        room_bytes,
+        fragment_bytes: 256 << 10,
+        fragment_bytes_short: 256 << 10,
+        short_bytes_max: 64 << 10,
+        // Nobody can fetch out of another host.
+        fetch_bytes_min: u64::MAX,
         unexpected_max: 1 << 24,
     }
 }

@@ -53,6 +53,28 @@ pub enum Fault {
         /// How it ended; `None`: it finalised.
         death: Option<Death>,
     },
+    /// A process on another host cannot be reached, or not any more.
+    #[error("rank {rank} has lost rank {peer} on host {host}: {reason}")]
+    Unreachable {
+        /// Who noticed.
+        rank: u32,
+        /// Who is lost.
+        peer: u32,
+        /// Where it runs.
+        host: String,
+        /// What happened, with addresses.
+        reason: String,
+    },
+    /// The network could not be used.
+    #[error("rank {rank} on host {host} cannot use the network: {reason}")]
+    Network {
+        /// Who.
+        rank: u32,
+        /// Where.
+        host: String,
+        /// The cause.
+        reason: String,
+    },
     /// Shared memory could not be had.
     #[error("rank {rank} on host {host}: {reason}")]
     Memory {

@@ -16,7 +16,7 @@ pub mod progress;
 #[forbid(unsafe_code)]
 pub mod protocol;
 
-pub use engine::{Engine, Request};
+pub use engine::{Engine, Network, Request, Seat};
 pub use error::{EngineError, Fault};
 pub use options::{Options, OptionsError, WaitMode};
 pub use oxmpi_matching::Pattern;

@@ -26,17 +26,10 @@ const SILENCE: i32 = 99;
 fn attach(role: Role, size: u32) -> (std::sync::Arc<Engine>, u64) {
     let seed = role.seed;
     let options = Options::from_env().unwrap();
-    let host = "testhost".into();
     // SAFETY: each child uses its engine from one thread.
     let engine = unsafe {
-        Engine::attach(
-            role.port,
-            size,
-            Some(role.segment),
-            host,
-            &options,
-            Threads::One,
-        )
+        let seat = engines::seat(role.port, size, role.segment);
+        Engine::attach(seat, &options, Threads::One)
     };
     (std::sync::Arc::new(engine.unwrap()), seed)
 }
@@ -271,14 +264,7 @@ fn a_death_is_not_slept_through() {
         let fd = segment.fd().try_clone_to_owned().unwrap();
         // SAFETY: one thread uses it.
         let engine = unsafe {
-            Engine::attach(
-                0,
-                RANKS,
-                Some(fd),
-                "testhost".into(),
-                &options,
-                Threads::One,
-            )
+            Engine::attach(engines::seat(0, RANKS, fd), &options, Threads::One)
         };
         let engine = engine.unwrap();
         let next = AtomicU32::new(0);

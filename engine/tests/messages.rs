@@ -2,7 +2,7 @@
 //! offered and streamed, to oneself; matched before and after they arrive, truncated, in floods and in order.
 
 mod conversation;
-mod engines;
+pub mod engines;
 
 use std::sync::Arc;
 use std::thread;
@@ -344,8 +344,10 @@ fn a_stream_of_receives_does_not_hold_up_a_send() {
 #[test]
 fn who_waits_for_a_process_that_has_finalised_is_told() {
     let (left, right) = pair(&Options::default(), Threads::One);
-    send(&right, 0, 1, &[1; 8]).unwrap();
-    right.finalize();
+    let leaver = thread::spawn(move || {
+        send(&right, 0, 1, &[1; 8]).unwrap();
+        right.finalize();
+    });
     within(LIMIT, "a process that has finalised", || {
         let mut into = [0; 8];
         recv(&left, 1, 1, &mut into).expect("what it sent before counts");
@@ -367,5 +369,6 @@ fn who_waits_for_a_process_that_has_finalised_is_told() {
             "{error}"
         );
     });
+    leaver.join().unwrap();
     left.finalize();
 }

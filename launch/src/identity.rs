@@ -6,7 +6,6 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::job::RANKS_MAX;
 use crate::sys;
 
 /// The rank of this process.
@@ -15,6 +14,9 @@ pub(crate) const RANK: &str = "OXMPI_RANK";
 pub(crate) const SIZE: &str = "OXMPI_SIZE";
 /// The descriptor of the job's shared segment, inherited from the launcher.
 pub(crate) const SEGMENT: &str = "OXMPI_SEGMENT";
+
+/// Ranks of a job at most, on all hosts together.
+const JOB_RANKS_MAX: u32 = 65536;
 
 /// This process's place in its job.
 #[derive(Debug)]
@@ -54,7 +56,7 @@ pub enum IdentityError {
     },
     /// Rank and size contradict each other.
     #[error(
-        "OXMPI_RANK={rank} and OXMPI_SIZE={size} contradict each other: ranks go from 0 to size - 1, and a host carries at most {RANKS_MAX}"
+        "OXMPI_RANK={rank} and OXMPI_SIZE={size} contradict each other: ranks go from 0 to size - 1, and a job has at most {JOB_RANKS_MAX}"
     )]
     OutOfRange {
         /// The rank given.
@@ -99,6 +101,44 @@ impl Identity {
     }
 }
 
+/// Variables by which launchers tell how many processes they started, and which of them this one is.
+const FOREIGN: [(&str, &str, &str); 6] = [
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "Slurm's srun"),
+    ("PMI_SIZE", "PMI_RANK", "a PMI launcher"),
+    ("MPI_LOCALNRANKS", "MPI_LOCALRANKID", "Hydra"),
+    ("PALS_SIZE", "PALS_RANKID", "PALS"),
+    ("JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun"),
+];
+
+/// A process that is about to run alone although a launcher started several says so: N programs that each believe to be alone
+/// compute N times the same thing.
+pub(crate) fn warn_if_lonely() {
+    let variable = |name: &str| std::env::var(name).ok();
+    if let Some(text) = lonely(variable) {
+        eprintln!("oxmpi: {text}");
+    }
+}
+
+fn lonely(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    FOREIGN.iter().find_map(|(size, rank, who)| {
+        let count: u32 = variable(size)?.parse().ok()?;
+        let number = variable(rank)?;
+        // One of them speaks for all.
+        (count > 1 && number == "0").then(|| {
+            let advice = match *size {
+                "SLURM_STEP_NUM_TASKS" => "use srun --mpi=pmi2 or srun --mpi=pmix, or OxMPI's mpiexec",
+                "OMPI_COMM_WORLD_SIZE" => "is PMIX_NAMESPACE removed from the environment? Or use OxMPI's mpiexec",
+                _ => "is PMI_FD removed from the environment? Or use OxMPI's mpiexec",
+            };
+            format!(
+                "this process runs alone, as rank 0 of 1, although {who} started {count} ({size}={count}, {rank}={number}): \
+                 the launcher offers no protocol that this process could join the others by (PMI-1, PMI-2, PMIx); {advice}"
+            )
+        })
+    })
+}
+
 fn parse(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<(u32, u32, i32)>, IdentityError> {
@@ -122,7 +162,7 @@ fn parse(
             })
     });
     let (rank, size, fd) = (rank? as u32, size? as u32, fd?);
-    if rank >= size || size > RANKS_MAX {
+    if rank >= size || size > JOB_RANKS_MAX {
         return Err(IdentityError::OutOfRange { rank, size });
     }
     Ok(Some((rank, size, fd)))
@@ -167,6 +207,20 @@ mod tests {
             error.starts_with("OXMPI_SIZE=-4 is not a number"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_rank_that_is_alone_among_several_says_so() {
+        let slurm = |name: &str| match name {
+            "SLURM_STEP_NUM_TASKS" => Some("4".to_string()),
+            "SLURM_PROCID" => Some("0".to_string()),
+            _ => None,
+        };
+        let text = lonely(slurm).unwrap();
+        assert!(text.contains("Slurm's srun started 4"), "{text}");
+        assert!(text.contains("srun --mpi=pmi2"), "{text}");
+        assert_eq!(lonely(|_| None), None);
+        assert_eq!(lonely(|_| Some("1".into())), None);
     }
 
     #[test]

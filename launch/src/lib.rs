@@ -30,11 +30,13 @@ mod stdin;
 mod sys;
 #[allow(unsafe_code)]
 mod warden;
+mod wireup;
 
 pub use bind::{Bind, usable_cpus};
 pub use identity::{Identity, IdentityError};
 pub use job::{AppContext, Job, LaunchError, Outcome, Output, RANKS_MAX, Settings, Stdin};
 pub use program::{Executable, ProgramError};
+pub use wireup::{Farewell, Membership, WireUpError};
 
 /// The name of this host, as error reports give it.
 pub fn host_name() -> String {

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use oxmpi_engine::{EngineError, OptionsError};
-use oxmpi_launch::IdentityError;
+use oxmpi_launch::WireUpError;
 
 use crate::status::TAG_MAX;
 
@@ -47,9 +47,9 @@ pub enum ErrorKind {
     )]
     AlreadyFinalised,
 
-    /// The environment a launcher left contradicts itself.
-    #[error("the launcher's description of this process cannot be used: {0}")]
-    Identity(#[source] IdentityError),
+    /// The process cannot take its seat in the job: the launcher's description contradicts itself, or the way to the others is barred.
+    #[error("this process cannot join its job: {0}")]
+    WireUp(#[source] WireUpError),
 
     /// An environment variable of the library has a value it cannot have.
     #[error("{0}")]

@@ -95,7 +95,7 @@ impl<L: Level> Mpi<L> {
 
     /// Ends the whole job now with this exit code; the launcher reports which rank asked for it.
     pub fn abort(&self, code: i32) -> ! {
-        self.process.engine.set_abort(code);
+        self.process.set_abort(code);
         std::process::exit(code)
     }
 }

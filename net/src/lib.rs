@@ -13,6 +13,7 @@ pub mod address;
 pub mod card;
 pub mod handshake;
 pub mod key;
+pub mod tcp;
 
 pub use card::Card;
 pub use key::JobKey;

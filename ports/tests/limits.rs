@@ -191,7 +191,7 @@ fn a_foreign_descriptor_is_refused() {
     };
     let mut header = *b"OxMPIseg\x63\0\0\0\x02\0\0\0";
     let text = with_header(&header, 1 << 30);
-    assert!(text.contains("version 99, wanted 1"), "{text}");
+    assert!(text.contains("version 99, wanted 2"), "{text}");
     header[8] = 1;
     let text = with_header(&header, 5000);
     assert!(text.contains("5000 bytes for 2 ports"), "{text}");

@@ -140,7 +140,7 @@ fn run(shared: &Shared) {
         let Some(handler) = shared.enter_as_driver() else {
             continue;
         };
-        let pending = handler.protocol.pending() > 0;
+        let pending = handler.protocol.pending() > 0 || handler.has_unsent();
         quiet = if pending { 0 } else { quiet + 1 };
         if handler.inside > 0 || quiet > QUIET_GLANCES_MAX {
             // Who waits inside does the work, and starts us again when it leaves something behind.
@@ -156,8 +156,10 @@ fn run(shared: &Shared) {
 fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
     let entries = shared.entries();
     let mut last = Instant::now();
-    while shared.entries() == entries && handler.protocol.pending() > 0 && handler.broken.is_none()
-    {
+    let has_work = |handler: &Guard<'_>| {
+        (handler.protocol.pending() > 0 || handler.has_unsent()) && handler.broken.is_none()
+    };
+    while shared.entries() == entries && has_work(&handler) {
         if handler.progress(None) {
             last = Instant::now();
             continue;

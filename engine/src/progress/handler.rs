@@ -13,7 +13,9 @@ use oxmpi_wire::{Eager, Envelope, Kind, Repr};
 
 use super::area::Area;
 use super::extents::Extents;
+use super::places::Places;
 use super::rates::Rates;
+use super::remote::Remote;
 use super::sleepers::{OnBell, Sleepers};
 use super::wait::WaitPolicy;
 use crate::error::{EngineError, Fault};
@@ -24,7 +26,7 @@ use crate::protocol::{
 /// Copies from this length on are timed: the clock costs a hundredth of them.
 const TIMED_BYTES_MIN: usize = 32 << 10;
 /// Packets taken in one go before the caller looks whether its own business is done.
-const BATCH_MAX: usize = 32;
+pub(super) const BATCH_MAX: usize = 32;
 
 pub(crate) struct Handler {
     pub port: Port,
@@ -48,9 +50,13 @@ pub(crate) struct Handler {
     pub broken: Option<EngineError>,
     /// Long messages may be fetched out of the sender's memory.
     pub single_copy: bool,
-    departures: u32,
-    rank: u32,
-    host: String,
+    pub(super) departures: u32,
+    /// Who shares this host.
+    pub places: Places,
+    /// What reaches the others.
+    pub remote: Option<Box<Remote>>,
+    pub rank: u32,
+    pub(super) host: String,
 }
 
 /// How the processes of this job talk, for people to read.
@@ -64,6 +70,10 @@ pub enum Transport {
     PortsOnly,
     /// Through ports; single copies are switched off.
     SingleCopyOff,
+    /// Every other process is on another host.
+    Tcp,
+    /// Through ports on this host, by TCP to others.
+    PortsAndTcp,
 }
 
 impl std::fmt::Display for Transport {
@@ -73,6 +83,8 @@ impl std::fmt::Display for Transport {
             Transport::PortsAndSingleCopy => "ports, single copy where it is faster",
             Transport::PortsOnly => "ports, no single copy (the kernel refuses it)",
             Transport::SingleCopyOff => "ports, no single copy (switched off)",
+            Transport::Tcp => "TCP",
+            Transport::PortsAndTcp => "ports on this host, TCP to others",
         })
     }
 }
@@ -83,11 +95,15 @@ impl Handler {
         protocol: Protocol<Area>,
         policy: WaitPolicy,
         single_copy: bool,
+        places: Places,
+        remote: Option<Box<Remote>>,
         host: String,
     ) -> Self {
         let segment = Arc::clone(port.segment());
         Self {
-            rank: port.index(),
+            rank: places.me(),
+            places,
+            remote,
             port,
             protocol,
             rates: Rates::new(policy.is_crowded()),
@@ -123,6 +139,9 @@ impl Handler {
                 break;
             }
         }
+        if self.remote.is_some() {
+            happened |= self.progress_remote(watched);
+        }
         if !self.protocol.busy().is_empty() {
             happened |= self.flush();
         }
@@ -142,7 +161,7 @@ impl Handler {
         let Some(arrival) = self.port.poll() else {
             return false;
         };
-        let from = arrival.from;
+        let from = self.places.process(arrival.from);
         if let Some(header) = Eager::parse_prefix(arrival.prefix) {
             let payload = arrival.payload(oxmpi_wire::HEADER_BYTES);
             match self.protocol.handle_eager(from, &header, payload) {
@@ -169,11 +188,12 @@ impl Handler {
     pub fn receive_directly(
         &mut self,
         from: u32,
+        port: u32,
         pattern: &Pattern,
         buffer: Area,
         capacity: u64,
     ) -> Option<Completion> {
-        let arrival = self.port.poll_from(from)?;
+        let arrival = self.port.poll_from(port)?;
         let header = Eager::parse_prefix(arrival.prefix)?;
         let payload = arrival.payload(oxmpi_wire::HEADER_BYTES);
         let Envelope {
@@ -202,7 +222,7 @@ impl Handler {
         let Some(arrival) = self.port.current() else {
             return;
         };
-        let from = arrival.from;
+        let from = self.places.process(arrival.from);
         let repr = match Repr::parse_prefix(arrival.prefix) {
             Ok(repr) => repr,
             Err(error) => {
@@ -248,9 +268,12 @@ impl Handler {
             header.emit_prefix(out);
         };
         let bytes = header.envelope.bytes as usize;
+        let Some(port) = self.places.port(to) else {
+            return Ok(self.send_eager_remote(to, header, buffer));
+        };
         match self
             .port
-            .send(to, oxmpi_wire::HEADER_BYTES, emit, bytes, |out| {
+            .send(port, oxmpi_wire::HEADER_BYTES, emit, bytes, |out| {
                 buffer.read(0, out)
             }) {
             Ok(()) => {
@@ -268,7 +291,7 @@ impl Handler {
         let mut left = false;
         let mut at = 0;
         while let Some(&peer) = self.protocol.busy().get(at) {
-            while let Some(transmit) = self.protocol.poll_transmit(peer) {
+            while let Some(transmit) = self.next_transmit(peer) {
                 match self.transmit(&transmit) {
                     Ok(true) => left = true,
                     Ok(false) => break,
@@ -285,6 +308,15 @@ impl Handler {
         left
     }
 
+    /// The next packet for a peer, unless one that has left in part must go first.
+    #[inline(always)]
+    fn next_transmit(&mut self, peer: u32) -> Option<Transmit<Area>> {
+        if self.remote.is_some() && !self.finish_partial(peer) {
+            return None;
+        }
+        self.protocol.poll_transmit(peer)
+    }
+
     /// Sends one packet; false if the ring is full.
     #[inline(always)]
     pub fn transmit(&mut self, transmit: &Transmit<Area>) -> Result<bool, SegmentError> {
@@ -292,6 +324,9 @@ impl Handler {
             self.loop_back(transmit);
             return Ok(true);
         }
+        let Some(port) = self.places.port(transmit.to) else {
+            return Ok(self.transmit_remote(transmit));
+        };
         let header = |out: &mut [u8; oxmpi_wire::PREFIX_BYTES]| {
             transmit.repr.emit_prefix(out);
         };
@@ -302,7 +337,7 @@ impl Handler {
             }
         };
         let used = transmit.repr.bytes_on_wire();
-        let sent = self.port.send(transmit.to, used, header, bytes, fill);
+        let sent = self.port.send(port, used, header, bytes, fill);
         match sent {
             Ok(()) => {
                 self.protocol.sent(transmit);
@@ -354,7 +389,7 @@ impl Handler {
     }
 
     /// Copies a message out of the sender's memory.
-    fn fetch(&mut self, wanted: &Fetch<Area>) {
+    pub(super) fn fetch(&mut self, wanted: &Fetch<Area>) {
         let done = if wanted.bytes == 0 {
             true
         } else if wanted.mapped {
@@ -380,7 +415,10 @@ impl Handler {
             wanted.buffer.write_own(0, bytes);
             true
         } else {
-            let pid = self.segment().pid(wanted.from);
+            let pid = self
+                .places
+                .port(wanted.from)
+                .map_or(0, |port| self.segment().pid(port));
             let started = Instant::now();
             // SAFETY: the receiving request's promise covers the buffer.
             let fetched = unsafe {
@@ -401,9 +439,10 @@ impl Handler {
     #[cold]
     fn notice_departures(&mut self) {
         self.departures = self.segment().departures();
-        let (me, ports) = (self.rank, self.segment().ports());
-        for peer in (0..ports).filter(|&peer| peer != me) {
-            let state = self.segment().state(peer);
+        let (me, ports) = (self.port.index(), self.segment().ports());
+        for port in (0..ports).filter(|&port| port != me) {
+            let state = self.segment().state(port);
+            let peer = self.places.process(port);
             if !matches!(state, PortState::Finished | PortState::Dead(_)) {
                 continue;
             }
@@ -451,7 +490,7 @@ impl Handler {
             self.sleepers.on_bell = OnBell::Roused;
             // Whatever the word says: a look at the rings that found something has called this process awake.
             self.port.bell().announce_awake();
-            oxmpi_ports::doorbell::wake(self.port.bell());
+            self.segment().wake(self.port.index());
         }
     }
 
@@ -460,8 +499,10 @@ impl Handler {
         if !self.port.prepare_sleep() {
             return false;
         }
+        let remote = self.remote.as_mut();
+        let busy = remote.is_some_and(|remote| !remote.tcp.prepare_sleep());
         // Ordered after the announcement, as the look at the rings is: who departs counts first and rings afterwards.
-        if self.port.segment().departures() != self.departures {
+        if busy || self.port.segment().departures() != self.departures {
             self.port.bell().announce_awake();
             return false;
         }
@@ -470,8 +511,11 @@ impl Handler {
 
     /// How this process talks to the others, found out by asking the kernel.
     pub fn transport(&self) -> Transport {
-        let attached = |&port: &u32| port != self.rank && self.segment().pid(port) != 0;
+        let me = self.port.index();
+        let attached = |&port: &u32| port != me && self.segment().pid(port) != 0;
         match (0..self.segment().ports()).find(attached) {
+            _ if self.remote.is_some() && self.segment().ports() == 1 => Transport::Tcp,
+            _ if self.remote.is_some() => Transport::PortsAndTcp,
             _ if self.segment().ports() == 1 => Transport::Alone,
             _ if !self.single_copy => Transport::SingleCopyOff,
             Some(port) if fetch::is_refused(self.segment().pid(port)) => Transport::PortsOnly,
@@ -481,7 +525,7 @@ impl Handler {
 
     /// A failure that concerns no single request ends the engine's work.
     #[cold]
-    fn fail(&mut self, from: u32, failure: Failure) {
+    pub(super) fn fail(&mut self, from: u32, failure: Failure) {
         match failure {
             Failure::UnexpectedFull { peer, messages } => {
                 let (rank, host) = (self.rank, self.host.clone());
@@ -508,7 +552,7 @@ impl Handler {
     }
 
     #[cold]
-    fn break_down(&mut self, peer: u32, reason: String) {
+    pub(super) fn break_down(&mut self, peer: u32, reason: String) {
         let (rank, host) = (self.rank, self.host.clone());
         self.broken.get_or_insert(
             Fault::Protocol {
@@ -529,7 +573,7 @@ impl Handler {
 
     /// The engine's words for a request's failure.
     #[cold]
-    pub fn explain(&self, failure: Failure) -> EngineError {
+    pub fn explain(&mut self, failure: Failure) -> EngineError {
         let fault = match failure {
             Failure::Truncated {
                 source,
@@ -543,8 +587,12 @@ impl Handler {
                 bytes,
                 capacity,
             },
+            Failure::PeerDied { peer } if self.places.port(peer).is_none() => {
+                self.explain_remote(peer)
+            }
             Failure::PeerDied { peer } => {
-                let death = match self.segment().state(peer) {
+                let port = self.places.port(peer).unwrap_or_default();
+                let death = match self.segment().state(port) {
                     PortState::Dead(death) => Some(death),
                     _ => None,
                 };

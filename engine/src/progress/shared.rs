@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use oxmpi_ports::{Segment, doorbell};
+use oxmpi_ports::Segment;
 
+use super::bed::Bed;
 use super::driver::Driver;
 use super::handler::Handler;
 use super::lock::{Lock, Threads};
@@ -103,6 +104,9 @@ pub(crate) struct Shared {
     entries: AtomicU64,
     pub segment: Arc<Segment>,
     pub rank: u32,
+    /// This process's port in the segment.
+    pub port: u32,
+    bed: Bed,
     pub driver: Driver,
 }
 
@@ -111,9 +115,9 @@ pub(crate) type Guard<'s> = super::lock::Guard<'s, Handler>;
 impl Shared {
     /// # Safety
     /// With [`Threads::One`], no two calls of the application may overlap.
-    pub unsafe fn new(handler: Handler, driver: Driver, threads: Threads) -> Self {
+    pub unsafe fn new(handler: Handler, bed: Bed, driver: Driver, threads: Threads) -> Self {
         let segment = Arc::clone(handler.segment());
-        let rank = handler.port.index();
+        let (rank, port) = (handler.rank, handler.port.index());
         // SAFETY: the caller's promise.
         let lock = unsafe { Lock::new(handler, threads) };
         Self {
@@ -122,6 +126,8 @@ impl Shared {
             entries: AtomicU64::new(0),
             segment,
             rank,
+            port,
+            bed,
             driver,
         }
     }
@@ -139,7 +145,7 @@ impl Shared {
     /// The application is about to leave; if something is pending the driver must be about.
     #[inline(always)]
     pub fn leave(self: &Arc<Self>, handler: &mut Guard<'_>) {
-        if handler.protocol.pending() > 0 && self.driver.is_parked() {
+        if (handler.protocol.pending() > 0 || handler.has_unsent()) && self.driver.is_parked() {
             Driver::start(self);
         }
         if handler.sleepers.exist() || !handler.wakers.is_empty() {
@@ -272,7 +278,7 @@ impl Shared {
             self.sleep_on_bell(handler);
         } else {
             let nap = handler.sleepers.begin_nap();
-            let at_most = nap_for_room(handler);
+            let at_most = nap_max(handler);
             handler.let_go(|| nap.sleep(at_most));
             handler.sleepers.end_nap();
         }
@@ -281,13 +287,16 @@ impl Shared {
     }
 
     fn sleep_on_bell(&self, handler: &mut Guard<'_>) {
-        let bell = self.segment.doorbell(self.rank);
-        let at_most = nap_for_room(handler);
-        let timed = at_most.is_some();
+        let bell = self.segment.doorbell(self.port);
+        let at_most = nap_max(handler);
+        let timed = nap_for_room(handler).is_some();
         handler.sleepers.on_bell = OnBell::Asleep { timed };
-        handler.let_go(|| doorbell::sleep(bell, at_most));
+        handler.let_go(|| self.bed.sleep(bell, &self.segment, at_most));
         handler.sleepers.on_bell = OnBell::Nobody;
         bell.announce_awake();
+        if let Some(remote) = &mut handler.remote {
+            remote.tcp.handle_waking();
+        }
         // What rang may be the business of a thread that looks for itself: a word in shared memory, say.
         if handler.sleepers.take_concerned(|watched| watched.is_none()) {
             handler.sleepers.tell(true);
@@ -298,14 +307,15 @@ impl Shared {
     /// came in meanwhile.
     pub fn nap<'s>(&'s self, mut handler: Guard<'s>, at_most: Duration) -> Option<Guard<'s>> {
         if handler.prepare_sleep() {
-            let nap = if handler.protocol.busy().is_empty() {
-                at_most
-            } else {
-                FULL_RING_NAP
-            };
+            let nap = nap_max(&handler).map_or(at_most, |nap| nap.min(at_most));
             drop(handler);
-            doorbell::sleep(self.segment.doorbell(self.rank), Some(nap));
-            return self.enter_as_driver();
+            let bell = self.segment.doorbell(self.port);
+            self.bed.sleep(bell, &self.segment, Some(nap));
+            let mut handler = self.enter_as_driver()?;
+            if let Some(remote) = &mut handler.remote {
+                remote.tcp.handle_waking();
+            }
+            return Some(handler);
         }
         Some(handler)
     }
@@ -332,7 +342,15 @@ impl Shared {
     }
 }
 
-/// How long a thread may sleep when packets wait for room in a ring.
+/// How long a thread may sleep when packets wait for room in a ring; sockets tell by themselves when they have room.
 fn nap_for_room(handler: &Handler) -> Option<Duration> {
-    (!handler.protocol.busy().is_empty()).then_some(FULL_RING_NAP)
+    let in_a_ring = |peer: &u32| handler.places.port(*peer).is_some();
+    let waits = handler.protocol.busy().iter().any(in_a_ring);
+    waits.then_some(FULL_RING_NAP)
+}
+
+/// How long a thread may sleep at most.
+fn nap_max(handler: &Handler) -> Option<Duration> {
+    let remote = handler.remote.as_ref();
+    nap_for_room(handler).or_else(|| remote.and_then(|remote| remote.tcp.nap_max()))
 }

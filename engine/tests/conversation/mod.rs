@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oxmpi_engine::{Engine, Options, Threads};
 
-use crate::engines::{pair, recv, send, within};
+use super::engines::{pair, recv, send, within};
 
 /// How long a test may take.
 pub const LIMIT: Duration = Duration::from_secs(20);

@@ -1,35 +1,86 @@
 //! Engines of one job inside one test process: each attaches to the same segment, as processes do.
 #![allow(dead_code, reason = "each test file uses its share")]
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oxmpi_engine::{
-    Completion, Engine, EngineError, Envelope, Mode, Options, Pattern, Request, Threads,
+    Completion, Engine, EngineError, Envelope, Mode, Network, Options, Pattern, Request, Seat, Threads,
 };
+use oxmpi_net::tcp::{Listener, Tcp};
+use oxmpi_net::{Card, JobKey};
 use oxmpi_ports::Segment;
 
 /// One job: its engines, and the segment as a launcher sees it.
 pub struct Job {
     /// By rank.
     pub engines: Vec<Arc<Engine>>,
-    /// The launcher's view.
+    /// The launcher's view, of the first host.
     pub segment: Segment,
+}
+
+/// Whether this test program's engines are on several hosts, as far as they know: the program `tcp` runs the other programs' tests that way.
+pub const APART: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"tcp");
+
+/// A process of a job on one host.
+pub fn seat(rank: u32, size: u32, segment: OwnedFd) -> Seat {
+    Seat {
+        rank,
+        size,
+        host: "testhost".to_string(),
+        segment: Some(segment),
+        network: None,
+    }
 }
 
 /// A job of `size` engines.
 pub fn job(size: u32, options: &Options, threads: Threads) -> Job {
-    let segment = Segment::create(size, 2).unwrap();
-    let attach = |rank| {
-        let fd = segment.fd().try_clone_to_owned().unwrap();
-        let host = "testhost".to_string();
-        // SAFETY: tests that ask for one thread use each engine from one thread at a time.
-        let engine = unsafe { Engine::attach(rank, size, Some(fd), host, options, threads) };
-        Arc::new(engine.unwrap())
+    let hosts = match size {
+        _ if !APART => vec![0; size as usize],
+        0..=3 => (0..size).collect(),
+        // Some pairs through ports, some by TCP.
+        _ => (0..size).map(|rank| rank / 2).collect(),
     };
+    job_on(hosts, options, threads)
+}
+
+/// A job of engines on these hosts.
+pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
+    let size = hosts.len() as u32;
+    let host_count = hosts.iter().max().unwrap() + 1;
+    let ranks = |host: u32| hosts.iter().filter(|other| **other == host).count() as u32;
+    let mut segments: Vec<Segment> = (0..host_count)
+        .map(|host| Segment::create(ranks(host), 2).unwrap())
+        .collect();
+    let listeners: Vec<Listener> = (0..size).map(|rank| Listener::bind(rank).unwrap()).collect();
+    let cards: Vec<Card> = listeners
+        .iter()
+        .map(|listener| listener.card("testhost").unwrap())
+        .collect();
+    let key = JobKey::random().unwrap();
+    let engines = listeners.into_iter().enumerate().map(|(rank, listener)| {
+        let segment = &segments[hosts[rank] as usize];
+        let fd = segment.fd().try_clone_to_owned().unwrap();
+        let mut seat = seat(rank as u32, size, fd);
+        if host_count > 1 {
+            let cards = cards.clone();
+            let directory = Box::new(move |peer: u32| Ok(cards[peer as usize].clone()));
+            let tcp = Tcp::new(rank as u32, size, key.clone(), listener, directory).unwrap();
+            let hosts = hosts.clone();
+            seat.network = Some(Network {
+                hosts,
+                apart: false,
+                tcp,
+            });
+        }
+        // SAFETY: tests that ask for one thread use each engine from one thread at a time.
+        let engine = unsafe { Engine::attach(seat, options, threads) };
+        Arc::new(engine.unwrap())
+    });
     Job {
-        engines: (0..size).map(attach).collect(),
-        segment,
+        engines: engines.collect(),
+        segment: segments.swap_remove(0),
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use oxmpi_engine::Threads;
 use oxmpi_engine::{Engine, Options, Ticket};
-use oxmpi_launch::Identity;
+use oxmpi_launch::{Farewell, Membership};
 
 use crate::communicator::{Comm, Numbers};
 use crate::error::{ErrorKind, Result};
@@ -22,6 +22,8 @@ pub struct Process {
     pub(crate) engine: Arc<Engine>,
     pub(crate) numbers: Numbers,
     pub(crate) background: Arc<Background>,
+    /// The line to the launcher, where it wants to be told.
+    farewell: Farewell,
     /// Space for buffered sends of communicators that have none of their own.
     pub attached: Attached,
     /// Small collectives may use boards.
@@ -42,28 +44,24 @@ impl Process {
     /// With [`Threads::One`], no two calls that reach the engine may overlap in time, and calls of different threads must be ordered by
     /// other means.
     pub unsafe fn join(threads: Threads) -> Result<Arc<Process>> {
-        let identity = Identity::from_env()
-            .map_err(|error| ErrorKind::Identity(error).before_start("init"))?;
-        let Identity {
-            rank,
-            size,
-            segment,
-            host,
-        } = identity;
+        let Membership { seat, farewell } = Membership::from_env()
+            .map_err(|error| ErrorKind::WireUp(error).before_start("init"))?;
+        let (rank, size, host) = (seat.rank, seat.size, seat.host.clone());
         let options = Options::from_env()
             .map_err(|error| ErrorKind::Options(error).at("init", rank, size, &host))?;
         // SAFETY: the caller's promise.
-        let engine =
-            unsafe { Engine::attach(rank, size, segment, host.clone(), &options, threads) }
-                .map_err(|error| ErrorKind::Engine(error).at("init", rank, size, &host))?;
+        let engine = unsafe { Engine::attach(seat, &options, threads) }
+            .map_err(|error| ErrorKind::Engine(error).at("init", rank, size, &host))?;
         let engine = Arc::new(engine);
         let background = Background::new(&engine);
         engine.set_background(background.clone());
-        let world_board = (options.boards && size > 1).then(|| board_of_world(&engine));
+        let shared = options.boards && size > 1 && engine.hosts() == 1;
+        let world_board = shared.then(|| board_of_world(&engine));
         Ok(Arc::new(Process {
             engine,
             numbers: Numbers::new(rank),
             background,
+            farewell,
             attached: Attached::default(),
             boards: options.boards,
             concurrent: threads == Threads::Many,
@@ -111,7 +109,10 @@ impl Process {
 
     /// The job is to end with this code; the launcher ends every process. True if no process has asked for it before.
     pub fn set_abort(&self, code: i32) -> bool {
-        self.engine.set_abort(code)
+        let first = self.engine.set_abort(code);
+        self.farewell
+            .abort(code, "MPI_Abort, or an error that ends the job");
+        first
     }
 
     /// Several threads may be inside the library at once.
@@ -136,6 +137,7 @@ impl Process {
         let first = !self.finalized.swap(true, Ordering::AcqRel);
         if first && self.system_number == std::process::id() {
             self.engine.finalize();
+            self.farewell.leave();
         }
     }
 }

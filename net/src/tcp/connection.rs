@@ -47,8 +47,14 @@ pub(super) struct Connection {
     pub left: usize,
     /// We have said goodbye: nothing more leaves.
     pub said: bool,
-    /// The peer has.
-    pub heard: bool,
+    /// To be said behind the payload that is leaving.
+    farewell: Option<u32>,
+    /// The peer has said goodbye; whether only for now.
+    pub heard: Option<bool>,
+    /// What came together with the end of the handshake.
+    pub early: Vec<u8>,
+    /// Something has been sent or received on it.
+    pub used: bool,
 }
 
 // SAFETY: `rest` is memory of the user that the engine keeps valid; whoever has the connection has the engine's lock.
@@ -68,13 +74,21 @@ impl Connection {
             partial_bytes: 0,
             left: 0,
             said: false,
-            heard: false,
+            farewell: None,
+            heard: None,
+            early: Vec::new(),
+            used: false,
         }
     }
 
     /// Whether everything has been given to the kernel.
     pub fn is_flushed(&self) -> bool {
         self.gone == self.backlog.len() && self.rest.is_none()
+    }
+
+    /// A packet has left only in part, and the rest of it lies in the user's memory.
+    pub fn is_midway(&self) -> bool {
+        self.rest.is_some()
     }
 
     /// Copies wait that a call could give to the kernel.
@@ -189,6 +203,9 @@ impl Connection {
                 *bytes -= moved - from_backlog;
                 if *bytes == 0 {
                     self.rest = None;
+                    if let Some(word) = self.farewell.take() {
+                        self.backlog.extend_from_slice(&word.to_le_bytes());
+                    }
                 }
             }
         }
@@ -204,7 +221,11 @@ impl Connection {
     pub fn say_farewell(&mut self, pause: bool) -> io::Result<()> {
         if !std::mem::replace(&mut self.said, true) {
             let word = if pause { frame::PAUSE } else { frame::GOODBYE };
-            self.backlog.extend_from_slice(&word.to_le_bytes());
+            if self.rest.is_some() {
+                self.farewell = Some(word);
+            } else {
+                self.backlog.extend_from_slice(&word.to_le_bytes());
+            }
         }
         self.flush()
     }

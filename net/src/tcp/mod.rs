@@ -26,7 +26,6 @@ use std::time::{Duration, Instant};
 
 use oxmpi_wire::PREFIX_BYTES;
 
-use crate::address::{Interface, Policy};
 use crate::card::Card;
 use crate::key::JobKey;
 pub use connection::Sent;
@@ -108,8 +107,8 @@ enum Link {
     Idle,
     /// This process dials.
     Dialling(Box<Dial>),
-    /// The other process dials too and its dial stays: it must come before that time.
-    Awaiting(Instant),
+    /// The other process dials too and its dial stays, or it closed ours: at that time we dial again, and have done so this often.
+    Awaiting(Instant, u32),
     /// Connected.
     Open(Box<Connection>),
     /// It has finalised.
@@ -122,8 +121,6 @@ enum Link {
 pub struct Tcp {
     me: u32,
     key: JobKey,
-    policy: Policy,
-    interfaces: Vec<Interface>,
     directory: Directory,
     epoll: Epoll,
     listener: Listener,
@@ -167,8 +164,6 @@ impl Tcp {
         Ok(Tcp {
             me,
             key,
-            policy: listener.policy.clone(),
-            interfaces: listener.interfaces.clone(),
             directory,
             epoll,
             listener,
@@ -314,7 +309,7 @@ impl Tcp {
             let from = change.key as u32;
             if change.writable && connection.blocked {
                 connection.blocked = false;
-                if connection.has_backlog() {
+                if !connection.is_flushed() {
                     self.unsent.push(from);
                 }
             }
@@ -356,6 +351,7 @@ impl Tcp {
         match connection.socket.read(&mut self.scratch[kept..]) {
             Ok(Moved::Bytes(0)) => self.lose_end(from),
             Ok(Moved::Bytes(bytes)) => {
+                connection.used = true;
                 self.end = kept + bytes;
                 self.current = Some(from);
                 if self.end == SCRATCH_BYTES {
@@ -514,13 +510,14 @@ impl Tcp {
         let connection = match &mut self.links[to as usize] {
             Link::Open(connection) => connection,
             Link::Idle => {
-                self.dial(to);
+                self.dial(to, 0);
                 return Sent::Later;
             }
             // Nobody reads it, and nobody could tell.
             Link::Finished | Link::Lost(_) => return Sent::Left,
-            Link::Dialling(_) | Link::Awaiting(_) => return Sent::Later,
+            Link::Dialling(_) | Link::Awaiting(..) => return Sent::Later,
         };
+        connection.used = true;
         // SAFETY: the caller's promise.
         match unsafe { connection.send(head, payload, bytes, lasting) } {
             Ok(sent) => {
@@ -542,7 +539,12 @@ impl Tcp {
             return true;
         };
         match connection.resume() {
-            Ok(left) => left,
+            Ok(left) => {
+                if left {
+                    self.part(to);
+                }
+                left
+            }
             Err(error) => {
                 self.lose(to, format!("the connection broke: {error}"));
                 true
@@ -630,7 +632,7 @@ impl Tcp {
                         self.end(rank, Link::Finished);
                     }
                 }
-                Link::Dialling(_) | Link::Awaiting(_) => self.end(rank, Link::Idle),
+                Link::Dialling(_) | Link::Awaiting(..) => self.end(rank, Link::Idle),
                 _ => {}
             }
         }
@@ -645,20 +647,31 @@ impl Tcp {
         let Link::Open(connection) = &mut self.links[from as usize] else {
             return;
         };
-        connection.heard = true;
-        // The answer leaves behind everything that waits; what the engine has not handed over yet comes too late.
-        let said = connection.said;
-        let _ = connection.say_farewell(pause);
-        if connection.is_flushed() || said {
-            self.end(from, if pause { Link::Idle } else { Link::Finished });
-        }
+        connection.heard = Some(pause);
         if !pause {
             self.events.push_back(Event::Finished(from));
+            if connection.is_midway() {
+                // It finalised and awaits nothing; the memory that our packet lies in is about to be given back.
+                return self.end(from, Link::Finished);
+            }
+        }
+        // The answer leaves behind everything that waits.
+        let _ = connection.say_farewell(pause);
+        self.part(from);
+    }
+
+    /// Closes a connection on which both sides have said goodbye and nothing waits.
+    fn part(&mut self, peer: u32) {
+        if let Link::Open(connection) = &self.links[peer as usize]
+            && let Some(pause) = connection.heard
+            && connection.is_flushed()
+        {
+            self.end(peer, if pause { Link::Idle } else { Link::Finished });
         }
     }
 
     fn lose_end(&mut self, from: u32) {
-        let heard = matches!(&self.links[from as usize], Link::Open(connection) if connection.heard);
+        let heard = matches!(&self.links[from as usize], Link::Open(connection) if connection.heard.is_some());
         if heard {
             self.end(from, Link::Finished);
         } else {
@@ -684,7 +697,7 @@ impl Tcp {
         let former = std::mem::replace(&mut self.links[peer as usize], with);
         match former {
             Link::Open(_) => self.open -= 1,
-            Link::Dialling(_) | Link::Awaiting(_) => self.meetings -= 1,
+            Link::Dialling(_) | Link::Awaiting(..) => self.meetings -= 1,
             _ => {}
         }
         match &self.links[peer as usize] {
@@ -693,7 +706,7 @@ impl Tcp {
                 self.counters.connections += 1;
                 self.ready.push_back(peer);
             }
-            Link::Dialling(_) | Link::Awaiting(_) => self.meetings += 1,
+            Link::Dialling(_) | Link::Awaiting(..) => self.meetings += 1,
             _ => {
                 self.hot.retain(|&hot| hot != peer);
                 self.unsent.retain(|&unsent| unsent != peer);

@@ -4,7 +4,7 @@
 //! engine's requests promise that it stays valid (see the callers' safety sections).
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Seconds without a word after which the kernel asks an idle peer whether it is there, between two questions, and questions.
@@ -108,13 +108,9 @@ impl Socket {
     }
 
     /// Begins to connect; the socket becomes writable when that is decided, and [`Socket::error`] tells how.
-    pub fn dial(address: IpAddr, scope: u32, port: u16) -> io::Result<Socket> {
-        let address = match address {
-            IpAddr::V4(ip) => SocketAddr::V4(SocketAddrV4::new(ip, port)),
-            IpAddr::V6(ip) => SocketAddr::V6(SocketAddrV6::new(ip, port, 0, scope)),
-        };
-        let socket = Self::new(family(&address))?;
-        let (storage, length) = storage(&address);
+    pub fn dial(address: &SocketAddr) -> io::Result<Socket> {
+        let socket = Self::new(family(address))?;
+        let (storage, length) = storage(address);
         // SAFETY: the address is a local of the length given.
         let outcome =
             check(unsafe { libc::connect(socket.fd(), (&raw const storage).cast(), length) });

@@ -1,0 +1,283 @@
+//! The handler's part for processes of other hosts: packets from the device to the protocol and back.
+//!
+//! A packet's head is matched as soon as it has been read, and the device then reads the payload straight into the receive's buffer. Nothing that comes
+//! from another host may name memory of this one: offers to fetch are refused here.
+
+use oxmpi_net::tcp::{Event, Sent, Tcp};
+use oxmpi_wire::{Eager, Kind, PREFIX_BYTES, Repr};
+
+use super::area::Area;
+use super::handler::{BATCH_MAX, Handler};
+use crate::error::Fault;
+use crate::protocol::{Arrived, Effect, Landing, RequestId, Stream, Transmit};
+
+/// What reaches other hosts.
+pub(crate) struct Remote {
+    pub tcp: Tcp,
+    /// A packet to each process that has left in part.
+    partial: Vec<Option<Transmit<Area>>>,
+    /// What the packet that is arriving from each process belongs to.
+    streams: Vec<Option<Stream>>,
+}
+
+impl Remote {
+    pub fn new(tcp: Tcp, size: u32) -> Remote {
+        Remote {
+            tcp,
+            partial: vec![None; size as usize],
+            streams: vec![None; size as usize],
+        }
+    }
+}
+
+impl Handler {
+    /// Takes what has arrived from other hosts. True if anything has.
+    pub(super) fn progress_remote(&mut self, watched: Option<RequestId>) -> bool {
+        let mut happened = false;
+        for _ in 0..BATCH_MAX {
+            let Some(event) = self.remote.as_mut().and_then(|remote| remote.tcp.poll()) else {
+                break;
+            };
+            happened = true;
+            match event {
+                Event::Packet {
+                    from,
+                    prefix,
+                    payload,
+                } => self.take_remote_packet(from, &prefix, payload),
+                Event::Payload { from } => self.take_remote_payload(from),
+                Event::Finished(peer) => {
+                    self.forget_partial(peer);
+                    self.protocol.peer_finished(peer);
+                }
+                Event::Lost(peer) => {
+                    self.forget_partial(peer);
+                    self.protocol.peer_died(peer);
+                }
+            }
+            if watched.is_some_and(|id| self.protocol.is_complete(id)) || self.broken.is_some() {
+                break;
+            }
+        }
+        happened
+    }
+
+    #[inline(always)]
+    fn take_remote_packet(&mut self, from: u32, prefix: &[u8; PREFIX_BYTES], payload: usize) {
+        let Some(remote) = &mut self.remote else {
+            return;
+        };
+        let piece = remote.tcp.at_hand();
+        if let Some(header) = Eager::parse_prefix(prefix)
+            && piece.len() == payload
+        {
+            match self.protocol.handle_eager(from, &header, piece) {
+                Arrived::Deliver(buffer, bytes) => {
+                    buffer.write(0, &piece[..bytes]);
+                    return remote.tcp.pass(payload);
+                }
+                Arrived::Kept => return remote.tcp.pass(payload),
+                // The general way finds out why.
+                Arrived::Refused => {}
+            }
+        }
+        self.take_other_remote_packet(from, prefix, payload);
+    }
+
+    #[inline(never)]
+    fn take_other_remote_packet(&mut self, from: u32, prefix: &[u8; PREFIX_BYTES], payload: usize) {
+        let repr = match Repr::parse_prefix(prefix) {
+            Ok(repr) => repr,
+            Err(error) => return self.break_down(from, error.to_string()),
+        };
+        let stream = Stream::of(&repr.kind);
+        if payload > 0 && stream.is_none() {
+            return self.break_down(from, format!("{} with a payload", repr.kind));
+        }
+        if let Kind::RequestToSend {
+            mapped, fetchable, ..
+        } = repr.kind
+            && (mapped || fetchable)
+        {
+            return self.break_down(from, "an offer of memory on another host".into());
+        }
+        let Some(remote) = &mut self.remote else {
+            return;
+        };
+        remote.streams[from as usize] = stream;
+        let piece = remote.tcp.at_hand();
+        let bytes_at_hand = piece.len();
+        let effect = self.protocol.handle(from, &repr, piece);
+        if let Ok(Effect::Deliver {
+            buffer,
+            offset,
+            bytes,
+        }) = &effect
+        {
+            buffer.write(*offset, &piece[..*bytes]);
+        }
+        remote.tcp.pass(bytes_at_hand);
+        match effect {
+            Ok(Effect::None | Effect::Deliver { .. }) => {}
+            Ok(Effect::Fetch(fetch)) => self.fetch(&fetch),
+            Err(failure) => self.fail(from, failure),
+        }
+    }
+
+    /// More of a packet's payload: at hand, or to be read to where it belongs.
+    #[inline(never)]
+    fn take_remote_payload(&mut self, from: u32) {
+        let Some(remote) = &mut self.remote else {
+            return;
+        };
+        let Some(stream) = remote.streams[from as usize] else {
+            return self.break_down(from, "a payload of no packet".into());
+        };
+        let landing = self.protocol.landing(from, stream);
+        if let Landing::Buffer {
+            buffer,
+            offset,
+            room,
+        } = landing
+            && room > 0
+            && remote.tcp.at_hand().is_empty()
+        {
+            let room = usize::try_from(room).unwrap_or(usize::MAX);
+            // SAFETY: the receiving request's promise covers its buffer up to its capacity.
+            let bytes = unsafe { remote.tcp.read_into(buffer.at(offset), room) };
+            let landed = self.protocol.landed(from, stream, bytes as u64);
+            return landed.unwrap_or_else(|failure| self.fail(from, failure));
+        }
+        if remote.tcp.at_hand().is_empty() {
+            remote.tcp.read_at_hand();
+        }
+        let piece = remote.tcp.at_hand();
+        let bytes = piece.len();
+        let landed = match landing {
+            Landing::Buffer {
+                buffer,
+                offset,
+                room,
+            } => {
+                buffer.write(offset, &piece[..bytes.min(room as usize)]);
+                self.protocol.landed(from, stream, bytes as u64)
+            }
+            Landing::Kept => self.protocol.keep(from, piece),
+            Landing::Nowhere => Ok(()),
+        };
+        remote.tcp.pass(bytes);
+        if let Err(failure) = landed {
+            self.fail(from, failure);
+        }
+    }
+
+    /// Sends a message that can leave at once; false if it cannot.
+    #[inline(never)]
+    pub(super) fn send_eager_remote(&mut self, to: u32, header: &Eager, buffer: Area) -> bool {
+        let Some(remote) = &mut self.remote else {
+            return false;
+        };
+        let mut prefix = [0; PREFIX_BYTES];
+        let used = header.emit_prefix(&mut prefix);
+        let bytes = header.envelope.bytes as usize;
+        // SAFETY: the sending request's promise covers the message, and what does not leave at once is copied.
+        let sent = unsafe {
+            let payload = buffer.at(0).cast_const();
+            remote.tcp.send(to, &prefix[..used], payload, bytes, false)
+        };
+        if sent == Sent::Left {
+            self.protocol.sent_eager(to, header);
+        }
+        sent == Sent::Left
+    }
+
+    /// Sends one packet of a request; false if it has to wait, or has left in part.
+    pub(super) fn transmit_remote(&mut self, transmit: &Transmit<Area>) -> bool {
+        let Some(remote) = &mut self.remote else {
+            return false;
+        };
+        let mut prefix = [0; PREFIX_BYTES];
+        let used = transmit.repr.emit_prefix(&mut prefix);
+        let (payload, bytes) = match transmit.payload {
+            Some(payload) => (
+                payload.buffer.at(payload.offset).cast_const(),
+                payload.bytes,
+            ),
+            None => (std::ptr::null(), 0),
+        };
+        // SAFETY: the request's promise covers the piece until the request is over, and it is not over before the packet has left; when its peer is lost
+        // or finished, the device has dropped the connection before the request fails.
+        let sent = unsafe {
+            remote
+                .tcp
+                .send(transmit.to, &prefix[..used], payload, bytes, true)
+        };
+        match sent {
+            Sent::Left => self.protocol.sent(transmit),
+            Sent::Partly => remote.partial[transmit.to as usize] = Some(*transmit),
+            Sent::Later => {}
+        }
+        sent == Sent::Left
+    }
+
+    /// Goes on with a packet that has left in part. True if there is none any more.
+    pub(super) fn finish_partial(&mut self, peer: u32) -> bool {
+        let Some(remote) = &mut self.remote else {
+            return true;
+        };
+        let Some(partial) = remote.partial[peer as usize] else {
+            return true;
+        };
+        let left = remote.tcp.resume(peer);
+        if left {
+            remote.partial[peer as usize] = None;
+            self.protocol.sent(&partial);
+            self.news = true;
+        }
+        left
+    }
+
+    fn forget_partial(&mut self, peer: u32) {
+        if let Some(remote) = &mut self.remote {
+            remote.partial[peer as usize] = None;
+            remote.streams[peer as usize] = None;
+        }
+    }
+
+    /// Bytes wait that have not been offered to the kernel.
+    #[inline(always)]
+    pub fn has_unsent(&self) -> bool {
+        let remote = self.remote.as_ref();
+        remote.is_some_and(|remote| remote.tcp.has_unsent())
+    }
+
+    /// Everything that was sent is out of this process's hands.
+    pub fn is_flushed(&self) -> bool {
+        let remote = self.remote.as_ref();
+        self.protocol.busy().is_empty() && remote.is_none_or(|remote| remote.tcp.is_flushed())
+    }
+
+    /// Why nothing more can come from a process of another host.
+    #[cold]
+    pub(super) fn explain_remote(&mut self, peer: u32) -> Fault {
+        let rank = self.rank;
+        let unknown = || "unknown".to_string();
+        let Some(remote) = &mut self.remote else {
+            return Fault::UnknownRequest { rank };
+        };
+        match remote.tcp.trouble(peer) {
+            Some(trouble) => Fault::Unreachable {
+                rank,
+                peer,
+                host: trouble.host.clone(),
+                reason: trouble.what.clone(),
+            },
+            None => Fault::PeerDied {
+                rank,
+                peer,
+                host: remote.tcp.host_of(peer).unwrap_or_else(unknown),
+                death: None,
+            },
+        }
+    }
+}
