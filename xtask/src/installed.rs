@@ -8,10 +8,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::hosts;
+use crate::launchers;
+use crate::spread;
 use crate::steps::{Expect, Steps, root, target};
 
 /// The name says which words of --only select it: everything below needs it.
-const INSTALL: &str = "install, for the installed, conformance and mpi4py steps";
+const INSTALL: &str = "install, for the installed, conformance, mpi4py, hosts and launchers steps";
 
 /// Everything these steps make.
 fn folder() -> PathBuf {
@@ -28,6 +31,8 @@ pub fn install(steps: &mut Steps) -> bool {
     if !["installed", "conformance", "mpi4py"]
         .iter()
         .any(|step| steps.selects(step))
+        && !spread::wants_installation(steps)
+        && !launchers::wants_installation(steps)
     {
         return false;
     }
@@ -158,12 +163,19 @@ pub fn provide(steps: &mut Steps, name: &str, tool: &str, package: &str) -> bool
     if !steps.selects(name) {
         return false;
     }
-    if answers(tool) {
+    let there = fetch(steps, tool, package);
+    if !there {
+        steps.skip(name, &format!("{tool} is not installed"));
+    }
+    there
+}
+
+/// Whether a tool is there, after an attempt to install it (Debian, root).
+pub fn fetch(steps: &mut Steps, tool: &str, package: &str) -> bool {
+    if is_there(tool) {
         return true;
     }
-    // SAFETY: a system call without arguments.
-    let root = unsafe { libc::geteuid() } == 0;
-    if root && answers("apt-get") {
+    if hosts::is_root() && is_there("apt-get") {
         let install = format!(
             "apt-get install -y {package} || {{ apt-get update && apt-get install -y {package}; }}"
         );
@@ -178,16 +190,15 @@ pub fn provide(steps: &mut Steps, name: &str, tool: &str, package: &str) -> bool
             &mut shell,
         );
     }
-    let there = answers(tool);
-    if !there {
-        steps.skip(name, &format!("{tool} is not installed"));
-    }
-    there
+    is_there(tool)
 }
 
-fn answers(tool: &str) -> bool {
-    let output = Command::new(tool).arg("--version").output();
-    output.is_ok_and(|output| output.status.success())
+/// Whether PATH, or where Debian has its daemons, leads to a program of this name.
+fn is_there(tool: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/sbin")])
+        .any(|folder| folder.join(tool).is_file())
 }
 
 /// The installation's commands before all others.

@@ -9,8 +9,10 @@ mod check;
 mod hosts;
 mod install;
 mod installed;
+mod launchers;
 mod mpi4py;
 mod signals;
+mod spread;
 mod steps;
 mod test;
 

@@ -1,7 +1,8 @@
 //! Steps: commands that are run one after the other, counted, and never waited for without end.
 //!
 //! Output passes through as it comes. Lines of the form "test result: …", as libtest prints them, are added up;
-//! any other command counts as one test that passed or failed by its exit status.
+//! any other command counts as one test that passed or failed by its exit status. A line that says that something was left
+//! out because the ranks are on several hosts counts as skipped.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -11,6 +12,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::signals;
+
+/// How the runner of the C programs says that one was left out.
+const LEFT_OUT: &str = ": on several hosts: ";
 
 /// What a step's output must look like.
 pub enum Expect {
@@ -62,6 +66,11 @@ impl Steps {
         only.is_none_or(|only| name.contains(only.as_str()))
     }
 
+    /// Whether --only was given, and lets a step of this name run.
+    pub fn asks_for(&self, name: &str) -> bool {
+        self.only.is_some() && self.selects(name)
+    }
+
     /// Runs a command that other steps need, whatever --only says.
     pub fn run_always(
         &mut self,
@@ -110,6 +119,9 @@ impl Steps {
                         self.ignored += ignored;
                         counted += passed + failed;
                         failed_here += failed;
+                    }
+                    if line.contains(LEFT_OUT) {
+                        self.skipped.push(format!("{name}: {line}"));
                     }
                     found |= matches!(expect, Expect::Text(text) if line.contains(text));
                 }

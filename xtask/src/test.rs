@@ -2,13 +2,15 @@
 //!
 //! Order: what fails fastest first. The workspace's tests, loom's search of the rings, the programs on real ranks from a
 //! release build as a newcomer would run them, a quick run of every benchmark, an installation as C and Python users get it, with the C programs of
-//! `conformance` and mpi4py's own tests, and the checks.
+//! `conformance` and mpi4py's own tests, all of it again on several hosts, jobs under the launchers of others, and the checks.
 
 use std::process::Command;
 
 use crate::check;
 use crate::installed;
+use crate::launchers;
 use crate::mpi4py;
+use crate::spread;
 use crate::steps::{Expect, Steps, cargo, target};
 
 /// The simulator's long run: this many times the seeds of the short one.
@@ -72,12 +74,17 @@ pub fn run(steps: &mut Steps, long: bool) {
         Expect::Text("targets met"),
         oxmpi().args(["bench", "--quick"]),
     );
-    if installed::install(steps) {
+    let is_installed = installed::install(steps);
+    if is_installed {
         installed::run(steps);
         let mut conformance = cargo(&["test", "--package", "oxmpi-conformance", "--locked"]);
         conformance.env("OXMPI_TEST_PREFIX", installed::prefix());
         steps.run("conformance", 10, Expect::Tests, &mut conformance);
         mpi4py::run(steps);
+    }
+    spread::run(steps, is_installed);
+    if is_installed {
+        launchers::run(steps);
     }
     check::cheap(steps);
 }

@@ -15,6 +15,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use system::is_root;
+
 use plan::{HOSTS_MAX, MTU_MAX, MTU_MIN, Plan};
 
 use crate::signals;

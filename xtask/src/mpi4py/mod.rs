@@ -28,11 +28,7 @@ const FUTURES: [(&str, &[&str]); 2] = [
 
 /// Builds mpi4py against the installation of `installed` and runs its tests there.
 pub fn run(steps: &mut Steps) {
-    let name = "mpi4py";
-    if !installed::provide(steps, name, "python3", "python3-venv python3-dev") {
-        return;
-    }
-    if !build(steps, &installed::prefix()) {
+    if !provide(steps, "mpi4py") {
         return;
     }
     for ranks in RANKS {
@@ -57,6 +53,12 @@ pub fn run(steps: &mut Steps) {
             job.args(words),
         );
     }
+}
+
+/// Whether there is an mpi4py for a step, built against the installation of `installed`.
+pub fn provide(steps: &mut Steps, name: &str) -> bool {
+    installed::provide(steps, name, "python3", "python3-venv python3-dev")
+        && build(steps, &installed::prefix())
 }
 
 /// Runs the tests of the mpi4py that was built before; true when none failed.
@@ -141,6 +143,6 @@ fn sources() -> PathBuf {
 }
 
 /// The interpreter that has mpi4py.
-fn python() -> PathBuf {
+pub fn python() -> PathBuf {
     folder().join("venv/bin/python")
 }

@@ -1,0 +1,274 @@
+//! Steps of `cargo xtask test` that run what there is on several hosts: the Rust API, the programs, the C programs, mpi4py.
+//!
+//! Nothing in those tests knows of hosts. `cargo xtask hosts` makes them, and OXMPI_HOST, OXMPI_LAUNCHER and OXMPI_MAP_BY in the
+//! environment have the launcher deal the ranks out. What is about one host only stands in `xtask/hosts.skip`. Where
+//! hosts cannot be made, every step is skipped, and counted.
+
+use std::process::{Command, Stdio};
+
+use crate::hosts;
+use crate::installed::{self, task};
+use crate::mpi4py;
+use crate::steps::{Expect, Steps, cargo, root};
+
+/// Steps that wait for ranks which can talk across hosts: without --only they do not run. Shorten this list as that lands.
+const WAITING: &[&str] = &[
+    "hosts: build",
+    "hosts: Rust",
+    "hosts: oxmpi",
+    "hosts: ssh",
+    "hosts: a host that vanishes",
+    "hosts: C programs",
+    "hosts: mpi4py",
+];
+
+/// The test programs that run on 2 hosts: packages and targets.
+const RUST: [&str; 12] = [
+    "--package",
+    "oxmpi",
+    "--package",
+    "oxmpi-programs",
+    "--test",
+    "conformance",
+    "--test",
+    "collective",
+    "--test",
+    "sessions",
+    "--test",
+    "programs",
+];
+
+/// Programs of the release build: hosts, options of `hosts`, words after `oxmpi`, and the text that says that the result was checked.
+const PROGRAMS: [(u32, &str, &str, &str); 10] = [
+    (2, "", "run -n 2 ring", "correct"),
+    (2, "", "run -n 4 is --class S", "verification successful"),
+    (2, "", "run -n 2 is --class A", "verification successful"),
+    (2, "--ipv6", "run -n 4 ring", "correct"),
+    (2, "--mtu 9000", "run -n 4 mm", "correct"),
+    (4, "", "run -n 4 lu", "correct"),
+    (4, "", "run -n 8 is --class S", "verification successful"),
+    (16, "", "run -n 16 pi", "correct"),
+    (16, "", "run -n 32 ring --rounds 20", "correct"),
+    (16, "", "run -n 16 is --class S", "verification successful"),
+];
+
+/// Without OXMPI_LAUNCHER, jobs are started by ssh; the hosts' own stands first in PATH.
+const BY_SSH: &str = "unset OXMPI_LAUNCHER; exec \"$1\" run -n 4 ring";
+
+/// A rank's host loses its cable in the middle of a conversation: the job must end by itself, and name the host. The launcher's own
+/// line to the host does not go through the cable, so it is the ranks that have to notice.
+const VANISHING: &str = r#"
+(sleep 2; "$2" link h1 down) &
+status=0
+"$1" run -n 3 --timeout 100 ring --rounds 1000000000 >"$3" 2>&1 || status=$?
+cat "$3"
+case "$status" in
+    0) echo "it ended well" ;;
+    124) echo "nobody noticed" ;;
+    *) grep -q h1 "$3" && echo "named it" ;;
+esac
+"#;
+
+/// Whether a step will want the installation of `installed`.
+pub fn wants_installation(steps: &Steps) -> bool {
+    jobs()
+        .iter()
+        .any(|job| job.installed && wanted(steps, &job.name))
+}
+
+/// All of them; without an installation, those that need none.
+pub fn run(steps: &mut Steps, is_installed: bool) {
+    let mut jobs = jobs();
+    jobs.retain(|job| wanted(steps, &job.name) && (is_installed || !job.installed));
+    if jobs.is_empty() {
+        return;
+    }
+    installed::fetch(steps, "ip", "iproute2");
+    if let Err(reason) = possible() {
+        for job in &jobs {
+            steps.skip(&job.name, &reason);
+        }
+        return;
+    }
+    for mut job in jobs {
+        if job.name.contains("Rust") {
+            for (test, reason) in one_host_only() {
+                steps.skip(&format!("{}: {test}", job.name), &reason);
+            }
+        }
+        if job.name.contains("mpi4py") && !mpi4py::provide(steps, &job.name) {
+            continue;
+        }
+        steps.run(&job.name, job.minutes, job.expect, &mut job.command);
+    }
+}
+
+/// A command on hosts.
+struct Job {
+    name: String,
+    minutes: u64,
+    expect: Expect,
+    /// Whether it uses the installation.
+    installed: bool,
+    command: Command,
+}
+
+fn jobs() -> Vec<Job> {
+    let mut jobs = Vec::new();
+    let mut add = |name: &str, minutes, expect, command| {
+        jobs.push(Job {
+            name: name.to_owned(),
+            minutes,
+            expect,
+            installed: !name.contains("themselves"),
+            command,
+        });
+    };
+    let mut themselves = cargo(&["test", "--locked", "--package", "xtask", "--test", "hosts"]);
+    themselves.args(["--", "--ignored"]);
+    add("hosts: themselves", 5, Expect::Tests, themselves);
+
+    // There is no way out of the hosts' network: what has to be fetched is fetched now.
+    let mut build = cargo(&["test", "--locked", "--no-run"]);
+    build.args(RUST).args(["--package", "oxmpi-conformance"]);
+    build.args(["--test", "chapters"]);
+    add("hosts: build", 20, Expect::Success, build);
+    add(
+        "hosts: Rust API on 2 hosts",
+        12,
+        Expect::Tests,
+        tests(2, &RUST),
+    );
+    let some = ["--package", "oxmpi", "--test", "conformance"];
+    add(
+        "hosts: Rust API on 4 hosts",
+        8,
+        Expect::Tests,
+        tests(4, &some),
+    );
+    for (count, options, words, text) in PROGRAMS {
+        let mut program = on_hosts(count, options);
+        program.arg(oxmpi()).args(words.split(' '));
+        let blank = if options.is_empty() { "" } else { " " };
+        let name = format!("hosts: oxmpi {words} on {count} hosts{blank}{options}");
+        add(&name, 3, Expect::Text(text), program);
+    }
+    let mut by_ssh = on_hosts(2, "");
+    by_ssh.args(["sh", "-c", BY_SSH, "sh"]).arg(oxmpi());
+    add("hosts: ssh", 2, Expect::Text("correct"), by_ssh);
+    let mut vanishing = on_hosts(3, "");
+    vanishing.args(["sh", "-c", VANISHING, "sh"]).arg(oxmpi());
+    vanishing.arg(task(&[]).get_program());
+    vanishing.arg(crate::steps::target().join("vanishing.log"));
+    add(
+        "hosts: a host that vanishes",
+        3,
+        Expect::Text("named it"),
+        vanishing,
+    );
+
+    let mut programs = tests(2, &["--package", "oxmpi-conformance", "--test", "chapters"]);
+    programs.env("OXMPI_TEST_PREFIX", installed::prefix());
+    add("hosts: C programs on 2 hosts", 8, Expect::Tests, programs);
+    let mut suite = on_hosts(2, "");
+    suite.arg(task(&[]).get_program());
+    suite.args(["mpi4py", "--ranks", "2", "--prefix"]);
+    suite.arg(installed::prefix());
+    let name = "hosts: mpi4py's tests on 2 ranks over 2 hosts";
+    add(name, 8, Expect::Tests, suite);
+    let mut pool = on_hosts(4, "");
+    pool.arg(installed::prefix().join("bin/mpiexec"));
+    pool.args(["-n", "4", "-wdir"])
+        .arg(root().join("xtask/mpi4py"));
+    pool.arg(mpi4py::python()).arg("communicator.py");
+    let name = "hosts: mpi4py's MPICommExecutor on 4 hosts";
+    add(name, 2, Expect::Text("correct"), pool);
+    jobs
+}
+
+/// Tests of the workspace, on this many hosts.
+fn tests(count: u32, words: &[&str]) -> Command {
+    let mut command = on_hosts(count, "");
+    command.arg(cargo(&[]).get_program());
+    command.args(["test", "--locked", "--offline", "--no-fail-fast"]);
+    command.args(words).arg("--");
+    for (test, _) in one_host_only() {
+        command.args(["--skip", &test]);
+    }
+    command
+}
+
+/// What follows runs with this many hosts, and its jobs are spread over all of them.
+fn on_hosts(count: u32, options: &str) -> Command {
+    let mut command = task(&["hosts", &count.to_string()]);
+    command.args(options.split_whitespace()).arg("--");
+    command
+        .env("OXMPI_MAP_BY", "node")
+        .env("OXMPI_AGENT", oxmpi());
+    command
+}
+
+fn oxmpi() -> std::path::PathBuf {
+    installed::prefix().join("bin/oxmpi")
+}
+
+/// Why there can be no hosts here.
+pub fn possible() -> Result<(), String> {
+    if !hosts::is_root() {
+        return Err("hosts are namespaces, which need root".to_owned());
+    }
+    let trial = task(&["hosts", "2", "true"]).stdin(Stdio::null()).output();
+    match trial {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Err(format!("hosts cannot be made here: {words}"))
+        }
+        Err(error) => Err(format!("hosts cannot be made here: {error}")),
+    }
+}
+
+fn wanted(steps: &Steps, name: &str) -> bool {
+    let waits = WAITING.iter().any(|waiting| name.starts_with(waiting));
+    if waits {
+        steps.asks_for(name)
+    } else {
+        steps.selects(name)
+    }
+}
+
+/// Tests that are about one host, and why.
+fn one_host_only() -> Vec<(String, String)> {
+    let list = std::fs::read_to_string(root().join("xtask/hosts.skip")).unwrap_or_default();
+    let entries = list.lines().filter(|line| !line.starts_with('#'));
+    entries
+        .filter_map(|line| line.split_once(char::is_whitespace))
+        .map(|(test, reason)| (test.to_owned(), reason.trim().to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_test_that_is_left_out_has_a_reason() {
+        let list = std::fs::read_to_string(root().join("xtask/hosts.skip")).unwrap();
+        let entries = list.lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(one_host_only().len(), entries.count());
+        assert!(one_host_only().iter().all(|(_, reason)| !reason.is_empty()));
+    }
+
+    #[test]
+    fn steps_have_different_names_that_say_hosts() {
+        let jobs = jobs();
+        let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+        assert!(names.iter().all(|name| name.starts_with("hosts: ")));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), jobs.len());
+        for waiting in WAITING {
+            assert!(names.iter().any(|name| name.starts_with(waiting)));
+        }
+    }
+}
