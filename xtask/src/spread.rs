@@ -52,6 +52,9 @@ const PROGRAMS: [(u32, &str, &str, &str); 10] = [
     (16, "", "run -n 16 is --class S", "verification successful"),
 ];
 
+/// Whether the ranks are where they should be: everything else would also pass on one host.
+const DEALT_OUT: &str = r#""$1" run -n 4 hostname | sort | uniq -c | tr -s ' \n' ' '"#;
+
 /// Without OXMPI_LAUNCHER, jobs are started by ssh; the hosts' own stands first in PATH.
 const BY_SSH: &str = "unset OXMPI_LAUNCHER; exec \"$1\" run -n 4 ring";
 
@@ -146,6 +149,10 @@ fn jobs() -> Vec<Job> {
         Expect::Tests,
         tests(4, &some),
     );
+    let mut dealt_out = on_hosts(2, "");
+    dealt_out.args(["sh", "-c", DEALT_OUT, "sh"]).arg(oxmpi());
+    let name = "hosts: oxmpi deals ranks out";
+    add(name, 2, Expect::Text(" 2 h0 2 h1"), dealt_out);
     for (count, options, words, text) in PROGRAMS {
         let mut program = on_hosts(count, options);
         program.arg(oxmpi()).args(words.split(' '));
