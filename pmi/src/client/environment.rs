@@ -175,3 +175,147 @@ fn wanted(variable: &impl Fn(&str) -> Option<String>) -> Result<Wanted, PmiError
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is offered when these variables are set, `A=1 B=2`.
+    fn with(variables: &str) -> Result<Option<Offer>, String> {
+        offer(&|name: &str| look_up(variables, name)).map_err(|error| error.to_string())
+    }
+
+    fn look_up(variables: &str, name: &str) -> Option<String> {
+        let mut pairs = variables.split(' ').filter_map(|pair| pair.split_once('='));
+        pairs
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value.to_owned())
+    }
+
+    fn inherited(version: u32) -> Offer {
+        Offer::Inherited {
+            fd: 7,
+            rank: 2,
+            size: 4,
+            version,
+        }
+    }
+
+    const SOCKET: &str = "PMI_FD=7 PMI_RANK=2 PMI_SIZE=4";
+
+    #[test]
+    fn launchers_and_their_protocols() {
+        assert_eq!(with(""), Ok(None));
+        assert_eq!(with("SLURM_STEP_ID=0 SLURM_NTASKS=4"), Ok(None));
+        assert_eq!(with(SOCKET), Ok(Some(inherited(1))));
+        assert_eq!(
+            with(&format!("{SOCKET} HYDI_CONTROL_FD=3 SLURM_STEP_ID=0")),
+            Ok(Some(inherited(1)))
+        );
+        assert_eq!(
+            with(&format!("{SOCKET} SLURM_STEP_ID=0")),
+            Ok(Some(inherited(2)))
+        );
+        assert_eq!(
+            with(&format!("{SOCKET} SLURM_STEP_ID=0 OXMPI_PMI=pmi1")),
+            Ok(Some(inherited(1)))
+        );
+        assert_eq!(
+            with(&format!("{SOCKET} OXMPI_PMI=pmi2")),
+            Ok(Some(inherited(2)))
+        );
+        let port = Offer::Port {
+            address: "head:4711".to_owned(),
+            id: 3,
+        };
+        assert_eq!(with("PMI_PORT=head:4711 PMI_ID=3"), Ok(Some(port)));
+    }
+
+    #[test]
+    fn pmix_goes_first_where_the_library_is() {
+        let pmix = |files: &[&str], otherwise: Option<Offer>| Offer::Pmix {
+            namespace: "job".to_owned(),
+            files: files.iter().map(|&file| file.to_owned()).collect(),
+            otherwise: otherwise.map(Box::new),
+        };
+        let system = ["libpmix.so.2"];
+        assert_eq!(with("PMIX_NAMESPACE=job"), Ok(Some(pmix(&system, None))));
+        let both = format!("{SOCKET} PMIX_NAMESPACE=job");
+        assert_eq!(with(&both), Ok(Some(pmix(&system, Some(inherited(1))))));
+        assert_eq!(
+            with(&format!("{both} OXMPI_PMI=pmix")),
+            Ok(Some(pmix(&system, None)))
+        );
+        assert_eq!(
+            with(&format!("{both} OXMPI_PMI=pmi2")),
+            Ok(Some(inherited(2)))
+        );
+        assert_eq!(
+            with(&format!("{both} OXMPI_RANK=2")),
+            Ok(Some(inherited(1))),
+            "our own mpiexec inside another job"
+        );
+        assert_eq!(
+            with("PMIX_NAMESPACE=job OXMPI_LIBPMIX=/x.so"),
+            Ok(Some(pmix(&["/x.so"], None)))
+        );
+        let beside = [
+            "/opt/lib/libpmix.so.2",
+            "/opt/lib64/libpmix.so.2",
+            "/opt/lib/openmpi/libpmix.so.2",
+            "libpmix.so.2",
+        ];
+        assert_eq!(
+            with("PMIX_NAMESPACE=job OPAL_PREFIX=/opt"),
+            Ok(Some(pmix(&beside, None)))
+        );
+    }
+
+    #[test]
+    fn half_an_offer_is_an_error() {
+        let said = with("PMI_FD=7 PMI_RANK=2").unwrap_err();
+        assert_eq!(
+            said,
+            "PMI_FD is set in the environment but PMI_SIZE is not: the program was not started by the launcher that set it; start it with mpiexec or srun, or unset PMI_FD to run it alone"
+        );
+        let said = with("PMI_FD=x PMI_RANK=2 PMI_SIZE=4").unwrap_err();
+        assert!(
+            said.starts_with(
+                "PMI_FD=x in the environment is not a number that a launcher would set: "
+            ),
+            "{said}"
+        );
+        let said = with("OXMPI_PMI=pmi2").unwrap_err();
+        assert_eq!(
+            said,
+            "OXMPI_PMI=pmi2 asks for a launcher's protocol that nobody offers here: PMI_FD is not set"
+        );
+        assert!(
+            with("OXMPI_PMI=pmix PMI_FD=7")
+                .unwrap_err()
+                .contains("PMIX_NAMESPACE is not set")
+        );
+        assert!(
+            with("OXMPI_PMI=pmi3")
+                .unwrap_err()
+                .contains("one of auto, pmi1, pmi2, pmix")
+        );
+        assert!(
+            with("PMI_PORT=head:1")
+                .unwrap_err()
+                .contains("PMI_ID is not")
+        );
+    }
+
+    #[test]
+    fn names_for_people() {
+        let name = |variables: &str| launcher(&|name: &str| look_up(variables, name));
+        assert_eq!(name("SLURM_STEP_ID=0"), "Slurm");
+        assert_eq!(name("SLURM_STEP_ID=0 HYDI_CONTROL_FD=1"), "Hydra");
+        assert_eq!(
+            name("SLURM_STEP_ID=0 OMPI_COMM_WORLD_SIZE=1"),
+            "Open MPI's mpirun"
+        );
+        assert_eq!(name(""), "a launcher without a name");
+    }
+}

@@ -287,3 +287,6 @@ fn text_is_fit(value: &str) -> bool {
         .bytes()
         .all(|byte| byte.is_ascii_graphic() && byte != b';' && byte != b'\\')
 }
+
+#[cfg(test)]
+mod tests;

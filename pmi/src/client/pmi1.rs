@@ -6,6 +6,10 @@ use crate::message::Message;
 use crate::socket::Socket;
 use crate::wire1;
 
+/// The longest line we write. Launchers promise keys and values of a length, but Slurm reads lines of 1024 bytes,
+/// the closing zero counted, and takes the rest of a longer one for the next.
+const LINE_BYTES_MAX: usize = 1023;
+
 /// A space of keys common to all ranks, held by the launcher.
 #[derive(Debug)]
 pub(super) struct Pmi1 {
@@ -61,20 +65,22 @@ impl Pmi1 {
             "my_kvsname",
             &Message::new("get_my_kvsname"),
         )?;
+        let space = name.get("kvsname").unwrap_or_default().to_owned();
+        let key_bytes = maxes
+            .number::<usize>("keylen_max")
+            .unwrap_or(64)
+            .saturating_sub(1);
+        let value_bytes = maxes
+            .number::<usize>("vallen_max")
+            .unwrap_or(256)
+            .saturating_sub(1);
+        let frame_bytes = "cmd=put kvsname= key= value=\n".len() + space.len() + key_bytes;
         Ok(Pmi1 {
             socket,
-            space: name.get("kvsname").unwrap_or_default().to_owned(),
-            // Both count a closing zero, and one Hydra's limit is that of the whole line it has room for.
+            space,
             limits: Limits {
-                key_bytes: maxes
-                    .number::<usize>("keylen_max")
-                    .unwrap_or(64)
-                    .saturating_sub(1),
-                value_bytes: maxes
-                    .number::<usize>("vallen_max")
-                    .unwrap_or(256)
-                    .clamp(64, 1024)
-                    - 1,
+                key_bytes,
+                value_bytes: value_bytes.min(LINE_BYTES_MAX.saturating_sub(frame_bytes)),
             },
         })
     }
