@@ -78,10 +78,15 @@ struct Job {
 
 impl Job {
     fn new(hosts: &[u32]) -> Job {
+        let clock = std::time::SystemTime::now();
+        let now = clock
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        let name = format!("serve-{}-{}", std::process::id(), now.as_nanos());
         let server = |host: u32| {
             let local = (0..hosts.len() as u32).filter(|&rank| hosts[rank as usize] == host);
             Server::new(Facts {
-                job: "serve".to_owned(),
+                job: name.clone(),
                 size: hosts.len() as u32,
                 hosts: hosts.to_vec(),
                 local: local.collect(),

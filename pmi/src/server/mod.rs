@@ -26,10 +26,15 @@ use store::{Store, VALUE_BYTES_MAX};
 /// process with more threads than this inside its initialisation is none that we know.
 const WAITING_MAX: usize = 64;
 
+/// The longest host map that is offered as one value. MPICH reads lines of 1023 bytes, and `cmd=get_result rc=0 value=` and
+/// a newline take 27 of them.
+const MAP_BYTES_MAX: usize = 1023 - 27;
+
 /// What a server knows about its job from the start.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// The job's name, the same on all servers.
+    /// The job's name, the same on all servers and unlike any other job's: MPICH names its shared memory after it, and two
+    /// jobs of one name on a host would meet there.
     pub job: String,
     /// Ranks in the job.
     pub size: u32,
@@ -181,7 +186,7 @@ impl Server {
                 ("size", self.facts.size.to_string()),
                 ("appnum", "0".to_owned()),
                 ("debugged", "FALSE".to_owned()),
-                ("pmiverbose", "0".to_owned()),
+                ("pmiverbose", "FALSE".to_owned()),
             ]),
             Request::Maxes => asked.yes([
                 ("kvsname_max", answer::WORD_BYTES_MAX.to_string()),
@@ -240,7 +245,7 @@ impl Server {
     /// by itself, our own client reads it in pieces.
     fn job_attribute(&self, key: &str) -> Option<String> {
         match key {
-            mapping::KEY => Some(self.mapping.clone()).filter(|map| map.len() < VALUE_BYTES_MAX),
+            mapping::KEY => Some(self.mapping.clone()).filter(|map| map.len() <= MAP_BYTES_MAX),
             "universeSize" => Some(self.facts.size.to_string()),
             _ => None,
         }

@@ -105,7 +105,7 @@ fn a_conversation_in_pmi_2() {
     let golden = [
         (
             "cmd=fullinit;pmijobid=1;pmirank=3;threaded=FALSE;",
-            "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=3;size=4;appnum=0;debugged=FALSE;pmiverbose=0;",
+            "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=3;size=4;appnum=0;debugged=FALSE;pmiverbose=FALSE;",
         ),
         (
             "cmd=job-getid;thrid=0x7f;",

@@ -1,7 +1,7 @@
 //! libpmix, loaded when a PMIx launcher has started this process.
 //!
 //! The declarations follow the C interface of the PMIx standard (versions 2 to 5 have the same functions and layouts
-//! for what is used here); `tests/pmix_layout.rs` compares them with the headers of an installed libpmix. Loading at run
+//! for what is used here); `tests/served.rs` compares them with the headers of an installed libpmix. Loading at run
 //! time keeps OxMPI free of a dependency that only guests of PMIx launchers have. The library stays loaded: it has
 //! threads of its own.
 
