@@ -16,8 +16,9 @@ const SIZES: [u32; 4] = [1, 2, 3, 5];
 /// Elements of a block.
 const COUNTS: [usize; 4] = [0, 1, 7, 5000];
 
-/// On boards where they are small enough, and by messages alone.
-const BOTH: [oxmpi::harness::Setting; 2] = [&[], &[("OXMPI_BOARDS", "off")]];
+/// The ways in which collectives are run, each with all its cases: on boards where they are small enough, and by messages alone. Other
+/// placements of ranks belong here too.
+const SETTINGS: &[oxmpi::harness::Setting] = &[&[], &[("OXMPI_BOARDS", "off")]];
 
 /// Every one with every other.
 fn product<A: Copy, B: Copy>(

@@ -4,7 +4,7 @@ use oxmpi::collective::{Collective, Parts, Root};
 
 use crate::area::{Area, NOTHING, Pair, value, values};
 use crate::case::{Case, FORMS, join};
-use crate::{BOTH, COUNTS, SIZES};
+use crate::{COUNTS, SETTINGS, SIZES};
 
 /// Elements of a rank's block in the variants with v; some have none.
 fn count_of(rank: u32, peer: u32) -> usize {
@@ -37,7 +37,7 @@ fn filled(elements: usize, blocks: impl Iterator<Item = (usize, Vec<Pair>)>) -> 
 }
 
 oxmpi::ranks! {
-    fn bcast(SIZES, BOTH) {
+    fn bcast(SIZES, SETTINGS) {
         let (process, world) = join();
         for ((_, form), count) in crate::product(FORMS, COUNTS) {
             for root in 0..world.size() {
@@ -63,7 +63,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn barrier(SIZES, BOTH) {
+    fn barrier(SIZES, SETTINGS) {
         let (process, world) = join();
         let mut lasting = world.collective_init(Collective::Barrier).unwrap();
         for _ in 0..5 {
@@ -76,7 +76,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn gather(SIZES, BOTH) {
+    fn gather(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), count) in crate::product(FORMS, COUNTS) {
@@ -112,7 +112,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn gather_of_any_length(SIZES, BOTH) {
+    fn gather_of_any_length(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), root) in crate::product(FORMS, 0..size) {
@@ -157,7 +157,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn scatter(SIZES, BOTH) {
+    fn scatter(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), count) in crate::product(FORMS, COUNTS) {
@@ -190,7 +190,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn scatter_of_any_length(SIZES, BOTH) {
+    fn scatter_of_any_length(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), root) in crate::product(FORMS, 0..size) {
@@ -230,7 +230,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn allgather(SIZES, BOTH) {
+    fn allgather(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), count) in crate::product(FORMS, COUNTS) {
@@ -262,7 +262,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn allgather_of_any_length(SIZES, BOTH) {
+    fn allgather_of_any_length(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), in_place) in crate::product(FORMS, [false, true]) {
@@ -297,7 +297,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn alltoall(SIZES, BOTH) {
+    fn alltoall(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), count) in crate::product(FORMS, COUNTS) {
@@ -329,7 +329,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn alltoall_of_any_length(SIZES, BOTH) {
+    fn alltoall_of_any_length(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), in_place) in crate::product(FORMS, [false, true]) {

@@ -7,7 +7,7 @@ use oxmpi::op::Predefined;
 
 use crate::area::{Area, Form, NOTHING, Pair, compose, value, values};
 use crate::case::{Case, composition, join};
-use crate::{BOTH, COUNTS, SIZES};
+use crate::{COUNTS, SETTINGS, SIZES};
 
 const FORMS: [Form; 2] = [Form::Dense, Form::Gaps];
 
@@ -60,7 +60,7 @@ fn vectors<'a>(
 }
 
 oxmpi::ranks! {
-    fn reduce(SIZES, BOTH) {
+    fn reduce(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for (form, count) in crate::product(FORMS, COUNTS) {
@@ -80,7 +80,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn allreduce(SIZES, BOTH) {
+    fn allreduce(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, count), in_place) in crate::product(crate::product(FORMS, COUNTS).collect::<Vec<_>>(), [false, true]) {
@@ -93,7 +93,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn scan_and_exscan(SIZES, BOTH) {
+    fn scan_and_exscan(SIZES, SETTINGS) {
         let (process, world) = join();
         let rank = world.rank();
         for ((form, count), in_place) in crate::product(crate::product(FORMS, COUNTS).collect::<Vec<_>>(), [false, true]) {
@@ -115,7 +115,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn reduce_scatter(SIZES, BOTH) {
+    fn reduce_scatter(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, count), (in_place, equal)) in crate::product(
@@ -155,7 +155,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn predefined_operations(SIZES, BOTH) {
+    fn predefined_operations(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         let datatype = Datatype::named(Basic::Uint64);

@@ -8,7 +8,7 @@ use oxmpi::op::Predefined;
 
 use crate::area::{Area, Form, NOTHING, values};
 use crate::case::join;
-use crate::{BOTH, SIZES};
+use crate::{SETTINGS, SIZES};
 
 fn bcast(area: &mut Area, count: usize, root: u32) -> Collective {
     Collective::Bcast {
@@ -18,7 +18,7 @@ fn bcast(area: &mut Area, count: usize, root: u32) -> Collective {
 }
 
 oxmpi::ranks! {
-    fn many_at_once_on_one_communicator(SIZES, BOTH) {
+    fn many_at_once_on_one_communicator(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         let count = 3000;
@@ -79,7 +79,7 @@ oxmpi::ranks! {
         process.finalize();
     }
 
-    fn a_collective_goes_on_while_its_process_waits_for_a_message([2, 3], BOTH) {
+    fn a_collective_goes_on_while_its_process_waits_for_a_message([2, 3], SETTINGS) {
         let (process, world) = join();
         for _ in 0..20 {
             let mut barrier = world.icollective(Collective::Barrier).unwrap();
