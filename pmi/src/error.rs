@@ -178,12 +178,22 @@ pub enum PmiError {
         reason: String,
     },
     /// The library lacks a function.
-    #[error("{library} has no function {symbol}: is it libpmix of PMIx 2 or later?")]
+    #[error("{library} has no function {symbol}: is it libpmix of PMIx 3 or later?")]
     PmixSymbol {
         /// The library.
         library: String,
         /// The function.
         symbol: &'static str,
+    },
+    /// The library is too old.
+    #[error(
+        "{library} is of PMIx {version}, and 3 or later is needed: name another in OXMPI_LIBPMIX, or start the program with srun --mpi=pmi2 or OxMPI's mpiexec"
+    )]
+    PmixVersion {
+        /// The library.
+        library: String,
+        /// Its version.
+        version: String,
     },
     /// A PMIx function failed.
     #[error("{call} of {version} failed with {status} ({text}){hint}")]

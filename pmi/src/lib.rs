@@ -7,7 +7,7 @@
 //! - [`Server`], the launcher's side of PMI-1 and PMI-2. It is pure: bytes of ranks in, replies and fences out. Each
 //!   agent of a job has one for the ranks of its host; who carries the fences between agents is not its business.
 //!
-//! [`Message`](message) is a command with named values, `wire1` and `wire2` are its two written forms, `mapping` says
+//! A message is a command with named values, `wire1` and `wire2` are its two written forms, `mapping` says
 //! which rank is on which host, `pieces` cuts values that are longer than the protocols allow. Nothing here knows what
 //! the values mean.
 

@@ -63,7 +63,7 @@ fn open_mpi() {
 }
 
 #[test]
-#[ignore = "needs prterun (Debian: prrte, or the Python package openmpi)"]
+#[ignore = "needs prterun (Python package openmpi)"]
 fn prrte() {
     // As options of PRRTE 3; root is welcome in a test's container.
     let environment = [

@@ -1,7 +1,7 @@
 //! libpmix, loaded when a PMIx launcher has started this process.
 //!
-//! The declarations follow the C interface of the PMIx standard (versions 2 to 5 have the same functions and layouts
-//! for what is used here); `tests/served.rs` compares them with the headers of an installed libpmix. Loading at run
+//! The declarations follow the C interface of the PMIx standard since version 3 (in version 2 a value is shorter);
+//! `tests/served.rs` compares them with the headers of an installed libpmix, and 4.2 and 5.0 have been run. Loading at run
 //! time keeps OxMPI free of a dependency that only guests of PMIx launchers have. The library stays loaded: it has
 //! threads of its own.
 
@@ -13,6 +13,9 @@ use crate::error::PmiError;
 const NAMESPACE_BYTES: usize = 256;
 /// Bytes of a key, its closing zero counted (PMIX_MAX_KEYLEN + 1).
 const KEY_BYTES: usize = 512;
+
+/// The first version whose values have the layout declared here.
+const MAJOR_MIN: u32 = 3;
 
 /// All ranks of a namespace, for what belongs to the job (PMIX_RANK_WILDCARD).
 pub(super) const EVERY_RANK: u32 = u32::MAX - 1;
@@ -149,11 +152,25 @@ impl Library {
                 }),
             }
         };
-        // SAFETY: each address is that of the function of this name, which has had this signature since PMIx 2.
-        unsafe {
+        // SAFETY: the address is that of the function of this name, which has this signature in all versions.
+        let version = unsafe {
             let version = std::mem::transmute::<*mut c_void, Text>(symbol(c"PMIx_Get_version")?);
+            version_of(&text(version()))
+        };
+        let major = version
+            .split('.')
+            .next()
+            .and_then(|major| major.parse::<u32>().ok());
+        if major.is_some_and(|major| major < MAJOR_MIN) {
+            return Err(PmiError::PmixVersion {
+                library: file.to_owned(),
+                version,
+            });
+        }
+        // SAFETY: each address is that of the function of this name, which has this signature since MAJOR_MIN.
+        unsafe {
             Ok(Library {
-                version: version_of(&text(version())),
+                version,
                 init: std::mem::transmute::<*mut c_void, Init>(symbol(c"PMIx_Init")?),
                 finalize: std::mem::transmute::<*mut c_void, Finalize>(symbol(c"PMIx_Finalize")?),
                 abort: std::mem::transmute::<*mut c_void, Abort>(symbol(c"PMIx_Abort")?),
@@ -388,7 +405,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "libc.so.6 has no function PMIx_Get_version: is it libpmix of PMIx 2 or later?"
+            "libc.so.6 has no function PMIx_Get_version: is it libpmix of PMIx 3 or later?"
         );
     }
 }
