@@ -14,7 +14,7 @@ use oxmpi_wire::Envelope;
 
 use crate::boards::Boards;
 use crate::error::{EngineError, Fault};
-use crate::options::Options;
+use crate::options::{Options, Progress};
 use crate::progress::{
     Area, Background, Bed, Condition, Driver, Extents, Guard, Handler, Outside, Places, Remote,
     Shared, Threads, Transport, WaitPolicy,
@@ -129,11 +129,15 @@ impl Engine {
         let crowded = policy.is_crowded();
         let (single_copy, host_count) = (options.single_copy, places.host_count());
         let hosts = (0..size).map(|process| places.host(process)).collect();
-        let remote = tcp.map(|tcp| Box::new(Remote::new(tcp, size)));
+        let remote = tcp.map(|mut tcp| {
+            tcp.set_progress(options.progress);
+            Box::new(Remote::new(tcp, size))
+        });
         let name = host.clone();
         let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);
         let extents = Arc::clone(&handler.extents);
-        let driver = Driver::new(options.driver && size > 1, crowded);
+        let plain = host_count > 1 && options.progress == Progress::Sock;
+        let driver = Driver::new(options.driver && size > 1 && !plain, crowded);
         // SAFETY: the caller's promise.
         let shared = Arc::new(unsafe { Shared::new(handler, bed, driver, threads) });
         Ok(Self {
@@ -712,6 +716,12 @@ impl Engine {
     /// What has been counted.
     pub fn counters(&self) -> Counters {
         self.shared.enter().protocol.counters()
+    }
+
+    /// What the network device has counted; `None` without one.
+    pub fn network_counters(&self) -> Option<oxmpi_net::tcp::Counters> {
+        let handler = self.shared.enter();
+        handler.remote.as_ref().map(|remote| remote.tcp.counters())
     }
 
     /// How this process talks to the others.

@@ -18,7 +18,8 @@ pub mod protocol;
 
 pub use engine::{Engine, Network, Request, Seat};
 pub use error::{EngineError, Fault};
-pub use options::{Options, OptionsError, WaitMode};
+pub use options::{Options, OptionsError, Progress, WaitMode};
+pub use oxmpi_net::tcp::Counters as NetworkCounters;
 pub use oxmpi_matching::Pattern;
 pub use oxmpi_ports::Death;
 pub use oxmpi_ports::board::{Board, Ticket};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+pub use oxmpi_net::tcp::Progress;
+
 /// How a thread waits for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitMode {
@@ -28,6 +30,8 @@ pub struct Options {
     pub single_copy: bool,
     /// `OXMPI_BOARDS` = on or off: small collectives meet on boards in shared memory; else everything is messages.
     pub boards: bool,
+    /// `OXMPI_PROGRESS` = user or sock: how sockets that have something are found; `sock` is the plain loop over all of them, without a driver.
+    pub progress: Progress,
     /// `OXMPI_EAGER_BYTES`: longest message that is sent without asking.
     pub eager_bytes: Option<u64>,
 }
@@ -53,6 +57,7 @@ impl Default for Options {
             driver: true,
             single_copy: true,
             boards: true,
+            progress: Progress::User,
             eager_bytes: None,
         }
     }
@@ -100,6 +105,17 @@ impl Options {
                 });
             }
         };
+        options.progress = match lookup("OXMPI_PROGRESS").as_deref() {
+            None | Some("user") => Progress::User,
+            Some("sock") => Progress::Sock,
+            Some(value) => {
+                return Err(OptionsError {
+                    name: "OXMPI_PROGRESS",
+                    value: value.into(),
+                    expected: "user or sock",
+                });
+            }
+        };
         if let Some(micros) = number("OXMPI_SPIN_US", "a number of microseconds")? {
             options.patience = Duration::from_micros(micros);
         }
@@ -137,6 +153,7 @@ mod tests {
             Some(match name {
                 "OXMPI_WAIT" => "yield".into(),
                 "OXMPI_DRIVER" => "off".into(),
+                "OXMPI_PROGRESS" => "sock".into(),
                 "OXMPI_SINGLE_COPY" => "0".into(),
                 "OXMPI_BOARDS" => "on".into(),
                 _ => "7".into(),
@@ -145,6 +162,7 @@ mod tests {
         .unwrap();
         assert_eq!(options.wait, WaitMode::Yield);
         assert!(!options.driver && !options.single_copy);
+        assert_eq!(options.progress, Progress::Sock);
         assert_eq!(
             (options.patience, options.eager_bytes),
             (Duration::from_micros(7), Some(7))

@@ -93,6 +93,11 @@ impl<L: Level> Mpi<L> {
         self.process.engine.transport()
     }
 
+    /// What the network device of this process has counted; `None` in a job on one host.
+    pub fn network_counters(&self) -> Option<oxmpi_engine::NetworkCounters> {
+        self.process.engine.network_counters()
+    }
+
     /// Ends the whole job now with this exit code; the launcher reports which rank asked for it.
     pub fn abort(&self, code: i32) -> ! {
         self.process.set_abort(code);

@@ -514,7 +514,7 @@ impl Handler {
         let me = self.port.index();
         let attached = |&port: &u32| port != me && self.segment().pid(port) != 0;
         match (0..self.segment().ports()).find(attached) {
-            _ if self.remote.is_some() && self.segment().ports() == 1 => Transport::Tcp,
+            _ if self.remote.is_some() && self.places.is_alone_here() => Transport::Tcp,
             _ if self.remote.is_some() => Transport::PortsAndTcp,
             _ if self.segment().ports() == 1 => Transport::Alone,
             _ if !self.single_copy => Transport::SingleCopyOff,

@@ -61,6 +61,11 @@ impl Places {
         self.processes.len() as u32
     }
 
+    /// Whether nobody else is reached through a port.
+    pub fn is_alone_here(&self) -> bool {
+        self.others().count() + 1 == self.ports.len()
+    }
+
     /// The port of a process; `None` if it is on another host.
     #[inline(always)]
     pub fn port(&self, process: u32) -> Option<u32> {

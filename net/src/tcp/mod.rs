@@ -15,6 +15,7 @@ mod connection;
 mod epoll;
 mod frame;
 mod meeting;
+mod plain;
 #[allow(unsafe_code)]
 mod socket;
 mod vigil;
@@ -35,6 +36,7 @@ use frame::{LENGTH_BYTES, Next};
 pub use frame::PAYLOAD_MAX;
 use meeting::{Dial, Strangers};
 pub use meeting::{BindError, Listener};
+pub use plain::Progress;
 use socket::Moved;
 use vigil::Vigil;
 
@@ -147,6 +149,10 @@ pub struct Tcp {
     /// Open connections.
     open: usize,
     closing: bool,
+    progress: Progress,
+    /// For the plain loop: what is asked about each connection.
+    asked: Vec<u32>,
+    entries: Vec<libc::pollfd>,
     counters: Counters,
 }
 
@@ -183,8 +189,16 @@ impl Tcp {
             vigil: Vigil::new(),
             open: 0,
             closing: false,
+            progress: Progress::User,
+            asked: Vec::new(),
+            entries: Vec::new(),
             counters: Counters::default(),
         })
+    }
+
+    /// How connections are found; before the first poll.
+    pub fn set_progress(&mut self, progress: Progress) {
+        self.progress = progress;
     }
 
     /// The next thing that happened, if anything has. `None` ends a look.
@@ -276,6 +290,12 @@ impl Tcp {
             self.looks = self.looks.wrapping_add(1);
             if !self.unsent.is_empty() {
                 self.flush_unsent();
+            }
+            if self.progress == Progress::Sock {
+                self.ask_all();
+                if !self.looks.is_multiple_of(LOOKS_PER_CLOCK) && self.meetings == 0 {
+                    continue;
+                }
             }
             if !self.looks.is_multiple_of(LOOKS_PER_QUESTION) && !self.hot.is_empty() {
                 return None;
@@ -371,7 +391,7 @@ impl Tcp {
     /// The connection spoke: look at it directly from now on, instead of the one that has been silent longest.
     #[inline(always)]
     fn warm(&mut self, from: u32) {
-        if self.hot.first() != Some(&from) {
+        if self.hot.first() != Some(&from) && self.progress == Progress::User {
             self.rewarm(from);
         }
     }
@@ -581,6 +601,10 @@ impl Tcp {
         // Hot connections' changes were passed over, so they are looked at once more, and are cold afterwards.
         self.ready.extend(self.hot.drain(..));
         self.turn = 0;
+        if self.progress == Progress::Sock {
+            // Nobody has taken the changes that the sleeper would be woken by.
+            self.ask_kernel();
+        }
         self.ready.is_empty() && self.events.is_empty() && self.current.is_none()
     }
 
