@@ -164,3 +164,31 @@ fn connections_are_made_again_after_a_pause() {
         });
     });
 }
+
+/// The plain loop is only a baseline, but a correct one.
+#[test]
+fn the_plain_loop_carries_messages_too() {
+    let options = Options {
+        progress: oxmpi_engine::Progress::Sock,
+        ..Options::default()
+    };
+    let engines = job_on(vec![0, 1, 2], &options, Threads::One).engines;
+    within(LIMIT, "the plain loop", || {
+        thread::scope(|scope| {
+            for (me, engine) in engines.iter().enumerate() {
+                scope.spawn(move || {
+                    let (next, before) = ((me as u32 + 1) % 3, (me as u32 + 2) % 3);
+                    for bytes in [8, 5000, 300_000] {
+                        let out = data(me, bytes);
+                        let mut into = vec![0; bytes];
+                        let request = irecv(engine, before, 1, &mut into);
+                        send(engine, next, 1, &out).unwrap();
+                        engine.wait(request).unwrap();
+                        assert!(into == data(before as usize, bytes));
+                    }
+                    engine.finalize();
+                });
+            }
+        });
+    });
+}
