@@ -56,13 +56,13 @@ impl Comm {
         info: Option<&Info>,
     ) -> Result<Option<Comm>, ErrorKind> {
         let told = |key: &str| info.and_then(|info| info.get_text(key));
+        let host = self.process.engine.host_of(self.process.rank());
         let by_hardware = || match told("mpi_hw_resource_type").as_deref() {
-            // All processes of the job are on one host.
-            Some("mpi_shared_memory") => Some(0),
+            Some("mpi_shared_memory") => Some(host),
             _ => None,
         };
         let color = match split_type {
-            SplitType::Shared => Some(0),
+            SplitType::Shared => Some(host),
             SplitType::HardwareGuided => by_hardware(),
             SplitType::ResourceGuided => match told("mpi_pset_name").as_deref() {
                 Some(crate::session::WORLD_SET) => Some(0),
@@ -70,7 +70,8 @@ impl Comm {
                 _ => by_hardware(),
             },
             // Nothing smaller than the host is told apart, and a part must be smaller than the whole.
-            SplitType::HardwareUnguided | SplitType::Undefined => None,
+            SplitType::HardwareUnguided => self.carrier().hosts().map(|_| host),
+            SplitType::Undefined => None,
         };
         let new = self.split(color, key)?;
         if let Some(new) = &new {
