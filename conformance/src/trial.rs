@@ -140,10 +140,12 @@ fn judge(
     };
     match &program.expect {
         Expect::Good if !status.success() => Err(format!("failed: {status}")),
-        Expect::Good if !output.lines().any(|line| line == "ok") => {
-            Err("rank 0 did not say ok".to_string())
-        }
-        Expect::Good => Ok(()),
+        Expect::Good => match output.lines().filter(|line| *line == "ok").count() {
+            0 => Err("rank 0 did not say ok".to_string()),
+            1 => Ok(()),
+            // A library that does not understand its launcher comes up as so many jobs of one rank, and many programs are right in each.
+            jobs => Err(format!("rank 0 said ok {jobs} times: ranks came up alone")),
+        },
         Expect::Fatal(_) if status.success() => Err("succeeded where it must fail".to_string()),
         Expect::Fatal(_) if output.contains("not-reached") => {
             Err("went on after the call that is fatal".to_string())
@@ -278,6 +280,10 @@ mod tests {
         assert_eq!(
             verdict("", Kind::Mpich, Some(0), "not ok\n"),
             "rank 0 did not say ok"
+        );
+        assert_eq!(
+            verdict("", Kind::OxMpi, Some(0), "ok\nok\n"),
+            "rank 0 said ok 2 times: ranks came up alone"
         );
         assert_eq!(
             verdict("", Kind::OxMpi, Some(1), "ok\n"),
