@@ -8,6 +8,7 @@ mod across;
 mod barrier;
 mod inter;
 mod neighbours;
+mod phases;
 
 use std::collections::{HashMap, VecDeque};
 

@@ -18,12 +18,20 @@ pub fn exchange(here: Here<'_>, operand: Operand) -> Schedule {
 
 /// Up a tree of leaders and down again: 2·(hosts − 1) messages between hosts, the fewest.
 pub fn tree(here: Here<'_>, operand: Operand) -> Schedule {
-    around(here, operand, |builder, position, vector, result| {
-        let home = (position.rank == 0).then_some(result);
-        up_tree(builder, position, 0, vector, home);
-        builder.end_round();
-        binomial_into(builder, position, 0, result);
-    })
+    around(here, operand, tree_of_leaders)
+}
+
+/// How leaders combine what their hosts have combined, in a tree.
+pub(super) fn tree_of_leaders(
+    builder: &mut Builder,
+    position: Position,
+    vector: Vector,
+    result: Region,
+) {
+    let home = (position.rank == 0).then_some(result);
+    up_tree(builder, position, 0, vector, home);
+    builder.end_round();
+    binomial_into(builder, position, 0, result);
 }
 
 fn around(

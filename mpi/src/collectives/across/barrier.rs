@@ -12,10 +12,13 @@ pub fn exchange(here: Here<'_>) -> Schedule {
 
 /// Leaders meet in a tree: 2·(hosts − 1) messages between hosts, the fewest.
 pub fn tree(here: Here<'_>) -> Schedule {
-    around(here, |builder, position| {
-        report(builder, position);
-        release(builder, position);
-    })
+    around(here, tree_of_leaders)
+}
+
+/// How leaders meet in a tree.
+pub(super) fn tree_of_leaders(builder: &mut Builder, position: Position) {
+    report(builder, position);
+    release(builder, position);
 }
 
 fn around(here: Here<'_>, meet: impl FnOnce(&mut Builder, Position)) -> Schedule {

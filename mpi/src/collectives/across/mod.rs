@@ -23,6 +23,9 @@ pub mod scan;
 pub mod scatter;
 
 mod lanes;
+mod phases;
+
+pub use phases::{Phases, on_host, phases};
 
 use super::hosts::Hosts;
 use super::position::Position;

@@ -4,7 +4,7 @@ use super::barrier::nobody_leaves_without;
 use super::*;
 
 /// A map of ranks to 2 to `most` hosts, by seed: in blocks, dealt round, or at random; hosts may have any number of ranks.
-fn map(size: u32, most: u32, seed: u64) -> Vec<u32> {
+pub(super) fn map(size: u32, most: u32, seed: u64) -> Vec<u32> {
     let mut random = Random(mix(seed ^ 0xB0C5));
     let hosts = 2 + random.below(most.max(2) as usize - 1) as u32;
     match random.below(4) {
@@ -23,7 +23,7 @@ fn map(size: u32, most: u32, seed: u64) -> Vec<u32> {
     }
 }
 
-fn hosts(numbers: &[u32]) -> Option<Hosts> {
+pub(super) fn hosts(numbers: &[u32]) -> Option<Hosts> {
     Hosts::new(numbers.iter().copied())
 }
 
