@@ -6,6 +6,7 @@
 //! with `blocks` for their counts and displacements. Calls on buffers of any datatype are a [`Collective`], which `job` makes ready
 //! and `request` runs in the background where the call does not wait.
 
+mod across;
 mod blocks;
 mod board;
 mod description;
@@ -26,7 +27,7 @@ use crate::error::{ErrorKind, Result};
 use crate::plain::{Plain, bytes, bytes_mut};
 use crate::thread::Level;
 
-pub(crate) use board::GroupBoard;
+pub(crate) use board::{GroupBoard, Offer};
 pub use description::{Collective, Neighbours, Parts, Reduction, Root, Shares};
 pub(crate) use hosts::hosts_of;
 use job::Job;
@@ -111,6 +112,10 @@ impl Comm {
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
         let mut inside = self.enter()?;
+        if let Some(hosts) = self.hosts() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.together_across(hosts, &mut inside, call, places, combine) };
+        }
         if let Some(board) = inside.board()
             && board.suits(&self.process.engine, call)?
         {
@@ -161,12 +166,15 @@ impl Comm {
 
     /// The schedule of a call on this communicator.
     pub(crate) fn schedule(&self, call: &Call<'_>) -> Schedule {
-        let position = Position::new(self.rank, self.size);
         let placement = match self.hosts() {
             None => Placement::one_host(self.size, self.process.engine.usable_cpus()),
             Some(hosts) => Placement::several_hosts(hosts),
         };
-        plan::schedule(call, position, placement)
+        plan::schedule(call, self.position(), placement)
+    }
+
+    fn position(&self) -> Position {
+        Position::new(self.rank, self.size)
     }
 
     /// Copies the root's values to every rank.
@@ -219,6 +227,14 @@ impl Inside<'_> {
         // SAFETY: `enter` makes one of these at a time, and nothing else looks into the cell while handles
         // of the communicator exist.
         unsafe { (*self.comm.board.get()).as_mut() }
+    }
+}
+
+impl Inside<'_> {
+    /// Puts a board there, for the collectives to come.
+    fn set_board(&mut self, board: GroupBoard) {
+        // SAFETY: as in `board`.
+        unsafe { *self.comm.board.get() = Some(board) };
     }
 }
 

@@ -43,8 +43,11 @@ pub struct Comm {
     pub(crate) attached: Attached,
     /// A call is inside a collective.
     pub(crate) in_collective: AtomicBool,
-    /// Where small collectives meet; touched only by who has set `in_collective`.
+    /// Where small collectives meet: all members, or those of this host if there are others. Touched only by who has set
+    /// `in_collective`.
     pub(crate) board: UnsafeCell<Option<GroupBoard>>,
+    /// The members of this host have asked their leader for a board.
+    pub(crate) asked_for_board: AtomicBool,
     /// What no message needs: name, hints, attributes, topology.
     pub(super) details: Details,
 }
@@ -91,6 +94,7 @@ impl Comm {
             attached: Attached::default(),
             in_collective: AtomicBool::new(false),
             board: UnsafeCell::new(None),
+            asked_for_board: AtomicBool::new(false),
             details: Details::default(),
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use oxmpi_engine::Ticket;
 
 use super::{COMMUNICATORS_MAX, Comm, Communicator};
+use crate::collective::Offer;
 use crate::collectives::plan::Call;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
@@ -156,16 +157,12 @@ impl Comm {
         if !self.may_share_board() || !self.process.boards {
             return Ok(self);
         }
-        let mut offer = [0u64; 4];
-        if self.rank == 0
-            && let Some(Ticket { port, board, base }) = self.process.engine.offer_board()
-        {
-            offer = [1, u64::from(port), u64::from(board), base];
-        }
+        let mut offer = [match self.rank {
+            0 => Offer::make(&self.process.engine),
+            _ => Offer::default(),
+        }];
         self.bcast_plain(&mut offer, 0)?;
-        let [offered, port, board, base] = offer;
-        let (port, board) = (port as u32, board as u32);
-        self.set_board((offered == 1).then_some(Ticket { port, board, base }));
+        self.set_board(offer[0].ticket());
         Ok(self)
     }
 }

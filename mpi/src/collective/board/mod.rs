@@ -12,6 +12,7 @@ mod round;
 use oxmpi_engine::{Board, Engine, EngineError, Ticket};
 
 use super::Combine;
+use crate::collectives::choose::Collective;
 use crate::collectives::plan::Call;
 use crate::error::ErrorKind;
 
@@ -26,6 +27,40 @@ const COMBINED_BYTES_MAX: usize = 2 << 10;
 
 /// Blocks of an alltoall are cut into pieces no smaller than this: a cache line.
 const PIECE_BYTES_MIN: usize = 64;
+
+/// How a leader tells the members which board it has set apart, if any.
+#[derive(Clone, Copy, Debug, Default, crate::Plain)]
+#[repr(C)]
+pub(crate) struct Offer {
+    /// 1 if there is one.
+    is_made: u64,
+    port: u64,
+    board: u64,
+    base: u64,
+}
+
+impl Offer {
+    /// The leader's, from the boards that it has to spare.
+    pub(crate) fn make(engine: &Engine) -> Offer {
+        match engine.offer_board() {
+            None => Offer::default(),
+            Some(Ticket { port, board, base }) => Offer {
+                is_made: 1,
+                port: u64::from(port),
+                board: u64::from(board),
+                base,
+            },
+        }
+    }
+
+    pub(crate) fn ticket(&self) -> Option<Ticket> {
+        (self.is_made == 1).then_some(Ticket {
+            port: self.port as u32,
+            board: self.board as u32,
+            base: self.base,
+        })
+    }
+}
 
 /// The board of a communicator, opened when it is first needed: many communicators never see a collective.
 pub(crate) struct GroupBoard {
@@ -76,8 +111,22 @@ impl GroupBoard {
     }
 
     /// Runs a call that suits.
+    #[inline]
     pub(crate) fn run(
         &mut self,
+        engine: &Engine,
+        call: &Call<'_>,
+        send: &[u8],
+        receive: &mut [u8],
+        combine: &mut Combine<'_>,
+    ) -> Result<(), ErrorKind> {
+        self.run_for(call.collective(), engine, call, send, receive, combine)
+    }
+
+    /// Runs a call that suits and is a part of another one, by which members that disagree are told.
+    pub(super) fn run_for(
+        &mut self,
+        whole: Collective,
         engine: &Engine,
         call: &Call<'_>,
         send: &[u8],
@@ -88,7 +137,7 @@ impl GroupBoard {
         let mut round = Round {
             engine,
             operation: 0,
-            kind: call.collective() as u8,
+            kind: whole as u8,
             root: 0,
             board: self.open.as_mut().expect("it was opened just now"),
             members: &self.members,
