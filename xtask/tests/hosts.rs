@@ -197,7 +197,9 @@ fn everything_goes_with_xtask_however_that_ends() {
         // A length of sleep that nobody else asks for.
         let long = format!("{}", 100_000 + std::process::id());
         let line = format!("{XTASK} enter h1 setsid sleep {long} & exec sleep {long}");
-        let running = hosts(&["2", "--", "sh", "-c", &line]).spawn();
+        let mut command = hosts(&["2", "--", "sh", "-c", &line]);
+        // What it says about those it has to kill is not this test's.
+        let running = command.stderr(Stdio::null()).spawn();
         let mut running = Running(running.unwrap());
         wait_until("both sleep", || processes_with(&long) == 2);
         let process = running.0.id().to_string();
