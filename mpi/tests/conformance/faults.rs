@@ -99,7 +99,7 @@ oxmpi::ranks! {
         }
     }
 
-    fn ranks_in_different_collectives_are_told([2]) {
+    fn ranks_in_different_collectives_are_told([2], [oxmpi::harness::ONE_HOST]) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let first = world.rank() == 0;

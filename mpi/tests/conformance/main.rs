@@ -6,6 +6,7 @@
 mod collectives;
 mod communicators;
 mod faults;
+mod flood;
 mod futures;
 mod matching;
 mod messages;

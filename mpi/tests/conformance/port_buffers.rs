@@ -33,7 +33,7 @@ oxmpi::ranks! {
         assert!(buffer.iter().all(|&x| x == f64::from(peer)));
     }
 
-    fn a_long_message_is_read_where_it_lies([2]) {
+    fn a_long_message_is_read_where_it_lies([2], [oxmpi::harness::ONE_HOST]) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let length = 1 << 18;
