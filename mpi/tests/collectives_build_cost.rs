@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use oxmpi::collectives::plan::{self, Call};
-use oxmpi::collectives::{Operand, Placement, Position};
+use oxmpi::collectives::{Hosts, Operand, Placement, Position};
 
 #[test]
 #[ignore = "a measurement: cargo test --release -p oxmpi --test collectives_build_cost -- --ignored --nocapture"]
@@ -45,16 +45,20 @@ fn collectives_build_cost() {
         ),
     ];
     const REPEAT: u32 = 20_000;
-    for size in [2, 4, 16, 64] {
+    for (size, hosts_count) in [(2, 1), (4, 1), (16, 1), (64, 1), (4, 2), (16, 4), (64, 4)] {
+        let hosts = Hosts::new((0..size).map(|rank| rank * hosts_count / size));
+        let placement = match &hosts {
+            None => Placement::one_host(size, size),
+            Some(hosts) => Placement::several_hosts(hosts),
+        };
         for (name, call) in &calls {
             let position = Position::new(size / 2, size);
-            let placement = Placement::one_host(size, size);
             let begin = Instant::now();
             for _ in 0..REPEAT {
                 black_box(plan::schedule(black_box(call), position, placement));
             }
             println!(
-                "{size:3} ranks, {name:17} {:6.0} ns",
+                "{size:3} ranks on {hosts_count} host(s), {name:17} {:6.0} ns",
                 begin.elapsed().as_nanos() as f64 / f64::from(REPEAT)
             );
         }
