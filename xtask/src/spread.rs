@@ -1,7 +1,7 @@
 //! Steps of `cargo xtask test` that run what there is on several hosts: the Rust API, the programs, the C programs, mpi4py.
 //!
 //! Nothing in those tests knows of hosts. `cargo xtask hosts` makes them, and OXMPI_HOST, OXMPI_LAUNCHER and OXMPI_MAP_BY in the
-//! environment have the launcher deal the ranks out. What is about one host only stands in `xtask/hosts.skip`. Where
+//! environment have the launcher deal the ranks out. A test that is about one host says so and is counted as skipped. Where
 //! hosts cannot be made, every step is skipped, and counted.
 
 use std::process::{Command, Stdio};
@@ -94,11 +94,6 @@ pub fn run(steps: &mut Steps, is_installed: bool) {
         return;
     }
     for mut job in jobs {
-        if job.name.contains("Rust") {
-            for (test, reason) in one_host_only() {
-                steps.skip(&format!("{}: {test}", job.name), &reason);
-            }
-        }
         if job.name.contains("mpi4py") && !mpi4py::provide(steps, &job.name) {
             continue;
         }
@@ -198,10 +193,8 @@ fn tests(count: u32, words: &[&str]) -> Command {
     let mut command = on_hosts(count, "");
     command.arg(cargo(&[]).get_program());
     command.args(["test", "--locked", "--offline", "--no-fail-fast"]);
-    command.args(words).arg("--");
-    for (test, _) in one_host_only() {
-        command.args(["--skip", &test]);
-    }
+    // With what the tests say, which one was left out is among it.
+    command.args(words).args(["--", "--show-output"]);
     command
 }
 
@@ -244,27 +237,9 @@ fn wanted(steps: &Steps, name: &str) -> bool {
     }
 }
 
-/// Tests that are about one host, and why.
-fn one_host_only() -> Vec<(String, String)> {
-    let list = std::fs::read_to_string(root().join("xtask/hosts.skip")).unwrap_or_default();
-    let entries = list.lines().filter(|line| !line.starts_with('#'));
-    entries
-        .filter_map(|line| line.split_once(char::is_whitespace))
-        .map(|(test, reason)| (test.to_owned(), reason.trim().to_owned()))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_test_that_is_left_out_has_a_reason() {
-        let list = std::fs::read_to_string(root().join("xtask/hosts.skip")).unwrap();
-        let entries = list.lines().filter(|line| !line.starts_with('#'));
-        assert_eq!(one_host_only().len(), entries.count());
-        assert!(one_host_only().iter().all(|(_, reason)| !reason.is_empty()));
-    }
 
     #[test]
     fn steps_have_different_names_that_say_hosts() {
