@@ -22,6 +22,8 @@ use crate::protocol::RequestId;
 const FULL_RING_NAP: Duration = Duration::from_micros(500);
 /// Looks at the rings between two turns of the waiting loop: a look is a load or two, a turn some twenty.
 const LOOKS_PER_STEP: u32 = 16;
+/// The same beside sockets, which are looked at once per turn.
+const LOOKS_PER_STEP_BESIDE: u32 = 4;
 /// How often a waiting thread offers the lock to others before it takes it back.
 const OFFERS_MAX: u32 = 1000;
 
@@ -222,7 +224,11 @@ impl Shared {
                 // Several threads wait, and one of them is enough to look: the others' CPUs may be wanted by whoever computes.
                 Step::Spin if handler.inside > 1 => handler.let_go(std::thread::yield_now),
                 Step::Spin => {
-                    for _ in 0..LOOKS_PER_STEP {
+                    let looks = match handler.remote {
+                        None => LOOKS_PER_STEP,
+                        Some(_) => LOOKS_PER_STEP_BESIDE,
+                    };
+                    for _ in 0..looks {
                         if handler.port.has_arrival() || goal.is_near() {
                             break;
                         }

@@ -129,6 +129,8 @@ pub(super) struct Dial {
 #[derive(Default)]
 pub(super) struct Strangers {
     places: Vec<Option<Stranger>>,
+    /// Some wait to be accepted, and could not be.
+    pub waiting: bool,
 }
 
 struct Stranger {
@@ -250,8 +252,19 @@ impl Tcp {
     }
 
     fn accept(&mut self) {
-        // An error is either gone with the connection that had it, or a shortage of descriptors, which time may heal.
-        while let Ok(Some(socket)) = self.listener.socket.accept() {
+        self.strangers.waiting = false;
+        loop {
+            let socket = match self.listener.socket.accept() {
+                Ok(Some(socket)) => socket,
+                Ok(None) => return,
+                // The connection is gone that had it.
+                Err(error) if error.raw_os_error() == Some(libc::ECONNABORTED) => continue,
+                // A shortage of descriptors or memory, which time may heal; nobody will tell us again of who waits.
+                Err(_) => {
+                    self.strangers.waiting = true;
+                    return;
+                }
+            };
             let Ok(nonce) = random_nonce() else { return };
             let (place, taken) = self.strangers.place();
             if taken {
@@ -422,6 +435,9 @@ impl Tcp {
     /// Gives up on what has taken too long.
     #[cold]
     pub(super) fn expire_meetings(&mut self, now: Instant) {
+        if self.strangers.waiting {
+            self.accept();
+        }
         for place in 0..self.strangers.places.len() {
             let late = |stranger: &Stranger| stranger.deadline < now;
             if self.strangers.places[place].as_ref().is_some_and(late) {

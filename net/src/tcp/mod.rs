@@ -53,6 +53,9 @@ const LOOKS_PER_CLOCK: u32 = 256;
 /// A sleeper looks after its connections this often.
 const NAP_MAX: Duration = Duration::from_secs(1);
 
+/// Processes to which connections fit any limit of open files.
+const FEW: u32 = 256;
+
 /// Tells a process's card; asked when it is first talked to.
 pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
 
@@ -165,6 +168,9 @@ impl Tcp {
         listener: Listener,
         directory: Directory,
     ) -> io::Result<Tcp> {
+        if size > FEW {
+            socket::raise_open_files(size);
+        }
         let epoll = Epoll::new()?;
         epoll.watch(listener.fd(), meeting::LISTENER)?;
         Ok(Tcp {
@@ -611,7 +617,7 @@ impl Tcp {
     /// How long a sleeper may sleep.
     pub fn nap_max(&self) -> Option<Duration> {
         let soon = Duration::from_millis(50);
-        match (self.meetings > 0, self.open > 0) {
+        match (self.meetings > 0 || self.strangers.waiting, self.open > 0) {
             (true, _) => Some(soon),
             (false, true) => Some(NAP_MAX),
             (false, false) => None,
@@ -631,7 +637,7 @@ impl Tcp {
 
     fn look_at_clock(&mut self) {
         let now = Instant::now();
-        if self.meetings > 0 {
+        if self.meetings > 0 || self.strangers.waiting {
             self.expire_meetings(now);
         }
         let links = &self.links;

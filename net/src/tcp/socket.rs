@@ -275,6 +275,23 @@ impl Socket {
     }
 }
 
+/// Lets this process have a connection to each of `peers` processes, as far as the hard limit goes: the usual soft limit of 1024 open files is for programs
+/// that use select.
+pub(super) fn raise_open_files(peers: u32) {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    let needed = u64::from(peers) + 1024;
+    // SAFETY: the structure is a local; a limit that cannot be raised stays as it is, and a connection too many says so.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < needed {
+            limit.rlim_cur = needed.min(limit.rlim_max);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
 fn adopt(fd: RawFd) -> io::Result<Socket> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
