@@ -98,7 +98,12 @@ impl Failure {
             ErrorKind::InvalidValue | ErrorKind::WrongNumberOfValues | ErrorKind::TooFewValues => {
                 format!("{argument} lacks a value; {help}")
             }
-            ErrorKind::ArgumentConflict => format!("{argument} is given twice"),
+            ErrorKind::ArgumentConflict => match context(ContextKind::PriorArg) {
+                Some(other) if option_name(&other) != argument => {
+                    format!("{argument} and {} exclude each other", option_name(&other))
+                }
+                _ => format!("{argument} is given twice"),
+            },
             _ => {
                 let rendered = error.render().to_string();
                 let first = rendered.lines().next().unwrap_or_default();

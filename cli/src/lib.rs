@@ -71,6 +71,7 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
     let rest = words.get(1..).unwrap_or(&[]);
     match command {
         PROGRAM => shipped_program(&texts(rest)),
+        oxmpi_launch::AGENT_COMMAND => Ok(ExitCode::from(oxmpi_launch::agent())),
         BENCH_RANK => Ok(oxmpi_bench::rank_main(&texts(rest))),
         "bench" => Ok(oxmpi_bench::main(&texts(rest))),
         "run" => run::run("oxmpi run", rest),

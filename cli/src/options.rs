@@ -1,7 +1,8 @@
 //! The options of `oxmpi run`, `mpiexec` and `mpirun`.
 //!
 //! Each program of a command line (they are separated by `:`) is parsed with the same options. Those of the
-//! program (`-n`, `--wdir`, `--env`) count for it alone, the others for the job wherever they stand.
+//! program (`-n`, `--wdir`, `--env`) count for it alone, the others for the job wherever they stand. Hosts are
+//! parsed by `launch`, which knows the same words from the environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +11,10 @@ use std::time::Duration;
 use clap::{ArgAction, Parser, ValueEnum};
 use oxmpi_launch::RANKS_MAX;
 
-/// Run a parallel program on this host.
+/// Where the help shows what has to do with several hosts.
+const HOSTS: &str = "Hosts";
+
+/// Run a parallel program on this host, or on others.
 ///
 /// PROGRAM is a path, a name in PATH, or one of the programs shipped with OxMPI (oxmpi info lists them).
 /// Everything after it belongs to the program. Long options may be written with one dash.
@@ -21,7 +25,7 @@ use oxmpi_launch::RANKS_MAX;
     after_help = "Exit status: that of the first rank that failed (128 + signal if killed), 124 after a time-out,\n2 for a mistake in the command line, 126 or 127 for a program that cannot be executed or found."
 )]
 pub(crate) struct Options {
-    /// Ranks that execute the program [default: 1]
+    /// Ranks that execute the program [default: 1, or all slots of the hosts]
     #[arg(short = 'n', long = "np", value_name = "RANKS", allow_hyphen_values = true, value_parser = ranks)]
     pub(crate) ranks: Option<u32>,
 
@@ -61,6 +65,46 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) keep_going: bool,
 
+    /// Hosts and how many ranks each is meant for: a:2,b:2
+    #[arg(short = 'H', long, alias = "hosts", value_name = "HOSTS", help_heading = HOSTS)]
+    pub(crate) host: Option<String>,
+
+    /// File with a host on every line: a:2 or a slots=2
+    #[arg(short = 'f', long, alias = "machinefile", value_name = "FILE", help_heading = HOSTS, conflicts_with = "host")]
+    pub(crate) hostfile: Option<PathBuf>,
+
+    /// Ranks for one host before the next has its turn
+    #[arg(long, aliases = ["perhost", "npernode"], value_name = "RANKS", help_heading = HOSTS, allow_hyphen_values = true, value_parser = ranks)]
+    pub(crate) ppn: Option<u32>,
+
+    /// The order in which ranks go to hosts: slot, node, core or ppr:N:node
+    #[arg(long, value_name = "HOW", help_heading = HOSTS, conflicts_with = "ppn")]
+    pub(crate) map_by: Option<String>,
+
+    /// The command by which hosts are reached [default: ssh -o BatchMode=yes -x {host}]
+    #[arg(long, value_name = "COMMAND", help_heading = HOSTS)]
+    pub(crate) launcher: Option<String>,
+
+    /// The path of oxmpi on other hosts [default: as here]
+    #[arg(long, value_name = "PATH", help_heading = HOSTS)]
+    pub(crate) agent: Option<PathBuf>,
+
+    /// How long hosts may take to answer [default: 30]
+    #[arg(long, value_name = "SECONDS", help_heading = HOSTS, allow_hyphen_values = true, value_parser = seconds)]
+    pub(crate) launch_timeout: Option<Duration>,
+
+    /// Ports that ranks listen on
+    #[arg(long, value_name = "FIRST-LAST", help_heading = HOSTS, allow_hyphen_values = true, value_parser = ports)]
+    pub(crate) port_range: Option<String>,
+
+    /// Networks, addresses and interfaces to use, separated by commas
+    #[arg(long, value_name = "LIST", help_heading = HOSTS)]
+    pub(crate) net_include: Option<String>,
+
+    /// Networks, addresses and interfaces not to use
+    #[arg(long, value_name = "LIST", help_heading = HOSTS)]
+    pub(crate) net_exclude: Option<String>,
+
     /// Show the version
     #[arg(short = 'V', long, alias = "v")]
     pub(crate) version: bool,
@@ -88,7 +132,15 @@ fn ranks(text: &str) -> Result<u32, String> {
         Ok(0) => Err("a job needs at least 1 rank".to_owned()),
         Ok(ranks) if ranks <= RANKS_MAX => Ok(ranks),
         _ if text.starts_with('-') => Err("a job needs at least 1 rank".to_owned()),
-        _ => Err(format!("one host carries at most {RANKS_MAX} ranks")),
+        _ => Err(format!("a job has at most {RANKS_MAX} ranks")),
+    }
+}
+
+fn ports(text: &str) -> Result<String, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.parse::<u16>(), last.parse::<u16>()) {
+        (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(text.to_owned()),
+        _ => Err("expected two ports from 1 to 65535, such as 5000-5100".to_owned()),
     }
 }
 
@@ -113,21 +165,20 @@ mod tests {
         assert_eq!(ranks("16"), Ok(16));
         assert_eq!(ranks("0").unwrap_err(), "a job needs at least 1 rank");
         assert_eq!(ranks("-3").unwrap_err(), "a job needs at least 1 rank");
-        assert_eq!(ranks("4096"), Ok(4096));
-        assert_eq!(
-            ranks("4097").unwrap_err(),
-            "one host carries at most 4096 ranks"
-        );
-        assert_eq!(
-            ranks("99999999999999999999").unwrap_err(),
-            "one host carries at most 4096 ranks"
-        );
+        assert_eq!(ranks("65535"), Ok(65535));
+        for text in ["65536", "99999999999999999999"] {
+            assert_eq!(ranks(text).unwrap_err(), "a job has at most 65535 ranks");
+        }
         assert_eq!(ranks("four").unwrap_err(), "not a number of ranks");
         assert_eq!(ranks("+4").unwrap_err(), "not a number of ranks");
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
         assert_eq!(seconds("1e300"), Ok(FOR_EVER));
         for text in ["0", "-1", "soon", "NaN"] {
             assert!(seconds(text).is_err(), "{text}");
+        }
+        assert_eq!(ports("5000-5100"), Ok("5000-5100".to_owned()));
+        for text in ["", "0-9", "9-8", "5000-", "1-65536", "-5"] {
+            assert!(ports(text).is_err(), "{text}");
         }
     }
 

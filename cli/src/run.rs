@@ -6,7 +6,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
-use oxmpi_launch::{AppContext, Bind, Executable, Job, Settings};
+use oxmpi_launch::{
+    AppContext, Bind, Executable, Host, HostsError, Job, LaunchError, MapBy, Settings, Spread,
+    Template,
+};
 
 use crate::PROGRAM;
 use crate::failure::Failure;
@@ -31,6 +34,7 @@ fn job(command: &str, words: &[OsString]) -> Result<Job, Failure> {
     ));
     let segments = words::segments(words, &description);
     let several = segments.len() > 1;
+    let mut uncounted = false;
     for (index, segment) in segments.into_iter().enumerate() {
         let options = description
             .clone()
@@ -54,7 +58,14 @@ fn job(command: &str, words: &[OsString]) -> Result<Job, Failure> {
             )));
         }
         settle(&mut job.settings, &options)?;
+        uncounted = !several && options.ranks.is_none();
         job.apps.push(app(&options, segment)?);
+    }
+    let hosts = |error| Failure::from_launch(&LaunchError::Hosts(error));
+    job.settings.spread = job.settings.spread.or_env().map_err(hosts)?;
+    if let (true, Some(slots)) = (uncounted, job.settings.spread.slots()) {
+        // A job of one program with hosts and without a count has a rank for every slot.
+        job.apps[0].ranks = u32::try_from(slots).unwrap_or(u32::MAX);
     }
     Ok(job)
 }
@@ -112,6 +123,42 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
         Some(BindTo::None) => Bind::None,
         Some(BindTo::Core) => Bind::Core,
     };
+    let network = [
+        ("OXMPI_PORT_RANGE", &options.port_range),
+        ("OXMPI_NET_INCLUDE", &options.net_include),
+        ("OXMPI_NET_EXCLUDE", &options.net_exclude),
+    ];
+    for (name, value) in network {
+        let value = value.iter().map(|value| (name.into(), value.into()));
+        settings.env.extend(value);
+    }
+    settle_hosts(&mut settings.spread, options)
+}
+
+fn settle_hosts(spread: &mut Spread, options: &Options) -> Result<(), Failure> {
+    let wrong = |error: HostsError| Failure::usage(error.to_string());
+    let hosts = match (&options.host, &options.hostfile) {
+        (Some(list), _) => Some(Host::list(list, "-host").map_err(wrong)?),
+        (None, Some(file)) => Some(Host::file(file).map_err(wrong)?),
+        (None, None) => None,
+    };
+    if hosts.is_some() && spread.hosts.is_some() && hosts != spread.hosts {
+        return Err(Failure::usage(
+            "two parts of the command line name different hosts; the hosts are those of the whole job, and ranks go to them in order",
+        ));
+    }
+    spread.hosts = hosts.or(spread.hosts.take());
+    let map_by = match (options.ppn, &options.map_by) {
+        (Some(count), _) => Some(MapBy::PerHost(count)),
+        (None, Some(text)) => Some(MapBy::parse(text, "-map-by").map_err(wrong)?),
+        (None, None) => None,
+    };
+    spread.map_by = map_by.or(spread.map_by);
+    if let Some(text) = &options.launcher {
+        spread.launcher = Some(Template::parse(text, "--launcher").map_err(wrong)?);
+    }
+    spread.agent = options.agent.clone().or(spread.agent.take());
+    spread.launch_timeout = options.launch_timeout.or(spread.launch_timeout);
     Ok(())
 }
 

@@ -5,15 +5,17 @@
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 use crate::sys;
 
 /// What a rank is bound to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Bind {
     /// Ranks run wherever the launcher may run.
     #[default]
     None,
-    /// Rank r runs on the r-th usable core (all its hardware threads), round and round.
+    /// The r-th rank of a host runs on its r-th usable core (all hardware threads of it), round and round.
     Core,
 }
 

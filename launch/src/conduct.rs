@@ -1,14 +1,15 @@
 //! How a job is conducted: what follows from a start, an end, a signal or the clock.
 //!
-//! No I/O and no clock. The launcher calls `handle_*` with what happened and then takes [`Action`]s from
+//! No I/O and no clock, and no difference between one host and many. The head calls `handle_*` with what happened and then takes [`Action`]s from
 //! `poll_action` until there are none; `poll_deadline` says when `handle_time` is due. The job is over when
 //! `is_over`; `code` is then the launcher's exit status.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use oxmpi_ports::{Death, PortState};
+use serde::{Deserialize, Serialize};
 
+use crate::hosts::Placement;
 use crate::job::Job;
 use crate::record::Stage;
 
@@ -22,8 +23,6 @@ const CODE_BROKEN_PIPE: u8 = 128 + libc::SIGPIPE as u8;
 pub(crate) enum Action {
     /// Send a signal to all ranks.
     Signal(i32),
-    /// Let the surviving ranks know.
-    MarkDead(u32, Death),
     /// Tell the user.
     Say(String),
     /// Stop, as the ranks have been stopped.
@@ -31,10 +30,21 @@ pub(crate) enum Action {
 }
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum End {
     Status(u8),
     Signal { signal: i32, core: bool },
+}
+
+/// What a rank was to the others when its process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Standing {
+    /// It never initialised MPI.
+    Stranger,
+    /// It had initialised MPI and not finalised it.
+    Member,
+    /// It had finalised MPI.
+    Finished,
 }
 
 /// Where the job is on its way.
@@ -77,12 +87,14 @@ struct Rank {
     pid: i32,
     /// Which of the job's programs it executes.
     app: usize,
+    /// Which of the job's hosts it runs on.
+    host: u32,
 }
 
 /// The conduct of one job.
 #[derive(Debug)]
 pub(crate) struct Conduct {
-    host: String,
+    hosts: Vec<String>,
     programs: Vec<String>,
     ranks: Vec<Rank>,
     left: usize,
@@ -119,18 +131,19 @@ impl End {
 }
 
 impl Conduct {
-    pub(crate) fn new(job: &Job, host: String, now: Instant) -> Conduct {
-        let of_app = |(app, ranks)| {
-            (0..ranks).map(move |_| Rank {
-                state: RankState::Starting,
-                pid: 0,
-                app,
-            })
-        };
-        let counts = job.apps.iter().map(|app| app.ranks);
-        let ranks: Vec<Rank> = counts.enumerate().flat_map(of_app).collect();
-        Conduct {
+    pub(crate) fn new(job: &Job, placement: &Placement, now: Instant) -> Conduct {
+        let counts = job.apps.iter().map(|app| app.ranks as usize);
+        let apps = counts.enumerate();
+        let apps = apps.flat_map(|(app, ranks)| std::iter::repeat_n(app, ranks));
+        let rank = |(app, &host)| Rank {
+            state: RankState::Starting,
+            pid: 0,
+            app,
             host,
+        };
+        let ranks: Vec<Rank> = apps.zip(&placement.host_of).map(rank).collect();
+        Conduct {
+            hosts: placement.hosts.clone(),
             programs: job
                 .apps
                 .iter()
@@ -158,6 +171,8 @@ impl Conduct {
     /// When `handle_time` is to be called.
     pub(crate) fn poll_deadline(&self) -> Option<Instant> {
         match self.phase {
+            // Once all have ended there is nothing that time could change.
+            _ if self.left == 0 => None,
             Phase::Running => self.time_over,
             Phase::Waning { end_at } => Some(end_at),
             Phase::Ending { kill_at } => Some(kill_at),
@@ -186,12 +201,6 @@ impl Conduct {
             .filter(|signal| self.code() == 128 + *signal as u8)
     }
 
-    /// The pids of ranks that may still run.
-    pub(crate) fn running(&self) -> impl Iterator<Item = i32> {
-        let running = |rank: &&Rank| rank.state != RankState::Ended && rank.pid != 0;
-        self.ranks.iter().filter(running).map(|rank| rank.pid)
-    }
-
     pub(crate) fn handle_started(&mut self, rank: u32, pid: i32) {
         if let Some(rank) = self.ranks.get_mut(rank as usize) {
             rank.pid = pid;
@@ -209,62 +218,61 @@ impl Conduct {
         let Some(entry) = self.ranks.get_mut(number) else {
             return;
         };
-        let program = &self.programs[entry.app];
         entry.state = RankState::Failed;
+        let (host, app) = (entry.host, entry.app);
         if stage == Stage::Fork {
-            // The warden starts nobody after the first fork that fails.
-            for entry in &mut self.ranks[number..] {
-                entry.state = RankState::Ended;
-            }
-            self.left -= size - number;
+            // The warden of a host starts nobody after the first fork that fails.
+            self.forget(|index, rank| index >= number && rank.host == host);
         }
         if self.phase != Phase::Running {
             return;
         }
+        let (who, program) = (self.place(rank), &self.programs[app]);
+        let remote = self.hosts.len() > 1;
         let error = std::io::Error::from_raw_os_error(errno);
         let (text, code) = match (stage, errno) {
             (Stage::Fork, _) => (
                 format!(
-                    "rank {rank} of {size} cannot be started: {error}; check the limit of processes (ulimit -u, pids.max) and memory, or start fewer ranks"
+                    "{who} of {size} cannot be started: {error}; check the limit of processes (ulimit -u, pids.max) and memory, or start fewer ranks"
                 ),
                 1,
             ),
-            (Stage::Descriptors, _) => (
-                format!("rank {rank} cannot get its standard files: {error}"),
+            (Stage::Descriptors, _) => (format!("{who} cannot get its standard files: {error}"), 1),
+            (Stage::Directory, _) => (
+                format!("{who} cannot enter its working directory: {error}"),
                 1,
             ),
-            (Stage::Directory, _) => (
-                format!("rank {rank} cannot enter its working directory: {error}"),
-                1,
+            (Stage::Exec, libc::ENOENT) if remote => (
+                format!(
+                    "{who} cannot execute {program}: {error}; the program must be at the same path on every host, with the interpreter or loader it names"
+                ),
+                127,
             ),
             (Stage::Exec, libc::ENOENT) => (
                 format!(
-                    "rank {rank} cannot execute {program}: {error}; the interpreter or loader it names is missing"
+                    "{who} cannot execute {program}: {error}; the interpreter or loader it names is missing"
                 ),
                 127,
             ),
             (Stage::Exec, libc::ENOEXEC) => (
                 format!(
-                    "rank {rank} cannot execute {program}: {error}; a script needs a first line such as #!/bin/sh"
+                    "{who} cannot execute {program}: {error}; a script needs a first line such as #!/bin/sh"
                 ),
                 126,
             ),
-            (Stage::Exec, _) => (
-                format!("rank {rank} cannot execute {program}: {error}"),
-                126,
-            ),
+            (Stage::Exec, _) => (format!("{who} cannot execute {program}: {error}"), 126),
         };
         self.actions.push_back(Action::Say(text));
         self.code.get_or_insert(code);
         self.end(libc::SIGTERM, now);
     }
 
-    /// A rank's process has ended. `port` is what it was to the others, `abort` who called abort.
+    /// A rank's process has ended. `standing` is what it was to the others, `abort` who called abort.
     pub(crate) fn handle_end(
         &mut self,
         rank: u32,
         end: End,
-        port: PortState,
+        standing: Standing,
         abort: Option<(u32, i32)>,
         now: Instant,
     ) {
@@ -281,14 +289,6 @@ impl Conduct {
         if failed {
             return;
         }
-        if port != PortState::Finished {
-            let death = match (end, abort) {
-                (_, Some((who, code))) if who == rank => Death::Aborted(code),
-                (End::Signal { signal, .. }, _) => Death::Signal(signal),
-                (End::Status(status), _) => Death::Status(i32::from(status)),
-            };
-            self.actions.push_back(Action::MarkDead(rank, death));
-        }
         if self.phase != Phase::Running {
             // What ranks do when they are asked to end is their affair; only the first status counts.
             if end.code() != 0 {
@@ -302,7 +302,7 @@ impl Conduct {
             self.fail(text, (code as u8).max(1), Then::End, now);
         } else if end.code() != 0 {
             let mut text = format!("{} {}", self.describe(rank), describe_end(end));
-            let finished = port == PortState::Finished;
+            let finished = standing == Standing::Finished;
             if finished {
                 text += " after finalising MPI";
             }
@@ -312,7 +312,7 @@ impl Conduct {
                 (false, false) => Then::End,
             };
             self.fail(text, end.code(), then, now);
-        } else if matches!(port, PortState::Attached { .. }) {
+        } else if standing == Standing::Member {
             let who = self.describe(rank);
             let text = format!("{who} exited with status 0 without finalising MPI");
             let then = if self.keep_going {
@@ -322,6 +322,33 @@ impl Conduct {
             };
             self.fail(text, 1, then, now);
         }
+    }
+
+    /// A rank asked its launcher to end the job.
+    pub(crate) fn handle_abort(&mut self, rank: u32, code: i32, text: &str, now: Instant) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        let why: String = text
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        let why = match why.trim() {
+            "" => String::new(),
+            why => format!(": {why}"),
+        };
+        let text = format!(
+            "{} asked for the end of the job with code {code}{why}",
+            self.describe(rank)
+        );
+        let running = match self.left {
+            1 => "its rank".to_owned(),
+            left => format!("its {left} ranks"),
+        };
+        self.actions
+            .push_back(Action::Say(format!("{text}; ending {running}")));
+        self.code.get_or_insert((code as u8).max(1));
+        self.end(libc::SIGTERM, now);
     }
 
     /// The launcher got a signal.
@@ -346,6 +373,7 @@ impl Conduct {
     /// The clock has reached the deadline.
     pub(crate) fn handle_time(&mut self, now: Instant) {
         match self.phase {
+            _ if self.left == 0 => {}
             Phase::Running if self.time_over.is_some_and(|over| now >= over) => {
                 let time = self.timeout.unwrap_or_default().as_secs_f64();
                 let ranks = count(self.left);
@@ -356,7 +384,7 @@ impl Conduct {
                 self.end(libc::SIGTERM, now);
             }
             Phase::Waning { end_at } if now >= end_at => self.end(libc::SIGTERM, now),
-            Phase::Ending { kill_at } if now >= kill_at && self.left > 0 => {
+            Phase::Ending { kill_at } if now >= kill_at => {
                 let (ranks, grace) = (count(self.left), self.grace.as_secs_f64());
                 let text =
                     format!("killing {ranks} that did not end within {grace} s of being asked to");
@@ -383,24 +411,68 @@ impl Conduct {
         }
     }
 
-    /// The warden was killed; the kernel kills the ranks after it.
-    pub(crate) fn handle_lost_warden(&mut self) {
-        if self.left > 0 {
-            let text = "the job's warden process was killed, and all ranks with it".to_owned();
-            self.actions.push_back(Action::Say(text));
-            self.code.get_or_insert(128 + libc::SIGKILL as u8);
+    /// The warden of a host was killed; the kernel kills its ranks after it.
+    pub(crate) fn handle_lost_warden(&mut self, host: u32, now: Instant) {
+        if !self.forget(|_, rank| rank.host == host) {
+            return;
         }
-        self.left = 0;
+        let text = match self.hosts.as_slice() {
+            [_] => "the job's warden process was killed, and all ranks with it".to_owned(),
+            hosts => format!(
+                "the warden process on {} was killed, and its ranks with it",
+                hosts[host as usize]
+            ),
+        };
+        self.lose(text, 128 + libc::SIGKILL as u8, now);
+    }
+
+    /// Hosts are out of reach, or could not be reached at all. `text` says why.
+    pub(crate) fn handle_lost(&mut self, hosts: &[u32], text: String, now: Instant) {
+        let known = |rank: &Rank| hosts.contains(&rank.host);
+        self.forget(|_, rank| known(rank));
+        self.lose(text, 1, now);
+    }
+
+    /// The job ends before a rank was started: because of a signal, the clock or a host.
+    pub(crate) fn handle_cancelled(&mut self) {
+        self.forget(|_, _| true);
+        if let Some(signal) = self.asked {
+            self.code.get_or_insert(128 + signal as u8);
+        }
+    }
+
+    /// Counts ranks out that will not be heard of again. False: there were none.
+    fn forget(&mut self, which: impl Fn(usize, &Rank) -> bool) -> bool {
+        let before = self.left;
+        for (index, rank) in self.ranks.iter_mut().enumerate() {
+            if rank.state != RankState::Ended && which(index, rank) {
+                rank.state = RankState::Ended;
+                self.left -= 1;
+            }
+        }
+        self.left < before
+    }
+
+    /// Says what was lost and ends the rest.
+    fn lose(&mut self, text: String, code: u8, now: Instant) {
+        if self.is_peaceful() {
+            self.fail(text, code, Then::End, now);
+        } else {
+            self.actions.push_back(Action::Say(text));
+            self.code.get_or_insert(code);
+        }
     }
 
     fn fail(&mut self, mut text: String, code: u8, then: Then, now: Instant) {
+        let running = |rank: &Rank| rank.state != RankState::Ended && rank.pid != 0;
+        let started = self.ranks.iter().any(running);
         let others = match self.left {
             1 => "the other rank".to_owned(),
             left => format!("the other {left} ranks"),
         };
         let grace = self.grace.as_secs_f64();
         text += &match then {
-            _ if self.left == 0 => String::new(),
+            _ if self.left == 0 || !started => String::new(),
             Then::End => format!("; ending {others}"),
             Then::Wane => format!("; ending {others} in {grace} s"),
             Then::GoOn => format!("; {others} may go on"),
@@ -440,13 +512,23 @@ impl Conduct {
     }
 
     fn describe(&self, rank: u32) -> String {
-        let host = &self.host;
         match self.ranks.get(rank as usize) {
             Some(entry) => {
                 let (pid, program) = (entry.pid, &self.programs[entry.app]);
+                let host = &self.hosts[entry.host as usize];
                 format!("rank {rank} (pid {pid} on {host}, {program})")
             }
-            None => format!("rank {rank} on {host}"),
+            None => format!("rank {rank}"),
+        }
+    }
+
+    /// A rank without a process; with its host where there are several.
+    fn place(&self, rank: u32) -> String {
+        match (self.hosts.as_slice(), self.ranks.get(rank as usize)) {
+            ([_, _, ..], Some(entry)) => {
+                format!("rank {rank} on {}", self.hosts[entry.host as usize])
+            }
+            _ => format!("rank {rank}"),
         }
     }
 }

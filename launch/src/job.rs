@@ -1,7 +1,7 @@
 //! What a job is: programs with their counts, settings, and what came of it.
 //!
 //! This is the layer's face towards `cli` and `bench`. `Job::run` checks everything that can be checked
-//! before a process exists, then hands over to `launcher`.
+//! before a process exists, decides where the ranks go, then hands over to `head`.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,11 +11,17 @@ use std::time::Duration;
 use oxmpi_ports::SegmentError;
 
 use crate::bind::Bind;
-use crate::launcher;
+use crate::crew::check_folder;
+use crate::head;
+use crate::hosts::{HostsError, Spread};
 use crate::program::{Executable, ProgramError};
+use crate::sys;
+
+/// Ranks of a job at most: communicators are numbered by the process that makes them, with 16 bits for it.
+pub const RANKS_MAX: u32 = 65_535;
 
 /// Ranks one host carries at most: one port each.
-pub const RANKS_MAX: u32 = oxmpi_ports::layout::PORTS_MAX;
+pub const HOST_RANKS_MAX: u32 = oxmpi_ports::layout::PORTS_MAX;
 
 /// Some ranks that execute the same program.
 #[derive(Clone, Debug)]
@@ -71,6 +77,8 @@ pub struct Settings {
     pub stdin: Stdin,
     /// Where output goes.
     pub output: Output,
+    /// On which hosts the ranks run.
+    pub spread: Spread,
 }
 
 impl Default for Settings {
@@ -84,6 +92,7 @@ impl Default for Settings {
             grace: Duration::from_secs(2),
             stdin: Stdin::Inherit,
             output: Output::Inherit,
+            spread: Spread::default(),
         }
     }
 }
@@ -125,12 +134,15 @@ pub enum LaunchError {
     /// Nothing to run.
     #[error("a job of 0 ranks: -n needs at least 1")]
     NoRanks,
-    /// More than a host carries.
-    #[error("a job of {asked} ranks: one host carries at most {RANKS_MAX}")]
+    /// More than a job may have.
+    #[error("a job of {asked} ranks: a job has at most {RANKS_MAX}")]
     TooManyRanks {
         /// The ranks asked for.
         asked: u64,
     },
+    /// The hosts cannot be used.
+    #[error(transparent)]
+    Hosts(#[from] HostsError),
     /// The program cannot be run.
     #[error(transparent)]
     Program(#[from] ProgramError),
@@ -185,6 +197,7 @@ impl LaunchError {
             LaunchError::Program(error) => error.exit_code(),
             LaunchError::NoRanks
             | LaunchError::TooManyRanks { .. }
+            | LaunchError::Hosts(_)
             | LaunchError::Wdir { .. }
             | LaunchError::Nul { .. } => 2,
             LaunchError::OpenFiles { .. }
@@ -217,22 +230,13 @@ impl Job {
     /// SIGTSTP and SIGCONT and passes them to the ranks.
     pub fn run(&self) -> Result<Outcome, LaunchError> {
         let ranks = self.ranks()?;
-        for app in &self.apps {
-            self.check_wdir(app)?;
+        let spread = self.settings.spread.or_env()?;
+        let placement = spread.place(ranks, &sys::host_name())?;
+        if placement.here.is_some() {
+            for wdir in self.apps.iter().filter_map(|app| app.wdir.as_deref()) {
+                check_folder(wdir)?;
+            }
         }
-        launcher::run(self, ranks)
-    }
-
-    fn check_wdir(&self, app: &AppContext) -> Result<(), LaunchError> {
-        let Some(path) = &app.wdir else { return Ok(()) };
-        let why = match path.metadata() {
-            Ok(found) if found.is_dir() => return Ok(()),
-            Ok(_) => "it is not a directory".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        Err(LaunchError::Wdir {
-            path: path.clone(),
-            why,
-        })
+        head::run(self, &spread, placement)
     }
 }

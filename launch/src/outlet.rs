@@ -10,6 +10,8 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::sys;
 
 /// Bytes that may wait for a slow reader. The ranks are stopped by their full pipes beyond it.
@@ -20,7 +22,7 @@ const CAPTURE_BYTES_MAX: usize = 256 * 1024 * 1024;
 const WRITE_BYTES: usize = libc::PIPE_BUF;
 
 /// Which of a rank's streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Which {
     Stdout = 0,
     Stderr = 1,

@@ -1,4 +1,4 @@
-//! A job made ready for exec: every string and descriptor a rank needs, laid out before the warden forks.
+//! A crew made ready for exec: every string and descriptor a rank needs, laid out before the warden forks.
 //!
 //! After the fork only async-signal-safe calls are allowed (the launcher may live in a process with many
 //! threads), so nothing may be allocated, formatted or looked up there. All of that happens here.
@@ -8,8 +8,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
 use crate::bind::{self, Bind};
+use crate::environment::{self, Variables};
+use crate::frame::{Orders, Program};
 use crate::identity;
-use crate::job::{AppContext, Job, LaunchError};
+use crate::job::LaunchError;
 use crate::sys;
 
 /// One rank, ready to be executed. The pointers lead into strings that the [`Plan`] owns.
@@ -21,16 +23,24 @@ pub(crate) struct RankPlan {
     pub(crate) envp: Vec<*const libc::c_char>,
     pub(crate) wdir: Option<*const libc::c_char>,
     pub(crate) cpus: Option<libc::cpu_set_t>,
+    pub(crate) ends: RankEnds,
+}
+
+/// The rank's ends of what connects it with its launcher.
+pub(crate) struct RankEnds {
     /// What becomes descriptors 1 and 2.
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
+    /// Where it speaks PMI, if it does; keeps its number.
+    pub(crate) pmi: OwnedFd,
 }
 
-/// All ranks, and what they have in common.
+/// All ranks of a host, and what they have in common.
 pub(crate) struct Plan {
+    /// By port.
     pub(crate) ranks: Vec<RankPlan>,
     pub(crate) segment: RawFd,
-    /// What rank 0 reads; None leaves it the launcher's own standard input.
+    /// What the first of them reads, if it is rank 0 and has something to read.
     pub(crate) first_stdin: Option<OwnedFd>,
     /// What the others read: nothing.
     pub(crate) null: OwnedFd,
@@ -42,58 +52,65 @@ pub(crate) struct Plan {
     _strings: Vec<CString>,
 }
 
-/// The ranks' ends of the pipes the launcher made.
+/// The ranks' ends of everything the crew made.
 pub(crate) struct Ends {
     pub(crate) first_stdin: Option<OwnedFd>,
     pub(crate) null: OwnedFd,
-    /// Standard output and error of each rank.
-    pub(crate) outputs: Vec<(OwnedFd, OwnedFd)>,
+    /// By port.
+    pub(crate) ranks: Vec<RankEnds>,
 }
 
 impl Plan {
+    /// `ranks` are those of this host, rising; `inherited` is what they find in their environment unless the
+    /// job says something else.
     pub(crate) fn new(
-        job: &Job,
+        orders: &Orders,
+        ranks: &[u32],
+        inherited: &Variables,
         segment: BorrowedFd<'_>,
         ends: Ends,
         mask: libc::sigset_t,
         open_files: libc::rlimit,
     ) -> Result<Plan, LaunchError> {
         let mut strings = Strings::default();
-        let size = ends.outputs.len();
-        let cores = match job.settings.bind {
+        let cores = match orders.bind {
             Bind::None => Vec::new(),
             Bind::Core => bind::cores().map_err(LaunchError::system("read the CPU affinity"))?,
         };
-        let mut outputs = ends.outputs.into_iter();
-        let mut ranks = Vec::with_capacity(size);
-        for app in &job.apps {
-            let path = strings.keep(app.executable.path.as_os_str(), "the program's path")?;
-            let wdir = match &app.wdir {
-                Some(wdir) => Some(strings.keep(wdir.as_os_str(), "the working directory")?),
-                None => None,
+        let mut plans = Vec::with_capacity(ranks.len());
+        let mut shared: Option<(usize, Shared)> = None;
+        for (port, (&rank, ends)) in ranks.iter().zip(ends.ranks).enumerate() {
+            let number = orders.program_of(rank);
+            // Ranks of one program follow each other: what they share is made once.
+            let known = shared.take().filter(|known| known.0 == number);
+            let common = match known {
+                Some((_, common)) => common,
+                None => strings.shared(orders, number, inherited, segment.as_raw_fd())?,
             };
-            let argv = strings.arguments(app)?;
-            let shared = strings.environment(job, app, size, segment.as_raw_fd())?;
-            for (stdout, stderr) in outputs.by_ref().take(app.ranks as usize) {
-                let rank = ranks.len();
-                let mut envp = shared.clone();
-                let own = format!("{}={rank}", identity::RANK);
+            let mut envp = common.envp.clone();
+            let pmi = ends.pmi.as_raw_fd();
+            for (name, value) in [
+                (identity::RANK, rank as i32),
+                ("PMI_RANK", rank as i32),
+                ("PMI_FD", pmi),
+            ] {
+                let own = format!("{name}={value}");
                 envp.push(strings.keep(OsStr::new(&own), "the environment")?);
-                envp.push(std::ptr::null());
-                let core = (!cores.is_empty()).then(|| &cores[rank % cores.len()]);
-                ranks.push(RankPlan {
-                    path,
-                    argv: argv.clone(),
-                    envp,
-                    wdir,
-                    cpus: core.map(|cpus| sys::cpu_set(cpus)),
-                    stdout,
-                    stderr,
-                });
             }
+            envp.push(std::ptr::null());
+            let core = (!cores.is_empty()).then(|| &cores[port % cores.len()]);
+            plans.push(RankPlan {
+                path: common.path,
+                argv: common.argv.clone(),
+                envp,
+                wdir: common.wdir,
+                cpus: core.map(|cpus| sys::cpu_set(cpus)),
+                ends,
+            });
+            shared = Some((number, common));
         }
         Ok(Plan {
-            ranks,
+            ranks: plans,
             segment: segment.as_raw_fd(),
             first_stdin: ends.first_stdin,
             null: ends.null,
@@ -102,17 +119,15 @@ impl Plan {
             _strings: strings.kept,
         })
     }
-}
 
-impl Plan {
     /// The descriptors the ranks will need, with `others`, in ascending order.
     pub(crate) fn descriptors(&self, others: &[RawFd]) -> Vec<RawFd> {
-        let outputs = self
+        let of_ranks = self
             .ranks
             .iter()
-            .flat_map(|rank| [&rank.stdout, &rank.stderr]);
+            .flat_map(|rank| [&rank.ends.stdout, &rank.ends.stderr, &rank.ends.pmi]);
         let inputs = self.first_stdin.iter().chain([&self.null]);
-        let ours = outputs.chain(inputs).map(AsRawFd::as_raw_fd);
+        let ours = of_ranks.chain(inputs).map(AsRawFd::as_raw_fd);
         let mut all: Vec<RawFd> = ours
             .chain([self.segment])
             .chain(others.iter().copied())
@@ -120,6 +135,15 @@ impl Plan {
         all.sort_unstable();
         all
     }
+}
+
+/// What the ranks of one program have in common.
+struct Shared {
+    path: *const libc::c_char,
+    argv: Vec<*const libc::c_char>,
+    /// Without what differs from rank to rank, and without the NULL.
+    envp: Vec<*const libc::c_char>,
+    wdir: Option<*const libc::c_char>,
 }
 
 /// C strings under construction. Moving a CString does not move its bytes, so pointers stay good.
@@ -138,37 +162,57 @@ impl Strings {
         Ok(pointer)
     }
 
-    fn arguments(&mut self, app: &AppContext) -> Result<Vec<*const libc::c_char>, LaunchError> {
-        let mut argv = vec![self.keep(&app.executable.argv0, "the program's name")?];
-        for argument in &app.arguments {
+    fn shared(
+        &mut self,
+        orders: &Orders,
+        number: usize,
+        inherited: &Variables,
+        segment: RawFd,
+    ) -> Result<Shared, LaunchError> {
+        let program = &orders.programs[number];
+        let wdir = program.wdir.as_ref();
+        Ok(Shared {
+            path: self.keep(&program.path, "the program's path")?,
+            argv: self.arguments(program)?,
+            envp: self.environment(orders, program, inherited, segment)?,
+            wdir: wdir
+                .map(|wdir| self.keep(wdir, "the working directory"))
+                .transpose()?,
+        })
+    }
+
+    fn arguments(&mut self, program: &Program) -> Result<Vec<*const libc::c_char>, LaunchError> {
+        let mut argv = vec![self.keep(&program.argv0, "the program's name")?];
+        for argument in &program.arguments {
             argv.push(self.keep(argument, "an argument of the program")?);
         }
         argv.push(std::ptr::null());
         Ok(argv)
     }
 
-    /// Everything but OXMPI_RANK, which differs from rank to rank.
     fn environment(
         &mut self,
-        job: &Job,
-        app: &AppContext,
-        size: usize,
+        orders: &Orders,
+        program: &Program,
+        inherited: &Variables,
         segment: RawFd,
     ) -> Result<Vec<*const libc::c_char>, LaunchError> {
+        let pair = |name: &str, value: String| (OsString::from(name), OsString::from(value));
         let ours = [
-            (identity::SIZE.into(), size.to_string().into()),
-            (identity::SEGMENT.into(), segment.to_string().into()),
+            pair(identity::SIZE, orders.size().to_string()),
+            pair(identity::SEGMENT, segment.to_string()),
+            pair("PMI_SIZE", orders.size().to_string()),
         ];
-        let mut variables: Vec<(OsString, OsString)> = std::env::vars_os()
-            .filter(|(name, _)| name != identity::RANK)
-            .collect();
-        for (name, value) in job.settings.env.iter().chain(&app.env).chain(&ours) {
-            match variables.iter_mut().find(|known| known.0 == *name) {
-                Some(known) => known.1.clone_from(value),
-                None => variables.push((name.clone(), value.clone())),
-            }
-        }
-        let mut envp = Vec::with_capacity(variables.len() + 2);
+        let mut variables = inherited.clone();
+        let said = orders.env.iter().chain(&program.env);
+        environment::overlay(&mut variables, said.chain(&ours));
+        // What differs from rank to rank is added for each, and must not be there twice.
+        variables.retain(|(name, _)| {
+            ![identity::RANK, "PMI_RANK", "PMI_FD"]
+                .iter()
+                .any(|own| name == own)
+        });
+        let mut envp = Vec::with_capacity(variables.len() + 4);
         for (mut name, value) in variables {
             let what = format!("the environment variable {}", name.to_string_lossy());
             name.push("=");

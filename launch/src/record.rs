@@ -1,7 +1,9 @@
-//! What the launcher and the warden tell each other: fixed records on two pipes.
+//! What a crew and its warden tell each other: fixed records on two pipes. Ranks are ports here: numbers on this host.
 //!
 //! Both ends are the same executable image (the warden is a fork), so the records are plain native-endian
 //! words. Writes are whole records and below PIPE_BUF, so reads never see half of one.
+
+use serde::{Deserialize, Serialize};
 
 /// A line of the launcher to the warden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +15,7 @@ pub(crate) enum Command {
 }
 
 /// Which step of starting a rank failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stage {
     /// No process could be made.
     Fork,
@@ -29,11 +31,11 @@ pub(crate) enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
     /// The process of a rank exists.
-    Started { rank: u32, pid: i32 },
+    Started { port: u32, pid: i32 },
     /// A rank could not be started, with errno.
-    Failed { rank: u32, stage: Stage, errno: i32 },
+    Failed { port: u32, stage: Stage, errno: i32 },
     /// A rank's process has ended, with the status word of wait(2).
-    Ended { rank: u32, status: i32 },
+    Ended { port: u32, status: i32 },
 }
 
 pub(crate) const COMMAND_BYTES: usize = 8;
@@ -60,17 +62,17 @@ impl Command {
 impl Report {
     pub(crate) fn emit(self) -> [u8; REPORT_BYTES] {
         pack(match self {
-            Report::Started { rank, pid } => [1, rank as i32, pid, 0],
-            Report::Failed { rank, stage, errno } => [2, rank as i32, stage as i32, errno],
-            Report::Ended { rank, status } => [3, rank as i32, status, 0],
+            Report::Started { port, pid } => [1, port as i32, pid, 0],
+            Report::Failed { port, stage, errno } => [2, port as i32, stage as i32, errno],
+            Report::Ended { port, status } => [3, port as i32, status, 0],
         })
     }
 
     pub(crate) fn parse(bytes: [u8; REPORT_BYTES]) -> Option<Report> {
-        let [kind, rank, first, second] = unpack::<REPORT_BYTES, 4>(bytes);
-        let rank = rank as u32;
+        let [kind, port, first, second] = unpack::<REPORT_BYTES, 4>(bytes);
+        let port = port as u32;
         match kind {
-            1 => Some(Report::Started { rank, pid: first }),
+            1 => Some(Report::Started { port, pid: first }),
             2 => {
                 let stages = [
                     Stage::Fork,
@@ -80,13 +82,13 @@ impl Report {
                 ];
                 let stage = stages.into_iter().find(|stage| *stage as i32 == first)?;
                 Some(Report::Failed {
-                    rank,
+                    port,
                     stage,
                     errno: second,
                 })
             }
             3 => Some(Report::Ended {
-                rank,
+                port,
                 status: first,
             }),
             _ => None,
@@ -120,14 +122,14 @@ mod tests {
             assert_eq!(Command::parse(command.emit()), Some(command));
         }
         let reports = [
-            Report::Started { rank: 7, pid: 4711 },
+            Report::Started { port: 7, pid: 4711 },
             Report::Failed {
-                rank: 0,
+                port: 0,
                 stage: Stage::Exec,
                 errno: 2,
             },
             Report::Ended {
-                rank: 63,
+                port: 63,
                 status: 0x0b,
             },
         ];

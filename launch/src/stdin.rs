@@ -1,47 +1,41 @@
-//! Standard input of rank 0 when the launcher sits at a terminal.
+//! Standard input of rank 0, when it cannot simply inherit the launcher's.
 //!
-//! Files and pipes are simply inherited. A terminal cannot be: rank 0 is in a process group of its own, and
-//! the kernel stops background groups that read from a terminal. So the launcher, which is in the
-//! foreground, reads and passes on. One buffer, no growth: no reading while the last piece is unsent.
+//! It cannot when it is on another host, nor when the launcher sits at a terminal: rank 0 is in a process
+//! group of its own, and the kernel stops background groups that read from a terminal. Then the head reads
+//! ([`Source`]) and the crew of rank 0 writes ([`Feed`]); what is between them is bounded by
+//! [`STDIN_BYTES`], so that a rank that does not read stops the reading.
 
 use std::fs::File;
-use std::io::{self, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 
+use crate::frame::STDIN_BYTES;
 use crate::sys;
 
 /// A terminal line at most, see termios(3).
 const PIECE_BYTES: usize = 4096;
 
-/// The way from the terminal to rank 0.
-pub(crate) struct Relay {
-    terminal: File,
-    pipe: PipeWriter,
-    piece: Vec<u8>,
+/// The launcher's standard input.
+pub(crate) struct Source {
+    file: File,
+    /// What the other end can still take.
+    window: usize,
     /// Somebody else has the terminal (the job is in the background): wait for SIGCONT.
     paused: bool,
 }
 
-impl Relay {
-    pub(crate) fn new(pipe: PipeWriter) -> io::Result<Relay> {
-        sys::set_nonblocking(pipe.as_fd())?;
-        Ok(Relay {
-            terminal: File::from(io::stdin().as_fd().try_clone_to_owned()?),
-            pipe,
-            piece: Vec::new(),
+impl Source {
+    pub(crate) fn new() -> io::Result<Source> {
+        Ok(Source {
+            file: File::from(io::stdin().as_fd().try_clone_to_owned()?),
+            window: STDIN_BYTES,
             paused: false,
         })
     }
 
-    /// What to wait for: the rank when something is unsent, else the terminal.
     pub(crate) fn poll_entry(&self) -> Option<libc::pollfd> {
-        if !self.piece.is_empty() {
-            Some(sys::poll_entry(self.pipe.as_fd(), libc::POLLOUT))
-        } else if !self.paused {
-            Some(sys::poll_entry(self.terminal.as_fd(), libc::POLLIN))
-        } else {
-            None
-        }
+        (!self.paused && self.window >= PIECE_BYTES)
+            .then(|| sys::poll_entry(self.file.as_fd(), libc::POLLIN))
     }
 
     /// The launcher has been continued: it may own the terminal again.
@@ -49,31 +43,98 @@ impl Relay {
         self.paused = false;
     }
 
-    /// Does what `poll_entry` waited for. False: there is nothing more to relay, and rank 0 sees the end.
-    pub(crate) fn handle_ready(&mut self) -> bool {
-        if self.piece.is_empty() {
-            let mut bytes = [0; PIECE_BYTES];
-            match self.terminal.read(&mut bytes) {
-                Ok(0) => return false,
-                Ok(count) => self.piece.extend_from_slice(&bytes[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
-                // SIGTTIN is blocked, so reading in the background is EIO.
-                Err(error) if error.raw_os_error() == Some(libc::EIO) => {
-                    self.paused = true;
-                    return true;
-                }
-                Err(_) => return false,
-            }
-        }
-        match self.pipe.write(&self.piece) {
+    /// Rank 0 has got so many bytes.
+    pub(crate) fn handle_taken(&mut self, bytes: u32) {
+        self.window = (self.window + bytes as usize).min(STDIN_BYTES);
+    }
+
+    /// Reads the next piece after `poll_entry` was ready. An empty one is the end, None is nothing now.
+    pub(crate) fn read(&mut self) -> Option<Vec<u8>> {
+        let mut bytes = [0; PIECE_BYTES];
+        match self.file.read(&mut bytes) {
             Ok(count) => {
-                self.piece.drain(..count);
-                true
+                self.window -= count;
+                Some(bytes[..count].to_vec())
             }
-            Err(error) => matches!(
-                error.kind(),
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-            ),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+                ) =>
+            {
+                None
+            }
+            // SIGTTIN is blocked, so reading in the background is EIO.
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => {
+                self.paused = true;
+                None
+            }
+            Err(_) => Some(Vec::new()),
         }
+    }
+}
+
+/// The pipe to rank 0.
+pub(crate) struct Feed {
+    pipe: PipeWriter,
+    queue: Vec<u8>,
+    ended: bool,
+}
+
+/// What came of writing to rank 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fed {
+    /// So many bytes went in.
+    pub(crate) bytes: u32,
+    /// Nothing more will.
+    pub(crate) over: bool,
+}
+
+impl Feed {
+    /// And the end that rank 0 reads.
+    pub(crate) fn new() -> io::Result<(Feed, PipeReader)> {
+        let (reader, pipe) = io::pipe()?;
+        sys::set_nonblocking(pipe.as_fd())?;
+        let feed = Feed {
+            pipe,
+            queue: Vec::new(),
+            ended: false,
+        };
+        Ok((feed, reader))
+    }
+
+    /// Queues input; nothing is the end of it.
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        self.ended |= bytes.is_empty();
+        self.queue.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn poll_entry(&self) -> Option<libc::pollfd> {
+        (!self.queue.is_empty()).then(|| sys::poll_entry(self.pipe.as_fd(), libc::POLLOUT))
+    }
+
+    /// Writes what can be written now.
+    pub(crate) fn flush(&mut self) -> Fed {
+        let mut fed = Fed {
+            bytes: 0,
+            over: false,
+        };
+        while !self.queue.is_empty() {
+            match self.pipe.write(&self.queue) {
+                Ok(count) => {
+                    self.queue.drain(..count);
+                    fed.bytes += count as u32;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return fed,
+                // Nobody reads.
+                Err(_) => {
+                    fed.over = true;
+                    return fed;
+                }
+            }
+        }
+        fed.over = self.ended;
+        fed
     }
 }

@@ -5,7 +5,8 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
 /// Turns the C convention (-1 and errno) into a Result.
@@ -93,6 +94,64 @@ pub(crate) fn adopt_inherited(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(copy)
 }
 
+/// The highest descriptor this process has open, or what the kernel does not tell: 0.
+pub(crate) fn highest_descriptor() -> RawFd {
+    let list = std::fs::read_dir("/proc/self/fd");
+    let names = list.into_iter().flatten().flatten();
+    let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.max().unwrap_or(0)
+}
+
+/// Takes standard input and output for this process's own purposes: what is started, or prints, finds
+/// nothing to read and its output among the errors.
+pub(crate) fn claim_standard_files() -> io::Result<(OwnedFd, OwnedFd)> {
+    let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+    let stdout = io::stdout().as_fd().try_clone_to_owned()?;
+    let null = std::fs::File::open("/dev/null")?;
+    // SAFETY: dup2 on open descriptors; nobody else owns the standard files.
+    unsafe {
+        check(libc::dup2(null.as_raw_fd(), 0))?;
+        check(libc::dup2(2, 1))?;
+    }
+    Ok((stdin, stdout))
+}
+
+/// The signal mask of this thread.
+pub(crate) fn signal_mask() -> libc::sigset_t {
+    let mut mask = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: without a new set the call only fills `mask`; all-zero is a valid set where it fails.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
+        mask.assume_init()
+    }
+}
+
+/// Has the kernel kill what `command` starts when this thread ends, however it does.
+pub(crate) fn bind_life(command: &mut std::process::Command) {
+    // SAFETY: the closure runs in the forked child and makes plain system calls on integers.
+    unsafe {
+        let parent = libc::getpid();
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::getppid() != parent {
+                // It died before the kernel knew that we want to follow.
+                libc::_exit(1);
+            }
+            Ok(())
+        });
+    }
+}
+
+/// A descriptor that becomes readable when the process ends.
+pub(crate) fn process_descriptor(pid: u32) -> io::Result<OwnedFd> {
+    // SAFETY: integers only; the descriptor that comes back closes on exec and is ours alone.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0);
+        check(fd as libc::c_int)?;
+        Ok(OwnedFd::from_raw_fd(fd as RawFd))
+    }
+}
+
 /// Makes reads and writes on this descriptor return WouldBlock instead of waiting.
 pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the descriptor is open for the duration of the borrow.
@@ -149,7 +208,7 @@ impl Epoll {
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        std::os::fd::AsFd::as_fd(&self.0)
+        self.0.as_fd()
     }
 
     /// Reports `key` whenever `fd` is readable or at its end. Closing the descriptor removes it.
@@ -242,7 +301,7 @@ impl Signals {
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        std::os::fd::AsFd::as_fd(&self.fd)
+        self.fd.as_fd()
     }
 
     /// The signal mask of before, which the ranks get.

@@ -1,4 +1,4 @@
-//! The warden: one small process between the launcher and the ranks.
+//! The warden: one small process between the launcher (or an agent) and the ranks of this host.
 //!
 //! It forks and executes the ranks, reports their ends, passes signals on, and is what makes "nothing
 //! survives" true: as a child subreaper it inherits every process the ranks leave behind, and when the
@@ -30,12 +30,13 @@ impl Warden {
         sys::set_nonblocking(reports.as_fd())?;
         let mut pids = vec![0; plan.ranks.len()];
         let kept = plan.descriptors(&[command_reader.as_raw_fd(), report_writer.as_raw_fd()]);
+        let highest = sys::highest_descriptor().max(kept.last().copied().unwrap_or(0));
         // SAFETY: the child runs `guard`, which keeps to async-signal-safe calls and never returns.
         let pid = sys::check(unsafe { libc::fork() })?;
         if pid == 0 {
             // SAFETY: only this copy of the process uses these descriptors and this memory from here on.
             unsafe {
-                forget_descriptors(&kept);
+                forget_descriptors(&kept, highest);
                 guard(
                     &plan,
                     &mut pids,
@@ -125,8 +126,10 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
         // SAFETY: the child side only executes or exits.
         let started = unsafe { ward.start(plan, rank) };
         // At once, so that later ranks do not each copy and close the descriptors of all earlier ones.
-        close(&plan.ranks[rank].stdout);
-        close(&plan.ranks[rank].stderr);
+        let ends = &plan.ranks[rank].ends;
+        for fd in [&ends.stdout, &ends.stderr, &ends.pmi] {
+            close(fd);
+        }
         if !started {
             break;
         }
@@ -167,10 +170,9 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
 }
 
 /// Closes what the fork copied and the warden does not need: the launcher must see the ends of the ranks'
-/// output, rank 0 that of its input, and the launcher's peers that of its connections. What is meant to
-/// be inherited (no close-on-exec) stays as it is.
-fn forget_descriptors(kept: &[RawFd]) {
-    for fd in 3..=kept.last().copied().unwrap_or(0) {
+/// output, rank 0 that of its input, and agents that of their connections to it. What is meant to be inherited (no close-on-exec) stays as it is.
+fn forget_descriptors(kept: &[RawFd], highest: RawFd) {
+    for fd in 3..=highest {
         // SAFETY: integers only. The warden leaves by _exit, so the owners' destructors never run here.
         unsafe {
             let flags = libc::fcntl(fd, libc::F_GETFD);
@@ -234,14 +236,14 @@ impl Ward<'_> {
                 // SAFETY: integers only.
                 unsafe { libc::setpgid(pid, pid) };
                 self.pids[rank] = pid;
-                self.mail.put(Report::Started { rank: number, pid });
+                self.mail.put(Report::Started { port: number, pid });
                 true
             }
         }
     }
 
-    fn fail(&mut self, rank: u32, stage: Stage, errno: i32) {
-        self.mail.put(Report::Failed { rank, stage, errno });
+    fn fail(&mut self, port: u32, stage: Stage, errno: i32) {
+        self.mail.put(Report::Failed { port, stage, errno });
     }
 
     /// Collects ended children and reports those that were ranks. True: there are none left to wait for.
@@ -261,8 +263,8 @@ impl Ward<'_> {
             }
             if let Some(rank) = self.pids.iter().position(|known| *known == pid) {
                 self.pids[rank] = 0;
-                let rank = rank as u32;
-                self.mail.put(Report::Ended { rank, status });
+                let port = rank as u32;
+                self.mail.put(Report::Ended { port, status });
             }
             if flags & libc::WNOHANG == 0 {
                 break false;
@@ -324,12 +326,12 @@ unsafe fn become_rank(plan: &Plan, number: usize, warden: i32) -> (Stage, i32) {
         }
         let stdin = match (number, &plan.first_stdin) {
             (0, Some(stdin)) => stdin.as_raw_fd(),
-            (0, None) => 0,
             _ => plan.null.as_raw_fd(),
         };
         let moved = libc::dup2(stdin, 0) >= 0
-            && libc::dup2(rank.stdout.as_raw_fd(), 1) >= 0
-            && libc::dup2(rank.stderr.as_raw_fd(), 2) >= 0
+            && libc::dup2(rank.ends.stdout.as_raw_fd(), 1) >= 0
+            && libc::dup2(rank.ends.stderr.as_raw_fd(), 2) >= 0
+            && libc::fcntl(rank.ends.pmi.as_raw_fd(), libc::F_SETFD, 0) >= 0
             && libc::fcntl(plan.segment, libc::F_SETFD, 0) >= 0;
         if !moved {
             return (Stage::Descriptors, errno());

@@ -21,12 +21,20 @@ fn counts() {
     refused(
         &["-n", "1000000", "true"],
         2,
-        "-n 1000000: one host carries at most 4096 ranks",
+        "-n 1000000: a job has at most 65535 ranks",
     );
+    let host = oxmpi_launch::host_name();
     refused(
         &["-n", "4000", "true", ":", "-n", "4000", "true"],
         2,
-        "a job of 8000 ranks: one host carries at most 4096",
+        &format!(
+            "host {host} would get 8000 ranks and carries at most 4096: name more hosts (-host, -hostfile) or start fewer ranks"
+        ),
+    );
+    refused(
+        &["-n", "40000", "true", ":", "-n", "40000", "true"],
+        2,
+        "a job of 80000 ranks: a job has at most 65535",
     );
     refused(&["-n", "2", "-n", "3", "true"], 2, "-n is given twice");
     refused(
@@ -67,6 +75,55 @@ fn options() {
         &["-x", "OXMPI_NOT_SET", "true"],
         2,
         "-x OXMPI_NOT_SET: OXMPI_NOT_SET is not set here; write -x OXMPI_NOT_SET=VALUE",
+    );
+}
+
+#[test]
+fn hosts() {
+    refused(
+        &["-host", "a:x", "true"],
+        2,
+        "-host: the count 'x' of host a is not a number from 1 to 65535",
+    );
+    refused(
+        &["-host", "-oProxyCommand=x", "true"],
+        2,
+        "-host: '-oProxyCommand=x' is not used as a host: it begins with '-', so the remote shell would take it for an option",
+    );
+    refused(
+        &["-hostfile", "/nonesuch", "true"],
+        2,
+        "cannot read the hostfile /nonesuch: No such file or directory (os error 2)",
+    );
+    refused(
+        &["-hostfile", "/nonesuch", "-host", "a", "true"],
+        2,
+        "--host and --hostfile exclude each other",
+    );
+    refused(
+        &["-map-by", "socket", "true"],
+        2,
+        "-map-by socket: expected node, slot, core or ppr:N:node",
+    );
+    refused(
+        &["--launcher", "ssh 'a", "true"],
+        2,
+        "--launcher 'ssh 'a': a quote is not closed; write for example 'ssh -x {host}'",
+    );
+    refused(
+        &["--port-range", "9-8", "true"],
+        2,
+        "--port-range 9-8: expected two ports from 1 to 65535, such as 5000-5100",
+    );
+    refused(
+        &["-host", "a", "true", ":", "-host", "b", "true"],
+        2,
+        "two parts of the command line name different hosts; the hosts are those of the whole job, and ranks go to them in order",
+    );
+    refused(
+        &["-host", "a", "--agent", "/a b/oxmpi", "true"],
+        2,
+        "the agent's path /a b/oxmpi contains ' ', which a remote shell would not leave alone: give a plain path with --agent (a link will do)",
     );
 }
 
@@ -159,7 +216,7 @@ fn limits() {
     let ran = limited("-n 64", "100");
     assert_eq!(
         ran.stderr,
-        "oxmpi: 100 ranks need 464 open files and the limit is 64: raise it (ulimit -n) or start fewer ranks\n"
+        "oxmpi: 100 ranks need 792 open files and the limit is 64: raise it (ulimit -n) or start fewer ranks\n"
     );
     assert_eq!(ran.code, 1);
     let ran = limited("-f 1", "2");

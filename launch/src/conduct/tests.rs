@@ -2,15 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use oxmpi_ports::{Death, PortState};
-
 use super::*;
 use crate::{AppContext, Executable, Settings};
 
-const ATTACHED: PortState = PortState::Attached { pid: 100 };
+use Standing::{Finished, Member, Stranger};
+
 const GOOD: End = End::Status(0);
 
+/// A job on one host.
 fn conduct(ranks: u32, settings: Settings) -> (Conduct, Instant) {
+    spread(&["host"], &vec![0; ranks as usize], settings)
+}
+
+/// A job on several.
+fn spread(hosts: &[&str], host_of: &[u32], settings: Settings) -> (Conduct, Instant) {
+    let ranks = host_of.len() as u32;
     let app = AppContext {
         executable: Executable::this_one("prog"),
         arguments: Vec::new(),
@@ -23,7 +29,12 @@ fn conduct(ranks: u32, settings: Settings) -> (Conduct, Instant) {
         apps: vec![app],
         settings,
     };
-    let mut conduct = Conduct::new(&job, "host".to_owned(), now);
+    let placement = Placement {
+        hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+        here: None,
+        host_of: host_of.to_vec(),
+    };
+    let mut conduct = Conduct::new(&job, &placement, now);
     for rank in 0..ranks {
         conduct.handle_started(rank, 100 + rank as i32);
     }
@@ -39,17 +50,16 @@ fn say(text: &str) -> Action {
 }
 
 #[test]
-fn a_death_is_told_to_the_ranks_and_the_user_and_ends_the_job() {
+fn a_death_is_told_to_the_user_and_ends_the_job() {
     let (mut job, now) = conduct(3, Settings::default());
     let end = End::Signal {
         signal: libc::SIGSEGV,
         core: true,
     };
-    job.handle_end(1, end, ATTACHED, None, now);
+    job.handle_end(1, end, Member, None, now);
     assert_eq!(
         actions(&mut job),
         [
-            Action::MarkDead(1, Death::Signal(libc::SIGSEGV)),
             say(
                 "rank 1 (pid 101 on host, prog) was killed by signal 11 (SIGSEGV, invalid memory access, core dumped); ending the other 2 ranks"
             ),
@@ -58,9 +68,9 @@ fn a_death_is_told_to_the_ranks_and_the_user_and_ends_the_job() {
         ]
     );
     // What follows from it is not reported, and does not change the status.
-    job.handle_end(0, End::Status(1), ATTACHED, None, now);
-    assert_eq!(actions(&mut job), [Action::MarkDead(0, Death::Status(1))]);
-    job.handle_end(2, GOOD, PortState::Finished, None, now);
+    job.handle_end(0, End::Status(1), Member, None, now);
+    assert_eq!(actions(&mut job), []);
+    job.handle_end(2, GOOD, Finished, None, now);
     assert!(job.is_over() && actions(&mut job).is_empty());
     assert_eq!((job.code(), job.signal()), (139, None));
 }
@@ -68,7 +78,7 @@ fn a_death_is_told_to_the_ranks_and_the_user_and_ends_the_job() {
 #[test]
 fn the_grace_ends_with_a_kill() {
     let (mut job, now) = conduct(2, Settings::default());
-    job.handle_end(0, End::Status(9), PortState::Empty, None, now);
+    job.handle_end(0, End::Status(9), Stranger, None, now);
     actions(&mut job);
     let due = job.poll_deadline().unwrap();
     assert_eq!(due, now + Duration::from_secs(2));
@@ -88,16 +98,13 @@ fn the_grace_ends_with_a_kill() {
 #[test]
 fn an_abort_counts_even_when_another_rank_is_seen_to_end_first() {
     let (mut job, now) = conduct(2, Settings::default());
-    job.handle_end(0, End::Status(1), ATTACHED, Some((1, 256)), now);
+    job.handle_end(0, End::Status(1), Member, Some((1, 256)), now);
     assert_eq!(
-        actions(&mut job)[1],
+        actions(&mut job)[0],
         say("rank 1 (pid 101 on host, prog) called MPI abort with code 256; ending the other rank")
     );
-    job.handle_end(1, End::Status(0), ATTACHED, Some((1, 256)), now);
-    assert_eq!(
-        actions(&mut job),
-        [Action::MarkDead(1, Death::Aborted(256))]
-    );
+    job.handle_end(1, End::Status(0), Member, Some((1, 256)), now);
+    assert_eq!(actions(&mut job), []);
     assert_eq!(
         job.code(),
         1,
@@ -119,7 +126,7 @@ fn interrupted_jobs_end_by_the_signal() {
         signal: libc::SIGINT,
         core: false,
     };
-    job.handle_end(0, end, ATTACHED, None, now);
+    job.handle_end(0, end, Member, None, now);
     assert_eq!((job.code(), job.signal()), (130, Some(libc::SIGINT)));
 }
 
@@ -133,9 +140,9 @@ fn a_fork_that_fails_ends_the_ranks_that_were_started() {
             "rank 2 of 4 cannot be started: Resource temporarily unavailable (os error 11); check the limit of processes (ulimit -u, pids.max) and memory, or start fewer ranks"
         )
     );
-    job.handle_end(0, End::Status(143), PortState::Empty, None, now);
+    job.handle_end(0, End::Status(143), Stranger, None, now);
     assert!(!job.is_over());
-    job.handle_end(1, End::Status(143), PortState::Empty, None, now);
+    job.handle_end(1, End::Status(143), Stranger, None, now);
     assert!(job.is_over());
     assert_eq!(job.code(), 1);
 }
@@ -154,8 +161,8 @@ fn a_failed_start_is_said_once() {
             "rank 1 cannot execute prog: Permission denied (os error 13)"
         )]
     );
-    job.handle_end(0, End::Status(127), PortState::Empty, None, now);
-    job.handle_end(1, End::Status(127), PortState::Empty, None, now);
+    job.handle_end(0, End::Status(127), Stranger, None, now);
+    job.handle_end(1, End::Status(127), Stranger, None, now);
     assert!(job.is_over() && actions(&mut job).is_empty());
     assert_eq!(job.code(), 126);
 }
@@ -163,7 +170,7 @@ fn a_failed_start_is_said_once() {
 #[test]
 fn a_failure_after_finalising_gives_the_others_time() {
     let (mut job, now) = conduct(3, Settings::default());
-    job.handle_end(1, End::Status(6), PortState::Finished, None, now);
+    job.handle_end(1, End::Status(6), Finished, None, now);
     assert_eq!(
         actions(&mut job),
         [say(
@@ -171,9 +178,100 @@ fn a_failure_after_finalising_gives_the_others_time() {
         )]
     );
     assert!(job.is_peaceful());
-    job.handle_end(0, End::Status(7), PortState::Finished, None, now);
+    job.handle_end(0, End::Status(7), Finished, None, now);
     assert!(actions(&mut job).is_empty(), "one line is enough");
     job.handle_time(job.poll_deadline().unwrap());
     assert_eq!(actions(&mut job)[0], Action::Signal(libc::SIGTERM));
     assert_eq!(job.code(), 6);
+}
+
+#[test]
+fn ranks_are_named_with_their_hosts() {
+    let (mut job, now) = spread(&["a", "b"], &[0, 0, 1, 1], Settings::default());
+    job.handle_end(3, End::Status(7), Member, None, now);
+    assert_eq!(
+        actions(&mut job)[0],
+        say("rank 3 (pid 103 on b, prog) exited with status 7; ending the other 3 ranks")
+    );
+    let (mut job, now) = spread(&["a", "b"], &[0, 0, 1, 1], Settings::default());
+    job.handle_failed(2, Stage::Exec, libc::ENOENT, now);
+    assert_eq!(
+        actions(&mut job)[0],
+        say(
+            "rank 2 on b cannot execute prog: No such file or directory (os error 2); the program must be at the same path on every host, with the interpreter or loader it names"
+        )
+    );
+}
+
+#[test]
+fn a_fork_that_fails_concerns_its_host_only() {
+    let (mut job, now) = spread(&["a", "b"], &[0, 1, 0, 1], Settings::default());
+    job.handle_failed(1, Stage::Fork, libc::EAGAIN, now);
+    job.handle_end(0, End::Status(143), Stranger, None, now);
+    assert!(!job.is_over(), "rank 2 runs on the other host");
+    job.handle_end(2, End::Status(143), Stranger, None, now);
+    assert!(job.is_over());
+}
+
+#[test]
+fn a_host_out_of_reach_ends_the_job() {
+    let (mut job, now) = spread(&["a", "b", "c"], &[0, 1, 2, 2], Settings::default());
+    job.handle_lost(&[1, 2], "lost host b: ssh b".to_owned(), now);
+    assert_eq!(
+        actions(&mut job),
+        [
+            say("lost host b: ssh b; ending the other rank"),
+            Action::Signal(libc::SIGTERM),
+            Action::Signal(libc::SIGCONT)
+        ]
+    );
+    job.handle_end(2, End::Status(0), Member, None, now);
+    assert!(!job.is_over(), "rank 2 is not heard of again");
+    job.handle_end(0, End::Status(143), Stranger, None, now);
+    assert!(job.is_over());
+    assert_eq!(job.code(), 1);
+}
+
+#[test]
+fn a_lost_warden_takes_the_ranks_of_its_host() {
+    let (mut job, now) = spread(&["a", "b"], &[0, 1, 1], Settings::default());
+    job.handle_lost_warden(1, now);
+    assert_eq!(
+        actions(&mut job)[0],
+        say("the warden process on b was killed, and its ranks with it; ending the other rank")
+    );
+    let (mut job, now) = conduct(2, Settings::default());
+    job.handle_lost_warden(0, now);
+    assert_eq!(
+        actions(&mut job),
+        [say(
+            "the job's warden process was killed, and all ranks with it"
+        )]
+    );
+    assert!(job.is_over());
+    assert_eq!(job.code(), 137);
+}
+
+#[test]
+fn a_rank_may_ask_for_the_end() {
+    let (mut job, now) = spread(&["a", "b"], &[0, 1], Settings::default());
+    job.handle_abort(1, 5, "out of\nmoney", now);
+    assert_eq!(
+        actions(&mut job)[0],
+        say(
+            "rank 1 (pid 101 on b, prog) asked for the end of the job with code 5: out of money; ending its 2 ranks"
+        )
+    );
+    job.handle_end(1, End::Status(5), Member, None, now);
+    assert_eq!((actions(&mut job), job.code()), (vec![], 5));
+}
+
+#[test]
+fn a_job_that_never_started_can_be_interrupted() {
+    let (mut job, now) = spread(&["a", "b"], &[0, 1], Settings::default());
+    job.handle_signal(libc::SIGINT, now);
+    assert!(!job.is_peaceful());
+    job.handle_cancelled();
+    assert!(job.is_over());
+    assert_eq!((job.code(), job.signal()), (130, Some(libc::SIGINT)));
 }

@@ -1,0 +1,500 @@
+//! The head: the process that the user started, with the whole job in view.
+//!
+//! It is a [`Node`] with the user above: one thread that waits for ranks and agents, signals, readers and the
+//! clock. It performs what `conduct` decides and passes output to the `outlet`. A job comes up in two steps:
+//! all hosts answer (`Hello`), then all start their ranks (`Run`); on one host there is nothing to wait for.
+//! There is no polling interval: it sleeps until a descriptor is ready or a deadline is due. It never waits
+//! for a reader or a writer, so a signal is always seen.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::agent;
+use crate::conduct::{Action, Conduct};
+use crate::crew::{Input, Muster};
+use crate::environment;
+use crate::frame::{self, Down, Grow, Hello, Orders, Program, Up, WINDOW_BYTES};
+use crate::hosts::{self, Placement, Spread};
+use crate::job::{AppContext, Job, LaunchError, Outcome, Output, Stdin};
+use crate::node::Node;
+use crate::outlet::Outlet;
+use crate::stdin::Source;
+use crate::sys::{self, Signals};
+
+/// Signals that are passed to the ranks.
+const SIGNALS: [i32; 8] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+];
+
+/// When all ranks have ended well and a process they started still holds their output (`exec > >(tee log)`),
+/// it gets this long to write the rest before it is killed.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// How long hosts may keep silent between being told that the job is over and confirming it.
+const CONFIRM: Duration = Duration::from_secs(10);
+
+/// Output of this host that may wait for a slow reader; there is no connection to fill.
+const OWN_WINDOW_BYTES: u64 = 1024 * 1024;
+
+pub(crate) fn run(
+    job: &Job,
+    spread: &Spread,
+    placement: Placement,
+) -> Result<Outcome, LaunchError> {
+    let begin = Instant::now();
+    let mut head = Head::start(job, spread, placement, begin)?;
+    head.watch()?;
+    head.wind_up()?;
+    let Head {
+        node,
+        conduct,
+        outlet,
+        ..
+    } = head;
+    // Waits for the warden, so that nothing of the job is left when the caller goes on.
+    drop(node);
+    let (stdout, stderr) = outlet.captured();
+    Ok(Outcome {
+        code: conduct.code(),
+        signal: conduct.signal(),
+        wall: begin.elapsed(),
+        stdout,
+        stderr,
+    })
+}
+
+struct Head<'a> {
+    job: &'a Job,
+    placement: Placement,
+    node: Node,
+    signals: Signals,
+    conduct: Conduct,
+    outlet: Outlet,
+    source: Option<Source>,
+    /// What each host is, as far as it has answered.
+    hellos: Vec<Option<Hello>>,
+    /// The ranks have been started.
+    launched: bool,
+    /// Hosts whose output has not ended.
+    loud: Vec<bool>,
+    credit: Credit,
+    now: Instant,
+}
+
+/// Output that has been passed on and whose room has not been granted anew.
+struct Credit {
+    /// By host: bytes, and how many are worth a frame.
+    owed: Vec<(u64, u64)>,
+    /// Hosts that are owed enough.
+    due: Vec<u32>,
+}
+
+impl Credit {
+    fn new(placement: &Placement) -> Credit {
+        let worth = |host| match placement.here == Some(host) {
+            true => OWN_WINDOW_BYTES / 2,
+            false => WINDOW_BYTES / 2,
+        };
+        let hosts = 0..placement.hosts.len() as u32;
+        Credit {
+            owed: hosts.map(|host| (0, worth(host))).collect(),
+            due: Vec::new(),
+        }
+    }
+
+    fn handle_output(&mut self, host: u32, bytes: usize) {
+        let (owed, worth) = &mut self.owed[host as usize];
+        let before = *owed;
+        *owed += bytes as u64;
+        if before < *worth && *owed >= *worth {
+            self.due.push(host);
+        }
+    }
+
+    /// The next host that may go on, and by how much.
+    fn poll(&mut self) -> Option<(u32, u64)> {
+        let host = self.due.pop()?;
+        let owed = &mut self.owed[host as usize].0;
+        Some((host, std::mem::take(owed)))
+    }
+}
+
+impl<'a> Head<'a> {
+    fn start(
+        job: &'a Job,
+        spread: &Spread,
+        placement: Placement,
+        now: Instant,
+    ) -> Result<Head<'a>, LaunchError> {
+        let settings = &job.settings;
+        let outlet = match settings.output {
+            Output::Inherit => Outlet::inherit(settings.label)
+                .map_err(LaunchError::system("use standard output and error"))?,
+            Output::Capture => Outlet::capture(settings.label),
+        };
+        let signals = Signals::take(&SIGNALS).map_err(LaunchError::system("take over signals"))?;
+        let hosts = placement.hosts.len();
+        let mut head = Head {
+            job,
+            node: Node::new(placement.here),
+            signals,
+            conduct: Conduct::new(job, &placement, now),
+            outlet,
+            source: None,
+            hellos: vec![None; hosts],
+            launched: false,
+            loud: vec![true; hosts],
+            credit: Credit::new(&placement),
+            placement,
+            now,
+        };
+        if let Some(here) = head.placement.here {
+            head.hellos[here as usize] = Some(agent::hello(here));
+        }
+        head.grow(spread)?;
+        // A command that cannot be executed is known by now.
+        head.relay();
+        head.launch()?;
+        Ok(head)
+    }
+
+    /// Starts the agents of the other hosts.
+    fn grow(&mut self, spread: &Spread) -> Result<(), LaunchError> {
+        let here = self.placement.here;
+        let hosts = (0..).zip(self.placement.hosts.iter().cloned());
+        let below: Vec<(u32, String)> = hosts.filter(|host| Some(host.0) != here).collect();
+        if below.is_empty() {
+            return Ok(());
+        }
+        let plan = Grow {
+            host: here.unwrap_or(0),
+            name: String::new(),
+            below,
+            template: spread.template().words().to_vec(),
+            agent: spread.agent_path()?,
+            fanout: hosts::fanout() as u32,
+            patience: spread.patience(),
+        };
+        self.node.grow(&plan, self.now);
+        Ok(())
+    }
+
+    /// Starts the ranks once all hosts have answered.
+    fn launch(&mut self) -> Result<(), LaunchError> {
+        if self.launched || !self.conduct.is_peaceful() {
+            return Ok(());
+        }
+        let hellos: Option<Vec<Hello>> = self.hellos.iter().cloned().collect();
+        let Some(hellos) = hellos else {
+            return Ok(());
+        };
+        let several = hellos.len() > 1 || self.placement.here.is_none();
+        let (input, fed) = self.input()?;
+        let orders = Orders {
+            name: name()?,
+            cpus: frame::shares(&hellos, &self.placement.host_of),
+            host_of: self.placement.host_of.clone(),
+            programs: self.programs(several),
+            inherited: match several {
+                true => environment::passed_on(),
+                false => Vec::new(),
+            },
+            env: self.job.settings.env.clone(),
+            bind: self.job.settings.bind,
+            stdin: fed,
+        };
+        if let Some(host) = self.placement.here {
+            self.node.muster(Muster {
+                orders: &orders,
+                host,
+                inherited: &environment::own(),
+                input,
+                window: OWN_WINDOW_BYTES,
+                mask: self.signals.before(),
+            })?;
+        }
+        self.launched = true;
+        if several {
+            self.node.down(&Down::Run(Box::new(orders)), self.now);
+        }
+        Ok(())
+    }
+
+    /// What rank 0 reads, and whether it must be fed.
+    fn input(&mut self) -> Result<(Input, bool), LaunchError> {
+        let system = LaunchError::system("use standard input");
+        if self.job.settings.stdin == Stdin::Null {
+            return Ok((Input::Null, false));
+        }
+        let at_home = self.placement.here == self.placement.host_of.first().copied();
+        if at_home && !io::stdin().is_terminal() {
+            let own = io::stdin().as_fd().try_clone_to_owned();
+            return Ok((Input::Own(own.map_err(system)?), false));
+        }
+        self.source = Some(Source::new().map_err(system)?);
+        Ok((Input::Fed, true))
+    }
+
+    fn programs(&self, several: bool) -> Vec<Program> {
+        let program = |app: &AppContext| Program {
+            path: path(&app.executable.path, several),
+            argv0: app.executable.argv0.clone(),
+            arguments: app.arguments.clone(),
+            ranks: app.ranks,
+            wdir: folder(app.wdir.as_deref(), several),
+            env: app.env.clone(),
+        };
+        self.job.apps.iter().map(program).collect()
+    }
+
+    /// Until all ranks have ended and, if they did so by themselves, their output has.
+    fn watch(&mut self) -> Result<(), LaunchError> {
+        let mut linger = None;
+        loop {
+            if !self.launched && !self.conduct.is_peaceful() {
+                self.conduct.handle_cancelled();
+            }
+            if self.conduct.is_over() {
+                let until = *linger.get_or_insert(self.now + LINGER);
+                let quiet = !self.loud.contains(&true) || self.now >= until;
+                if quiet || !self.conduct.is_peaceful() {
+                    return Ok(());
+                }
+            }
+            self.turn(linger)?;
+        }
+    }
+
+    /// What is left is killed everywhere, the rest of the output is written.
+    fn wind_up(&mut self) -> Result<(), LaunchError> {
+        self.node.down(&Down::End, self.now);
+        self.relay();
+        let mut until = self.now + CONFIRM;
+        while !self.node.is_over() {
+            let heard = self.turn(Some(until))?;
+            if heard || !self.outlet.is_empty() {
+                // Somebody still speaks, or waits for a reader.
+                until = self.now + CONFIRM;
+            } else if self.now >= until {
+                self.node.abandon(CONFIRM, self.now);
+                self.relay();
+                until = self.now + CONFIRM;
+            }
+        }
+        while !self.outlet.is_empty() {
+            self.turn(None)?;
+        }
+        Ok(())
+    }
+
+    /// Waits once and handles whatever happened. True: ranks or agents had something to say.
+    fn turn(&mut self, until: Option<Instant>) -> Result<bool, LaunchError> {
+        let mut entries = vec![sys::poll_entry(self.signals.fd(), libc::POLLIN)];
+        let source = self.source.as_ref().and_then(Source::poll_entry);
+        entries.extend(source);
+        self.node.poll_entries(&mut entries);
+        self.outlet.poll_entries(&mut entries);
+        let due = [
+            until,
+            self.conduct.poll_deadline(),
+            self.node.poll_deadline(),
+        ];
+        let due = due.into_iter().flatten().min();
+        let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
+        sys::poll(&mut entries, wait).map_err(LaunchError::system("wait for the ranks"))?;
+        self.now = Instant::now();
+
+        while let Some(signal) = self.signals.next() {
+            self.handle_signal(signal);
+        }
+        if source.is_some() && entries[1].revents != 0 {
+            self.read_source();
+        }
+        self.node.handle_ready(self.now)?;
+        let heard = self.relay();
+        self.launch()?;
+        self.conduct.handle_time(self.now);
+        self.act();
+        self.flush();
+        Ok(heard)
+    }
+
+    fn handle_signal(&mut self, signal: i32) {
+        let ends = matches!(
+            signal,
+            libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT
+        );
+        // All ranks have ended and only a reader is waited for: nobody waits for ever for who does not read.
+        let stalled = self.node.is_over() || !self.outlet.has_room();
+        if ends && self.conduct.is_over() && stalled {
+            self.outlet.give_up();
+        }
+        if signal == libc::SIGCONT {
+            self.source.iter_mut().for_each(Source::handle_continue);
+        }
+        self.conduct.handle_signal(signal, self.now);
+        self.act();
+    }
+
+    fn read_source(&mut self) {
+        let Some(piece) = self.source.as_mut().and_then(Source::read) else {
+            return;
+        };
+        if piece.is_empty() {
+            self.source = None;
+        }
+        self.node.down(&Down::Stdin(piece), self.now);
+    }
+
+    /// Handles everything that has come up. False: there was nothing.
+    fn relay(&mut self) -> bool {
+        let mut heard = false;
+        while let Some(frame) = self.node.poll_up() {
+            heard = true;
+            self.handle(frame);
+            self.act();
+        }
+        heard
+    }
+
+    fn handle(&mut self, frame: Up) {
+        let now = self.now;
+        match frame {
+            Up::Hello(hello) => {
+                let host = hello.host as usize;
+                self.hellos
+                    .iter_mut()
+                    .skip(host)
+                    .take(1)
+                    .for_each(|place| *place = Some(hello.clone()));
+            }
+            Up::Lost { hosts, text } => {
+                hosts.iter().for_each(|host| self.quieten(*host));
+                self.conduct.handle_lost(&hosts, text, now);
+            }
+            Up::Started { rank, pid } => self.conduct.handle_started(rank, pid),
+            Up::Failed { rank, stage, errno } => {
+                self.conduct.handle_failed(rank, stage, errno, now);
+            }
+            Up::Ended {
+                rank,
+                end,
+                standing,
+                abort,
+            } => self.conduct.handle_end(rank, end, standing, abort, now),
+            Up::WardenLost { host } => self.conduct.handle_lost_warden(host, now),
+            Up::Output { rank, which, bytes } => {
+                if let Some(&host) = self.placement.host_of.get(rank as usize) {
+                    self.credit.handle_output(host, bytes.len());
+                }
+                self.outlet.put(rank, which, &bytes);
+            }
+            Up::Quiet { host } | Up::Over { host } => self.quieten(host),
+            Up::StdinTaken(bytes) => {
+                let source = self.source.iter_mut();
+                source.for_each(|source| source.handle_taken(bytes));
+            }
+            Up::StdinClosed => self.source = None,
+            Up::Fence(all) => self.node.down(&Down::FenceOver(all), now),
+            Up::Abort { rank, code, text } => self.conduct.handle_abort(rank, code, &text, now),
+            Up::Remark { text, .. } => self.outlet.say(&text),
+        }
+    }
+
+    fn quieten(&mut self, host: u32) {
+        let loud = self.loud.iter_mut().skip(host as usize).take(1);
+        loud.for_each(|loud| *loud = false);
+    }
+
+    /// Does what the conduct asks for.
+    fn act(&mut self) {
+        while let Some(action) = self.conduct.poll_action() {
+            match action {
+                Action::Signal(signal) => self.node.down(&Down::Signal(signal), self.now),
+                Action::Say(text) => self.outlet.say(&text),
+                Action::StopSelf => {
+                    self.flush();
+                    sys::stop_self();
+                }
+            }
+        }
+    }
+
+    /// Writes what readers take, and lets those go on whose output found room.
+    fn flush(&mut self) {
+        if let Err(error) = self.outlet.flush() {
+            self.conduct.handle_broken_output(&error, self.now);
+            self.act();
+        }
+        while self.outlet.has_room()
+            && let Some((host, bytes)) = self.credit.poll()
+        {
+            self.node.down(&Down::Credit { host, bytes }, self.now);
+        }
+    }
+}
+
+/// A name that no other job has, for what ranks tell each other.
+fn name() -> Result<String, LaunchError> {
+    let random = getrandom::u64().map_err(|error| LaunchError::System {
+        what: "get random numbers",
+        error: io::Error::other(error),
+    })?;
+    Ok(format!("oxmpi-{random:016x}"))
+}
+
+/// What exec gets. "This program" means another file on another host, unless the agent there is the same one.
+fn path(path: &Path, several: bool) -> OsString {
+    let own = std::env::current_exe().ok();
+    let own = own.filter(|_| several && path == Path::new("/proc/self/exe"));
+    let is_agent = |own: &Path| {
+        let name = own.file_name().unwrap_or_default();
+        ["oxmpi", "mpiexec", "mpirun"]
+            .iter()
+            .any(|ours| name == *ours)
+    };
+    match own.filter(|own| !is_agent(own)) {
+        Some(own) => own.into(),
+        None => path.into(),
+    }
+}
+
+/// Where ranks run. On another host "here" has to be spelled out.
+fn folder(wdir: Option<&Path>, several: bool) -> Option<OsString> {
+    if !several {
+        return wdir.map(|wdir| wdir.as_os_str().to_owned());
+    }
+    let here = std::env::current_dir().ok()?;
+    Some(here.join(wdir.unwrap_or(Path::new(""))).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_granted_in_worthwhile_pieces() {
+        let mut credit = Credit::new(&Placement {
+            hosts: vec!["a".to_owned(), "b".to_owned()],
+            here: Some(0),
+            host_of: vec![0, 1],
+        });
+        credit.handle_output(1, 100);
+        assert_eq!(credit.poll(), None);
+        credit.handle_output(1, WINDOW_BYTES as usize);
+        credit.handle_output(0, WINDOW_BYTES as usize);
+        credit.handle_output(1, 1);
+        assert_eq!(credit.poll(), Some((1, WINDOW_BYTES + 101)));
+        assert_eq!(credit.poll(), None);
+    }
+}
