@@ -192,3 +192,32 @@ fn the_plain_loop_carries_messages_too() {
         });
     });
 }
+
+/// Messages that wait to leave together leave even if their sender never calls again: the driver sees to it.
+#[test]
+fn messages_in_quick_succession_leave_without_another_call() {
+    let (left, right) = pair(&Options::default(), Threads::One);
+    within(LIMIT, "quick succession", || {
+        thread::scope(|scope| {
+            let (done, computing) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                let mut word = [0; 8];
+                recv(&left, 1, 1, &mut word).unwrap();
+                for number in 0..20u64 {
+                    send(&left, 1, 2, &number.to_le_bytes()).unwrap();
+                }
+                // The application computes, and calls nothing until the other has everything.
+                computing.recv().unwrap();
+                left.finalize();
+            });
+            send(&right, 0, 1, &[0; 8]).unwrap();
+            for number in 0..20u64 {
+                let mut word = [0; 8];
+                recv(&right, 0, 2, &mut word).unwrap();
+                assert_eq!(u64::from_le_bytes(word), number);
+            }
+            done.send(()).unwrap();
+            right.finalize();
+        });
+    });
+}
