@@ -66,7 +66,7 @@ pub(crate) struct Options {
     pub(crate) keep_going: bool,
 
     /// Hosts and how many ranks each is meant for: a:2,b:2
-    #[arg(short = 'H', long, alias = "hosts", value_name = "HOSTS", help_heading = HOSTS)]
+    #[arg(short = 'H', long, alias = "hosts", value_name = "HOSTS", help_heading = HOSTS, allow_hyphen_values = true)]
     pub(crate) host: Option<String>,
 
     /// File with a host on every line: a:2 or a slots=2

@@ -142,7 +142,8 @@ impl Agent {
                 self.host = plan.host;
                 self.name.clone_from(&plan.name);
                 self.node = Node::new(Some(plan.host));
-                self.node.grow(&plan, self.now);
+                self.node.adopt_orphans();
+                self.node.grow(&plan, sys::signal_mask(), self.now);
                 self.outbox.put(&Up::Hello(hello(plan.host)));
             }
             Down::Run(orders) => {

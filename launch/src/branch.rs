@@ -71,8 +71,14 @@ struct Shell {
 }
 
 impl Branch {
-    /// Starts the agent of a limb. A command that cannot be executed is a branch that is lost at once.
-    pub(crate) fn start(limb: Limb, plan: &Grow, now: Instant, up: &mut VecDeque<Up>) -> Branch {
+    /// Starts the agent of a limb with the signal mask `mask`. A command that cannot be executed is a branch that is lost at once.
+    pub(crate) fn start(
+        limb: Limb,
+        plan: &Grow,
+        mask: libc::sigset_t,
+        now: Instant,
+        up: &mut VecDeque<Up>,
+    ) -> Branch {
         let template = Template::from_words(plan.template.clone());
         let words = template.command(&limb.host.1, &plan.agent);
         let mut branch = Branch {
@@ -104,7 +110,7 @@ impl Branch {
             left: Vec::new(),
         };
         branch.left.clone_from(&branch.hosts);
-        match Shell::start(&words) {
+        match Shell::start(&words, mask) {
             Ok(shell) => branch.shell = Some(shell),
             Err(error) => {
                 let text = format!(
@@ -131,6 +137,11 @@ impl Branch {
     /// All its hosts have said that nothing is left of the job.
     pub(crate) fn is_over(&self) -> bool {
         self.left.is_empty()
+    }
+
+    /// The process of the remote shell.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.shell.as_ref().map(|shell| shell.child.id() as i32)
     }
 
     /// Its agent has not greeted yet.
@@ -437,7 +448,7 @@ impl Drop for Branch {
 }
 
 impl Shell {
-    fn start(words: &[String]) -> io::Result<Shell> {
+    fn start(words: &[String], mask: libc::sigset_t) -> io::Result<Shell> {
         let mut command = Command::new(&words[0]);
         command
             .args(&words[1..])
@@ -446,7 +457,7 @@ impl Shell {
             .stderr(Stdio::piped())
             // Ctrl-C at the terminal is for the head to pass on, not for the shell to die of.
             .process_group(0);
-        sys::bind_life(&mut command);
+        sys::bind_life(&mut command, mask);
         let mut child = command.spawn()?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());

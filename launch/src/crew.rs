@@ -188,6 +188,11 @@ impl Crew {
         self.streams.poll_deadline()
     }
 
+    /// Whether the warden is gone.
+    pub(crate) fn is_unguarded(&self) -> bool {
+        !self.warden_lives
+    }
+
     /// Nothing is left of it.
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Over

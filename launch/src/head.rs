@@ -185,7 +185,7 @@ impl<'a> Head<'a> {
             fanout: hosts::fanout() as u32,
             patience: spread.patience(),
         };
-        self.node.grow(&plan, self.now);
+        self.node.grow(&plan, self.signals.before(), self.now);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::branch::Branch;
 use crate::crew::{Crew, Muster};
 use crate::frame::{Down, Grow, Puts, Up};
 use crate::job::LaunchError;
-use crate::tree;
+use crate::{tree, warden};
 
 /// The crew of this host and the branches below it.
 #[derive(Default)]
@@ -24,6 +24,8 @@ pub(crate) struct Node {
     gathering: Gathering,
     up: VecDeque<Up>,
     ending: bool,
+    /// This process is there for the job alone and adopts what a killed warden leaves behind.
+    adopts: bool,
 }
 
 /// Fences on their way up: what each contributor has sent.
@@ -53,10 +55,16 @@ impl Node {
         node
     }
 
-    /// Starts the agents of the hosts below.
-    pub(crate) fn grow(&mut self, plan: &Grow, now: Instant) {
+    /// What a killed warden leaves behind becomes a child of this process, and is killed.
+    pub(crate) fn adopt_orphans(&mut self) {
+        warden::adopt_orphans();
+        self.adopts = true;
+    }
+
+    /// Starts the agents of the hosts below, with the signal mask `mask`.
+    pub(crate) fn grow(&mut self, plan: &Grow, mask: libc::sigset_t, now: Instant) {
         for limb in tree::limbs(&plan.below, plan.fanout as usize) {
-            let branch = Branch::start(limb, plan, now, &mut self.up);
+            let branch = Branch::start(limb, plan, mask, now, &mut self.up);
             self.branches.push(branch);
         }
     }
@@ -141,7 +149,12 @@ impl Node {
     /// Handles whatever has happened here and below.
     pub(crate) fn handle_ready(&mut self, now: Instant) -> Result<(), LaunchError> {
         if let Some(crew) = &mut self.crew {
+            let guarded = !crew.is_unguarded();
             crew.handle_ready(now, &mut self.up)?;
+            if self.adopts && guarded && crew.is_unguarded() {
+                let shells: Vec<i32> = self.branches.iter().filter_map(Branch::pid).collect();
+                warden::kill_orphans(&shells);
+            }
         }
         for branch in &mut self.branches {
             branch.handle_ready(now, &mut self.up);

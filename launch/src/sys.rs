@@ -126,12 +126,15 @@ pub(crate) fn signal_mask() -> libc::sigset_t {
     }
 }
 
-/// Has the kernel kill what `command` starts when this thread ends, however it does.
-pub(crate) fn bind_life(command: &mut std::process::Command) {
-    // SAFETY: the closure runs in the forked child and makes plain system calls on integers.
+/// Has what `command` starts begin with this signal mask, and the kernel kill it when this thread ends, however
+/// it does.
+pub(crate) fn bind_life(command: &mut std::process::Command, mask: libc::sigset_t) {
+    // SAFETY: the closure runs in the forked child and makes plain system calls on integers and on a set that
+    // it owns.
     unsafe {
         let parent = libc::getpid();
         command.pre_exec(move || {
+            libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             if libc::getppid() != parent {
                 // It died before the kernel knew that we want to follow.

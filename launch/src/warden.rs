@@ -391,6 +391,36 @@ fn errno() -> i32 {
     unsafe { *libc::__errno_location() }
 }
 
+/// Makes this process inherit what its descendants leave behind. For a process that has no other children.
+pub(crate) fn adopt_orphans() {
+    // SAFETY: integers only.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+}
+
+/// Kills the children of this process that are not `spared`, and what becomes its child by that.
+pub(crate) fn kill_orphans(spared: &[i32]) {
+    // A killed process is gone at once unless the kernel is busy for it: half a second is patience enough.
+    for _ in 0..250 {
+        let mut orphans = Vec::new();
+        for_each_child(|pid| {
+            if !spared.contains(&pid) {
+                orphans.push(pid);
+            }
+        });
+        if orphans.is_empty() {
+            return;
+        }
+        for pid in orphans {
+            // SAFETY: integers only; a child that was not waited for keeps its pid. A null status is allowed.
+            unsafe {
+                libc::kill(pid, libc::SIGKILL);
+                libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG);
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
 /// Calls `act` for every child of this process. False: the kernel does not tell.
 fn for_each_child(mut act: impl FnMut(i32)) -> bool {
     let mut bytes = [0u8; 4096];

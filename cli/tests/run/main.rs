@@ -1,6 +1,7 @@
 //! The launcher as people use it: real processes, real signals, exact texts.
 
 mod ends;
+mod hosts;
 mod mistakes;
 mod mpiexec;
 mod output;

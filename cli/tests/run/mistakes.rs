@@ -98,7 +98,7 @@ fn hosts() {
     refused(
         &["-hostfile", "/nonesuch", "-host", "a", "true"],
         2,
-        "--host and --hostfile exclude each other",
+        "--hostfile and --host exclude each other",
     );
     refused(
         &["-map-by", "socket", "true"],
