@@ -181,7 +181,7 @@ pub fn help() -> String {
         "\n  --json         one JSON object on standard output instead of tables\n  \
            --html FILE    also write a page with plots that needs no network\n  \
            --quick        short repetitions: seconds instead of minutes, wide spread\n\n\
-         Without names every benchmark runs. docs/bench.md explains each of them.\n\n\
+         Without names all run but those that say so. docs/bench.md explains each of them.\n\n\
          With --against, OxMPI and the MPI libraries below the given prefixes run the same C program in turns:\n\n",
     );
     for (name, about) in GROUPS {

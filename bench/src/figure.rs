@@ -43,7 +43,7 @@ impl Spread {
     }
 }
 
-/// What a number counts. Time is better small, everything else large, except a share of CPU.
+/// What a number counts. Time is better small, everything else large, except a share of CPU and system calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds.
@@ -64,6 +64,9 @@ pub enum Unit {
     /// Hundredths of a CPU, or of a transfer.
     #[serde(rename = "%")]
     Percent,
+    /// System calls.
+    #[serde(rename = "calls")]
+    Calls,
     /// A pure number: how many times as much.
     #[serde(rename = "x")]
     Times,
@@ -79,6 +82,7 @@ impl Unit {
             Unit::GigabytesPerSecond => "GB/s",
             Unit::MillionPerSecond => "M/s",
             Unit::Percent => "%",
+            Unit::Calls => "calls",
             Unit::Times => "x",
         }
     }

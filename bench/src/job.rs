@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use oxmpi_launch::{AppContext, Bind, Executable, Job, LaunchError, Output, Settings, Stdin};
+use oxmpi_launch::{
+    AppContext, Bind, Executable, Job, LaunchError, MapBy, Output, Settings, Spread, Stdin,
+};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -67,36 +69,46 @@ impl Session {
         probe: &Probe,
         environment: &[(&str, &str)],
     ) -> Result<(Vec<f64>, Duration), BenchError> {
+        self.job_of_parts(&[(ranks, environment)], probe)
+    }
+
+    /// The same where ranks differ in their environment: so many with this one, then so many with that one.
+    pub fn job_of_parts(
+        &mut self,
+        parts: &[(u32, &[(&str, &str)])],
+        probe: &Probe,
+    ) -> Result<(Vec<f64>, Duration), BenchError> {
         let text = serde_json::to_string(probe).expect("a probe holds only numbers and names");
-        // Ranks that have a core each stay on it; more ranks than cores run wherever the kernel puts them.
-        let bind = if ranks as usize <= crate::floor::pair::usable_cpus().len() {
-            Bind::Core
-        } else {
-            Bind::None
+        let ranks = parts.iter().map(|(ranks, _)| ranks).sum();
+        let part = |(ranks, environment): &(u32, &[(&str, &str)])| AppContext {
+            executable: Executable::this_one("oxmpi"),
+            arguments: vec![crate::RANK.into(), (&text).into()],
+            ranks: *ranks,
+            wdir: None,
+            env: environment
+                .iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
         };
+        let start = |error| JobError::Start { ranks, error };
+        let mut spread = Spread::default()
+            .or_env()
+            .map_err(|error| start(error.into()))?;
+        if probe.is_between_hosts() {
+            spread.map_by = Some(MapBy::Node);
+        }
         let job = Job {
-            apps: vec![AppContext {
-                executable: Executable::this_one("oxmpi"),
-                arguments: vec![crate::RANK.into(), (&text).into()],
-                ranks,
-                wdir: None,
-                env: Vec::new(),
-            }],
+            apps: parts.iter().map(part).collect(),
             settings: Settings {
-                env: environment
-                    .iter()
-                    .map(|(name, value)| (name.into(), value.into()))
-                    .collect(),
                 timeout: Some(TIMEOUT),
-                bind,
+                bind: binding(ranks, &spread),
+                spread,
                 stdin: Stdin::Null,
                 output: Output::Capture,
                 ..Settings::default()
             },
         };
-        let outcome = job
-            .run()
-            .map_err(|error| JobError::Start { ranks, error })?;
+        let outcome = job.run().map_err(start)?;
         if let Some(signal) = outcome.signal {
             // Whoever interrupts a job means the whole run.
             oxmpi_launch::die_of_signal(signal);
@@ -135,5 +147,16 @@ impl Session {
     pub fn figure(&mut self, ranks: u32, probe: &Probe) -> Result<f64, BenchError> {
         let (values, _) = self.job(ranks, probe, &[])?;
         Ok(values[0])
+    }
+}
+
+/// Ranks that have a core each stay on it; more ranks than cores run wherever the kernel puts them. So do ranks on several
+/// hosts: hosts that are parts of one machine would each take its first core, and probes that need one choose it themselves.
+fn binding(ranks: u32, spread: &Spread) -> Bind {
+    let roomy = ranks as usize <= crate::floor::pair::usable_cpus().len();
+    if spread.hosts.is_none() && roomy {
+        Bind::Core
+    } else {
+        Bind::None
     }
 }

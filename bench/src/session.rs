@@ -62,6 +62,13 @@ pub enum BenchError {
     /// A job of ranks.
     #[error(transparent)]
     Job(#[from] JobError),
+    /// No network.
+    #[error(
+        "both ranks run on one host and talk through shared memory, so there is no network to measure; name two hosts \
+         (OXMPI_HOST=a,b oxmpi bench network), make two on this machine (cargo xtask hosts 2 -- oxmpi bench network), or \
+         measure TCP over loopback (OXMPI_PORTS=off oxmpi bench network)"
+    )]
+    OneHost,
 }
 
 /// Values with the floor measured beside each.
@@ -152,11 +159,7 @@ impl Session {
                 None => figure(self)?,
             };
             let looks = [before, between, self.hop()?];
-            let change = looks.iter().copied().fold(f64::MIN, f64::max)
-                / looks.iter().copied().fold(f64::MAX, f64::min);
-            if change > HOP_CHANGE_MAX && patience > 0 {
-                patience -= 1;
-                self.unsteady += 1;
+            if self.moved(&looks, &mut patience) {
                 continue;
             }
             pairs.values.push(value);
@@ -164,6 +167,42 @@ impl Session {
             self.step();
         }
         Ok(pairs)
+    }
+
+    /// The same where one job measures both, in the order it is told: the floor first, if true.
+    pub fn pairs_of_jobs(
+        &mut self,
+        what: &str,
+        repetitions: usize,
+        mut both: impl FnMut(&mut Session, bool) -> Result<(f64, f64), BenchError>,
+    ) -> Result<Pairs, BenchError> {
+        self.announce(what, repetitions);
+        let mut pairs = Pairs::default();
+        let mut patience = DISCARDED_PER_PAIR_MAX * repetitions;
+        while pairs.values.len() < repetitions {
+            let before = self.hop()?;
+            let (value, floor) = both(self, pairs.values.len().is_multiple_of(2))?;
+            let looks = [before, self.hop()?];
+            if self.moved(&looks, &mut patience) {
+                continue;
+            }
+            pairs.values.push(value);
+            pairs.floors.push(floor);
+            self.step();
+        }
+        Ok(pairs)
+    }
+
+    /// Whether the two CPUs have moved between these looks at the flag hop, while there is patience to measure again.
+    fn moved(&mut self, looks: &[f64], patience: &mut usize) -> bool {
+        let change = looks.iter().copied().fold(f64::MIN, f64::max)
+            / looks.iter().copied().fold(f64::MAX, f64::min);
+        let moved = change > HOP_CHANGE_MAX && *patience > 0;
+        if moved {
+            *patience -= 1;
+            self.unsteady += 1;
+        }
+        moved
     }
 
     /// Measures something that has no floor, `repetitions` times.

@@ -2,11 +2,13 @@
 //!
 //! Every figure of `oxmpi bench` is shown as a ratio to one of these, measured alternately with it in the same run,
 //! because numbers of different machines, or of one machine at different hours, cannot be compared.
-//! `pair` makes two pinned processes; `hop` holds the small-message mechanisms, `stream` the large-message ones.
+//! `pair` makes two pinned processes; `hop` holds the small-message mechanisms, `stream` the large-message ones. `tcp` is
+//! the bare connection between two hosts, whose ends are ranks of a job.
 
 pub mod hop;
 pub mod pair;
 pub mod stream;
+pub mod tcp;
 
 use std::time::Duration;
 

@@ -112,7 +112,7 @@ pub fn blocked(world: &Communicator<'_>, away: Duration) -> Result<Vec<f64>> {
 }
 
 /// User and system time of all threads of this process.
-fn cpu_time() -> Duration {
+pub fn cpu_time() -> Duration {
     // SAFETY: the kernel fills the structure it is given; all-zero bytes are a valid rusage.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

@@ -1,11 +1,13 @@
 //! What runs inside the ranks of a benchmark job.
 //!
 //! A `Probe` names one measurement; every rank gets the same one and rank 0 reports. The files hold the measurements:
-//! `point` between two ranks, `collective` among all, `idle` what happens while a rank computes or waits.
+//! `point` between two ranks, `collective` among all, `idle` what happens while a rank computes or waits, `network` what is
+//! between hosts.
 //! Measurements last as long as the probe says: rank 0 watches the clock and tells the others when it is over.
 
 mod collective;
 mod idle;
+mod network;
 mod point;
 
 use std::time::Duration;
@@ -14,6 +16,7 @@ use oxmpi::{Communicator, Mpi};
 use serde::{Deserialize, Serialize};
 
 pub use collective::Operation;
+pub use network::Exchange;
 
 use crate::job::Answer;
 
@@ -117,8 +120,43 @@ pub enum Probe {
         /// How long rank 0 stays away.
         away: Duration,
     },
+    /// Whether the ranks talk by a network (1) or through shared memory (0).
+    Networked,
+    /// Ranks 0 and 1 with the library, and over a bare connection between the same two.
+    BesideWire {
+        /// What they do.
+        exchange: Exchange,
+        /// The bare connection is measured before the library.
+        wire_first: bool,
+        /// How long to measure each.
+        time: Duration,
+    },
+    /// One way of 8 bytes between ranks 0 and 1, ns: with rank 2 connected to them, and with all others.
+    IdleConnections {
+        /// How long to measure each.
+        time: Duration,
+    },
+    /// System calls for receiving per message: all in a ping-pong, those that brought something, all while windows arrive.
+    SystemCalls {
+        /// How long to measure.
+        time: Duration,
+    },
+    /// CPU time of all ranks for one all-to-all, µs.
+    AllToAllCpu {
+        /// To each rank.
+        bytes: usize,
+        /// How many.
+        operations: u32,
+    },
     /// Initialise and finalise.
     Nothing,
+}
+
+impl Probe {
+    /// Whether its two ranks belong on two hosts if there are two.
+    pub fn is_between_hosts(&self) -> bool {
+        matches!(self, Probe::Networked | Probe::BesideWire { .. })
+    }
 }
 
 /// Runs a probe given as JSON; rank 0 prints the answer as a line of JSON.
@@ -137,33 +175,48 @@ pub fn run(probe: &str) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn measure(mpi: &Mpi, world: &Communicator<'_>, probe: &Probe) -> oxmpi::Result<Vec<f64>> {
-    match *probe {
-        Probe::Latency { bytes, time } => point::latency(world, bytes, time),
+fn measure(
+    mpi: &Mpi,
+    world: &Communicator<'_>,
+    probe: &Probe,
+) -> Result<Vec<f64>, Box<dyn std::error::Error>> {
+    Ok(match *probe {
+        Probe::Latency { bytes, time } => point::latency(world, bytes, time)?,
         Probe::LatencyUnawares { cpu, time } => {
-            crate::floor::pair::pin(cpu).unwrap_or_else(|error| panic!("{error}"));
-            point::latency(world, 8, time)
+            crate::floor::pair::pin(cpu)?;
+            point::latency(world, 8, time)?
         }
         Probe::Bandwidth {
             bytes,
             buffers,
             time,
-        } => point::bandwidth(mpi, world, bytes, buffers, time),
-        Probe::Bidirectional { bytes, time } => point::bidirectional(world, bytes, time),
-        Probe::Rate { bytes, time } => point::rate(world, bytes, time),
+        } => point::bandwidth(mpi, world, bytes, buffers, time)?,
+        Probe::Bidirectional { bytes, time } => point::bidirectional(world, bytes, time)?,
+        Probe::Rate { bytes, time } => point::rate(world, bytes, time)?,
         Probe::Crowded {
             crowd,
             entries,
             time,
-        } => point::crowded(world, crowd, entries, time),
+        } => point::crowded(world, crowd, entries, time)?,
         Probe::Collective {
             operation,
             bytes,
             time,
-        } => collective::measure(world, operation, bytes, time),
-        Probe::OverlapReceive { bytes, compute } => idle::overlap_receive(world, bytes, compute),
-        Probe::OverlapSend { bytes, compute } => idle::overlap_send(world, bytes, compute),
-        Probe::Blocked { away } => idle::blocked(world, away),
-        Probe::Nothing => Ok(Vec::new()),
-    }
+        } => collective::measure(world, operation, bytes, time)?,
+        Probe::OverlapReceive { bytes, compute } => idle::overlap_receive(world, bytes, compute)?,
+        Probe::OverlapSend { bytes, compute } => idle::overlap_send(world, bytes, compute)?,
+        Probe::Blocked { away } => idle::blocked(world, away)?,
+        Probe::Networked => network::is_networked(mpi),
+        Probe::BesideWire {
+            exchange,
+            wire_first,
+            time,
+        } => network::beside_wire(mpi, world, exchange, wire_first, time)?,
+        Probe::IdleConnections { time } => network::idle_connections(world, time)?,
+        Probe::SystemCalls { time } => network::system_calls(mpi, world, time)?,
+        Probe::AllToAllCpu { bytes, operations } => {
+            network::all_to_all_cpu(world, bytes, operations)?
+        }
+        Probe::Nothing => Vec::new(),
+    })
 }

@@ -23,22 +23,43 @@ const LAST: u8 = 2;
 const WARM: usize = 3;
 
 /// Messages of a window of the message-rate benchmark.
-const RATE_WINDOW: usize = 64;
+pub const RATE_WINDOW: usize = 64;
 
 /// One way of a ping-pong, ns.
 pub fn latency(world: &Communicator<'_>, bytes: usize, time: Duration) -> Result<Vec<f64>> {
-    let batch = hop::batch_spinning(bytes);
+    let found = ping_pong(world, bytes, hop::batch_spinning(bytes), time)?;
+    Ok(found.value.into_iter().collect())
+}
+
+/// What a measurement between two ranks found.
+#[derive(Debug, Default)]
+pub struct Sample {
+    /// The figure; only rank 0 takes the time.
+    pub value: Option<f64>,
+    /// Messages this rank received in a ping-pong, or rank 1 in windows.
+    pub messages: u64,
+}
+
+/// One way of a ping-pong between ranks 0 and 1, ns.
+pub fn ping_pong(
+    world: &Communicator<'_>,
+    bytes: usize,
+    batch: u64,
+    time: Duration,
+) -> Result<Sample> {
     let mut buffer = vec![GO_ON; bytes];
     let peer = 1 - world.rank().min(1);
+    let mut sample = Sample::default();
     if world.rank() > 1 {
-        return Ok(Vec::new());
+        return Ok(sample);
     }
     if world.rank() == 1 {
         loop {
             world.recv(&mut buffer, peer, PING)?;
             world.send(&buffer, peer, PING)?;
+            sample.messages += 1;
             if buffer[0] == LAST {
-                return Ok(Vec::new());
+                return Ok(sample);
             }
         }
     }
@@ -55,7 +76,9 @@ pub fn latency(world: &Communicator<'_>, bytes: usize, time: Duration) -> Result
     buffer[0] = LAST;
     world.send(&buffer, peer, PING)?;
     world.recv(&mut buffer, peer, PING)?;
-    Ok(vec![median(&mut one_way[WARM..])])
+    sample.messages = one_way.len() as u64 * batch + 1;
+    sample.value = Some(median(&mut one_way[WARM..]));
+    Ok(sample)
 }
 
 /// Windows of messages from rank 0 to rank 1, GB/s.
@@ -159,8 +182,21 @@ pub fn bidirectional(world: &Communicator<'_>, bytes: usize, time: Duration) -> 
 
 /// Windows of 64 messages from rank 0 to rank 1, million messages per second.
 pub fn rate(world: &Communicator<'_>, bytes: usize, time: Duration) -> Result<Vec<f64>> {
+    let found = posted_windows(world, bytes, RATE_WINDOW, time)?;
+    // Messages per nanosecond.
+    Ok(found.value.map(|rate| rate * 1000.0).into_iter().collect())
+}
+
+/// Windows from rank 0 to rank 1, which posts all receives of a window, each with a place of its own: messages per nanosecond.
+pub fn posted_windows(
+    world: &Communicator<'_>,
+    bytes: usize,
+    window: usize,
+    time: Duration,
+) -> Result<Sample> {
+    let mut sample = Sample::default();
     if world.rank() == 1 {
-        let mut buffer = vec![0; bytes * RATE_WINDOW];
+        let mut buffer = vec![0; bytes * window];
         loop {
             oxmpi::scope(|scope| {
                 for slot in buffer.chunks_mut(bytes) {
@@ -169,20 +205,22 @@ pub fn rate(world: &Communicator<'_>, bytes: usize, time: Duration) -> Result<Ve
                 Ok(())
             })?;
             world.send(&[0u8], 0, ACKNOWLEDGEMENT)?;
+            sample.messages += window as u64;
             if buffer[0] == LAST {
-                return Ok(Vec::new());
+                return Ok(sample);
             }
         }
     }
     let mut buffer = vec![GO_ON; bytes];
-    // In units of 10^9 per second by `windows`; a "byte" here is a message.
-    let found = windows(1, RATE_WINDOW, time, |last| {
+    // A "byte" here is a message.
+    let found = windows(1, window, time, |last| {
         if last {
             buffer[0] = LAST;
         }
-        send_window(world, &buffer, RATE_WINDOW)
+        send_window(world, &buffer, window)
     })?;
-    Ok(found.into_iter().map(|rate| rate * 1000.0).collect())
+    sample.value = found.first().copied();
+    Ok(sample)
 }
 
 /// Repeats a window until the time is over; the last one, told so, is not counted. Bytes per nanosecond are GB/s.
