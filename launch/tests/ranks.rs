@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use oxmpi_launch::{
     AppContext, Executable, Identity, Job, Outcome, Output, Settings, Stdin, host_name,
 };
+use oxmpi_pmi::Client;
 use oxmpi_ports::{Death, Port, PortState, Segment};
 
 fn job(part: &str, ranks: u32) -> Job {
@@ -54,6 +55,9 @@ fn as_rank() {
     let Ok(part) = std::env::var("PART") else {
         return;
     };
+    if let Some(part) = part.strip_prefix("foreign ") {
+        return foreign(part);
+    }
     let identity = Identity::from_env().expect("started by a launcher");
     let rank = identity.rank;
     let segment = Arc::new(Segment::attach(identity.segment.unwrap()).unwrap());
@@ -96,6 +100,32 @@ fn as_rank() {
             std::thread::sleep(Duration::from_secs(1));
         },
     }
+    exit(0)
+}
+
+/// What a program on another MPI library does: it knows the launcher by PMI alone.
+fn foreign(part: &str) {
+    let mut client = Client::from_env().unwrap().expect("there is a launcher");
+    let (rank, size) = (client.rank(), client.size());
+    client.put("name", &format!("I-am-{rank}")).unwrap();
+    client.fence().unwrap();
+    for peer in 0..size {
+        assert_eq!(client.get(peer, "name").unwrap(), format!("I-am-{peer}"));
+    }
+    match part {
+        "good" => client.finalize().unwrap(),
+        "fails afterwards" => {
+            client.finalize().unwrap();
+            exit(if rank == 1 { 6 } else { 0 })
+        }
+        "aborts" if rank == 1 => client.abort(42, "enough"),
+        _ if rank == 1 => exit(0),
+        _ => {}
+    }
+    if part != "good" {
+        std::thread::sleep(Duration::from_secs(100));
+    }
+    println!("\nhosts {:?}", client.hosts());
     exit(0)
 }
 
@@ -203,6 +233,43 @@ fn a_program_started_by_a_rank_is_told_that_it_is_none() {
     let text = String::from_utf8_lossy(&outcome.stdout);
     assert!(text.contains("child: OXMPI_SEGMENT="), "{text}");
     assert!(text.contains("is not an open descriptor"), "{text}");
+}
+
+#[test]
+fn programs_on_other_libraries_find_each_other_by_pmi() {
+    let outcome = run("foreign good", 5);
+    assert!(
+        outcome.success(),
+        "{}",
+        String::from_utf8_lossy(&outcome.stderr)
+    );
+    assert_eq!(said(&outcome), "");
+}
+
+#[test]
+fn programs_on_other_libraries_end_by_the_same_rules() {
+    let outcome = run("foreign forgets", 3);
+    assert_eq!(
+        said(&outcome),
+        "oxmpi: rank 1 (, prog) exited with status 0 without finalising MPI; ending the other 2 ranks\n"
+    );
+    assert_eq!(outcome.code, 1);
+    let outcome = run("foreign aborts", 3);
+    assert_eq!(
+        said(&outcome),
+        "oxmpi: rank 1 (, prog) asked for the end of the job with code 42: enough; ending its 3 ranks\n"
+    );
+    assert_eq!(outcome.code, 42);
+    let outcome = run("foreign fails afterwards", 1);
+    assert!(outcome.success());
+    let outcome = run("foreign fails afterwards", 2);
+    assert!(
+        said(&outcome)
+            .starts_with("oxmpi: rank 1 (, prog) exited with status 6 after finalising MPI"),
+        "{}",
+        said(&outcome)
+    );
+    assert_eq!(outcome.code, 6);
 }
 
 #[test]

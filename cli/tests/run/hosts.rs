@@ -270,7 +270,8 @@ fn nothing_survives_whatever_is_killed() {
         }
         let mut child = start(&mut mpiexec);
         assert!(
-            eventually(|| marked(&marker).len() >= 1 + 2 * 7),
+            // The head, and two processes of each rank.
+            eventually(|| marked(&marker).len() > 2 * 7),
             "{:?}",
             marked(&marker)
         );
