@@ -12,8 +12,8 @@ use crate::mpi4py;
 use crate::spread;
 use crate::steps::{Expect, Steps, cargo, root, target};
 
-/// Steps that do not pass yet, and run only when --only asks for them. Hydra's fence of PMI-2 does not wait for everybody, and
-/// PRRTE's server does not answer an immediate question about a rank of another host. Shorten this list as they pass.
+/// Steps that do not pass yet, and run only when --only asks for them: under Hydra's PMI-2 ranks miss the memory that rank 0 offers
+/// them, under PRRTE ranks do not find what a rank of another host has put. Shorten this list as they pass.
 const WAITING: &[&str] = &["launchers: Hydra, PMI-2", "launchers: PRRTE, PMIx, 2 hosts"];
 
 /// The same release as the one the C programs are compared with, and in the same place.
