@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ impl Branch {
             state: State::Awaited {
                 // A patience beyond what the clock can express is a day.
                 until: now
-                    .checked_add(plan.patience)
+                    .checked_add(plan.patience.saturating_sub(plan.waited))
                     .unwrap_or(now + Duration::from_secs(86_400)),
             },
             grow: Some(Grow {
@@ -137,6 +137,18 @@ impl Branch {
     /// All its hosts have said that nothing is left of the job.
     pub(crate) fn is_over(&self) -> bool {
         self.left.is_empty()
+    }
+
+    /// The highest of its descriptors.
+    pub(crate) fn highest(&self) -> Option<RawFd> {
+        let shell = self.shell.as_ref()?;
+        let fds = [
+            shell.stdin.as_ref().map(AsRawFd::as_raw_fd),
+            shell.stdout.as_ref().map(AsRawFd::as_raw_fd),
+            shell.stderr.as_ref().map(AsRawFd::as_raw_fd),
+            shell.ended.as_ref().map(AsRawFd::as_raw_fd),
+        ];
+        fds.into_iter().flatten().max()
     }
 
     /// The process of the remote shell.
@@ -215,7 +227,7 @@ impl Branch {
         // Asked before reading: what it wrote before its end is then in the pipe.
         let status = self.shell.as_mut().and_then(Shell::status);
         self.hear_words(up);
-        let open = self.hear(up);
+        let open = self.hear(now, up);
         self.write();
         if let Some(status) = status {
             return self.bury(Some(status), up);
@@ -247,20 +259,22 @@ impl Branch {
     }
 
     /// Reads frames. False: there will be no more.
-    fn hear(&mut self, up: &mut VecDeque<Up>) -> bool {
+    fn hear(&mut self, now: Instant, up: &mut VecDeque<Up>) -> bool {
         let Some(stdout) = self.shell.as_mut().and_then(|shell| shell.stdout.as_mut()) else {
             return false;
         };
         let open = matches!(self.inbox.fill(stdout), Ok(true));
-        if let State::Awaited { .. } = self.state {
+        if let State::Awaited { until } = self.state {
             match self.inbox.greeting() {
                 Greeting::Waiting => return open,
                 Greeting::Ours => {
                     self.state = State::Up;
                     self.words.clear();
-                    let grow = self.grow.take();
-                    grow.into_iter()
-                        .for_each(|grow| self.send(&Down::Grow(grow)));
+                    if let Some(mut grow) = self.grow.take() {
+                        let left = until.saturating_duration_since(now);
+                        grow.waited = grow.patience.saturating_sub(left);
+                        self.send(&Down::Grow(grow));
+                    }
                 }
                 Greeting::Foreign(version) => {
                     let own = env!("CARGO_PKG_VERSION");

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
@@ -96,8 +96,9 @@ enum State {
 }
 
 impl Crew {
-    /// Makes the segment and has the warden start the ranks.
-    pub(crate) fn start(muster: Muster<'_>) -> Result<Crew, LaunchError> {
+    /// Makes the segment and has the warden start the ranks. `highest` is the highest descriptor of the
+    /// connections to other hosts, which are not for the warden.
+    pub(crate) fn start(muster: Muster<'_>, highest: RawFd) -> Result<Crew, LaunchError> {
         let (orders, host) = (muster.orders, muster.host);
         let ranks = orders.local(host);
         let count = ranks.len() as u32;
@@ -154,7 +155,8 @@ impl Crew {
             muster.mask,
             open_files,
         )?;
-        let warden = Warden::start(plan).map_err(LaunchError::system("fork the warden process"))?;
+        let warden =
+            Warden::start(plan, highest).map_err(LaunchError::system("fork the warden process"))?;
         drop(starting);
 
         let member = |rank| Member {

@@ -64,8 +64,10 @@ pub(crate) struct Grow {
     pub(crate) agent: String,
     /// How many agents one process starts.
     pub(crate) fanout: u32,
-    /// How long hosts may take to answer, from now.
+    /// How long hosts may take to answer, all together.
     pub(crate) patience: Duration,
+    /// How much of that has passed already.
+    pub(crate) waited: Duration,
 }
 
 /// A job, as every host needs to know it.

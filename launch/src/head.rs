@@ -13,6 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::agent;
+use crate::bind;
 use crate::conduct::{Action, Conduct};
 use crate::crew::{Input, Muster};
 use crate::environment;
@@ -159,7 +160,15 @@ impl<'a> Head<'a> {
             now,
         };
         if let Some(here) = head.placement.here {
-            head.hellos[here as usize] = Some(agent::hello(here));
+            head.hellos[here as usize] = Some(match hosts {
+                // There is nobody to share the machine with.
+                1 => Hello {
+                    host: here,
+                    machine: 0,
+                    cpus: bind::usable_cpus(),
+                },
+                _ => agent::hello(here),
+            });
         }
         head.grow(spread)?;
         // A command that cannot be executed is known by now.
@@ -184,6 +193,7 @@ impl<'a> Head<'a> {
             agent: spread.agent_path()?,
             fanout: hosts::fanout() as u32,
             patience: spread.patience(),
+            waited: Duration::ZERO,
         };
         self.node.grow(&plan, self.signals.before(), self.now);
         Ok(())
@@ -455,8 +465,10 @@ fn name() -> Result<String, LaunchError> {
 
 /// What exec gets. "This program" means another file on another host, unless the agent there is the same one.
 fn path(path: &Path, several: bool) -> OsString {
+    if !several || path != Path::new("/proc/self/exe") {
+        return path.into();
+    }
     let own = std::env::current_exe().ok();
-    let own = own.filter(|_| several && path == Path::new("/proc/self/exe"));
     let is_agent = |own: &Path| {
         let name = own.file_name().unwrap_or_default();
         ["oxmpi", "mpiexec", "mpirun"]

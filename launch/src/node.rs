@@ -71,7 +71,8 @@ impl Node {
 
     /// Starts the ranks of this host.
     pub(crate) fn muster(&mut self, muster: Muster<'_>) -> Result<(), LaunchError> {
-        self.crew = Some(Crew::start(muster)?);
+        let highest = self.branches.iter().filter_map(Branch::highest).max();
+        self.crew = Some(Crew::start(muster, highest.unwrap_or(0))?);
         Ok(())
     }
 

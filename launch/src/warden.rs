@@ -23,14 +23,15 @@ pub(crate) struct Warden {
 }
 
 impl Warden {
-    /// Forks the warden, which starts the ranks at once. The plan's descriptors are closed here.
-    pub(crate) fn start(plan: Plan) -> io::Result<Warden> {
+    /// Forks the warden, which starts the ranks at once. The plan's descriptors are closed here. Others up to
+    /// `highest` are not for the warden.
+    pub(crate) fn start(plan: Plan, highest: RawFd) -> io::Result<Warden> {
         let (command_reader, commands) = io::pipe()?;
         let (reports, report_writer) = io::pipe()?;
         sys::set_nonblocking(reports.as_fd())?;
         let mut pids = vec![0; plan.ranks.len()];
         let kept = plan.descriptors(&[command_reader.as_raw_fd(), report_writer.as_raw_fd()]);
-        let highest = sys::highest_descriptor().max(kept.last().copied().unwrap_or(0));
+        let highest = kept.last().copied().unwrap_or(0).max(highest);
         // SAFETY: the child runs `guard`, which keeps to async-signal-safe calls and never returns.
         let pid = sys::check(unsafe { libc::fork() })?;
         if pid == 0 {
@@ -172,12 +173,11 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
 /// Closes what the fork copied and the warden does not need: the launcher must see the ends of the ranks'
 /// output, rank 0 that of its input, and agents that of their connections to it. What is meant to be inherited (no close-on-exec) stays as it is.
 fn forget_descriptors(kept: &[RawFd], highest: RawFd) {
-    for fd in 3..=highest {
+    for fd in (3..=highest).filter(|fd| kept.binary_search(fd).is_err()) {
         // SAFETY: integers only. The warden leaves by _exit, so the owners' destructors never run here.
         unsafe {
             let flags = libc::fcntl(fd, libc::F_GETFD);
-            let private = flags >= 0 && flags & libc::FD_CLOEXEC != 0;
-            if private && kept.binary_search(&fd).is_err() {
+            if flags >= 0 && flags & libc::FD_CLOEXEC != 0 {
                 libc::close(fd);
             }
         }
