@@ -72,7 +72,9 @@ pub enum WireUpError {
         ports: u32,
     },
     /// The two descriptions of this process differ.
-    #[error("OXMPI_RANK={rank} of {size}, but the launcher's protocol says {pmi_rank} of {pmi_size}: unset the variables of one of the two launchers")]
+    #[error(
+        "OXMPI_RANK={rank} of {size}, but the launcher's protocol says {pmi_rank} of {pmi_size}: unset the variables of one of the two launchers"
+    )]
     TwoLaunchers {
         /// By our environment.
         rank: u32,
@@ -120,7 +122,9 @@ pub enum WireUpError {
         error: BindError,
     },
     /// Something that another rank told makes no sense.
-    #[error("rank {rank} told {key}={value}, which makes no sense: {why}; do all ranks run the same OxMPI version?")]
+    #[error(
+        "rank {rank} told {key}={value}, which makes no sense: {why}; do all ranks run the same OxMPI version?"
+    )]
     Told {
         /// Who told it.
         rank: u32,
@@ -320,14 +324,8 @@ fn wire_up(
         client.fence()?;
     }
     if let Some(segment) = own {
-        let copy = segment.fd().try_clone_to_owned();
-        identity.segment = Some(copy.map_err(|error| WireUpError::System {
-            rank,
-            host: identity.host.clone(),
-            what: "copy the segment's descriptor",
-            error,
-        })?);
         // Others may still be about to open it by its number.
+        identity.segment = Some(segment.into_fd());
         client.fence()?;
     } else if shares {
         identity.segment = Some(open_neighbours_segment(&mut client, &identity, leader)?);
@@ -392,9 +390,7 @@ fn dialling(
         let mut client = client
             .lock()
             .map_err(|_| "the line to the launcher is broken".to_string())?;
-        let text = client
-            .get(peer, CARD)
-            .map_err(|error| error.to_string())?;
+        let text = client.get(peer, CARD).map_err(|error| error.to_string())?;
         let card: Card = text
             .parse()
             .map_err(|error| format!("its card {text} makes no sense: {error}"))?;
@@ -448,7 +444,11 @@ fn ask_for_hosts(client: &mut Client, host: &str) -> Result<Vec<u32>, WireUpErro
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     // Two containers may have one name, and one machine several containers.
     let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let digits: String = space.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    let digits: String = space
+        .to_string_lossy()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect();
     let name: String = host.chars().filter(char::is_ascii_alphanumeric).collect();
     client.put(HOST, &format!("{name}-{}-{digits}", boot.trim()))?;
     client.fence()?;

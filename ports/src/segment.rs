@@ -237,6 +237,16 @@ impl Segment {
         self.fd.as_fd()
     }
 
+    /// The descriptor alone, under the number it has: others may be about to open it by that.
+    pub fn into_fd(self) -> OwnedFd {
+        let segment = std::mem::ManuallyDrop::new(self);
+        // SAFETY: our own mapping, to which no reference is left; the descriptor is moved out once, and the value is never used or dropped again.
+        unsafe {
+            libc::munmap(segment.base.as_ptr().cast(), segment.bytes as usize);
+            std::ptr::read(&segment.fd)
+        }
+    }
+
     /// Processes that share the segment.
     pub fn ports(&self) -> u32 {
         self.layout.ports

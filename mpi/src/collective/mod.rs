@@ -34,7 +34,11 @@ use job::Job;
 use run::{Places, Run};
 
 /// The numbers of collectives that run once.
-const NUMBER_MASK: u32 = PERSISTENT as u32 - 1;
+const NUMBER_MASK: u32 = NONBLOCKING as u32 - 1;
+
+/// Set in the numbers of nonblocking collectives. They are counted apart: the standard wants all members to begin all collectives in one order, but
+/// programs exist that begin a nonblocking one before a blocking one on some ranks and after it on others, and other libraries let them.
+const NONBLOCKING: i32 = 1 << 29;
 
 /// Set in the numbers of persistent collectives.
 const PERSISTENT: i32 = 1 << 30;
@@ -159,9 +163,15 @@ impl Comm {
         (number & NUMBER_MASK) as i32
     }
 
+    /// The same for a nonblocking collective.
+    fn next_nonblocking_number(&self) -> i32 {
+        let number = self.nonblocking_collectives.fetch_add(1, Ordering::Relaxed);
+        (number & NUMBER_MASK) as i32 | NONBLOCKING
+    }
+
     /// The same for a persistent collective, whose number must stay its own while ordinary ones go round.
     fn next_lasting_number(&self) -> i32 {
-        self.next_number() | PERSISTENT
+        self.next_nonblocking_number() | PERSISTENT
     }
 
     /// The schedule of a call on this communicator.

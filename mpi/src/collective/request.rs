@@ -23,7 +23,7 @@ impl Comm {
     /// Begins a collective and leaves the rest to the background. The memory must stay as it is until the operation is
     /// concluded.
     pub fn icollective(self: &Arc<Self>, collective: Collective) -> Result<Operation, ErrorKind> {
-        let number = || self.ground().next_number();
+        let number = || self.ground().next_nonblocking_number();
         let mut request = Request::new(self, collective, number, false)?;
         request.begin();
         Ok(Operation::Other(Box::new(request)))

@@ -37,6 +37,8 @@ pub struct Comm {
     inter: Option<Inter>,
     /// Collectives begun so far; it numbers their messages so that two in flight cannot mix.
     pub(crate) collectives: AtomicU32,
+    /// Nonblocking and persistent ones, counted apart.
+    pub(crate) nonblocking_collectives: AtomicU32,
     /// The number by which the layer above knows it; 0 before it has one.
     handle: AtomicU64,
     /// Space for its buffered sends.
@@ -90,6 +92,7 @@ impl Comm {
             hosts,
             inter: None,
             collectives: AtomicU32::new(0),
+            nonblocking_collectives: AtomicU32::new(0),
             handle: AtomicU64::new(0),
             attached: Attached::default(),
             in_collective: AtomicBool::new(false),

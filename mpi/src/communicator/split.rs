@@ -74,6 +74,13 @@ impl Comm {
             SplitType::Undefined => None,
         };
         let new = self.split(color, key)?;
+        if new.is_some()
+            && split_type == SplitType::HardwareUnguided
+            && let Some(info) = info
+        {
+            // The caller learns what the parts share (MPI 5.0 §7.4.2); a read-only info keeps its peace.
+            let _ = info.set("mpi_hw_resource_type", "mpi_shared_memory");
+        }
         if let Some(new) = &new {
             info.inspect(|info| new.set_info(info));
         }

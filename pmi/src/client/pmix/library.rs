@@ -232,12 +232,13 @@ impl Library {
         check(unsafe { (self.fence)(std::ptr::null(), 0, &collect, 1) })
     }
 
-    /// What `process` has put, or the launcher has said about it. A value that is not there now is not waited for.
-    pub(super) fn get(&self, process: &Process, key: &CStr) -> Result<Held, Status> {
+    /// What `process` has put, or the launcher has said about it. Unless `patient`, only what the own host knows already; else its server may ask others.
+    pub(super) fn get(&self, process: &Process, key: &CStr, patient: bool) -> Result<Held, Status> {
         let immediate = option(c"pmix.immediate");
+        let options = usize::from(!patient);
         let mut value = std::ptr::null_mut();
         // SAFETY: process, key and option live through the call; the library writes one pointer.
-        check(unsafe { (self.get)(process, key.as_ptr(), &immediate, 1, &mut value) })?;
+        check(unsafe { (self.get)(process, key.as_ptr(), &immediate, options, &mut value) })?;
         if value.is_null() {
             return Err(Status(0));
         }

@@ -119,7 +119,13 @@ impl Pmix {
 
     /// None: `rank` has put nothing under this key.
     pub(super) fn get(&self, rank: u32, key: &str) -> Result<Option<String>, PmiError> {
-        match self.look_up(rank, &c_string(key))? {
+        let key = c_string(key);
+        // PRRTE does not bring everything to every host at a fence: what is not here is asked for.
+        let held = match self.look_up(rank, &key)? {
+            None => self.look(rank, &key, true)?,
+            here => here,
+        };
+        match held {
             None => Ok(None),
             Some(Held::Text(value)) => Ok(Some(value)),
             Some(other) => Err(PmiError::Unexpected {
@@ -147,11 +153,17 @@ impl Pmix {
     }
 
     fn look_up(&self, rank: u32, key: &CStr) -> Result<Option<Held>, PmiError> {
+        self.look(rank, key, false)
+    }
+
+    fn look(&self, rank: u32, key: &CStr, patient: bool) -> Result<Option<Held>, PmiError> {
         /// PMIX_ERR_NOT_FOUND
         const NOT_FOUND: Status = Status(-46);
-        match self.library.get(&self.me.with_rank(rank), key) {
+        /// PMIX_ERR_TIMEOUT: what other hosts were asked for is not there either.
+        const TIMEOUT: Status = Status(-24);
+        match self.library.get(&self.me.with_rank(rank), key, patient) {
             Ok(held) => Ok(Some(held)),
-            Err(NOT_FOUND) => Ok(None),
+            Err(NOT_FOUND | TIMEOUT) => Ok(None),
             Err(status) => Err(failed(&self.library, "PMIx_Get", status)),
         }
     }
