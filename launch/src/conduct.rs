@@ -18,6 +18,11 @@ const CODE_TIMEOUT: u8 = 124;
 /// The exit status when nobody reads the output any more: 128 + SIGPIPE, as a shell would see it.
 const CODE_BROKEN_PIPE: u8 = 128 + libc::SIGPIPE as u8;
 
+/// A rank on another host may notice a death by its connection and give up before word of the death itself has come
+/// through the tree of agents. Who only exits with a status is accused after this time, for that word needs a few
+/// round trips.
+const DOUBT: Duration = Duration::from_millis(200);
+
 /// What the launcher has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
@@ -52,6 +57,12 @@ pub(crate) enum Standing {
 enum Phase {
     /// Ranks run as long as they like.
     Running,
+    /// A rank has given up, perhaps because of another on another host: until this time that one may be heard of.
+    Doubting {
+        until: Instant,
+        suspect: u32,
+        end: End,
+    },
     /// One has failed after it had finalised: the others may finish by themselves until this time.
     Waning { end_at: Instant },
     /// They have been asked to end and are killed at this time.
@@ -174,6 +185,7 @@ impl Conduct {
             // Once all have ended there is nothing that time could change.
             _ if self.left == 0 => None,
             Phase::Running => self.time_over,
+            Phase::Doubting { until, .. } => Some(until),
             Phase::Waning { end_at } => Some(end_at),
             Phase::Ending { kill_at } => Some(kill_at),
             Phase::Killed => None,
@@ -187,7 +199,10 @@ impl Conduct {
 
     /// All ranks ended by themselves, so far.
     pub(crate) fn is_peaceful(&self) -> bool {
-        matches!(self.phase, Phase::Running | Phase::Waning { .. })
+        matches!(
+            self.phase,
+            Phase::Running | Phase::Doubting { .. } | Phase::Waning { .. }
+        )
     }
 
     /// The launcher's exit status as things stand.
@@ -289,6 +304,16 @@ impl Conduct {
         if failed {
             return;
         }
+        if let Phase::Doubting { .. } = self.phase {
+            let explains = abort.is_some() || matches!(end, End::Signal { .. });
+            if !explains && self.left > 0 {
+                return;
+            }
+            if !explains {
+                return self.accuse(now);
+            }
+            self.phase = Phase::Running;
+        }
         if self.phase != Phase::Running {
             // What ranks do when they are asked to end is their affair; only the first status counts.
             if end.code() != 0 {
@@ -300,6 +325,12 @@ impl Conduct {
             let text = format!("{} called MPI abort with code {code}", self.describe(who));
             // An abort with code 0, or one whose low byte is 0, is still a failure.
             self.fail(text, (code as u8).max(1), Then::End, now);
+        } else if end.code() != 0 && self.is_doubtful(end, standing) {
+            self.phase = Phase::Doubting {
+                until: now + DOUBT,
+                suspect: rank,
+                end,
+            };
         } else if end.code() != 0 {
             let mut text = format!("{} {}", self.describe(rank), describe_end(end));
             let finished = standing == Standing::Finished;
@@ -324,9 +355,24 @@ impl Conduct {
         }
     }
 
+    /// Whether this end may be the consequence of another that has not been reported yet.
+    fn is_doubtful(&self, end: End, standing: Standing) -> bool {
+        let gave_up = matches!(end, End::Status(_)) && standing == Standing::Member;
+        gave_up && self.hosts.len() > 1 && self.left > 0 && !self.keep_going
+    }
+
+    /// Nothing else explains it: the suspect has failed.
+    fn accuse(&mut self, now: Instant) {
+        if let Phase::Doubting { suspect, end, .. } = self.phase {
+            self.phase = Phase::Running;
+            let text = format!("{} {}", self.describe(suspect), describe_end(end));
+            self.fail(text, end.code(), Then::End, now);
+        }
+    }
+
     /// A rank asked its launcher to end the job.
     pub(crate) fn handle_abort(&mut self, rank: u32, code: i32, text: &str, now: Instant) {
-        if self.phase != Phase::Running {
+        if !matches!(self.phase, Phase::Running | Phase::Doubting { .. }) {
             return;
         }
         let why: String = text
@@ -383,6 +429,7 @@ impl Conduct {
                 self.code.get_or_insert(CODE_TIMEOUT);
                 self.end(libc::SIGTERM, now);
             }
+            Phase::Doubting { until, .. } if now >= until => self.accuse(now),
             Phase::Waning { end_at } if now >= end_at => self.end(libc::SIGTERM, now),
             Phase::Ending { kill_at } if now >= kill_at => {
                 let (ranks, grace) = (count(self.left), self.grace.as_secs_f64());

@@ -188,7 +188,7 @@ fn a_failure_after_finalising_gives_the_others_time() {
 #[test]
 fn ranks_are_named_with_their_hosts() {
     let (mut job, now) = spread(&["a", "b"], &[0, 0, 1, 1], Settings::default());
-    job.handle_end(3, End::Status(7), Member, None, now);
+    job.handle_end(3, End::Status(7), Stranger, None, now);
     assert_eq!(
         actions(&mut job)[0],
         say("rank 3 (pid 103 on b, prog) exited with status 7; ending the other 3 ranks")
@@ -274,4 +274,47 @@ fn a_job_that_never_started_can_be_interrupted() {
     job.handle_cancelled();
     assert!(job.is_over());
     assert_eq!((job.code(), job.signal()), (130, Some(libc::SIGINT)));
+}
+
+#[test]
+fn who_gives_up_because_of_another_is_not_accused() {
+    let killed = End::Signal {
+        signal: libc::SIGKILL,
+        core: false,
+    };
+    let (mut job, now) = spread(&["a", "b"], &[0, 0, 1, 1], Settings::default());
+    job.handle_end(2, End::Status(1), Member, None, now);
+    job.handle_end(3, End::Status(1), Member, None, now);
+    assert!(actions(&mut job).is_empty() && job.is_peaceful());
+    job.handle_end(1, killed, Member, None, now);
+    assert_eq!(
+        actions(&mut job)[0],
+        say(
+            "rank 1 (pid 101 on a, prog) was killed by signal 9 (SIGKILL, by somebody or for want of memory); ending the other rank"
+        )
+    );
+    assert_eq!(job.code(), 137);
+}
+
+#[test]
+fn who_gives_up_alone_is_accused_after_a_moment() {
+    let (mut job, now) = spread(&["a", "b"], &[0, 1, 1], Settings::default());
+    job.handle_end(2, End::Status(3), Member, None, now);
+    let due = job.poll_deadline().unwrap();
+    assert_eq!(due, now + DOUBT);
+    job.handle_time(due);
+    assert_eq!(
+        actions(&mut job)[0],
+        say("rank 2 (pid 102 on b, prog) exited with status 3; ending the other 2 ranks")
+    );
+    // When everybody has ended nobody is left to explain it.
+    let (mut job, now) = spread(&["a", "b"], &[0, 1], Settings::default());
+    job.handle_end(1, End::Status(3), Member, None, now);
+    job.handle_end(0, GOOD, Finished, None, now);
+    assert_eq!(
+        actions(&mut job),
+        [say("rank 1 (pid 101 on b, prog) exited with status 3")]
+    );
+    assert!(job.is_over());
+    assert_eq!(job.code(), 3);
 }
