@@ -7,14 +7,14 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::os::fd::{AsFd, RawFd};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use crate::channel::{Greeting, Inbox, Outbox};
 use crate::frame::{Down, Grow, Up};
 use crate::hosts::Template;
+use crate::shell::{Shell, describe};
 use crate::sys;
 use crate::tree::Limb;
 
@@ -59,15 +59,6 @@ enum State {
     Leaving { kill_at: Instant },
     /// Nothing is left of it here.
     Gone,
-}
-
-/// The remote shell.
-struct Shell {
-    child: Child,
-    ended: Option<OwnedFd>,
-    stdin: Option<ChildStdin>,
-    stdout: Option<ChildStdout>,
-    stderr: Option<ChildStderr>,
 }
 
 impl Branch {
@@ -141,19 +132,12 @@ impl Branch {
 
     /// The highest of its descriptors.
     pub(crate) fn highest(&self) -> Option<RawFd> {
-        let shell = self.shell.as_ref()?;
-        let fds = [
-            shell.stdin.as_ref().map(AsRawFd::as_raw_fd),
-            shell.stdout.as_ref().map(AsRawFd::as_raw_fd),
-            shell.stderr.as_ref().map(AsRawFd::as_raw_fd),
-            shell.ended.as_ref().map(AsRawFd::as_raw_fd),
-        ];
-        fds.into_iter().flatten().max()
+        self.shell.as_ref()?.highest()
     }
 
     /// The process of the remote shell.
     pub(crate) fn pid(&self) -> Option<i32> {
-        self.shell.as_ref().map(|shell| shell.child.id() as i32)
+        self.shell.as_ref().map(Shell::pid)
     }
 
     /// Its agent has not greeted yet.
@@ -420,96 +404,8 @@ impl Drop for Branch {
     /// Whatever happened, no process of ours is left. Whoever drops several has told all to leave before.
     fn drop(&mut self) {
         self.leave(Instant::now());
-        let Some(mut shell) = self.shell.take() else {
-            return;
-        };
-        // Its output is of no use any more, but must find room for it to end by itself.
-        let until = Instant::now() + LEAVE;
-        while shell.status().is_none() {
-            let mut sink = [0; 4096];
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                shell.kill();
-                return;
-            }
-            let mut read = |from: Option<&mut dyn Read>| {
-                from.is_some_and(|from| matches!(from.read(&mut sink), Ok(0)))
-            };
-            if read(shell.stdout.as_mut().map(|pipe| pipe as &mut dyn Read)) {
-                shell.stdout = None;
-            }
-            if read(shell.stderr.as_mut().map(|pipe| pipe as &mut dyn Read)) {
-                shell.stderr = None;
-            }
-            let fds = [
-                shell.stdout.as_ref().map(AsFd::as_fd),
-                shell.stderr.as_ref().map(AsFd::as_fd),
-                shell.ended.as_ref().map(AsFd::as_fd),
-            ];
-            let entries = fds.into_iter().flatten();
-            let mut entries: Vec<_> = entries
-                .map(|fd| sys::poll_entry(fd, libc::POLLIN))
-                .collect();
-            // Without a descriptor for its end (old kernels), look now and then.
-            let wait = if shell.ended.is_some() {
-                left
-            } else {
-                Duration::from_millis(10)
-            };
-            let _ = sys::poll(&mut entries, Some(wait));
+        if let Some(shell) = self.shell.take() {
+            shell.end_within(LEAVE);
         }
-    }
-}
-
-impl Shell {
-    fn start(words: &[String], mask: libc::sigset_t) -> io::Result<Shell> {
-        let mut command = Command::new(&words[0]);
-        command
-            .args(&words[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // Ctrl-C at the terminal is for the head to pass on, not for the shell to die of.
-            .process_group(0);
-        sys::bind_life(&mut command, mask);
-        let mut child = command.spawn()?;
-        let (stdin, stdout, stderr) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let fds = [
-            stdin.as_ref().map(AsFd::as_fd),
-            stdout.as_ref().map(AsFd::as_fd),
-            stderr.as_ref().map(AsFd::as_fd),
-        ];
-        for fd in fds.into_iter().flatten() {
-            sys::set_nonblocking(fd)?;
-        }
-        Ok(Shell {
-            // Without it (old kernels) the end of the process shows as the end of its output.
-            ended: sys::process_descriptor(child.id()).ok(),
-            child,
-            stdin,
-            stdout,
-            stderr,
-        })
-    }
-
-    /// How the process ended, if it has.
-    fn status(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
-    }
-
-    /// Kills it with what it has started in its group.
-    fn kill(&mut self) -> ExitStatus {
-        sys::signal_group(self.child.id() as i32, libc::SIGKILL);
-        let status = self.child.kill().and_then(|()| self.child.wait());
-        status.unwrap_or_else(|_| ExitStatus::from_raw(libc::SIGKILL))
-    }
-}
-
-fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exited with status {code}"),
-        (None, Some(signal)) => format!("was killed by signal {signal}"),
-        (None, None) => "ended".to_owned(),
     }
 }

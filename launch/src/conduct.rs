@@ -4,6 +4,8 @@
 //! `poll_action` until there are none; `poll_deadline` says when `handle_time` is due. The job is over when
 //! `is_over`; `code` is then the launcher's exit status.
 
+mod words;
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::hosts::Placement;
 use crate::job::Job;
 use crate::record::Stage;
+use words::{count, describe_end};
 
 /// The exit status of a job that ran into its time-out, as timeout(1) has it.
 const CODE_TIMEOUT: u8 = 124;
@@ -576,44 +579,6 @@ impl Conduct {
                 format!("rank {rank} on {}", self.hosts[entry.host as usize])
             }
             _ => format!("rank {rank}"),
-        }
-    }
-}
-
-fn count(ranks: usize) -> String {
-    match ranks {
-        1 => "1 rank".to_owned(),
-        _ => format!("{ranks} ranks"),
-    }
-}
-
-fn describe_end(end: End) -> String {
-    match end {
-        End::Status(status) => format!("exited with status {status}"),
-        End::Signal { signal, core } => {
-            let name = match signal {
-                libc::SIGHUP => "SIGHUP, hangup",
-                libc::SIGINT => "SIGINT, interrupt",
-                libc::SIGQUIT => "SIGQUIT, quit",
-                libc::SIGILL => "SIGILL, illegal instruction",
-                libc::SIGTRAP => "SIGTRAP, breakpoint",
-                libc::SIGABRT => "SIGABRT, abort",
-                libc::SIGBUS => "SIGBUS, memory that is not there",
-                libc::SIGFPE => "SIGFPE, arithmetic error",
-                libc::SIGKILL => "SIGKILL, by somebody or for want of memory",
-                libc::SIGSEGV => "SIGSEGV, invalid memory access",
-                libc::SIGPIPE => "SIGPIPE, nobody reads its output",
-                libc::SIGALRM => "SIGALRM, alarm clock",
-                libc::SIGTERM => "SIGTERM, asked to end",
-                libc::SIGUSR1 => "SIGUSR1",
-                libc::SIGUSR2 => "SIGUSR2",
-                libc::SIGXCPU => "SIGXCPU, limit of CPU time",
-                libc::SIGXFSZ => "SIGXFSZ, limit of file size",
-                libc::SIGSYS => "SIGSYS, forbidden system call",
-                _ => "see signal(7)",
-            };
-            let core = if core { ", core dumped" } else { "" };
-            format!("was killed by signal {signal} ({name}{core})")
         }
     }
 }

@@ -6,21 +6,21 @@
 //! There is no polling interval: it sleeps until a descriptor is ready or a deadline is due. It never waits
 //! for a reader or a writer, so a signal is always seen.
 
-use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::agent;
 use crate::bind;
 use crate::conduct::{Action, Conduct};
+use crate::credit::{Credit, OWN_WINDOW_BYTES};
 use crate::crew::{Input, Muster};
 use crate::environment;
-use crate::frame::{self, Down, Grow, Hello, Orders, Program, Up, WINDOW_BYTES};
+use crate::frame::{Down, Grow, Hello, Up};
 use crate::hosts::{self, Placement, Spread};
-use crate::job::{AppContext, Job, LaunchError, Outcome, Output, Stdin};
+use crate::job::{Job, LaunchError, Outcome, Output, Stdin};
 use crate::node::Node;
+use crate::orders;
 use crate::outlet::Outlet;
 use crate::stdin::Source;
 use crate::sys::{self, Signals};
@@ -43,9 +43,6 @@ const LINGER: Duration = Duration::from_millis(500);
 
 /// How long hosts may keep silent between being told that the job is over and confirming it.
 const CONFIRM: Duration = Duration::from_secs(10);
-
-/// Output of this host that may wait for a slow reader; there is no connection to fill.
-const OWN_WINDOW_BYTES: u64 = 1024 * 1024;
 
 pub(crate) fn run(
     job: &Job,
@@ -90,44 +87,6 @@ struct Head<'a> {
     loud: Vec<bool>,
     credit: Credit,
     now: Instant,
-}
-
-/// Output that has been passed on and whose room has not been granted anew.
-struct Credit {
-    /// By host: bytes, and how many are worth a frame.
-    owed: Vec<(u64, u64)>,
-    /// Hosts that are owed enough.
-    due: Vec<u32>,
-}
-
-impl Credit {
-    fn new(placement: &Placement) -> Credit {
-        let worth = |host| match placement.here == Some(host) {
-            true => OWN_WINDOW_BYTES / 2,
-            false => WINDOW_BYTES / 2,
-        };
-        let hosts = 0..placement.hosts.len() as u32;
-        Credit {
-            owed: hosts.map(|host| (0, worth(host))).collect(),
-            due: Vec::new(),
-        }
-    }
-
-    fn handle_output(&mut self, host: u32, bytes: usize) {
-        let (owed, worth) = &mut self.owed[host as usize];
-        let before = *owed;
-        *owed += bytes as u64;
-        if before < *worth && *owed >= *worth {
-            self.due.push(host);
-        }
-    }
-
-    /// The next host that may go on, and by how much.
-    fn poll(&mut self) -> Option<(u32, u64)> {
-        let host = self.due.pop()?;
-        let owed = &mut self.owed[host as usize].0;
-        Some((host, std::mem::take(owed)))
-    }
 }
 
 impl<'a> Head<'a> {
@@ -208,21 +167,9 @@ impl<'a> Head<'a> {
         let Some(hellos) = hellos else {
             return Ok(());
         };
-        let several = hellos.len() > 1 || self.placement.here.is_none();
+        let several = self.placement.is_elsewhere();
         let (input, fed) = self.input()?;
-        let orders = Orders {
-            name: name()?,
-            cpus: frame::shares(&hellos, &self.placement.host_of),
-            host_of: self.placement.host_of.clone(),
-            programs: self.programs(several),
-            inherited: match several {
-                true => environment::passed_on(),
-                false => Vec::new(),
-            },
-            env: self.job.settings.env.clone(),
-            bind: self.job.settings.bind,
-            stdin: fed,
-        };
+        let orders = orders::orders(self.job, &self.placement, &hellos, fed)?;
         if let Some(host) = self.placement.here {
             self.node.muster(Muster {
                 orders: &orders,
@@ -253,18 +200,6 @@ impl<'a> Head<'a> {
         }
         self.source = Some(Source::new().map_err(system)?);
         Ok((Input::Fed, true))
-    }
-
-    fn programs(&self, several: bool) -> Vec<Program> {
-        let program = |app: &AppContext| Program {
-            path: path(&app.executable.path, several),
-            argv0: app.executable.argv0.clone(),
-            arguments: app.arguments.clone(),
-            ranks: app.ranks,
-            wdir: folder(app.wdir.as_deref(), several),
-            env: app.env.clone(),
-        };
-        self.job.apps.iter().map(program).collect()
     }
 
     /// Until all ranks have ended and, if they did so by themselves, their output has.
@@ -451,62 +386,5 @@ impl<'a> Head<'a> {
         {
             self.node.down(&Down::Credit { host, bytes }, self.now);
         }
-    }
-}
-
-/// A name that no other job has, for what ranks tell each other.
-fn name() -> Result<String, LaunchError> {
-    let random = getrandom::u64().map_err(|error| LaunchError::System {
-        what: "get random numbers",
-        error: io::Error::other(error),
-    })?;
-    Ok(format!("oxmpi-{random:016x}"))
-}
-
-/// What exec gets. "This program" means another file on another host, unless the agent there is the same one.
-fn path(path: &Path, several: bool) -> OsString {
-    if !several || path != Path::new("/proc/self/exe") {
-        return path.into();
-    }
-    let own = std::env::current_exe().ok();
-    let is_agent = |own: &Path| {
-        let name = own.file_name().unwrap_or_default();
-        ["oxmpi", "mpiexec", "mpirun"]
-            .iter()
-            .any(|ours| name == *ours)
-    };
-    match own.filter(|own| !is_agent(own)) {
-        Some(own) => own.into(),
-        None => path.into(),
-    }
-}
-
-/// Where ranks run. On another host "here" has to be spelled out.
-fn folder(wdir: Option<&Path>, several: bool) -> Option<OsString> {
-    if !several {
-        return wdir.map(|wdir| wdir.as_os_str().to_owned());
-    }
-    let here = std::env::current_dir().ok()?;
-    Some(here.join(wdir.unwrap_or(Path::new(""))).into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn room_is_granted_in_worthwhile_pieces() {
-        let mut credit = Credit::new(&Placement {
-            hosts: vec!["a".to_owned(), "b".to_owned()],
-            here: Some(0),
-            host_of: vec![0, 1],
-        });
-        credit.handle_output(1, 100);
-        assert_eq!(credit.poll(), None);
-        credit.handle_output(1, WINDOW_BYTES as usize);
-        credit.handle_output(0, WINDOW_BYTES as usize);
-        credit.handle_output(1, 1);
-        assert_eq!(credit.poll(), Some((1, WINDOW_BYTES + 101)));
-        assert_eq!(credit.poll(), None);
     }
 }

@@ -42,6 +42,13 @@ pub(crate) struct Placement {
     pub(crate) host_of: Vec<u32>,
 }
 
+impl Placement {
+    /// Whether there is a host besides the launcher's own.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.hosts.len() > 1 || self.here.is_none()
+    }
+}
+
 impl Spread {
     /// Completes what is not given from the environment.
     pub fn or_env(&self) -> Result<Spread, HostsError> {
