@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::figure::{Row, Target, Unit};
+use crate::floor::Effort;
 use crate::rank::Probe;
 use crate::session::{BenchError, Session};
 
@@ -25,7 +26,13 @@ const PLAIN_SPINNING: &[(&str, &str)] = &[TCP, PLAIN[1], ("OXMPI_WAIT", "spin")]
 const IDLE: u32 = 500;
 
 /// Repetitions of figures that last seconds each.
-const SLOW_REPETITIONS: usize = 3;
+fn slow_repetitions(session: &Session) -> usize {
+    if session.effort == Effort::Quick {
+        1
+    } else {
+        3
+    }
+}
 
 /// Ranks and operations of the all-to-all, and bytes for each rank.
 const ALL_TO_ALL: (u32, u32, usize) = (8, 200, 4 << 10);
@@ -70,9 +77,10 @@ fn system_calls(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     let probe = Probe::SystemCalls {
         time: session.repetition(),
     };
-    session.announce("receive calls", SLOW_REPETITIONS);
+    let repetitions = slow_repetitions(session);
+    session.announce("receive calls", repetitions);
     let (mut handler, mut plain) = ([(); 3].map(|()| Vec::new()), [(); 3].map(|()| Vec::new()));
-    for _ in 0..SLOW_REPETITIONS {
+    for _ in 0..repetitions {
         for (environment, columns) in [(PLAIN, &mut plain), (HANDLER, &mut handler)] {
             let (found, _) = session.job(2, &probe, environment)?;
             for (column, value) in columns.iter_mut().zip(found) {
@@ -97,7 +105,8 @@ fn idle(
     idling: &[(&str, &str)],
 ) -> Result<Row, BenchError> {
     let name = format!("8 B one way, {IDLE} idle connections, {progress}");
-    let pairs = session.pairs_of_jobs(&name, SLOW_REPETITIONS, |session, _| {
+    let repetitions = slow_repetitions(session);
+    let pairs = session.pairs_of_jobs(&name, repetitions, |session, _| {
         let probe = Probe::IdleConnections {
             time: session.repetition(),
         };
@@ -137,10 +146,11 @@ fn overlap(session: &mut Session) -> Result<Vec<Row>, BenchError> {
         bytes: 64 << 20,
         compute: Duration::from_secs(1),
     };
+    let repetitions = slow_repetitions(session);
     let mut rows = Vec::new();
     for (progress, environment) in [("user", HANDLER), ("sock", PLAIN)] {
         let name = format!("{name}, {progress}");
-        let shares = session.repeat(&name, SLOW_REPETITIONS, |session| {
+        let shares = session.repeat(&name, repetitions, |session| {
             Ok(session.job(2, &probe, environment)?.0[0])
         })?;
         rows.push(Row::new(NAME, name, Unit::Percent, &shares));
