@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use indicatif::ProgressBar;
 
 use super::execution::{self, Pace};
+use super::hosts::Hosts;
 use super::installation::{Family, Installation};
 use super::plan::{self, Job};
-use super::program::Program;
+use super::program::Programs;
 use super::setting::{self, Setting};
 use super::table::{Comparison, Peer, Row};
 use crate::figure::{Spread, Unit};
@@ -22,7 +23,7 @@ pub struct Library {
     /// What and where.
     pub installation: Installation,
     /// What runs with it.
-    pub program: Program,
+    pub programs: Programs,
 }
 
 /// Times better that a setting must be in the first round to end another one.
@@ -44,6 +45,7 @@ struct Trial {
 pub struct Rounds<'a> {
     libraries: &'a [Library],
     jobs: &'a [Job],
+    hosts: Option<&'a Hosts>,
     pace: Pace,
     /// By library, job, setting.
     trials: Vec<Vec<Vec<Trial>>>,
@@ -52,8 +54,13 @@ pub struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    /// None run yet. The first library is OxMPI.
-    pub fn new(libraries: &'a [Library], jobs: &'a [Job], pace: Pace) -> Rounds<'a> {
+    /// None run yet. The first library is OxMPI. Jobs on several hosts need `hosts`.
+    pub fn new(
+        libraries: &'a [Library],
+        jobs: &'a [Job],
+        hosts: Option<&'a Hosts>,
+        pace: Pace,
+    ) -> Rounds<'a> {
         let trials = libraries
             .iter()
             .map(|library| {
@@ -70,6 +77,7 @@ impl<'a> Rounds<'a> {
         Rounds {
             libraries,
             jobs,
+            hosts,
             pace,
             trials,
             names: vec![None; libraries.len()],
@@ -106,7 +114,8 @@ impl<'a> Rounds<'a> {
         let (found, error) = execution::run(
             job,
             &library.installation,
-            &library.program,
+            library.programs.of(job.program),
+            self.hosts,
             setting,
             self.pace,
         );
@@ -120,7 +129,7 @@ impl<'a> Rounds<'a> {
         }
         let who = library.installation.family.name();
         for (figure, reason) in found.missing {
-            let title = plan::title(&figure, job.ranks);
+            let title = job.title(&figure);
             self.note(format!("{who}, {}, {title}: {reason}", setting.name));
         }
         if let Some(error) = error {
@@ -205,8 +214,8 @@ impl<'a> Rounds<'a> {
             })
             .collect();
         Some(Row {
-            bench: plan::group_of(figure),
-            name: plan::title(figure, job.ranks),
+            bench: job.group(figure),
+            name: job.title(figure),
             ranks: job.ranks,
             unit: *unit,
             ours: ours.map(spread),
@@ -216,7 +225,7 @@ impl<'a> Rounds<'a> {
 }
 
 fn settings(library: &Library, job: &Job) -> &'static [Setting] {
-    setting::settings(library.installation.family, job.crowded)
+    setting::settings(library.installation.family, job.hosts > 1, job.crowded)
 }
 
 fn spread(values: &Values) -> Spread {

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::installation::Installation;
-use super::plan::{Job, STARTUP};
+use super::hosts::Hosts;
+use super::installation::{Family, Installation};
+use super::plan::{Job, STARTUP, Which};
 use super::program::Program;
 use super::setting::{self, Setting};
 use crate::figure::Unit;
@@ -125,24 +126,11 @@ pub fn run(
     job: &Job,
     installation: &Installation,
     program: &Program,
+    hosts: Option<&Hosts>,
     setting: &Setting,
     pace: Pace,
 ) -> (Found, Option<ExecutionError>) {
-    let mut command = Command::new(&installation.launcher);
-    // SAFETY: geteuid has no preconditions and cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
-    command
-        .args(setting::always(installation.family, root))
-        .args(setting.options)
-        .args(["-n", &job.ranks.to_string()])
-        .arg(&program.path)
-        .args([pace.figure, pace.job].map(|time| time.as_secs_f64().to_string()))
-        .args(&job.figures)
-        .envs(setting.environment.iter().copied())
-        .env("LD_LIBRARY_PATH", library_path(program))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut command = command(job, installation, program, hosts, setting, pace);
     let after = pace.job + GRACE;
     let ended = match execute(&mut command, after) {
         Ok(ended) => ended,
@@ -177,6 +165,59 @@ pub fn run(
     (found, None)
 }
 
+fn command(
+    job: &Job,
+    installation: &Installation,
+    program: &Program,
+    hosts: Option<&Hosts>,
+    setting: &Setting,
+    pace: Pace,
+) -> Command {
+    let mut command = Command::new(&installation.launcher);
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    let fill = |word: &str| hosts.map_or_else(|| word.to_owned(), |hosts| hosts.fill(word));
+    // Where ranks run stands on the command line, for every library alike.
+    for name in ["OXMPI_HOST", "OXMPI_HOSTFILE", "OXMPI_MAP_BY", "OXMPI_PPN"] {
+        command.env_remove(name);
+    }
+    command
+        .args(setting::always(installation.family, root))
+        .args(setting.options.iter().map(|word| fill(word)))
+        .envs(
+            setting
+                .environment
+                .iter()
+                .map(|(name, value)| (name, fill(value))),
+        )
+        .env("LD_LIBRARY_PATH", library_path(program))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if let (true, Some(hosts)) = (job.hosts > 1, hosts) {
+        command.args(hosts.words(installation.family, job.hosts, job.ranks));
+        if installation.family == Family::OpenMpi {
+            // Its launcher hands on only variables that are named.
+            command.args(["-x", "LD_LIBRARY_PATH"]);
+        }
+    }
+    command
+        .args(["-n", &job.ranks.to_string()])
+        .arg(&program.path);
+    match job.program {
+        Which::Messages => command
+            .args([pace.figure, pace.job].map(|time| time.as_secs_f64().to_string()))
+            .args(&job.figures),
+        // Its word is the class.
+        Which::Sort => command.args(
+            job.figures
+                .iter()
+                .filter_map(|figure| figure.split(':').nth(1)),
+        ),
+    };
+    command
+}
+
 /// The program's folders before the user's, whose libraries might be needed by the library.
 fn library_path(program: &Program) -> OsString {
     let mut path = program.library_path.clone();
@@ -192,7 +233,7 @@ fn complaint(stderr: &str) -> String {
     let lines = || stderr.lines().map(str::trim);
     let telling = lines().find(|line| {
         let line = line.to_ascii_lowercase();
-        ["error", "fail", "cannot", "not ", "abi_bench"]
+        ["error", "fail", "cannot", "not ", "abi_bench", "is: "]
             .iter()
             .any(|word| line.contains(word))
     });

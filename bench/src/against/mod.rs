@@ -1,11 +1,12 @@
 //! `oxmpi bench --against`: OxMPI beside other MPI libraries, through the C ABI, with one program.
 //!
 //! `installation` finds the libraries, `program` compiles the benchmark for them, `plan` says which jobs there are and `setting`
-//! how each library likes to be run; `execution` runs one job, `compare` all of them in turns, and `table` shows the result.
+//! how each library likes to be run, `hosts` where if not here; `execution` runs one job, `compare` all of them in turns, and `table` shows the result.
 //! Nothing is measured inside this process, and what is measured uses only functions of the MPI standard.
 
 mod compare;
 mod execution;
+mod hosts;
 mod installation;
 pub(crate) mod plan;
 mod program;
@@ -19,8 +20,10 @@ use thiserror::Error;
 
 use compare::{Library, Rounds};
 use execution::Pace;
+use hosts::{Hosts, HostsError};
 use installation::{Installation, InstallationError};
-use program::{ProgramError, Workshop};
+use plan::Which;
+use program::{ProgramError, Programs, Workshop};
 use table::Report;
 
 use crate::report::Machine;
@@ -51,6 +54,9 @@ pub enum AgainstError {
     /// The program.
     #[error(transparent)]
     Program(#[from] ProgramError),
+    /// Hosts.
+    #[error(transparent)]
+    Hosts(#[from] HostsError),
 }
 
 /// How long and how often, where nothing else was asked for. For three other libraries a round of the long kind takes about a
@@ -102,21 +108,40 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
     for prefix in &request.peers {
         installations.push(Installation::find(prefix)?);
     }
-    let workshop = Workshop::open()?;
-    let standard = workshop.standard(&installations[0])?;
-    let mut libraries = Vec::new();
-    for (index, installation) in installations.iter().enumerate() {
-        libraries.push(Library {
-            program: workshop.program(index, installation, &installations[0], &standard)?,
-            installation: installation.clone(),
-        });
-    }
     let machine = Machine::here();
-    let jobs = plan::jobs(&request.groups, ranks, machine.cpus);
+    let hosts = plan::needs_hosts(&request.groups)
+        .then(Hosts::from_env)
+        .transpose()?;
+    let mut jobs = plan::jobs(&request.groups, ranks, machine.cpus);
+    if let Some(hosts) = &hosts {
+        jobs.extend(plan::far_jobs(hosts.count(), request.quick));
+    }
+    let mut libraries: Vec<Library> = installations
+        .iter()
+        .map(|installation| Library {
+            installation: installation.clone(),
+            programs: Programs::default(),
+        })
+        .collect();
+    // The executables are there as long as the workshops.
+    let mut workshops = Vec::new();
+    for which in [Which::Messages, Which::Sort] {
+        if !jobs.iter().any(|job| job.program == which) {
+            continue;
+        }
+        let workshop = Workshop::open(which)?;
+        let standard = workshop.standard(&installations[0])?;
+        for (index, library) in libraries.iter_mut().enumerate() {
+            let program =
+                workshop.program(index, &library.installation, &installations[0], &standard)?;
+            library.programs.add(which, program);
+        }
+        workshops.push(workshop);
+    }
     let mut notes: Vec<String> = crate::session::load_note().into_iter().collect();
     let progress = crate::session::progress_bar();
     progress.inc_length((rounds * jobs.len()) as u64);
-    let mut comparison = Rounds::new(&libraries, &jobs, usual.pace);
+    let mut comparison = Rounds::new(&libraries, &jobs, hosts.as_ref(), usual.pace);
     let (began, mut done, mut last) = (Instant::now(), 0, Duration::ZERO);
     while done < rounds {
         let round = Instant::now();

@@ -1,9 +1,10 @@
 //! What is measured, in jobs: figures that need the same ranks share one, because starting costs more than measuring.
+//! Everything is on this host but the group `network`, which is between hosts and runs only when it is asked for by name.
 
 use crate::figure::size_name;
 
 /// Groups of figures, as named on the command line, with what they are.
-pub const GROUPS: [(&str, &str); 7] = [
+pub const GROUPS: [(&str, &str); 8] = [
     ("latency", "half a ping-pong, 8 B to 64 KiB"),
     ("bandwidth", "windows of messages, 64 KiB and 1 MiB"),
     ("rate", "8 B messages per second, windows of 64"),
@@ -17,7 +18,14 @@ pub const GROUPS: [(&str, &str); 7] = [
         "startup",
         "wall time of a job that initialises and finalises",
     ),
+    (
+        NETWORK,
+        "messages between two hosts, an integer sort on two and four (by name only)",
+    ),
 ];
+
+/// The group between hosts.
+pub const NETWORK: &str = "network";
 
 /// Collective operations, as the benchmark program spells them.
 const COLLECTIVES: [&str; 7] = [
@@ -40,6 +48,19 @@ const PAIRS: [&str; 6] = [
     "rate:8",
 ];
 
+/// Messages between two hosts.
+const FAR_PAIRS: [&str; 5] = [
+    "latency:8",
+    "latency:1024",
+    "bandwidth:65536",
+    "bandwidth:1048576",
+    "rate:8",
+];
+
+/// The integer sort between hosts: its figure, and where it runs, as hosts and ranks.
+const SORT: &str = "is:A";
+const SORTS: [(u32, u32); 4] = [(2, 4), (2, 16), (4, 4), (4, 16)];
+
 /// Threads per rank.
 const THREADS: [&str; 2] = ["threads:1", "threads:4"];
 
@@ -49,11 +70,24 @@ const PACKS: [&str; 4] = ["pack:8", "loop:8", "pack:65536", "loop:65536"];
 /// The figure of a job that measures nothing inside: its own wall time.
 pub const STARTUP: &str = "startup";
 
-/// One start of the benchmark program.
+/// Which of the programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Messages, collectives, datatypes.
+    Messages,
+    /// The integer sort.
+    Sort,
+}
+
+/// One start of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
+    /// What is started.
+    pub program: Which,
     /// On how many ranks.
     pub ranks: u32,
+    /// On how many hosts; 1 is this one.
+    pub hosts: u32,
     /// The program's words; none for start-up.
     pub figures: Vec<&'static str>,
     /// Whether a core for each rank is not what it needs: there are too few, or its ranks have several threads.
@@ -69,9 +103,60 @@ impl Job {
             self.figures.clone()
         }
     }
+
+    /// The group one of its figures is shown in.
+    pub fn group(&self, figure: &str) -> &'static str {
+        if self.hosts > 1 {
+            NETWORK
+        } else {
+            group_of(figure)
+        }
+    }
+
+    /// One of its figures for people.
+    pub fn title(&self, figure: &str) -> String {
+        let title = title(figure, self.ranks);
+        match figure.split(':').next() {
+            _ if self.hosts == 1 => title,
+            Some("bandwidth") => format!("{title} stream"),
+            Some("is") => format!("{title}, {} ranks on {} hosts", self.ranks, self.hosts),
+            _ => title,
+        }
+    }
 }
 
-/// The jobs of a round, for these groups (none means all) and these numbers of ranks, on `cpus` CPUs.
+/// Whether these groups need hosts.
+pub fn needs_hosts(groups: &[String]) -> bool {
+    groups.iter().any(|group| group == NETWORK)
+}
+
+/// The jobs of a round between hosts, of which there are so many. Ranks always share CPUs with others in the sort: hosts that are
+/// parts of one machine share its CPUs, and nobody tells them.
+pub fn far_jobs(hosts: u32, quick: bool) -> Vec<Job> {
+    let mut jobs = vec![Job {
+        program: Which::Messages,
+        ranks: 2,
+        hosts: 2,
+        figures: FAR_PAIRS.to_vec(),
+        crowded: false,
+    }];
+    let sorts = if quick { &SORTS[..1] } else { &SORTS[..] };
+    jobs.extend(
+        sorts
+            .iter()
+            .filter(|(wanted, _)| *wanted <= hosts)
+            .map(|(hosts, ranks)| Job {
+                program: Which::Sort,
+                ranks: *ranks,
+                hosts: *hosts,
+                figures: vec![SORT],
+                crowded: true,
+            }),
+    );
+    jobs
+}
+
+/// The jobs of a round on this host, for these groups (none means all) and these numbers of ranks, on `cpus` CPUs.
 pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
     let wanted =
         |figure: &str| groups.is_empty() || groups.iter().any(|group| group == group_of(figure));
@@ -84,7 +169,9 @@ pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
             .collect();
         if !figures.is_empty() {
             jobs.push(Job {
+                program: Which::Messages,
                 ranks,
+                hosts: 1,
                 figures,
                 crowded: threads > 1 || ranks as usize > cpus,
             });
@@ -110,7 +197,9 @@ pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
         let mut counts = vec![2, ranks.iter().copied().max().unwrap_or(2)];
         counts.dedup();
         jobs.extend(counts.into_iter().map(|ranks| Job {
+            program: Which::Messages,
             ranks,
+            hosts: 1,
             figures: Vec::new(),
             crowded: ranks as usize > cpus,
         }));
@@ -118,8 +207,8 @@ pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
     jobs
 }
 
-/// The group a figure is shown in.
-pub fn group_of(figure: &str) -> &'static str {
+/// The group a figure of this host is shown in.
+fn group_of(figure: &str) -> &'static str {
     let kind = figure.split(':').next().unwrap_or(figure);
     match kind {
         "loop" => "pack",
@@ -131,9 +220,12 @@ pub fn group_of(figure: &str) -> &'static str {
     }
 }
 
-/// A figure for people.
-pub fn title(figure: &str, ranks: u32) -> String {
+/// A figure of this host for people.
+fn title(figure: &str, ranks: u32) -> String {
     let (kind, number) = figure.split_once(':').unwrap_or((figure, ""));
+    if kind == "is" {
+        return format!("integer sort, class {number}");
+    }
     let number: usize = number.parse().unwrap_or(0);
     let size = size_name(number);
     match kind {
@@ -187,6 +279,23 @@ mod tests {
         assert_eq!(some.len(), 2);
         assert_eq!(some[0].figures, ["rate:8"]);
         assert_eq!(some[1].keys(), [STARTUP]);
+    }
+
+    #[test]
+    fn between_hosts_there_are_messages_and_sorts() {
+        let jobs = far_jobs(4, false);
+        assert_eq!(jobs.len(), 5);
+        assert_eq!(jobs[0].title("latency:8"), "8 B one way");
+        assert_eq!(jobs[0].title("bandwidth:65536"), "64 KiB stream");
+        let last = &jobs[4];
+        assert_eq!(
+            last.title(SORT),
+            "integer sort, class A, 16 ranks on 4 hosts"
+        );
+        assert_eq!(last.group(SORT), NETWORK);
+        assert_eq!(far_jobs(2, false).len(), 3);
+        assert_eq!(far_jobs(16, true).len(), 2);
+        assert!(needs_hosts(&[NETWORK.into()]) && !needs_hosts(&[]));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The benchmark program: one C source, compiled once for all libraries with the standard ABI and once more for each
+//! The benchmark programs: C sources, each compiled once for all libraries with the standard ABI and once more for each
 //! library that has only its own.
 //!
 //! Executables live in a temporary folder that goes with the `Workshop`. There is no trace of a library's place in the one for
@@ -11,12 +11,24 @@ use std::process::Command;
 use thiserror::Error;
 
 use super::installation::{Face, Installation, STANDARD};
+use super::plan::Which;
 
-/// The program.
-const SOURCE: &str = include_str!("../../c/abi_bench.c");
+impl Which {
+    /// Name of its executable for the standard ABI.
+    fn name(self) -> &'static str {
+        match self {
+            Which::Messages => "abi_bench",
+            Which::Sort => "is",
+        }
+    }
 
-/// Name of the executable for the standard ABI.
-const EXECUTABLE: &str = "abi_bench";
+    fn source(self) -> &'static str {
+        match self {
+            Which::Messages => include_str!("../../c/abi_bench.c"),
+            Which::Sort => include_str!("../../c/is.c"),
+        }
+    }
+}
 
 /// How it is compiled. The loop that stands beside MPI_Pack is a floor only if the compiler does its best.
 const FLAGS: [&str; 3] = ["-std=c99", "-O3", "-pthread"];
@@ -63,21 +75,44 @@ pub struct Program {
     pub library_path: OsString,
 }
 
-/// The temporary folder with everything in it.
+/// One library's executables.
+#[derive(Clone, Debug, Default)]
+pub struct Programs(Vec<(Which, Program)>);
+
+impl Programs {
+    /// With one more.
+    pub fn add(&mut self, which: Which, program: Program) {
+        self.0.push((which, program));
+    }
+
+    /// One that was added.
+    pub fn of(&self, which: Which) -> &Program {
+        let found = self.0.iter().find(|(other, _)| *other == which);
+        &found.expect("what jobs start has been compiled before").1
+    }
+}
+
+/// The temporary folder with everything of one program in it.
 #[derive(Debug)]
 pub struct Workshop {
+    which: Which,
     folder: PathBuf,
     source: PathBuf,
 }
 
 impl Workshop {
     /// With the source written, nothing compiled.
-    pub fn open() -> Result<Workshop, ProgramError> {
-        let folder = std::env::temp_dir().join(format!("oxmpi-bench-{}", std::process::id()));
-        let source = folder.join("abi_bench.c");
-        let workshop = Workshop { folder, source };
+    pub fn open(which: Which) -> Result<Workshop, ProgramError> {
+        let name = format!("oxmpi-bench-{}-{}", std::process::id(), which.name());
+        let folder = std::env::temp_dir().join(name);
+        let source = folder.join(which.name()).with_extension("c");
+        let workshop = Workshop {
+            which,
+            folder,
+            source,
+        };
         workshop.make_folder(&workshop.folder)?;
-        std::fs::write(&workshop.source, SOURCE).map_err(|error| ProgramError::Folder {
+        std::fs::write(&workshop.source, which.source()).map_err(|error| ProgramError::Folder {
             path: workshop.source.clone(),
             error,
         })?;
@@ -86,7 +121,7 @@ impl Workshop {
 
     /// Compiles for the standard ABI with OxMPI's header. Every library that has the ABI runs the result.
     pub fn standard(&self, ours: &Installation) -> Result<PathBuf, ProgramError> {
-        let path = self.folder.join(EXECUTABLE);
+        let path = self.folder.join(self.which.name());
         let include = ours.header();
         let include = include.parent().unwrap_or(Path::new("/"));
         self.compile(&compiler(), include, &ours.library, &path)?;
@@ -102,7 +137,7 @@ impl Workshop {
         standard: &Path,
     ) -> Result<Program, ProgramError> {
         let library = &installation.library;
-        let own = self.folder.join(format!("{EXECUTABLE}-{index}"));
+        let own = self.folder.join(format!("{}-{index}", self.which.name()));
         let path = match &installation.face {
             Face::Standard if library.ends_with(STANDARD[0]) => standard.to_owned(),
             // The same ABI under its early name. A link with the final name would not do: the loader would look for what the
@@ -222,6 +257,7 @@ mod tests {
     #[test]
     fn a_missing_compiler_is_named() {
         let workshop = Workshop {
+            which: Which::Messages,
             folder: std::env::temp_dir().join(format!("oxmpi-bench-cc-{}", std::process::id())),
             source: PathBuf::from("abi_bench.c"),
         };
@@ -247,7 +283,12 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let source = folder.join("abi_bench.c");
         std::fs::write(&source, "#include <no-such-header.h>\n").unwrap();
-        let workshop = Workshop { folder, source };
+        let which = Which::Messages;
+        let workshop = Workshop {
+            which,
+            folder,
+            source,
+        };
         let into = workshop.folder.join("out");
         match workshop.compile(&["cc".into()], Path::new("/"), Path::new("/l.so"), &into) {
             Err(ProgramError::Refused { said, .. }) => {

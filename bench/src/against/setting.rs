@@ -4,6 +4,7 @@
 //! setting below is run in the same rounds, and the best one counts: the comparison is with what a library can do.
 //! OxMPI has no such settings and runs with its defaults.
 
+use super::hosts::INTERFACE;
 use super::installation::Family;
 
 /// Options and variables under which a job is run.
@@ -57,14 +58,11 @@ const CROWDED_OXMPI: [Setting; 1] = [DEFAULT];
 /// MPIR_CVAR_ENABLE_HEAVY_YIELD were tried and did not help ranks of one thread.
 const CROWDED_MPICH: [Setting; 2] = [
     DEFAULT,
-    setting(
-        "throttle",
-        &[],
-        &[
-            ("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1"),
-            ("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "1"),
-        ],
-    ),
+    setting("throttle", &[], &[THROTTLE[0], THROTTLE[1]]),
+];
+const THROTTLE: [(&str, &str); 2] = [
+    ("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1"),
+    ("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "1"),
 ];
 /// Its mode for many ranks per core, and its yielding by sleep, each unpinned.
 const CROWDED_INTEL: [Setting; 3] = [
@@ -101,9 +99,85 @@ const CROWDED_OPEN: [Setting; 2] = [
     ),
 ];
 
-/// What to run a library with when its ranks have a core each, or share cores.
-pub fn settings(family: Family, crowded: bool) -> &'static [Setting] {
+/// Between hosts OxMPI, too, runs with its defaults: binding would put the first ranks of hosts that are parts of one machine
+/// on one core.
+const FAR_OXMPI: [Setting; 1] = [DEFAULT];
+/// By UCX and by libfabric, both told to use TCP and the interface: left alone, UCX takes hosts that are parts of one machine for
+/// one host, and goes through memory. Ranks of one host use MPICH's own shared memory in any case.
+const FAR_MPICH: [Setting; 2] = [
+    setting("ucx", &[], &[UCX[0], UCX[1], UCX[2]]),
+    setting("ofi", &[], &[OFI[0], OFI[1], OFI[2]]),
+];
+const UCX: [(&str, &str); 3] = [
+    ("MPIR_CVAR_CH4_NETMOD", "ucx"),
+    ("UCX_TLS", "tcp,self"),
+    ("UCX_NET_DEVICES", INTERFACE),
+];
+const OFI: [(&str, &str); 3] = [
+    ("MPIR_CVAR_CH4_NETMOD", "ofi"),
+    ("FI_PROVIDER", "tcp"),
+    ("FI_TCP_IFACE", INTERFACE),
+];
+/// The same, giving the core away when there is nothing to do.
+const FAR_CROWDED_MPICH: [Setting; 3] = [
+    FAR_MPICH[0],
+    setting(
+        "ucx, throttle",
+        &[],
+        &[UCX[0], UCX[1], UCX[2], THROTTLE[0], THROTTLE[1]],
+    ),
+    setting(
+        "ofi, throttle",
+        &[],
+        &[OFI[0], OFI[1], OFI[2], THROTTLE[0], THROTTLE[1]],
+    ),
+];
+/// By libfabric's TCP.
+const FAR_INTEL: [Setting; 2] = [
+    setting("tcp", &[], &[OFI[1], OFI[2], ("I_MPI_PIN", "0")]),
+    setting(
+        "wait mode",
+        &[],
+        &[OFI[1], OFI[2], ("I_MPI_PIN", "0"), ("I_MPI_WAIT_MODE", "1")],
+    ),
+];
+/// Its TCP on the interface, its shared memory between ranks of one host. Unbound, because it would bind the first rank of every
+/// host to the first core, which for hosts that are parts of one machine is the same one.
+const FAR_OPEN: [Setting; 1] = [setting("tcp", OPEN_TCP, &[])];
+const OPEN_TCP: &[&str] = &[
+    "--oversubscribe",
+    "--bind-to",
+    "none",
+    "--mca",
+    "pml",
+    "ob1",
+    "--mca",
+    "btl",
+    "tcp,sm,self",
+    "--mca",
+    "btl_tcp_if_include",
+    INTERFACE,
+];
+/// The same, and giving the core away when there is nothing to do.
+const FAR_CROWDED_OPEN: [Setting; 2] = [
+    setting("tcp", OPEN_TCP, &[]),
+    setting(
+        "yield",
+        OPEN_TCP,
+        // What --mca mpi_yield_when_idle 1 would say.
+        &[("OMPI_MCA_mpi_yield_when_idle", "1")],
+    ),
+];
+
+/// What to run a library with between hosts or on this one, when its ranks have a core each, or share cores.
+pub fn settings(family: Family, far: bool, crowded: bool) -> &'static [Setting] {
     match (family, crowded) {
+        (Family::Oxmpi, _) if far => &FAR_OXMPI,
+        (Family::Mpich, false) if far => &FAR_MPICH,
+        (Family::Mpich, true) if far => &FAR_CROWDED_MPICH,
+        (Family::Intel, _) if far => &FAR_INTEL,
+        (Family::OpenMpi, false) if far => &FAR_OPEN,
+        (Family::OpenMpi, true) if far => &FAR_CROWDED_OPEN,
         (Family::Oxmpi, false) => &ROOMY_OXMPI,
         (Family::Mpich, false) => &ROOMY_MPICH,
         (Family::Intel, false) => &ROOMY_INTEL,
@@ -132,9 +206,11 @@ mod tests {
     #[test]
     fn peers_that_share_cores_are_also_run_with_better_settings_than_their_defaults() {
         for family in [Family::Mpich, Family::Intel, Family::OpenMpi] {
-            let found = settings(family, true);
+            let found = settings(family, false, true);
             assert!(found.len() > 1 && found[0].name == "default", "{family:?}");
+            assert!(settings(family, true, true).len() > 1, "{family:?}");
         }
-        assert_eq!(settings(Family::Oxmpi, true), [DEFAULT]);
+        assert_eq!(settings(Family::Oxmpi, false, true), [DEFAULT]);
+        assert_eq!(settings(Family::Oxmpi, true, false), [DEFAULT]);
     }
 }
