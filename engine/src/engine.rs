@@ -111,13 +111,11 @@ impl Engine {
         let own = places.port(rank).expect("a process is on its own host");
         let bed = match &tcp {
             None => Bed::Bell,
-            Some(tcp) => {
-                Bed::beside(tcp.fd(), &segment, own).map_err(|error| Fault::Network {
-                    rank,
-                    host: host.clone(),
-                    reason: error.to_string(),
-                })?
-            }
+            Some(tcp) => Bed::beside(tcp.fd(), &segment, own).map_err(|error| Fault::Network {
+                rank,
+                host: host.clone(),
+                reason: error.to_string(),
+            })?,
         };
         let port = Port::open(segment, own).map_err(memory)?;
         let mut protocol = Protocol::new(rank, size, limits(&port, options));
@@ -773,10 +771,12 @@ impl Engine {
     fn close_connections(&self, handler: &mut Guard<'_>, pause: bool) {
         if let Some(remote) = &mut handler.remote {
             remote.tcp.close(pause);
-            let _ = self.shared.wait(handler, None, &mut |handler: &mut Handler| {
-                let remote = handler.remote.as_ref();
-                remote.is_none_or(|remote| remote.tcp.is_closed())
-            });
+            let _ = self
+                .shared
+                .wait(handler, None, &mut |handler: &mut Handler| {
+                    let remote = handler.remote.as_ref();
+                    remote.is_none_or(|remote| remote.tcp.is_closed())
+                });
         }
     }
 }

@@ -263,9 +263,7 @@ fn a_death_is_not_slept_through() {
         let segment = Segment::create(RANKS, 2).unwrap();
         let fd = segment.fd().try_clone_to_owned().unwrap();
         // SAFETY: one thread uses it.
-        let engine = unsafe {
-            Engine::attach(engines::seat(0, RANKS, fd), &options, Threads::One)
-        };
+        let engine = unsafe { Engine::attach(engines::seat(0, RANKS, fd), &options, Threads::One) };
         let engine = engine.unwrap();
         let next = AtomicU32::new(0);
         engines::within(Duration::from_secs(20), &format!("seed {seed}"), || {

@@ -1,4 +1,8 @@
 //! The tests of messages, requests and threads once more, with engines that take each other for processes of other hosts, and what only TCP can get wrong.
+#![allow(
+    clippy::duplicate_mod,
+    reason = "the tests of the other programs bring what they need"
+)]
 
 #[path = "messages.rs"]
 mod messages;
@@ -52,7 +56,10 @@ fn long_messages_that_cross_do_not_block_each_other() {
                     let sending = isend(engine, other, 1, &out, Mode::Standard);
                     engine.wait(sending).unwrap();
                     engine.wait(receive).unwrap();
-                    assert!(into == data(other as usize, bytes), "bytes differ at rank {me}");
+                    assert!(
+                        into == data(other as usize, bytes),
+                        "bytes differ at rank {me}"
+                    );
                     engine.finalize();
                 });
             }
@@ -78,9 +85,8 @@ fn everybody_talks_to_everybody_over_ports_and_tcp() {
                             .enumerate()
                             .map(|(from, into)| irecv(engine, from as u32, 5, into))
                             .collect();
-                        requests.extend(
-                            (0..size).map(|to| isend(engine, to, 5, &out, Mode::Standard)),
-                        );
+                        requests
+                            .extend((0..size).map(|to| isend(engine, to, 5, &out, Mode::Standard)));
                         for request in requests {
                             engine.wait(request).unwrap();
                         }
@@ -134,7 +140,10 @@ fn who_cannot_be_reached_is_named() {
         let error = error.unwrap_err();
         assert!(matches!(error.fault(), Fault::Unreachable { peer: 1, .. }));
         let text = error.to_string();
-        assert!(text.contains("rank 1 on host testhost: it cannot be reached: "), "{text}");
+        assert!(
+            text.contains("rank 1 on host testhost: it cannot be reached: "),
+            "{text}"
+        );
         assert!(text.contains("Connection refused"), "{text}");
     });
     assert!(begun.elapsed() < Duration::from_secs(30));

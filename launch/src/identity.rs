@@ -6,6 +6,7 @@
 
 use std::os::fd::OwnedFd;
 
+use crate::job::RANKS_MAX;
 use crate::sys;
 
 /// The rank of this process.
@@ -14,9 +15,6 @@ pub(crate) const RANK: &str = "OXMPI_RANK";
 pub(crate) const SIZE: &str = "OXMPI_SIZE";
 /// The descriptor of the job's shared segment, inherited from the launcher.
 pub(crate) const SEGMENT: &str = "OXMPI_SEGMENT";
-
-/// Ranks of a job at most, on all hosts together.
-const JOB_RANKS_MAX: u32 = 65536;
 
 /// This process's place in its job.
 #[derive(Debug)]
@@ -56,7 +54,7 @@ pub enum IdentityError {
     },
     /// Rank and size contradict each other.
     #[error(
-        "OXMPI_RANK={rank} and OXMPI_SIZE={size} contradict each other: ranks go from 0 to size - 1, and a job has at most {JOB_RANKS_MAX}"
+        "OXMPI_RANK={rank} and OXMPI_SIZE={size} contradict each other: ranks go from 0 to size - 1, and a job has at most {RANKS_MAX}"
     )]
     OutOfRange {
         /// The rank given.
@@ -103,7 +101,11 @@ impl Identity {
 
 /// Variables by which launchers tell how many processes they started, and which of them this one is.
 const FOREIGN: [(&str, &str, &str); 6] = [
-    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpirun"),
+    (
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_RANK",
+        "Open MPI's mpirun",
+    ),
     ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "Slurm's srun"),
     ("PMI_SIZE", "PMI_RANK", "a PMI launcher"),
     ("MPI_LOCALNRANKS", "MPI_LOCALRANKID", "Hydra"),
@@ -162,7 +164,7 @@ fn parse(
             })
     });
     let (rank, size, fd) = (rank? as u32, size? as u32, fd?);
-    if rank >= size || size > JOB_RANKS_MAX {
+    if rank >= size || size > RANKS_MAX {
         return Err(IdentityError::OutOfRange { rank, size });
     }
     Ok(Some((rank, size, fd)))

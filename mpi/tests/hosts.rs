@@ -18,13 +18,20 @@ fn has_hosts(test: &str) -> bool {
 
 /// Takes this process's host off the network: nobody hears from it again, not even that its connections end.
 fn vanish() {
-    let down = Command::new("ip").args(["link", "set", "eth0", "down"]).status();
-    assert!(down.is_ok_and(|status| status.success()), "ip link set eth0 down");
+    let down = Command::new("ip")
+        .args(["link", "set", "eth0", "down"])
+        .status();
+    assert!(
+        down.is_ok_and(|status| status.success()),
+        "ip link set eth0 down"
+    );
 }
 
 /// Brings it back, from another host.
 fn bring_back() {
-    let template = std::env::var("OXMPI_LAUNCHER").unwrap().replace("{host}", "h1");
+    let template = std::env::var("OXMPI_LAUNCHER")
+        .unwrap()
+        .replace("{host}", "h1");
     let script = format!("{template} ip link set eth0 up");
     let up = Command::new("sh").args(["-c", &script]).status();
     assert!(up.is_ok_and(|status| status.success()), "{script}");
@@ -73,18 +80,33 @@ fn lose(path: &str, under_way: usize) {
 
 #[test]
 fn who_waits_for_a_host_that_vanished_is_told() {
-    lose(concat!(module_path!(), "::who_waits_for_a_host_that_vanished_is_told"), 0);
+    lose(
+        concat!(
+            module_path!(),
+            "::who_waits_for_a_host_that_vanished_is_told"
+        ),
+        0,
+    );
 }
 
 #[test]
 fn who_sends_to_a_host_that_vanished_is_told() {
-    lose(concat!(module_path!(), "::who_sends_to_a_host_that_vanished_is_told"), 3);
+    lose(
+        concat!(
+            module_path!(),
+            "::who_sends_to_a_host_that_vanished_is_told"
+        ),
+        3,
+    );
 }
 
 /// A process that is stopped for longer than any silence that means death: its peer waits, with bytes under way, and goes on.
 #[test]
 fn a_process_that_is_stopped_and_continues_is_waited_for() {
-    let path = concat!(module_path!(), "::a_process_that_is_stopped_and_continues_is_waited_for");
+    let path = concat!(
+        module_path!(),
+        "::a_process_that_is_stopped_and_continues_is_waited_for"
+    );
     if std::env::var_os("OXMPI_RANK").is_none() && !has_hosts(path) {
         return;
     }

@@ -13,7 +13,10 @@ use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
 /// Two devices of one job that know each other's cards, and the port of the first.
 fn two() -> (Tcp, Tcp, u16, JobKey) {
     let listeners = [0, 1].map(|rank| Listener::bind(rank).unwrap());
-    let cards: Vec<Card> = listeners.iter().map(|one| one.card("here").unwrap()).collect();
+    let cards: Vec<Card> = listeners
+        .iter()
+        .map(|one| one.card("here").unwrap())
+        .collect();
     let key = JobKey::random().unwrap();
     let port = cards[0].port;
     let mut ranks = 0..;
@@ -53,13 +56,21 @@ fn message_arrives(from: &mut Tcp, at: &mut Tcp, sequence: u32) {
         }
         from.poll();
         while let Some(event) = at.poll() {
-            if let Event::Packet { from: 1, payload: 64, .. } = event {
+            if let Event::Packet {
+                from: 1,
+                payload: 64,
+                ..
+            } = event
+            {
                 assert_eq!(at.at_hand(), payload);
                 at.pass(64);
                 return;
             }
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "the message never came");
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "the message never came"
+        );
     }
 }
 
@@ -76,7 +87,9 @@ fn strangers_are_dropped_and_counted_and_hold_nothing_up() {
     let knock = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
     // A browser, a port scanner that says nothing, one that floods, another job, and two hundred at once.
     let mut browser = knock();
-    browser.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    browser
+        .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        .unwrap();
     drop(knock());
     let mut flood = knock();
     flood.write_all(&[0xff; 4096]).unwrap();
@@ -87,8 +100,13 @@ fn strangers_are_dropped_and_counted_and_hold_nothing_up() {
     poll_for(&mut first, Duration::from_millis(300));
 
     let mut answer = [0; 16];
-    browser.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    assert!(matches!(browser.read(&mut answer), Ok(0) | Err(_)), "a browser gets no answer");
+    browser
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    assert!(
+        matches!(browser.read(&mut answer), Ok(0) | Err(_)),
+        "a browser gets no answer"
+    );
     let refused = first.counters().refused;
     assert!(refused >= 3 + 200 - 64, "{refused} were refused");
     // The rest sits there and says nothing; a member of the job comes through all the same.

@@ -12,10 +12,6 @@ use crate::mpi4py;
 use crate::spread;
 use crate::steps::{Expect, Steps, cargo, root, target};
 
-/// Steps that do not pass yet, and run only when --only asks for them: under Hydra's PMI-2 ranks miss the memory that rank 0 offers
-/// them, under PRRTE ranks do not find what a rank of another host has put. Shorten this list as they pass.
-const WAITING: &[&str] = &["launchers: Hydra, PMI-2", "launchers: PRRTE, PMIx, 2 hosts"];
-
 /// The same release as the one the C programs are compared with, and in the same place.
 const MPICH: &str = "mpich-5.0.2";
 /// Open MPI 5 starts its jobs with PRRTE, which Debian does not have as a package.
@@ -119,7 +115,7 @@ pub fn wants_installation(steps: &Steps) -> bool {
     let guests = LAUNCHERS
         .iter()
         .any(|launcher| launcher.wanted(steps, false) || launcher.wanted(steps, true));
-    guests || hosted_names().iter().any(|name| wanted(steps, name))
+    guests || hosted_names().iter().any(|name| steps.selects(name))
 }
 
 /// All of them.
@@ -208,7 +204,7 @@ impl Launcher {
     fn wanted(&self, steps: &Steps, on_hosts: bool) -> bool {
         ["pi", "C programs", "mpi4py"]
             .iter()
-            .any(|what| wanted(steps, &self.title(what, on_hosts)))
+            .any(|what| steps.selects(&self.title(what, on_hosts)))
     }
 
     /// A command to which the launcher's words, or those that will use it, are added.
@@ -242,7 +238,7 @@ fn hosted(steps: &mut Steps, hosts: &Result<(), String>) {
     let mpiexec = installed::prefix().join("bin/mpiexec");
     let words = format!("{} -n {{ranks}}", mpiexec.display());
     for (count, name) in [1, 2].iter().zip(hosted_names()) {
-        if !wanted(steps, &name) {
+        if !steps.selects(&name) {
             continue;
         }
         if let (2, Err(reason)) = (count, hosts) {
@@ -300,15 +296,6 @@ fn environment(release: &str) -> PathBuf {
 fn filled(words: &str) -> String {
     let openmpi = environment(OPENMPI).display().to_string();
     words.replace("{openmpi}", &openmpi)
-}
-
-fn wanted(steps: &Steps, name: &str) -> bool {
-    let waits = WAITING.iter().any(|waiting| name.starts_with(waiting));
-    if waits {
-        steps.asks_for(name)
-    } else {
-        steps.selects(name)
-    }
 }
 
 #[cfg(test)]

@@ -11,16 +11,8 @@ use crate::installed::{self, task};
 use crate::mpi4py;
 use crate::steps::{Expect, Steps, cargo, root};
 
-/// Steps that have not passed yet, and run only when --only asks for them. Shorten this list as they pass.
-const WAITING: &[&str] = &[
-    "hosts: build",
-    "hosts: Rust",
-    "hosts: C programs",
-    "hosts: mpi4py",
-];
-
 /// The test programs that run on 2 hosts: packages and targets.
-const RUST: [&str; 12] = [
+const RUST: [&str; 14] = [
     "--package",
     "oxmpi",
     "--package",
@@ -31,6 +23,8 @@ const RUST: [&str; 12] = [
     "collective",
     "--test",
     "sessions",
+    "--test",
+    "hosts",
     "--test",
     "programs",
 ];
@@ -73,13 +67,13 @@ esac
 pub fn wants_installation(steps: &Steps) -> bool {
     jobs()
         .iter()
-        .any(|job| job.installed && wanted(steps, &job.name))
+        .any(|job| job.installed && steps.selects(&job.name))
 }
 
 /// All of them; without an installation, those that need none.
 pub fn run(steps: &mut Steps, is_installed: bool) {
     let mut jobs = jobs();
-    jobs.retain(|job| wanted(steps, &job.name) && (is_installed || !job.installed));
+    jobs.retain(|job| steps.selects(&job.name) && (is_installed || !job.installed));
     if jobs.is_empty() {
         return;
     }
@@ -225,15 +219,6 @@ pub fn possible() -> Result<(), String> {
     }
 }
 
-fn wanted(steps: &Steps, name: &str) -> bool {
-    let waits = WAITING.iter().any(|waiting| name.starts_with(waiting));
-    if waits {
-        steps.asks_for(name)
-    } else {
-        steps.selects(name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,8 +231,5 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), jobs.len());
-        for waiting in WAITING {
-            assert!(names.iter().any(|name| name.starts_with(waiting)));
-        }
     }
 }

@@ -69,11 +69,6 @@ impl Steps {
         only.is_none_or(|only| name.contains(only.as_str()))
     }
 
-    /// Whether --only was given, and lets a step of this name run.
-    pub fn asks_for(&self, name: &str) -> bool {
-        self.only.is_some() && self.selects(name)
-    }
-
     /// Runs a command that other steps need, whatever --only says.
     pub fn run_always(
         &mut self,

@@ -1,7 +1,7 @@
 //! The progress half of the engine: carrying out what the protocol decides, and waiting.
 //!
 //! `handler` moves packets and bytes, `remote` those of other hosts, `places` knows who is where; `wait` decides whether a waiting thread spins, yields or sleeps; `driver` runs
-//! the handler while the application computes; `lock` guards the handler, `shared` is the waiting loop around it, 
+//! the handler while the application computes; `lock` guards the handler, `shared` is the waiting loop around it,
 //! `sleepers` knows whom to wake, `bed` is where a thread sleeps.
 
 mod area;

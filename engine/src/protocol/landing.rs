@@ -3,9 +3,9 @@
 //! The first piece, which may be empty, goes through [`Protocol::handle`] with the header. For the others the device asks where the next byte
 //! belongs, every time: a message that was being kept may have been matched in between.
 
+use super::Protocol;
 use super::failure::Failure;
 use super::peer::Inbound;
-use super::Protocol;
 use super::requests::{RequestId, State};
 use oxmpi_wire::Kind;
 

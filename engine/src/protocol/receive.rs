@@ -232,7 +232,9 @@ impl<B: Copy> Protocol<B> {
                 peer: from,
                 what: "an eager packet longer than its message",
             }),
-            Kind::Eager if peer.kept.saturating_add(cost(envelope.bytes)) > peer.limits.room_bytes => {
+            Kind::Eager
+                if peer.kept.saturating_add(cost(envelope.bytes)) > peer.limits.room_bytes =>
+            {
                 Err(Failure::Malformed {
                     peer: from,
                     what: "an eager message for which there is no room",

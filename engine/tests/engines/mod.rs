@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oxmpi_engine::{
-    Completion, Engine, EngineError, Envelope, Mode, Network, Options, Pattern, Request, Seat, Threads,
+    Completion, Engine, EngineError, Envelope, Mode, Network, Options, Pattern, Request, Seat,
+    Threads,
 };
 use oxmpi_net::tcp::{Listener, Tcp};
 use oxmpi_net::{Card, JobKey};
@@ -53,7 +54,9 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
     let mut segments: Vec<Segment> = (0..host_count)
         .map(|host| Segment::create(ranks(host), 2).unwrap())
         .collect();
-    let listeners: Vec<Listener> = (0..size).map(|rank| Listener::bind(rank).unwrap()).collect();
+    let listeners: Vec<Listener> = (0..size)
+        .map(|rank| Listener::bind(rank).unwrap())
+        .collect();
     let cards: Vec<Card> = listeners
         .iter()
         .map(|listener| listener.card("testhost").unwrap())

@@ -39,7 +39,9 @@ impl Comm {
         new.inherit(self);
         let new = Arc::new(new);
         let carrier = self.carrier();
-        let number = carrier.nonblocking_collectives.fetch_add(1, Ordering::Relaxed);
+        let number = carrier
+            .nonblocking_collectives
+            .fetch_add(1, Ordering::Relaxed);
         let task = Task::new(Duplication {
             old: self.clone(),
             new: new.clone(),

@@ -108,7 +108,13 @@ mod tests {
 
     #[test]
     fn a_packet_is_seen_when_its_head_is_there() {
-        let bytes = packet(Kind::Data { receive: 7, offset: 8 }, 100);
+        let bytes = packet(
+            Kind::Data {
+                receive: 7,
+                offset: 8,
+            },
+            100,
+        );
         for cut in 0..bytes.len() {
             assert_eq!(next(&bytes[..cut]), Next::Incomplete, "cut at {cut}");
         }
@@ -118,7 +124,10 @@ mod tests {
 
     #[test]
     fn farewells_need_only_their_length() {
-        assert_eq!(next(&GOODBYE.to_le_bytes()), Next::Farewell { pause: false });
+        assert_eq!(
+            next(&GOODBYE.to_le_bytes()),
+            Next::Farewell { pause: false }
+        );
         assert_eq!(next(&PAUSE.to_le_bytes()), Next::Farewell { pause: true });
     }
 
@@ -128,7 +137,10 @@ mod tests {
         let length = PAYLOAD_MAX as u32 + 1;
         assert_eq!(next(&long), Next::Garbage { length, kind: None });
         let kind = Some(77);
-        assert_eq!(next(&[0, 0, 0, 0, 1, 77]), Next::Garbage { length: 0, kind });
+        assert_eq!(
+            next(&[0, 0, 0, 0, 1, 77]),
+            Next::Garbage { length: 0, kind }
+        );
     }
 
     proptest! {

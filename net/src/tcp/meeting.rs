@@ -172,7 +172,10 @@ impl Tcp {
         let candidates = address::order(&card, &self.listener.local, &self.listener.policy);
         if candidates.is_empty() {
             let why = address::explain(&card, &self.listener.local, &self.listener.policy);
-            return self.lose(peer, format!("no address of it can be used from here: {why}"));
+            return self.lose(
+                peer,
+                format!("no address of it can be used from here: {why}"),
+            );
         }
         self.attempt(peer, candidates.into(), Vec::new(), redials);
     }

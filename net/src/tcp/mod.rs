@@ -8,14 +8,16 @@
 //!
 //! Call order: [`Listener::bind`] before cards are exchanged, [`Tcp::new`] after it; [`Tcp::poll`] until `None`, reading each packet's payload by
 //! [`Tcp::at_hand`] and [`Tcp::read_into`]; [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `meeting` makes connections, `connection` holds
-//! one, `frame` is the stream's format, `vigil` notices hosts that vanished.
+//! one, `receive` reads, `parting` ends them, `frame` is the stream's format, `vigil` notices hosts that vanished.
 
 mod connection;
 #[allow(unsafe_code)]
 mod epoll;
 mod frame;
 mod meeting;
+mod parting;
 mod plain;
+mod receive;
 #[allow(unsafe_code)]
 mod socket;
 mod vigil;
@@ -29,15 +31,13 @@ use oxmpi_wire::PREFIX_BYTES;
 
 use crate::card::Card;
 use crate::key::JobKey;
+use connection::Connection;
 pub use connection::Sent;
-use connection::{CALL_BYTES, Connection};
 use epoll::{Change, Epoll};
-use frame::{LENGTH_BYTES, Next};
 pub use frame::PAYLOAD_MAX;
-use meeting::{Dial, Strangers};
 pub use meeting::{BindError, Listener};
+use meeting::{Dial, Strangers};
 pub use plain::Progress;
-use socket::Moved;
 use vigil::Vigil;
 
 /// What is read at once when nobody knows yet whose it is.
@@ -148,6 +148,8 @@ pub struct Tcp {
     events: VecDeque<Event>,
     /// Connections are being made: look at the clock.
     meetings: usize,
+    /// Changes of sockets that are no connections yet; kept for its memory.
+    news: Vec<Change>,
     vigil: Vigil,
     /// Open connections.
     open: usize,
@@ -192,6 +194,7 @@ impl Tcp {
             unsent: Vec::new(),
             events: VecDeque::new(),
             meetings: 0,
+            news: Vec::new(),
             vigil: Vigil::new(),
             open: 0,
             closing: false,
@@ -205,317 +208,6 @@ impl Tcp {
     /// How connections are found; before the first poll.
     pub fn set_progress(&mut self, progress: Progress) {
         self.progress = progress;
-    }
-
-    /// The next thing that happened, if anything has. `None` ends a look.
-    #[inline]
-    pub fn poll(&mut self) -> Option<Event> {
-        loop {
-            if let Some(from) = self.current {
-                if let Some(event) = self.next_in_scratch(from) {
-                    return Some(event);
-                }
-                continue;
-            }
-            if let Some(event) = self.events.pop_front() {
-                return Some(event);
-            }
-            let Some(from) = self.next_to_read() else {
-                self.turn = 0;
-                return None;
-            };
-            if let Some(event) = self.read(from) {
-                return Some(event);
-            }
-        }
-    }
-
-    /// What the scratch holds next of connection `from`; when it holds nothing more, the connection is no longer current.
-    #[inline(always)]
-    fn next_in_scratch(&mut self, from: u32) -> Option<Event> {
-        let Link::Open(connection) = &mut self.links[from as usize] else {
-            self.current = None;
-            return None;
-        };
-        let bytes = &self.scratch[self.begin..self.end];
-        if bytes.is_empty() {
-            self.current = None;
-            return None;
-        }
-        if connection.left > 0 {
-            return Some(Event::Payload { from });
-        }
-        match frame::next(bytes) {
-            Next::Packet { head, payload } => {
-                let mut prefix = [0; PREFIX_BYTES];
-                prefix[..head - LENGTH_BYTES].copy_from_slice(&bytes[LENGTH_BYTES..head]);
-                connection.left = payload;
-                self.begin += head;
-                return Some(Event::Packet {
-                    from,
-                    prefix,
-                    payload,
-                });
-            }
-            Next::Incomplete => {
-                connection.partial[..bytes.len()].copy_from_slice(bytes);
-                connection.partial_bytes = bytes.len();
-                self.current = None;
-            }
-            Next::Farewell { pause } => {
-                self.current = None;
-                self.hear_farewell(from, pause);
-            }
-            Next::Garbage { length, kind } => {
-                let kind = kind.map_or(String::new(), |kind| format!(" and kind {kind}"));
-                self.current = None;
-                self.lose(
-                    from,
-                    format!("sent what no OxMPI process sends (length {length}{kind}): does every host have the same version?"),
-                );
-            }
-        }
-        None
-    }
-
-    /// A connection that is worth a read.
-    #[inline(always)]
-    fn next_to_read(&mut self) -> Option<u32> {
-        loop {
-            if let Some(from) = self.ready.pop_front() {
-                return Some(from);
-            }
-            if let Some(&from) = self.hot.get(self.turn) {
-                self.turn += 1;
-                return Some(from);
-            }
-            if self.turn > self.hot.len() {
-                return None;
-            }
-            self.turn = self.hot.len() + 1;
-            self.looks = self.looks.wrapping_add(1);
-            if !self.unsent.is_empty() {
-                self.flush_unsent();
-            }
-            if self.progress == Progress::Sock {
-                self.ask_all();
-                if !self.looks.is_multiple_of(LOOKS_PER_CLOCK) && self.meetings == 0 {
-                    continue;
-                }
-            }
-            if !self.looks.is_multiple_of(LOOKS_PER_QUESTION) && !self.hot.is_empty() {
-                return None;
-            }
-            self.ask_kernel();
-            if self.looks.is_multiple_of(LOOKS_PER_CLOCK) {
-                self.look_at_clock();
-            }
-            if !self.events.is_empty() {
-                return None;
-            }
-        }
-    }
-
-    /// Asks the kernel what has changed.
-    #[inline(never)]
-    fn ask_kernel(&mut self) {
-        self.counters.questions += 1;
-        let (ready, hot, links) = (&mut self.ready, &self.hot, &mut self.links);
-        let mut meetings: [Option<Change>; 64] = [None; 64];
-        let mut count = 0;
-        for change in self.epoll.changes() {
-            let Some(Link::Open(connection)) = usize::try_from(change.key)
-                .ok()
-                .and_then(|rank| links.get_mut(rank))
-            else {
-                meetings[count] = Some(change);
-                count += 1;
-                continue;
-            };
-            let from = change.key as u32;
-            if change.writable && connection.blocked {
-                connection.blocked = false;
-                if !connection.is_flushed() {
-                    self.unsent.push(from);
-                }
-            }
-            if change.readable && !hot.contains(&from) {
-                ready.push_back(from);
-            }
-        }
-        for change in meetings.into_iter().flatten() {
-            self.handle_meeting(change);
-        }
-    }
-
-    /// Reads from a connection. An event, if it is in the middle of a long payload.
-    #[inline(always)]
-    fn read(&mut self, from: u32) -> Option<Event> {
-        let Link::Open(connection) = &mut self.links[from as usize] else {
-            return None;
-        };
-        self.begin = 0;
-        self.end = 0;
-        if !connection.early.is_empty() {
-            // What came together with the end of the handshake; short, because nobody sends much before being sure.
-            let early = std::mem::take(&mut connection.early);
-            let kept = early.len().min(SCRATCH_BYTES);
-            self.scratch[..kept].copy_from_slice(&early[..kept]);
-            connection.early = early[kept..].to_vec();
-            self.end = kept;
-            self.current = Some(from);
-            self.ready.push_back(from);
-            return None;
-        }
-        if connection.left >= DIRECT_BYTES_MIN {
-            self.current = Some(from);
-            return Some(Event::Payload { from });
-        }
-        let kept = std::mem::take(&mut connection.partial_bytes);
-        self.scratch[..kept].copy_from_slice(&connection.partial[..kept]);
-        self.counters.reads += 1;
-        match connection.socket.read(&mut self.scratch[kept..]) {
-            Ok(Moved::Bytes(0)) => self.lose_end(from),
-            Ok(Moved::Bytes(bytes)) => {
-                connection.used = true;
-                self.end = kept + bytes;
-                self.current = Some(from);
-                if self.end == SCRATCH_BYTES {
-                    self.ready.push_back(from);
-                }
-                self.warm(from);
-            }
-            Ok(Moved::Blocked) => {
-                connection.partial_bytes = kept;
-                self.counters.empty_reads += 1;
-            }
-            Err(error) => self.lose(from, format!("the connection broke: {error}")),
-        }
-        None
-    }
-
-    /// The connection spoke: look at it directly from now on, instead of the one that has been silent longest.
-    #[inline(always)]
-    fn warm(&mut self, from: u32) {
-        if self.hot.first() != Some(&from) && self.progress == Progress::User {
-            self.rewarm(from);
-        }
-    }
-
-    #[inline(never)]
-    fn rewarm(&mut self, from: u32) {
-        self.hot.retain(|&hot| hot != from);
-        self.hot.insert(0, from);
-        if self.hot.len() > HOT_MAX
-            && let Some(cold) = self.hot.pop()
-        {
-            // Changes of hot connections are passed over: what came since the last look must be found now.
-            self.ready.push_back(cold);
-        }
-    }
-
-    /// Payload of the current packet that has been read already. [`Tcp::pass`] takes it.
-    #[inline(always)]
-    pub fn at_hand(&self) -> &[u8] {
-        let left = match self.current.map(|from| &self.links[from as usize]) {
-            Some(Link::Open(connection)) => connection.left,
-            _ => 0,
-        };
-        &self.scratch[self.begin..self.end.min(self.begin + left)]
-    }
-
-    /// So many bytes at hand have been used.
-    #[inline(always)]
-    pub fn pass(&mut self, bytes: usize) {
-        if let Some(from) = self.current
-            && let Link::Open(connection) = &mut self.links[from as usize]
-        {
-            connection.left -= bytes;
-            self.begin += bytes;
-        }
-    }
-
-    /// Reads payload of the current packet into `room` bytes at `into`; says how much came. Only when nothing is at hand.
-    ///
-    /// # Safety
-    /// `into` must be valid for writing `room` bytes.
-    #[allow(unsafe_code)]
-    pub unsafe fn read_into(&mut self, into: *mut u8, room: usize) -> usize {
-        let Some(from) = self.current else { return 0 };
-        let Link::Open(connection) = &mut self.links[from as usize] else {
-            return 0;
-        };
-        let wanted = room.min(connection.left).min(CALL_BYTES);
-        // What follows the payload is read in the same call only when the payload ends in it.
-        let then = if wanted == connection.left {
-            SCRATCH_BYTES / 4
-        } else {
-            0
-        };
-        self.counters.reads += 1;
-        // SAFETY: the caller's promise; the scratch is ours.
-        let moved = unsafe {
-            connection
-                .socket
-                .read_two(into, wanted, &mut self.scratch[..then])
-        };
-        self.begin = 0;
-        self.end = 0;
-        match moved {
-            Ok(Moved::Bytes(0)) => {
-                self.current = None;
-                self.lose_end(from);
-                0
-            }
-            Ok(Moved::Bytes(bytes)) => {
-                let landed = bytes.min(wanted);
-                connection.left -= landed;
-                self.end = bytes - landed;
-                if bytes == wanted + then {
-                    self.ready.push_back(from);
-                }
-                if self.end == 0 {
-                    self.current = None;
-                }
-                self.warm(from);
-                landed
-            }
-            Ok(Moved::Blocked) => {
-                self.counters.empty_reads += 1;
-                self.current = None;
-                0
-            }
-            Err(error) => {
-                self.current = None;
-                self.lose(from, format!("the connection broke: {error}"));
-                0
-            }
-        }
-    }
-
-    /// As [`Tcp::read_into`] for payload that nobody awaits in a buffer: it is at hand afterwards, if any came.
-    pub fn read_at_hand(&mut self) -> &[u8] {
-        let left = match self.current.map(|from| &self.links[from as usize]) {
-            Some(Link::Open(connection)) => connection.left.min(SCRATCH_BYTES / 2),
-            _ => 0,
-        };
-        let from = self.current;
-        let mut aside = vec![0; left];
-        // SAFETY: the vector has so many bytes.
-        #[allow(unsafe_code)]
-        let bytes = unsafe { self.read_into(aside.as_mut_ptr(), left) };
-        // Put before what came behind it, as if it had been read there.
-        let behind = self.end;
-        self.scratch.copy_within(..behind, bytes);
-        self.scratch[..bytes].copy_from_slice(&aside[..bytes]);
-        self.end = bytes + behind;
-        if bytes > 0
-            && let Some(Link::Open(connection)) = from.map(|from| &mut self.links[from as usize])
-        {
-            connection.left += bytes;
-            self.current = from;
-        }
-        self.at_hand()
     }
 
     /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. Dials if there is no connection yet.
@@ -642,108 +334,16 @@ impl Tcp {
         }
         let links = &self.links;
         let lost = self.vigil.look(now, || {
-            links.iter().enumerate().filter_map(|(rank, link)| match link {
-                Link::Open(connection) => Some((rank as u32, &connection.socket)),
-                _ => None,
-            })
+            links
+                .iter()
+                .enumerate()
+                .filter_map(|(rank, link)| match link {
+                    Link::Open(connection) => Some((rank as u32, &connection.socket)),
+                    _ => None,
+                })
         });
         for (rank, what) in lost {
             self.lose(rank, what);
-        }
-    }
-
-    /// Says goodbye on every connection and dials no more. `pause`: connections may be made again later.
-    pub fn close(&mut self, pause: bool) {
-        self.closing = !pause;
-        for rank in 0..self.links.len() as u32 {
-            match &mut self.links[rank as usize] {
-                Link::Open(connection) => {
-                    if connection.say_farewell(pause).is_err() {
-                        self.end(rank, Link::Finished);
-                    }
-                }
-                Link::Dialling(_) | Link::Awaiting(..) => self.end(rank, Link::Idle),
-                _ => {}
-            }
-        }
-    }
-
-    /// Whether no connection is left.
-    pub fn is_closed(&self) -> bool {
-        self.open == 0
-    }
-
-    fn hear_farewell(&mut self, from: u32, pause: bool) {
-        let Link::Open(connection) = &mut self.links[from as usize] else {
-            return;
-        };
-        connection.heard = Some(pause);
-        if !pause {
-            self.events.push_back(Event::Finished(from));
-            if connection.is_midway() {
-                // It finalised and awaits nothing; the memory that our packet lies in is about to be given back.
-                return self.end(from, Link::Finished);
-            }
-        }
-        // The answer leaves behind everything that waits.
-        let _ = connection.say_farewell(pause);
-        self.part(from);
-    }
-
-    /// Closes a connection on which both sides have said goodbye and nothing waits.
-    fn part(&mut self, peer: u32) {
-        if let Link::Open(connection) = &self.links[peer as usize]
-            && let Some(pause) = connection.heard
-            && connection.is_flushed()
-        {
-            self.end(peer, if pause { Link::Idle } else { Link::Finished });
-        }
-    }
-
-    fn lose_end(&mut self, from: u32) {
-        let heard = matches!(&self.links[from as usize], Link::Open(connection) if connection.heard.is_some());
-        if heard {
-            self.end(from, Link::Finished);
-        } else {
-            self.lose(from, "the connection ended without a goodbye: the process is gone".into());
-        }
-    }
-
-    /// The process cannot be reached any more.
-    #[cold]
-    fn lose(&mut self, peer: u32, what: String) {
-        let host = (self.directory)(peer).map_or_else(|_| "unknown".into(), |card| card.host);
-        if self.closing {
-            // Who says goodbye does not mind that the other is gone already.
-            self.end(peer, Link::Finished);
-        } else {
-            self.end(peer, Link::Lost(Box::new(Trouble { host, what })));
-        }
-        self.events.push_back(Event::Lost(peer));
-    }
-
-    /// Replaces whatever there is between this process and another.
-    fn end(&mut self, peer: u32, with: Link) {
-        let former = std::mem::replace(&mut self.links[peer as usize], with);
-        match former {
-            Link::Open(_) => self.open -= 1,
-            Link::Dialling(_) | Link::Awaiting(..) => self.meetings -= 1,
-            _ => {}
-        }
-        match &self.links[peer as usize] {
-            Link::Open(_) => {
-                self.open += 1;
-                self.counters.connections += 1;
-                self.ready.push_back(peer);
-            }
-            Link::Dialling(_) | Link::Awaiting(..) => self.meetings += 1,
-            _ => {
-                self.hot.retain(|&hot| hot != peer);
-                self.unsent.retain(|&unsent| unsent != peer);
-            }
-        }
-        if self.current == Some(peer) {
-            self.current = None;
         }
     }
 

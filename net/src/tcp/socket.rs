@@ -92,14 +92,8 @@ impl Socket {
     pub fn accept(&self) -> io::Result<Option<Socket>> {
         let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: the address is not asked for.
-        let fd = unsafe {
-            libc::accept4(
-                self.fd(),
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-                flags,
-            )
-        };
+        let fd =
+            unsafe { libc::accept4(self.fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags) };
         match adopt(fd) {
             Ok(socket) => Ok(Some(socket)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -197,10 +191,7 @@ impl Socket {
         bytes: usize,
         then: &mut [u8],
     ) -> io::Result<Moved> {
-        let mut pieces = [
-            piece(first, bytes),
-            piece(then.as_mut_ptr(), then.len()),
-        ];
+        let mut pieces = [piece(first, bytes), piece(then.as_mut_ptr(), then.len())];
         // SAFETY: zero is a valid message header of no pieces.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_iov = pieces.as_mut_ptr();
@@ -234,11 +225,7 @@ impl Socket {
         message.msg_iovlen = 3 - skipped - usize::from(bytes == 0);
         // SAFETY: the pieces are slices and the caller's memory; the kernel only reads them.
         moved(unsafe {
-            libc::sendmsg(
-                self.fd(),
-                &message,
-                libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
-            )
+            libc::sendmsg(self.fd(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
         })
     }
 
@@ -367,7 +354,11 @@ fn storage(address: &SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
                 sin6_scope_id: v6.scope_id(),
             };
             // SAFETY: as above.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(native) };
+            unsafe {
+                (&raw mut storage)
+                    .cast::<libc::sockaddr_in6>()
+                    .write(native)
+            };
             size_of::<libc::sockaddr_in6>()
         }
     };

@@ -1,0 +1,102 @@
+//! How connections end: by goodbyes that both sides say, or because the other side is gone.
+
+use super::{Event, Link, Tcp, Trouble};
+
+impl Tcp {
+    /// Says goodbye on every connection and dials no more. `pause`: connections may be made again later.
+    pub fn close(&mut self, pause: bool) {
+        self.closing = !pause;
+        for rank in 0..self.links.len() as u32 {
+            match &mut self.links[rank as usize] {
+                Link::Open(connection) => {
+                    let said = connection.say_farewell(pause);
+                    said.unwrap_or_else(|_| self.end(rank, Link::Finished));
+                }
+                Link::Dialling(_) | Link::Awaiting(..) => self.end(rank, Link::Idle),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether no connection is left.
+    pub fn is_closed(&self) -> bool {
+        self.open == 0
+    }
+
+    pub(super) fn hear_farewell(&mut self, from: u32, pause: bool) {
+        let Link::Open(connection) = &mut self.links[from as usize] else {
+            return;
+        };
+        connection.heard = Some(pause);
+        if !pause {
+            self.events.push_back(Event::Finished(from));
+            if connection.is_midway() {
+                // It finalised and awaits nothing; the memory that our packet lies in is about to be given back.
+                return self.end(from, Link::Finished);
+            }
+        }
+        // The answer leaves behind everything that waits.
+        let _ = connection.say_farewell(pause);
+        self.part(from);
+    }
+
+    /// Closes a connection on which both sides have said goodbye and nothing waits.
+    pub(super) fn part(&mut self, peer: u32) {
+        if let Link::Open(connection) = &self.links[peer as usize]
+            && let Some(pause) = connection.heard
+            && connection.is_flushed()
+        {
+            self.end(peer, if pause { Link::Idle } else { Link::Finished });
+        }
+    }
+
+    pub(super) fn lose_end(&mut self, from: u32) {
+        let heard = matches!(&self.links[from as usize], Link::Open(connection) if connection.heard.is_some());
+        if heard {
+            self.end(from, Link::Finished);
+        } else {
+            self.lose(
+                from,
+                "the connection ended without a goodbye: the process is gone".into(),
+            );
+        }
+    }
+
+    /// The process cannot be reached any more.
+    #[cold]
+    pub(super) fn lose(&mut self, peer: u32, what: String) {
+        let host = (self.directory)(peer).map_or_else(|_| "unknown".into(), |card| card.host);
+        if self.closing {
+            // Who says goodbye does not mind that the other is gone already.
+            self.end(peer, Link::Finished);
+        } else {
+            self.end(peer, Link::Lost(Box::new(Trouble { host, what })));
+        }
+        self.events.push_back(Event::Lost(peer));
+    }
+
+    /// Replaces whatever there is between this process and another.
+    pub(super) fn end(&mut self, peer: u32, with: Link) {
+        let former = std::mem::replace(&mut self.links[peer as usize], with);
+        match former {
+            Link::Open(_) => self.open -= 1,
+            Link::Dialling(_) | Link::Awaiting(..) => self.meetings -= 1,
+            _ => {}
+        }
+        match &self.links[peer as usize] {
+            Link::Open(_) => {
+                self.open += 1;
+                self.counters.connections += 1;
+                self.ready.push_back(peer);
+            }
+            Link::Dialling(_) | Link::Awaiting(..) => self.meetings += 1,
+            _ => {
+                self.hot.retain(|&hot| hot != peer);
+                self.unsent.retain(|&unsent| unsent != peer);
+            }
+        }
+        if self.current == Some(peer) {
+            self.current = None;
+        }
+    }
+}
