@@ -507,7 +507,9 @@ impl Drop for Segment {
 /// Writes a byte into another process's pipe, opened by its name in /proc: nobody has to hand descriptors around. The few
 /// microseconds are little beside what waking costs.
 fn ring_pipe(pid: u32, pipe: u32) -> io::Result<()> {
+    // For reading too, though nobody reads: a pipe whose reader ends now would kill us by SIGPIPE if we were not one.
     let mut end = std::fs::OpenOptions::new()
+        .read(true)
         .write(true)
         .custom_flags(libc::O_NONBLOCK)
         .open(format!("/proc/{pid}/fd/{pipe}"))?;

@@ -6,6 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use super::SCRATCH_BYTES;
 use super::frame::{self, HEAD_MAX, LENGTH_BYTES};
 use super::socket::{Moved, Socket};
 
@@ -40,11 +41,15 @@ pub(super) struct Connection {
     /// The socket took less than it was offered: wait until it says that there is room.
     pub blocked: bool,
     last: Option<Instant>,
+    /// The kernel was told that more follows, and may keep the last bytes.
+    corked: bool,
     /// A head that has arrived in part.
     pub partial: [u8; HEAD_MAX],
     pub partial_bytes: usize,
     /// Payload bytes of the packet that is arriving that have not been read.
     pub left: usize,
+    /// How much to read when nobody knows what comes.
+    pub glance: usize,
     /// We have said goodbye: nothing more leaves.
     pub said: bool,
     /// To be said behind the payload that is leaving.
@@ -53,6 +58,8 @@ pub(super) struct Connection {
     pub heard: Option<bool>,
     /// What came together with the end of the handshake.
     pub early: Vec<u8>,
+    /// The peer dialled.
+    pub accepted: bool,
     /// Something has been sent or received on it.
     pub used: bool,
 }
@@ -70,20 +77,23 @@ impl Connection {
             rest: None,
             blocked: false,
             last: None,
+            corked: false,
             partial: [0; HEAD_MAX],
             partial_bytes: 0,
             left: 0,
+            glance: SCRATCH_BYTES,
             said: false,
             farewell: None,
             heard: None,
             early: Vec::new(),
+            accepted: false,
             used: false,
         }
     }
 
     /// Whether everything has been given to the kernel.
     pub fn is_flushed(&self) -> bool {
-        self.gone == self.backlog.len() && self.rest.is_none()
+        self.gone == self.backlog.len() && self.rest.is_none() && !self.corked
     }
 
     /// A packet has left only in part, and the rest of it lies in the user's memory.
@@ -91,9 +101,9 @@ impl Connection {
         self.rest.is_some()
     }
 
-    /// Copies wait that a call could give to the kernel.
-    pub fn has_backlog(&self) -> bool {
-        self.gone < self.backlog.len()
+    /// Something waits that a call could let go: copies here, or the last bytes at the kernel.
+    pub fn has_unsent(&self) -> bool {
+        !self.blocked && (self.gone < self.backlog.len() || self.corked)
     }
 
     /// Sends a packet: `head` (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays until the packet has left.
@@ -115,7 +125,8 @@ impl Connection {
         framed[..LENGTH_BYTES].copy_from_slice(&(bytes as u32).to_le_bytes());
         framed[LENGTH_BYTES..LENGTH_BYTES + head.len()].copy_from_slice(head);
         let framed = &framed[..LENGTH_BYTES + head.len()];
-        if bytes <= TOGETHER_BYTES && self.follows_soon() {
+        let one_of_many = self.follows_soon();
+        if bytes <= TOGETHER_BYTES && one_of_many {
             self.backlog.extend_from_slice(framed);
             // SAFETY: the caller's promise.
             unsafe { self.copy(payload, bytes) };
@@ -126,10 +137,13 @@ impl Connection {
             return Ok(Sent::Left);
         }
         let first = bytes.min(CALL_BYTES);
+        // Without a word of what follows, every call would end in a packet that is not full.
+        self.corked = first < bytes || one_of_many;
         // SAFETY: the caller's promise.
         let moved = unsafe {
             let backlog = &self.backlog[self.gone..];
-            self.socket.write_three(backlog, framed, payload, first)?
+            self.socket
+                .write_three(backlog, framed, payload, first, self.corked)?
         };
         self.last = Some(Instant::now());
         let backlog = self.backlog.len() - self.gone;
@@ -148,7 +162,10 @@ impl Connection {
         self.backlog.extend_from_slice(&framed[from_head..]);
         moved -= from_head;
         // SAFETY: the caller's promise; `moved` bytes of the payload have left.
-        unsafe { self.finish(payload.wrapping_add(moved), bytes - moved, lasting) }
+        unsafe {
+            let left = (payload.wrapping_add(moved), bytes - moved);
+            self.finish(left, lasting, one_of_many)
+        }
     }
 
     /// The remainder of a payload: written on, copied, or remembered.
@@ -158,17 +175,15 @@ impl Connection {
     #[allow(unsafe_code)]
     unsafe fn finish(
         &mut self,
-        payload: *const u8,
-        bytes: usize,
+        (payload, bytes): (*const u8, usize),
         lasting: bool,
+        one_of_many: bool,
     ) -> io::Result<Sent> {
         if bytes == 0 {
             return Ok(Sent::Left);
         }
         self.rest = Some((payload, bytes));
-        if self.resume()? {
-            return Ok(Sent::Left);
-        }
+        self.write_on(one_of_many)?;
         let Some((payload, bytes)) = self.rest else {
             return Ok(Sent::Left);
         };
@@ -181,16 +196,31 @@ impl Connection {
         Ok(Sent::Left)
     }
 
-    /// Writes on. True when everything that was begun has left.
-    #[allow(unsafe_code)]
+    /// Writes on and lets go. True when everything that was begun has left.
     pub fn resume(&mut self) -> io::Result<bool> {
-        while !self.blocked && !self.is_flushed() {
+        self.write_on(false)?;
+        if self.has_unsent() {
+            self.corked = false;
+            self.socket.push()?;
+        }
+        Ok(self.is_flushed())
+    }
+
+    /// Writes on, as far as the kernel takes it.
+    #[allow(unsafe_code)]
+    fn write_on(&mut self, more_follows: bool) -> io::Result<()> {
+        while !self.blocked && (self.gone < self.backlog.len() || self.rest.is_some()) {
             let backlog = &self.backlog[self.gone..];
             let waiting = backlog.len();
-            let (payload, bytes) = self.rest.unwrap_or((std::ptr::null(), 0));
-            let bytes = bytes.min(CALL_BYTES);
+            let (payload, left) = self.rest.unwrap_or((std::ptr::null(), 0));
+            let bytes = left.min(CALL_BYTES);
+            let more = bytes < left || more_follows;
             // SAFETY: who began the packet promised that its memory stays until it has left.
-            let moved = unsafe { self.socket.write_three(backlog, &[], payload, bytes)? };
+            let moved = unsafe {
+                self.socket
+                    .write_three(backlog, &[], payload, bytes, more)?
+            };
+            self.corked = more;
             let moved = match moved {
                 Moved::Bytes(moved) => moved,
                 Moved::Blocked => 0,
@@ -209,7 +239,7 @@ impl Connection {
                 }
             }
         }
-        Ok(self.is_flushed())
+        Ok(())
     }
 
     /// Gives the backlog to the kernel, as far as it takes it.

@@ -329,8 +329,10 @@ impl Tcp {
         let verdict = match self.links.get(peer as usize) {
             _ if self.closing || peer == self.me => Verdict::Stale,
             Some(Link::Idle | Link::Awaiting(..)) => Verdict::Keep,
-            // It has given up a connection of which we thought otherwise, and on which nothing was said.
-            Some(Link::Open(connection)) if !connection.used => Verdict::Keep,
+            // It has given up a dial that we had accepted, and dials again. (Not if we had dialled: then this is its own dial, which ours has crossed.)
+            Some(Link::Open(connection)) if connection.accepted && !connection.used => {
+                Verdict::Keep
+            }
             Some(Link::Dialling(_)) if dial_wins(peer, self.me) => Verdict::Keep,
             Some(Link::Dialling(_)) => Verdict::Yield,
             _ => Verdict::Stale,
@@ -338,7 +340,7 @@ impl Tcp {
         let decision = stranger.answerer.verdict(verdict);
         let told = is_whole(stranger.socket.write(&decision), decision.len());
         if verdict == Verdict::Keep && told {
-            self.open(peer, stranger.socket, early);
+            self.open(peer, stranger.socket, early, true);
         }
     }
 
@@ -409,7 +411,7 @@ impl Tcp {
                 let link = std::mem::replace(&mut self.links[peer as usize], Link::Idle);
                 if let Link::Dialling(dial) = link {
                     self.meetings -= 1;
-                    self.open(peer, dial.socket, early);
+                    self.open(peer, dial.socket, early, false);
                 }
             }
             Verdict::Yield => {
@@ -423,7 +425,7 @@ impl Tcp {
         }
     }
 
-    fn open(&mut self, peer: u32, socket: Socket, early: &[u8]) {
+    fn open(&mut self, peer: u32, socket: Socket, early: &[u8], accepted: bool) {
         let prepared = socket
             .prepare()
             .and_then(|()| self.epoll.rename(socket.fd(), u64::from(peer)));
@@ -432,6 +434,7 @@ impl Tcp {
         }
         let mut connection = Connection::new(socket);
         connection.early = early.to_vec();
+        connection.accepted = accepted;
         self.end(peer, Link::Open(Box::new(connection)));
     }
 

@@ -42,6 +42,11 @@ use vigil::Vigil;
 
 /// What is read at once when nobody knows yet whose it is.
 const SCRATCH_BYTES: usize = 64 << 10;
+/// After a packet with so long a payload, more of the kind are expected: only the next head is read ahead, so that its payload need not be copied out of the
+/// scratch.
+const LONG_BYTES_MIN: usize = 8 << 10;
+/// As much is read ahead then.
+const GLANCE_BYTES: usize = 512;
 /// Payload of which less than this is missing is read together with what follows it, and copied.
 const DIRECT_BYTES_MIN: usize = 4 << 10;
 /// Connections looked at directly: those that spoke last.
@@ -239,7 +244,7 @@ impl Tcp {
         // SAFETY: the caller's promise.
         match unsafe { connection.send(head, payload, bytes, lasting) } {
             Ok(sent) => {
-                if connection.has_backlog() && !connection.blocked && !self.unsent.contains(&to) {
+                if connection.has_unsent() && !self.unsent.contains(&to) {
                     self.unsent.push(to);
                 }
                 sent

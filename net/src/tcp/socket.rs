@@ -200,7 +200,8 @@ impl Socket {
         moved(unsafe { libc::recvmsg(self.fd(), &mut message, libc::MSG_DONTWAIT) })
     }
 
-    /// Writes `one`, `two`, and `bytes` bytes at `three`, in one call.
+    /// Writes `one`, `two`, and `bytes` bytes at `three`, in one call. `more`: something follows, so the kernel may keep what does not fill a packet until then,
+    /// or until [`Socket::push`].
     ///
     /// # Safety
     /// `three` must be valid for reading `bytes` bytes.
@@ -211,6 +212,7 @@ impl Socket {
         two: &[u8],
         three: *const u8,
         bytes: usize,
+        more: bool,
     ) -> io::Result<Moved> {
         let mut pieces = [
             piece(one.as_ptr(), one.len()),
@@ -223,10 +225,15 @@ impl Socket {
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_iov = pieces[skipped..].as_mut_ptr();
         message.msg_iovlen = 3 - skipped - usize::from(bytes == 0);
+        let more = if more { libc::MSG_MORE } else { 0 };
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | more;
         // SAFETY: the pieces are slices and the caller's memory; the kernel only reads them.
-        moved(unsafe {
-            libc::sendmsg(self.fd(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
-        })
+        moved(unsafe { libc::sendmsg(self.fd(), &message, flags) })
+    }
+
+    /// Lets go what the kernel keeps because more was to follow: setting this option anew does it.
+    pub fn push(&self) -> io::Result<()> {
+        self.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)
     }
 
     /// Writes what fits.
