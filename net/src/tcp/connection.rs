@@ -6,7 +6,6 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::SCRATCH_BYTES;
 use super::frame::{self, HEAD_MAX, LENGTH_BYTES};
 use super::socket::{Moved, Socket};
 
@@ -48,8 +47,6 @@ pub(super) struct Connection {
     pub partial_bytes: usize,
     /// Payload bytes of the packet that is arriving that have not been read.
     pub left: usize,
-    /// How much to read when nobody knows what comes.
-    pub glance: usize,
     /// We have said goodbye: nothing more leaves.
     pub said: bool,
     /// To be said behind the payload that is leaving.
@@ -81,7 +78,6 @@ impl Connection {
             partial: [0; HEAD_MAX],
             partial_bytes: 0,
             left: 0,
-            glance: SCRATCH_BYTES,
             said: false,
             farewell: None,
             heard: None,
@@ -125,8 +121,7 @@ impl Connection {
         framed[..LENGTH_BYTES].copy_from_slice(&(bytes as u32).to_le_bytes());
         framed[LENGTH_BYTES..LENGTH_BYTES + head.len()].copy_from_slice(head);
         let framed = &framed[..LENGTH_BYTES + head.len()];
-        let one_of_many = self.follows_soon();
-        if bytes <= TOGETHER_BYTES && one_of_many {
+        if bytes <= TOGETHER_BYTES && self.follows_soon() {
             self.backlog.extend_from_slice(framed);
             // SAFETY: the caller's promise.
             unsafe { self.copy(payload, bytes) };
@@ -137,8 +132,9 @@ impl Connection {
             return Ok(Sent::Left);
         }
         let first = bytes.min(CALL_BYTES);
-        // Without a word of what follows, every call would end in a packet that is not full.
-        self.corked = first < bytes || one_of_many;
+        // Without a word of what follows, every call of a long message would end in a packet that is not full. (Not between messages: the receiver would wait for
+        // the end of each until the next one comes; a third of the bandwidth at 64 KiB.)
+        self.corked = first < bytes;
         // SAFETY: the caller's promise.
         let moved = unsafe {
             let backlog = &self.backlog[self.gone..];
@@ -162,10 +158,7 @@ impl Connection {
         self.backlog.extend_from_slice(&framed[from_head..]);
         moved -= from_head;
         // SAFETY: the caller's promise; `moved` bytes of the payload have left.
-        unsafe {
-            let left = (payload.wrapping_add(moved), bytes - moved);
-            self.finish(left, lasting, one_of_many)
-        }
+        unsafe { self.finish(payload.wrapping_add(moved), bytes - moved, lasting) }
     }
 
     /// The remainder of a payload: written on, copied, or remembered.
@@ -175,15 +168,15 @@ impl Connection {
     #[allow(unsafe_code)]
     unsafe fn finish(
         &mut self,
-        (payload, bytes): (*const u8, usize),
+        payload: *const u8,
+        bytes: usize,
         lasting: bool,
-        one_of_many: bool,
     ) -> io::Result<Sent> {
         if bytes == 0 {
             return Ok(Sent::Left);
         }
         self.rest = Some((payload, bytes));
-        self.write_on(one_of_many)?;
+        self.write_on()?;
         let Some((payload, bytes)) = self.rest else {
             return Ok(Sent::Left);
         };
@@ -198,7 +191,7 @@ impl Connection {
 
     /// Writes on and lets go. True when everything that was begun has left.
     pub fn resume(&mut self) -> io::Result<bool> {
-        self.write_on(false)?;
+        self.write_on()?;
         if self.has_unsent() {
             self.corked = false;
             self.socket.push()?;
@@ -208,13 +201,13 @@ impl Connection {
 
     /// Writes on, as far as the kernel takes it.
     #[allow(unsafe_code)]
-    fn write_on(&mut self, more_follows: bool) -> io::Result<()> {
+    fn write_on(&mut self) -> io::Result<()> {
         while !self.blocked && (self.gone < self.backlog.len() || self.rest.is_some()) {
             let backlog = &self.backlog[self.gone..];
             let waiting = backlog.len();
             let (payload, left) = self.rest.unwrap_or((std::ptr::null(), 0));
             let bytes = left.min(CALL_BYTES);
-            let more = bytes < left || more_follows;
+            let more = bytes < left;
             // SAFETY: who began the packet promised that its memory stays until it has left.
             let moved = unsafe {
                 self.socket

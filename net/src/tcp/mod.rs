@@ -40,13 +40,9 @@ use meeting::{Dial, Strangers};
 pub use plain::Progress;
 use vigil::Vigil;
 
-/// What is read at once when nobody knows yet whose it is.
+/// What is read at once when nobody knows yet whose it is. The first piece of a long payload is copied out of it, the rest goes straight to where it belongs. To read only the
+/// next head ahead of long payloads saves that copy and costs a call for each: slower, 2.3 instead of 3.1 GB/s with messages of 64 KiB between namespaces.
 const SCRATCH_BYTES: usize = 64 << 10;
-/// After a packet with so long a payload, more of the kind are expected: only the next head is read ahead, so that its payload need not be copied out of the
-/// scratch.
-const LONG_BYTES_MIN: usize = 8 << 10;
-/// As much is read ahead then.
-const GLANCE_BYTES: usize = 512;
 /// Payload of which less than this is missing is read together with what follows it, and copied.
 const DIRECT_BYTES_MIN: usize = 4 << 10;
 /// Connections looked at directly: those that spoke last.

@@ -9,8 +9,8 @@ use super::connection::CALL_BYTES;
 use super::frame::{self, LENGTH_BYTES, Next};
 use super::socket::Moved;
 use super::{
-    DIRECT_BYTES_MIN, Event, GLANCE_BYTES, HOT_MAX, LONG_BYTES_MIN, LOOKS_PER_CLOCK,
-    LOOKS_PER_QUESTION, Link, Progress, SCRATCH_BYTES, Tcp,
+    DIRECT_BYTES_MIN, Event, HOT_MAX, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress,
+    SCRATCH_BYTES, Tcp,
 };
 
 impl Tcp {
@@ -57,11 +57,6 @@ impl Tcp {
                 let mut prefix = [0; PREFIX_BYTES];
                 prefix[..head - LENGTH_BYTES].copy_from_slice(&bytes[LENGTH_BYTES..head]);
                 connection.left = payload;
-                connection.glance = if payload >= LONG_BYTES_MIN {
-                    GLANCE_BYTES
-                } else {
-                    SCRATCH_BYTES
-                };
                 self.begin += head;
                 return Some(Event::Packet {
                     from,
@@ -185,14 +180,13 @@ impl Tcp {
         let kept = std::mem::take(&mut connection.partial_bytes);
         self.scratch[..kept].copy_from_slice(&connection.partial[..kept]);
         self.counters.reads += 1;
-        let glance = connection.glance;
-        match connection.socket.read(&mut self.scratch[kept..glance]) {
+        match connection.socket.read(&mut self.scratch[kept..]) {
             Ok(Moved::Bytes(0)) => self.lose_end(from),
             Ok(Moved::Bytes(bytes)) => {
                 connection.used = true;
                 self.end = kept + bytes;
                 self.current = Some(from);
-                if self.end == glance {
+                if self.end == SCRATCH_BYTES {
                     self.ready.push_back(from);
                 }
                 self.warm(from);
@@ -260,7 +254,7 @@ impl Tcp {
         let wanted = room.min(connection.left).min(CALL_BYTES);
         // What follows the payload is read in the same call only when the payload ends in it.
         let then = if wanted == connection.left {
-            connection.glance
+            SCRATCH_BYTES
         } else {
             0
         };
