@@ -301,26 +301,30 @@ impl Tcp {
 
     /// As [`Tcp::read_into`] for payload that nobody awaits in a buffer: it is at hand afterwards, if any came.
     pub fn read_at_hand(&mut self) -> &[u8] {
-        let left = match self.current.map(|from| &self.links[from as usize]) {
-            Some(Link::Open(connection)) => connection.left.min(SCRATCH_BYTES / 2),
-            _ => 0,
+        let Some(from) = self.current else {
+            return &[];
         };
-        let from = self.current;
-        let mut aside = vec![0; left];
-        // SAFETY: the vector has so many bytes.
-        #[allow(unsafe_code)]
-        let bytes = unsafe { self.read_into(aside.as_mut_ptr(), left) };
-        // Put before what came behind it, as if it had been read there.
-        let behind = self.end;
-        self.scratch.copy_within(..behind, bytes);
-        self.scratch[..bytes].copy_from_slice(&aside[..bytes]);
-        self.end = bytes + behind;
-        if bytes > 0
-            && let Some(Link::Open(connection)) = from.map(|from| &mut self.links[from as usize])
-        {
-            connection.left += bytes;
-            self.current = from;
+        let Link::Open(connection) = &mut self.links[from as usize] else {
+            return &[];
+        };
+        let wanted = connection.left.min(SCRATCH_BYTES);
+        self.begin = 0;
+        self.end = 0;
+        self.counters.reads += 1;
+        match connection.socket.read(&mut self.scratch[..wanted]) {
+            Ok(Moved::Bytes(0)) => self.lose_end(from),
+            Ok(Moved::Bytes(bytes)) => {
+                self.end = bytes;
+                if bytes == wanted {
+                    self.ready.push_back(from);
+                }
+                self.warm(from);
+                return self.at_hand();
+            }
+            Ok(Moved::Blocked) => self.counters.empty_reads += 1,
+            Err(error) => self.lose(from, format!("the connection broke: {error}")),
         }
-        self.at_hand()
+        self.current = None;
+        &[]
     }
 }
