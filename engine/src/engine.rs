@@ -799,9 +799,9 @@ fn limits(port: &Port, options: &Options) -> Limits {
 /// Bytes that all processes of other hosts together may have unmatched here.
 const ROOM_BYTES_BETWEEN_HOSTS: u64 = 256 << 20;
 
-/// Sizes for the network: a message that is offered costs a round trip more, so that more go eager; what is written in one call is the device's choice.
+/// Sizes for the network: a message that is offered costs a round trip more, so that more go eager, and each peer has room for a window of 64 messages of 64 KiB; what is written in one call is the device's choice.
 fn limits_between_hosts(peers: u64, options: &Options) -> Limits {
-    let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, 1 << 20);
+    let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, 8 << 20);
     let eager_bytes_max = options.eager_bytes.unwrap_or(64 << 10).min(room_bytes / 2);
     Limits {
         eager_bytes_max,

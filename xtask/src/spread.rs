@@ -30,8 +30,9 @@ const RUST: [&str; 14] = [
 ];
 
 /// Programs of the release build: hosts, options of `hosts`, words after `oxmpi`, and the text that says that the result was checked.
-const PROGRAMS: [(u32, &str, &str, &str); 10] = [
+const PROGRAMS: [(u32, &str, &str, &str); 11] = [
     (2, "", "run -n 2 ring", "correct"),
+    (2, "", "bench network --quick", "targets met"),
     (2, "", "run -n 4 is --class S", "verification successful"),
     (2, "", "run -n 2 is --class A", "verification successful"),
     (2, "--ipv6", "run -n 4 ring", "correct"),
