@@ -371,8 +371,8 @@ impl Segment {
 
     fn wake_everybody(&self) {
         for port in 0..self.ports() {
-            // Only who has moved in can sleep; the doorbells of others may not even have memory.
-            if self.state(port) != PortState::Empty {
+            // Only who has moved in, and not out, can sleep; the doorbells of others may not even have memory.
+            if matches!(self.state(port), PortState::Attached { .. }) {
                 // Woken whatever its word says: a sender killed between marking it awake and waking it left a sleeper
                 // that everybody takes for awake.
                 let _ = self.doorbell(port).rouse();

@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::hosts;
 use crate::launchers;
 use crate::spread;
-use crate::steps::{Expect, Steps, root, target};
+use crate::steps::{Expect, Steps, own_program, root, target};
 
 /// The name says which words of --only select it: everything below needs it.
 const INSTALL: &str = "install, for the installed, conformance, mpi4py, hosts and launchers steps";
@@ -152,7 +152,7 @@ pub fn mpiexec(ranks: u32) -> Command {
 
 /// This program again, with these words.
 pub fn task(words: &[&str]) -> Command {
-    let here = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
+    let here = own_program().unwrap_or_else(|_| "xtask".into());
     let mut command = Command::new(here);
     command.args(words);
     command

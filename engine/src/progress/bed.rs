@@ -62,13 +62,17 @@ impl Bed {
         let timeout = timeout
             .as_ref()
             .map_or(std::ptr::null(), |time| time as *const libc::timespec);
-        let mut bytes = [0u8; 64];
         // SAFETY: pointers and counts describe locals; the descriptors live as long as `self` and the device.
-        unsafe {
-            libc::ppoll(entries.as_mut_ptr(), 2, timeout, std::ptr::null());
-            if entries[1].revents != 0 {
-                libc::read(pipe.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len());
-            }
+        unsafe { libc::ppoll(entries.as_mut_ptr(), 2, timeout, std::ptr::null()) };
+    }
+
+    /// Takes the bytes that have rung. To be called under the engine's lock, and only by whom they were for: a byte that another sleeper took would leave that one
+    /// asleep.
+    pub fn drain(&self) {
+        if let Bed::Descriptors { pipe, .. } = self {
+            let mut bytes = [0u8; 64];
+            // SAFETY: pointer and length describe the local; the pipe does not block.
+            unsafe { libc::read(pipe.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
         }
     }
 }

@@ -50,6 +50,11 @@ impl Driver {
         }
     }
 
+    /// Whether there is one at all.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
     /// Whether it must be started for what is pending now. False when it is switched off.
     #[inline(always)]
     pub fn is_parked(&self) -> bool {

@@ -129,6 +129,10 @@ impl Handler {
     /// Takes what has arrived and sends what is due. True if anything happened. Stops early when `watched` is over.
     #[inline(always)]
     pub fn progress(&mut self, watched: Option<RequestId>) -> bool {
+        if self.broken.is_some() {
+            // Who waited has been told that it failed, and has its memory back.
+            return false;
+        }
         let mut happened = false;
         for _ in 0..BATCH_MAX {
             if !self.take_packet() {
@@ -288,6 +292,10 @@ impl Handler {
     /// Sends what waits, as far as the rings have room. True if anything left.
     #[inline(never)]
     pub fn flush(&mut self) -> bool {
+        if self.broken.is_some() {
+            return false;
+        }
+        let news_before = std::mem::take(&mut self.news);
         let mut left = false;
         let mut at = 0;
         while let Some(&peer) = self.protocol.busy().get(at) {
@@ -304,7 +312,9 @@ impl Handler {
             at += 1;
         }
         self.protocol.settle();
-        self.news |= left;
+        // A packet that had left in part and is out now is news too.
+        left |= self.news;
+        self.news = news_before | left;
         left
     }
 
@@ -443,6 +453,10 @@ impl Handler {
         for port in (0..ports).filter(|&port| port != me) {
             let state = self.segment().state(port);
             let peer = self.places.process(port);
+            if self.places.port(peer).is_none() {
+                // It is reached by its connection, which tells when it has ended, after everything that came before.
+                continue;
+            }
             if !matches!(state, PortState::Finished | PortState::Dead(_)) {
                 continue;
             }

@@ -11,6 +11,9 @@ use super::handler::{BATCH_MAX, Handler};
 use crate::error::Fault;
 use crate::protocol::{Arrived, Effect, Landing, RequestId, Stream, Transmit};
 
+/// No process has room for a longer message that it did not ask for.
+const EAGER_BYTES_MAX: u64 = 8 << 20;
+
 /// What reaches other hosts.
 pub(crate) struct Remote {
     pub tcp: Tcp,
@@ -70,6 +73,7 @@ impl Handler {
         let piece = remote.tcp.at_hand();
         if let Some(header) = Eager::parse_prefix(prefix)
             && piece.len() == payload
+            && header.envelope.bytes == payload as u64
         {
             match self.protocol.handle_eager(from, &header, piece) {
                 Arrived::Deliver(buffer, bytes) => {
@@ -100,6 +104,10 @@ impl Handler {
             && (mapped || fetchable)
         {
             return self.break_down(from, "an offer of memory on another host".into());
+        }
+        if repr.kind == Kind::Eager && repr.envelope.bytes > EAGER_BYTES_MAX {
+            let bytes = repr.envelope.bytes;
+            return self.break_down(from, format!("an eager message of {bytes} bytes"));
         }
         let Some(remote) = &mut self.remote else {
             return;
@@ -249,6 +257,14 @@ impl Handler {
     pub fn has_unsent(&self) -> bool {
         let remote = self.remote.as_ref();
         remote.is_some_and(|remote| remote.tcp.has_unsent())
+    }
+
+    /// Lets go what waits for messages that may follow.
+    #[cold]
+    pub fn release(&mut self) {
+        if let Some(remote) = &mut self.remote {
+            remote.tcp.flush_unsent();
+        }
     }
 
     /// Everything that was sent is out of this process's hands.

@@ -150,6 +150,10 @@ impl Shared {
         if (handler.protocol.pending() > 0 || handler.has_unsent()) && self.driver.is_parked() {
             Driver::start(self);
         }
+        if handler.has_unsent() && !self.driver.is_enabled() {
+            // Nobody will do it until the application calls again.
+            handler.release();
+        }
         if handler.sleepers.exist() || !handler.wakers.is_empty() {
             Self::look_after_sleepers(handler);
         }
@@ -300,6 +304,7 @@ impl Shared {
         handler.let_go(|| self.bed.sleep(bell, &self.segment, at_most));
         handler.sleepers.on_bell = OnBell::Nobody;
         bell.announce_awake();
+        self.bed.drain();
         if let Some(remote) = &mut handler.remote {
             remote.tcp.handle_waking();
         }
@@ -318,6 +323,9 @@ impl Shared {
             let bell = self.segment.doorbell(self.port);
             self.bed.sleep(bell, &self.segment, Some(nap));
             let mut handler = self.enter_as_driver()?;
+            if handler.sleepers.on_bell == OnBell::Nobody {
+                self.bed.drain();
+            }
             if let Some(remote) = &mut handler.remote {
                 remote.tcp.handle_waking();
             }

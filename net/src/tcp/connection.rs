@@ -97,9 +97,9 @@ impl Connection {
         self.rest.is_some()
     }
 
-    /// Something waits that a call could let go: copies here, or the last bytes at the kernel.
+    /// Something waits to be let go: copies here, or the last bytes at the kernel.
     pub fn has_unsent(&self) -> bool {
-        !self.blocked && (self.gone < self.backlog.len() || self.corked)
+        self.gone < self.backlog.len() || self.corked
     }
 
     /// Sends a packet: `head` (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays until the packet has left.
@@ -192,7 +192,7 @@ impl Connection {
     /// Writes on and lets go. True when everything that was begun has left.
     pub fn resume(&mut self) -> io::Result<bool> {
         self.write_on()?;
-        if self.has_unsent() {
+        if self.corked && !self.blocked {
             self.corked = false;
             self.socket.push()?;
         }

@@ -123,6 +123,8 @@ pub(super) struct Dial {
     deadline: Instant,
     /// How often this has been tried before.
     redials: u32,
+    /// Somebody has answered at one of the addresses: worth another try.
+    answered: bool,
 }
 
 /// Connections that have not proven themselves yet.
@@ -141,11 +143,11 @@ struct Stranger {
 
 impl Strangers {
     /// A place for one more; when all are taken, that of the oldest.
-    fn place(&mut self) -> (usize, bool) {
+    fn place(&mut self, most: usize) -> (usize, bool) {
         if let Some(free) = self.places.iter().position(Option::is_none) {
             return (free, false);
         }
-        if self.places.len() < STRANGERS_MAX {
+        if self.places.len() < most {
             self.places.push(None);
             return (self.places.len() - 1, false);
         }
@@ -177,7 +179,7 @@ impl Tcp {
                 format!("no address of it can be used from here: {why}"),
             );
         }
-        self.attempt(peer, candidates.into(), Vec::new(), redials);
+        self.attempt(peer, candidates.into(), Vec::new(), (redials, false));
     }
 
     /// Tries the next address.
@@ -186,7 +188,7 @@ impl Tcp {
         peer: u32,
         mut untried: VecDeque<Candidate>,
         mut failed: Vec<String>,
-        redials: u32,
+        (redials, answered): (u32, bool),
     ) {
         while let Some(address) = untried.pop_front() {
             let socket = Socket::dial(&address.address).and_then(|socket| {
@@ -203,11 +205,16 @@ impl Tcp {
                         failed,
                         deadline: Instant::now() + ATTEMPT_TIME,
                         redials,
+                        answered,
                     };
                     return self.end(peer, Link::Dialling(Box::new(dial)));
                 }
                 Err(error) => failed.push(format!("{}: {error}", address.address)),
             }
+        }
+        if answered && redials < REDIALS_MAX {
+            let until = Instant::now() + REDIAL_TIME;
+            return self.end(peer, Link::Awaiting(until, redials + 1));
         }
         self.lose(
             peer,
@@ -229,14 +236,12 @@ impl Tcp {
                 mut failed,
                 dialler,
                 redials,
+                answered,
                 ..
             } = *dial;
-            if dialler.is_some() && untried.is_empty() && redials < REDIALS_MAX {
-                let until = Instant::now() + REDIAL_TIME;
-                return self.end(peer, Link::Awaiting(until, redials + 1));
-            }
             failed.push(format!("{}: {why}", address.address));
-            self.attempt(peer, untried, failed, redials);
+            let answered = answered || dialler.is_some();
+            self.attempt(peer, untried, failed, (redials, answered));
         } else {
             self.links[peer as usize] = link;
         }
@@ -268,8 +273,12 @@ impl Tcp {
                     return;
                 }
             };
-            let Ok(nonce) = random_nonce() else { return };
-            let (place, taken) = self.strangers.place();
+            let Ok(nonce) = random_nonce() else {
+                self.strangers.waiting = true;
+                return;
+            };
+            // All processes of the job may dial at once, and some strangers besides.
+            let (place, taken) = self.strangers.place(self.links.len() + STRANGERS_MAX);
             if taken {
                 self.forget_stranger(place);
             }
@@ -333,8 +342,13 @@ impl Tcp {
             Some(Link::Open(connection)) if connection.accepted && !connection.used => {
                 Verdict::Keep
             }
-            Some(Link::Dialling(_)) if dial_wins(peer, self.me) => Verdict::Keep,
+            // Ours stays if it wins, unless the network has not let it through yet: perhaps it never will.
+            Some(Link::Dialling(dial)) if dial_wins(peer, self.me) || dial.dialler.is_none() => {
+                Verdict::Keep
+            }
             Some(Link::Dialling(_)) => Verdict::Yield,
+            // It has paused and is back before we have heard of it: it will dial again.
+            Some(Link::Open(connection)) if connection.said => Verdict::Yield,
             _ => Verdict::Stale,
         };
         let decision = stranger.answerer.verdict(verdict);

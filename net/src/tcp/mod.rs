@@ -271,14 +271,16 @@ impl Tcp {
         }
     }
 
+    /// Lets go what waits, as far as sockets have room.
     #[inline(never)]
-    fn flush_unsent(&mut self) {
-        for to in std::mem::take(&mut self.unsent) {
-            self.resume(to);
-        }
+    pub fn flush_unsent(&mut self) {
+        let mut unsent = std::mem::take(&mut self.unsent);
+        unsent.retain(|to| !self.resume(*to));
+        // Losing a process may have removed some and added none.
+        self.unsent.append(&mut unsent);
     }
 
-    /// Whether copies wait that nobody has offered to the kernel: progress must not stop for long.
+    /// Whether copies wait for the kernel to take them: progress must not stop for long.
     #[inline(always)]
     pub fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
@@ -303,6 +305,7 @@ impl Tcp {
         if self.progress == Progress::Sock {
             // Nobody has taken the changes that the sleeper would be woken by.
             self.ask_kernel();
+            self.flush_unsent();
         }
         self.ready.is_empty() && self.events.is_empty() && self.current.is_none()
     }

@@ -10,7 +10,9 @@ impl Tcp {
             match &mut self.links[rank as usize] {
                 Link::Open(connection) => {
                     let said = connection.say_farewell(pause);
-                    said.unwrap_or_else(|_| self.end(rank, Link::Finished));
+                    said.unwrap_or_else(|error| {
+                        self.lose(rank, format!("the connection broke: {error}"));
+                    });
                 }
                 Link::Dialling(_) | Link::Awaiting(..) => self.end(rank, Link::Idle),
                 _ => {}
@@ -20,7 +22,9 @@ impl Tcp {
 
     /// Whether no connection is left.
     pub fn is_closed(&self) -> bool {
-        self.open == 0
+        // A process that has paused before us may have dialled again already: that connection is for later.
+        let closing = |link: &Link| matches!(link, Link::Open(connection) if connection.said);
+        self.open == 0 || !self.links.iter().any(closing)
     }
 
     pub(super) fn hear_farewell(&mut self, from: u32, pause: bool) {
@@ -50,21 +54,28 @@ impl Tcp {
         }
     }
 
+    /// The other side has closed the connection.
     pub(super) fn lose_end(&mut self, from: u32) {
-        let heard = matches!(&self.links[from as usize], Link::Open(connection) if connection.heard.is_some());
-        if heard {
-            self.end(from, Link::Finished);
-        } else {
-            self.lose(
-                from,
-                "the connection ended without a goodbye: the process is gone".into(),
-            );
+        let untouched = matches!(&self.links[from as usize], Link::Open(connection) if connection.accepted && !connection.used);
+        if untouched {
+            // It dialled and changed its mind.
+            return self.end(from, Link::Idle);
         }
+        self.lose(
+            from,
+            "the connection ended without a goodbye: the process is gone".into(),
+        );
     }
 
     /// The process cannot be reached any more.
     #[cold]
     pub(super) fn lose(&mut self, peer: u32, what: String) {
+        if let Link::Open(connection) = &self.links[peer as usize]
+            && let Some(pause) = connection.heard
+        {
+            // It has said goodbye; that its end of the connection is gone before ours is no loss.
+            return self.end(peer, if pause { Link::Idle } else { Link::Finished });
+        }
         let host = (self.directory)(peer).map_or_else(|_| "unknown".into(), |card| card.host);
         if self.closing {
             // Who says goodbye does not mind that the other is gone already.

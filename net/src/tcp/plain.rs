@@ -42,7 +42,9 @@ impl Tcp {
             };
             if entry.revents & libc::POLLOUT != 0 && connection.blocked {
                 connection.blocked = false;
-                self.unsent.push(*rank);
+                if !self.unsent.contains(rank) {
+                    self.unsent.push(*rank);
+                }
             }
             if entry.revents & !libc::POLLOUT != 0 {
                 self.ready.push_back(*rank);

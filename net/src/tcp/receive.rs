@@ -140,7 +140,7 @@ impl Tcp {
             let from = change.key as u32;
             if change.writable && connection.blocked {
                 connection.blocked = false;
-                if !connection.is_flushed() {
+                if !connection.is_flushed() && !self.unsent.contains(&from) {
                     self.unsent.push(from);
                 }
             }

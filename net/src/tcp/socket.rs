@@ -33,7 +33,7 @@ pub(super) enum Moved {
 pub(super) struct Silence {
     /// Something we sent has not been acknowledged.
     pub unacknowledged: bool,
-    /// Milliseconds since the other host last acknowledged anything.
+    /// Milliseconds since anything came from the other host.
     pub since_ms: u32,
 }
 
@@ -162,7 +162,7 @@ impl Socket {
         })?;
         Ok(Silence {
             unacknowledged: info.tcpi_unacked > 0 || info.tcpi_probes > 0,
-            since_ms: info.tcpi_last_ack_recv,
+            since_ms: info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv),
         })
     }
 

@@ -15,11 +15,16 @@ const SILENCE_MS_MAX: u32 = 10_000;
 
 pub(super) struct Vigil {
     last: Option<Instant>,
+    /// Those that seemed gone at the last look: an acknowledgement may have been on its way.
+    suspects: Vec<u32>,
 }
 
 impl Vigil {
     pub fn new() -> Vigil {
-        Vigil { last: None }
+        Vigil {
+            last: None,
+            suspects: Vec::new(),
+        }
     }
 
     /// Looks at all connections if it is time; gives those whose host is gone, with a text.
@@ -40,6 +45,10 @@ impl Vigil {
                 (rank, what)
             })
         };
-        connections().filter_map(gone).collect()
+        let gone: Vec<(u32, String)> = connections().filter_map(gone).collect();
+        let before = std::mem::replace(&mut self.suspects, gone.iter().map(|one| one.0).collect());
+        gone.into_iter()
+            .filter(|(rank, _)| before.contains(rank))
+            .collect()
     }
 }

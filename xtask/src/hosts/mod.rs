@@ -188,7 +188,7 @@ fn read_arguments(words: &[OsString]) -> Option<(Plan, &[OsString])> {
 
 /// This program.
 fn task() -> Result<PathBuf, String> {
-    std::env::current_exe().map_err(|error| format!("cannot find my own program: {error}"))
+    crate::steps::own_program().map_err(|error| format!("cannot find my own program: {error}"))
 }
 
 /// The folder, beside this program, that holds it under the name ssh.
