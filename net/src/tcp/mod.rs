@@ -311,13 +311,11 @@ impl Tcp {
     }
 
     /// How long a sleeper may sleep.
-    pub fn nap_max(&self) -> Option<Duration> {
-        let soon = Duration::from_millis(50);
-        match (self.meetings > 0 || self.strangers.waiting, self.open > 0) {
-            (true, _) => Some(soon),
-            (false, true) => Some(NAP_MAX),
-            (false, false) => None,
+    pub fn nap_max(&self) -> Duration {
+        if self.meetings > 0 || self.strangers.waiting {
+            return Duration::from_millis(50);
         }
+        NAP_MAX
     }
 
     /// Somebody slept: time has passed.
