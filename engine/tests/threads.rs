@@ -358,3 +358,78 @@ fn ring(engine: &oxmpi_engine::Engine, rank: u32, tag: i32, turns: usize) {
         }
     }
 }
+
+/// Background work that waits for two messages, and takes the first one in itself while it asks for the second.
+struct Asking {
+    engine: std::sync::Weak<oxmpi_engine::Engine>,
+    requests: [oxmpi_engine::Request; 2],
+    /// Tells the sender to send, and hears that it has.
+    sender: std::sync::Mutex<Option<(std::sync::mpsc::Sender<()>, std::sync::mpsc::Receiver<()>)>>,
+    over: AtomicBool,
+}
+
+impl oxmpi_engine::Background for Asking {
+    fn step(&self) {
+        let Some(engine) = self.engine.upgrade() else {
+            return;
+        };
+        if self.over.load(Ordering::Relaxed) {
+            return;
+        }
+        if engine.test(self.requests[0]).unwrap().is_some() {
+            self.over.store(true, Ordering::Relaxed);
+            return;
+        }
+        if let Some((go, sent)) = self.sender.lock().unwrap().take() {
+            go.send(()).unwrap();
+            sent.recv().unwrap();
+            // By TCP the bytes are on their way for a moment longer.
+            thread::sleep(Duration::from_millis(50));
+        }
+        assert!(engine.test(self.requests[1]).unwrap().is_none());
+    }
+}
+
+/// What background work takes in is noticed as if the waiting thread had taken it: else it would sleep on a message that is there.
+#[test]
+fn background_work_is_stepped_again_for_what_it_took_in_itself() {
+    for options in [sleeping(), Options::default()] {
+        let (left, right) = pair(&options, Threads::Many);
+        within(LIMIT, "background work", || {
+            thread::scope(|scope| {
+                let (go, told) = std::sync::mpsc::channel();
+                let (done, sent) = std::sync::mpsc::channel();
+                scope.spawn(move || {
+                    let mut word = [0; 8];
+                    recv(&right, 0, 9, &mut word).unwrap();
+                    told.recv().unwrap();
+                    send(&right, 0, 0, &[1; 8]).unwrap();
+                    done.send(()).unwrap();
+                    recv(&right, 0, 9, &mut word).unwrap();
+                    send(&right, 0, 1, &[2; 8]).unwrap();
+                    right.finalize();
+                });
+                // The connection is there before the work begins.
+                send(&left, 1, 9, &[0; 8]).unwrap();
+                let mut words = [[0; 8]; 2];
+                let [first, second] = &mut words;
+                let requests = [irecv(&left, 1, 0, first), irecv(&left, 1, 1, second)];
+                let work = Arc::new(Asking {
+                    engine: Arc::downgrade(&left),
+                    requests,
+                    sender: std::sync::Mutex::new(Some((go, sent))),
+                    over: AtomicBool::new(false),
+                });
+                left.set_background(work.clone());
+                left.set_background_active(true);
+                left.wait_for(&[], || work.over.load(Ordering::Relaxed))
+                    .unwrap();
+                left.set_background_active(false);
+                send(&left, 1, 9, &[0; 8]).unwrap();
+                left.wait(requests[1]).unwrap();
+                assert_eq!(words, [[1; 8], [2; 8]]);
+                left.finalize();
+            });
+        });
+    }
+}

@@ -42,7 +42,7 @@ pub(crate) struct Handler {
     pub inside: u32,
     /// Threads of the application that sleep.
     pub sleepers: Sleepers,
-    /// Something happened outside [`Handler::progress`] that may concern sleepers.
+    /// Something happened outside the waiting loop that may concern who waits, awake or asleep.
     pub news: bool,
     /// Threads that wait run the work of the layers above too.
     pub has_background: bool,
@@ -126,9 +126,28 @@ impl Handler {
         self.port.segment()
     }
 
-    /// Takes what has arrived and sends what is due. True if anything happened. Stops early when `watched` is over.
+    /// As [`Handler::advance`], for callers that are not the waiting loop: what they took in may be what a thread that waits, or its background work, awaits.
     #[inline(always)]
     pub fn progress(&mut self, watched: Option<RequestId>) -> bool {
+        let happened = self.advance(watched);
+        self.news |= happened;
+        happened
+    }
+
+    /// Whether something has happened since the waiting loop looked last, by its own hand or by others'.
+    #[inline(always)]
+    pub fn has_advanced(&mut self, watched: Option<RequestId>) -> bool {
+        let happened = self.advance(watched);
+        let news = std::mem::take(&mut self.news);
+        if news && self.has_listeners() {
+            self.tell_others(true);
+        }
+        happened | news
+    }
+
+    /// Takes what has arrived and sends what is due. True if anything happened. Stops early when `watched` is over.
+    #[inline(always)]
+    fn advance(&mut self, watched: Option<RequestId>) -> bool {
         if self.broken.is_some() {
             // Who waited has been told that it failed, and has its memory back.
             return false;

@@ -212,7 +212,7 @@ impl Shared {
         }
         let mut waiting = Waiting::default();
         let result = loop {
-            if handler.progress(watched) {
+            if handler.has_advanced(watched) {
                 waiting.reset();
                 if handler.has_background {
                     self.step_background(handler);
@@ -366,5 +366,5 @@ fn nap_for_room(handler: &Handler) -> Option<Duration> {
 /// How long a thread may sleep at most.
 fn nap_max(handler: &Handler) -> Option<Duration> {
     let remote = handler.remote.as_ref();
-    nap_for_room(handler).or_else(|| remote.map(|remote| remote.tcp.nap_max()))
+    nap_for_room(handler).or_else(|| remote.and_then(|remote| remote.tcp.nap_max()))
 }

@@ -51,6 +51,8 @@ const HOT_MAX: usize = 2;
 const LOOKS_PER_QUESTION: u32 = 4;
 /// Looks between two looks at the clock, while connections are being made.
 const LOOKS_PER_CLOCK: u32 = 256;
+/// The same for a sleeper, while connections are being made.
+const MEETING_NAP_MAX: Duration = Duration::from_millis(50);
 /// A sleeper looks after its connections this often.
 const NAP_MAX: Duration = Duration::from_secs(1);
 
@@ -311,11 +313,11 @@ impl Tcp {
     }
 
     /// How long a sleeper may sleep.
-    pub fn nap_max(&self) -> Duration {
+    pub fn nap_max(&self) -> Option<Duration> {
         if self.meetings > 0 || self.strangers.waiting {
-            return Duration::from_millis(50);
+            return Some(MEETING_NAP_MAX);
         }
-        NAP_MAX
+        (self.open > 0).then_some(NAP_MAX)
     }
 
     /// Somebody slept: time has passed.
