@@ -11,9 +11,11 @@
 
 pub mod address;
 pub mod card;
+pub mod device;
 pub mod handshake;
 pub mod key;
 pub mod tcp;
+pub mod transport;
 
 pub use card::Card;
 pub use key::JobKey;

@@ -49,6 +49,7 @@ impl Handler {
                     payload,
                 } => self.take_remote_packet(from, &prefix, payload),
                 Event::Payload { from } => self.take_remote_payload(from),
+                Event::Released { .. } => {}
                 Event::Finished(peer) => {
                     self.forget_partial(peer);
                     self.protocol.peer_finished(peer);
@@ -223,7 +224,7 @@ impl Handler {
         match sent {
             Sent::Left => self.protocol.sent(transmit),
             Sent::Partly => remote.partial[transmit.to as usize] = Some(*transmit),
-            Sent::Later => {}
+            Sent::Held | Sent::Later => {}
         }
         sent == Sent::Left
     }

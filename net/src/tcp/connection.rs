@@ -7,6 +7,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::frame::{self, HEAD_MAX, LENGTH_BYTES};
+use super::Sent;
 use super::socket::{Moved, Socket};
 
 /// Bytes given to the kernel in one call. Measured between two namespaces: calls of 32 to 64 KiB stream twice as fast as calls of a megabyte.
@@ -19,17 +20,6 @@ const BACKLOG_BYTES: usize = 16 << 10;
 const SUCCESSION: Duration = Duration::from_micros(3);
 /// What is left of a payload up to this length is copied, so that its sender can go on.
 const COPIED_BYTES: usize = 4 << 10;
-
-/// What became of a packet to be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
-    /// It has left, or a copy waits: the payload's memory is free.
-    Left,
-    /// Part of the payload is still in the sender's memory: see [`Tcp::resume`](super::Tcp::resume).
-    Partly,
-    /// Nothing has been taken: try again after progress.
-    Later,
-}
 
 pub(super) struct Connection {
     pub socket: Socket,

@@ -27,12 +27,9 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-use oxmpi_wire::PREFIX_BYTES;
-
-use crate::card::Card;
 use crate::key::JobKey;
+pub use crate::transport::{Directory, Event, Sent, Trouble};
 use connection::Connection;
-pub use connection::Sent;
 use epoll::{Change, Epoll};
 pub use frame::PAYLOAD_MAX;
 pub use meeting::{BindError, Listener};
@@ -58,41 +55,6 @@ const NAP_MAX: Duration = Duration::from_secs(1);
 
 /// Processes to which connections fit any limit of open files.
 const FEW: u32 = 256;
-
-/// Tells a process's card; asked when it is first talked to.
-pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
-
-/// Something that happened.
-#[derive(Debug, Clone, Copy)]
-pub enum Event {
-    /// A packet begins; its payload follows by [`Tcp::at_hand`] and [`Tcp::read_into`].
-    Packet {
-        /// The process it comes from.
-        from: u32,
-        /// Header and body, and whatever was there behind them before.
-        prefix: [u8; PREFIX_BYTES],
-        /// Payload bytes.
-        payload: usize,
-    },
-    /// More payload of a packet that began earlier can be read.
-    Payload {
-        /// The process it comes from.
-        from: u32,
-    },
-    /// A process has said goodbye.
-    Finished(u32),
-    /// A process cannot be reached any more, or never could; [`Tcp::trouble`] says why.
-    Lost(u32),
-}
-
-/// Why a process cannot be reached.
-#[derive(Debug, Clone)]
-pub struct Trouble {
-    /// Its host, as far as it is known.
-    pub host: String,
-    /// What happened, with addresses.
-    pub what: String,
-}
 
 /// What `oxmpi info` and reports show.
 #[derive(Debug, Default, Clone, Copy)]
