@@ -10,14 +10,17 @@
 mod boards;
 mod engine;
 mod error;
+mod join;
+mod look;
 mod options;
 mod port_buffer;
 pub mod progress;
 #[forbid(unsafe_code)]
 pub mod protocol;
 
-pub use engine::{Engine, Network, Request, Seat};
+pub use engine::{Engine, Request};
 pub use error::{EngineError, Fault};
+pub use join::{Network, Seat};
 pub use options::{Options, OptionsError, Progress, WaitMode};
 pub use oxmpi_matching::Pattern;
 pub use oxmpi_net::tcp::Counters as NetworkCounters;

@@ -1,0 +1,202 @@
+//! How a process joins its job and leaves it: its seat, the devices that reach the others, and the sizes that suit them.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use oxmpi_net::tcp::Tcp;
+use oxmpi_ports::{Port, Segment, SegmentError};
+
+use crate::boards::Boards;
+use crate::engine::Engine;
+use crate::error::{EngineError, Fault};
+use crate::options::{Options, Progress};
+use crate::progress::{Bed, Driver, Guard, Handler, Places, Remote, Shared, Threads, WaitPolicy};
+use crate::protocol::{Limits, Protocol};
+
+/// What a process must know to join its job.
+pub struct Seat {
+    /// Its number.
+    pub rank: u32,
+    /// Processes of the job.
+    pub size: u32,
+    /// The name of its host.
+    pub host: String,
+    /// The memory that its host's processes share; `None`: it shares with nobody.
+    pub segment: Option<OwnedFd>,
+    /// What reaches processes of other hosts; `None`: all are on this one.
+    pub network: Option<Network>,
+}
+
+/// The way to other hosts.
+pub struct Network {
+    /// The host of every process, numbered from 0 in the order in which they first appear.
+    pub hosts: Vec<u32>,
+    /// Processes of one host use it too, as if each were on a host of its own.
+    pub apart: bool,
+    /// The device.
+    pub tcp: Tcp,
+}
+
+impl Engine {
+    /// Joins the job.
+    ///
+    /// # Safety
+    /// With [`Threads::One`], no two calls on the engine (drops of [`InPlace`](crate::InPlace) included) may overlap in time, and calls of
+    /// different threads must be ordered by other means.
+    pub unsafe fn attach(
+        seat: Seat,
+        options: &Options,
+        threads: Threads,
+    ) -> Result<Self, EngineError> {
+        let Seat {
+            rank,
+            size,
+            host,
+            segment,
+            network,
+        } = seat;
+        let memory = |error: SegmentError| EngineError::memory(rank, &host, &error);
+        let (places, tcp) = match network {
+            Some(Network { hosts, apart, tcp }) => {
+                (Places::several_hosts(rank, hosts, apart), Some(tcp))
+            }
+            None => (Places::one_host(rank, size), None),
+        };
+        let ports = places.neighbours();
+        let segment = match segment {
+            Some(fd) => Segment::attach(fd),
+            None => Segment::create(ports, 1),
+        };
+        let segment = Arc::new(segment.map_err(memory)?);
+        if segment.ports() != ports {
+            let reason = format!(
+                "the launcher made room for {} processes, not for {ports}",
+                segment.ports()
+            );
+            return Err(Fault::Memory { rank, host, reason }.into());
+        }
+        let usable_cpus = segment.usable_cpus();
+        let boards = Boards::new(segment.layout().boards);
+        let own = places.port(rank).expect("a process is on its own host");
+        let bed = match &tcp {
+            None => Bed::Bell,
+            Some(tcp) => Bed::beside(tcp.fd(), &segment, own).map_err(|error| Fault::Network {
+                rank,
+                host: host.clone(),
+                reason: error.to_string(),
+            })?,
+        };
+        let port = Port::open(segment, own).map_err(memory)?;
+        let mut protocol = Protocol::new(rank, size, limits(&port, options));
+        let others = places.others().count() as u64;
+        for other in places.others() {
+            protocol.set_limits(other, limits_between_hosts(others, options));
+        }
+        let policy = WaitPolicy::new(options, ports, usable_cpus);
+        let crowded = policy.is_crowded();
+        let (single_copy, host_count) = (options.single_copy, places.host_count());
+        let hosts = (0..size).map(|process| places.host(process)).collect();
+        let remote = tcp.map(|mut tcp| {
+            tcp.set_progress(options.progress);
+            Box::new(Remote::new(tcp, size))
+        });
+        let name = host.clone();
+        let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);
+        let extents = Arc::clone(&handler.extents);
+        let plain = host_count > 1 && options.progress == Progress::Sock;
+        let driver = Driver::new(options.driver && size > 1 && !plain, crowded);
+        // SAFETY: the caller's promise.
+        let shared = Arc::new(unsafe { Shared::new(handler, bed, driver, threads) });
+        Ok(Self {
+            shared,
+            size,
+            host,
+            hosts,
+            host_count,
+            extents,
+            boards,
+        })
+    }
+
+    /// Says goodbye: sends what is due, stops the driver. Connections end when their other side has heard it.
+    pub fn finalize(&self) {
+        let mut handler = self.send_what_is_due();
+        self.close_connections(&mut handler, false);
+        // Nothing more is sent or taken; a broken engine must not keep its process from ending either.
+        handler.broken.take();
+        drop(handler);
+        self.shared.driver.stop();
+        self.shared.segment.finish(self.shared.port);
+    }
+
+    /// Nobody uses the engine for now: sends what is due. If the process ends before [`Engine::resume`], that is a goodbye.
+    pub fn pause(&self) {
+        let mut handler = self.send_what_is_due();
+        self.close_connections(&mut handler, true);
+        drop(handler);
+        self.shared.segment.excuse(self.shared.port, true);
+    }
+
+    /// Somebody uses the engine again.
+    pub fn resume(&self) {
+        self.shared.segment.excuse(self.shared.port, false);
+    }
+
+    fn send_what_is_due(&self) -> Guard<'_> {
+        let mut handler = self.shared.enter();
+        let _ = self
+            .shared
+            .wait(&mut handler, None, &mut |handler: &mut Handler| {
+                handler.is_flushed()
+            });
+        handler
+    }
+
+    /// A socket that is closed while something lies in it unread makes the kernel drop what its other side has not read yet. So both sides say that they are
+    /// done, and close only when they have heard it from each other.
+    fn close_connections(&self, handler: &mut Guard<'_>, pause: bool) {
+        if let Some(remote) = &mut handler.remote {
+            remote.tcp.close(pause);
+            let _ = self
+                .shared
+                .wait(handler, None, &mut |handler: &mut Handler| {
+                    let remote = handler.remote.as_ref();
+                    remote.is_none_or(|remote| remote.tcp.is_closed())
+                });
+        }
+    }
+}
+
+/// Sizes for the ports, measured with `oxmpi bench`; docs/benchmarks.md has the numbers.
+fn limits(port: &Port, options: &Options) -> Limits {
+    // Eight fragments to a ring, see `Layout::new`.
+    let fragment_bytes = (port.segment().layout().payload_bytes / 8).min(64 << 10);
+    Limits {
+        eager_bytes_max: options.eager_bytes.unwrap_or(64 << 10),
+        room_bytes: 1 << 20,
+        fragment_bytes,
+        fragment_bytes_short: fragment_bytes.min(16 << 10),
+        short_bytes_max: 64 << 10,
+        fetch_bytes_min: 32 << 10,
+        unexpected_max: 1 << 24,
+    }
+}
+
+/// Bytes that all processes of other hosts together may have unmatched here.
+const ROOM_BYTES_BETWEEN_HOSTS: u64 = 256 << 20;
+
+/// Sizes for the network: a message that is offered costs a round trip more, so that more go eager, and each peer has room for a window of 64 messages of 64 KiB; what is written in one call is the device's choice.
+fn limits_between_hosts(peers: u64, options: &Options) -> Limits {
+    let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, 8 << 20);
+    let eager_bytes_max = options.eager_bytes.unwrap_or(64 << 10).min(room_bytes / 2);
+    Limits {
+        eager_bytes_max,
+        room_bytes,
+        fragment_bytes: 256 << 10,
+        fragment_bytes_short: 256 << 10,
+        short_bytes_max: 64 << 10,
+        // Nobody can fetch out of another host.
+        fetch_bytes_min: u64::MAX,
+        unexpected_max: 1 << 24,
+    }
+}

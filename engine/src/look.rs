@@ -1,0 +1,73 @@
+//! Looking for messages that no receive has been posted for: probing, and claiming what was found.
+
+use oxmpi_matching::Pattern;
+use oxmpi_wire::Envelope;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::progress::Handler;
+use crate::protocol::{Claim, Failure};
+
+impl Engine {
+    /// The oldest message the pattern accepts that no receive has taken.
+    pub fn probe(&self, pattern: Pattern) -> Result<Option<Envelope>, EngineError> {
+        self.look(|handler| handler.protocol.probe(&pattern))
+    }
+
+    /// As [`Engine::probe`], waiting for one.
+    pub fn probe_wait(&self, from: Option<u32>, pattern: Pattern) -> Result<Envelope, EngineError> {
+        self.look_wait(from, |handler| handler.protocol.probe(&pattern))
+    }
+
+    /// As [`Engine::probe`]; the message is the caller's alone then.
+    pub fn claim(&self, pattern: Pattern) -> Result<Option<Claim>, EngineError> {
+        self.look(|handler| handler.protocol.claim(&pattern))
+    }
+
+    /// As [`Engine::claim`], waiting for one.
+    pub fn claim_wait(&self, from: Option<u32>, pattern: Pattern) -> Result<Claim, EngineError> {
+        self.look_wait(from, |handler| handler.protocol.claim(&pattern))
+    }
+
+    fn look<R>(
+        &self,
+        mut look: impl FnMut(&mut Handler) -> Option<R>,
+    ) -> Result<Option<R>, EngineError> {
+        let mut handler = self.shared.enter();
+        handler.progress(None);
+        let found = look(&mut handler);
+        let result = match (&found, &handler.broken) {
+            (None, Some(broken)) => Err(broken.clone()),
+            _ => Ok(found),
+        };
+        self.shared.leave(&mut handler);
+        result
+    }
+
+    fn look_wait<R>(
+        &self,
+        from: Option<u32>,
+        mut look: impl FnMut(&mut Handler) -> Option<R>,
+    ) -> Result<R, EngineError> {
+        let mut found = None;
+        let mut gone = None;
+        let mut handler = self.shared.enter();
+        let waited = self
+            .shared
+            .wait(&mut handler, None, &mut |handler: &mut Handler| {
+                found = look(handler);
+                gone = from.filter(|&peer| found.is_none() && handler.protocol.is_gone(peer));
+                found.is_some() || gone.is_some()
+            });
+        let gone = gone.map(|peer| handler.explain(Failure::PeerDied { peer }));
+        self.shared.leave(&mut handler);
+        waited?;
+        match (found, gone) {
+            (Some(found), _) => Ok(found),
+            (None, Some(gone)) => Err(gone),
+            (None, None) => {
+                unreachable!("the wait ends when something is found or the peer is gone")
+            }
+        }
+    }
+}
