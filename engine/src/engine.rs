@@ -543,10 +543,10 @@ impl Engine {
         self.shared.enter().protocol.counters()
     }
 
-    /// What the network device has counted; `None` without one.
+    /// What the device that reaches other hosts has counted; `None` without one.
     pub fn network_counters(&self) -> Option<oxmpi_net::tcp::Counters> {
         let handler = self.shared.enter();
-        handler.remote.as_ref().map(|remote| remote.tcp.counters())
+        handler.remote.as_ref().map(|remote| remote.net.counters())
     }
 
     /// How this process talks to the others.

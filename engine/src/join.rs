@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use oxmpi_net::tcp::Tcp;
+use oxmpi_net::transport::Transport;
 use oxmpi_ports::{Port, Segment, SegmentError};
 
 use crate::boards::Boards;
@@ -34,7 +34,7 @@ pub struct Network {
     /// Processes of one host use it too, as if each were on a host of its own.
     pub apart: bool,
     /// The device.
-    pub tcp: Tcp,
+    pub transport: Transport,
 }
 
 impl Engine {
@@ -56,10 +56,12 @@ impl Engine {
             network,
         } = seat;
         let memory = |error: SegmentError| EngineError::memory(rank, &host, &error);
-        let (places, tcp) = match network {
-            Some(Network { hosts, apart, tcp }) => {
-                (Places::several_hosts(rank, hosts, apart), Some(tcp))
-            }
+        let (places, transport) = match network {
+            Some(Network {
+                hosts,
+                apart,
+                transport,
+            }) => (Places::several_hosts(rank, hosts, apart), Some(transport)),
             None => (Places::one_host(rank, size), None),
         };
         let ports = places.neighbours();
@@ -78,9 +80,9 @@ impl Engine {
         let usable_cpus = segment.usable_cpus();
         let boards = Boards::new(segment.layout().boards);
         let own = places.port(rank).expect("a process is on its own host");
-        let bed = match &tcp {
+        let bed = match &transport {
             None => Bed::Bell,
-            Some(tcp) => Bed::beside(tcp.fd(), &segment, own).map_err(|error| Fault::Network {
+            Some(net) => Bed::beside(net.fd(), &segment, own).map_err(|error| Fault::Network {
                 rank,
                 host: host.clone(),
                 reason: error.to_string(),
@@ -96,9 +98,9 @@ impl Engine {
         let crowded = policy.is_crowded();
         let (single_copy, host_count) = (options.single_copy, places.host_count());
         let hosts = (0..size).map(|process| places.host(process)).collect();
-        let remote = tcp.map(|mut tcp| {
-            tcp.set_progress(options.progress);
-            Box::new(Remote::new(tcp, size))
+        let remote = transport.map(|mut net| {
+            net.set_progress(options.progress);
+            Box::new(Remote::new(net, size))
         });
         let name = host.clone();
         let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);
@@ -156,12 +158,12 @@ impl Engine {
     /// done, and close only when they have heard it from each other.
     fn close_connections(&self, handler: &mut Guard<'_>, pause: bool) {
         if let Some(remote) = &mut handler.remote {
-            remote.tcp.close(pause);
+            remote.net.close(pause);
             let _ = self
                 .shared
                 .wait(handler, None, &mut |handler: &mut Handler| {
                     let remote = handler.remote.as_ref();
-                    remote.is_none_or(|remote| remote.tcp.is_closed())
+                    remote.is_none_or(|remote| remote.net.is_closed())
                 });
         }
     }

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex};
 
 use oxmpi_engine::{Network, Seat};
 use oxmpi_net::tcp::{BindError, Directory, Listener, Tcp};
+use oxmpi_net::transport::Transport;
 use oxmpi_net::{Card, JobKey};
 use oxmpi_pmi::{Client, PmiError};
 use oxmpi_ports::{Segment, SegmentError};
@@ -336,7 +337,7 @@ fn wire_up(
     let client = Arc::new(Mutex::new(client));
     let network = match listener {
         Some(listener) => Some(Network {
-            tcp: dialling(&identity, &client, listener)?,
+            transport: Transport::Tcp(dialling(&identity, &client, listener)?),
             hosts,
             apart,
         }),

@@ -1,8 +1,12 @@
 //! What every transport between hosts has in common: how the engine sends packets by it and hears of what arrived.
 
+use std::os::fd::RawFd;
+use std::time::Duration;
+
 use oxmpi_wire::PREFIX_BYTES;
 
 use crate::card::Card;
+use crate::tcp::{Counters, Progress, Tcp};
 
 /// Tells a process's card; asked when it is first talked to.
 pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
@@ -55,4 +59,185 @@ pub struct Trouble {
     pub host: String,
     /// What happened, with addresses.
     pub what: String,
+}
+
+/// The way to processes of other hosts.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one per process, and a pointer more on every look would cost time"
+)]
+pub enum Transport {
+    /// A connection for each pair.
+    Tcp(Tcp),
+}
+
+/// The same call, whatever the transport.
+macro_rules! each {
+    ($self:ident, $it:ident => $call:expr) => {
+        match $self {
+            Transport::Tcp($it) => $call,
+        }
+    };
+}
+
+impl Transport {
+    /// For people: how packets reach other hosts.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Transport::Tcp(_) => "TCP",
+        }
+    }
+
+    /// How connections that have something are found; before the first poll.
+    pub fn set_progress(&mut self, progress: Progress) {
+        match self {
+            Transport::Tcp(tcp) => tcp.set_progress(progress),
+        }
+    }
+
+    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays until the packet has left; the token comes back with
+    /// [`Event::Released`] if it is not 0 and the answer is [`Sent::Held`].
+    ///
+    /// # Safety
+    /// `payload` must be valid for reading `bytes` bytes; if it is lasting, until the packet has left as its answer says, or the process is lost or has finished.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    pub unsafe fn send(
+        &mut self,
+        to: u32,
+        head: &[u8],
+        payload: *const u8,
+        bytes: usize,
+        lasting: Option<u64>,
+    ) -> Sent {
+        match self {
+            // SAFETY: the caller's promise.
+            Transport::Tcp(tcp) => unsafe { tcp.send(to, head, payload, bytes, lasting.is_some()) },
+        }
+    }
+
+    /// The next thing that happened, if anything has. `None` ends a look.
+    #[inline(always)]
+    pub fn poll(&mut self) -> Option<Event> {
+        each!(self, it => it.poll())
+    }
+
+    /// Which of several ways the last event came: packets of one process arrive one after the other on each.
+    #[inline(always)]
+    pub fn rail(&self) -> usize {
+        match self {
+            Transport::Tcp(_) => 0,
+        }
+    }
+
+    /// Payload of the packet of the last event that has been read already; [`Transport::pass`] takes it.
+    #[inline(always)]
+    pub fn at_hand(&self) -> &[u8] {
+        each!(self, it => it.at_hand())
+    }
+
+    /// So many bytes at hand have been used.
+    #[inline(always)]
+    pub fn pass(&mut self, bytes: usize) {
+        each!(self, it => it.pass(bytes));
+    }
+
+    /// Reads payload of the current packet into `room` bytes at `into`, when nothing is at hand; says how much came.
+    ///
+    /// # Safety
+    /// `into` must be valid for writing `room` bytes.
+    #[allow(unsafe_code)]
+    pub unsafe fn read_into(&mut self, into: *mut u8, room: usize) -> usize {
+        match self {
+            // SAFETY: the caller's promise.
+            Transport::Tcp(tcp) => unsafe { tcp.read_into(into, room) },
+        }
+    }
+
+    /// As [`Transport::read_into`] for payload that nobody awaits in a buffer: it is at hand afterwards, if any came.
+    pub fn read_at_hand(&mut self) {
+        match self {
+            Transport::Tcp(tcp) => {
+                tcp.read_at_hand();
+            }
+        }
+    }
+
+    /// Goes on with a packet that was taken in part. True when it has left, or never will.
+    pub fn resume(&mut self, to: u32) -> bool {
+        match self {
+            Transport::Tcp(tcp) => tcp.resume(to),
+        }
+    }
+
+    /// Lets go what waits for messages that may follow.
+    pub fn flush_unsent(&mut self) {
+        each!(self, it => it.flush_unsent());
+    }
+
+    /// Whether something waits to be let go: progress must not stop for long.
+    #[inline(always)]
+    pub fn has_unsent(&self) -> bool {
+        each!(self, it => it.has_unsent())
+    }
+
+    /// Whether somebody must look now and then even when this process awaits nothing: others expect answers that no kernel gives.
+    #[inline(always)]
+    pub fn needs_company(&self) -> bool {
+        match self {
+            Transport::Tcp(_) => false,
+        }
+    }
+
+    /// Whether everything sent has been given to the network.
+    pub fn is_flushed(&self) -> bool {
+        each!(self, it => it.is_flushed())
+    }
+
+    /// Makes it safe to sleep until [`Transport::fd`] is readable. False if there is something to do first.
+    pub fn prepare_sleep(&mut self) -> bool {
+        each!(self, it => it.prepare_sleep())
+    }
+
+    /// How long a sleeper may sleep.
+    pub fn nap_max(&self) -> Option<Duration> {
+        each!(self, it => it.nap_max())
+    }
+
+    /// Somebody slept: time has passed.
+    pub fn handle_waking(&mut self) {
+        each!(self, it => it.handle_waking());
+    }
+
+    /// Readable when something has changed.
+    pub fn fd(&self) -> RawFd {
+        each!(self, it => it.fd())
+    }
+
+    /// Says goodbye to everybody. `pause`: this process may come back.
+    pub fn close(&mut self, pause: bool) {
+        each!(self, it => it.close(pause));
+    }
+
+    /// Whether everybody has heard it.
+    pub fn is_closed(&self) -> bool {
+        each!(self, it => it.is_closed())
+    }
+
+    /// Why a process cannot be reached, if it cannot.
+    pub fn trouble(&self, peer: u32) -> Option<&Trouble> {
+        each!(self, it => it.trouble(peer))
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> Counters {
+        match self {
+            Transport::Tcp(tcp) => tcp.counters(),
+        }
+    }
+
+    /// The host of a process, as its card says.
+    pub fn host_of(&mut self, peer: u32) -> Option<String> {
+        each!(self, it => it.host_of(peer))
+    }
 }

@@ -97,6 +97,13 @@ impl Kind {
         }
     }
 
+    /// Whether the packet has a place in the order of its pair of processes. Data of a matched message has none: it says itself where it belongs, and may take another way
+    /// than what decides about matching.
+    #[inline]
+    pub const fn is_ordered(&self) -> bool {
+        !matches!(self, Kind::Data { .. })
+    }
+
     #[inline]
     const fn flags(&self) -> u16 {
         match *self {
@@ -134,7 +141,7 @@ impl Kind {
 pub struct Repr {
     /// What the message is matched by. Kinds that answer by token carry it for people to read.
     pub envelope: Envelope,
-    /// Number of this packet between its ordered pair of processes; it wraps.
+    /// Number of this packet between its ordered pair of processes; it wraps. 0 where [`Kind::is_ordered`] says that there is none.
     pub sequence: u32,
     /// Eager space given back to the peer, in units of [`CREDIT_UNIT`] bytes.
     pub credit: u32,

@@ -1,6 +1,6 @@
 //! The driver: a thread that runs the handler while every thread of the application computes (the paper's interrupt).
 //!
-//! It is parked as long as no operation is pending, and started by the first call that leaves one behind. While the application
+//! It is parked as long as no operation is pending and nobody else expects answers of this process, and started by the first call that leaves one behind. While the application
 //! comes and goes it only glances every few milliseconds, so that a ping-pong pays nothing for it. When a glance finds that
 //! nobody has entered since the last one, it takes over: it runs the handler and sleeps on the doorbell like any
 //! receiver, until the application is back or nothing is pending.
@@ -145,7 +145,7 @@ fn run(shared: &Shared) {
         let Some(handler) = shared.enter_as_driver() else {
             continue;
         };
-        let pending = handler.protocol.pending() > 0 || handler.has_unsent();
+        let pending = handler.protocol.pending() > 0 || handler.needs_company();
         quiet = if pending { 0 } else { quiet + 1 };
         if handler.inside > 0 || quiet > QUIET_GLANCES_MAX {
             // Who waits inside does the work, and starts us again when it leaves something behind.
@@ -162,7 +162,7 @@ fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
     let entries = shared.entries();
     let mut last = Instant::now();
     let has_work = |handler: &Guard<'_>| {
-        (handler.protocol.pending() > 0 || handler.has_unsent()) && handler.broken.is_none()
+        (handler.protocol.pending() > 0 || handler.needs_company()) && handler.broken.is_none()
     };
     while shared.entries() == entries && has_work(&handler) {
         if handler.progress(None) {

@@ -533,7 +533,7 @@ impl Handler {
             return false;
         }
         let remote = self.remote.as_mut();
-        let busy = remote.is_some_and(|remote| !remote.tcp.prepare_sleep());
+        let busy = remote.is_some_and(|remote| !remote.net.prepare_sleep());
         // Ordered after the announcement, as the look at the rings is: who departs counts first and rings afterwards.
         if busy || self.port.segment().departures() != self.departures {
             self.port.bell().announce_awake();

@@ -3,7 +3,7 @@
 //! A packet's head is matched as soon as it has been read, and the device then reads the payload straight into the receive's buffer. Nothing that comes
 //! from another host may name memory of this one: offers to fetch are refused here.
 
-use oxmpi_net::tcp::{Event, Sent, Tcp};
+use oxmpi_net::transport::{Event, Sent, Transport};
 use oxmpi_wire::{Eager, Kind, PREFIX_BYTES, Repr};
 
 use super::area::Area;
@@ -14,21 +14,24 @@ use crate::protocol::{Arrived, Effect, Landing, RequestId, Stream, Transmit};
 /// No process has room for a longer message that it did not ask for.
 const EAGER_BYTES_MAX: u64 = 8 << 20;
 
+/// Ways to one process: frames for what is short, another for bulk.
+const RAILS_MAX: usize = 2;
+
 /// What reaches other hosts.
 pub(crate) struct Remote {
-    pub tcp: Tcp,
+    pub net: Transport,
     /// A packet to each process that has left in part.
     partial: Vec<Option<Transmit<Area>>>,
-    /// What the packet that is arriving from each process belongs to.
-    streams: Vec<Option<Stream>>,
+    /// What the packet that is arriving from each process, on each rail, belongs to.
+    streams: Vec<[Option<Stream>; RAILS_MAX]>,
 }
 
 impl Remote {
-    pub fn new(tcp: Tcp, size: u32) -> Remote {
+    pub fn new(net: Transport, size: u32) -> Remote {
         Remote {
-            tcp,
+            net,
             partial: vec![None; size as usize],
-            streams: vec![None; size as usize],
+            streams: vec![[None; RAILS_MAX]; size as usize],
         }
     }
 }
@@ -38,7 +41,7 @@ impl Handler {
     pub(super) fn progress_remote(&mut self, watched: Option<RequestId>) -> bool {
         let mut happened = false;
         for _ in 0..BATCH_MAX {
-            let Some(event) = self.remote.as_mut().and_then(|remote| remote.tcp.poll()) else {
+            let Some(event) = self.remote.as_mut().and_then(|remote| remote.net.poll()) else {
                 break;
             };
             happened = true;
@@ -49,7 +52,9 @@ impl Handler {
                     payload,
                 } => self.take_remote_packet(from, &prefix, payload),
                 Event::Payload { from } => self.take_remote_payload(from),
-                Event::Released { .. } => {}
+                Event::Released { token } => {
+                    self.protocol.released(RequestId::from_token(token - 1));
+                }
                 Event::Finished(peer) => {
                     self.forget_partial(peer);
                     self.protocol.peer_finished(peer);
@@ -71,7 +76,7 @@ impl Handler {
         let Some(remote) = &mut self.remote else {
             return;
         };
-        let piece = remote.tcp.at_hand();
+        let piece = remote.net.at_hand();
         if let Some(header) = Eager::parse_prefix(prefix)
             && piece.len() == payload
             && header.envelope.bytes == payload as u64
@@ -79,9 +84,9 @@ impl Handler {
             match self.protocol.handle_eager(from, &header, piece) {
                 Arrived::Deliver(buffer, bytes) => {
                     buffer.write(0, &piece[..bytes]);
-                    return remote.tcp.pass(payload);
+                    return remote.net.pass(payload);
                 }
-                Arrived::Kept => return remote.tcp.pass(payload),
+                Arrived::Kept => return remote.net.pass(payload),
                 // The general way finds out why.
                 Arrived::Refused => {}
             }
@@ -113,8 +118,9 @@ impl Handler {
         let Some(remote) = &mut self.remote else {
             return;
         };
-        remote.streams[from as usize] = stream;
-        let piece = remote.tcp.at_hand();
+        let rail = remote.net.rail();
+        remote.streams[from as usize][rail] = stream;
+        let piece = remote.net.at_hand();
         let bytes_at_hand = piece.len();
         let effect = self.protocol.handle(from, &repr, piece);
         if let Ok(Effect::Deliver {
@@ -125,7 +131,7 @@ impl Handler {
         {
             buffer.write(*offset, &piece[..*bytes]);
         }
-        remote.tcp.pass(bytes_at_hand);
+        remote.net.pass(bytes_at_hand);
         match effect {
             Ok(Effect::None | Effect::Deliver { .. }) => {}
             Ok(Effect::Fetch(fetch)) => self.fetch(&fetch),
@@ -139,7 +145,7 @@ impl Handler {
         let Some(remote) = &mut self.remote else {
             return;
         };
-        let Some(stream) = remote.streams[from as usize] else {
+        let Some(stream) = remote.streams[from as usize][remote.net.rail()] else {
             return self.break_down(from, "a payload of no packet".into());
         };
         let landing = self.protocol.landing(from, stream);
@@ -149,18 +155,18 @@ impl Handler {
             room,
         } = landing
             && room > 0
-            && remote.tcp.at_hand().is_empty()
+            && remote.net.at_hand().is_empty()
         {
             let room = usize::try_from(room).unwrap_or(usize::MAX);
             // SAFETY: the receiving request's promise covers its buffer up to its capacity.
-            let bytes = unsafe { remote.tcp.read_into(buffer.at(offset), room) };
+            let bytes = unsafe { remote.net.read_into(buffer.at(offset), room) };
             let landed = self.protocol.landed(from, stream, bytes as u64);
             return landed.unwrap_or_else(|failure| self.fail(from, failure));
         }
-        if remote.tcp.at_hand().is_empty() {
-            remote.tcp.read_at_hand();
+        if remote.net.at_hand().is_empty() {
+            remote.net.read_at_hand();
         }
-        let piece = remote.tcp.at_hand();
+        let piece = remote.net.at_hand();
         let bytes = piece.len();
         let landed = match landing {
             Landing::Buffer {
@@ -174,7 +180,7 @@ impl Handler {
             Landing::Kept => self.protocol.keep(from, piece),
             Landing::Nowhere => Ok(()),
         };
-        remote.tcp.pass(bytes);
+        remote.net.pass(bytes);
         if let Err(failure) = landed {
             self.fail(from, failure);
         }
@@ -192,7 +198,7 @@ impl Handler {
         // SAFETY: the sending request's promise covers the message, and what does not leave at once is copied.
         let sent = unsafe {
             let payload = buffer.at(0).cast_const();
-            remote.tcp.send(to, &prefix[..used], payload, bytes, false)
+            remote.net.send(to, &prefix[..used], payload, bytes, None)
         };
         if sent == Sent::Left {
             self.protocol.sent_eager(to, header);
@@ -214,19 +220,22 @@ impl Handler {
             ),
             None => (std::ptr::null(), 0),
         };
-        // SAFETY: the request's promise covers the piece until the request is over, and it is not over before the packet has left; when its peer is lost
-        // or finished, the device has dropped the connection before the request fails.
+        // 0 is no token, and the first request's would be.
+        let token = transmit.ends().map_or(0, |id| id.token() + 1);
+        let head = &prefix[..used];
+        // SAFETY: the request's promise covers the piece until the request is over, and it is not over before the packet has left and its memory is let go;
+        // when its peer is lost or finished, the device has dropped what it had for it before the request fails.
         let sent = unsafe {
-            remote
-                .tcp
-                .send(transmit.to, &prefix[..used], payload, bytes, true)
+            let net = &mut remote.net;
+            net.send(transmit.to, head, payload, bytes, Some(token))
         };
         match sent {
             Sent::Left => self.protocol.sent(transmit),
             Sent::Partly => remote.partial[transmit.to as usize] = Some(*transmit),
-            Sent::Held | Sent::Later => {}
+            Sent::Held => self.protocol.held(transmit),
+            Sent::Later => {}
         }
-        sent == Sent::Left
+        matches!(sent, Sent::Left | Sent::Held)
     }
 
     /// Goes on with a packet that has left in part. True if there is none any more.
@@ -237,7 +246,7 @@ impl Handler {
         let Some(partial) = remote.partial[peer as usize] else {
             return true;
         };
-        let left = remote.tcp.resume(peer);
+        let left = remote.net.resume(peer);
         if left {
             remote.partial[peer as usize] = None;
             self.protocol.sent(&partial);
@@ -249,7 +258,7 @@ impl Handler {
     fn forget_partial(&mut self, peer: u32) {
         if let Some(remote) = &mut self.remote {
             remote.partial[peer as usize] = None;
-            remote.streams[peer as usize] = None;
+            remote.streams[peer as usize] = [None; RAILS_MAX];
         }
     }
 
@@ -257,21 +266,28 @@ impl Handler {
     #[inline(always)]
     pub fn has_unsent(&self) -> bool {
         let remote = self.remote.as_ref();
-        remote.is_some_and(|remote| remote.tcp.has_unsent())
+        remote.is_some_and(|remote| remote.net.has_unsent())
+    }
+
+    /// Whether the driver must be about although nothing is pending and nothing waits.
+    #[inline(always)]
+    pub fn needs_company(&self) -> bool {
+        let remote = self.remote.as_ref();
+        remote.is_some_and(|remote| remote.net.has_unsent() || remote.net.needs_company())
     }
 
     /// Lets go what waits for messages that may follow.
     #[cold]
     pub fn release(&mut self) {
         if let Some(remote) = &mut self.remote {
-            remote.tcp.flush_unsent();
+            remote.net.flush_unsent();
         }
     }
 
     /// Everything that was sent is out of this process's hands.
     pub fn is_flushed(&self) -> bool {
         let remote = self.remote.as_ref();
-        self.protocol.busy().is_empty() && remote.is_none_or(|remote| remote.tcp.is_flushed())
+        self.protocol.busy().is_empty() && remote.is_none_or(|remote| remote.net.is_flushed())
     }
 
     /// Why nothing more can come from a process of another host.
@@ -282,7 +298,7 @@ impl Handler {
         let Some(remote) = &mut self.remote else {
             return Fault::UnknownRequest { rank };
         };
-        match remote.tcp.trouble(peer) {
+        match remote.net.trouble(peer) {
             Some(trouble) => Fault::Unreachable {
                 rank,
                 peer,
@@ -292,7 +308,7 @@ impl Handler {
             None => Fault::PeerDied {
                 rank,
                 peer,
-                host: remote.tcp.host_of(peer).unwrap_or_else(unknown),
+                host: remote.net.host_of(peer).unwrap_or_else(unknown),
                 death: None,
             },
         }

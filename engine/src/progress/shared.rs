@@ -147,7 +147,7 @@ impl Shared {
     /// The application is about to leave; if something is pending the driver must be about.
     #[inline(always)]
     pub fn leave(self: &Arc<Self>, handler: &mut Guard<'_>) {
-        if (handler.protocol.pending() > 0 || handler.has_unsent()) && self.driver.is_parked() {
+        if (handler.protocol.pending() > 0 || handler.needs_company()) && self.driver.is_parked() {
             Driver::start(self);
         }
         if handler.has_unsent() && !self.driver.is_enabled() {
@@ -306,7 +306,7 @@ impl Shared {
         bell.announce_awake();
         self.bed.drain();
         if let Some(remote) = &mut handler.remote {
-            remote.tcp.handle_waking();
+            remote.net.handle_waking();
         }
         // What rang may be the business of a thread that looks for itself: a word in shared memory, say.
         if handler.sleepers.take_concerned(|watched| watched.is_none()) {
@@ -327,7 +327,7 @@ impl Shared {
                 self.bed.drain();
             }
             if let Some(remote) = &mut handler.remote {
-                remote.tcp.handle_waking();
+                remote.net.handle_waking();
             }
             return Some(handler);
         }
@@ -366,5 +366,5 @@ fn nap_for_room(handler: &Handler) -> Option<Duration> {
 /// How long a thread may sleep at most.
 fn nap_max(handler: &Handler) -> Option<Duration> {
     let remote = handler.remote.as_ref();
-    nap_for_room(handler).or_else(|| remote.and_then(|remote| remote.tcp.nap_max()))
+    nap_for_room(handler).or_else(|| remote.and_then(|remote| remote.net.nap_max()))
 }

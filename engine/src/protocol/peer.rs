@@ -75,6 +75,12 @@ impl Peer {
     #[inline(always)]
     pub fn take_packet(&mut self, credit: u32) {
         self.next_in = self.next_in.wrapping_add(1);
+        self.take_credit(credit);
+    }
+
+    /// The peer gives so many units of room back.
+    #[inline(always)]
+    pub fn take_credit(&mut self, credit: u32) {
         self.room += u64::from(credit) * CREDIT_UNIT;
     }
 

@@ -218,14 +218,17 @@ impl<B: Copy> Protocol<B> {
             }
         }
         let peer = &mut self.peers[from as usize];
-        if repr.sequence != peer.next_in {
+        if !repr.kind.is_ordered() {
+            peer.take_credit(repr.credit);
+        } else if repr.sequence == peer.next_in {
+            peer.take_packet(repr.credit);
+        } else {
             return Err(Failure::PacketLost {
                 peer: from,
                 expected: peer.next_in,
                 found: repr.sequence,
             });
         }
-        peer.take_packet(repr.credit);
         let envelope = repr.envelope;
         match repr.kind {
             Kind::Eager if payload.len() as u64 > envelope.bytes => Err(Failure::Malformed {

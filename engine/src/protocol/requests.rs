@@ -75,6 +75,8 @@ pub(super) enum State {
         /// Bytes that have left.
         sent: u64,
     },
+    /// All of a send has been taken by a device that still reads its memory.
+    Departing,
     /// Over; the outcome waits to be taken.
     Complete(Outcome),
 }

@@ -52,6 +52,18 @@ pub struct Payload<B> {
     pub bytes: usize,
 }
 
+impl<B> Transmit<B> {
+    /// The request whose last bytes these are, if they are.
+    pub fn ends(&self) -> Option<RequestId> {
+        let payload = self.payload.as_ref()?;
+        let ends = payload.offset + payload.bytes as u64 == self.repr.envelope.bytes;
+        match self.origin {
+            Origin::Queued(id) | Origin::Stream(id) if ends => Some(id),
+            _ => None,
+        }
+    }
+}
+
 /// What a packet belongs to.
 #[derive(Debug, Clone, Copy)]
 pub enum Origin {
@@ -233,7 +245,7 @@ impl<B: Copy> Protocol<B> {
         let peer = &self.peers[to as usize];
         Repr {
             envelope,
-            sequence: peer.next_out,
+            sequence: if kind.is_ordered() { peer.next_out } else { 0 },
             credit: peer.owed,
             kind,
         }
@@ -242,19 +254,42 @@ impl<B: Copy> Protocol<B> {
     /// The packet has left.
     #[inline(always)]
     pub fn sent(&mut self, transmit: &Transmit<B>) {
+        self.depart(transmit, false);
+    }
+
+    /// The packet has been taken by a device that reads its memory until it says so: [`Protocol::released`], for the packet that ends a message.
+    #[inline(never)]
+    pub fn held(&mut self, transmit: &Transmit<B>) {
+        self.depart(transmit, true);
+    }
+
+    /// The device has let go of a message all of whose packets have left.
+    pub fn released(&mut self, id: RequestId) {
+        if let Some(request) = self.requests.get(id)
+            && matches!(request.state, State::Departing)
+        {
+            let completion = request.completion();
+            self.requests.complete(id, Ok(completion));
+        }
+    }
+
+    #[inline(always)]
+    fn depart(&mut self, transmit: &Transmit<B>, held: bool) {
         let peer = &mut self.peers[transmit.to as usize];
-        peer.next_out = peer.next_out.wrapping_add(1);
+        if transmit.repr.kind.is_ordered() {
+            peer.next_out = peer.next_out.wrapping_add(1);
+        }
         peer.owed -= transmit.repr.credit;
         match transmit.origin {
             Origin::Answer => {
                 peer.answers.pop_front();
             }
-            Origin::Queued(id) => self.advance_message(transmit, id),
-            Origin::Stream(id) => self.advance_stream(transmit, id),
+            Origin::Queued(id) => self.advance_message(transmit, id, held),
+            Origin::Stream(id) => self.advance_stream(transmit, id, held),
         }
     }
 
-    fn advance_message(&mut self, transmit: &Transmit<B>, id: RequestId) {
+    fn advance_message(&mut self, transmit: &Transmit<B>, id: RequestId, held: bool) {
         let peer = &mut self.peers[transmit.to as usize];
         let request = self.requests.get(id).expect("queued messages are alive");
         let State::Queued { sent, eager } = &mut request.state else {
@@ -268,14 +303,13 @@ impl<B: Copy> Protocol<B> {
         }
         *sent += transmit.payload.map_or(0, |payload| payload.bytes as u64);
         if *sent == request.envelope.bytes {
-            let completion = request.completion();
             peer.messages.pop_front();
             self.counters.eager += 1;
-            self.requests.complete(id, Ok(completion));
+            self.finish_departure(id, held);
         }
     }
 
-    fn advance_stream(&mut self, transmit: &Transmit<B>, id: RequestId) {
+    fn advance_stream(&mut self, transmit: &Transmit<B>, id: RequestId, held: bool) {
         let peer = &mut self.peers[transmit.to as usize];
         let request = self.requests.get(id).expect("streaming messages are alive");
         let State::Streaming { sent, .. } = &mut request.state else {
@@ -283,10 +317,21 @@ impl<B: Copy> Protocol<B> {
         };
         *sent += transmit.payload.map_or(0, |payload| payload.bytes as u64);
         if *sent == request.envelope.bytes {
-            let completion = request.completion();
             peer.streams.pop_front();
-            self.requests.complete(id, Ok(completion));
+            self.finish_departure(id, held);
         }
+    }
+
+    /// Everything of a message has left; if a device still reads its memory, the request is not over yet.
+    #[inline(always)]
+    fn finish_departure(&mut self, id: RequestId, held: bool) {
+        let request = self.requests.get(id).expect("departing messages are alive");
+        if held {
+            request.state = State::Departing;
+            return;
+        }
+        let completion = request.completion();
+        self.requests.complete(id, Ok(completion));
     }
 
     /// Forgets peers that have nothing left to transmit. Call after a round over [`Protocol::busy`].

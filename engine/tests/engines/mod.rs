@@ -74,7 +74,7 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
             seat.network = Some(Network {
                 hosts,
                 apart: false,
-                tcp,
+                transport: oxmpi_net::transport::Transport::Tcp(tcp),
             });
         }
         // SAFETY: tests that ask for one thread use each engine from one thread at a time.

@@ -6,8 +6,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::frame::{self, HEAD_MAX, LENGTH_BYTES};
 use super::Sent;
+use super::frame::{self, HEAD_MAX, LENGTH_BYTES};
 use super::socket::{Moved, Socket};
 
 /// Bytes given to the kernel in one call. Measured between two namespaces: calls of 32 to 64 KiB stream twice as fast as calls of a megabyte.
