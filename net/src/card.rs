@@ -4,21 +4,23 @@
 //! [`CARD_BYTES_MAX`]. [`crate::address::offered`] fills it, [`crate::address::order`] reads it. What comes from the launcher is not trusted to be
 //! a card: parsing has limits and its errors say what is wrong.
 //!
-//! `1@node7@9f86d081884c7d65@5000@o:10.0.0.7/24,o:2001:db8::7/64,b:172.17.0.1/16,x:127.0.0.1/8`: version, host, machine, port, addresses
-//! best first, each with the letter of its kind (a capital if the user chose it).
+//! `2@node7@9f86d081884c7d65@5000@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,b:172.17.0.1/16,x:127.0.0.1/8`: version, host, machine, port, Ethernet cards with
+//! channel and longest frame, addresses best first, each with the letter of its kind (a capital if the user chose it).
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::address::{Kind, Offered};
 
-/// Longest text of a card: version, a host name of 64, machine and port take at most 90 bytes, and the rest holds 9 IPv6 addresses written out
+/// Longest text of a card: version, a host name of 64, machine and port take at most 90 bytes, an Ethernet card 24, and the rest holds 9 IPv6 addresses written out
 /// in full or 20 IPv4 addresses. PMI-1 guarantees values of 1 KiB in every launcher that matters.
 pub const CARD_BYTES_MAX: usize = 512;
 /// Longest host name that is told (HOST_NAME_MAX of Linux); it serves messages, not connections.
 pub const HOST_BYTES_MAX: usize = 64;
 /// The version of the text form.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+/// Ethernet cards that a process may speak through: as many as are trunked.
+const WIRES_MAX: usize = 4;
 
 /// What a process tells its job about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,10 +29,23 @@ pub struct Card {
     pub host: String,
     /// Equal in two processes exactly when loopback leads from one to the other; 0 if unknown.
     pub machine: u64,
-    /// The TCP port it listens on.
+    /// The port it listens on, for TCP and UDP alike.
     pub port: u16,
+    /// Where raw frames reach it; empty if it cannot take any.
+    pub wires: Vec<Wire>,
     /// Where it may be reached, best first.
     pub addresses: Vec<Offered>,
+}
+
+/// An Ethernet card that a process takes frames from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Its hardware address.
+    pub mac: [u8; 6],
+    /// The process's channel on it.
+    pub channel: u16,
+    /// Longest packet that it sends and takes.
+    pub mtu: u16,
 }
 
 /// Why a text is not a card.
@@ -70,8 +85,14 @@ impl Card {
             host: plain_host(host),
             machine,
             port,
+            wires: Vec::new(),
             addresses,
         }
+    }
+
+    /// The card of a process that also takes frames from these.
+    pub fn with_wires(self, wires: Vec<Wire>) -> Card {
+        Card { wires, ..self }
     }
 
     /// Whether loopback leads from `machine` to this process.
@@ -100,6 +121,13 @@ impl fmt::Display for Card {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (host, machine, port) = (plain_host(&self.host), self.machine, self.port);
         let mut text = format!("{VERSION}@{host}@{machine:016x}@{port}@");
+        for (index, wire) in self.wires.iter().take(WIRES_MAX).enumerate() {
+            let Wire { mac, channel, mtu } = wire;
+            text += if index == 0 { "" } else { "," };
+            mac.iter().for_each(|byte| text += &format!("{byte:02x}"));
+            text += &format!("/{channel}/{mtu}");
+        }
+        text.push('@');
         for (index, offered) in self.addresses.iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
             let (letter, address, prefix) = (letter(offered), offered.address, offered.prefix);
@@ -120,7 +148,7 @@ impl FromStr for Card {
         if text.len() > CARD_BYTES_MAX {
             return Err(CardError::Length { bytes: text.len() });
         }
-        let mut parts = text.splitn(5, '@');
+        let mut parts = text.splitn(6, '@');
         let mut part = || parts.next().unwrap_or("");
         let wrong = |part, text: &str| CardError::Part {
             part,
@@ -138,6 +166,7 @@ impl FromStr for Card {
         }
         let machine = part();
         let port = part();
+        let wires = part();
         let addresses = part();
         Ok(Card {
             host: host.to_owned(),
@@ -146,6 +175,11 @@ impl FromStr for Card {
                 .and_then(|port| u16::try_from(port).ok())
                 .filter(|port| *port > 0)
                 .ok_or_else(|| wrong("port", port))?,
+            wires: wires
+                .split(',')
+                .filter(|_| !wires.is_empty())
+                .map(|item| parse_wire(item).ok_or_else(|| wrong("Ethernet card", item)))
+                .collect::<Result<_, _>>()?,
             addresses: addresses
                 .split(',')
                 .filter(|_| !addresses.is_empty())
@@ -153,6 +187,20 @@ impl FromStr for Card {
                 .collect::<Result<_, _>>()?,
         })
     }
+}
+
+fn parse_wire(text: &str) -> Option<Wire> {
+    let (mac, rest) = text.split_once('/')?;
+    let (channel, mtu) = rest.split_once('/')?;
+    if mac.len() != 12 || !mac.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mac = u64::from_str_radix(mac, 16).ok()?.to_be_bytes();
+    Some(Wire {
+        mac: [mac[2], mac[3], mac[4], mac[5], mac[6], mac[7]],
+        channel: decimal(channel)?.try_into().ok()?,
+        mtu: decimal(mtu)?.try_into().ok()?,
+    })
 }
 
 fn parse_offered(text: &str) -> Option<Offered> {
@@ -228,8 +276,13 @@ mod tests {
             0x9f86_d081_884c_7d65,
             5000,
             addresses.map(offered).to_vec(),
-        );
-        let text = "1@node7.example@9f86d081884c7d65@5000@o:10.0.0.7/24,o:2001:db8::7/64,l:fe80::7/64,T:10.8.0.2/32,b:172.17.0.1/16,x:127.0.0.1/8";
+        )
+        .with_wires(vec![Wire {
+            mac: [2, 0x42, 0xac, 0x11, 0, 2],
+            channel: 3,
+            mtu: 1500,
+        }]);
+        let text = "2@node7.example@9f86d081884c7d65@5000@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,l:fe80::7/64,T:10.8.0.2/32,b:172.17.0.1/16,x:127.0.0.1/8";
         assert_eq!(card.to_string(), text);
         assert!(text.len() < 200);
         assert!(card.addresses[3].chosen && card.addresses[3].kind == Kind::Tunnel);
@@ -258,7 +311,7 @@ mod tests {
     fn odd_host_names_are_made_plain() {
         assert_eq!(
             Card::new("a b@\u{e9}", 1, 1, Vec::new()).to_string(),
-            "1@a-b--@0000000000000001@1@"
+            "2@a-b--@0000000000000001@1@@"
         );
         assert_eq!(Card::new("", 1, 1, Vec::new()).host, "-");
     }
@@ -272,41 +325,45 @@ mod tests {
 
     #[test]
     fn what_is_not_a_card_is_said() {
-        let good = "1@a@0000000000000001@1@o:10.0.0.7/24";
+        let good = "2@a@0000000000000001@1@@o:10.0.0.7/24";
         assert!(good.parse::<Card>().is_ok());
         for (text, error) in [
             (
                 "",
-                "a process's card has version '' and this process reads version 1: install the same OxMPI on all hosts",
+                "a process's card has version '' and this process reads version 2: install the same OxMPI on all hosts",
             ),
             (
-                "2@x",
-                "a process's card has version '2' and this process reads version 1: install the same OxMPI on all hosts",
+                "1@x",
+                "a process's card has version '1' and this process reads version 2: install the same OxMPI on all hosts",
             ),
-            ("1@", "a process's card has no proper host name: ''"),
-            ("1@a@1@1@", "a process's card has no proper machine: '1'"),
+            ("2@", "a process's card has no proper host name: ''"),
+            ("2@a@1@1@", "a process's card has no proper machine: '1'"),
             (
-                "1@a@0000000000000001@0@",
+                "2@a@0000000000000001@0@",
                 "a process's card has no proper port: '0'",
             ),
             (
-                "1@a@0000000000000001@+1@",
+                "2@a@0000000000000001@+1@",
                 "a process's card has no proper port: '+1'",
             ),
             (
-                "1@a@0000000000000001@@",
+                "2@a@0000000000000001@@",
                 "a process's card has no proper port: ''",
             ),
             (
-                "1@a@0000000000000001@1@o:10.0.0.7/33",
+                "2@a@0000000000000001@1@0242ac11000/3/1500@",
+                "a process's card has no proper Ethernet card: '0242ac11000/3/1500'",
+            ),
+            (
+                "2@a@0000000000000001@1@@o:10.0.0.7/33",
                 "a process's card has no proper address: 'o:10.0.0.7/33'",
             ),
             (
-                "1@a@0000000000000001@1@o:10.0.0.7/24,",
+                "2@a@0000000000000001@1@@o:10.0.0.7/24,",
                 "a process's card has no proper address: ''",
             ),
             (
-                "1@a@0000000000000001@1@q:10.0.0.7/24",
+                "2@a@0000000000000001@1@@q:10.0.0.7/24",
                 "a process's card has no proper address: 'q:10.0.0.7/24'",
             ),
         ] {
@@ -315,7 +372,7 @@ mod tests {
         let long = format!("{good}{}", ",o:10.0.0.7/24".repeat(50));
         assert_eq!(
             long.parse::<Card>().unwrap_err().to_string(),
-            "a process's card of 736 bytes is longer than any (512): another program wrote it"
+            "a process's card of 737 bytes is longer than any (512): another program wrote it"
         );
     }
 
@@ -325,15 +382,22 @@ mod tests {
         }
     }
 
+    prop_compose! {
+        fn any_wire()(mac: [u8; 6], channel: u16, mtu: u16) -> Wire {
+            Wire { mac, channel, mtu }
+        }
+    }
+
     proptest! {
         #[test]
         fn text_round_trips(
             host in "[A-Za-z0-9._-]{1,64}",
             machine: u64,
             port in 1u16..,
-            addresses in proptest::collection::vec(any_offered(), 0..9),
+            wires in proptest::collection::vec(any_wire(), 0..3),
+            addresses in proptest::collection::vec(any_offered(), 0..6),
         ) {
-            let card = Card::new(&host, machine, port, addresses);
+            let card = Card::new(&host, machine, port, addresses).with_wires(wires);
             let text = card.to_string();
             prop_assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:_/,@%-".contains(&byte)), "{}", text);
             prop_assert_eq!(text.parse::<Card>(), Ok(card));
@@ -342,7 +406,7 @@ mod tests {
         #[test]
         fn arbitrary_text_never_panics(text in ".{0,80}", cut in 0usize..60) {
             let _ = text.parse::<Card>();
-            let good = "1@a@0000000000000001@1@o:10.0.0.7/24,x:::1/128";
+            let good = "2@a@0000000000000001@1@@o:10.0.0.7/24,x:::1/128";
             let _ = format!("{}{text}", &good[..cut.min(good.len())]).parse::<Card>();
         }
     }
