@@ -2,7 +2,8 @@
 //!
 //! This is the lowest layer. It uses nothing, does no I/O, allocates nothing and contains no unsafe
 //! code, so that the library, the simulator and a kernel module compile the same bytes. Nobody else
-//! knows an offset: the engine builds a [`Repr`] and emits it, or parses one out of received bytes.
+//! knows an offset: the engine builds a [`Repr`] and emits it, or parses one out of received bytes. Frames
+//! of the network below it are in [`frame`].
 //!
 //! What it promises:
 //! - arbitrary bytes give a [`Repr`] or a [`WireError`] that names the offending values, never a panic;
@@ -31,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod frame;
 pub mod packet;
 mod repr;
 
