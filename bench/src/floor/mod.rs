@@ -2,13 +2,14 @@
 //!
 //! Every figure of `oxmpi bench` is shown as a ratio to one of these, measured alternately with it in the same run,
 //! because numbers of different machines, or of one machine at different hours, cannot be compared.
-//! `pair` makes two pinned processes; `hop` holds the small-message mechanisms, `stream` the large-message ones. `tcp` is
-//! the bare connection between two hosts, whose ends are ranks of a job.
+//! `pair` makes two pinned processes; `hop` holds the small-message mechanisms, `stream` the large-message ones. `wire` is
+//! the bare exchange between two hosts, whose ends are ranks of a job; `tcp` carries it.
 
 pub mod hop;
 pub mod pair;
 pub mod stream;
 pub mod tcp;
+pub mod wire;
 
 use std::time::Duration;
 

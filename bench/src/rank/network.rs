@@ -16,7 +16,8 @@ use thiserror::Error;
 
 use super::idle::cpu_time;
 use super::point::{RATE_WINDOW, Sample, ping_pong, posted_windows};
-use crate::floor::tcp::{Wire, batch};
+use crate::floor::tcp::Connection;
+use crate::floor::wire::{self, Carrier, batch};
 use crate::floor::{pair, stream};
 
 /// What one of these measurements gives.
@@ -109,10 +110,10 @@ pub fn beside_wire(
     wire_first: bool,
     time: Duration,
 ) -> Found {
-    let mut wire = meet(mpi, world)?;
+    let mut bare_end = meet(mpi, world)?;
     let mut bare = None;
     if wire_first {
-        bare = over_wire(&mut wire, world, exchange, time)?;
+        bare = over_wire(&mut bare_end, world, exchange, time)?;
     }
     world.barrier()?;
     let ours = match exchange {
@@ -123,31 +124,31 @@ pub fn beside_wire(
     };
     world.barrier()?;
     if !wire_first {
-        bare = over_wire(&mut wire, world, exchange, time)?;
+        bare = over_wire(&mut bare_end, world, exchange, time)?;
     }
     Ok([ours, bare].into_iter().flatten().collect())
 }
 
 fn over_wire(
-    wire: &mut Wire,
+    carrier: &mut dyn Carrier,
     world: &Communicator<'_>,
     exchange: Exchange,
     time: Duration,
 ) -> std::io::Result<Option<f64>> {
     let (bytes, window) = (exchange.bytes(), exchange.window());
     match (exchange, world.rank()) {
-        (Exchange::Latency(_), 0) => wire.ping_ns(bytes, time).map(Some),
-        (Exchange::Latency(_), _) => wire.pong(bytes).map(|()| None),
+        (Exchange::Latency(_), 0) => wire::ping_ns(carrier, bytes, time).map(Some),
+        (Exchange::Latency(_), _) => wire::pong(carrier, bytes).map(|()| None),
         (_, 0) => {
-            let rate = wire.stream(bytes, window, time)?;
+            let rate = wire::stream(carrier, bytes, window, time)?;
             Ok(Some(exchange.scaled(rate)))
         }
-        (_, _) => wire.sink(bytes, window).map(|()| None),
+        (_, _) => wire::sink(carrier, bytes, window).map(|()| None),
     }
 }
 
 /// Makes the bare connection: rank 1 listens, and tells rank 0 where.
-fn meet(mpi: &Mpi, world: &Communicator<'_>) -> Result<Wire, Box<dyn std::error::Error>> {
+fn meet(mpi: &Mpi, world: &Communicator<'_>) -> Result<Connection, Box<dyn std::error::Error>> {
     let (policy, local) = (Policy::from_env()?, Local::read()?);
     let shared = spread_over_cpus(world, local.machine)?;
     let stream = if world.rank() == 1 {
@@ -162,7 +163,7 @@ fn meet(mpi: &Mpi, world: &Communicator<'_>) -> Result<Wire, Box<dyn std::error:
         let card: Card = String::from_utf8_lossy(&text).parse()?;
         dial(&card, &local, &policy)?
     };
-    Ok(Wire::new(stream, shared)?)
+    Ok(Connection::new(stream, shared)?)
 }
 
 fn listen() -> Result<TcpListener, Box<dyn std::error::Error>> {
