@@ -3,12 +3,14 @@
 //! Every figure of `oxmpi bench` is shown as a ratio to one of these, measured alternately with it in the same run,
 //! because numbers of different machines, or of one machine at different hours, cannot be compared.
 //! `pair` makes two pinned processes; `hop` holds the small-message mechanisms, `stream` the large-message ones. `wire` is
-//! the bare exchange between two hosts, whose ends are ranks of a job; `tcp` carries it.
+//! the bare exchange between two hosts, whose ends are ranks of a job; `tcp`, `udp` and `packet` carry it.
 
 pub mod hop;
+pub mod packet;
 pub mod pair;
 pub mod stream;
 pub mod tcp;
+pub mod udp;
 pub mod wire;
 
 use std::time::Duration;
