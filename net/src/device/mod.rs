@@ -7,6 +7,8 @@
 //! on [`Device::fd`], [`Device::prepare_sleep`].
 
 mod batch;
+mod sys;
+pub mod udp;
 
 use std::fmt;
 use std::io;
@@ -15,6 +17,7 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 pub use batch::Batch;
+pub use udp::Udp;
 
 /// Where a node is, in a device's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,242 @@
+//! The calls by which [`super::Udp`] moves datagrams, and the socket's options. All unsafe code of the UDP device is here.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::RawFd;
+
+use super::BindError;
+use crate::device::sys::{Control, NAME_BYTES_MAX, Name, Socket};
+
+/// What the kernel is asked to keep for us until we look, and to take from us. It allows everybody as much as net.core.rmem_max says (212 992 bytes by default) and
+/// twice that with its own overhead; who has CAP_NET_ADMIN gets all of it.
+const BUFFER_BYTES: i32 = 4 << 20;
+
+/// A datagram socket for all peers of both families.
+pub(super) struct Datagrams {
+    socket: Socket,
+    /// A socket of IPv6 that speaks IPv4 as well; else one of IPv4.
+    both: bool,
+}
+
+/// A datagram, or a run of them that the kernel kept together.
+pub(super) struct Received {
+    /// All bytes of it.
+    pub bytes: usize,
+    /// Length of each datagram of the run; the last may be shorter.
+    pub segment: usize,
+}
+
+/// News from the socket's error queue: what the network said about a datagram that left earlier.
+pub(super) struct Complaint {
+    pub errno: i32,
+    /// Whether another host said so by ICMP; else this host's own kernel.
+    pub from_network: bool,
+    /// For EMSGSIZE: the MTU of the path.
+    pub mtu: usize,
+    /// Where the datagram was to go.
+    pub to: Option<SocketAddr>,
+}
+
+impl Datagrams {
+    pub fn bind(port: u16, families: super::Families) -> Result<Datagrams, BindError> {
+        if families == super::Families::Both {
+            match Self::bind_to(&(Ipv6Addr::UNSPECIFIED, port).into()) {
+                // A kernel without IPv6 says so in several ways; IPv4 then decides what is wrong.
+                Err(BindError::System { .. }) => {}
+                other => return other,
+            }
+        }
+        Self::bind_to(&(Ipv4Addr::UNSPECIFIED, port).into())
+    }
+
+    fn bind_to(address: &SocketAddr) -> Result<Datagrams, BindError> {
+        let both = address.is_ipv6();
+        let port = address.port();
+        let failed = |what| move |source| BindError::System { what, port, source };
+        let family = if both { libc::AF_INET6 } else { libc::AF_INET };
+        let socket = Socket::new(family, libc::SOCK_DGRAM, 0).map_err(failed("make the socket"))?;
+        if both {
+            socket
+                .set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)
+                .map_err(failed("let one socket speak IPv4 and IPv6"))?;
+        }
+        let datagrams = Datagrams { socket, both };
+        datagrams
+            .set_path_mtu(libc::IP_PMTUDISC_DO)
+            .map_err(failed("forbid fragments"))?;
+        datagrams
+            .set_both(
+                (libc::IPPROTO_IP, libc::IP_RECVERR),
+                (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
+                1,
+            )
+            .map_err(failed("hear of unreachable ports"))?;
+        // Refused by kernels before 5.0, where datagrams simply come one by one.
+        let _ = datagrams.socket.set(libc::SOL_UDP, libc::UDP_GRO, 1);
+        datagrams.widen(libc::SO_RCVBUF, libc::SO_RCVBUFFORCE);
+        datagrams.widen(libc::SO_SNDBUF, libc::SO_SNDBUFFORCE);
+        datagrams
+            .socket
+            .bind(&Name::new(address, both))
+            .map_err(|source| match source.kind() {
+                io::ErrorKind::AddrInUse => BindError::PortTaken { port },
+                _ => failed("bind the socket")(source),
+            })?;
+        Ok(datagrams)
+    }
+
+    /// Asks for a large buffer and takes what there is; how large it became shows in [`Datagrams::receive_buffer_bytes`].
+    fn widen(&self, option: i32, forced: i32) {
+        let set = |option| self.socket.set(libc::SOL_SOCKET, option, BUFFER_BYTES);
+        let _ = set(forced).or_else(|_| set(option));
+    }
+
+    /// Sets an option that each family has for itself.
+    fn set_both(&self, four: (i32, i32), six: (i32, i32), value: i32) -> io::Result<()> {
+        if self.both {
+            self.socket.set(six.0, six.1, value)?;
+        }
+        self.socket.set(four.0, four.1, value)
+    }
+
+    fn set_path_mtu(&self, mode: i32) -> io::Result<()> {
+        self.set_both(
+            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER),
+            (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER),
+            mode,
+        )
+    }
+
+    /// From now on, datagrams too long for their path travel in fragments.
+    pub fn allow_fragments(&self) -> io::Result<()> {
+        self.set_path_mtu(libc::IP_PMTUDISC_WANT)
+    }
+
+    pub fn speaks_both(&self) -> bool {
+        self.both
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.socket.fd()
+    }
+
+    pub fn port(&self) -> io::Result<u16> {
+        self.socket.port()
+    }
+
+    pub fn receive_buffer_bytes(&self) -> io::Result<usize> {
+        let [bytes] = self.socket.get_words(libc::SOL_SOCKET, libc::SO_RCVBUF)?;
+        Ok(bytes as usize)
+    }
+
+    /// Bytes of the receive buffer in use, and datagrams dropped because it was full, since the socket exists.
+    pub fn memory(&self) -> io::Result<(usize, u32)> {
+        let words: [u32; 9] = self.socket.get_words(libc::SOL_SOCKET, libc::SO_MEMINFO)?;
+        let used = words[libc::SK_MEMINFO_RMEM_ALLOC as usize] as usize;
+        Ok((used, words[libc::SK_MEMINFO_DROPS as usize]))
+    }
+
+    /// The name of an address for [`Datagrams::send`].
+    #[inline]
+    pub fn name(&self, address: &SocketAddr) -> Name {
+        Name::new(address, self.both)
+    }
+
+    /// Sends the pieces as one datagram, or, if `segment` is given, as datagrams of that length of which the last may be shorter.
+    #[inline]
+    pub fn send(&self, to: &Name, pieces: &[libc::iovec], segment: Option<u16>) -> io::Result<()> {
+        // SAFETY: zero is a valid message header: nothing to nobody.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_name = to.as_ptr().cast_mut().cast();
+        message.msg_namelen = to.bytes;
+        message.msg_iov = pieces.as_ptr().cast_mut();
+        message.msg_iovlen = pieces.len() as _;
+        let control;
+        if let Some(segment) = segment {
+            let bytes;
+            (control, bytes) = Control::<32>::with_u16(libc::SOL_UDP, libc::UDP_SEGMENT, segment);
+            message.msg_control = control.0.as_ptr().cast_mut().cast();
+            message.msg_controllen = bytes as _;
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: name and control are locals that outlive the call; the pieces are memory that stays until the batch is sent (promised to
+        // `Batch::push`). The kernel reads all of them and writes none.
+        if unsafe { libc::sendmsg(self.fd(), &message, flags) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// Takes the next datagram or run of datagrams; an error of kind `WouldBlock` if there is none, and then `from` stays what it was.
+    #[inline]
+    pub fn receive(&self, into: &mut [u8], from: &mut Name) -> io::Result<Received> {
+        let mut control = Control([0; 32]);
+        let mut piece = libc::iovec {
+            iov_base: into.as_mut_ptr().cast(),
+            iov_len: into.len(),
+        };
+        // SAFETY: zero is a valid message header: nothing from nobody.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_name = from.as_mut_ptr().cast();
+        message.msg_namelen = NAME_BYTES_MAX as libc::socklen_t;
+        message.msg_iov = &raw mut piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len() as _;
+        // SAFETY: name, control and slice are ours alone for the call, and the header gives their lengths.
+        let outcome = unsafe { libc::recvmsg(self.fd(), &mut message, libc::MSG_DONTWAIT) };
+        if outcome < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let bytes = outcome as usize;
+        from.bytes = message.msg_namelen;
+        let segment = match message.msg_controllen as usize {
+            0 => bytes,
+            there => control
+                .find(there, &[(libc::SOL_UDP, libc::UDP_GRO)])
+                .and_then(|content| Some(i32::from_ne_bytes(*content.first_chunk()?)))
+                .and_then(|segment| usize::try_from(segment).ok())
+                .map_or(bytes, |segment| segment.clamp(1, bytes.max(1))),
+        };
+        Ok(Received { bytes, segment })
+    }
+
+    /// The next entry of the error queue, if there is one.
+    pub fn complaint(&self) -> Option<Complaint> {
+        let mut name = Name::empty();
+        let mut control = Control([0; 256]);
+        // SAFETY: zero is a valid message header; without pieces, the datagram's own bytes are left out.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_name = name.as_mut_ptr().cast();
+        message.msg_namelen = name.bytes;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len() as _;
+        let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+        // SAFETY: name and control are locals, and the header gives their lengths.
+        if unsafe { libc::recvmsg(self.fd(), &mut message, flags) } < 0 {
+            return None;
+        }
+        name.bytes = message.msg_namelen;
+        // `struct sock_extended_err`: errno, then origin, type, code, padding, then the MTU if that is what it is about.
+        let wanted = [
+            (libc::SOL_IPV6, libc::IPV6_RECVERR),
+            (libc::SOL_IP, libc::IP_RECVERR),
+        ];
+        let content = control.find(message.msg_controllen as usize, &wanted);
+        let word = |place: usize| {
+            let bytes = content.and_then(|content| content.get(place..)?.first_chunk());
+            bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+        };
+        let origin = content.and_then(|content| content.get(4)).copied();
+        Some(Complaint {
+            errno: word(0) as i32,
+            from_network: matches!(
+                origin,
+                Some(libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6)
+            ),
+            mtu: word(8) as usize,
+            to: name.address(),
+        })
+    }
+}
