@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use oxmpi_net::choice::Choice;
 use oxmpi_net::transport::Transport;
 use oxmpi_ports::{Port, Segment, SegmentError};
 
@@ -35,6 +36,8 @@ pub struct Network {
     pub apart: bool,
     /// The device.
     pub transport: Transport,
+    /// Which it is, and why.
+    pub choice: Choice,
 }
 
 impl Engine {
@@ -61,7 +64,11 @@ impl Engine {
                 hosts,
                 apart,
                 transport,
-            }) => (Places::several_hosts(rank, hosts, apart), Some(transport)),
+                choice,
+            }) => {
+                let places = Places::several_hosts(rank, hosts, apart);
+                (places, Some((transport, choice)))
+            }
             None => (Places::one_host(rank, size), None),
         };
         let ports = places.neighbours();
@@ -82,11 +89,13 @@ impl Engine {
         let own = places.port(rank).expect("a process is on its own host");
         let bed = match &transport {
             None => Bed::Bell,
-            Some(net) => Bed::beside(net.fd(), &segment, own).map_err(|error| Fault::Network {
-                rank,
-                host: host.clone(),
-                reason: error.to_string(),
-            })?,
+            Some((net, _)) => {
+                Bed::beside(net.fd(), &segment, own).map_err(|error| Fault::Network {
+                    rank,
+                    host: host.clone(),
+                    reason: error.to_string(),
+                })?
+            }
         };
         let port = Port::open(segment, own).map_err(memory)?;
         let mut protocol = Protocol::new(rank, size, limits(&port, options));
@@ -98,9 +107,9 @@ impl Engine {
         let crowded = policy.is_crowded();
         let (single_copy, host_count) = (options.single_copy, places.host_count());
         let hosts = (0..size).map(|process| places.host(process)).collect();
-        let remote = transport.map(|mut net| {
+        let remote = transport.map(|(mut net, choice)| {
             net.set_progress(options.progress);
-            Box::new(Remote::new(net, size))
+            Box::new(Remote::new(net, choice, size))
         });
         let name = host.clone();
         let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);

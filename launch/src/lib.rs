@@ -37,6 +37,7 @@ mod hosts;
 mod identity;
 mod job;
 mod lines;
+mod network;
 mod node;
 mod orders;
 mod outlet;

@@ -7,6 +7,8 @@
 //! |---------------|----------------------------------------|-------------------------------------------|
 //! | oxmpi-card    | every rank, if there are several hosts | where it can be dialled                   |
 //! | oxmpi-key     | rank 0, if there are several hosts     | the job's key                             |
+//! | oxmpi-report  | the lowest rank of each of several hosts | which networks reach it                 |
+//! | oxmpi-choice  | rank 0, if there are several hosts     | the network that all use                  |
 //! | oxmpi-segment | the lowest rank of a host              | process and descriptor of the host's memory |
 //! | oxmpi-host    | every rank, if the launcher is silent  | which host it runs on                     |
 //!
@@ -18,17 +20,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 use oxmpi_engine::{Network, Seat};
-use oxmpi_net::tcp::{BindError, Directory, Listener, Tcp};
-use oxmpi_net::transport::Transport;
-use oxmpi_net::{Card, JobKey};
+use oxmpi_net::choice::{DecideError, EquipError, Mode};
 use oxmpi_pmi::{Client, PmiError};
 use oxmpi_ports::{Segment, SegmentError};
 
 use crate::bind::usable_cpus;
 use crate::identity::{Identity, IdentityError, warn_if_lonely};
+use crate::network;
 
-const CARD: &str = "oxmpi-card";
-const KEY: &str = "oxmpi-key";
 const SEGMENT: &str = "oxmpi-segment";
 const HOST: &str = "oxmpi-host";
 
@@ -112,15 +111,26 @@ pub enum WireUpError {
         /// What the system said.
         error: std::io::Error,
     },
-    /// Nobody could dial this process.
+    /// Nobody could reach this process.
     #[error("rank {rank} on host {host}: {error}")]
-    Bind {
+    Equip {
         /// This rank.
         rank: u32,
         /// Its host.
         host: String,
         /// Why.
-        error: BindError,
+        error: EquipError,
+    },
+    /// The network that was asked for does not work.
+    #[error(transparent)]
+    Network(DecideError),
+    /// The same, at a rank that was only told.
+    #[error("rank {rank} cannot use --net {mode}: rank 0 says why")]
+    Refused {
+        /// This rank.
+        rank: u32,
+        /// What was asked for.
+        mode: Mode,
     },
     /// Something that another rank told makes no sense.
     #[error(
@@ -300,27 +310,10 @@ fn wire_up(
         own = Some(segment);
     }
     let is_spread = hosts.iter().any(|host| *host != 0) || apart && size > 1;
-    let bind = |error| WireUpError::Bind {
-        rank,
-        host: identity.host.clone(),
-        error,
+    let mut equipment = match is_spread {
+        true => Some(network::announce(&mut client, &identity, apart)?),
+        false => None,
     };
-    let mut listener = None;
-    if is_spread {
-        let bound = Listener::bind(rank).map_err(bind)?;
-        let card = bound.card(&identity.host).map_err(bind)?;
-        client.put(CARD, &card.to_string())?;
-        listener = Some(bound);
-        if rank == 0 {
-            let key = JobKey::random().map_err(|error| WireUpError::System {
-                rank,
-                host: identity.host.clone(),
-                what: "make the job's key",
-                error: std::io::Error::other(error),
-            })?;
-            client.put(KEY, &key.to_hex())?;
-        }
-    }
     if is_spread || shares {
         client.fence()?;
     }
@@ -334,14 +327,26 @@ fn wire_up(
     } else if foreign && size > 1 && has_sharers(&hosts) {
         client.fence()?;
     }
-    let client = Arc::new(Mutex::new(client));
-    let network = match listener {
-        Some(listener) => Some(Network {
-            transport: Transport::Tcp(dialling(&identity, &client, listener)?),
-            hosts,
-            apart,
-        }),
+    let agreed = match &mut equipment {
+        Some(equipment) => {
+            let each_its_own: Vec<u32> = (0..size).collect();
+            let ends = if apart { &each_its_own } else { &hosts };
+            Some(network::agree(&mut client, &identity, ends, equipment)?)
+        }
         None => None,
+    };
+    let client = Arc::new(Mutex::new(client));
+    let network = match (agreed, equipment) {
+        (Some(agreed), Some(equipment)) => {
+            let (transport, choice) = agreed.assemble(&identity, &client, equipment)?;
+            Some(Network {
+                transport,
+                choice,
+                hosts,
+                apart,
+            })
+        }
+        _ => None,
     };
     let Identity { segment, host, .. } = identity;
     Ok(Membership {
@@ -365,47 +370,6 @@ fn has_sharers(hosts: &[u32]) -> bool {
     hosts
         .iter()
         .any(|host| std::mem::replace(&mut seen[*host as usize], true))
-}
-
-fn dialling(
-    identity: &Identity,
-    client: &Arc<Mutex<Client>>,
-    listener: Listener,
-) -> Result<Tcp, WireUpError> {
-    let told = client
-        .lock()
-        .map_or_else(|_| Ok(String::new()), |mut client| client.get(0, KEY))?;
-    let key: JobKey = told.parse().map_err(|_| WireUpError::Told {
-        rank: 0,
-        key: KEY,
-        // Nobody is told a key, not even a broken one.
-        value: "…".into(),
-        why: "it is no key".into(),
-    })?;
-    let client = Arc::clone(client);
-    let mut known: HashMap<u32, Card> = HashMap::new();
-    let directory: Directory = Box::new(move |peer| {
-        if let Some(card) = known.get(&peer) {
-            return Ok(card.clone());
-        }
-        let mut client = client
-            .lock()
-            .map_err(|_| "the line to the launcher is broken".to_string())?;
-        let text = client.get(peer, CARD).map_err(|error| error.to_string())?;
-        let card: Card = text
-            .parse()
-            .map_err(|error| format!("its card {text} makes no sense: {error}"))?;
-        known.insert(peer, card.clone());
-        Ok(card)
-    });
-    Tcp::new(identity.rank, identity.size, key, listener, directory).map_err(|error| {
-        WireUpError::System {
-            rank: identity.rank,
-            host: identity.host.clone(),
-            what: "watch sockets",
-            error,
-        }
-    })
 }
 
 /// The memory that the lowest rank of this host has made.

@@ -11,6 +11,7 @@
 
 pub mod address;
 pub mod card;
+pub mod choice;
 pub mod device;
 pub mod handshake;
 pub mod key;

@@ -7,6 +7,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use oxmpi_matching::Pattern;
+use oxmpi_net::choice::Choice;
 use oxmpi_ports::extent::Mappings;
 use oxmpi_ports::{Port, PortError, PortState, Segment, SegmentError, fetch};
 use oxmpi_wire::{Eager, Envelope, Kind, Repr};
@@ -71,20 +72,22 @@ pub enum Transport {
     /// Through ports; single copies are switched off.
     SingleCopyOff,
     /// Every other process is on another host.
-    Tcp,
-    /// Through ports on this host, by TCP to others.
-    PortsAndTcp,
+    Network(Choice),
+    /// Through ports on this host, by a network to others.
+    PortsAndNetwork(Choice),
 }
 
 impl std::fmt::Display for Transport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Transport::Network(choice) => return choice.fmt(f),
+            Transport::PortsAndNetwork(choice) => {
+                return write!(f, "ports on this host, to others {choice}");
+            }
             Transport::Alone => "alone, nobody to talk to",
             Transport::PortsAndSingleCopy => "ports, single copy where it is faster",
             Transport::PortsOnly => "ports, no single copy (the kernel refuses it)",
             Transport::SingleCopyOff => "ports, no single copy (switched off)",
-            Transport::Tcp => "TCP",
-            Transport::PortsAndTcp => "ports on this host, TCP to others",
         })
     }
 }
@@ -546,9 +549,13 @@ impl Handler {
     pub fn transport(&self) -> Transport {
         let me = self.port.index();
         let attached = |&port: &u32| port != me && self.segment().pid(port) != 0;
+        if let Some(remote) = &self.remote {
+            return match self.places.is_alone_here() {
+                true => Transport::Network(remote.choice),
+                false => Transport::PortsAndNetwork(remote.choice),
+            };
+        }
         match (0..self.segment().ports()).find(attached) {
-            _ if self.remote.is_some() && self.places.is_alone_here() => Transport::Tcp,
-            _ if self.remote.is_some() => Transport::PortsAndTcp,
             _ if self.segment().ports() == 1 => Transport::Alone,
             _ if !self.single_copy => Transport::SingleCopyOff,
             Some(port) if fetch::is_refused(self.segment().pid(port)) => Transport::PortsOnly,

@@ -3,6 +3,7 @@
 //! A packet's head is matched as soon as it has been read, and the device then reads the payload straight into the receive's buffer. Nothing that comes
 //! from another host may name memory of this one: offers to fetch are refused here.
 
+use oxmpi_net::choice::Choice;
 use oxmpi_net::transport::{Event, Sent, Transport};
 use oxmpi_wire::{Eager, Kind, PREFIX_BYTES, Repr};
 
@@ -20,6 +21,8 @@ const RAILS_MAX: usize = 2;
 /// What reaches other hosts.
 pub(crate) struct Remote {
     pub net: Transport,
+    /// Which it is, and why.
+    pub choice: Choice,
     /// A packet to each process that has left in part.
     partial: Vec<Option<Transmit<Area>>>,
     /// What the packet that is arriving from each process, on each rail, belongs to.
@@ -27,9 +30,10 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    pub fn new(net: Transport, size: u32) -> Remote {
+    pub fn new(net: Transport, choice: Choice, size: u32) -> Remote {
         Remote {
             net,
+            choice,
             partial: vec![None; size as usize],
             streams: vec![[None; RAILS_MAX]; size as usize],
         }

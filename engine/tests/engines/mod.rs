@@ -9,6 +9,7 @@ use oxmpi_engine::{
     Completion, Engine, EngineError, Envelope, Mode, Network, Options, Pattern, Request, Seat,
     Threads,
 };
+use oxmpi_net::choice::Mode as NetMode;
 use oxmpi_net::tcp::{Listener, Tcp};
 use oxmpi_net::{Card, JobKey};
 use oxmpi_ports::Segment;
@@ -72,6 +73,7 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
             let tcp = Tcp::new(rank as u32, size, key.clone(), listener, directory).unwrap();
             let hosts = hosts.clone();
             seat.network = Some(Network {
+                choice: oxmpi_net::choice::decide(NetMode::Tcp, std::iter::empty()).unwrap(),
                 hosts,
                 apart: false,
                 transport: oxmpi_net::transport::Transport::Tcp(tcp),

@@ -38,6 +38,8 @@ const REDIALS_MAX: u32 = 5;
 const REDIAL_TIME: Duration = Duration::from_millis(200);
 /// Time for the connection of a process that dials us.
 const AWAIT_TIME: Duration = Duration::from_secs(5);
+/// How often to ask the kernel for another port when the one it gave does not serve.
+const REBINDS_MAX: usize = 32;
 /// Longer than any handshake message, shorter than what can follow the last one by surprise.
 const TAKE_BYTES: usize = 512;
 
@@ -79,25 +81,54 @@ pub enum BindError {
 impl Listener {
     /// Listens on a port of the range that the environment gives.
     pub fn bind(rank: u32) -> Result<Listener, BindError> {
+        Listener::bind_with(rank, |_| Ok(())).map(|(listener, ())| listener)
+    }
+
+    /// As [`Listener::bind`], on a port for which `beside` works too: what else is to have the same number.
+    pub fn bind_with<T>(
+        rank: u32,
+        mut beside: impl FnMut(u16) -> io::Result<T>,
+    ) -> Result<(Listener, T), BindError> {
         let policy = Policy::from_env()?;
         let range = PortRange::from_env()?;
         let local = Local::read()?;
         let mut refused = None;
-        for port in range.attempts(rank) {
-            match Socket::listen(port).and_then(|socket| Ok((socket.port()?, socket))) {
-                Ok((port, socket)) => {
-                    return Ok(Listener {
+        // A port that the kernel chose may be taken for the other use: ask for another.
+        let chosen = range.attempts(rank);
+        let again = (range == PortRange::ANY)
+            .then(|| std::iter::repeat_n(0, REBINDS_MAX))
+            .into_iter()
+            .flatten();
+        for port in chosen.chain(again) {
+            let bound = Socket::listen(port).and_then(|socket| {
+                let port = socket.port()?;
+                Ok((socket, port, beside(port)?))
+            });
+            match bound {
+                Ok((socket, port, other)) => {
+                    let listener = Listener {
                         socket,
                         port,
                         local,
                         policy,
-                    });
+                    };
+                    return Ok((listener, other));
                 }
                 Err(error) => refused = Some(error),
             }
         }
         let error = refused.unwrap_or_else(|| io::ErrorKind::AddrInUse.into());
         Err(BindError::Ports { range, error })
+    }
+
+    /// This host's addresses.
+    pub fn local(&self) -> &Local {
+        &self.local
+    }
+
+    /// Which of them are used.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// What the others need to know to reach this process.

@@ -1,0 +1,420 @@
+//! Which network a job uses between hosts: raw Ethernet where every host may and hears its neighbours, else UDP, else TCP.
+//!
+//! All processes of a job use the same network. It is found out while the job is wired up, when everybody is known to listen: every process opens what it may
+//! ([`Equipment`]), the first process of each host tries whether frames of the hosts beside it arrive ([`Equipment::try_out`]) and reports, and [`decide`] makes one
+//! choice of all reports, with its reason. What the user asks for by name is used or is an error, never something else.
+
+mod equipment;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use equipment::{EquipError, Equipment};
+
+/// The variable behind `--net`.
+pub const NET: &str = "OXMPI_NET";
+
+/// What the user asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// The fastest that works.
+    #[default]
+    Auto,
+    /// Connections.
+    Tcp,
+    /// Datagrams.
+    Udp,
+    /// Raw frames through packet sockets.
+    Ethernet,
+    /// Raw frames through AF_XDP sockets.
+    Xdp,
+}
+
+/// A mode that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{NET}={value:?} (--net) makes no sense: expected auto, ethernet, xdp, udp or tcp")]
+pub struct ModeError {
+    /// The value.
+    pub value: String,
+}
+
+impl Mode {
+    /// What the environment says.
+    pub fn from_env() -> Result<Mode, ModeError> {
+        match std::env::var(NET) {
+            Ok(value) if !value.is_empty() => value.parse(),
+            _ => Ok(Mode::Auto),
+        }
+    }
+
+    fn wants_frames(self) -> bool {
+        matches!(self, Mode::Auto | Mode::Ethernet | Mode::Xdp)
+    }
+
+    fn wants_udp(self) -> bool {
+        self != Mode::Tcp
+    }
+}
+
+impl FromStr for Mode {
+    type Err = ModeError;
+
+    fn from_str(text: &str) -> Result<Mode, ModeError> {
+        match text {
+            "auto" => Ok(Mode::Auto),
+            "tcp" => Ok(Mode::Tcp),
+            "udp" => Ok(Mode::Udp),
+            "ethernet" => Ok(Mode::Ethernet),
+            "xdp" => Ok(Mode::Xdp),
+            _ => Err(ModeError { value: text.into() }),
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Mode::Auto => "auto",
+            Mode::Tcp => "tcp",
+            Mode::Udp => "udp",
+            Mode::Ethernet => "ethernet",
+            Mode::Xdp => "xdp",
+        })
+    }
+}
+
+/// Whether a host can use a network, as the first of its processes found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Frames of both neighbours arrived.
+    Works,
+    /// Nobody asked for it, or it cannot reach a process of the same host.
+    Off,
+    /// The process may not open such sockets.
+    NotPermitted,
+    /// No interface carries it.
+    NoCard,
+    /// It was opened, and a neighbour's frames did not arrive.
+    Unheard,
+    /// A neighbour offers none.
+    NoPeer,
+}
+
+impl Verdict {
+    const ALL: [Verdict; 6] = [
+        Verdict::Works,
+        Verdict::Off,
+        Verdict::NotPermitted,
+        Verdict::NoCard,
+        Verdict::Unheard,
+        Verdict::NoPeer,
+    ];
+
+    fn letter(self) -> char {
+        match self {
+            Verdict::Works => 'w',
+            Verdict::Off => 'o',
+            Verdict::NotPermitted => 'p',
+            Verdict::NoCard => 'c',
+            Verdict::Unheard => 'u',
+            Verdict::NoPeer => 'n',
+        }
+    }
+
+    fn from_letter(letter: char) -> Option<Verdict> {
+        Verdict::ALL
+            .into_iter()
+            .find(|verdict| verdict.letter() == letter)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Verdict::Works => "works",
+            Verdict::Off => "was not tried",
+            Verdict::NotPermitted => "is not permitted (CAP_NET_RAW; see oxmpi setup-net)",
+            Verdict::NoCard => "has no interface",
+            Verdict::Unheard => "does not get through from a neighbour",
+            Verdict::NoPeer => "is not offered by a neighbour",
+        })
+    }
+}
+
+/// What one host found out, and its form for the launcher's key-value space: two letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// Raw frames.
+    pub frames: Verdict,
+    /// Datagrams.
+    pub udp: Verdict,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}{}", self.frames.letter(), self.udp.letter())
+    }
+}
+
+impl FromStr for Report {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Report, ()> {
+        let mut letters = text.chars().map(Verdict::from_letter);
+        match (letters.next(), letters.next(), letters.next()) {
+            (Some(Some(frames)), Some(Some(udp)), None) => Ok(Report { frames, udp }),
+            _ => Err(()),
+        }
+    }
+}
+
+/// The network of a job, and for the faster ones that it is not, what spoke against them and the process that found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which.
+    pub network: Network,
+    /// Against raw frames.
+    pub frames: (Verdict, u32),
+    /// Against datagrams.
+    pub udp: (Verdict, u32),
+}
+
+/// A network between hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// Raw frames, and bulk by UDP if that works too.
+    Frames,
+    /// Datagrams.
+    Udp,
+    /// Connections.
+    Tcp,
+}
+
+/// What was asked for does not work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("--net {mode}: {network} {verdict} at rank {rank}; {advice}")]
+pub struct DecideError {
+    /// What was asked for.
+    pub mode: Mode,
+    /// In words.
+    pub network: &'static str,
+    /// Who found it out.
+    pub rank: u32,
+    /// What.
+    pub verdict: Verdict,
+    /// What to try.
+    pub advice: &'static str,
+}
+
+/// One choice of the reports of all hosts, each with the process that made it.
+pub fn decide(
+    mode: Mode,
+    reports: impl Iterator<Item = (u32, Report)>,
+) -> Result<Choice, DecideError> {
+    let untried = |wanted: bool| if wanted { Verdict::Works } else { Verdict::Off };
+    let mut choice = Choice {
+        network: Network::Tcp,
+        frames: (untried(mode.wants_frames()), 0),
+        udp: (untried(mode.wants_udp()), 0),
+    };
+    for (rank, report) in reports {
+        if choice.frames.0 == Verdict::Works {
+            choice.frames = (report.frames, rank);
+        }
+        if choice.udp.0 == Verdict::Works {
+            choice.udp = (report.udp, rank);
+        }
+    }
+    let frames = mode.wants_frames() && choice.frames.0 == Verdict::Works;
+    let udp = mode.wants_udp() && choice.udp.0 == Verdict::Works;
+    choice.network = match mode {
+        Mode::Tcp => Network::Tcp,
+        _ if frames => Network::Frames,
+        Mode::Ethernet | Mode::Xdp => {
+            return Err(DecideError {
+                mode,
+                network: "raw Ethernet",
+                verdict: choice.frames.0,
+                rank: choice.frames.1,
+                advice: match choice.frames.0 {
+                    Verdict::NotPermitted => {
+                        "grant the capability to the program: sudo setcap cap_net_raw+ep PROGRAM, or try --net udp"
+                    }
+                    Verdict::Off => "processes of one host talk through ports or UDP",
+                    _ => "are all hosts on one Ethernet segment? Try --net udp",
+                },
+            });
+        }
+        _ if udp => Network::Udp,
+        Mode::Udp => {
+            return Err(DecideError {
+                mode,
+                network: "UDP",
+                verdict: choice.udp.0,
+                rank: choice.udp.1,
+                advice: "does a firewall let UDP pass between the hosts, on the ports of --port-range? Try --net tcp",
+            });
+        }
+        Mode::Auto => Network::Tcp,
+    };
+    Ok(choice)
+}
+
+impl Choice {
+    /// The text for the launcher's key-value space.
+    pub fn to_word(&self) -> String {
+        let network = match self.network {
+            Network::Frames => 'e',
+            Network::Udp => 'u',
+            Network::Tcp => 't',
+        };
+        let ((frames, first), (udp, second)) = (self.frames, self.udp);
+        let (frames, udp) = (frames.letter(), udp.letter());
+        format!("{network}.{frames}{first}.{udp}{second}")
+    }
+
+    /// The choice out of such a text.
+    pub fn from_word(word: &str) -> Option<Choice> {
+        let mut parts = word.split('.');
+        let network = match parts.next()? {
+            "e" => Network::Frames,
+            "u" => Network::Udp,
+            "t" => Network::Tcp,
+            _ => return None,
+        };
+        let mut finding = || {
+            let part = parts.next()?;
+            let mut letters = part.chars();
+            let verdict = Verdict::from_letter(letters.next()?)?;
+            Some((verdict, letters.as_str().parse().ok()?))
+        };
+        Some(Choice {
+            network,
+            frames: finding()?,
+            udp: finding()?,
+        })
+    }
+
+    /// Whether bulk may go by UDP beside frames.
+    pub fn has_rails(&self) -> bool {
+        self.network == Network::Frames && self.udp.0 == Verdict::Works
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ((frames, first), (udp, second)) = (self.frames, self.udp);
+        match self.network {
+            Network::Frames if self.has_rails() => formatter.write_str("raw Ethernet, bulk by UDP"),
+            Network::Frames => formatter.write_str("raw Ethernet"),
+            Network::Udp if frames == Verdict::Off => formatter.write_str("UDP"),
+            Network::Udp => write!(formatter, "UDP (raw Ethernet {frames} at rank {first})"),
+            Network::Tcp if udp == Verdict::Off => formatter.write_str("TCP"),
+            Network::Tcp => write!(
+                formatter,
+                "TCP (raw Ethernet {frames} at rank {first}, UDP {udp} at rank {second})"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Report = Report {
+        frames: Verdict::Works,
+        udp: Verdict::Works,
+    };
+
+    fn chosen(mode: Mode, reports: &[Report]) -> Result<Network, String> {
+        let reports = reports.iter().copied();
+        let choice = decide(mode, (0..).step_by(2).zip(reports));
+        choice
+            .map(|choice| choice.network)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_fastest_that_works_everywhere_is_taken() {
+        let frames = |frames| Report { frames, ..GOOD };
+        assert_eq!(chosen(Mode::Auto, &[GOOD, GOOD]), Ok(Network::Frames));
+        let one_may_not = [GOOD, frames(Verdict::NotPermitted)];
+        assert_eq!(chosen(Mode::Auto, &one_may_not), Ok(Network::Udp));
+        let udp_is_blocked = [
+            GOOD,
+            Report {
+                frames: Verdict::Unheard,
+                udp: Verdict::Unheard,
+            },
+        ];
+        assert_eq!(chosen(Mode::Auto, &udp_is_blocked), Ok(Network::Tcp));
+        assert_eq!(chosen(Mode::Tcp, &[GOOD]), Ok(Network::Tcp));
+        assert_eq!(chosen(Mode::Udp, &one_may_not), Ok(Network::Udp));
+    }
+
+    #[test]
+    fn what_is_asked_for_by_name_is_used_or_an_error() {
+        let may_not = Report {
+            frames: Verdict::NotPermitted,
+            ..GOOD
+        };
+        assert_eq!(
+            chosen(Mode::Ethernet, &[GOOD, may_not]).unwrap_err(),
+            "--net ethernet: raw Ethernet is not permitted (CAP_NET_RAW; see oxmpi setup-net) at rank 2; grant the capability to the program: sudo setcap cap_net_raw+ep PROGRAM, or try --net udp"
+        );
+        let unheard = Report {
+            udp: Verdict::Unheard,
+            ..GOOD
+        };
+        assert_eq!(
+            chosen(Mode::Udp, &[unheard]).unwrap_err(),
+            "--net udp: UDP does not get through from a neighbour at rank 0; does a firewall let UDP pass between the hosts, on the ports of --port-range? Try --net tcp"
+        );
+    }
+
+    #[test]
+    fn choices_travel_as_words() {
+        let choice = Choice {
+            network: Network::Tcp,
+            frames: (Verdict::NoCard, 3),
+            udp: (Verdict::Unheard, 12),
+        };
+        assert_eq!(choice.to_word(), "t.c3.u12");
+        assert_eq!(Choice::from_word("t.c3.u12"), Some(choice));
+        assert_eq!(
+            choice.to_string(),
+            "TCP (raw Ethernet has no interface at rank 3, UDP does not get through from a neighbour at rank 12)"
+        );
+        for word in ["", "t", "t.c3", "x.c3.u12", "t.z3.u12", "t.c.u12"] {
+            assert_eq!(Choice::from_word(word), None, "{word}");
+        }
+        assert_eq!(
+            "wp".parse(),
+            Ok(Report {
+                frames: Verdict::Works,
+                udp: Verdict::NotPermitted
+            })
+        );
+        assert_eq!("wpw".parse::<Report>(), Err(()));
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_no_reason() {
+        let choice = decide(Mode::Tcp, std::iter::empty()).unwrap();
+        assert_eq!(choice.to_string(), "TCP");
+        let choice = decide(Mode::Udp, [(0, GOOD)].into_iter()).unwrap();
+        assert_eq!(choice.to_string(), "UDP");
+    }
+
+    #[test]
+    fn modes_have_names() {
+        for mode in [Mode::Auto, Mode::Tcp, Mode::Udp, Mode::Ethernet, Mode::Xdp] {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+        }
+        assert_eq!(
+            "infiniband".parse::<Mode>().unwrap_err().to_string(),
+            "OXMPI_NET=\"infiniband\" (--net) makes no sense: expected auto, ethernet, xdp, udp or tcp"
+        );
+    }
+}
