@@ -7,6 +7,10 @@
 //! on [`Device::fd`], [`Device::prepare_sleep`].
 
 mod batch;
+pub mod fault;
+mod part;
+#[cfg(test)]
+mod recorder;
 mod sys;
 pub mod udp;
 
@@ -17,10 +21,11 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 pub use batch::Batch;
+pub use fault::{Fault, Faults, FaultsError};
 pub use udp::Udp;
 
 /// Where a node is, in a device's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// A socket of another process.
     Udp(SocketAddr),
