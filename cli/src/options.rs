@@ -105,6 +105,18 @@ pub(crate) struct Options {
     #[arg(long, value_name = "LIST", help_heading = HOSTS)]
     pub(crate) net_exclude: Option<String>,
 
+    /// The network between hosts: auto, ethernet, xdp, udp or tcp [default: auto, the fastest that works]
+    #[arg(long, value_name = "WHICH", help_heading = HOSTS, value_parser = net)]
+    pub(crate) net: Option<String>,
+
+    /// Treat frames like a bad network does: loss=1%,duplicate=1%,reorder=1%,delay=200us,seed=7
+    #[arg(long, value_name = "FAULTS", help_heading = HOSTS)]
+    pub(crate) net_fault: Option<String>,
+
+    /// Record the frames of each rank in PREFIX.<rank>.<device>.pcapng
+    #[arg(long, value_name = "PREFIX", help_heading = HOSTS)]
+    pub(crate) net_pcap: Option<String>,
+
     /// Show the version
     #[arg(short = 'V', long, alias = "v")]
     pub(crate) version: bool,
@@ -134,6 +146,13 @@ fn ranks(text: &str) -> Result<u32, String> {
         _ if text.starts_with('-') => Err("a job needs at least 1 rank".to_owned()),
         _ => Err(format!("a job has at most {RANKS_MAX} ranks")),
     }
+}
+
+fn net(text: &str) -> Result<String, String> {
+    let known = text.parse::<oxmpi_net::choice::Mode>();
+    known
+        .map(|_| text.to_owned())
+        .map_err(|_| "expected auto, ethernet, xdp, udp or tcp".to_owned())
 }
 
 fn ports(text: &str) -> Result<String, String> {

@@ -127,6 +127,9 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
         ("OXMPI_PORT_RANGE", &options.port_range),
         ("OXMPI_NET_INCLUDE", &options.net_include),
         ("OXMPI_NET_EXCLUDE", &options.net_exclude),
+        ("OXMPI_NET", &options.net),
+        ("OXMPI_NET_FAULT", &options.net_fault),
+        ("OXMPI_NET_PCAP", &options.net_pcap),
     ];
     for (name, value) in network {
         let value = value.iter().map(|value| (name.into(), value.into()));
