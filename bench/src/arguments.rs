@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::against::{Request, plan::GROUPS};
+use crate::net::{Net, NetError};
 use crate::suite::SUITES;
 
 /// What was asked for.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Arguments {
     /// Benchmarks by name; none means all.
     pub names: Vec<String>,
@@ -20,6 +21,8 @@ pub struct Arguments {
     pub html: Option<PathBuf>,
     /// Short repetitions, few of them.
     pub quick: bool,
+    /// Networks between hosts to measure; none were named if this is the default.
+    pub nets: Vec<Net>,
     /// Compare with other libraries instead.
     pub against: Option<Request>,
     /// Explain instead of measuring.
@@ -64,6 +67,9 @@ pub enum ArgumentError {
         "--html shows OxMPI beside floors; a comparison with --against is a table, or JSON with --json"
     )]
     Page,
+    /// Not a network.
+    #[error(transparent)]
+    Net(#[from] NetError),
     /// No such option, or one without its value.
     #[error("{0}; try `oxmpi bench --help`")]
     Option(#[from] lexopt::Error),
@@ -82,11 +88,26 @@ fn known(against: bool) -> String {
     }
 }
 
+impl Default for Arguments {
+    fn default() -> Arguments {
+        Arguments {
+            names: Vec::new(),
+            json: false,
+            html: None,
+            quick: false,
+            nets: Net::ALL.to_vec(),
+            against: None,
+            help: false,
+        }
+    }
+}
+
 impl Arguments {
     /// Of the words after `oxmpi bench`.
     pub fn parse(words: &[String]) -> Result<Arguments, ArgumentError> {
         use lexopt::prelude::*;
         let mut arguments = Arguments::default();
+        let mut nets = None;
         let mut request = Request::default();
         // The last option that only a comparison has, for the complaint that there is none.
         let mut alone = None;
@@ -96,6 +117,7 @@ impl Arguments {
                 Long("json") => arguments.json = true,
                 Long("html") => arguments.html = Some(parser.value()?.into()),
                 Long("quick") => arguments.quick = true,
+                Long("net") => nets = Some(Net::list(&parser.value()?.string()?)?),
                 Long("against") => request.peers.push(parser.value()?.into()),
                 Long("prefix") => {
                     request.prefix = Some(parser.value()?.into());
@@ -134,10 +156,12 @@ impl Arguments {
             }
             request.groups = arguments.names.clone();
             request.quick = arguments.quick;
+            request.nets = nets.clone().unwrap_or_default();
             arguments.against = Some(request);
         } else if let Some(option) = alone {
             return Err(ArgumentError::Alone { option });
         }
+        arguments.nets = nets.unwrap_or(arguments.nets);
         Ok(arguments)
     }
 }
@@ -180,7 +204,8 @@ pub fn help() -> String {
     text.push_str(
         "\n  --json         one JSON object on standard output instead of tables\n  \
            --html FILE    also write a page with plots that needs no network\n  \
-           --quick        short repetitions: seconds instead of minutes, wide spread\n\n\
+           --quick        short repetitions: seconds instead of minutes, wide spread\n  \
+           --net LIST     networks between hosts: tcp,udp,ethernet, those of them that work\n\n\
          Without names all run but those that say so. docs/bench.md explains each of them.\n\n\
          With --against, OxMPI and the MPI libraries below the given prefixes run the same C program in turns:\n\n",
     );
@@ -191,7 +216,8 @@ pub fn help() -> String {
         "\n  --against DIR  another MPI library: the folder above its lib and bin\n  \
            --prefix DIR   the installation of OxMPI, if not the one this command belongs to\n  \
            --ranks LIST   numbers of ranks for collectives: 2,4,8,16\n  \
-           --rounds N     how often everything is measured: 5\n",
+           --rounds N     how often everything is measured: 5\n  \
+           --net LIST     with network: OxMPI by each of tcp,udp,ethernet; without it as `oxmpi run` would choose\n",
     );
     text
 }

@@ -2,7 +2,7 @@
 //!
 //! A benchmark has three parts, each in a folder: `suite` decides what is measured and what stands beside it, `rank` measures
 //! with OxMPI inside the ranks of a job, `floor` measures the bare mechanism with two processes and no library. `session`
-//! alternates the two, `figure` says what a result is and `report` shows it. `against` is the other mode: OxMPI beside
+//! alternates the two, `figure` says what a result is and `report` shows it, `net` names the networks. `against` is the other mode: OxMPI beside
 //! other MPI libraries, through the C ABI.
 //!
 //! The crate may use everything below `cli`: the public crate `oxmpi` in ranks, `launch` to start them, `matching` for the
@@ -14,6 +14,7 @@ mod arguments;
 pub mod figure;
 pub mod floor;
 mod job;
+mod net;
 mod rank;
 pub mod report;
 mod session;
@@ -47,7 +48,7 @@ pub fn main(words: &[String]) -> ExitCode {
     if let Some(request) = &arguments.against {
         return compare(request, arguments.json);
     }
-    let mut session = Session::new(arguments.quick);
+    let mut session = Session::new(arguments.quick, arguments.nets.clone());
     let mut rows = Vec::new();
     for suite in SUITES {
         let named = arguments.names.iter().any(|name| name == suite.name);

@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::floor::stream::{self, Ring};
 use crate::floor::{Cpus, Effort, FloorError, hop, median, pair};
 use crate::job::JobError;
+use crate::net::Net;
 
 /// Largest ratio between two looks at the flag hop for which a pair counts as measured on one machine.
 const HOP_CHANGE_MAX: f64 = 1.3;
@@ -69,6 +70,11 @@ pub enum BenchError {
          measure TCP over loopback (OXMPI_PORTS=off oxmpi bench network)"
     )]
     OneHost,
+    /// No network of those asked for.
+    #[error(
+        "none of the networks asked for can be used between these hosts; the notes say why, and `oxmpi info --net` what there is"
+    )]
+    NoNetwork,
 }
 
 /// Values with the floor measured beside each.
@@ -88,6 +94,8 @@ pub struct Session {
     pub repetitions: usize,
     /// Where the two processes of a floor run.
     pub cpus: Cpus,
+    /// Networks between hosts that are measured.
+    pub nets: Vec<Net>,
     /// What a reader must know.
     pub notes: Vec<String>,
     /// What the engine says about how ranks talk.
@@ -99,8 +107,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A run on this machine.
-    pub fn new(quick: bool) -> Session {
+    /// A run on this machine, by these networks where it leaves it.
+    pub fn new(quick: bool, nets: Vec<Net>) -> Session {
         let cpus = Cpus::usable();
         let mut notes = Vec::new();
         if cpus.shared() {
@@ -118,6 +126,7 @@ impl Session {
             effort,
             repetitions,
             cpus,
+            nets,
             notes,
             transport: None,
             failures: 0,
@@ -176,21 +185,34 @@ impl Session {
         repetitions: usize,
         mut both: impl FnMut(&mut Session, bool) -> Result<(f64, f64), BenchError>,
     ) -> Result<Pairs, BenchError> {
+        let found = self.steadily(what, repetitions, |session, round| {
+            both(session, round.is_multiple_of(2))
+        })?;
+        let (values, floors) = found.into_iter().unzip();
+        Ok(Pairs { values, floors })
+    }
+
+    /// Whatever belongs together, `repetitions` times, each time at a moment when the CPUs did not move. Told which time it is.
+    pub fn steadily<T>(
+        &mut self,
+        what: &str,
+        repetitions: usize,
+        mut round: impl FnMut(&mut Session, usize) -> Result<T, BenchError>,
+    ) -> Result<Vec<T>, BenchError> {
         self.announce(what, repetitions);
-        let mut pairs = Pairs::default();
+        let mut found = Vec::new();
         let mut patience = DISCARDED_PER_PAIR_MAX * repetitions;
-        while pairs.values.len() < repetitions {
+        while found.len() < repetitions {
             let before = self.hop()?;
-            let (value, floor) = both(self, pairs.values.len().is_multiple_of(2))?;
+            let values = round(self, found.len())?;
             let looks = [before, self.hop()?];
             if self.moved(&looks, &mut patience) {
                 continue;
             }
-            pairs.values.push(value);
-            pairs.floors.push(floor);
+            found.push(values);
             self.step();
         }
-        Ok(pairs)
+        Ok(found)
     }
 
     /// Whether the two CPUs have moved between these looks at the flag hop, while there is patience to measure again.
@@ -256,6 +278,11 @@ impl Session {
             .suspend(|| eprintln!("oxmpi bench: {name}: {error}"));
         self.notes
             .push(format!("{name} could not be measured: {error}"));
+    }
+
+    /// Remembers that something was left out, which is no failure: not every machine has everything.
+    pub fn left_out(&mut self, what: &str, why: &BenchError) {
+        self.notes.push(format!("{what} is left out: {why}"));
     }
 
     /// Takes the bar off the screen and says what happened on the way.

@@ -2,7 +2,8 @@
 //!
 //! Neighbours in time are what is compared. A ratio is taken within a round and its median over the rounds is the figure, so a
 //! machine that becomes slower half-way does not matter. Of a library's settings the one with the best median counts, figure
-//! by figure; a setting that is beaten at all of a job's figures is not run again.
+//! by figure; a setting that is beaten at all of a job's figures is not run again. The networks that OxMPI is told to use are its settings
+//! between hosts, and each of them is shown.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use super::setting::{self, Setting};
 use super::table::{Comparison, Peer, Row};
 use crate::figure::{Spread, Unit};
 use crate::floor::median;
+use crate::net::Net;
 
 /// A library with the program that measures it.
 pub struct Library {
@@ -46,6 +48,7 @@ pub struct Rounds<'a> {
     libraries: &'a [Library],
     jobs: &'a [Job],
     hosts: Option<&'a Hosts>,
+    nets: &'a [Net],
     pace: Pace,
     /// By library, job, setting.
     trials: Vec<Vec<Vec<Trial>>>,
@@ -54,11 +57,12 @@ pub struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    /// None run yet. The first library is OxMPI. Jobs on several hosts need `hosts`.
+    /// None run yet. The first library is OxMPI, by these networks between hosts. Jobs on several hosts need `hosts`.
     pub fn new(
         libraries: &'a [Library],
         jobs: &'a [Job],
         hosts: Option<&'a Hosts>,
+        nets: &'a [Net],
         pace: Pace,
     ) -> Rounds<'a> {
         let trials = libraries
@@ -66,7 +70,7 @@ impl<'a> Rounds<'a> {
             .map(|library| {
                 jobs.iter()
                     .map(|job| {
-                        settings(library, job)
+                        settings(library, job, nets)
                             .iter()
                             .map(|_| Trial::default())
                             .collect()
@@ -78,6 +82,7 @@ impl<'a> Rounds<'a> {
             libraries,
             jobs,
             hosts,
+            nets,
             pace,
             trials,
             names: vec![None; libraries.len()],
@@ -90,7 +95,7 @@ impl<'a> Rounds<'a> {
         for (place, job) in self.jobs.iter().enumerate() {
             for index in 0..self.libraries.len() {
                 let library = &self.libraries[index];
-                for (which, setting) in settings(library, job).iter().enumerate() {
+                for (which, setting) in settings(library, job, self.nets).iter().enumerate() {
                     let trials = &mut self.trials[index][place];
                     let refused = trials[..which].iter().all(|trial| trial.values.is_empty());
                     trials[which].over |= setting.last_resort && !refused;
@@ -172,7 +177,7 @@ impl<'a> Rounds<'a> {
         let mut rows = Vec::new();
         for (place, job) in self.jobs.iter().enumerate() {
             for figure in job.keys() {
-                rows.extend(self.row(place, job, figure, &names));
+                rows.extend(self.rows(place, job, figure, &names));
             }
         }
         rows.sort_by_key(|row: &Row| plan::GROUPS.iter().position(|(name, _)| *name == row.bench));
@@ -190,21 +195,43 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn row(&self, place: usize, job: &Job, figure: &str, names: &[String]) -> Option<Row> {
+    /// A figure with OxMPI at its best, or a row for each network it was told to use.
+    fn rows(&self, place: usize, job: &Job, figure: &str, names: &[String]) -> Vec<Row> {
+        let tried = settings(&self.libraries[0], job, self.nets);
+        let trials = &self.trials[0][place];
+        if !is_by_net(job, self.nets) {
+            let ours = best_trial(trials, figure).map(|which| &trials[which].values[figure]);
+            let row = self.row(place, job, figure, ours, names);
+            return row.into_iter().collect();
+        }
+        let by_net = tried.iter().zip(trials).filter_map(|(setting, trial)| {
+            let mut row = self.row(place, job, figure, trial.values.get(figure), names)?;
+            row.name = format!("{}, {}", row.name, setting.name);
+            Some(row)
+        });
+        by_net.collect()
+    }
+
+    fn row(
+        &self,
+        place: usize,
+        job: &Job,
+        figure: &str,
+        ours: Option<&Values>,
+        names: &[String],
+    ) -> Option<Row> {
         let unit = self
             .trials
             .iter()
             .flat_map(|jobs| &jobs[place])
             .find_map(|trial| trial.units.get(figure))?;
-        let ours = &self.trials[0][place];
-        let ours = best_trial(ours, figure).map(|which| &ours[which].values[figure]);
         let peers = (1..self.libraries.len())
             .filter_map(|index| {
                 let trials = &self.trials[index][place];
                 let which = best_trial(trials, figure)?;
                 let values = &trials[which].values[figure];
                 let ratios = ours.map_or_else(Vec::new, |ours| ratios(*unit, ours, values));
-                let tried = settings(&self.libraries[index], job);
+                let tried = settings(&self.libraries[index], job, self.nets);
                 Some(Peer {
                     library: names[index].clone(),
                     setting: (tried.len() > 1).then_some(tried[which].name),
@@ -224,8 +251,17 @@ impl<'a> Rounds<'a> {
     }
 }
 
-fn settings(library: &Library, job: &Job) -> &'static [Setting] {
-    setting::settings(library.installation.family, job.hosts > 1, job.crowded)
+/// Whether OxMPI runs a job once for each network.
+fn is_by_net(job: &Job, nets: &[Net]) -> bool {
+    job.hosts > 1 && !nets.is_empty()
+}
+
+fn settings(library: &Library, job: &Job, nets: &[Net]) -> Vec<Setting> {
+    let family = library.installation.family;
+    if family == Family::Oxmpi && is_by_net(job, nets) {
+        return nets.iter().map(|net| setting::by_net(*net)).collect();
+    }
+    setting::settings(family, job.hosts > 1, job.crowded).to_vec()
 }
 
 fn spread(values: &Values) -> Spread {

@@ -26,6 +26,7 @@ use plan::Which;
 use program::{ProgramError, Programs, Workshop};
 use table::Report;
 
+use crate::net::Net;
 use crate::report::Machine;
 
 /// What was asked for.
@@ -43,6 +44,8 @@ pub struct Request {
     pub rounds: usize,
     /// Short measurements, few rounds.
     pub quick: bool,
+    /// Networks that OxMPI uses between hosts, one after the other; none means as it chooses itself.
+    pub nets: Vec<Net>,
 }
 
 /// Why there is no comparison at all. A job that fails is a note of the report.
@@ -141,7 +144,7 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
     let mut notes: Vec<String> = crate::session::load_note().into_iter().collect();
     let progress = crate::session::progress_bar();
     progress.inc_length((rounds * jobs.len()) as u64);
-    let mut comparison = Rounds::new(&libraries, &jobs, hosts.as_ref(), usual.pace);
+    let mut comparison = Rounds::new(&libraries, &jobs, hosts.as_ref(), &request.nets, usual.pace);
     let (began, mut done, mut last) = (Instant::now(), 0, Duration::ZERO);
     while done < rounds {
         let round = Instant::now();

@@ -57,9 +57,20 @@ const FAR_PAIRS: [&str; 5] = [
     "rate:8",
 ];
 
-/// The integer sort between hosts: its figure, and where it runs, as hosts and ranks.
-const SORT: &str = "is:A";
-const SORTS: [(u32, u32); 4] = [(2, 4), (2, 16), (4, 4), (4, 16)];
+/// The integer sort: its figure, hosts and ranks. One host is what the others are judged by; 16 hosts of one rank each are the cluster of
+/// the papers, with the classes that fit it.
+const SORTS: [(&str, u32, u32); 7] = [
+    ("is:A", 1, 4),
+    ("is:A", 2, 4),
+    ("is:A", 2, 16),
+    ("is:A", 4, 4),
+    ("is:A", 4, 16),
+    ("is:S", 16, 16),
+    ("is:W", 16, 16),
+];
+
+/// Of those, how many a quick run has.
+const QUICK_SORTS: usize = 2;
 
 /// Threads per rank.
 const THREADS: [&str; 2] = ["threads:1", "threads:4"];
@@ -106,7 +117,7 @@ impl Job {
 
     /// The group one of its figures is shown in.
     pub fn group(&self, figure: &str) -> &'static str {
-        if self.hosts > 1 {
+        if self.hosts > 1 || self.program == Which::Sort {
             NETWORK
         } else {
             group_of(figure)
@@ -117,6 +128,7 @@ impl Job {
     pub fn title(&self, figure: &str) -> String {
         let title = title(figure, self.ranks);
         match figure.split(':').next() {
+            Some("is") if self.hosts == 1 => format!("{title}, {} ranks on one host", self.ranks),
             _ if self.hosts == 1 => title,
             Some("bandwidth") => format!("{title} stream"),
             Some("is") => format!("{title}, {} ranks on {} hosts", self.ranks, self.hosts),
@@ -140,19 +152,20 @@ pub fn far_jobs(hosts: u32, quick: bool) -> Vec<Job> {
         figures: FAR_PAIRS.to_vec(),
         crowded: false,
     }];
-    let sorts = if quick { &SORTS[..1] } else { &SORTS[..] };
-    jobs.extend(
-        sorts
-            .iter()
-            .filter(|(wanted, _)| *wanted <= hosts)
-            .map(|(hosts, ranks)| Job {
-                program: Which::Sort,
-                ranks: *ranks,
-                hosts: *hosts,
-                figures: vec![SORT],
-                crowded: true,
-            }),
-    );
+    let sorts = if quick {
+        &SORTS[..QUICK_SORTS]
+    } else {
+        &SORTS[..]
+    };
+    jobs.extend(sorts.iter().filter(|(_, wanted, _)| *wanted <= hosts).map(
+        |(figure, hosts, ranks)| Job {
+            program: Which::Sort,
+            ranks: *ranks,
+            hosts: *hosts,
+            figures: vec![figure],
+            crowded: true,
+        },
+    ));
     jobs
 }
 
@@ -284,17 +297,20 @@ mod tests {
     #[test]
     fn between_hosts_there_are_messages_and_sorts() {
         let jobs = far_jobs(4, false);
-        assert_eq!(jobs.len(), 5);
+        assert_eq!(jobs.len(), 6);
         assert_eq!(jobs[0].title("latency:8"), "8 B one way");
         assert_eq!(jobs[0].title("bandwidth:65536"), "64 KiB stream");
-        let last = &jobs[4];
-        assert_eq!(
-            last.title(SORT),
-            "integer sort, class A, 16 ranks on 4 hosts"
-        );
-        assert_eq!(last.group(SORT), NETWORK);
-        assert_eq!(far_jobs(2, false).len(), 3);
-        assert_eq!(far_jobs(16, true).len(), 2);
+        for (job, place) in [
+            (&jobs[1], "4 ranks on one host"),
+            (&jobs[5], "16 ranks on 4 hosts"),
+        ] {
+            let title = job.title("is:A");
+            assert_eq!(title, format!("integer sort, class A, {place}"));
+            assert_eq!(job.group("is:A"), NETWORK);
+        }
+        assert_eq!(far_jobs(2, false).len(), 4);
+        assert_eq!(far_jobs(16, false).len(), 8);
+        assert_eq!(far_jobs(16, true).len(), 3);
         assert!(needs_hosts(&[NETWORK.into()]) && !needs_hosts(&[]));
     }
 

@@ -6,6 +6,7 @@
 
 use super::hosts::INTERFACE;
 use super::installation::Family;
+use crate::net::{self, Net};
 
 /// Options and variables under which a job is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,6 +192,15 @@ pub fn settings(family: Family, far: bool, crowded: bool) -> &'static [Setting] 
     }
 }
 
+/// OxMPI by one of its networks.
+pub fn by_net(net: Net) -> Setting {
+    match net {
+        Net::Tcp => setting("tcp", &[], &[(net::VARIABLE, "tcp")]),
+        Net::Udp => setting("udp", &[], &[(net::VARIABLE, "udp")]),
+        Net::Ethernet => setting("ethernet", &[], &[(net::VARIABLE, "ethernet")]),
+    }
+}
+
 /// Words that a family's launcher wants in any case.
 pub fn always(family: Family, root: bool) -> &'static [&'static str] {
     match family {
@@ -212,5 +222,14 @@ mod tests {
         }
         assert_eq!(settings(Family::Oxmpi, false, true), [DEFAULT]);
         assert_eq!(settings(Family::Oxmpi, true, false), [DEFAULT]);
+    }
+
+    #[test]
+    fn a_network_is_named_to_the_ranks_as_it_is_in_the_table() {
+        for net in Net::ALL {
+            let found = by_net(net);
+            assert_eq!(found.name, net.word());
+            assert_eq!(found.environment, net.environment());
+        }
     }
 }

@@ -48,7 +48,9 @@ pub struct Datagrams {
 impl Datagrams {
     /// Makes the sockets between the two hosts of a connection, and tells the other end by it; the other end does the same.
     pub fn meet(mut by: &TcpStream, range: PortRange, yields: bool) -> io::Result<Datagrams> {
+        // A listener for both families sees IPv4 addresses in their IPv6 form.
         let (here, there) = (by.local_addr()?.ip(), by.peer_addr()?.ip());
+        let (here, there) = (here.to_canonical(), there.to_canonical());
         let data = bind(here, range)?;
         let credits = bind(here, range)?;
         let mut ports = [0; PORTS_BYTES];

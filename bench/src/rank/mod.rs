@@ -9,6 +9,7 @@ mod collective;
 mod idle;
 mod network;
 mod point;
+mod wire;
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ pub use collective::Operation;
 pub use network::Exchange;
 
 use crate::job::Answer;
+use crate::net::Net;
 
 /// Where messages lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,11 +124,13 @@ pub enum Probe {
     },
     /// Whether the ranks talk by a network (1) or through shared memory (0).
     Networked,
-    /// Ranks 0 and 1 with the library, and over a bare connection between the same two.
+    /// Ranks 0 and 1 with the library, and by the bare mechanism below it between the same two.
     BesideWire {
+        /// By which network; the environment of the ranks names the same.
+        net: Net,
         /// What they do.
         exchange: Exchange,
-        /// The bare connection is measured before the library.
+        /// The bare mechanism is measured before the library.
         wire_first: bool,
         /// How long to measure each.
         time: Duration,
@@ -208,10 +212,11 @@ fn measure(
         Probe::Blocked { away } => idle::blocked(world, away)?,
         Probe::Networked => network::is_networked(mpi),
         Probe::BesideWire {
+            net,
             exchange,
             wire_first,
             time,
-        } => network::beside_wire(mpi, world, exchange, wire_first, time)?,
+        } => network::beside_wire(mpi, world, net, exchange, wire_first, time)?,
         Probe::IdleConnections { time } => network::idle_connections(world, time)?,
         Probe::SystemCalls { time } => network::system_calls(mpi, world, time)?,
         Probe::AllToAllCpu { bytes, operations } => {

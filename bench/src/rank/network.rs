@@ -1,36 +1,27 @@
 //! Measurements between ranks of different hosts, and of what a network with many connections costs.
 //!
-//! The bare connection that stands beside a figure is made by the same two ranks, between the same addresses that the library
-//! would choose, and takes turns with the library within one job. Ranks that turn out to share a machine (hosts for tests are
-//! parts of one) take a CPU each: both would otherwise be alone on their host and free to meet on one.
+//! The bare connection, datagrams or frames that stand beside a figure are exchanged by the same two ranks (`wire` makes them meet), and
+//! take turns with the library within one job.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use oxmpi::{Communicator, Mpi, op};
-use oxmpi_net::Card;
-use oxmpi_net::address::{self, Local, Policy, PortRange};
+use oxmpi_net::address::Local;
 use oxmpi_net::tcp::Counters;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::idle::cpu_time;
 use super::point::{RATE_WINDOW, Sample, ping_pong, posted_windows};
-use crate::floor::tcp::Connection;
+use super::wire::{WireError, meet, spread_over_cpus};
+use crate::floor::stream;
 use crate::floor::wire::{self, Carrier, batch};
-use crate::floor::{pair, stream};
+use crate::net::Net;
 
 /// What one of these measurements gives.
 type Found = Result<Vec<f64>, Box<dyn std::error::Error>>;
 
-const CARD: i32 = 10;
-const MACHINE: i32 = 11;
 const CONNECT: i32 = 12;
 const CALLS: i32 = 13;
-
-/// How long one address of the other rank is tried for the bare connection; the library's own connection exists by then, so the
-/// host does answer.
-const DIAL_MAX: Duration = Duration::from_secs(2);
 
 /// Ranks asked to connect at once: they wake up together, and there may be two CPUs for them.
 const AT_ONCE: usize = 32;
@@ -74,46 +65,28 @@ impl Exchange {
     }
 }
 
-/// Why there is no bare connection to compare with.
-#[derive(Debug, Error)]
-pub enum WireError {
-    /// No port.
-    #[error(
-        "no port for the bare connection: all of {range} are taken or refused; OXMPI_PORT_RANGE is too narrow, it needs one more than the ranks"
-    )]
-    NoPort {
-        /// Where one was looked for.
-        range: PortRange,
-    },
-    /// The other rank cannot be reached.
-    #[error(
-        "rank 1 on {host} does not answer at {tried} although the library reaches it; is a firewall between, and OXMPI_PORT_RANGE not set?"
-    )]
-    Unreachable {
-        /// Its host.
-        host: String,
-        /// Where it was looked for.
-        tried: String,
-    },
-}
-
 /// 1 if the ranks of this job talk by a network, 0 if they share memory.
 pub fn is_networked(mpi: &Mpi) -> Vec<f64> {
     vec![f64::from(u8::from(mpi.network_counters().is_some()))]
 }
 
-/// An exchange between ranks 0 and 1 with the library, and the same over a bare connection.
+/// An exchange between ranks 0 and 1 with the library, and the same by the bare mechanism below it.
 pub fn beside_wire(
     mpi: &Mpi,
     world: &Communicator<'_>,
+    net: Net,
     exchange: Exchange,
     wire_first: bool,
     time: Duration,
 ) -> Found {
-    let mut bare_end = meet(mpi, world)?;
+    let transport = mpi.transport().to_string();
+    if !transport.to_ascii_lowercase().contains(net.word()) {
+        return Err(WireError::OtherNetwork { net, transport }.into());
+    }
+    let mut carrier = meet(mpi, world, net)?;
     let mut bare = None;
     if wire_first {
-        bare = over_wire(&mut bare_end, world, exchange, time)?;
+        bare = over_wire(carrier.as_mut(), world, exchange, time)?;
     }
     world.barrier()?;
     let ours = match exchange {
@@ -124,7 +97,7 @@ pub fn beside_wire(
     };
     world.barrier()?;
     if !wire_first {
-        bare = over_wire(&mut bare_end, world, exchange, time)?;
+        bare = over_wire(carrier.as_mut(), world, exchange, time)?;
     }
     Ok([ours, bare].into_iter().flatten().collect())
 }
@@ -145,79 +118,6 @@ fn over_wire(
         }
         (_, _) => wire::sink(carrier, bytes, window).map(|()| None),
     }
-}
-
-/// Makes the bare connection: rank 1 listens, and tells rank 0 where.
-fn meet(mpi: &Mpi, world: &Communicator<'_>) -> Result<Connection, Box<dyn std::error::Error>> {
-    let (policy, local) = (Policy::from_env()?, Local::read()?);
-    let shared = spread_over_cpus(world, local.machine)?;
-    let stream = if world.rank() == 1 {
-        let listener = listen()?;
-        let offered = address::offered(&local.interfaces, &policy)?;
-        let port = listener.local_addr()?.port();
-        let card = Card::new(mpi.host(), local.machine, port, offered).to_string();
-        world.send(card.as_bytes(), 0, CARD)?;
-        listener.accept()?.0
-    } else {
-        let (text, _) = world.recv_vec::<u8>(1, CARD)?;
-        let card: Card = String::from_utf8_lossy(&text).parse()?;
-        dial(&card, &local, &policy)?
-    };
-    Ok(Connection::new(stream, shared)?)
-}
-
-fn listen() -> Result<TcpListener, Box<dyn std::error::Error>> {
-    let range = PortRange::from_env()?;
-    let wildcards = |port| {
-        [
-            SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
-            SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
-        ]
-    };
-    // The library's listener of this rank has the first one.
-    range
-        .attempts(1)
-        .flat_map(wildcards)
-        .find_map(|address| TcpListener::bind(address).ok())
-        .ok_or_else(|| WireError::NoPort { range }.into())
-}
-
-fn dial(card: &Card, local: &Local, policy: &Policy) -> Result<TcpStream, WireError> {
-    let candidates = address::order(card, local, policy);
-    candidates
-        .iter()
-        .find_map(|candidate| TcpStream::connect_timeout(&candidate.address, DIAL_MAX).ok())
-        .ok_or_else(|| WireError::Unreachable {
-            host: card.host.clone(),
-            tried: candidates
-                .iter()
-                .map(|candidate| candidate.address.to_string())
-                .collect::<Vec<_>>()
-                .join(", "),
-        })
-}
-
-/// Ranks 0 and 1 of one machine take a CPU each; says whether they have to share one.
-fn spread_over_cpus(
-    world: &Communicator<'_>,
-    machine: u64,
-) -> Result<bool, Box<dyn std::error::Error>> {
-    let cpus = pair::usable_cpus();
-    let rank = world.rank();
-    let chosen = cpus[rank as usize % cpus.len()];
-    let (mine, mut other) = ([machine, chosen as u64], [0; 2]);
-    if rank == 0 {
-        world.send(&mine, 1, MACHINE)?;
-        world.recv(&mut other, 1, MACHINE)?;
-    } else {
-        world.recv(&mut other, 0, MACHINE)?;
-        world.send(&mine, 0, MACHINE)?;
-    }
-    if other[0] != machine {
-        return Ok(false);
-    }
-    pair::pin(chosen)?;
-    Ok(other == mine)
 }
 
 /// One way of 8 bytes between ranks 0 and 1, ns: while one other rank is connected to them, and while all others are. The
