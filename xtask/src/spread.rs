@@ -1,5 +1,7 @@
 //! Steps of `cargo xtask test` that run what there is on several hosts: the Rust API, the programs, the C programs, mpi4py.
 //!
+//! The API, the C programs and mpi4py run over each network (`--net`), and over networks that lose frames; the rest over the one that is chosen by itself.
+//!
 //! Nothing in those tests knows of hosts. `cargo xtask hosts` makes them, and OXMPI_HOST, OXMPI_LAUNCHER and OXMPI_MAP_BY in the
 //! environment have the launcher deal the ranks out. A test that is about one host says so and is counted as skipped. Where
 //! hosts cannot be made, every step is skipped, and counted.
@@ -44,6 +46,19 @@ const PROGRAMS: [(u32, &str, &str, &str); 11] = [
     (16, "", "run -n 16 is --class S", "verification successful"),
 ];
 
+/// The networks between hosts.
+const NETWORKS: [&str; 3] = ["tcp", "udp", "ethernet"];
+
+/// Bad networks, and whether everything runs over them in every run or the Rust API alone.
+const FAULTY: [(&str, &str); 4] = [
+    ("udp", "loss=1%,duplicate=1%,reorder=1%,seed=1"),
+    ("ethernet", "loss=5%,seed=2"),
+    ("udp", "loss=5%,seed=3"),
+    ("ethernet", "loss=1%,duplicate=1%,reorder=1%,seed=4"),
+];
+/// So many of them in a short run.
+const FAULTY_SHORT: usize = 2;
+
 /// Whether the ranks are where they should be: everything else would also pass on one host.
 const DEALT_OUT: &str = r#""$1" run -n 4 hostname | sort | uniq -c | tr -s ' \n' ' '"#;
 
@@ -66,14 +81,14 @@ esac
 
 /// Whether a step will want the installation of `installed`.
 pub fn wants_installation(steps: &Steps) -> bool {
-    jobs()
+    jobs(false)
         .iter()
         .any(|job| job.installed && steps.selects(&job.name))
 }
 
 /// All of them; without an installation, those that need none.
-pub fn run(steps: &mut Steps, is_installed: bool) {
-    let mut jobs = jobs();
+pub fn run(steps: &mut Steps, is_installed: bool, long: bool) {
+    let mut jobs = jobs(long);
     jobs.retain(|job| steps.selects(&job.name) && (is_installed || !job.installed));
     if jobs.is_empty() {
         return;
@@ -103,81 +118,117 @@ struct Job {
     command: Command,
 }
 
-fn jobs() -> Vec<Job> {
-    let mut jobs = Vec::new();
-    let mut add = |name: &str, minutes, expect, command| {
-        jobs.push(Job {
+impl Job {
+    fn new(name: &str, minutes: u64, expect: Expect, command: Command) -> Job {
+        Job {
             name: name.to_owned(),
             minutes,
             expect,
             installed: !name.contains("themselves"),
             command,
-        });
-    };
+        }
+    }
+
+    /// The same over a certain network.
+    fn over(mut self, network: &str, faults: Option<&str>) -> Job {
+        self.name += &format!(" over {network}");
+        self.command.env("OXMPI_NET", network);
+        if let Some(faults) = faults {
+            self.name += &format!(" with {faults}");
+            self.command.env("OXMPI_NET_FAULT", faults);
+        }
+        self
+    }
+}
+
+fn jobs(long: bool) -> Vec<Job> {
+    let mut jobs = Vec::new();
     let mut themselves = cargo(&["test", "--locked", "--package", "xtask", "--test", "hosts"]);
     themselves.args(["--", "--ignored"]);
-    add("hosts: themselves", 5, Expect::Tests, themselves);
+    jobs.push(Job::new("hosts: themselves", 5, Expect::Tests, themselves));
 
     // There is no way out of the hosts' network: what has to be fetched is fetched now.
     let mut build = cargo(&["test", "--locked", "--no-run"]);
     build.args(RUST).args(["--package", "oxmpi-conformance"]);
     build.args(["--test", "chapters"]);
-    add("hosts: build", 20, Expect::Success, build);
-    add(
-        "hosts: Rust API on 2 hosts",
-        12,
-        Expect::Tests,
-        tests(2, &RUST),
-    );
-    let some = ["--package", "oxmpi", "--test", "conformance"];
-    add(
-        "hosts: Rust API on 4 hosts",
-        8,
-        Expect::Tests,
-        tests(4, &some),
-    );
+    jobs.push(Job::new("hosts: build", 20, Expect::Success, build));
     let mut dealt_out = on_hosts(2, "");
     dealt_out.args(["sh", "-c", DEALT_OUT, "sh"]).arg(oxmpi());
     let name = "hosts: oxmpi deals ranks out";
-    add(name, 2, Expect::Text(" 2 h0 2 h1"), dealt_out);
+    jobs.push(Job::new(name, 2, Expect::Text(" 2 h0 2 h1"), dealt_out));
     for (count, options, words, text) in PROGRAMS {
         let mut program = on_hosts(count, options);
         program.arg(oxmpi()).args(words.split(' '));
         let blank = if options.is_empty() { "" } else { " " };
         let name = format!("hosts: oxmpi {words} on {count} hosts{blank}{options}");
-        add(&name, 3, Expect::Text(text), program);
+        jobs.push(Job::new(&name, 3, Expect::Text(text), program));
     }
     let mut by_ssh = on_hosts(2, "");
     by_ssh.args(["sh", "-c", BY_SSH, "sh"]).arg(oxmpi());
-    add("hosts: ssh", 2, Expect::Text("correct"), by_ssh);
-    let mut vanishing = on_hosts(3, "");
-    vanishing.args(["sh", "-c", VANISHING, "sh"]).arg(oxmpi());
-    vanishing.arg(task(&[]).get_program());
-    vanishing.arg(crate::steps::target().join("vanishing.log"));
-    add(
-        "hosts: a host that vanishes",
-        3,
-        Expect::Text("named it"),
-        vanishing,
-    );
-
-    let mut programs = tests(2, &["--package", "oxmpi-conformance", "--test", "chapters"]);
-    programs.env("OXMPI_TEST_PREFIX", installed::prefix());
-    add("hosts: C programs on 2 hosts", 8, Expect::Tests, programs);
-    let mut suite = on_hosts(2, "");
-    suite.arg(task(&[]).get_program());
-    suite.args(["mpi4py", "--ranks", "2", "--prefix"]);
-    suite.arg(installed::prefix());
-    let name = "hosts: mpi4py's tests on 2 ranks over 2 hosts";
-    add(name, 8, Expect::Tests, suite);
+    jobs.push(Job::new("hosts: ssh", 2, Expect::Text("correct"), by_ssh));
+    for network in NETWORKS {
+        jobs.push(rust_on_2().over(network, None));
+        jobs.push(vanishing().over(network, None));
+        jobs.push(sorting().over(network, None));
+        jobs.extend(installed_on_2().map(|job| job.over(network, None)));
+    }
+    let some = ["--package", "oxmpi", "--test", "conformance"];
+    let on_4 = tests(4, &some);
+    let name = "hosts: Rust API on 4 hosts";
+    jobs.push(Job::new(name, 8, Expect::Tests, on_4));
     let mut pool = on_hosts(4, "");
     pool.arg(installed::prefix().join("bin/mpiexec"));
     pool.args(["-n", "4", "-wdir"])
         .arg(root().join("xtask/mpi4py"));
     pool.arg(mpi4py::python()).arg("communicator.py");
     let name = "hosts: mpi4py's MPICommExecutor on 4 hosts";
-    add(name, 2, Expect::Text("correct"), pool);
+    jobs.push(Job::new(name, 2, Expect::Text("correct"), pool));
+    for (index, (network, faults)) in FAULTY.into_iter().enumerate() {
+        if long || index < FAULTY_SHORT {
+            jobs.push(rust_on_2().over(network, Some(faults)));
+            jobs.push(sorting().over(network, Some(faults)));
+        }
+        if long {
+            jobs.extend(installed_on_2().map(|job| job.over(network, Some(faults))));
+        }
+    }
     jobs
+}
+
+fn rust_on_2() -> Job {
+    let command = tests(2, &RUST);
+    Job::new("hosts: Rust API on 2 hosts", 12, Expect::Tests, command)
+}
+
+fn sorting() -> Job {
+    let mut command = on_hosts(2, "");
+    command.arg(oxmpi());
+    command.args(["run", "-n", "4", "is", "--class", "W"]);
+    let expect = Expect::Text("verification successful");
+    Job::new("hosts: is on 4 ranks of 2 hosts", 3, expect, command)
+}
+
+fn vanishing() -> Job {
+    let mut command = on_hosts(3, "");
+    command.args(["sh", "-c", VANISHING, "sh"]).arg(oxmpi());
+    command.arg(task(&[]).get_program());
+    command.arg(crate::steps::target().join("vanishing.log"));
+    let expect = Expect::Text("named it");
+    Job::new("hosts: a host that vanishes", 3, expect, command)
+}
+
+/// What C and Python users run.
+fn installed_on_2() -> impl Iterator<Item = Job> {
+    let mut programs = tests(2, &["--package", "oxmpi-conformance", "--test", "chapters"]);
+    programs.env("OXMPI_TEST_PREFIX", installed::prefix());
+    let programs = Job::new("hosts: C programs on 2 hosts", 8, Expect::Tests, programs);
+    let mut suite = on_hosts(2, "");
+    suite.arg(task(&[]).get_program());
+    suite.args(["mpi4py", "--ranks", "2", "--prefix"]);
+    suite.arg(installed::prefix());
+    let name = "hosts: mpi4py's tests on 2 ranks over 2 hosts";
+    let suite = Job::new(name, 8, Expect::Tests, suite);
+    [programs, suite].into_iter()
 }
 
 /// Tests of the workspace, on this many hosts.
@@ -226,7 +277,7 @@ mod tests {
 
     #[test]
     fn steps_have_different_names_that_say_hosts() {
-        let jobs = jobs();
+        let jobs = jobs(true);
         let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
         assert!(names.iter().all(|name| name.starts_with("hosts: ")));
         names.sort_unstable();

@@ -82,7 +82,7 @@ pub fn run(steps: &mut Steps, long: bool) {
         steps.run("conformance", 10, Expect::Tests, &mut conformance);
         mpi4py::run(steps);
     }
-    spread::run(steps, is_installed);
+    spread::run(steps, is_installed, long);
     if is_installed {
         launchers::run(steps);
     }
