@@ -1,0 +1,555 @@
+//! The sending half: messages that wait, the frames they are cut into, and what is known of each frame's fate.
+//!
+//! `lib.rs` calls it; it knows no clock, no header and no timer. The messages are one stream: a frame is a place in it and a length, so a frame that
+//! is repeated has the same content as before, whatever has been queued since.
+//!
+//! Invariants: `flight` holds frames `unacknowledged ..`, without gaps; `lost` and `kept` count their fates; a message is in
+//! `messages` until it was taken by `poll_released`, which happens only when every frame with a piece of it is acknowledged.
+
+use alloc::collections::VecDeque;
+
+use oxmpi_wire::frame::{PIECE_HEADER_BYTES, PIECES_MAX};
+
+use crate::config::{ACK_FRAMES_MAX, ASK_FRAMES_MIN, REORDER_FRAMES, START_BYTES_MIN};
+use crate::{Config, Piece};
+
+/// A place in the stream of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Position {
+    /// Number of the message, counted from the first one of this link.
+    pub message: u64,
+    pub offset: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Message<M> {
+    handle: M,
+    bytes: usize,
+}
+
+/// What is known of a frame that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Fate {
+    /// On its way, as far as we know.
+    Sent,
+    /// To be repeated.
+    Lost,
+    /// At the receiver, who waits for an earlier one.
+    Kept,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Flight {
+    begin: Position,
+    sent_at: u64,
+    /// Number of its last transmission, counted over all frames.
+    stamp: u32,
+    length: u16,
+    fate: Fate,
+    /// Sent more than once: its acknowledgement measures nothing.
+    repeated: bool,
+    /// Sent because of a time-out: its acknowledgement may well be that of an earlier transmission.
+    doubtful: bool,
+    /// Asked for an acknowledgement at once.
+    asking: bool,
+}
+
+/// A frame to be sent now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    pub sequence: u32,
+    pub begin: Position,
+    pub length: u16,
+    pub repeat: bool,
+    pub asking: bool,
+}
+
+/// What an acknowledgement brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct News {
+    /// Frames that are now known to be there.
+    pub frames: u32,
+    /// The oldest unacknowledged frame is another one than before.
+    pub advanced: bool,
+    /// A round trip.
+    pub round_trip_ns: Option<u64>,
+    /// The same, if the peer was asked not to delay its answer.
+    pub round_trip_ns_asked: Option<u64>,
+    /// The last time-out was too early.
+    pub spurious: bool,
+    /// Newest transmission among frames that turned out to be lost.
+    pub lost: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sender<M> {
+    messages: VecDeque<Message<M>>,
+    /// Number of the message at the front.
+    front: u64,
+    /// Messages before this one are acknowledged wholly.
+    released: u64,
+    /// Where the next new frame begins.
+    cursor: Position,
+    flight: VecDeque<Flight>,
+    /// Number of the frame at the front of `flight`, or of the next one.
+    unacknowledged: u32,
+    lost: u32,
+    kept: u32,
+    /// No frame before this one is lost.
+    lost_from: u32,
+    /// Number of the next transmission.
+    stamp_next: u32,
+    /// Newest transmission known to have arrived.
+    stamp_arrived: u32,
+    /// Frames that may be on their way after a time-out: 1, then doubled by each answer.
+    allowance: u32,
+    /// The lost frames are so by a time-out only: nobody has missed them.
+    presumed: bool,
+    /// Frames since the last one that asked for an acknowledgement.
+    since_asked: u32,
+    /// The frame to which was gone back last, and when.
+    went_back: Option<(u32, u64)>,
+}
+
+impl<M: Copy> Sender<M> {
+    pub fn new(first_sequence: u32) -> Sender<M> {
+        Sender {
+            messages: VecDeque::new(),
+            front: 0,
+            released: 0,
+            cursor: Position {
+                message: 0,
+                offset: 0,
+            },
+            flight: VecDeque::new(),
+            unacknowledged: first_sequence,
+            lost: 0,
+            kept: 0,
+            lost_from: first_sequence,
+            stamp_next: 0,
+            stamp_arrived: u32::MAX,
+            allowance: u32::MAX,
+            presumed: false,
+            since_asked: 0,
+            went_back: None,
+        }
+    }
+
+    #[inline]
+    pub fn queued(&self) -> usize {
+        self.messages.len()
+    }
+
+    #[inline]
+    pub fn push(&mut self, handle: M, bytes: usize) {
+        self.messages.push_back(Message { handle, bytes });
+    }
+
+    /// The next message that the peer has wholly.
+    #[inline]
+    pub fn take_released(&mut self) -> Option<M> {
+        if self.front == self.released {
+            return None;
+        }
+        self.front += 1;
+        let message = self.messages.pop_front();
+        Some(message.expect("released messages are queued").handle)
+    }
+
+    /// Number of the next new frame.
+    #[inline]
+    pub fn next_sequence(&self) -> u32 {
+        self.unacknowledged.wrapping_add(self.flight.len() as u32)
+    }
+
+    #[inline]
+    pub fn in_flight(&self) -> usize {
+        self.flight.len()
+    }
+
+    /// Whether a frame is the oldest one that is not acknowledged.
+    #[inline]
+    pub fn is_oldest(&self, sequence: u32) -> bool {
+        sequence == self.unacknowledged
+    }
+
+    /// Frames on their way, as far as we know.
+    #[inline]
+    pub fn outstanding(&self) -> u32 {
+        self.flight.len() as u32 - self.lost - self.kept
+    }
+
+    #[inline]
+    pub fn next_stamp(&self) -> u32 {
+        self.stamp_next
+    }
+
+    #[inline]
+    pub fn arrived_stamp(&self) -> u32 {
+        self.stamp_arrived
+    }
+
+    #[inline]
+    fn has_uncut(&self) -> bool {
+        self.cursor.message != self.front + self.messages.len() as u64
+    }
+
+    /// Whether anything is queued, lost or on its way.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        !self.flight.is_empty() || self.has_uncut()
+    }
+
+    /// Whether a frame may leave while the window is `window`.
+    #[inline]
+    pub fn may_transmit(&self, config: &Config, window: u32) -> bool {
+        let room = self.outstanding() < window.min(self.allowance);
+        room && (self.lost > 0
+            || self.has_uncut() && (self.flight.len() as u32) < config.window_frames_max)
+    }
+
+    /// The frame that is to leave now, lost ones first.
+    #[inline]
+    pub fn take(&mut self, config: &Config, now: u64, window: u32) -> Option<Cut> {
+        if !self.may_transmit(config, window) {
+            return None;
+        }
+        let repeat = self.lost > 0;
+        let index = if repeat {
+            self.first_lost()
+        } else {
+            self.cut(config)
+        };
+        let limit = window.min(self.allowance);
+        self.since_asked += 1;
+        let outstanding = self.outstanding() + u32::from(repeat);
+        let full = outstanding >= limit || self.flight.len() as u32 >= config.window_frames_max;
+        let often = self.since_asked >= (limit / 4).clamp(1, ACK_FRAMES_MAX);
+        let asking = full || often || (!repeat && self.ends_long_message(config, index));
+        if asking {
+            self.since_asked = 0;
+        }
+        let flight = &mut self.flight[index];
+        flight.sent_at = now;
+        flight.stamp = self.stamp_next;
+        flight.asking = asking;
+        self.stamp_next = self.stamp_next.wrapping_add(1);
+        if repeat {
+            flight.fate = Fate::Sent;
+            flight.repeated = true;
+            flight.doubtful = self.presumed;
+            self.lost -= 1;
+        }
+        Some(Cut {
+            sequence: self.unacknowledged.wrapping_add(index as u32),
+            begin: flight.begin,
+            length: flight.length,
+            repeat,
+            asking,
+        })
+    }
+
+    /// Cuts the next frame out of the stream and returns its index in `flight`.
+    #[inline]
+    fn cut(&mut self, config: &Config) -> usize {
+        let begin = self.cursor;
+        let mut room = config.payload_bytes_max;
+        for number in 0..PIECES_MAX {
+            let index = (self.cursor.message - self.front) as usize;
+            let Some(message) = self.messages.get(index) else {
+                break;
+            };
+            let left = message.bytes - self.cursor.offset;
+            if PIECE_HEADER_BYTES + left <= room {
+                room -= PIECE_HEADER_BYTES + left;
+                self.cursor.message += 1;
+                self.cursor.offset = 0;
+            } else {
+                if number == 0 || room >= PIECE_HEADER_BYTES + START_BYTES_MIN {
+                    self.cursor.offset += room - PIECE_HEADER_BYTES;
+                    room = 0;
+                }
+                break;
+            }
+        }
+        self.flight.push_back(Flight {
+            begin,
+            sent_at: 0,
+            stamp: 0,
+            // Config::assert_legal: a payload's length fits 16 bits.
+            length: (config.payload_bytes_max - room) as u16,
+            fate: Fate::Sent,
+            repeated: false,
+            doubtful: false,
+            asking: false,
+        });
+        self.flight.len() - 1
+    }
+
+    /// Whether the frame just cut ends a message whose sender likely waits for its memory.
+    #[inline]
+    fn ends_long_message(&self, config: &Config, index: usize) -> bool {
+        let begin = self.flight[index].begin;
+        if begin.offset == 0 || self.cursor.message == begin.message {
+            return false;
+        }
+        let message = &self.messages[(begin.message - self.front) as usize];
+        message.bytes > config.payload_bytes_max * ASK_FRAMES_MIN
+    }
+
+    fn first_lost(&mut self) -> usize {
+        let behind = self.lost_from.wrapping_sub(self.unacknowledged) as i32;
+        let start = behind.max(0) as usize;
+        let found = (start..self.flight.len()).find(|&index| self.flight[index].fate == Fate::Lost);
+        let index = found.expect("`lost` counts lost frames at or behind `lost_from`");
+        self.lost_from = self.unacknowledged.wrapping_add(index as u32 + 1);
+        index
+    }
+
+    /// The pieces of a frame, from the stream.
+    pub fn pieces(&self, begin: Position, length: u16) -> impl Iterator<Item = Piece<M>> + '_ {
+        let mut position = begin;
+        let mut room = usize::from(length);
+        core::iter::from_fn(move || {
+            if room == 0 {
+                return None;
+            }
+            let index = (position.message - self.front) as usize;
+            let message = &self.messages[index];
+            let left = message.bytes - position.offset;
+            let bytes = left.min(room - PIECE_HEADER_BYTES);
+            let piece = Piece {
+                message: message.handle,
+                offset: position.offset,
+                bytes,
+                first: position.offset == 0,
+                last: bytes == left,
+            };
+            room -= PIECE_HEADER_BYTES + bytes;
+            position = Position {
+                message: position.message + 1,
+                offset: 0,
+            };
+            Some(piece)
+        })
+    }
+
+    /// Whether an acknowledgement speaks of frames that were never sent.
+    #[inline]
+    pub fn is_impossible(&self, ack: u32) -> bool {
+        let ahead = ack.wrapping_sub(self.unacknowledged);
+        ahead as usize > self.flight.len() && (ahead as i32) > 0
+    }
+
+    /// Everything before `ack` is there. An old acknowledgement, overtaken by a later one, changes nothing.
+    #[inline]
+    pub fn acknowledge(&mut self, now: u64, ack: u32, least_ns: Option<u64>) -> News {
+        let mut news = News::default();
+        let ahead = ack.wrapping_sub(self.unacknowledged);
+        if ahead == 0 || ahead as i32 <= 0 {
+            return news;
+        }
+        assert!(
+            ahead as usize <= self.flight.len(),
+            "handle_frame refused impossible acknowledgements"
+        );
+        for _ in 0..ahead {
+            let Some(flight) = self.flight.pop_front() else {
+                break;
+            };
+            match flight.fate {
+                Fate::Sent => self.arrived(&flight, now, least_ns, &mut news),
+                Fate::Lost => {
+                    self.lost -= 1;
+                    news.frames += 1;
+                    news.spurious |= self.presumed;
+                }
+                Fate::Kept => self.kept -= 1,
+            }
+        }
+        self.unacknowledged = ack;
+        self.released = self
+            .flight
+            .front()
+            .map_or(self.cursor.message, |flight| flight.begin.message);
+        news.advanced = true;
+        if self.flight.is_empty() {
+            self.since_asked = 0;
+        }
+        self.conclude(&mut news);
+        news
+    }
+
+    /// A frame on its way has arrived.
+    #[inline]
+    fn arrived(&mut self, flight: &Flight, now: u64, least_ns: Option<u64>, news: &mut News) {
+        news.frames += 1;
+        let ns = now.saturating_sub(flight.sent_at);
+        if !flight.repeated {
+            news.round_trip_ns = Some(ns);
+            news.round_trip_ns_asked = flight.asking.then_some(ns);
+        }
+        // Which transmission of a repeated frame has arrived is not said: the last one only if it had the time to.
+        let certain = !flight.repeated || !flight.doubtful && ns >= least_ns.unwrap_or(u64::MAX);
+        if certain && (flight.stamp.wrapping_sub(self.stamp_arrived) as i32) > 0 {
+            self.stamp_arrived = flight.stamp;
+        }
+    }
+
+    /// After a time-out, the first answer tells whether frames were lost or only late.
+    #[inline]
+    fn conclude(&mut self, news: &mut News) {
+        if self.allowance == u32::MAX {
+            return;
+        }
+        if news.spurious {
+            self.take_back();
+        } else if self.lost == 0 {
+            self.presumed = false;
+            self.allowance = u32::MAX;
+        } else if news.advanced {
+            self.allowance = self.allowance.saturating_mul(2);
+            if self.presumed {
+                let index = self.first_lost_peek();
+                news.lost = Some(self.flight[index].stamp);
+            }
+        }
+    }
+
+    fn first_lost_peek(&mut self) -> usize {
+        let from = self.lost_from;
+        let index = self.first_lost();
+        self.lost_from = from;
+        index
+    }
+
+    /// What was taken for lost is on its way after all.
+    fn take_back(&mut self) {
+        for flight in &mut self.flight {
+            if flight.fate == Fate::Lost {
+                flight.fate = Fate::Sent;
+            }
+        }
+        self.lost = 0;
+        self.presumed = false;
+        self.allowance = u32::MAX;
+    }
+
+    /// Frames beyond `ack` that are there although `ack` is not: bit `i` stands for `ack + 1 + i`. Then looks which of the others are lost.
+    pub fn note_kept(
+        &mut self,
+        now: u64,
+        ack: u32,
+        bitmap: &[u8],
+        least_ns: Option<u64>,
+        news: &mut News,
+    ) {
+        if ack != self.unacknowledged {
+            return;
+        }
+        for (byte, &bits) in bitmap.iter().enumerate() {
+            let mut bits = bits;
+            while bits != 0 {
+                let index = 1 + byte * 8 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let Some(flight) = self.flight.get_mut(index) else {
+                    continue;
+                };
+                if flight.fate == Fate::Kept {
+                    continue;
+                }
+                let was = core::mem::replace(&mut flight.fate, Fate::Kept);
+                self.kept += 1;
+                if was == Fate::Lost {
+                    self.lost -= 1;
+                    news.frames += 1;
+                    news.spurious |= self.presumed;
+                } else {
+                    let flight = self.flight[index].clone();
+                    self.arrived(&flight, now, least_ns, news);
+                }
+            }
+        }
+        self.conclude(news);
+        self.find_lost(news);
+    }
+
+    /// A frame is lost when one that left [`REORDER_FRAMES`] later has arrived.
+    fn find_lost(&mut self, news: &mut News) {
+        for index in 0..self.flight.len() {
+            let flight = &mut self.flight[index];
+            let overtaken = self.stamp_arrived.wrapping_sub(flight.stamp) as i32;
+            if flight.fate == Fate::Sent && overtaken >= REORDER_FRAMES as i32 {
+                flight.fate = Fate::Lost;
+                self.lost += 1;
+                let sequence = self.unacknowledged.wrapping_add(index as u32);
+                if (sequence.wrapping_sub(self.lost_from) as i32) < 0 {
+                    self.lost_from = sequence;
+                }
+                let newest = news.lost.unwrap_or(flight.stamp);
+                let newer = (flight.stamp.wrapping_sub(newest) as i32) > 0;
+                news.lost = Some(if newer { flight.stamp } else { newest });
+            }
+        }
+    }
+
+    /// Go-back-N: the peer misses `ack`, and everything behind it has been thrown away. Says which transmission was lost; `None` if there is nothing
+    /// to go back to, or if the same was heard before the last repeat can have arrived.
+    pub fn go_back(&mut self, now: u64, ack: u32, patience_ns: u64) -> Option<u32> {
+        if ack != self.unacknowledged || self.flight.is_empty() {
+            return None;
+        }
+        if let Some((sequence, at)) = self.went_back
+            && sequence == ack
+            && now.saturating_sub(at) < patience_ns
+        {
+            return None;
+        }
+        self.went_back = Some((ack, now));
+        let stamp = self.flight[0].stamp;
+        self.lose_all();
+        self.presumed = false;
+        self.allowance = u32::MAX;
+        Some(stamp)
+    }
+
+    /// The oldest frame has been on its way for too long. It is repeated alone; the others follow when its answer shows that they are missing.
+    pub fn time_out(&mut self) {
+        self.lose_all();
+        self.presumed = true;
+        self.allowance = 1;
+    }
+
+    /// Takes all frames for lost that are not known to be there. The oldest cannot be there, whatever was said: else it would be acknowledged.
+    fn lose_all(&mut self) {
+        for (index, flight) in self.flight.iter_mut().enumerate() {
+            if flight.fate == Fate::Sent || (index == 0 && flight.fate == Fate::Kept) {
+                self.kept -= u32::from(flight.fate == Fate::Kept);
+                flight.fate = Fate::Lost;
+                self.lost += 1;
+            }
+        }
+        self.lost_from = self.unacknowledged;
+    }
+}
+
+impl<M: core::hash::Hash> Sender<M> {
+    /// What decides about the next action. Message numbers count from the front, transmissions from the newest one, since only differences matter.
+    pub fn digest<H: core::hash::Hasher>(&self, now: u64, state: &mut H) {
+        use core::hash::Hash;
+        self.messages.hash(state);
+        (self.released - self.front).hash(state);
+        (self.cursor.message - self.front, self.cursor.offset).hash(state);
+        (self.unacknowledged, self.lost, self.kept).hash(state);
+        (self.allowance, self.presumed, self.since_asked).hash(state);
+        self.stamp_next.wrapping_sub(self.stamp_arrived).hash(state);
+        for flight in &self.flight {
+            let age = self.stamp_next.wrapping_sub(flight.stamp);
+            let marks = (flight.fate, flight.repeated, flight.doubtful);
+            (flight.length, age, marks, now - flight.sent_at).hash(state);
+        }
+        self.went_back
+            .map(|(sequence, at)| (sequence, now - at))
+            .hash(state);
+    }
+}

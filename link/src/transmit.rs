@@ -1,0 +1,219 @@
+//! Frames that leave: which one is next, and its header.
+//!
+//! Control frames go first, since others wait for them; a lone acknowledgement goes last, because data would carry it.
+
+use oxmpi_wire::frame::{Frame, Kind, PieceHeader, flag};
+
+use crate::Link;
+use crate::send::{Cut, Position};
+use crate::timer::Timer;
+
+/// A frame that is to leave: its header, and which part of the queue it carries.
+#[derive(Clone, Copy, Debug)]
+pub struct Transmit {
+    /// The header; on a checked link the caller seals it with [`Checksum`](crate::Checksum) when the payload is gathered.
+    pub frame: Frame,
+    /// It was sent before.
+    pub repeat: bool,
+    begin: Position,
+}
+
+/// A run of bytes of one message, to be put into a frame behind a piece header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<M> {
+    /// The caller's handle.
+    pub message: M,
+    /// Where the bytes begin in the message.
+    pub offset: usize,
+    /// How many there are.
+    pub bytes: usize,
+    /// The message begins with them.
+    pub first: bool,
+    /// The message ends with them.
+    pub last: bool,
+}
+
+impl<M> Piece<M> {
+    /// The header that goes in front of the bytes.
+    #[inline]
+    pub fn header(&self) -> PieceHeader {
+        PieceHeader {
+            // A piece is part of a payload, whose length fits 16 bits.
+            bytes: self.bytes as u16,
+            first: self.first,
+            last: self.last,
+        }
+    }
+}
+
+impl<M: Copy> Link<M> {
+    /// Whether [`poll_transmit`](Link::poll_transmit) has something.
+    #[inline]
+    pub fn wants_transmit(&self, _now: u64) -> bool {
+        self.debt.ack_due || self.wants_control() || self.may_send_data()
+    }
+
+    #[inline]
+    pub(crate) fn wants_control(&self) -> bool {
+        self.debt.lose_due
+            || self.debt.ack_due
+            || self.flow.stop_due
+            || self.flow.go_due
+            || self.probe.due
+    }
+
+    #[inline]
+    fn may_send_data(&self) -> bool {
+        !self.flow.stopped && self.sender.may_transmit(&self.config, self.window())
+    }
+
+    /// The next frame that is to leave now. To be called until `None`.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: u64) -> Option<Transmit> {
+        if self.wants_control()
+            && let Some(transmit) = self.poll_control(now)
+        {
+            return Some(transmit);
+        }
+        if self.flow.stopped {
+            return self.poll_ack(now);
+        }
+        match self.sender.take(&self.config, now, self.window()) {
+            Some(cut) => Some(self.data(now, cut)),
+            None => self.poll_ack(now),
+        }
+    }
+
+    /// The pieces that make up the payload of a Data frame; none for other kinds.
+    #[inline]
+    pub fn pieces(&self, transmit: &Transmit) -> impl Iterator<Item = Piece<M>> + '_ {
+        let data = transmit.frame.kind == Kind::Data;
+        let length = if data { transmit.frame.length } else { 0 };
+        self.sender.pieces(transmit.begin, length)
+    }
+
+    /// The payload of a control frame: the bitmap of a selective acknowledgement, else nothing. Valid until the next frame is polled.
+    #[inline]
+    pub fn control_payload(&self, transmit: &Transmit) -> &[u8] {
+        if transmit.frame.has(flag::SELECTIVE) && transmit.frame.kind != Kind::Data {
+            &self.bitmap
+        } else {
+            &[]
+        }
+    }
+
+    fn poll_control(&mut self, now: u64) -> Option<Transmit> {
+        if core::mem::take(&mut self.flow.stop_due) {
+            self.counters.stop_out += 1;
+            return Some(self.control(now, Kind::Stop));
+        }
+        if core::mem::take(&mut self.flow.go_due) {
+            self.counters.go_out += 1;
+            return Some(self.control(now, Kind::Go));
+        }
+        if core::mem::take(&mut self.debt.lose_due) {
+            self.counters.lose_out += 1;
+            return Some(self.control(now, Kind::Lose));
+        }
+        if core::mem::take(&mut self.probe.due) {
+            self.counters.probe_out += 1;
+            if self.silent_since().is_none() {
+                self.asked_at = now;
+            }
+            self.probe.unanswered = true;
+            self.set_probe_timer(now);
+            return Some(self.control(now, Kind::Probe));
+        }
+        // Data says nothing of frames kept beyond a gap, so such an acknowledgement does not wait for it.
+        if self.debt.ack_due && self.receiver.kept() > 0 {
+            return self.poll_ack(now);
+        }
+        None
+    }
+
+    #[inline]
+    fn poll_ack(&mut self, now: u64) -> Option<Transmit> {
+        if !self.debt.ack_due {
+            return None;
+        }
+        self.counters.acks_out += 1;
+        Some(self.control(now, Kind::Ack))
+    }
+
+    fn control(&mut self, _now: u64, kind: Kind) -> Transmit {
+        let mut flags = 0;
+        let mut length = 0;
+        let telling = matches!(kind, Kind::Ack | Kind::Lose);
+        if telling && self.receiver.kept() > 0 {
+            let window = self.config.window_frames_max;
+            self.receiver
+                .write_bitmap(window, self.config.payload_bytes_max, &mut self.bitmap);
+            if !self.bitmap.is_empty() {
+                flags |= flag::SELECTIVE;
+                length = self.bitmap.len() as u16;
+            }
+        }
+        if telling || self.receiver.kept() == 0 {
+            self.settle_debt();
+        }
+        Transmit {
+            frame: self.header(kind, length, flags, 0),
+            repeat: false,
+            begin: Position {
+                message: 0,
+                offset: 0,
+            },
+        }
+    }
+
+    #[inline]
+    fn data(&mut self, now: u64, cut: Cut) -> Transmit {
+        if cut.repeat {
+            self.counters.repeats += 1;
+        } else {
+            self.counters.data_out += 1;
+        }
+        if self.sender.in_flight() == 1 && !cut.repeat && !self.probe.unanswered {
+            self.asked_at = now;
+        }
+        let oldest = self.sender.is_oldest(cut.sequence);
+        if oldest || !self.timers.is_set(Timer::Repeat) {
+            let rto_ns = self.rtt.rto_ns(&self.config);
+            self.timers.set(Timer::Repeat, now + rto_ns);
+        }
+        if self.receiver.kept() == 0 {
+            self.settle_debt();
+        }
+        let flags = if cut.asking { flag::ASKING } else { 0 };
+        Transmit {
+            frame: self.header(Kind::Data, cut.length, flags, cut.sequence),
+            repeat: cut.repeat,
+            begin: cut.begin,
+        }
+    }
+
+    #[inline]
+    fn settle_debt(&mut self) {
+        self.debt.settle();
+        self.timers.clear(Timer::Ack);
+    }
+
+    #[inline]
+    fn header(&self, kind: Kind, length: u16, flags: u16, sequence: u32) -> Frame {
+        let config = &self.config;
+        let stopped = u16::from(self.flow.stopping) * flag::STOPPED;
+        let checked = u16::from(config.checked) * flag::CHECKED;
+        Frame {
+            kind,
+            channel: config.channel_out,
+            to: config.peer,
+            from: config.me,
+            length,
+            flags: flags | stopped | checked,
+            session: config.session_out,
+            sequence,
+            ack: self.receiver.expected(),
+            crc: 0,
+        }
+    }
+}
