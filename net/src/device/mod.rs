@@ -7,6 +7,8 @@
 //! on [`Device::fd`], [`Device::prepare_sleep`].
 
 mod batch;
+pub mod channel;
+pub mod ethernet;
 pub mod fault;
 mod part;
 #[cfg(test)]
@@ -21,6 +23,8 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 pub use batch::Batch;
+pub use channel::Channel;
+pub use ethernet::Ethernet;
 pub use fault::{Fault, Faults, FaultsError};
 pub use udp::Udp;
 
