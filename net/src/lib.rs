@@ -15,6 +15,7 @@ pub mod choice;
 pub mod device;
 pub mod handshake;
 pub mod key;
+pub mod pm;
 pub mod tcp;
 pub mod transport;
 

@@ -1,0 +1,213 @@
+//! One conversation: the link to a process on one rail, where its frames go, and how much of a packet has arrived.
+
+use std::net::IpAddr;
+
+use oxmpi_link::{Config, Link, Recovery};
+use oxmpi_wire::frame::FRAME_HEADER_BYTES;
+
+use super::memory::Slot;
+use super::packet::HEAD_MAX;
+use super::{Options, RailKind};
+use crate::device::Address;
+use crate::key::JobKey;
+
+/// Frames on their way at once, on UDP: two hundred and some full ones fit the receive buffer that every user gets, and a window that finds it smaller shrinks.
+const WINDOW_FRAMES_UDP: usize = 256;
+/// On Ethernet, whose rings of 4096 slots are half for windows, half for what arrives after STOP; both sides must come to the same figure, so it depends on nothing but
+/// the number of processes.
+const WINDOWS_FRAMES_ETHERNET: usize = 2048;
+const WINDOW_FRAMES_ETHERNET_MAX: usize = 256;
+/// However many processes there are, a conversation that waits for an acknowledgement after each few frames gets nowhere.
+const WINDOW_FRAMES_ETHERNET_MIN: usize = 64;
+/// Messages that wait or are unacknowledged: more than a window of frames, each full of short messages, has at its best.
+const MESSAGES_MAX: usize = 4096;
+/// Losses in the middle are noticed by what follows; only the end of a burst waits for this, and a process that is not running for a moment must not be flooded.
+const REPEAT_NS_MIN: u64 = 1_000_000;
+/// A link that was down for long is in use again this soon.
+const REPEAT_NS_MAX: u64 = 250_000_000;
+/// An acknowledgement that nobody forces waits this long for a message to go with.
+const ACK_DELAY_NS: u64 = 50_000;
+/// Repeats go to the next of a process's addresses after this time without an answer.
+const CANDIDATE_NS: u64 = 250_000_000;
+
+/// A process and a rail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    pub peer: u32,
+    pub rail: usize,
+}
+
+/// What a rail gives each of its conversations.
+pub(super) struct Ground<'a> {
+    pub me: u32,
+    pub key: &'a JobKey,
+    pub kind: RailKind,
+    pub options: &'a Options,
+    pub own_channel: u16,
+    pub frame_bytes_max: usize,
+    /// Frames that may wait in this process.
+    pub room: usize,
+    /// Processes of the job.
+    pub size: usize,
+}
+
+pub(super) struct Conversation {
+    pub link: Link<Slot>,
+    addresses: Vec<Address>,
+    candidate: usize,
+    candidate_since: u64,
+    /// Something came from there.
+    pub confirmed: bool,
+    /// Bytes of messages that no frame has carried yet.
+    pub unsent_bytes: usize,
+    /// Messages that the other side does not have wholly.
+    pub outstanding: usize,
+    /// When a message was last sent, unless something came since: then it was no succession.
+    pub last_sent: u64,
+    /// Whether it is in the lists of those that have something to send, that have timers, and whose acknowledgements may wait.
+    pub is_active: bool,
+    pub is_timed: bool,
+    pub is_owing: bool,
+    /// A head that has arrived in part.
+    pub partial: [u8; HEAD_MAX],
+    pub partial_bytes: usize,
+    /// Payload bytes of the packet that is arriving that have not been taken.
+    pub left: usize,
+    /// When something last came, or was asked for.
+    pub heard_at: u64,
+    /// What a frame carries at most, for messages that wait for each other.
+    pub payload_bytes_max: usize,
+}
+
+impl Conversation {
+    pub fn new(
+        ground: &Ground<'_>,
+        way: Way,
+        channel: u16,
+        addresses: Vec<Address>,
+        now: u64,
+    ) -> Conversation {
+        let payload_bytes_max = ground.frame_bytes_max - FRAME_HEADER_BYTES;
+        Conversation {
+            link: Link::new(config(ground, way, channel), now),
+            addresses,
+            candidate: 0,
+            candidate_since: 0,
+            confirmed: false,
+            unsent_bytes: 0,
+            outstanding: 0,
+            last_sent: 0,
+            is_active: false,
+            is_timed: false,
+            is_owing: false,
+            partial: [0; HEAD_MAX],
+            partial_bytes: 0,
+            left: 0,
+            heard_at: now,
+            payload_bytes_max,
+        }
+    }
+
+    /// Where frames go now.
+    #[inline(always)]
+    pub fn address(&self) -> &Address {
+        &self.addresses[self.candidate]
+    }
+
+    /// The network address that frames came from, if they did and have one.
+    pub fn confirmed_ip(&self) -> Option<IpAddr> {
+        match self.address() {
+            Address::Udp(address) if self.confirmed => Some(address.ip()),
+            _ => None,
+        }
+    }
+
+    /// A frame that only the process itself can have sent came from there.
+    #[cold]
+    pub fn confirm(&mut self, sender: Address) {
+        self.confirmed = true;
+        match self.addresses.iter().position(|known| *known == sender) {
+            Some(known) => self.candidate = known,
+            None => {
+                self.addresses.push(sender);
+                self.candidate = self.addresses.len() - 1;
+            }
+        }
+    }
+
+    /// Nothing came from anywhere for long, or `refused`: the next candidate's turn. False if there is no other.
+    #[cold]
+    pub fn try_next_address(&mut self, now: u64, refused: bool) -> bool {
+        if self.confirmed || self.addresses.len() < 2 {
+            return false;
+        }
+        if self.candidate_since == 0 {
+            self.candidate_since = now;
+        }
+        if !refused && now - self.candidate_since < CANDIDATE_NS {
+            return true;
+        }
+        self.candidate = (self.candidate + 1) % self.addresses.len();
+        self.candidate_since = now;
+        // Who was refused everywhere is gone.
+        !refused || self.candidate != 0
+    }
+
+    /// For people: where it was tried.
+    pub fn describe_addresses(&self) -> String {
+        if self.confirmed {
+            return self.address().to_string();
+        }
+        let addresses = self.addresses.iter().map(Address::to_string);
+        addresses.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The secret that frames of a direction carry: nobody who does not know the job's key can guess it.
+pub(crate) fn session(key: &JobKey, from: u32, to: u32, rail: usize) -> u64 {
+    let proof = key.proof(&[
+        b"oxmpi pm session",
+        &from.to_le_bytes(),
+        &to.to_le_bytes(),
+        &(rail as u32).to_le_bytes(),
+    ]);
+    let first = proof.first_chunk().expect("a proof has 32 bytes");
+    // 0 stands for one that has not been derived.
+    u64::from_le_bytes(*first).max(1)
+}
+
+fn config(ground: &Ground<'_>, way: Way, channel: u16) -> Config {
+    let share = WINDOWS_FRAMES_ETHERNET / ground.size.max(1);
+    let share = share.clamp(WINDOW_FRAMES_ETHERNET_MIN, WINDOW_FRAMES_ETHERNET_MAX);
+    let (window, recovery, congestion) = match ground.kind {
+        RailKind::Udp => (WINDOW_FRAMES_UDP, Recovery::Selective, true),
+        RailKind::Ethernet => (share, Recovery::GoBackN, false),
+        RailKind::Trunk => (share, Recovery::Selective, false),
+    };
+    Config {
+        me: ground.me,
+        peer: way.peer,
+        channel_out: channel,
+        channel_in: ground.own_channel,
+        session_out: session(ground.key, ground.me, way.peer, way.rail),
+        session_in: session(ground.key, way.peer, ground.me, way.rail),
+        payload_bytes_max: ground.frame_bytes_max - FRAME_HEADER_BYTES,
+        window_frames_max: window as u32,
+        recovery,
+        congestion,
+        checked: ground.options.checked,
+        backlog_high: backlog_high(ground.room),
+        backlog_low: backlog_high(ground.room) / 2,
+        rto_ns_min: REPEAT_NS_MIN,
+        rto_ns_max: REPEAT_NS_MAX,
+        ack_delay_ns: ACK_DELAY_NS,
+        first_sequence: 0,
+        dead_after_ns: ground.options.dead_after.as_nanos() as u64,
+        messages_max: MESSAGES_MAX,
+    }
+}
+
+/// Frames that wait in this process when it says STOP.
+pub(super) fn backlog_high(room: usize) -> usize {
+    (room / 2).max(2)
+}

@@ -1,0 +1,356 @@
+//! The PM network's endpoint: one process's conversations with all others, over one device or two.
+//!
+//! It has the interface of the TCP transport and none of its connections: the first message to a process is simply sent. `link` makes each conversation reliable
+//! and ordered, the devices carry frames, and this module is what lies between them: a table of links, the memory of messages under way, timers, and the question
+//! whether a silent process is slow or gone. With two rails, bulk goes by the second and everything else by the first.
+//!
+//! Call order: [`Pm::new`] after cards are exchanged; [`Pm::poll`] until `None`, taking each packet's payload by [`Pm::at_hand`] and [`Pm::pass`]; [`Pm::send`];
+//! before a sleep on [`Pm::fd`], [`Pm::prepare_sleep`], and after it [`Pm::handle_waking`]. `conversation` holds one link, `transmit` sends, `receive` takes in,
+//! `memory` keeps what is on its way, `time` looks at timers, `vigil` tells slow processes from gone ones, `parting` ends conversations.
+
+mod conversation;
+mod counters;
+#[allow(unsafe_code)]
+mod line;
+#[allow(unsafe_code)]
+mod memory;
+mod packet;
+mod parting;
+mod receive;
+#[allow(unsafe_code)]
+mod sys;
+mod time;
+#[allow(unsafe_code)]
+mod transmit;
+mod vigil;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use crate::device::{Address, Device};
+use crate::key::JobKey;
+use crate::transport::{Event, Trouble};
+pub(crate) use conversation::session;
+use conversation::{Conversation, Ground, Way};
+pub use counters::Counters;
+use line::Line;
+use memory::Memory;
+use receive::Current;
+use time::Clock;
+pub use transmit::COPIED_BYTES_MAX;
+use vigil::Vigil;
+
+/// Rails of one process at most: one for everything, one for bulk.
+pub const RAILS_MAX: usize = 2;
+
+/// What kind of network a rail is; it chooses how losses are made up for and whether the window obeys congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RailKind {
+    /// Datagrams through networks that others use too: selective repeat, and windows that obey congestion.
+    Udp,
+    /// Frames on one segment, in order and seldom lost: go-back-N.
+    Ethernet,
+    /// Several interfaces as one, which reorders: selective repeat.
+    Trunk,
+}
+
+/// One way to other hosts.
+pub struct Rail {
+    /// What carries frames.
+    pub device: Box<dyn Device>,
+    /// Over what.
+    pub kind: RailKind,
+}
+
+/// Where another process is, on one rail.
+pub struct Peer {
+    /// Its addresses in the device's words, best first.
+    pub addresses: Vec<Address>,
+    /// Its channel.
+    pub channel: u16,
+    /// Its host, for people.
+    pub host: String,
+    /// Its TCP listener, dialled only to find out whether it exists.
+    pub probe: Vec<SocketAddr>,
+}
+
+/// Tells where a process (the first number) is on a rail (the second); asked when it is first talked to.
+pub type Finder = Box<dyn FnMut(u32, usize) -> Result<Peer, String> + Send>;
+
+/// What may be chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Every frame carries a checksum over all of it.
+    pub checked: bool,
+    /// With two rails, payload of at least so many bytes goes by the second.
+    pub bulk_bytes_min: usize,
+    /// A process that owes an answer is asked after elsewhere when it has been silent for so long.
+    pub suspect_after: Duration,
+    /// Its host is taken for gone when nothing of it has answered for so long.
+    pub dead_after: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            checked: false,
+            bulk_bytes_min: 8 << 10,
+            suspect_after: Duration::from_secs(1),
+            dead_after: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What there is between this process and another.
+enum Standing {
+    /// Nothing yet.
+    Unknown,
+    /// They talk.
+    Open(Box<Partner>),
+    /// It has finalised.
+    Finished,
+    /// It cannot be reached.
+    Lost(Box<Trouble>),
+}
+
+/// A process that this one talks to.
+struct Partner {
+    host: String,
+    probe: Vec<SocketAddr>,
+    ways: [Option<Conversation>; RAILS_MAX],
+    /// The second rail does not lead to it.
+    no_bulk: bool,
+    /// The last word to be said, and whether it has been.
+    farewell: Option<u32>,
+    said: bool,
+    /// It has said goodbye, at that time.
+    heard: Option<u64>,
+    /// It has said that it may be silent for long.
+    paused: bool,
+    /// Its host said that nobody takes its frames.
+    refused: bool,
+    vigil: Option<Vigil>,
+}
+
+/// The endpoint of one process.
+pub struct Pm {
+    me: u32,
+    key: JobKey,
+    finder: Finder,
+    options: Options,
+    lines: Vec<Line>,
+    /// Stands for all devices, if there are several.
+    watch: Option<OwnedFd>,
+    partners: Vec<Standing>,
+    /// Processes that this one talks to.
+    open: usize,
+    memory: Memory,
+    clock: Clock,
+    /// The time when the clock was last looked at.
+    now: u64,
+    /// Conversations that have something to send.
+    active: VecDeque<Way>,
+    /// Conversations with timers, and when the first of these may be due.
+    timed: Vec<Way>,
+    nearest: u64,
+    /// Conversations that may owe acknowledgements.
+    owing: Vec<Way>,
+    /// Whose frame the device shows.
+    shown: Option<Way>,
+    current: Option<Current>,
+    events: VecDeque<Event>,
+    /// Looks that found nothing, since something came and all in all.
+    idle: u32,
+    looks: u32,
+    /// Frames since the last look that found nothing.
+    frames: u32,
+    /// When to look after silent processes next, and whether there are any.
+    round_at: u64,
+    watchful: bool,
+    /// Goodbyes are being said, and for ever.
+    parting: bool,
+    closing: bool,
+    counters: Counters,
+}
+
+impl Pm {
+    /// The endpoint of process `me` of `size`, whose channel on each rail is given.
+    pub fn new(
+        me: u32,
+        size: u32,
+        key: JobKey,
+        rails: Vec<Rail>,
+        own_channels: Vec<u16>,
+        finder: Finder,
+        options: Options,
+    ) -> io::Result<Pm> {
+        assert!(!rails.is_empty() && rails.len() <= RAILS_MAX && rails.len() == own_channels.len());
+        let fds = rails.iter().map(|rail| rail.device.fd());
+        let watch = match rails.len() {
+            1 => None,
+            _ => Some(sys::watch(fds)?),
+        };
+        let lines = rails.into_iter().zip(own_channels);
+        let lines = lines.map(|(rail, channel)| Line::new(rail, channel, size));
+        let clock = Clock::new();
+        Ok(Pm {
+            me,
+            key,
+            finder,
+            options,
+            lines: lines.collect(),
+            watch,
+            partners: (0..size).map(|_| Standing::Unknown).collect(),
+            open: 0,
+            memory: Memory::default(),
+            now: clock.now(),
+            clock,
+            active: VecDeque::new(),
+            timed: Vec::new(),
+            nearest: u64::MAX,
+            owing: Vec::new(),
+            shown: None,
+            current: None,
+            events: VecDeque::new(),
+            idle: 0,
+            looks: 0,
+            frames: 0,
+            round_at: 0,
+            watchful: false,
+            parting: false,
+            closing: false,
+            counters: Counters::default(),
+        })
+    }
+
+    /// The conversation on a way, if there is one.
+    #[inline(always)]
+    fn conversation(&mut self, way: Way) -> Option<&mut Conversation> {
+        match &mut self.partners[way.peer as usize] {
+            Standing::Open(partner) => partner.ways[way.rail].as_mut(),
+            _ => None,
+        }
+    }
+
+    /// Begins to talk to a process, or to use another rail to one. False if it cannot be found; then it is lost, unless another rail leads to it.
+    #[cold]
+    fn open(&mut self, way: Way) -> bool {
+        let first = Way { rail: 0, ..way };
+        if way.rail > 0 && self.conversation(first).is_none() && !self.open(first) {
+            return false;
+        }
+        let found = (self.finder)(way.peer, way.rail);
+        let found = found.and_then(|peer| match peer.addresses.is_empty() {
+            true => Err("its card has no address that this network could use".into()),
+            false => Ok(peer),
+        });
+        let peer = match (found, way.rail) {
+            (Ok(peer), _) => peer,
+            (Err(what), 0) => {
+                self.lose(way.peer, what);
+                return false;
+            }
+            (Err(_), _) => {
+                if let Standing::Open(partner) = &mut self.partners[way.peer as usize] {
+                    partner.no_bulk = true;
+                }
+                return false;
+            }
+        };
+        let line = &self.lines[way.rail];
+        let ground = Ground {
+            me: self.me,
+            key: &self.key,
+            kind: line.kind,
+            options: &self.options,
+            own_channel: line.channel,
+            frame_bytes_max: line.device.frame_bytes_max(),
+            room: line.device.room(),
+            size: self.partners.len(),
+        };
+        let now = self.clock.now();
+        let conversation = Conversation::new(&ground, way, peer.channel, peer.addresses, now);
+        if let Standing::Open(partner) = &mut self.partners[way.peer as usize] {
+            partner.ways[way.rail] = Some(conversation);
+            return true;
+        }
+        let mut ways = [const { None }; RAILS_MAX];
+        ways[0] = Some(conversation);
+        self.partners[way.peer as usize] = Standing::Open(Box::new(Partner {
+            host: peer.host,
+            probe: peer.probe,
+            ways,
+            no_bulk: false,
+            farewell: self.closing.then_some(packet::GOODBYE),
+            said: false,
+            heard: None,
+            paused: false,
+            refused: false,
+            vigil: None,
+        }));
+        self.open += 1;
+        self.counters.peers += 1;
+        true
+    }
+
+    /// Whether something waits to be let go: progress must not stop for long.
+    #[inline(always)]
+    pub fn has_unsent(&self) -> bool {
+        !self.active.is_empty()
+    }
+
+    /// Whether somebody must look now and then even when this process awaits nothing: others expect acknowledgements.
+    #[inline(always)]
+    pub fn needs_company(&self) -> bool {
+        self.open > 0
+    }
+
+    /// Whether everything sent has been given to the network at least once.
+    pub fn is_flushed(&self) -> bool {
+        let flushed = |conversation: &Conversation| conversation.unsent_bytes == 0;
+        let stuck = self.lines.iter().any(Line::is_stuck);
+        !stuck && self.conversations().all(flushed)
+    }
+
+    fn conversations(&self) -> impl Iterator<Item = &Conversation> {
+        let partners = self.partners.iter().filter_map(|standing| match standing {
+            Standing::Open(partner) => Some(partner),
+            _ => None,
+        });
+        partners.flat_map(|partner| partner.ways.iter().flatten())
+    }
+
+    /// Readable when something has arrived.
+    pub fn fd(&self) -> RawFd {
+        match &self.watch {
+            Some(watch) => watch.as_raw_fd(),
+            None => self.lines[0].device.fd(),
+        }
+    }
+
+    /// For people: what frames travel by.
+    pub fn describe(&self) -> String {
+        let rails = self.lines.iter().map(|line| line.device.describe());
+        rails.collect::<Vec<_>>().join(", bulk by ")
+    }
+
+    /// Why a process cannot be reached, if it cannot.
+    pub fn trouble(&self, peer: u32) -> Option<&Trouble> {
+        match &self.partners[peer as usize] {
+            Standing::Lost(trouble) => Some(trouble),
+            _ => None,
+        }
+    }
+
+    /// The host of a process.
+    pub fn host_of(&mut self, peer: u32) -> Option<String> {
+        match &self.partners[peer as usize] {
+            Standing::Open(partner) => Some(partner.host.clone()),
+            Standing::Lost(trouble) => Some(trouble.host.clone()),
+            _ => (self.finder)(peer, 0).ok().map(|peer| peer.host),
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Receiving: frames from the devices to their links, and what the links deliver as events.
+//!
+//! One frame at a time is *shown* by a device, and one piece of it (or one that its arrival made deliverable) is *current*: it is handed out before the device is asked for
+//! the next frame, so that payload is copied once, from where the device has it to where it belongs. A frame is believed only if it carries the secret of the process
+//! that it claims to come from.
+
+use oxmpi_link::Delivered;
+use oxmpi_wire::PREFIX_BYTES;
+use oxmpi_wire::frame::Frame;
+
+use super::conversation::session;
+use super::packet::{self, Beginning, HEAD_MAX, LENGTH_BYTES};
+use super::{Pm, Standing, Way};
+use crate::transport::Event;
+
+/// Frames between two looks at the clock and at what else waits.
+const FRAMES_PER_CLOCK: u32 = 8;
+/// Frames after which acknowledgements and what they let go leave, although more frames wait.
+const FRAMES_PER_FLUSH: u32 = 32;
+/// Frames that are not believed, in one look.
+const FORGED_PER_LOOK: u32 = 64;
+/// Looks that find nothing before acknowledgements no longer wait for a message to go with.
+const LOOKS_PER_ACK: u32 = 16;
+/// Looks that find nothing between two looks at the clock.
+const LOOKS_PER_CLOCK: u32 = 16;
+
+/// A piece of a message that is being handed out.
+pub(super) struct Current {
+    way: Way,
+    delivered: Delivered,
+    /// What has not been taken of it.
+    begin: usize,
+    end: usize,
+}
+
+/// What a look at a device came to.
+enum Look {
+    /// There is nothing.
+    Nothing,
+    /// A frame that is nobody's.
+    Forged,
+    /// A frame that its link took.
+    Taken,
+}
+
+impl Pm {
+    /// The next thing that happened, if anything has. `None` ends a look.
+    #[inline]
+    pub fn poll(&mut self) -> Option<Event> {
+        let mut forged = 0;
+        loop {
+            if self.current.is_some() {
+                if let Some(event) = self.next_in_piece() {
+                    return Some(event);
+                }
+                continue;
+            }
+            if let Some(way) = self.shown {
+                self.next_piece(way);
+                continue;
+            }
+            if let Some(event) = self.events.pop_front() {
+                return Some(event);
+            }
+            let mut look = Look::Nothing;
+            for rail in 0..self.lines.len() {
+                look = self.look(rail);
+                if !matches!(look, Look::Nothing) {
+                    break;
+                }
+            }
+            match look {
+                Look::Taken => {}
+                Look::Forged if forged < FORGED_PER_LOOK => forged += 1,
+                Look::Forged | Look::Nothing => {
+                    self.end_look();
+                    return self.events.pop_front();
+                }
+            }
+        }
+    }
+
+    /// Takes the next frame of a device.
+    #[inline(always)]
+    fn look(&mut self, rail: usize) -> Look {
+        let line = &mut self.lines[rail];
+        if !line.device.poll() {
+            return Look::Nothing;
+        }
+        if self.frames.is_multiple_of(FRAMES_PER_CLOCK) {
+            self.now = self.clock.now();
+            line.backlog = line.device.backlog(line.backlog_high);
+            if self.frames >= FRAMES_PER_FLUSH {
+                self.frames = 0;
+                self.flush_unsent();
+            }
+        }
+        self.frames += 1;
+        self.idle = 0;
+        self.take(rail)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, rail: usize) -> Look {
+        let line = &mut self.lines[rail];
+        let bytes = line.device.frame();
+        let from = match Frame::parse(bytes) {
+            Ok((frame, _))
+                if (frame.from as usize) < line.sessions.len() && frame.from != self.me =>
+            {
+                let session_in = &mut line.sessions[frame.from as usize];
+                if *session_in == 0 {
+                    *session_in = session(&self.key, frame.from, self.me, rail);
+                }
+                if *session_in != frame.session {
+                    self.counters.forged += 1;
+                    return Look::Forged;
+                }
+                frame.from
+            }
+            _ => {
+                self.counters.forged += 1;
+                return Look::Forged;
+            }
+        };
+        let way = Way { peer: from, rail };
+        let conversation = match &mut self.partners[from as usize] {
+            Standing::Open(partner) => partner.ways[rail].as_mut(),
+            Standing::Unknown => None,
+            // What a process says after its goodbye, or after it was given up, is heard by nobody.
+            Standing::Finished | Standing::Lost(_) => return Look::Forged,
+        };
+        let Some(conversation) = conversation else {
+            return if self.open(way) {
+                self.take(rail)
+            } else {
+                Look::Forged
+            };
+        };
+        let line = &self.lines[rail];
+        let bytes = line.device.frame();
+        if conversation
+            .link
+            .handle_frame(self.now, bytes, line.backlog)
+            .is_err()
+        {
+            return Look::Forged;
+        }
+        conversation.heard_at = self.now;
+        conversation.last_sent = 0;
+        if !conversation.confirmed {
+            conversation.confirm(line.device.sender());
+        }
+        if !conversation.is_owing {
+            conversation.is_owing = true;
+            self.owing.push(way);
+        }
+        self.shown = Some(way);
+        Look::Taken
+    }
+
+    /// The next piece that the shown frame made deliverable, or the end of that frame.
+    #[inline(always)]
+    fn next_piece(&mut self, way: Way) {
+        let Standing::Open(partner) = &mut self.partners[way.peer as usize] else {
+            self.shown = None;
+            return;
+        };
+        let Some(conversation) = &mut partner.ways[way.rail] else {
+            self.shown = None;
+            return;
+        };
+        if let Some(delivered) = conversation.link.poll_delivered() {
+            let frame = self.lines[way.rail].device.frame();
+            let end = conversation.link.bytes(&delivered, frame).len();
+            self.current = Some(Current {
+                way,
+                delivered,
+                begin: 0,
+                end,
+            });
+            return;
+        }
+        self.shown = None;
+        while let Some(slot) = conversation.link.poll_released() {
+            conversation.outstanding -= 1;
+            let token = self.memory.free(slot);
+            if token != 0 {
+                self.events.push_back(Event::Released { token });
+            }
+        }
+        if conversation.link.wants_transmit(self.now) && !conversation.is_active {
+            conversation.is_active = true;
+            self.active.push_back(way);
+        }
+        if let Some(due) = conversation.link.poll_timeout() {
+            self.nearest = self.nearest.min(due);
+            if !conversation.is_timed {
+                conversation.is_timed = true;
+                self.timed.push(way);
+            }
+        }
+        if partner.farewell.is_some() {
+            self.part(way.peer, self.now);
+        }
+    }
+
+    /// What the current piece holds next; when it holds nothing more, it is no longer current.
+    #[inline(always)]
+    fn next_in_piece(&mut self) -> Option<Event> {
+        let current = self.current.as_mut()?;
+        let way = current.way;
+        let Standing::Open(partner) = &mut self.partners[way.peer as usize] else {
+            self.current = None;
+            return None;
+        };
+        let Some(conversation) = &mut partner.ways[way.rail] else {
+            self.current = None;
+            return None;
+        };
+        if current.begin == current.end {
+            let cut = conversation.left > 0 || conversation.partial_bytes > 0;
+            let last = current.delivered.last;
+            self.current = None;
+            if last && cut {
+                self.lose_babbler(way.peer, "a message that ends too early");
+            }
+            return None;
+        }
+        let from = way.peer;
+        if conversation.left > 0 {
+            return Some(Event::Payload { from });
+        }
+        if conversation.partial_bytes == 0 && !(current.delivered.first && current.begin == 0) {
+            self.current = None;
+            self.lose_babbler(from, "a message that is longer than it says");
+            return None;
+        }
+        let frame = self.lines[way.rail].device.frame();
+        let bytes = conversation.link.bytes(&current.delivered, frame);
+        // A head that was cut is put together.
+        let before = conversation.partial_bytes;
+        let mut joined = [0; HEAD_MAX];
+        let bytes = if before == 0 {
+            bytes
+        } else {
+            let more = bytes.len().min(HEAD_MAX - before);
+            joined[..before].copy_from_slice(&conversation.partial[..before]);
+            joined[before..before + more].copy_from_slice(&bytes[..more]);
+            &joined[..before + more]
+        };
+        match packet::begin(bytes) {
+            Beginning::Packet { head, payload } => {
+                let mut prefix = [0; PREFIX_BYTES];
+                prefix[..head - LENGTH_BYTES].copy_from_slice(&bytes[LENGTH_BYTES..head]);
+                conversation.left = payload;
+                conversation.partial_bytes = 0;
+                partner.paused = false;
+                current.begin = head - before;
+                Some(Event::Packet {
+                    from,
+                    prefix,
+                    payload,
+                })
+            }
+            Beginning::Incomplete => {
+                let bytes = &bytes[..bytes.len().min(HEAD_MAX)];
+                conversation.partial[..bytes.len()].copy_from_slice(bytes);
+                conversation.partial_bytes = bytes.len();
+                current.begin = current.end;
+                None
+            }
+            Beginning::Farewell { pause } => {
+                conversation.partial_bytes = 0;
+                self.current = None;
+                self.hear_farewell(from, pause);
+                None
+            }
+            Beginning::Garbage { length, kind } => {
+                let kind = kind.map_or(String::new(), |kind| format!(" and kind {kind}"));
+                self.current = None;
+                self.lose_babbler(from, &format!("a packet of length {length}{kind}"));
+                None
+            }
+        }
+    }
+
+    /// The look found nothing more: what waits may leave, and time passes.
+    #[inline(always)]
+    fn end_look(&mut self) {
+        self.frames = 0;
+        self.looks = self.looks.wrapping_add(1);
+        self.idle += 1;
+        if !self.active.is_empty() {
+            self.flush_unsent();
+        }
+        if self.idle == LOOKS_PER_ACK && !self.owing.is_empty() {
+            self.settle();
+        }
+        if self.looks.is_multiple_of(LOOKS_PER_CLOCK) {
+            self.look_at_clock();
+        }
+    }
+
+    /// Acknowledgements that waited for a message to go with leave now.
+    #[cold]
+    pub(super) fn settle(&mut self) {
+        let now = self.clock.now();
+        let mut owing = std::mem::take(&mut self.owing);
+        for way in owing.drain(..) {
+            let Some(conversation) = self.conversation(way) else {
+                continue;
+            };
+            conversation.is_owing = false;
+            conversation.link.note_backlog(now, 0);
+            conversation.link.force_ack();
+            if conversation.link.wants_transmit(now) {
+                self.put_out(way, now, 0);
+            }
+        }
+        self.owing = owing;
+    }
+
+    /// Which rail the packet of the last event came by: packets of one process arrive one after the other on each.
+    #[inline(always)]
+    pub fn rail(&self) -> usize {
+        self.current.as_ref().map_or(0, |current| current.way.rail)
+    }
+
+    /// Payload of the current packet that has arrived. [`Pm::pass`] takes it.
+    #[inline(always)]
+    pub fn at_hand(&self) -> &[u8] {
+        let Some(current) = &self.current else {
+            return &[];
+        };
+        let Standing::Open(partner) = &self.partners[current.way.peer as usize] else {
+            return &[];
+        };
+        let Some(conversation) = &partner.ways[current.way.rail] else {
+            return &[];
+        };
+        let frame = self.lines[current.way.rail].device.frame();
+        let bytes = conversation.link.bytes(&current.delivered, frame);
+        let end = current.end.min(current.begin + conversation.left);
+        &bytes[current.begin..end]
+    }
+
+    /// So many bytes at hand have been used.
+    #[inline(always)]
+    pub fn pass(&mut self, bytes: usize) {
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        if let Standing::Open(partner) = &mut self.partners[current.way.peer as usize]
+            && let Some(conversation) = &mut partner.ways[current.way.rail]
+        {
+            conversation.left -= bytes;
+            current.begin += bytes;
+        }
+    }
+}

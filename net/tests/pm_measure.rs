@@ -1,0 +1,233 @@
+//! What the endpoint adds to bare datagrams, for who wants to know: `cargo test --release -p oxmpi-net --test pm_measure -- --ignored --nocapture --test-threads 1`.
+//!
+//! Two threads, the loopback interface with frames of Ethernet's size, a ratio in one run.
+
+mod pm_world;
+
+use std::net::{SocketAddr, UdpSocket};
+use std::thread;
+use std::time::Instant;
+
+use oxmpi_net::device::udp::Families;
+use oxmpi_net::device::{Address, Batch, Device, Udp};
+use oxmpi_net::transport::Sent;
+use pm_world::{Node, Plan, job};
+
+const ROUNDS: u32 = 100_000;
+const REPEATS: usize = 5;
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Nanoseconds one way.
+fn bare_ping_pong() -> f64 {
+    let bind = || {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        socket
+    };
+    let (one, two) = (bind(), bind());
+    one.connect(two.local_addr().unwrap()).unwrap();
+    two.connect(one.local_addr().unwrap()).unwrap();
+    let receive = |socket: &UdpSocket| {
+        let mut buffer = [0; 128];
+        while socket.recv(&mut buffer).is_err() {}
+    };
+    let other = thread::spawn(move || {
+        for _ in 0..ROUNDS {
+            receive(&two);
+            two.send(&[0; 88]).unwrap();
+        }
+    });
+    let begin = Instant::now();
+    for _ in 0..ROUNDS {
+        one.send(&[0; 88]).unwrap();
+        receive(&one);
+    }
+    let nanoseconds = begin.elapsed().as_nanos() as f64;
+    other.join().unwrap();
+    nanoseconds / f64::from(2 * ROUNDS)
+}
+
+fn receive(node: &mut Node) {
+    while node.arrived.is_empty() {
+        node.look();
+    }
+    node.arrived.pop_front();
+}
+
+fn pm_ping_pong() -> f64 {
+    let mut nodes = job(&Plan::default());
+    let (mut two, mut one) = (nodes.pop().unwrap(), nodes.pop().unwrap());
+    let other = thread::spawn(move || {
+        for _ in 0..ROUNDS {
+            receive(&mut two);
+            assert_eq!(two.send(0, 0, &[0; 8]), Sent::Left);
+        }
+        for _ in 0..100_000 {
+            two.look();
+        }
+        two.pm.counters()
+    });
+    let begin = Instant::now();
+    for _ in 0..ROUNDS {
+        assert_eq!(one.send(1, 0, &[0; 8]), Sent::Left);
+        receive(&mut one);
+    }
+    let nanoseconds = begin.elapsed().as_nanos() as f64;
+    for _ in 0..10_000 {
+        one.look();
+    }
+    let counters = other.join().unwrap();
+    println!("  {:?}", counters.link);
+    nanoseconds / f64::from(2 * ROUNDS)
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn ping_pong_of_8_bytes() {
+    let mut ratios = Vec::new();
+    for _ in 0..REPEATS {
+        let (bare, pm) = (bare_ping_pong(), pm_ping_pong());
+        println!("bare {bare:.0} ns, pm {pm:.0} ns one way: {:.2}", pm / bare);
+        ratios.push(pm / bare);
+    }
+    println!("8 B: {:.2} x bare datagrams", median(ratios));
+}
+
+const STREAM_BYTES: usize = 1 << 30;
+const MESSAGE_BYTES: usize = 1 << 20;
+
+/// GB/s of frames in batches, with no protocol but a credit for each batch.
+fn bare_stream() -> f64 {
+    let mut one = Udp::bind(0, 1500, Families::V4).unwrap();
+    let mut two = Udp::bind(0, 1500, Families::V4).unwrap();
+    let at = |udp: &Udp| Address::Udp(SocketAddr::from(([127, 0, 0, 1], udp.port())));
+    let (to_one, to_two) = (at(&one), at(&two));
+    let frame_bytes = one.frame_bytes_max();
+    let per_batch = one.batch_max().0.min(one.batch_max().1 / frame_bytes);
+    let batches = STREAM_BYTES / (per_batch * frame_bytes);
+    let payload = vec![7u8; MESSAGE_BYTES];
+    let other = thread::spawn(move || {
+        let mut landing = vec![0u8; frame_bytes];
+        let (mut frames, mut credits) = (0, 0);
+        while frames < batches * per_batch {
+            if two.poll() {
+                landing[..two.frame().len()].copy_from_slice(two.frame());
+                frames += 1;
+            } else if frames / per_batch > credits {
+                credits = frames / per_batch;
+                let word = credits.to_le_bytes();
+                let mut batch = Batch::new();
+                // SAFETY: the word outlives the call.
+                unsafe { batch.push(word.as_ptr(), word.len()) };
+                batch.end_frame();
+                two.send(&to_one, &batch).unwrap();
+            }
+        }
+    });
+    let begin = Instant::now();
+    let (mut sent, mut credits) = (0, 0);
+    while !other.is_finished() && begin.elapsed().as_secs() < 20 {
+        if one.poll() {
+            credits = usize::from_le_bytes(*one.frame().first_chunk().unwrap());
+        } else if sent < batches && sent - credits < 3 {
+            let mut batch = Batch::new();
+            for frame in 0..per_batch {
+                // SAFETY: the payload outlives the call.
+                unsafe { batch.push(payload[frame * frame_bytes..].as_ptr(), frame_bytes) };
+                batch.end_frame();
+            }
+            one.send(&to_two, &batch).unwrap();
+            sent += 1;
+        }
+    }
+    assert!(
+        other.is_finished(),
+        "a datagram was lost, and nobody repeats it"
+    );
+    STREAM_BYTES as f64 / begin.elapsed().as_nanos() as f64
+}
+
+fn pm_stream(message_bytes: usize) -> f64 {
+    let mut nodes = job(&Plan::default());
+    let (mut two, mut one) = (nodes.pop().unwrap(), nodes.pop().unwrap());
+    let count = STREAM_BYTES / message_bytes;
+    let other = thread::spawn(move || {
+        for _ in 0..count {
+            receive(&mut two);
+        }
+        while two.send(0, 0, &[]) != Sent::Left {}
+        for _ in 0..100_000 {
+            two.look();
+        }
+        println!("  receiver {:?}", two.pm.counters().device);
+    });
+    let payload = vec![7u8; message_bytes];
+    let begin = Instant::now();
+    let (mut sent, mut released) = (0, 0);
+    while sent < count {
+        if sent - released < 64 && one.send_lasting(1, 0, &payload, 1) != Sent::Later {
+            sent += 1;
+        } else {
+            one.look();
+            released += one.released.len();
+            one.released.clear();
+        }
+    }
+    receive(&mut one);
+    let rate = STREAM_BYTES as f64 / begin.elapsed().as_nanos() as f64;
+    println!("  sender {:?}", one.pm.counters());
+    other.join().unwrap();
+    rate
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn stream_of_long_messages() {
+    for bytes in [64 << 10, MESSAGE_BYTES] {
+        let mut ratios = Vec::new();
+        for _ in 0..REPEATS {
+            let (bare, pm) = (bare_stream(), pm_stream(bytes));
+            println!(
+                "{bytes} B: bare {bare:.2} GB/s, pm {pm:.2} GB/s: {:.2}",
+                pm / bare
+            );
+            ratios.push(pm / bare);
+        }
+        println!("{bytes} B: {:.2} x bare datagrams", median(ratios));
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn rate_of_8_bytes() {
+    const COUNT: usize = 2_000_000;
+    for _ in 0..REPEATS {
+        let mut nodes = job(&Plan::default());
+        let (mut two, mut one) = (nodes.pop().unwrap(), nodes.pop().unwrap());
+        let other = thread::spawn(move || {
+            for _ in 0..COUNT {
+                receive(&mut two);
+            }
+            two.send(0, 0, &[]);
+            for _ in 0..100_000 {
+                two.look();
+            }
+        });
+        let begin = Instant::now();
+        let mut sent = 0;
+        while sent < COUNT {
+            match one.send(1, 0, &[0; 8]) {
+                Sent::Left => sent += 1,
+                _ => _ = one.look(),
+            }
+        }
+        receive(&mut one);
+        let rate = COUNT as f64 / begin.elapsed().as_micros() as f64;
+        println!("{rate:.2} million messages/s; {:?}", one.pm.counters());
+        other.join().unwrap();
+    }
+}
