@@ -11,9 +11,12 @@ pub mod channel;
 pub mod ethernet;
 pub mod fault;
 mod part;
+pub mod pcap;
 #[cfg(test)]
 mod recorder;
 mod sys;
+pub mod trace;
+pub mod trunk;
 pub mod udp;
 
 use std::fmt;
@@ -26,6 +29,9 @@ pub use batch::Batch;
 pub use channel::Channel;
 pub use ethernet::Ethernet;
 pub use fault::{Fault, Faults, FaultsError};
+pub use pcap::{CaptureError, Pcap};
+pub use trace::Trace;
+pub use trunk::{Trunk, TrunkError};
 pub use udp::Udp;
 
 /// Where a node is, in a device's words.

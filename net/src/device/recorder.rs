@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex};
 
 use super::{Address, Batch, Counters, Device};
@@ -34,6 +35,8 @@ impl Record {
 pub(super) struct Recorder {
     pub record: Arc<Mutex<Record>>,
     shown: Option<(Address, Vec<u8>)>,
+    /// Something that can be waited for; it never has anything to say.
+    socket: UnixDatagram,
 }
 
 impl Recorder {
@@ -43,6 +46,7 @@ impl Recorder {
         let device = Recorder {
             record: record.clone(),
             shown: None,
+            socket: UnixDatagram::unbound().unwrap(),
         };
         (Box::new(device), record)
     }
@@ -117,7 +121,7 @@ impl Device for Recorder {
     }
 
     fn fd(&self) -> RawFd {
-        -1
+        self.socket.as_raw_fd()
     }
 
     fn prepare_sleep(&mut self) -> bool {
