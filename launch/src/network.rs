@@ -32,7 +32,8 @@ pub(crate) fn announce(
         host: host.clone(),
         error,
     };
-    let equipment = Equipment::open(rank, apart).map_err(equip)?;
+    let mode = Mode::from_env().map_err(WireUpError::Mode)?;
+    let equipment = Equipment::open(mode, rank, apart).map_err(equip)?;
     let card = equipment.card(host).map_err(|error| equip(error.into()))?;
     client.put(CARD, &card.to_string())?;
     if rank == 0 {

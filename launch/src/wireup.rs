@@ -20,7 +20,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 use oxmpi_engine::{Network, Seat};
-use oxmpi_net::choice::{DecideError, EquipError, Mode};
+use oxmpi_net::choice::{DecideError, EquipError, Mode, ModeError};
 use oxmpi_pmi::{Client, PmiError};
 use oxmpi_ports::{Segment, SegmentError};
 
@@ -121,6 +121,9 @@ pub enum WireUpError {
         /// Why.
         error: EquipError,
     },
+    /// A setting.
+    #[error(transparent)]
+    Mode(ModeError),
     /// The network that was asked for does not work.
     #[error(transparent)]
     Network(DecideError),

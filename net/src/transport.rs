@@ -6,6 +6,7 @@ use std::time::Duration;
 use oxmpi_wire::PREFIX_BYTES;
 
 use crate::card::Card;
+use crate::pm::Pm;
 use crate::tcp::{Counters, Progress, Tcp};
 
 /// Tells a process's card; asked when it is first talked to.
@@ -69,6 +70,8 @@ pub struct Trouble {
 pub enum Transport {
     /// A connection for each pair.
     Tcp(Tcp),
+    /// The PM protocol, over UDP or raw Ethernet.
+    Pm(Pm),
 }
 
 /// The same call, whatever the transport.
@@ -76,22 +79,17 @@ macro_rules! each {
     ($self:ident, $it:ident => $call:expr) => {
         match $self {
             Transport::Tcp($it) => $call,
+            Transport::Pm($it) => $call,
         }
     };
 }
 
 impl Transport {
-    /// For people: how packets reach other hosts.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Transport::Tcp(_) => "TCP",
-        }
-    }
-
     /// How connections that have something are found; before the first poll.
     pub fn set_progress(&mut self, progress: Progress) {
         match self {
             Transport::Tcp(tcp) => tcp.set_progress(progress),
+            Transport::Pm(_) => {}
         }
     }
 
@@ -113,6 +111,8 @@ impl Transport {
         match self {
             // SAFETY: the caller's promise.
             Transport::Tcp(tcp) => unsafe { tcp.send(to, head, payload, bytes, lasting.is_some()) },
+            // SAFETY: the caller's promise.
+            Transport::Pm(pm) => unsafe { pm.send(to, head, payload, bytes, lasting) },
         }
     }
 
@@ -127,6 +127,7 @@ impl Transport {
     pub fn rail(&self) -> usize {
         match self {
             Transport::Tcp(_) => 0,
+            Transport::Pm(pm) => pm.rail(),
         }
     }
 
@@ -151,6 +152,8 @@ impl Transport {
         match self {
             // SAFETY: the caller's promise.
             Transport::Tcp(tcp) => unsafe { tcp.read_into(into, room) },
+            // What there is is at hand.
+            Transport::Pm(_) => 0,
         }
     }
 
@@ -160,6 +163,7 @@ impl Transport {
             Transport::Tcp(tcp) => {
                 tcp.read_at_hand();
             }
+            Transport::Pm(_) => {}
         }
     }
 
@@ -167,6 +171,7 @@ impl Transport {
     pub fn resume(&mut self, to: u32) -> bool {
         match self {
             Transport::Tcp(tcp) => tcp.resume(to),
+            Transport::Pm(_) => true,
         }
     }
 
@@ -186,6 +191,7 @@ impl Transport {
     pub fn needs_company(&self) -> bool {
         match self {
             Transport::Tcp(_) => false,
+            Transport::Pm(pm) => pm.needs_company(),
         }
     }
 
@@ -233,6 +239,16 @@ impl Transport {
     pub fn counters(&self) -> Counters {
         match self {
             Transport::Tcp(tcp) => tcp.counters(),
+            Transport::Pm(pm) => {
+                let counters = pm.counters();
+                Counters {
+                    connections: counters.peers,
+                    refused: counters.forged,
+                    reads: counters.device.receives,
+                    empty_reads: counters.device.receives_empty,
+                    questions: 0,
+                }
+            }
         }
     }
 

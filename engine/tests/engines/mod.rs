@@ -9,8 +9,7 @@ use oxmpi_engine::{
     Completion, Engine, EngineError, Envelope, Mode, Network, Options, Pattern, Request, Seat,
     Threads,
 };
-use oxmpi_net::choice::Mode as NetMode;
-use oxmpi_net::tcp::{Listener, Tcp};
+use oxmpi_net::choice::{Equipment, Mode as NetMode, Report, Verdict, decide};
 use oxmpi_net::{Card, JobKey};
 use oxmpi_ports::Segment;
 
@@ -22,8 +21,12 @@ pub struct Job {
     pub segment: Segment,
 }
 
-/// Whether this test program's engines are on several hosts, as far as they know: the program `tcp` runs the other programs' tests that way.
-pub const APART: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"tcp");
+/// Whether this test program's engines are on several hosts, as far as they know, and how they reach each other: the programs `tcp` and `udp` run the other programs' tests that way.
+pub const APART: Option<NetMode> = match env!("CARGO_CRATE_NAME").as_bytes() {
+    b"tcp" => Some(NetMode::Tcp),
+    b"udp" => Some(NetMode::Udp),
+    _ => None,
+};
 
 /// A process of a job on one host.
 pub fn seat(rank: u32, size: u32, segment: OwnedFd) -> Seat {
@@ -39,9 +42,9 @@ pub fn seat(rank: u32, size: u32, segment: OwnedFd) -> Seat {
 /// A job of `size` engines.
 pub fn job(size: u32, options: &Options, threads: Threads) -> Job {
     let hosts = match size {
-        _ if !APART => vec![0; size as usize],
+        _ if APART.is_none() => vec![0; size as usize],
         0..=3 => (0..size).collect(),
-        // Some pairs through ports, some by TCP.
+        // Some pairs through ports, some by the network.
         _ => (0..size).map(|rank| rank / 2).collect(),
     };
     job_on(hosts, options, threads)
@@ -55,28 +58,36 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
     let mut segments: Vec<Segment> = (0..host_count)
         .map(|host| Segment::create(ranks(host), 2).unwrap())
         .collect();
-    let listeners: Vec<Listener> = (0..size)
-        .map(|rank| Listener::bind(rank).unwrap())
+    let mode = APART.unwrap_or(NetMode::Tcp);
+    let equipments: Vec<Equipment> = (0..size)
+        .map(|rank| Equipment::open(mode, rank, true).unwrap())
         .collect();
-    let cards: Vec<Card> = listeners
+    let cards: Vec<Card> = equipments
         .iter()
-        .map(|listener| listener.card("testhost").unwrap())
+        .map(|equipment| equipment.card("testhost").unwrap())
         .collect();
+    let tried = Report {
+        frames: Verdict::Off,
+        udp: Verdict::Works,
+    };
+    let choice = decide(mode, std::iter::once((0, tried))).unwrap();
     let key = JobKey::random().unwrap();
-    let engines = listeners.into_iter().enumerate().map(|(rank, listener)| {
+    let engines = equipments.into_iter().enumerate().map(|(rank, equipment)| {
         let segment = &segments[hosts[rank] as usize];
         let fd = segment.fd().try_clone_to_owned().unwrap();
         let mut seat = seat(rank as u32, size, fd);
         if host_count > 1 {
             let cards = cards.clone();
             let directory = Box::new(move |peer: u32| Ok(cards[peer as usize].clone()));
-            let tcp = Tcp::new(rank as u32, size, key.clone(), listener, directory).unwrap();
+            let transport = equipment
+                .assemble(rank as u32, size, key.clone(), &choice, directory)
+                .unwrap();
             let hosts = hosts.clone();
             seat.network = Some(Network {
-                choice: oxmpi_net::choice::decide(NetMode::Tcp, std::iter::empty()).unwrap(),
+                choice,
                 hosts,
                 apart: false,
-                transport: oxmpi_net::transport::Transport::Tcp(tcp),
+                transport,
             });
         }
         // SAFETY: tests that ask for one thread use each engine from one thread at a time.

@@ -2,35 +2,108 @@
 
 use std::io;
 
-use super::{Choice, Mode, ModeError, Report, Verdict};
-use crate::card::Card;
+use super::trial::{self, Neighbour};
+use super::wrap::{WrapError, is_checked, wrapped};
+use super::{Choice, Mode, Network, Report, Verdict};
+use crate::address::{self, Interface, Use, judge};
+use crate::card::{Card, Wire};
+use crate::device::ethernet::{self, Ethernet};
+use crate::device::udp::{Families, Udp};
+use crate::device::{Address, Channel, Device};
 use crate::key::JobKey;
+use crate::pm::{self, Peer, Pm, Rail, RailKind};
 use crate::tcp::{BindError, Listener, Tcp};
 use crate::transport::{Directory, Transport};
+
+/// Interfaces whose cards are used as one, separated by commas.
+pub const TRUNK: &str = "OXMPI_NET_TRUNK";
+/// `off`: bulk goes as frames too.
+pub const RAILS: &str = "OXMPI_NET_RAILS";
+
+/// Over paths of which nothing is known.
+const MTU_DEFAULT: usize = 1500;
+/// No IPv6 network has less.
+const MTU_MIN: usize = 1280;
+/// Jumbo frames; more exists only on loopback.
+const MTU_MAX: usize = 9000;
+/// UDP needs no channels: a process has a socket of its own.
+const NO_CHANNEL: u16 = 0;
 
 /// What a process has to reach others with.
 pub struct Equipment {
     mode: Mode,
     listener: Listener,
+    udp: Result<Box<dyn Device>, Verdict>,
+    frames: Result<Frames, Verdict>,
+    checked: bool,
+}
+
+/// Cards that take raw frames, as one device.
+struct Frames {
+    device: Box<dyn Device>,
+    wires: Vec<Wire>,
+    /// Held as long as the device.
+    channels: Vec<Channel>,
 }
 
 /// A process cannot be equipped.
 #[derive(Debug, thiserror::Error)]
 pub enum EquipError {
-    /// A setting.
-    #[error(transparent)]
-    Mode(#[from] ModeError),
     /// Nobody could reach the process.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// A setting.
+    #[error(transparent)]
+    Wrap(#[from] WrapError),
+    /// Asked for and refused.
+    #[error("--net {mode}: {reason}")]
+    Frames {
+        /// What was asked for.
+        mode: Mode,
+        /// Why not.
+        reason: String,
+    },
+    /// A setting.
+    #[error(
+        "{TRUNK}={value:?}: {word:?} is no Ethernet interface of this host that is up ({reason})"
+    )]
+    Trunk {
+        /// The value.
+        value: String,
+        /// The name.
+        word: String,
+        /// Why not.
+        reason: String,
+    },
 }
 
 impl Equipment {
-    /// Opens what process `rank` may use.
-    pub fn open(rank: u32, _apart: bool) -> Result<Equipment, EquipError> {
-        let mode = Mode::from_env()?;
-        let listener = Listener::bind(rank)?;
-        Ok(Equipment { mode, listener })
+    /// Opens what process `rank` may use. `apart`: others are on this very host, where frames do not lead.
+    pub fn open(mode: Mode, rank: u32, apart: bool) -> Result<Equipment, EquipError> {
+        if !mode.wants_udp() {
+            return Ok(Equipment {
+                mode,
+                listener: Listener::bind(rank)?,
+                udp: Err(Verdict::Off),
+                frames: Err(Verdict::Off),
+                checked: false,
+            });
+        }
+        let mtu = mtu_of(&offering()?);
+        let (listener, udp) = Listener::bind_with(rank, |port| {
+            Udp::bind(port, mtu, Families::Both).map_err(io::Error::other)
+        })?;
+        let frames = match mode.wants_frames() && !apart {
+            true => Frames::open(mode, rank, &listener)?,
+            false => Err(Verdict::Off),
+        };
+        Ok(Equipment {
+            mode,
+            listener,
+            udp: Ok(wrapped(Box::new(udp), rank)?),
+            frames,
+            checked: is_checked()?,
+        })
     }
 
     /// What the user asked for.
@@ -40,15 +113,43 @@ impl Equipment {
 
     /// What the others need to know to reach this process.
     pub fn card(&self, host: &str) -> Result<Card, BindError> {
-        self.listener.card(host)
+        let card = self.listener.card(host)?;
+        Ok(match &self.frames {
+            Ok(frames) => card.with_wires(frames.wires.clone()),
+            Err(_) => card,
+        })
     }
 
     /// Greets the first processes of the hosts beside this one, and says what is heard from them.
-    pub fn try_out(&mut self, _me: u32, _key: &JobKey, _neighbours: &[(u32, Card)]) -> Report {
-        Report {
-            frames: Verdict::Off,
-            udp: Verdict::Off,
-        }
+    pub fn try_out(&mut self, me: u32, key: &JobKey, neighbours: &[(u32, Card)]) -> Report {
+        let frames = match &mut self.frames {
+            Err(verdict) => *verdict,
+            Ok(frames) => {
+                let on_wire = |(rank, card): &(u32, Card)| Neighbour {
+                    rank: *rank,
+                    addresses: frame_addresses(card),
+                    channel: card.wires.first().map_or(NO_CHANNEL, |wire| wire.channel),
+                };
+                let neighbours: Vec<Neighbour> = neighbours.iter().map(on_wire).collect();
+                let channel = frames.wires[0].channel;
+                trial::try_out(frames.device.as_mut(), 0, channel, me, key, &neighbours)
+            }
+        };
+        // Bulk beside frames is rail 1, and so is the trial of UDP: a process does not know yet which it will be.
+        let udp = match &mut self.udp {
+            Err(verdict) => *verdict,
+            Ok(device) => {
+                let listener = &self.listener;
+                let by_udp = |(rank, card): &(u32, Card)| Neighbour {
+                    rank: *rank,
+                    addresses: udp_addresses(card, listener),
+                    channel: NO_CHANNEL,
+                };
+                let neighbours: Vec<Neighbour> = neighbours.iter().map(by_udp).collect();
+                trial::try_out(device.as_mut(), 1, NO_CHANNEL, me, key, &neighbours)
+            }
+        };
+        Report { frames, udp }
     }
 
     /// The transport that was chosen.
@@ -57,9 +158,202 @@ impl Equipment {
         me: u32,
         size: u32,
         key: JobKey,
-        _choice: &Choice,
-        directory: Directory,
+        choice: &Choice,
+        mut directory: Directory,
     ) -> io::Result<Transport> {
-        Tcp::new(me, size, key, self.listener, directory).map(Transport::Tcp)
+        let unavailable = |what: &str| {
+            let text = format!("rank 0 chose {what}, which this process could not open");
+            io::Error::other(text)
+        };
+        let mut rails = Vec::new();
+        let mut channels = Vec::new();
+        let mut held = Vec::new();
+        match choice.network {
+            Network::Tcp => {
+                let tcp = Tcp::new(me, size, key, self.listener, directory)?;
+                return Ok(Transport::Tcp(tcp));
+            }
+            Network::Udp => {
+                let device = self.udp.map_err(|_| unavailable("UDP"))?;
+                rails.push(Rail {
+                    device,
+                    kind: RailKind::Udp,
+                });
+                channels.push(NO_CHANNEL);
+            }
+            Network::Frames => {
+                let frames = self.frames.map_err(|_| unavailable("raw Ethernet"))?;
+                let kind = match frames.wires.len() {
+                    1 => RailKind::Ethernet,
+                    _ => RailKind::Trunk,
+                };
+                channels.push(frames.wires[0].channel);
+                held = frames.channels;
+                rails.push(Rail {
+                    device: frames.device,
+                    kind,
+                });
+                if choice.has_rails()
+                    && !matches!(std::env::var(RAILS).as_deref(), Ok("off" | "0"))
+                    && let Ok(device) = self.udp
+                {
+                    rails.push(Rail {
+                        device,
+                        kind: RailKind::Udp,
+                    });
+                    channels.push(NO_CHANNEL);
+                }
+            }
+        }
+        let frames_first = choice.network == Network::Frames;
+        // The listener stays open: whether this process lives is asked there when it is silent.
+        let listener = self.listener;
+        let finder = move |node: u32, rail: usize| {
+            let _held = &held;
+            let card = directory(node)?;
+            let probe = address::order(&card, listener.local(), listener.policy());
+            let probe = probe.into_iter().map(|candidate| candidate.address);
+            let by_frame = frames_first && rail == 0;
+            let (addresses, channel) = match by_frame {
+                true => (
+                    frame_addresses(&card),
+                    card.wires.first().map_or(NO_CHANNEL, |wire| wire.channel),
+                ),
+                false => (udp_addresses(&card, &listener), NO_CHANNEL),
+            };
+            if addresses.is_empty() {
+                let explained = address::explain(&card, listener.local(), listener.policy());
+                return Err(format!("no way leads to it: {explained}"));
+            }
+            Ok(Peer {
+                addresses,
+                channel,
+                host: card.host,
+                probe: probe.collect(),
+            })
+        };
+        let options = pm::Options {
+            checked: self.checked,
+            ..pm::Options::default()
+        };
+        let pm = Pm::new(me, size, key, rails, channels, Box::new(finder), options)?;
+        Ok(Transport::Pm(pm))
     }
+}
+
+impl Frames {
+    /// Opens the card of the address that others try first, or those that the user trunks.
+    fn open(
+        mode: Mode,
+        rank: u32,
+        listener: &Listener,
+    ) -> Result<Result<Frames, Verdict>, EquipError> {
+        let asked = mode != Mode::Auto;
+        let refuse = |verdict: Verdict, reason: String| match asked {
+            true => Err(EquipError::Frames { mode, reason }),
+            false => Ok(Err(verdict)),
+        };
+        if let Err(error) = ethernet::permitted() {
+            return refuse(Verdict::NotPermitted, error.to_string());
+        }
+        let trunk = std::env::var(TRUNK).unwrap_or_default();
+        let names: Vec<String> = match trunk.is_empty() {
+            true => best_interface(listener).into_iter().collect(),
+            false => trunk.split(',').map(|word| word.trim().into()).collect(),
+        };
+        if names.is_empty() {
+            let reason = "no Ethernet interface with an address that other hosts could use";
+            return refuse(Verdict::NoCard, reason.into());
+        }
+        let mut members = Vec::new();
+        let mut wires = Vec::new();
+        let mut channels = Vec::new();
+        for name in &names {
+            match open_card(mode, name, rank) {
+                Ok((device, wire, channel)) => {
+                    members.push(wrapped(device, rank)?);
+                    wires.push(wire);
+                    channels.push(channel);
+                }
+                Err(reason) if trunk.is_empty() => return refuse(Verdict::NoCard, reason),
+                Err(reason) => {
+                    let (value, word) = (trunk, name.clone());
+                    return Err(EquipError::Trunk {
+                        value,
+                        word,
+                        reason,
+                    });
+                }
+            }
+        }
+        let device = members.remove(0);
+        Ok(Ok(Frames {
+            device,
+            wires,
+            channels,
+        }))
+    }
+}
+
+/// Opens one card; why not, in words.
+fn open_card(
+    mode: Mode,
+    name: &str,
+    rank: u32,
+) -> Result<(Box<dyn Device>, Wire, Channel), String> {
+    let card = ethernet::Interface::named(name).map_err(|error| error.to_string())?;
+    if !card.is_suitable() {
+        return Err(format!("{name} is down or carries no Ethernet frames"));
+    }
+    let channel = Channel::claim(card.index).map_err(|error| error.to_string())?;
+    let device = Ethernet::open(name, &channel, rank).map_err(|error| error.to_string())?;
+    let device: Box<dyn Device> = Box::new(device);
+    let wire = Wire {
+        mac: card.mac,
+        channel: channel.number(),
+        mtu: card.mtu.min(usize::from(u16::MAX)) as u16,
+    };
+    Ok((device, wire, channel))
+}
+
+/// The interfaces of this host that others may use, as the policy says.
+fn offering() -> Result<Vec<Interface>, BindError> {
+    let policy = address::Policy::from_env()?;
+    let local = address::Local::read()?;
+    let used = |interface: &Interface| {
+        matches!(judge(interface, &policy), Use::Chosen | Use::Offered)
+            && interface.kind != address::Kind::Loopback
+    };
+    Ok(local.interfaces.into_iter().filter(used).collect())
+}
+
+/// The least that any interface in use carries.
+fn mtu_of(interfaces: &[Interface]) -> usize {
+    let mtu = |interface: &Interface| {
+        let path = format!("/sys/class/net/{}/mtu", interface.name);
+        std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    };
+    let least = interfaces.iter().filter_map(mtu).min();
+    least.unwrap_or(MTU_DEFAULT).clamp(MTU_MIN, MTU_MAX)
+}
+
+/// The interface of the address that this process offers first.
+fn best_interface(listener: &Listener) -> Option<String> {
+    let interfaces = &listener.local().interfaces;
+    let offered = address::offered(interfaces, listener.policy()).ok()?;
+    let best = offered.first()?;
+    let has_it = |interface: &&Interface| interface.address == best.address;
+    let interface = interfaces.iter().find(has_it)?;
+    (interface.kind != address::Kind::Loopback).then(|| interface.name.clone())
+}
+
+fn frame_addresses(card: &Card) -> Vec<Address> {
+    let address = |wire: &Wire| Address::Ethernet(wire.mac);
+    card.wires.iter().map(address).collect()
+}
+
+fn udp_addresses(card: &Card, listener: &Listener) -> Vec<Address> {
+    let candidates = address::order(card, listener.local(), listener.policy());
+    let udp = |candidate: address::Candidate| Address::Udp(candidate.address);
+    candidates.into_iter().map(udp).collect()
 }

@@ -5,11 +5,14 @@
 //! choice of all reports, with its reason. What the user asks for by name is used or is an error, never something else.
 
 mod equipment;
+mod trial;
+mod wrap;
 
 use std::fmt;
 use std::str::FromStr;
 
-pub use equipment::{EquipError, Equipment};
+pub use equipment::{EquipError, Equipment, RAILS, TRUNK};
+pub use wrap::{CHECK, FAULT, WrapError};
 
 /// The variable behind `--net`.
 pub const NET: &str = "OXMPI_NET";
