@@ -88,7 +88,11 @@ impl Pm {
             return;
         }
         partner.heard = Some(now);
-        partner.farewell = Some(GOODBYE);
+        if partner.farewell != Some(GOODBYE) {
+            // A pause that was said is no goodbye.
+            partner.farewell = Some(GOODBYE);
+            partner.said = false;
+        }
         self.parting = true;
         // It has finalised and awaits nothing; the memory that our messages to it lie in is about to be given back.
         self.memory.forget(from);
