@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use oxmpi_net::device::udp::Families;
 use oxmpi_net::device::{Address, Batch, Device, Udp};
-use oxmpi_net::transport::Sent;
+use oxmpi_net::transport::{Event, Sent};
 use pm_world::{Node, Plan, job};
 
 const ROUNDS: u32 = 100_000;
@@ -95,6 +95,58 @@ fn ping_pong_of_8_bytes() {
         ratios.push(pm / bare);
     }
     println!("8 B: {:.2} x bare datagrams", median(ratios));
+}
+
+/// The least nanoseconds of many short series: what it costs when nobody else wants the CPU.
+fn least(mut series: impl FnMut(u32)) -> f64 {
+    const LENGTH: u32 = 200;
+    let times = (0..2000).map(|_| {
+        let begin = Instant::now();
+        series(LENGTH);
+        begin.elapsed().as_nanos() as f64 / f64::from(2 * LENGTH)
+    });
+    times.fold(f64::MAX, f64::min)
+}
+
+/// Both ends in one thread: the CPU time of a message, calls of the kernel and all, even on a busy machine.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_8_bytes() {
+    let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (one, two) = (bind(), bind());
+    one.connect(two.local_addr().unwrap()).unwrap();
+    two.connect(one.local_addr().unwrap()).unwrap();
+    let bare = least(|rounds| {
+        let mut buffer = [0; 128];
+        for _ in 0..rounds {
+            one.send(&[0; 88]).unwrap();
+            two.recv(&mut buffer).unwrap();
+            two.send(&[0; 88]).unwrap();
+            one.recv(&mut buffer).unwrap();
+        }
+    });
+    let mut nodes = job(&Plan::default());
+    let (mut two, mut one) = (nodes.pop().unwrap(), nodes.pop().unwrap());
+    let pm = least(|rounds| {
+        for _ in 0..rounds {
+            one.send(1, 0, &[0; 8]);
+            take(&mut two);
+            two.send(0, 0, &[0; 8]);
+            take(&mut one);
+        }
+    });
+    println!("bare {bare:.0} ns, pm {pm:.0} ns for a message sent and received");
+    println!("{:?}", one.pm.counters());
+}
+
+/// Takes one message as the engine does, which stops looking when it has what it awaits.
+fn take(node: &mut Node) {
+    loop {
+        if let Some(Event::Packet { payload, .. }) = node.pm.poll() {
+            assert_eq!(node.pm.at_hand().len(), payload);
+            return node.pm.pass(payload);
+        }
+    }
 }
 
 const STREAM_BYTES: usize = 1 << 30;

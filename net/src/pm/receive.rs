@@ -6,7 +6,7 @@
 
 use oxmpi_link::Delivered;
 use oxmpi_wire::PREFIX_BYTES;
-use oxmpi_wire::frame::Frame;
+use oxmpi_wire::frame::{Frame, Kind};
 
 use super::conversation::session;
 use super::packet::{self, Beginning, HEAD_MAX, LENGTH_BYTES};
@@ -17,8 +17,8 @@ use crate::transport::Event;
 const FRAMES_PER_CLOCK: u32 = 8;
 /// Frames after which acknowledgements and what they let go leave, although more frames wait.
 const FRAMES_PER_FLUSH: u32 = 32;
-/// Frames that are not believed, in one look.
-const FORGED_PER_LOOK: u32 = 64;
+/// Frames that are not believed, in one look: a flood of them must not keep this process from what it has to say.
+const IGNORED_PER_LOOK: u32 = 64;
 /// Looks that find nothing before acknowledgements no longer wait for a message to go with.
 const LOOKS_PER_ACK: u32 = 16;
 /// Looks that find nothing between two looks at the clock.
@@ -37,8 +37,8 @@ pub(super) struct Current {
 enum Look {
     /// There is nothing.
     Nothing,
-    /// A frame that is nobody's.
-    Forged,
+    /// A frame that is nobody's, or that nobody awaits.
+    Ignored,
     /// A frame that its link took.
     Taken,
 }
@@ -47,7 +47,7 @@ impl Pm {
     /// The next thing that happened, if anything has. `None` ends a look.
     #[inline]
     pub fn poll(&mut self) -> Option<Event> {
-        let mut forged = 0;
+        let mut ignored = 0;
         loop {
             if self.current.is_some() {
                 if let Some(event) = self.next_in_piece() {
@@ -71,8 +71,8 @@ impl Pm {
             }
             match look {
                 Look::Taken => {}
-                Look::Forged if forged < FORGED_PER_LOOK => forged += 1,
-                Look::Forged | Look::Nothing => {
+                Look::Ignored if ignored < IGNORED_PER_LOOK => ignored += 1,
+                Look::Ignored | Look::Nothing => {
                     self.end_look();
                     return self.events.pop_front();
                 }
@@ -114,13 +114,17 @@ impl Pm {
                 }
                 if *session_in != frame.session {
                     self.counters.forged += 1;
-                    return Look::Forged;
+                    return Look::Ignored;
+                }
+                if matches!(frame.kind, Kind::Hello | Kind::Welcome) {
+                    // A greeting from when the device was tried out; it begins no conversation.
+                    return Look::Ignored;
                 }
                 frame.from
             }
             _ => {
                 self.counters.forged += 1;
-                return Look::Forged;
+                return Look::Ignored;
             }
         };
         let way = Way { peer: from, rail };
@@ -128,13 +132,13 @@ impl Pm {
             Standing::Open(partner) => partner.ways[rail].as_mut(),
             Standing::Unknown => None,
             // What a process says after its goodbye, or after it was given up, is heard by nobody.
-            Standing::Finished | Standing::Lost(_) => return Look::Forged,
+            Standing::Finished | Standing::Lost(_) => return Look::Ignored,
         };
         let Some(conversation) = conversation else {
             return if self.open(way) {
                 self.take(rail)
             } else {
-                Look::Forged
+                Look::Ignored
             };
         };
         let line = &self.lines[rail];
@@ -144,7 +148,7 @@ impl Pm {
             .handle_frame(self.now, bytes, line.backlog)
             .is_err()
         {
-            return Look::Forged;
+            return Look::Ignored;
         }
         conversation.heard_at = self.now;
         conversation.last_sent = 0;

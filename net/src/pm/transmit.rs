@@ -73,6 +73,8 @@ impl Pm {
             return Sent::Later;
         };
         let now = self.clock.now();
+        // What comes next may be the answer, and tells a round trip.
+        self.frames = 0;
         conversation.link.send(now, slot, message_bytes);
         conversation.unsent_bytes += message_bytes;
         conversation.outstanding += 1;
