@@ -1,10 +1,14 @@
 //! The UDP device on real sockets: loopback, both families, runs of frames, refusals, garbage, full buffers.
 
+mod pair;
+
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use oxmpi_net::device::udp::{BindError, Families};
 use oxmpi_net::device::{Address, Batch, Device, Udp};
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, LENGTH_OFFSET};
+use pair::Pair;
 
 const MTU: usize = 1500;
 
@@ -20,8 +24,15 @@ fn at_six(device: &Udp) -> Address {
     Address::Udp((Ipv6Addr::LOCALHOST, device.port()).into())
 }
 
-/// A frame whose bytes tell its number and place.
+/// A frame whose header says its length and whose other bytes tell its number and place.
 fn frame(number: usize, bytes: usize) -> Vec<u8> {
+    let mut frame = garbage(number, bytes);
+    let payload = (bytes - FRAME_HEADER_BYTES) as u16;
+    frame[LENGTH_OFFSET..LENGTH_OFFSET + 2].copy_from_slice(&payload.to_le_bytes());
+    frame
+}
+
+fn garbage(number: usize, bytes: usize) -> Vec<u8> {
     (0..bytes)
         .map(|place| (number * 31 + place) as u8)
         .collect()
@@ -121,7 +132,7 @@ fn batches_of_unequal_lengths_arrive_as_they_were() {
         &[40, 41, 42, 43],
         &[43, 42, 41, 40],
         &[1452, 40, 1452, 1452, 1451, 1452],
-        &[1; 200],
+        &[41; 200],
     ] {
         let frames: Vec<Vec<u8>> = lengths
             .iter()
@@ -139,7 +150,7 @@ fn batches_of_unequal_lengths_arrive_as_they_were() {
 fn frames_of_very_many_pieces_leave() {
     let (mut one, mut other) = (device(Families::V4), device(Families::V4));
     let to = at_four(&other);
-    let frames = vec![frame(0, 1472), frame(1, 1472), frame(2, 30)];
+    let frames = vec![frame(0, 1472), frame(1, 1472), frame(2, 44)];
     carry(&mut one, &mut other, to, &frames, 1);
 }
 
@@ -189,20 +200,26 @@ fn a_closed_port_refuses() {
     }
 }
 
+/// What is no frame may come in parts, but it comes, and does no harm to what follows.
 #[test]
-fn garbage_and_empty_datagrams_are_frames_like_others() {
-    let mut device = device(Families::Both);
+fn garbage_and_empty_datagrams_come_too() {
+    let (mut one, mut other) = (device(Families::Both), device(Families::Both));
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let to: SocketAddr = (Ipv4Addr::LOCALHOST, device.port()).into();
-    for bytes in [0, 1, 39, 40, 1473, 9000, 65_507] {
-        stranger.send_to(&frame(bytes, bytes), to).unwrap();
-        assert!(next(&mut device) == frame(bytes, bytes), "{bytes} bytes");
-        let Address::Udp(sender) = device.sender() else {
-            panic!("{} is no UDP address", device.sender());
-        };
-        assert_eq!(sender, stranger.local_addr().unwrap());
+    let to = at_four(&other);
+    let to_socket: SocketAddr = (Ipv4Addr::LOCALHOST, other.port()).into();
+    for bytes in [0, 1, 13, 39, 40, 41, 1473, 9000, 65_507] {
+        let sent = garbage(bytes, bytes);
+        stranger.send_to(&sent, to_socket).unwrap();
+        let mut came = next(&mut other);
+        let sender = Address::Udp(stranger.local_addr().unwrap());
+        assert_eq!(other.sender(), sender);
+        while other.poll() {
+            came.extend(other.frame());
+        }
+        assert!(came == sent, "{bytes} bytes");
+        let frames = [frame(1, 100), frame(2, 100), frame(3, 60)];
+        carry(&mut one, &mut other, to, &frames, usize::MAX);
     }
-    assert!(!device.poll());
 }
 
 #[test]
@@ -264,4 +281,23 @@ fn the_descriptor_wakes_a_sleeper() {
     assert!(other.poll());
     assert!(!other.prepare_sleep(), "a second frame waits in the device");
     assert!(other.poll() && other.prepare_sleep());
+}
+
+/// A device that was told of wider paths than there are: frames already cut arrive all the same, in fragments, and later ones are shorter.
+#[test]
+fn a_narrow_path_makes_frames_shorter() {
+    let Some(pair) = Pair::new(1400) else { return };
+    let [mut one, mut other] =
+        [0, 1].map(|host| pair.on(host, || Udp::bind(0, MTU, Families::V4).unwrap()));
+    assert_eq!(one.frame_bytes_max(), 1472);
+    let to = Address::Udp((Ipv4Addr::new(10, 77, 0, 2), other.port()).into());
+    let frames: Vec<Vec<u8>> = (0..10).map(|number| frame(number, 1472)).collect();
+    carry(&mut one, &mut other, to, &frames, usize::MAX);
+    assert_eq!(one.frame_bytes_max(), 1372);
+    assert_eq!(one.refused(), None);
+    // Runs of frames that fit still leave in one call.
+    let before = one.counters().sends;
+    let frames: Vec<Vec<u8>> = (0..10).map(|number| frame(number, 1372)).collect();
+    carry(&mut one, &mut other, to, &frames, usize::MAX);
+    assert_eq!(one.counters().sends, before + 1);
 }

@@ -1,7 +1,8 @@
 //! UDP: frames as datagrams, for any user. One socket serves all peers of a process, of both families.
 //!
 //! Runs of frames of one length leave in one call (UDP_SEGMENT) and arrive in one (UDP_GRO): that is where the bandwidth comes from. A lone frame
-//! costs one call on either side, and so does a look that finds nothing. Datagrams are not cut up on their way; a path that is too narrow makes
+//! costs one call on either side, and so does a look that finds nothing: short calls, which do not say where datagrams of a run end, so that the first run after a silence is
+//! cut by what its first frame says of itself (of garbage, `link` then refuses the parts). Datagrams are not cut up on their way; a path that is too narrow makes
 //! [`Device::frame_bytes_max`] sink for links that begin later, and frames already cut travel in fragments from then on, because `link` never
 //! changes a frame. What ICMP says comes through the socket's error queue, and only "nobody listens at that port" is passed on.
 
@@ -14,7 +15,8 @@ use std::os::fd::RawFd;
 
 use super::sys::Name;
 use super::{Address, Batch, Counters, Device};
-use socket::Datagrams;
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, LENGTH_OFFSET};
+use socket::{Datagrams, Received};
 
 /// Datagrams that the kernel takes in one call: UDP_MAX_SEGMENTS of its first version with UDP_SEGMENT.
 const SEGMENTS_MAX: usize = 64;
@@ -80,6 +82,8 @@ pub struct Udp {
     scratch: Box<[u8]>,
     filled: usize,
     segment: usize,
+    /// Runs are coming in: the kernel is asked to tell where their datagrams end.
+    streaming: bool,
     /// The frame shown, and where the next begins.
     begin: usize,
     next: usize,
@@ -113,6 +117,7 @@ impl Udp {
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
             filled: 0,
             segment: 0,
+            streaming: false,
             begin: 0,
             next: 0,
             from: Name::empty(),
@@ -225,10 +230,22 @@ impl Udp {
         self.filled = 0;
         for _ in 0..REPEATS_MAX {
             self.counters.receives += 1;
-            match self.datagrams.receive(&mut self.scratch, &mut self.from) {
-                Ok(received) => {
-                    self.filled = received.bytes;
-                    self.segment = received.segment;
+            let received = if self.streaming {
+                self.datagrams
+                    .receive_run(&mut self.scratch, &mut self.from)
+            } else {
+                self.datagrams
+                    .receive(&mut self.scratch, &mut self.from)
+                    .map(|bytes| Received {
+                        bytes,
+                        segment: segment(&self.scratch[..bytes]),
+                    })
+            };
+            match received {
+                Ok(Received { bytes, segment }) => {
+                    self.filled = bytes;
+                    self.segment = segment;
+                    self.streaming |= segment < bytes;
                     self.look_now_and_then();
                     return true;
                 }
@@ -238,6 +255,7 @@ impl Udp {
             }
         }
         self.counters.receives_empty += 1;
+        self.streaming = false;
         self.waiting_bytes = 0;
         self.taken = 0;
         false
@@ -259,6 +277,20 @@ impl Udp {
         self.counters.frames_in += 1;
         self.counters.bytes_in += (self.next - self.begin) as u64;
     }
+}
+
+/// Length of the datagrams that these bytes are a run of, by the word of the first; all of them if that makes no sense.
+#[inline]
+fn segment(bytes: &[u8]) -> usize {
+    let length = bytes
+        .get(LENGTH_OFFSET..)
+        .and_then(|rest| rest.first_chunk());
+    let payload = length.map_or(0, |length| usize::from(u16::from_le_bytes(*length)));
+    let segment = FRAME_HEADER_BYTES + payload;
+    if segment * SEGMENTS_MAX < bytes.len() {
+        return bytes.len();
+    }
+    segment.min(bytes.len())
 }
 
 impl Device for Udp {
