@@ -178,7 +178,11 @@ fn messages_to_oneself() {
 }
 
 /// Unexpected eager bytes one peer may leave here (`Limits::room_bytes`).
-const ROOM: u64 = if engines::APART.is_some() { 8 << 20 } else { 1 << 20 };
+const ROOM: u64 = if engines::APART.is_some() {
+    8 << 20
+} else {
+    1 << 20
+};
 
 #[test]
 fn a_flood_of_unexpected_messages_stays_within_the_room() {
