@@ -3,13 +3,13 @@
 use std::io;
 
 use super::trial::{self, Neighbour};
-use super::wrap::{WrapError, is_checked, wrapped};
+use super::wrap::{WrapError, has_rails, is_checked, wrapped};
 use super::{Choice, Mode, Network, Report, Verdict};
 use crate::address::{self, Interface, Use, judge};
 use crate::card::{Card, Wire};
 use crate::device::ethernet::{self, Ethernet};
 use crate::device::udp::{Families, Udp};
-use crate::device::{Address, Channel, Device};
+use crate::device::{Address, Channel, Device, Trunk, Xdp};
 use crate::key::JobKey;
 use crate::pm::{self, Peer, Pm, Rail, RailKind};
 use crate::tcp::{BindError, Listener, Tcp};
@@ -17,8 +17,6 @@ use crate::transport::{Directory, Transport};
 
 /// Interfaces whose cards are used as one, separated by commas.
 pub const TRUNK: &str = "OXMPI_NET_TRUNK";
-/// `off`: bulk goes as frames too.
-pub const RAILS: &str = "OXMPI_NET_RAILS";
 
 /// Over paths of which nothing is known.
 const MTU_DEFAULT: usize = 1500;
@@ -36,6 +34,7 @@ pub struct Equipment {
     udp: Result<Box<dyn Device>, Verdict>,
     frames: Result<Frames, Verdict>,
     checked: bool,
+    rails: bool,
 }
 
 /// Cards that take raw frames, as one device.
@@ -87,12 +86,14 @@ impl Equipment {
                 udp: Err(Verdict::Off),
                 frames: Err(Verdict::Off),
                 checked: false,
+                rails: false,
             });
         }
         let mtu = mtu_of(&offering()?);
         let (listener, udp) = Listener::bind_with(rank, |port| {
             Udp::bind(port, mtu, Families::Both).map_err(io::Error::other)
         })?;
+        let own = own_address(&listener);
         let frames = match mode.wants_frames() && !apart {
             true => Frames::open(mode, rank, &listener)?,
             false => Err(Verdict::Off),
@@ -100,9 +101,10 @@ impl Equipment {
         Ok(Equipment {
             mode,
             listener,
-            udp: Ok(wrapped(Box::new(udp), rank)?),
+            udp: Ok(wrapped(Box::new(udp), rank, "udp", own)?),
             frames,
             checked: is_checked()?,
+            rails: has_rails()?,
         })
     }
 
@@ -194,7 +196,7 @@ impl Equipment {
                     kind,
                 });
                 if choice.has_rails()
-                    && !matches!(std::env::var(RAILS).as_deref(), Ok("off" | "0"))
+                    && self.rails
                     && let Ok(device) = self.udp
                 {
                     rails.push(Rail {
@@ -265,28 +267,38 @@ impl Frames {
             let reason = "no Ethernet interface with an address that other hosts could use";
             return refuse(Verdict::NoCard, reason.into());
         }
-        let mut members = Vec::new();
-        let mut wires = Vec::new();
-        let mut channels = Vec::new();
-        for name in &names {
-            match open_card(mode, name, rank) {
-                Ok((device, wire, channel)) => {
-                    members.push(wrapped(device, rank)?);
-                    wires.push(wire);
-                    channels.push(channel);
-                }
-                Err(reason) if trunk.is_empty() => return refuse(Verdict::NoCard, reason),
-                Err(reason) => {
-                    let (value, word) = (trunk, name.clone());
-                    return Err(EquipError::Trunk {
-                        value,
-                        word,
-                        reason,
-                    });
-                }
+        let cards: Result<Vec<ethernet::Interface>, (String, String)> = names
+            .iter()
+            .map(|name| card(name).map_err(|reason| (name.clone(), reason)))
+            .collect();
+        let opened = cards.and_then(|cards| {
+            let whole = |reason: String| (names.join(","), reason);
+            open_cards(mode, rank, &cards).map_err(whole)
+        });
+        let (members, wires, channels) = match opened {
+            Ok(opened) => opened,
+            Err((_, reason)) if trunk.is_empty() => return refuse(Verdict::NoCard, reason),
+            Err((word, reason)) => {
+                let value = trunk;
+                return Err(EquipError::Trunk {
+                    value,
+                    word,
+                    reason,
+                });
             }
+        };
+        let mut wrapped_members = Vec::new();
+        for ((member, wire), name) in members.into_iter().zip(&wires).zip(&names) {
+            let own = Address::Ethernet(wire.mac);
+            wrapped_members.push(wrapped(member, rank, name, own)?);
         }
-        let device = members.remove(0);
+        let device = match wrapped_members.len() {
+            1 => wrapped_members.remove(0),
+            _ => match Trunk::new(wrapped_members) {
+                Ok(trunk) => Box::new(trunk) as Box<dyn Device>,
+                Err(error) => return refuse(Verdict::NoCard, error.to_string()),
+            },
+        };
         Ok(Ok(Frames {
             device,
             wires,
@@ -295,25 +307,53 @@ impl Frames {
     }
 }
 
-/// Opens one card; why not, in words.
-fn open_card(
-    mode: Mode,
-    name: &str,
-    rank: u32,
-) -> Result<(Box<dyn Device>, Wire, Channel), String> {
+/// An interface that carries frames; why it does not, in words.
+fn card(name: &str) -> Result<ethernet::Interface, String> {
     let card = ethernet::Interface::named(name).map_err(|error| error.to_string())?;
-    if !card.is_suitable() {
-        return Err(format!("{name} is down or carries no Ethernet frames"));
+    match card.is_suitable() {
+        true => Ok(card),
+        false => Err(format!("{name} is down or carries no Ethernet frames")),
     }
-    let channel = Channel::claim(card.index).map_err(|error| error.to_string())?;
-    let device = Ethernet::open(name, &channel, rank).map_err(|error| error.to_string())?;
-    let device: Box<dyn Device> = Box::new(device);
-    let wire = Wire {
-        mac: card.mac,
-        channel: channel.number(),
-        mtu: card.mtu.min(usize::from(u16::MAX)) as u16,
-    };
-    Ok((device, wire, channel))
+}
+
+/// Devices on cards, how others reach them, and the channels they hold.
+type Opened = (Vec<Box<dyn Device>>, Vec<Wire>, Vec<Channel>);
+
+/// Opens cards; why not, in words.
+fn open_cards(mode: Mode, rank: u32, cards: &[ethernet::Interface]) -> Result<Opened, String> {
+    let indices: Vec<u32> = cards.iter().map(|card| card.index).collect();
+    let channels = Channel::claim_all(&indices).map_err(|error| error.to_string())?;
+    let mut devices = Vec::new();
+    let mut wires = Vec::new();
+    for (card, channel) in cards.iter().zip(&channels) {
+        let device: Box<dyn Device> = match mode {
+            Mode::Xdp => {
+                let device = Xdp::open(&card.name, channel, rank);
+                Box::new(device.map_err(|error| error.to_string())?)
+            }
+            _ => {
+                let device = Ethernet::open(&card.name, channel, rank);
+                Box::new(device.map_err(|error| error.to_string())?)
+            }
+        };
+        devices.push(device);
+        wires.push(Wire {
+            mac: card.mac,
+            channel: channel.number(),
+            mtu: card.mtu.min(usize::from(u16::MAX)) as u16,
+        });
+    }
+    Ok((devices, wires, channels))
+}
+
+/// Where others find this process first, for captures.
+fn own_address(listener: &Listener) -> Address {
+    let offered = address::offered(&listener.local().interfaces, listener.policy());
+    let ip = offered
+        .ok()
+        .and_then(|offered| Some(offered.first()?.address));
+    let ip = ip.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into());
+    Address::Udp((ip, listener.port()).into())
 }
 
 /// The interfaces of this host that others may use, as the policy says.

@@ -11,8 +11,8 @@ mod wrap;
 use std::fmt;
 use std::str::FromStr;
 
-pub use equipment::{EquipError, Equipment, RAILS, TRUNK};
-pub use wrap::{CHECK, FAULT, WrapError};
+pub use equipment::{EquipError, Equipment, TRUNK};
+pub use wrap::{CHECK, FAULT, PCAP, RAILS, TRACE, WrapError};
 
 /// The variable behind `--net`.
 pub const NET: &str = "OXMPI_NET";

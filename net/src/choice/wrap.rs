@@ -1,11 +1,17 @@
-//! What the user puts around devices: faults, to see a program on a bad network.
+//! What the user puts around devices: faults, to see a program on a bad network, and traces and captures, to see what goes over a network.
 
 use std::env;
 
-use crate::device::{Device, Fault, Faults, FaultsError};
+use crate::device::{Address, CaptureError, Device, Fault, Faults, FaultsError, Pcap, Trace};
 
 /// Faults, as people write them; see [`Faults`].
 pub const FAULT: &str = "OXMPI_NET_FAULT";
+/// `off`: bulk goes as frames too.
+pub const RAILS: &str = "OXMPI_NET_RAILS";
+/// The beginning of the names of captures.
+pub const PCAP: &str = "OXMPI_NET_PCAP";
+/// `on`: frames are told on standard error.
+pub const TRACE: &str = "OXMPI_NET_TRACE";
 /// `on`: every frame carries a checksum over all of it.
 pub const CHECK: &str = "OXMPI_NET_CHECK";
 
@@ -15,30 +21,61 @@ pub enum WrapError {
     /// Of faults.
     #[error("{FAULT} (--net-fault): {0}")]
     Fault(#[from] FaultsError),
-    /// Of checksums.
-    #[error("{CHECK}={value:?} makes no sense: expected on or off")]
-    Check {
-        /// The value.
+    /// A switch.
+    #[error("{name}={value:?} makes no sense: expected on or off")]
+    Switch {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
         value: String,
     },
+    /// Of captures.
+    #[error("{PCAP} (--net-pcap): {0}")]
+    Pcap(#[from] CaptureError),
 }
 
-/// The device of process `rank`, with what the environment puts around it.
-pub(super) fn wrapped(device: Box<dyn Device>, rank: u32) -> Result<Box<dyn Device>, WrapError> {
+/// The device of process `rank`, which others reach at `own`, with what the environment puts around it. What is recorded is what the network gets and gives: faults are inside of nothing else.
+pub(super) fn wrapped(
+    mut device: Box<dyn Device>,
+    rank: u32,
+    name: &str,
+    own: Address,
+) -> Result<Box<dyn Device>, WrapError> {
+    let prefix = env::var(PCAP).unwrap_or_default();
+    if !prefix.is_empty() {
+        let path = format!("{prefix}.{rank}.{name}.pcapng");
+        device = Box::new(Pcap::create(device, path.as_ref(), own)?);
+    }
+    if switch(TRACE)? == Some(true) {
+        device = Box::new(Trace::new(device, rank));
+    }
     let faults = faults()?;
-    Ok(match faults.is_none() {
-        true => device,
-        false => Box::new(Fault::new(device, faults, rank)),
-    })
+    if !faults.is_none() {
+        device = Box::new(Fault::new(device, faults, rank));
+    }
+    Ok(device)
 }
 
 /// Whether frames carry checksums: where the user says so, and where bits are turned over on purpose.
 pub(super) fn is_checked() -> Result<bool, WrapError> {
-    match env::var(CHECK).as_deref() {
-        Ok("on" | "1") => Ok(true),
-        Ok("off" | "0") => Ok(false),
-        Ok("") | Err(_) => Ok(faults()?.corrupt > 0.0),
-        Ok(value) => Err(WrapError::Check {
+    match switch(CHECK)? {
+        Some(checked) => Ok(checked),
+        None => Ok(faults()?.corrupt > 0.0),
+    }
+}
+
+/// Whether bulk may go beside frames.
+pub(super) fn has_rails() -> Result<bool, WrapError> {
+    Ok(switch(RAILS)?.unwrap_or(true))
+}
+
+fn switch(name: &'static str) -> Result<Option<bool>, WrapError> {
+    match env::var(name).as_deref() {
+        Ok("on" | "1") => Ok(Some(true)),
+        Ok("off" | "0") => Ok(Some(false)),
+        Ok("") | Err(_) => Ok(None),
+        Ok(value) => Err(WrapError::Switch {
+            name,
             value: value.into(),
         }),
     }

@@ -80,8 +80,9 @@ impl Batch {
         for piece in self.pieces(frame, frame + 1) {
             if piece.iov_len > 0 {
                 // SAFETY: who pushed the piece promised that its memory stays until the batch is sent or cleared.
-                let bytes =
-                    unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len) };
+                let bytes = unsafe {
+                    std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len)
+                };
                 into.extend_from_slice(bytes);
             }
         }

@@ -23,16 +23,18 @@ pub struct Channel {
 impl Channel {
     /// Takes the lowest channel that is free on the interface with this number.
     pub fn claim(interface_index: u32) -> io::Result<Channel> {
+        let mut channels = Channel::claim_all(&[interface_index])?;
+        Ok(channels.remove(0))
+    }
+
+    /// Takes the lowest channel that is free on all these interfaces: a trunk's frames carry one number, whichever way they take.
+    pub fn claim_all(interface_indices: &[u32]) -> io::Result<Vec<Channel>> {
         for number in 1..=CHANNELS_MAX {
-            let name = format!("oxmpi-channel-{interface_index}-{number}");
-            match UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?) {
-                Ok(claim) => {
-                    return Ok(Channel {
-                        number,
-                        interface_index,
-                        _claim: claim,
-                    });
-                }
+            let claims = interface_indices
+                .iter()
+                .map(|index| Channel::claim_number(*index, number));
+            match claims.collect::<io::Result<Vec<Channel>>>() {
+                Ok(channels) => return Ok(channels),
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
                 Err(error) => return Err(error),
             }
@@ -40,9 +42,19 @@ impl Channel {
         Err(io::Error::new(
             io::ErrorKind::AddrInUse,
             format!(
-                "all {CHANNELS_MAX} channels of interface {interface_index} are taken by processes of this host (`ss -xl | grep oxmpi-channel` lists them)"
+                "all {CHANNELS_MAX} channels of interfaces {interface_indices:?} are taken by processes of this host (`ss -xl | grep oxmpi-channel` lists them)"
             ),
         ))
+    }
+
+    fn claim_number(interface_index: u32, number: u16) -> io::Result<Channel> {
+        let name = format!("oxmpi-channel-{interface_index}-{number}");
+        let claim = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+        Ok(Channel {
+            number,
+            interface_index,
+            _claim: claim,
+        })
     }
 
     /// Its number, from 1.
@@ -73,5 +85,8 @@ mod tests {
         let again = Channel::claim(NOWHERE).unwrap();
         assert_eq!((again.number(), again.interface_index()), (7, NOWHERE));
         assert_eq!(Channel::claim(NOWHERE - 1).unwrap().number(), 1);
+        let trunk = Channel::claim_all(&[NOWHERE - 1, NOWHERE]).unwrap();
+        let numbers: Vec<u16> = trunk.iter().map(Channel::number).collect();
+        assert_eq!(numbers, [41, 41]);
     }
 }

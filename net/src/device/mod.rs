@@ -18,6 +18,7 @@ mod sys;
 pub mod trace;
 pub mod trunk;
 pub mod udp;
+pub mod xdp;
 
 use std::fmt;
 use std::io;
@@ -33,6 +34,7 @@ pub use pcap::{CaptureError, Pcap};
 pub use trace::Trace;
 pub use trunk::{Trunk, TrunkError};
 pub use udp::Udp;
+pub use xdp::{Xdp, XdpError};
 
 /// Where a node is, in a device's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,6 +122,9 @@ pub trait Device: Send {
     fn nap_max(&self) -> Option<Duration> {
         None
     }
+
+    /// The addresses of a node, one for each of the devices that this one consists of; it is known by the first. For trunks.
+    fn learn(&mut self, _addresses: &[Address]) {}
 
     /// A node whose own host says that nobody takes its frames any more (ICMP), if there is news of one.
     fn refused(&mut self) -> Option<Address> {

@@ -196,6 +196,12 @@ impl Route {
 }
 
 impl Device for Trunk {
+    fn learn(&mut self, addresses: &[Address]) {
+        if let Some(primary) = addresses.first() {
+            Trunk::learn(self, *primary, addresses.to_vec());
+        }
+    }
+
     fn describe(&self) -> String {
         let members: Vec<_> = self
             .members

@@ -247,7 +247,7 @@ impl Pm {
             true => Err("its card has no address that this network could use".into()),
             false => Ok(peer),
         });
-        let peer = match (found, way.rail) {
+        let mut peer = match (found, way.rail) {
             (Ok(peer), _) => peer,
             (Err(what), 0) => {
                 self.lose(way.peer, what);
@@ -260,7 +260,12 @@ impl Pm {
                 return false;
             }
         };
-        let line = &self.lines[way.rail];
+        let line = &mut self.lines[way.rail];
+        if line.kind == RailKind::Trunk {
+            // Not candidates: all of them are used.
+            line.device.learn(&peer.addresses);
+            peer.addresses.truncate(1);
+        }
         let ground = Ground {
             me: self.me,
             key: &self.key,

@@ -121,6 +121,11 @@ impl Listener {
         Err(BindError::Ports { range, error })
     }
 
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// This host's addresses.
     pub fn local(&self) -> &Local {
         &self.local
