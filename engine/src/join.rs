@@ -100,8 +100,10 @@ impl Engine {
         let port = Port::open(segment, own).map_err(memory)?;
         let mut protocol = Protocol::new(rank, size, limits(&port, options));
         let others = places.others().count() as u64;
-        for other in places.others() {
-            protocol.set_limits(other, limits_between_hosts(others, options));
+        if let Some((_, choice)) = &transport {
+            for other in places.others() {
+                protocol.set_limits(other, limits_between_hosts(others, options, choice));
+            }
         }
         let policy = WaitPolicy::new(options, ports, usable_cpus);
         let crowded = policy.is_crowded();
@@ -196,10 +198,20 @@ fn limits(port: &Port, options: &Options) -> Limits {
 /// Bytes that all processes of other hosts together may have unmatched here.
 const ROOM_BYTES_BETWEEN_HOSTS: u64 = 256 << 20;
 
+/// Where bulk has a rail of its own, only matched messages go there: what is longer than this is offered. A round trip over frames is shorter than what the slower copy of more would take.
+const EAGER_BYTES_BESIDE_RAIL: u64 = 8 << 10;
+
 /// Sizes for the network: a message that is offered costs a round trip more, so that more go eager, and each peer has room for a window of 64 messages of 64 KiB; what is written in one call is the device's choice.
-fn limits_between_hosts(peers: u64, options: &Options) -> Limits {
+fn limits_between_hosts(peers: u64, options: &Options, choice: &Choice) -> Limits {
     let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, 8 << 20);
-    let eager_bytes_max = options.eager_bytes.unwrap_or(64 << 10).min(room_bytes / 2);
+    let eager_bytes = match choice.has_rails() {
+        true => EAGER_BYTES_BESIDE_RAIL,
+        false => 64 << 10,
+    };
+    let eager_bytes_max = options
+        .eager_bytes
+        .unwrap_or(eager_bytes)
+        .min(room_bytes / 2);
     Limits {
         eager_bytes_max,
         room_bytes,

@@ -17,7 +17,7 @@ use std::process::Command;
 
 pub use system::is_root;
 
-use plan::{HOSTS_MAX, MTU_MAX, MTU_MIN, Plan};
+use plan::{CARDS_MAX, HOSTS_MAX, MTU_MAX, MTU_MIN, Plan};
 
 use crate::signals;
 
@@ -47,7 +47,7 @@ impl fmt::Display for HostsError {
         match self {
             HostsError::Words(text) => write!(
                 to,
-                "{text}\nusage: cargo xtask hosts N [--ipv6] [--mtu M] -- COMMAND..."
+                "{text}\nusage: cargo xtask hosts N [--ipv6] [--mtu M] [--cards C] [--cable] -- COMMAND..."
             ),
             HostsError::NotRoot => write!(
                 to,
@@ -138,11 +138,14 @@ fn parse(words: &[OsString]) -> Result<(Plan, Vec<OsString>), lexopt::Error> {
     use lexopt::prelude::*;
     let mut parser = lexopt::Parser::from_args(words);
     let (mut count, mut ipv6_only, mut mtu) = (None, false, 1500);
+    let (mut cards, mut cable) = (1, false);
     let mut command = Vec::new();
     while let Some(word) = parser.next()? {
         match word {
             Long("ipv6") => ipv6_only = true,
             Long("mtu") => mtu = parser.value()?.parse()?,
+            Long("cards") => cards = parser.value()?.parse()?,
+            Long("cable") => cable = true,
             Value(number) if count.is_none() => count = Some(number.parse()?),
             Value(program) => {
                 command.push(program);
@@ -155,6 +158,12 @@ fn parse(words: &[OsString]) -> Result<(Plan, Vec<OsString>), lexopt::Error> {
     if !(1..=HOSTS_MAX).contains(&count) {
         return Err(format!("{count} hosts: 1 to {HOSTS_MAX} are possible").into());
     }
+    if !(1..=CARDS_MAX).contains(&cards) {
+        return Err(format!("--cards {cards}: 1 to {CARDS_MAX} are possible").into());
+    }
+    if cable && count != 2 {
+        return Err("--cable: a cable has two ends, so there are 2 hosts".into());
+    }
     if !(MTU_MIN..=MTU_MAX).contains(&mtu) {
         return Err(format!("--mtu {mtu}: {MTU_MIN} to {MTU_MAX} are possible").into());
     }
@@ -165,23 +174,27 @@ fn parse(words: &[OsString]) -> Result<(Plan, Vec<OsString>), lexopt::Error> {
         count,
         ipv6_only,
         mtu,
+        cards,
+        cable,
     };
     Ok((plan, command))
 }
 
 /// A plan as words, for the hidden tasks.
-fn arguments(plan: &Plan) -> [String; 3] {
-    let ipv6_only = u32::from(plan.ipv6_only);
-    [plan.count, ipv6_only, plan.mtu].map(|number| number.to_string())
+fn arguments(plan: &Plan) -> [String; 5] {
+    let (ipv6_only, cable) = (u32::from(plan.ipv6_only), u32::from(plan.cable));
+    [plan.count, ipv6_only, plan.mtu, plan.cards, cable].map(|number| number.to_string())
 }
 
 fn read_arguments(words: &[OsString]) -> Option<(Plan, &[OsString])> {
-    let (numbers, rest) = words.split_at_checked(3)?;
+    let (numbers, rest) = words.split_at_checked(5)?;
     let number = |word: &OsString| word.to_str()?.parse().ok();
     let plan = Plan {
         count: number(&numbers[0])?,
         ipv6_only: number(&numbers[1])? == 1,
         mtu: number(&numbers[2])?,
+        cards: number(&numbers[3])?,
+        cable: number(&numbers[4])? == 1,
     };
     Some((plan, rest))
 }
@@ -227,12 +240,19 @@ mod tests {
             count: 4,
             ipv6_only: true,
             mtu: 9000,
+            cards: 1,
+            cable: false,
         };
         assert_eq!((plan, command), (expected, words("ping -c 1 h1")));
         let arguments = arguments(&plan).map(OsString::from);
         assert_eq!(read_arguments(&arguments), Some((plan, [].as_slice())));
         for (line, text) in [
             ("0 true", "0 hosts: 1 to 1000 are possible"),
+            ("2 --cards 9 true", "--cards 9: 1 to 4 are possible"),
+            (
+                "3 --cable true",
+                "--cable: a cable has two ends, so there are 2 hosts",
+            ),
             ("2 --mtu 500 true", "--mtu 500: 1280 to 65535 are possible"),
             ("2", "what shall run there?"),
             ("--ipv6", "how many hosts?"),

@@ -11,6 +11,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub const HOSTS_MAX: u32 = 1000;
 /// The least that IPv6 allows (RFC 8200, section 5).
 pub const MTU_MIN: u32 = 1280;
+/// As many as anybody trunks.
+pub const CARDS_MAX: u32 = 4;
 /// The most that a veth takes.
 pub const MTU_MAX: u32 = 65535;
 /// The bridge, and the name of the process that holds it.
@@ -27,6 +29,10 @@ pub struct Plan {
     pub ipv6_only: bool,
     /// Of all interfaces.
     pub mtu: u32,
+    /// Interfaces of each host, each on a switch of its own; only the first has addresses.
+    pub cards: u32,
+    /// The two hosts are joined by cables instead.
+    pub cable: bool,
 }
 
 impl Plan {
@@ -38,21 +44,47 @@ impl Plan {
     /// What the switch tells `ip -batch`; the processes hold the hosts' namespaces.
     pub fn switch_lines(&self, processes: &[u32]) -> String {
         let mtu = self.mtu;
-        let mut lines = format!("link add name {SWITCH} mtu {mtu} type bridge\n");
-        let _ = writeln!(lines, "link set dev {SWITCH} up");
-        for (name, process) in self.names().iter().zip(processes) {
+        let mut lines = String::new();
+        for card in 0..self.cards {
+            if self.cable
+                && let [one, other] = processes
+            {
+                let _ = writeln!(
+                    lines,
+                    "link add name eth{card} mtu {mtu} netns {one} type veth peer name eth{card} mtu {mtu} netns {other}"
+                );
+                continue;
+            }
+            // Ports of the first switch have the names of their hosts.
+            let suffix = match card {
+                0 => String::new(),
+                _ => format!("-{card}"),
+            };
             let _ = writeln!(
                 lines,
-                "link add name {name} mtu {mtu} type veth peer name eth0 mtu {mtu} netns {process}"
+                "link add name {SWITCH}{suffix} mtu {mtu} type bridge"
             );
-            let _ = writeln!(lines, "link set dev {name} master {SWITCH} up");
+            let _ = writeln!(lines, "link set dev {SWITCH}{suffix} up");
+            for (name, process) in self.names().iter().zip(processes) {
+                let _ = writeln!(
+                    lines,
+                    "link add name {name}{suffix} mtu {mtu} type veth peer name eth{card} mtu {mtu} netns {process}"
+                );
+                let _ = writeln!(
+                    lines,
+                    "link set dev {name}{suffix} master {SWITCH}{suffix} up"
+                );
+            }
         }
         lines
     }
 
     /// What a host tells `ip -batch` once it has its interface.
     pub fn host_lines(&self, host: u32, ipv6: bool) -> String {
-        let mut lines = "link set dev lo up\nlink set dev eth0 up\n".to_owned();
+        let mut lines = "link set dev lo up\n".to_owned();
+        for card in 0..self.cards {
+            let _ = writeln!(lines, "link set dev eth{card} up");
+        }
         if !self.ipv6_only {
             let _ = writeln!(lines, "address add {}/16 dev eth0", ipv4(host));
         }
@@ -135,6 +167,8 @@ mod tests {
         count: 2,
         ipv6_only: false,
         mtu: 1500,
+        cards: 1,
+        cable: false,
     };
 
     #[test]
@@ -151,6 +185,16 @@ mod tests {
         assert_eq!(
             TWO.host_lines(1, true),
             "link set dev lo up\nlink set dev eth0 up\naddress add 10.77.0.2/16 dev eth0\naddress add fd77::2/64 dev eth0 nodad\n"
+        );
+        let two_cables = Plan {
+            cards: 2,
+            cable: true,
+            ..TWO
+        };
+        assert_eq!(
+            two_cables.switch_lines(&[7, 8]),
+            "link add name eth0 mtu 1500 netns 7 type veth peer name eth0 mtu 1500 netns 8\n\
+             link add name eth1 mtu 1500 netns 7 type veth peer name eth1 mtu 1500 netns 8\n"
         );
         let alone = Plan {
             ipv6_only: true,
