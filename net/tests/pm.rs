@@ -1,5 +1,6 @@
 //! Endpoints of the PM network over real UDP sockets: messages of all sizes, goodbyes, processes that vanish, memory that is held until it has arrived.
 
+#[allow(dead_code, reason = "other tests use the rest")]
 mod pm_world;
 
 use std::net::UdpSocket;
@@ -127,6 +128,19 @@ fn damaged_frames_are_noticed_when_frames_are_checked() {
         counters.forged + counters.link.refused() > 0,
         "{counters:?}"
     );
+}
+
+#[test]
+fn what_a_device_does_not_take_leaves_later() {
+    let mut nodes = job(&Plan {
+        nodes: 3,
+        narrow: true,
+        ..Plan::default()
+    });
+    exchange(&mut nodes, 60, LONGEST / 8, 15);
+    let counters = nodes[0].pm.counters();
+    assert!(counters.blocked > 0);
+    close_all(&mut nodes, false);
 }
 
 #[test]

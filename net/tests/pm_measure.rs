@@ -2,6 +2,7 @@
 //!
 //! Two threads, the loopback interface with frames of Ethernet's size, a ratio in one run.
 
+#[allow(dead_code, reason = "other tests use the rest")]
 mod pm_world;
 
 use std::net::{SocketAddr, UdpSocket};
@@ -146,6 +147,76 @@ fn take(node: &mut Node) {
             assert_eq!(node.pm.at_hand().len(), payload);
             return node.pm.pass(payload);
         }
+    }
+}
+
+/// The same for long messages: CPU time per byte, both ends together.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_long_messages() {
+    let mut one = Udp::bind(0, 1500, Families::V4).unwrap();
+    let mut two = Udp::bind(0, 1500, Families::V4).unwrap();
+    let to_two = Address::Udp(SocketAddr::from(([127, 0, 0, 1], two.port())));
+    let frame_bytes = one.frame_bytes_max();
+    let per_batch = one.batch_max().0.min(one.batch_max().1 / frame_bytes);
+    let payload = vec![7u8; MESSAGE_BYTES];
+    let mut landing = vec![0u8; MESSAGE_BYTES];
+    let mut fastest = f64::MAX;
+    for _ in 0..5000 {
+        let begin = Instant::now();
+        let mut batch = Batch::new();
+        for frame in 0..per_batch {
+            // SAFETY: the payload outlives the call.
+            unsafe { batch.push(payload[frame * frame_bytes..].as_ptr(), frame_bytes) };
+            batch.end_frame();
+        }
+        assert_eq!(one.send(&to_two, &batch).unwrap(), per_batch);
+        let mut at = 0;
+        while at < per_batch * frame_bytes {
+            assert!(two.poll(), "loopback loses nothing");
+            let frame = two.frame();
+            landing[at..at + frame.len()].copy_from_slice(frame);
+            at += frame.len();
+        }
+        fastest = fastest.min(begin.elapsed().as_nanos() as f64 / at as f64);
+    }
+    println!("bare {:.0} ns for 64 KiB", fastest * 65536.0);
+    for (bytes, rounds) in [(64 << 10, 3000), (MESSAGE_BYTES, 300)] {
+        let mut nodes = job(&Plan::default());
+        let (mut two, mut one) = (nodes.pop().unwrap(), nodes.pop().unwrap());
+        let mut fastest = f64::MAX;
+        for _ in 0..rounds {
+            let begin = Instant::now();
+            one.send_lasting(1, 0, &payload[..bytes], 1);
+            let mut left = bytes;
+            let mut at = 0;
+            while left > 0 {
+                while let Some(event) = two.pm.poll() {
+                    assert!(matches!(
+                        event,
+                        Event::Packet { .. } | Event::Payload { .. }
+                    ));
+                    let piece = two.pm.at_hand();
+                    let length = piece.len();
+                    landing[at..at + length].copy_from_slice(piece);
+                    at += length;
+                    two.pm.pass(length);
+                    left -= length;
+                }
+                one.look();
+            }
+            fastest = fastest.min(begin.elapsed().as_nanos() as f64);
+            while one.released.is_empty() {
+                two.look();
+                one.look();
+            }
+            one.released.clear();
+        }
+        let per_64k = fastest * 65536.0 / bytes as f64;
+        println!(
+            "{bytes} B: pm {per_64k:.0} ns for 64 KiB; {:?}",
+            one.pm.counters()
+        );
     }
 }
 

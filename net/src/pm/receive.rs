@@ -15,8 +15,8 @@ use crate::transport::Event;
 
 /// Frames between two looks at the clock and at what else waits.
 const FRAMES_PER_CLOCK: u32 = 8;
-/// Frames after which acknowledgements and what they let go leave, although more frames wait.
-const FRAMES_PER_FLUSH: u32 = 32;
+/// Frames after which acknowledgements and what they let go leave, and timers are looked at, although more frames wait.
+const FRAMES_PER_FLUSH: u32 = 64;
 /// Frames that are not believed, in one look: a flood of them must not keep this process from what it has to say.
 const IGNORED_PER_LOOK: u32 = 64;
 /// Looks that find nothing before acknowledgements no longer wait for a message to go with.
@@ -92,7 +92,7 @@ impl Pm {
             line.backlog = line.device.backlog(line.backlog_high);
             if self.frames >= FRAMES_PER_FLUSH {
                 self.frames = 0;
-                self.flush_unsent();
+                self.look_at_clock();
             }
         }
         self.frames += 1;

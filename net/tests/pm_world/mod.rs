@@ -1,9 +1,12 @@
 //! A job in one thread: several endpoints over UDP on the loopback interface, and messages between them whose contents tell whether they arrived as they were sent.
 
+pub mod narrow;
+
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
+use narrow::Narrow;
 use oxmpi_net::JobKey;
 use oxmpi_net::device::udp::Families;
 use oxmpi_net::device::{Address, Device, Fault, Faults, Udp};
@@ -41,6 +44,8 @@ pub struct Plan {
     pub options: Options,
     pub faults: Option<&'static str>,
     pub kind: RailKind,
+    /// Devices that often have no room.
+    pub narrow: bool,
 }
 
 impl Default for Plan {
@@ -52,6 +57,7 @@ impl Default for Plan {
             options: Options::default(),
             faults: None,
             kind: RailKind::Udp,
+            narrow: false,
         }
     }
 }
@@ -89,6 +95,7 @@ pub fn job(plan: &Plan) -> Vec<Node> {
                     let faults: Faults = faults.parse().unwrap();
                     Box::new(Fault::new(Box::new(udp), faults, rank))
                 }
+                None if plan.narrow => Box::new(Narrow::new(Box::new(udp), u64::from(rank))),
                 None => Box::new(udp),
             };
             devices.push(device);
