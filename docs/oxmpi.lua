@@ -1,6 +1,6 @@
 -- Wireshark dissector for OxMPI's frames, on raw Ethernet and in UDP datagrams.
 --
--- Load it with `wireshark -X lua_script:oxmpi.lua capture.0.pcapng`, or copy it to the folder that Help > About > Folders calls "Personal Lua Plugins".
+-- Load it with `wireshark -X lua_script:oxmpi.lua capture.0.udp.pcapng`, or copy it to the folder that Help > About > Folders calls "Personal Lua Plugins".
 -- docs/captures.md says how captures are made. The layouts are those of wire/src/frame (frames, pieces) and wire/src/packet.rs (packets of MPI messages);
 -- all integers are little endian. UDP datagrams are recognised by what they look like; a port can also be given in the preferences of the protocol.
 

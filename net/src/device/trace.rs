@@ -1,4 +1,4 @@
-//! A device that writes a line for each frame that passes, for people who want to see the protocol at work: `OXMPI_NET_TRACE=1`.
+//! A device that writes a line for each frame that passes, for people who want to see the protocol at work: `OXMPI_NET_TRACE=on`.
 //!
 //!     13:15:22.104711 0 > UDP 10.0.0.2:5000 0→1 data #17 1400 B ack 9
 //!     13:15:22.104790 0 < UDP 10.0.0.2:5000 1→0 ack 18
@@ -135,6 +135,10 @@ impl Device for Trace {
 
     fn nap_max(&self) -> Option<Duration> {
         self.device.nap_max()
+    }
+
+    fn learn(&mut self, addresses: &[Address]) {
+        self.device.learn(addresses);
     }
 
     fn refused(&mut self) -> Option<Address> {

@@ -325,6 +325,10 @@ impl Device for Fault {
         ours.into_iter().chain(self.device.nap_max()).min()
     }
 
+    fn learn(&mut self, addresses: &[Address]) {
+        self.device.learn(addresses);
+    }
+
     fn refused(&mut self) -> Option<Address> {
         self.device.refused()
     }

@@ -44,7 +44,7 @@ enum Direction {
 pub enum CaptureError {
     /// The file cannot be made.
     #[error(
-        "cannot write the capture {}: {source}; OXMPI_NET_PCAP=prefix names files prefix.RANK.pcapng in a folder that exists and is yours to write in",
+        "cannot write the capture {}: {source}; OXMPI_NET_PCAP=prefix names files prefix.RANK.DEVICE.pcapng in a folder that exists and is yours to write in",
         path.display()
     )]
     Create {
@@ -69,11 +69,6 @@ pub struct Pcap {
 }
 
 impl Pcap {
-    /// The file of a node.
-    pub fn path(prefix: &str, node: u32) -> PathBuf {
-        format!("{prefix}.{node}.pcapng").into()
-    }
-
     /// Records a device's frames. `own` is where others reach the device: the source of what it sends. A file that is there is overwritten.
     pub fn create(
         device: Box<dyn Device>,
@@ -260,6 +255,10 @@ impl Device for Pcap {
 
     fn nap_max(&self) -> Option<Duration> {
         self.device.nap_max()
+    }
+
+    fn learn(&mut self, addresses: &[Address]) {
+        self.device.learn(addresses);
     }
 
     fn refused(&mut self) -> Option<Address> {

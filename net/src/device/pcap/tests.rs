@@ -91,7 +91,7 @@ fn data_frame() -> Vec<u8> {
 
 /// Two frames out, one in.
 fn capture(folder: &Folder, own: Address, other: Address) -> PathBuf {
-    let path = Pcap::path(folder.0.join("capture").to_str().unwrap(), 4);
+    let path = folder.0.join("capture.4.udp.pcapng");
     let (device, record): (_, Arc<Mutex<Record>>) = Recorder::pair();
     let mut pcap = Pcap::create(device, &path, own).unwrap();
     let lose = frame(Kind::Lose, flag::SELECTIVE | flag::STOPPED, 0, &[0x55]);
@@ -167,11 +167,11 @@ fn a_file_that_cannot_be_written_is_named() {
         let error = Pcap::create(device, path, udp("10.0.0.1:1")).err().unwrap();
         error.to_string()
     };
-    let path = folder.0.join("nowhere/capture.4.pcapng");
+    let path = folder.0.join("nowhere/capture.4.udp.pcapng");
     assert_eq!(
         refused(&path),
         format!(
-            "cannot write the capture {}: No such file or directory (os error 2); OXMPI_NET_PCAP=prefix names files prefix.RANK.pcapng in a folder that exists and is yours to write in",
+            "cannot write the capture {}: No such file or directory (os error 2); OXMPI_NET_PCAP=prefix names files prefix.RANK.DEVICE.pcapng in a folder that exists and is yours to write in",
             path.display()
         )
     );
