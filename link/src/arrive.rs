@@ -118,6 +118,7 @@ impl<M: Copy> Link<M> {
         }
         let rto_ns = self.rtt.rto_ns(&self.config);
         self.flow.note_backlog(&self.config, now, backlog, rto_ns);
+        self.assert_awake();
         Handled {
             kind: frame.kind,
             arrival,
@@ -179,7 +180,7 @@ impl<M: Copy> Link<M> {
         if news.frames > 0 {
             self.learn(now, &news, outstanding);
         }
-        if news.advanced {
+        if news.advanced || news.spurious {
             self.restart_repeat_timer(now);
         }
         news.advanced

@@ -146,6 +146,22 @@ impl<M: Copy> Link<M> {
             self.rtt.back_off();
             self.sender.time_out();
         }
+        self.assert_awake();
+    }
+
+    /// Whoever waits for something has a timer, or something to transmit: no link stalls because one frame was lost.
+    #[inline]
+    pub(crate) fn assert_awake(&self) {
+        let moving = self.sender.in_flight() == 0 || self.sender.has_lost();
+        let timer = if self.flow.stopped {
+            self.probe.due || self.timers.is_set(Timer::Probe)
+        } else {
+            self.timers.is_set(Timer::Repeat)
+        };
+        assert!(
+            timer || (moving && !self.flow.stopped) || !self.sender.has_work(),
+            "frames are unacknowledged and no timer runs"
+        );
     }
 
     /// How many frames wait in the device, when no frame is at hand to say it with: so that GO leaves when they have become few.

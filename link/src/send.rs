@@ -32,10 +32,19 @@ struct Message<M> {
 enum Fate {
     /// On its way, as far as we know.
     Sent,
-    /// To be repeated.
+    /// To be repeated: the peer misses it.
     Lost,
+    /// To be repeated after a time-out, though nobody has missed it; it may only be late.
+    Presumed,
     /// At the receiver, who waits for an earlier one.
     Kept,
+}
+
+impl Fate {
+    #[inline]
+    fn is_to_be_repeated(self) -> bool {
+        matches!(self, Fate::Lost | Fate::Presumed)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -93,9 +102,10 @@ pub(crate) struct Sender<M> {
     flight: VecDeque<Flight>,
     /// Number of the frame at the front of `flight`, or of the next one.
     unacknowledged: u32,
+    /// Frames to be repeated.
     lost: u32,
     kept: u32,
-    /// No frame before this one is lost.
+    /// No frame before this one is to be repeated.
     lost_from: u32,
     /// Number of the next transmission.
     stamp_next: u32,
@@ -103,8 +113,6 @@ pub(crate) struct Sender<M> {
     stamp_arrived: u32,
     /// Frames that may be on their way after a time-out: 1, then doubled by each answer.
     allowance: u32,
-    /// The lost frames are so by a time-out only: nobody has missed them.
-    presumed: bool,
     /// Frames since the last one that asked for an acknowledgement.
     since_asked: u32,
     /// The frame to which was gone back last, and when.
@@ -129,7 +137,6 @@ impl<M: Copy> Sender<M> {
             stamp_next: 0,
             stamp_arrived: u32::MAX,
             allowance: u32::MAX,
-            presumed: false,
             since_asked: 0,
             went_back: None,
         }
@@ -235,9 +242,9 @@ impl<M: Copy> Sender<M> {
         flight.asking = asking;
         self.stamp_next = self.stamp_next.wrapping_add(1);
         if repeat {
+            flight.doubtful = flight.fate == Fate::Presumed;
             flight.fate = Fate::Sent;
             flight.repeated = true;
-            flight.doubtful = self.presumed;
             self.lost -= 1;
         }
         Some(Cut {
@@ -299,10 +306,11 @@ impl<M: Copy> Sender<M> {
 
     fn first_lost(&mut self) -> usize {
         let behind = self.lost_from.wrapping_sub(self.unacknowledged) as i32;
-        let start = behind.max(0) as usize;
-        let found = (start..self.flight.len()).find(|&index| self.flight[index].fate == Fate::Lost);
-        let index = found.expect("`lost` counts lost frames at or behind `lost_from`");
-        self.lost_from = self.unacknowledged.wrapping_add(index as u32 + 1);
+        let mut frames = self.flight.iter().skip(behind.max(0) as usize);
+        let found = frames.position(|flight| flight.fate.is_to_be_repeated());
+        let index = found.expect("`lost` counts frames at or behind `lost_from`");
+        let index = index + behind.max(0) as usize;
+        self.lost_from = self.unacknowledged.wrapping_add(index as u32);
         index
     }
 
@@ -359,10 +367,10 @@ impl<M: Copy> Sender<M> {
             };
             match flight.fate {
                 Fate::Sent => self.arrived(&flight, now, least_ns, &mut news),
-                Fate::Lost => {
+                fate @ (Fate::Lost | Fate::Presumed) => {
                     self.lost -= 1;
                     news.frames += 1;
-                    news.spurious |= self.presumed;
+                    news.spurious |= fate == Fate::Presumed;
                 }
                 Fate::Kept => self.kept -= 1,
             }
@@ -404,34 +412,24 @@ impl<M: Copy> Sender<M> {
         }
         if news.spurious {
             self.take_back();
-        } else if self.lost == 0 {
-            self.presumed = false;
-            self.allowance = u32::MAX;
-        } else if news.advanced {
+        } else if news.advanced && self.lost > 0 {
             self.allowance = self.allowance.saturating_mul(2);
-            if self.presumed {
-                let index = self.first_lost_peek();
-                news.lost = Some(self.flight[index].stamp);
-            }
+            let index = self.first_lost();
+            news.lost = Some(self.flight[index].stamp);
+        }
+        if self.lost == 0 {
+            self.allowance = u32::MAX;
         }
     }
 
-    fn first_lost_peek(&mut self) -> usize {
-        let from = self.lost_from;
-        let index = self.first_lost();
-        self.lost_from = from;
-        index
-    }
-
-    /// What was taken for lost is on its way after all.
+    /// What was taken for lost is on its way after all, except what the peer misses.
     fn take_back(&mut self) {
         for flight in &mut self.flight {
-            if flight.fate == Fate::Lost {
+            if flight.fate == Fate::Presumed {
                 flight.fate = Fate::Sent;
+                self.lost -= 1;
             }
         }
-        self.lost = 0;
-        self.presumed = false;
         self.allowance = u32::MAX;
     }
 
@@ -460,10 +458,10 @@ impl<M: Copy> Sender<M> {
                 }
                 let was = core::mem::replace(&mut flight.fate, Fate::Kept);
                 self.kept += 1;
-                if was == Fate::Lost {
+                if was.is_to_be_repeated() {
                     self.lost -= 1;
                     news.frames += 1;
-                    news.spurious |= self.presumed;
+                    news.spurious |= was == Fate::Presumed;
                 } else {
                     let flight = self.flight[index].clone();
                     self.arrived(&flight, now, least_ns, news);
@@ -507,29 +505,38 @@ impl<M: Copy> Sender<M> {
         }
         self.went_back = Some((ack, now));
         let stamp = self.flight[0].stamp;
-        self.lose_all();
-        self.presumed = false;
+        self.lose_all(Fate::Lost);
         self.allowance = u32::MAX;
         Some(stamp)
     }
 
     /// The oldest frame has been on its way for too long. It is repeated alone; the others follow when its answer shows that they are missing.
     pub fn time_out(&mut self) {
-        self.lose_all();
-        self.presumed = true;
+        self.lose_all(Fate::Presumed);
         self.allowance = 1;
     }
 
     /// Takes all frames for lost that are not known to be there. The oldest cannot be there, whatever was said: else it would be acknowledged.
-    fn lose_all(&mut self) {
+    fn lose_all(&mut self, fate: Fate) {
         for (index, flight) in self.flight.iter_mut().enumerate() {
-            if flight.fate == Fate::Sent || (index == 0 && flight.fate == Fate::Kept) {
-                self.kept -= u32::from(flight.fate == Fate::Kept);
-                flight.fate = Fate::Lost;
-                self.lost += 1;
+            match flight.fate {
+                Fate::Sent => self.lost += 1,
+                Fate::Kept if index == 0 => {
+                    self.kept -= 1;
+                    self.lost += 1;
+                }
+                Fate::Presumed => {}
+                Fate::Lost | Fate::Kept => continue,
             }
+            flight.fate = fate;
         }
         self.lost_from = self.unacknowledged;
+    }
+
+    /// Whether frames wait to be repeated.
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        self.lost > 0
     }
 }
 
@@ -541,7 +548,7 @@ impl<M: core::hash::Hash> Sender<M> {
         (self.released - self.front).hash(state);
         (self.cursor.message - self.front, self.cursor.offset).hash(state);
         (self.unacknowledged, self.lost, self.kept).hash(state);
-        (self.allowance, self.presumed, self.since_asked).hash(state);
+        (self.allowance, self.since_asked).hash(state);
         self.stamp_next.wrapping_sub(self.stamp_arrived).hash(state);
         for flight in &self.flight {
             let age = self.stamp_next.wrapping_sub(flight.stamp);
