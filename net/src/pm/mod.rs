@@ -85,8 +85,8 @@ pub type Finder = Box<dyn FnMut(u32, usize) -> Result<Peer, String> + Send>;
 pub struct Options {
     /// Every frame carries a checksum over all of it.
     pub checked: bool,
-    /// With two rails, payload of at least so many bytes goes by the second.
-    pub bulk_bytes_min: usize,
+    /// With two rails, the payload of matched messages of at least so many bytes goes by the second.
+    pub bulk_bytes_min: u64,
     /// A process that owes an answer is asked after elsewhere when it has been silent for so long.
     pub suspect_after: Duration,
     /// Its host is taken for gone when nothing of it has answered for so long.

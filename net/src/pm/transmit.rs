@@ -6,7 +6,7 @@
 use super::line::Outcome;
 use super::{Pm, Standing, Way};
 use crate::transport::Sent;
-use oxmpi_wire::Code;
+use oxmpi_wire::{Code, Packet};
 
 /// Payload up to this length is copied even if its memory lasts: copying is cheaper than coming back for it.
 pub const COPIED_BYTES_MAX: usize = 16 << 10;
@@ -33,8 +33,8 @@ impl Pm {
         lasting: Option<u64>,
     ) -> Sent {
         let mut way = Way { peer: to, rail: 0 };
-        if self.lines.len() > 1 && bytes >= self.options.bulk_bytes_min {
-            way.rail = self.rail_of(to, head);
+        if self.lines.len() > 1 && head.get(1) == Some(&(Code::Data as u8)) {
+            way.rail = self.rail_of_data(to, head);
         }
         let conversation = match &mut self.partners[to as usize] {
             Standing::Open(partner) => {
@@ -96,13 +96,14 @@ impl Pm {
         }
     }
 
-    /// The rail for a long packet: payload that was asked for may arrive at any time, everything else stays in order on the first.
+    /// The rail for payload that was asked for: it may arrive at any time, while everything else stays in order on the first. All packets of a message, its short end included,
+    /// take the same, because among themselves they are in order too.
     #[inline(never)]
-    fn rail_of(&mut self, to: u32, head: &[u8]) -> usize {
+    fn rail_of_data(&self, to: u32, head: &[u8]) -> usize {
         let no_bulk =
             matches!(&self.partners[to as usize], Standing::Open(partner) if partner.no_bulk);
-        let is_data = head.get(1).copied().and_then(Code::from_byte) == Some(Code::Data);
-        usize::from(is_data && !no_bulk)
+        let message_bytes = Packet::new_checked(head).map_or(0, |packet| packet.bytes());
+        usize::from(!no_bulk && message_bytes >= self.options.bulk_bytes_min)
     }
 
     /// Says a word that is no packet.
