@@ -233,15 +233,16 @@ impl<M: Copy> Link<M> {
 }
 
 impl<M: Hash> Link<M> {
-    /// Everything that decides about what the link does next, with times relative to `now`: two links with the same digest behave alike. For model
-    /// checkers, which have to recognise states; counters and measurements are left out.
+    /// Everything that decides about what the link does next, with times relative to `now`: two links with the same digest behave alike, as long as
+    /// time-outs do not depend on measurements (`rto_ns_min` equal to `rto_ns_max`). For model checkers, which have to recognise states.
     #[doc(hidden)]
     pub fn digest<H: Hasher>(&self, now: u64, state: &mut H) {
-        self.sender.digest(now, state);
-        self.receiver.hash(state);
+        self.sender.digest(now, 2 * self.config.rto_ns_max, state);
+        self.receiver.digest(self.config.window_frames_max, state);
         self.debt.digest(now, state);
         self.flow.digest(now, state);
         self.probe.hash(state);
         self.timers.distances(now).hash(state);
+        self.rtt.least_ns().hash(state);
     }
 }

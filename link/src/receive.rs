@@ -7,6 +7,7 @@
 //! continue the stream, so nobody sees a message without its beginning or its end.
 
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 use core::ops::Range;
 
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, PIECES_MAX, PieceHeader};
@@ -254,6 +255,16 @@ impl Receiver {
                 bitmap.resize(bit / 8 + 1, 0);
                 bitmap[bit / 8] |= 1 << (bit % 8);
             }
+        }
+    }
+
+    /// What decides about the next action. Content is not part of it: it follows from the numbers.
+    pub fn digest<H: Hasher>(&self, window: u32, state: &mut H) {
+        (self.expected, self.within_message, self.is_drained()).hash(state);
+        for ahead in 1..window {
+            self.kept
+                .holds(self.expected.wrapping_add(ahead))
+                .hash(state);
         }
     }
 }

@@ -7,6 +7,7 @@
 //! `messages` until it was taken by `poll_released`, which happens only when every frame with a piece of it is acknowledged.
 
 use alloc::collections::VecDeque;
+use core::hash::{Hash, Hasher};
 
 use oxmpi_wire::frame::{PIECE_HEADER_BYTES, PIECES_MAX};
 
@@ -540,10 +541,10 @@ impl<M: Copy> Sender<M> {
     }
 }
 
-impl<M: core::hash::Hash> Sender<M> {
-    /// What decides about the next action. Message numbers count from the front, transmissions from the newest one, since only differences matter.
-    pub fn digest<H: core::hash::Hasher>(&self, now: u64, state: &mut H) {
-        use core::hash::Hash;
+impl<M: Hash> Sender<M> {
+    /// What decides about the next action; ages beyond `age_ns_max` are all alike. Message numbers count from the front, transmissions from the newest one, since only differences matter.
+    pub fn digest<H: Hasher>(&self, now: u64, age_ns_max: u64, state: &mut H) {
+        let age_ns = |at| age_ns_max.min(now - at);
         self.messages.hash(state);
         (self.released - self.front).hash(state);
         (self.cursor.message - self.front, self.cursor.offset).hash(state);
@@ -553,10 +554,10 @@ impl<M: core::hash::Hash> Sender<M> {
         for flight in &self.flight {
             let age = self.stamp_next.wrapping_sub(flight.stamp);
             let marks = (flight.fate, flight.repeated, flight.doubtful);
-            (flight.length, age, marks, now - flight.sent_at).hash(state);
+            (flight.length, age, marks, age_ns(flight.sent_at)).hash(state);
         }
         self.went_back
-            .map(|(sequence, at)| (sequence, now - at))
+            .map(|(sequence, at)| (sequence, age_ns(at)))
             .hash(state);
     }
 }
