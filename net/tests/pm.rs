@@ -10,7 +10,7 @@ use oxmpi_net::device::udp::Families;
 use oxmpi_net::device::{Address, Device, Udp};
 use oxmpi_net::pm::{COPIED_BYTES_MAX, Options, Peer, RailKind};
 use oxmpi_net::transport::Sent;
-use pm_world::{Node, Plan, Random, job, node_of, until};
+use pm_world::{Node, PATIENCE, Plan, Random, job, node_of, until};
 
 const LONGEST: usize = 1 << 20;
 
@@ -268,7 +268,7 @@ fn a_process_that_vanished_is_noticed_at_once() {
     nodes[0].send(1, 0, &[1]);
     until(&mut nodes, "the loss", |nodes| nodes[0].lost == [1]);
     assert!(
-        begin.elapsed() < Duration::from_secs(1),
+        begin.elapsed() < Duration::from_secs(3),
         "{:?}",
         begin.elapsed()
     );
@@ -297,11 +297,12 @@ fn a_process_that_does_not_look_is_waited_for() {
     exchange(&mut nodes, 3, 1000, 12);
     nodes[0].send(1, 0, &[1]);
     let begin = Instant::now();
-    while begin.elapsed() < Duration::from_millis(600) {
+    // Much longer than a host may be silent, and long enough to be asked after however busy the machine is.
+    while begin.elapsed() < Duration::from_millis(600) || nodes[0].pm.counters().vigils == 0 {
         nodes[0].look();
         assert!(nodes[0].lost.is_empty(), "{:?}", nodes[0].pm.trouble(1));
+        assert!(begin.elapsed() < PATIENCE, "nobody asked after it");
     }
-    assert!(nodes[0].pm.counters().vigils > 0);
     until(&mut nodes, "the message", |nodes| {
         nodes[1].arrived.len() == 1
     });

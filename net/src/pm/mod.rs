@@ -149,8 +149,9 @@ pub struct Pm {
     open: usize,
     memory: Memory,
     clock: Clock,
-    /// The time when the clock was last looked at.
+    /// The time when the clock was last looked at, and when that was because of a frame.
     now: u64,
+    frame_at: u64,
     /// Conversations that have something to send.
     active: VecDeque<Way>,
     /// Conversations with timers, and when the first of these may be due.
@@ -158,12 +159,12 @@ pub struct Pm {
     nearest: u64,
     /// Conversations that may owe acknowledgements.
     owing: Vec<Way>,
-    /// Whose frame the device shows.
+    /// Whose frame the device shows, and whether it acknowledged anything.
     shown: Option<Way>,
+    advanced: bool,
     current: Option<Current>,
     events: VecDeque<Event>,
-    /// Looks that found nothing, since something came and all in all.
-    idle: u32,
+    /// Looks that found nothing.
     looks: u32,
     /// Frames since the last look that found nothing.
     frames: u32,
@@ -207,15 +208,16 @@ impl Pm {
             open: 0,
             memory: Memory::default(),
             now: clock.now(),
+            frame_at: 0,
             clock,
             active: VecDeque::new(),
             timed: Vec::new(),
             nearest: u64::MAX,
             owing: Vec::new(),
             shown: None,
+            advanced: false,
             current: None,
             events: VecDeque::new(),
-            idle: 0,
             looks: 0,
             frames: 0,
             round_at: 0,

@@ -19,8 +19,6 @@ const FRAMES_PER_CLOCK: u32 = 8;
 const FRAMES_PER_FLUSH: u32 = 64;
 /// Frames that are not believed, in one look: a flood of them must not keep this process from what it has to say.
 const IGNORED_PER_LOOK: u32 = 64;
-/// Looks that find nothing before acknowledgements no longer wait for a message to go with.
-const LOOKS_PER_ACK: u32 = 16;
 /// Looks that find nothing between two looks at the clock.
 const LOOKS_PER_CLOCK: u32 = 16;
 
@@ -89,6 +87,7 @@ impl Pm {
         }
         if self.frames.is_multiple_of(FRAMES_PER_CLOCK) {
             self.now = self.clock.now();
+            self.frame_at = self.now;
             line.backlog = line.device.backlog(line.backlog_high);
             if self.frames >= FRAMES_PER_FLUSH {
                 self.frames = 0;
@@ -96,7 +95,6 @@ impl Pm {
             }
         }
         self.frames += 1;
-        self.idle = 0;
         self.take(rail)
     }
 
@@ -143,13 +141,13 @@ impl Pm {
         };
         let line = &self.lines[rail];
         let bytes = line.device.frame();
-        if conversation
+        let handled = conversation
             .link
-            .handle_frame(self.now, bytes, line.backlog)
-            .is_err()
-        {
+            .handle_frame(self.now, bytes, line.backlog);
+        let Ok(handled) = handled else {
             return Look::Ignored;
-        }
+        };
+        self.advanced = handled.advanced;
         conversation.heard_at = self.now;
         conversation.last_sent = 0;
         if !conversation.confirmed {
@@ -186,11 +184,13 @@ impl Pm {
             return;
         }
         self.shown = None;
-        while let Some(slot) = conversation.link.poll_released() {
-            conversation.outstanding -= 1;
-            let token = self.memory.free(slot);
-            if token != 0 {
-                self.events.push_back(Event::Released { token });
+        if self.advanced {
+            while let Some(slot) = conversation.link.poll_released() {
+                conversation.outstanding -= 1;
+                let token = self.memory.free(slot);
+                if token != 0 {
+                    self.events.push_back(Event::Released { token });
+                }
             }
         }
         if conversation.link.wants_transmit(self.now) && !conversation.is_active {
@@ -294,12 +294,8 @@ impl Pm {
     fn end_look(&mut self) {
         self.frames = 0;
         self.looks = self.looks.wrapping_add(1);
-        self.idle += 1;
         if !self.active.is_empty() {
             self.flush_unsent();
-        }
-        if self.idle == LOOKS_PER_ACK && !self.owing.is_empty() {
-            self.settle();
         }
         if self.looks.is_multiple_of(LOOKS_PER_CLOCK) {
             self.look_at_clock();

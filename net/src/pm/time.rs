@@ -15,6 +15,8 @@ const NAP_MAX_WATCHFUL: Duration = Duration::from_millis(20);
 const NAP_MAX_STUCK: Duration = Duration::from_micros(200);
 /// A process that nothing has come from for so long is asked for a sign of life.
 const QUESTION_NS: u64 = 3_000_000_000;
+/// An acknowledgement waits no longer for a message to go with when nothing has come for so long: an answer would have left.
+const SETTLED_NS: u64 = 10_000;
 /// The clock begins later than 0, so that 0 is long ago.
 const ORIGIN_NS: u64 = 60_000_000_000;
 
@@ -93,6 +95,9 @@ impl Pm {
         self.now = now;
         if now >= self.nearest {
             self.handle_timers(now);
+        }
+        if !self.owing.is_empty() && now - self.frame_at > SETTLED_NS {
+            self.settle();
         }
         for rail in 0..self.lines.len() {
             while let Some(address) = self.lines[rail].device.refused() {

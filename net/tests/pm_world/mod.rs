@@ -71,11 +71,14 @@ pub struct Node {
     pub addresses: Vec<SocketAddr>,
     /// What has arrived: sender, number and contents.
     pub arrived: VecDeque<(u32, i32, Vec<u8>)>,
-    arriving: Vec<[Option<(i32, usize, Vec<u8>)>; 2]>,
+    arriving: Vec<[Option<Arriving>; 2]>,
     pub released: Vec<u64>,
     pub finished: Vec<u32>,
     pub lost: Vec<u32>,
 }
+
+/// A packet whose payload is still coming: number, length and what is there.
+type Arriving = (i32, usize, Vec<u8>);
 
 pub fn key() -> JobKey {
     JobKey::from_bytes([5; 16])
