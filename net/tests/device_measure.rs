@@ -58,6 +58,7 @@ fn half(mut trips: Vec<Duration>) -> (u128, u128) {
 
 /// Plays ping-pong between two threads on two cores; a side waits for the ball and hits it back.
 fn ping_pong(
+    pair: &Pair,
     mut hit: impl FnMut() + Send,
     mut wait: impl FnMut() + Send,
     mut hit_back: impl FnMut() + Send,
@@ -66,6 +67,7 @@ fn ping_pong(
     thread::scope(|scope| {
         scope.spawn(move || {
             pin(1);
+            pair.enter(1);
             for _ in 0..ROUNDS {
                 wait_there();
                 hit_back();
@@ -73,6 +75,7 @@ fn ping_pong(
         });
         let trips = scope.spawn(move || {
             pin(0);
+            pair.enter(0);
             let mut trips = Vec::with_capacity(ROUNDS);
             for _ in 0..ROUNDS {
                 let begun = Instant::now();
@@ -91,6 +94,8 @@ struct Side {
     device: std::cell::UnsafeCell<Box<dyn Device>>,
     to: Address,
     frame: Vec<u8>,
+    /// One frame, made beforehand: what is measured is the device.
+    ball: Batch,
 }
 
 // SAFETY: hit and wait of one side are called by one thread, in turn.
@@ -100,11 +105,14 @@ impl Side {
     fn new(device: impl Device + 'static, to: Address, channel: u16, payload: usize) -> Side {
         let mut frame = header(channel, 1, payload).to_vec();
         frame.resize(FRAME_HEADER_BYTES + payload, 7);
-        Side {
+        let mut side = Side {
             device: std::cell::UnsafeCell::new(Box::new(device)),
             to,
             frame,
-        }
+            ball: Batch::new(),
+        };
+        side.ball = side.batch(1);
+        side
     }
 
     #[allow(clippy::mut_from_ref)]
@@ -128,8 +136,7 @@ impl Side {
     }
 
     fn hit(&self) {
-        let batch = self.batch(1);
-        assert_eq!(self.device().send(&self.to, &batch).unwrap(), 1);
+        assert_eq!(self.device().send(&self.to, &self.ball).unwrap(), 1);
     }
 
     fn wait(&self) {
@@ -140,8 +147,14 @@ impl Side {
     }
 }
 
-fn measure(name: &str, one: &Side, other: &Side) {
-    let (median, best) = ping_pong(|| one.hit(), || one.wait(), || other.hit(), || other.wait());
+fn measure(pair: &Pair, name: &str, one: &Side, other: &Side) {
+    let (median, best) = ping_pong(
+        pair,
+        || one.hit(),
+        || one.wait(),
+        || other.hit(),
+        || other.wait(),
+    );
     println!(
         "{name}, {} bytes of frame: half round trip {median} ns (best hundredth {best})",
         one.frame.len()
@@ -149,12 +162,13 @@ fn measure(name: &str, one: &Side, other: &Side) {
 }
 
 /// Frames of full length one way; credits through memory, as if acknowledgements cost nothing.
-fn stream(name: &str, one: &Side, other: &Side) {
+fn stream(pair: &Pair, name: &str, one: &Side, other: &Side) {
     let taken = AtomicUsize::new(0);
     let begun = Instant::now();
     thread::scope(|scope| {
         scope.spawn(|| {
             pin(1);
+            pair.enter(1);
             let mut count = 0;
             let mut silent = Instant::now();
             while count < STREAM_FRAMES {
@@ -172,6 +186,7 @@ fn stream(name: &str, one: &Side, other: &Side) {
         });
         scope.spawn(|| {
             pin(0);
+            pair.enter(0);
             let (frames, bytes) = one.device().batch_max();
             let batch = one.batch(frames.min(bytes / one.frame.len()));
             let mut sent = 0;
@@ -229,6 +244,7 @@ fn bare_udp(pair: &Pair, bytes: usize) {
         socket.set_nonblocking(true).unwrap();
     }
     let (median, best) = ping_pong(
+        pair,
         || hit(&sockets[0]),
         || wait(&sockets[0]),
         || hit(&sockets[1]),
@@ -246,17 +262,17 @@ fn what_devices_cost() {
     for payload in [8, 1024] {
         bare_udp(&pair, FRAME_HEADER_BYTES + payload);
         let [one, other] = udp(&pair, Families::V4, payload);
-        measure("UDP (IPv4)", &one, &other);
+        measure(&pair, "UDP (IPv4)", &one, &other);
         let [one, other] = udp(&pair, Families::Both, payload);
-        measure("UDP (both)", &one, &other);
+        measure(&pair, "UDP (both)", &one, &other);
         let [one, other] = ethernet(&pair, payload);
-        measure("Ethernet", &one, &other);
+        measure(&pair, "Ethernet", &one, &other);
     }
     let [one, other] = udp(&pair, Families::V4, 1472 - FRAME_HEADER_BYTES);
-    stream("UDP", &one, &other);
+    stream(&pair, "UDP", &one, &other);
     let [one, other] = ethernet(&pair, 1500 - FRAME_HEADER_BYTES);
-    stream("Ethernet", &one, &other);
+    stream(&pair, "Ethernet", &one, &other);
     let Some(jumbo) = Pair::new(9000) else { return };
     let [one, other] = ethernet(&jumbo, 9000 - FRAME_HEADER_BYTES);
-    stream("Ethernet, jumbo", &one, &other);
+    stream(&jumbo, "Ethernet, jumbo", &one, &other);
 }

@@ -301,3 +301,88 @@ fn a_narrow_path_makes_frames_shorter() {
     carry(&mut one, &mut other, to, &frames, usize::MAX);
     assert_eq!(one.counters().sends, before + 1);
 }
+
+/// How many sockets on a port of ours are connected, as the kernel sees it.
+fn connected(port: u16, six: bool) -> usize {
+    let table = if six {
+        "/proc/net/udp6"
+    } else {
+        "/proc/net/udp"
+    };
+    let table = std::fs::read_to_string(table).unwrap();
+    let is_ours = |line: &&str| {
+        let mut words = line.split_whitespace().skip(1);
+        let local = words.next().unwrap_or_default();
+        local.ends_with(&format!(":{port:04X}")) && words.nth(1) == Some("01")
+    };
+    table.lines().filter(is_ours).count()
+}
+
+/// Who is talked to again and again gets a socket of its own on the same port; nobody notices, neither the others nor the one who is talked to next.
+#[test]
+fn talking_to_one_peer_does_not_make_deaf_for_others() {
+    let mut lanes = vec![(Families::V4, false), (Families::Both, false)];
+    if device(Families::Both).frame_bytes_max() == MTU - 48 {
+        lanes.push((Families::Both, true));
+    }
+    for (families, six) in lanes {
+        let at = |device: &Udp| match six {
+            true => at_six(device),
+            false => at_four(device),
+        };
+        let mut one = device(families);
+        let address = at(&one);
+        let mut others = [(); 3].map(|()| device(families));
+        // The streak that earns a lane becomes longer: 64, 128, 256 sends.
+        for favourite in [0, 1, 2, 0] {
+            for round in 0..600 {
+                let frames = [frame(round, 48), frame(round + 1, 48), frame(round, 44)];
+                let to = at(&others[favourite]);
+                let count = 1 + round % 3;
+                carry(&mut one, &mut others[favourite], to, &frames[..count], 99);
+                assert_eq!(others[favourite].sender(), address);
+                if round % 7 > 0 {
+                    carry(&mut others[favourite], &mut one, address, &frames, 99);
+                    assert_eq!(one.sender(), to);
+                }
+            }
+            for other in &mut others {
+                let question = [frame(1, 60)];
+                other.send(&address, &batch(&question, 99)).unwrap();
+                assert!(next(&mut one) == question[0]);
+                assert_eq!(one.sender(), at(other));
+                let mut look = libc::pollfd {
+                    fd: one.fd(),
+                    events: libc::POLLIN,
+                    revents: 0,
+                };
+                // SAFETY: one entry, as said.
+                assert_eq!(unsafe { libc::poll(&mut look, 1, 0) }, 0);
+                other.send(&address, &batch(&question, 99)).unwrap();
+                // SAFETY: one entry, as said.
+                assert_eq!(unsafe { libc::poll(&mut look, 1, 5000) }, 1);
+                assert!(next(&mut one) == question[0]);
+            }
+        }
+        assert_eq!(connected(one.port(), six), 1);
+        // The port is still ours alone.
+        assert!(Udp::bind(one.port(), MTU, families).is_err());
+        let [favourite, mut other, _] = others;
+        let gone = at(&favourite);
+        drop(favourite);
+        let frames = [frame(0, 48), frame(1, 48)];
+        let begun = Instant::now();
+        let refused = loop {
+            assert_eq!(one.send(&gone, &batch(&frames, 99)).unwrap(), 2);
+            assert!(!one.poll());
+            if let Some(refused) = one.refused() {
+                break refused;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(5), "no refusal came");
+        };
+        assert_eq!(refused, gone);
+        let to = at(&other);
+        carry(&mut one, &mut other, to, &frames, 99);
+        carry(&mut other, &mut one, address, &frames, 99);
+    }
+}

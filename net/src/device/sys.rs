@@ -61,6 +61,12 @@ impl Socket {
         Ok(())
     }
 
+    pub fn connect(&self, name: &Name) -> io::Result<()> {
+        // SAFETY: a name holds as many bytes as its length says.
+        check(unsafe { libc::connect(self.fd(), name.as_ptr(), name.bytes) })?;
+        Ok(())
+    }
+
     /// The port this socket is bound to.
     pub fn port(&self) -> io::Result<u16> {
         let mut name = Name::empty();
@@ -69,6 +75,34 @@ impl Socket {
         name.address()
             .map(|address| address.port())
             .ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// A descriptor that is readable when one of several is.
+#[derive(Debug)]
+pub(super) struct Watch(OwnedFd);
+
+impl Watch {
+    pub fn new() -> io::Result<Watch> {
+        // SAFETY: an integer only.
+        let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        // SAFETY: a descriptor that the kernel has just given to us.
+        Ok(Watch(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Watches the socket until it is closed.
+    pub fn add(&self, socket: &Socket) -> io::Result<()> {
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN as u32,
+            u64: 0,
+        };
+        // SAFETY: the event is a local, which the kernel copies.
+        check(unsafe { libc::epoll_ctl(self.fd(), libc::EPOLL_CTL_ADD, socket.fd(), &mut event) })?;
+        Ok(())
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.0.as_raw_fd()
     }
 }
 

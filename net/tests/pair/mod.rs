@@ -4,6 +4,7 @@
 //! one of them sees why the test was skipped.
 
 use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -58,6 +59,16 @@ impl Pair {
             .unwrap();
         }
         Some(pair)
+    }
+
+    /// Moves the calling thread to one of the hosts.
+    #[allow(dead_code, reason = "not every test wants it")]
+    pub fn enter(&self, host: usize) {
+        let path = format!("/proc/self/task/{}/ns/net", self.hosts[host].thread_id);
+        let network = std::fs::File::open(path).unwrap();
+        // SAFETY: integers only; concerns this thread alone.
+        let outcome = unsafe { libc::setns(network.as_raw_fd(), libc::CLONE_NEWNET) };
+        assert_eq!(outcome, 0, "{}", std::io::Error::last_os_error());
     }
 
     /// Does something on one of the hosts, and gives its result.

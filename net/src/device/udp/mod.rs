@@ -6,15 +6,18 @@
 //! [`Device::frame_bytes_max`] sink for links that begin later, and frames already cut travel in fragments from then on, because `link` never
 //! changes a frame. What ICMP says comes through the socket's error queue, and only "nobody listens at that port" is passed on.
 
+mod lane;
 mod socket;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use super::sys::Name;
+use super::sys::{Name, Watch};
 use super::{Address, Batch, Counters, Device};
+use lane::{Habit, Lane};
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, LENGTH_OFFSET};
 use socket::{Datagrams, Received};
 
@@ -39,6 +42,9 @@ const REFUSED_MAX: usize = 64;
 const COMPLAINTS_MAX: usize = 256;
 /// Frames taken in a row, without a look that found nothing, until the kernel is asked how much more it has: one call of 0.15 µs for so many frames.
 const FRAMES_PER_LOOK: u32 = 128;
+
+/// Of the two sockets that there may be, the one that spoke last is looked at every time and the other every so many times.
+const OTHER_EVERY: u32 = 4;
 
 /// Why there is no UDP device.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +78,16 @@ pub enum Families {
 
 /// The device. See the module.
 pub struct Udp {
+    /// The socket for everybody.
     datagrams: Datagrams,
+    /// The socket for the one that we talk to most.
+    lane: Option<Lane>,
+    habit: Habit,
+    /// Which of them spoke last, and looks at either.
+    lane_spoke: bool,
+    looks: u32,
+    /// Readable when one of them is.
+    watch: Watch,
     port: u16,
     frame_bytes_max: usize,
     /// The kernel takes runs of frames.
@@ -95,6 +110,8 @@ pub struct Udp {
     counters: Counters,
     /// The kernel's count of drops has 32 bits: what it said last, and the sum.
     drops: Cell<(u32, u64)>,
+    /// What lanes that are closed had dropped.
+    drops_of_lanes: u64,
     /// For a frame in more pieces than the kernel takes.
     gathered: Vec<u8>,
 }
@@ -108,8 +125,17 @@ impl Udp {
             .receive_buffer_bytes()
             .map_err(failed("ask for the receive buffer's size"))?;
         let port = datagrams.port().map_err(failed("ask for the port"))?;
+        let watch = Watch::new().map_err(failed("make a descriptor to sleep at"))?;
+        watch
+            .add(datagrams.socket())
+            .map_err(failed("watch the socket"))?;
         let mut udp = Udp {
             datagrams,
+            lane: None,
+            habit: Habit::new(),
+            lane_spoke: false,
+            looks: 0,
+            watch,
             port,
             frame_bytes_max: RUN_BYTES_MAX,
             segments: true,
@@ -126,6 +152,7 @@ impl Udp {
             taken: 0,
             counters: Counters::default(),
             drops: Cell::new((0, 0)),
+            drops_of_lanes: 0,
             gathered: Vec::new(),
         };
         udp.lower_to(mtu);
@@ -179,9 +206,21 @@ impl Udp {
         end - begin
     }
 
-    fn send_run(&mut self, to: &Name, batch: &Batch, begin: usize, run: usize) -> io::Result<()> {
+    /// Sends a run; to nobody in particular means by the lane.
+    #[inline]
+    fn send_run(
+        &mut self,
+        to: Option<&Name>,
+        batch: &Batch,
+        begin: usize,
+        run: usize,
+    ) -> io::Result<()> {
         let pieces = batch.pieces(begin, begin + run);
         self.counters.sends += 1;
+        let by = match (to, &self.lane) {
+            (None, Some(lane)) => &lane.datagrams,
+            _ => &self.datagrams,
+        };
         if pieces.len() > PIECES_MAX {
             // Only a run of one can be so.
             batch.copy_frame(begin, &mut self.gathered);
@@ -189,10 +228,61 @@ impl Udp {
                 iov_base: self.gathered.as_mut_ptr().cast(),
                 iov_len: self.gathered.len(),
             };
-            return self.datagrams.send(to, &[whole], None);
+            return by.send(to, &[whole], None);
         }
         let segment = (run > 1).then(|| batch.frame_bytes(begin) as u16);
-        self.datagrams.send(to, pieces, segment)
+        by.send(to, pieces, segment)
+    }
+
+    /// Whether there is a lane to this address, which may be made just now.
+    #[inline]
+    fn has_lane(&mut self, to: &SocketAddr) -> bool {
+        if self.lane.as_ref().is_some_and(|lane| lane.to == *to) {
+            self.habit.interrupt();
+            return true;
+        }
+        self.habit.note(to) && self.move_lane(to)
+    }
+
+    #[cold]
+    fn move_lane(&mut self, to: &SocketAddr) -> bool {
+        if self.lane.as_ref().is_some_and(|lane| !lane.is_empty()) {
+            return false;
+        }
+        self.habit.spend();
+        self.close_lane();
+        let lane = Lane::open(&self.datagrams, self.port, *to);
+        self.lane = lane
+            .ok()
+            .filter(|lane| self.watch.add(lane.datagrams.socket()).is_ok());
+        self.lane.is_some()
+    }
+
+    fn close_lane(&mut self) {
+        if let Some(lane) = self.lane.take() {
+            let drops = lane.datagrams.memory().map_or(0, |(_, drops)| drops);
+            self.drops_of_lanes += u64::from(drops);
+        }
+        self.lane_spoke = false;
+    }
+
+    /// The lane gives an error: either its peer has closed its port, or the main socket knows better what to do.
+    #[cold]
+    fn abandon_lane(&mut self, error: &io::Error) {
+        if let Some(lane) = &self.lane
+            && error.raw_os_error() == Some(libc::ECONNREFUSED)
+        {
+            let to = lane.to;
+            self.note_refused(to);
+        }
+        self.close_lane();
+    }
+
+    fn note_refused(&mut self, by: SocketAddr) {
+        let by = Address::Udp(by);
+        if self.refused.len() < REFUSED_MAX && !self.refused.contains(&by) {
+            self.refused.push_back(by);
+        }
     }
 
     /// Reads the error queue; says whether there was anything in it.
@@ -204,13 +294,10 @@ impl Udp {
             };
             match complaint.errno {
                 libc::ECONNREFUSED if complaint.from_network => {
-                    let address = complaint.to.map(Address::Udp);
-                    if let Some(address) = address
-                        && self.refused.len() < REFUSED_MAX
-                        && !self.refused.contains(&address)
-                    {
-                        self.refused.push_back(address);
-                    }
+                    complaint
+                        .to
+                        .into_iter()
+                        .for_each(|to| self.note_refused(to));
                 }
                 libc::EMSGSIZE => {
                     self.lower_to(complaint.mtu);
@@ -228,25 +315,62 @@ impl Udp {
         self.begin = 0;
         self.next = 0;
         self.filled = 0;
+        self.looks = self.looks.wrapping_add(1);
+        let lane_spoke = self.lane_spoke;
+        let both = self.lane.is_some() && self.looks.is_multiple_of(OTHER_EVERY);
+        if both && self.receive_by(!lane_spoke) || self.receive_by(lane_spoke) {
+            return true;
+        }
+        self.streaming = false;
+        self.waiting_bytes = 0;
+        self.taken = 0;
+        false
+    }
+
+    #[inline]
+    fn receive_by(&mut self, by_lane: bool) -> bool {
+        let found = if by_lane {
+            self.receive_by_lane()
+        } else {
+            self.receive_by_main()
+        };
+        if !found {
+            self.counters.receives_empty += 1;
+            return false;
+        }
+        self.lane_spoke = by_lane;
+        self.streaming |= self.segment < self.filled;
+        self.look_now_and_then();
+        true
+    }
+
+    fn receive_by_lane(&mut self) -> bool {
+        let Some(lane) = &self.lane else {
+            return false;
+        };
+        self.counters.receives += 1;
+        match receive(&lane.datagrams, self.streaming, &mut self.scratch, None) {
+            Ok(Received { bytes, segment }) => {
+                (self.filled, self.segment) = (bytes, segment);
+                self.from = lane.name;
+                true
+            }
+            Err(error) => {
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    self.abandon_lane(&error);
+                }
+                false
+            }
+        }
+    }
+
+    fn receive_by_main(&mut self) -> bool {
         for _ in 0..REPEATS_MAX {
             self.counters.receives += 1;
-            let received = if self.streaming {
-                self.datagrams
-                    .receive_run(&mut self.scratch, &mut self.from)
-            } else {
-                self.datagrams
-                    .receive(&mut self.scratch, &mut self.from)
-                    .map(|bytes| Received {
-                        bytes,
-                        segment: segment(&self.scratch[..bytes]),
-                    })
-            };
-            match received {
+            let from = Some(&mut self.from);
+            match receive(&self.datagrams, self.streaming, &mut self.scratch, from) {
                 Ok(Received { bytes, segment }) => {
-                    self.filled = bytes;
-                    self.segment = segment;
-                    self.streaming |= segment < bytes;
-                    self.look_now_and_then();
+                    (self.filled, self.segment) = (bytes, segment);
                     return true;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -254,10 +378,6 @@ impl Udp {
                 Err(_) => _ = self.hear_complaints(),
             }
         }
-        self.counters.receives_empty += 1;
-        self.streaming = false;
-        self.waiting_bytes = 0;
-        self.taken = 0;
         false
     }
 
@@ -266,7 +386,11 @@ impl Udp {
         self.taken += 1.max(self.filled / self.segment.max(1)) as u32;
         if self.taken >= FRAMES_PER_LOOK {
             self.taken = 0;
-            self.waiting_bytes = self.datagrams.memory().map_or(0, |(used, _)| used);
+            let by = match &self.lane {
+                Some(lane) if self.lane_spoke => &lane.datagrams,
+                _ => &self.datagrams,
+            };
+            self.waiting_bytes = by.memory().map_or(0, |(used, _)| used);
         }
     }
 
@@ -277,6 +401,24 @@ impl Udp {
         self.counters.frames_in += 1;
         self.counters.bytes_in += (self.next - self.begin) as u64;
     }
+}
+
+/// Takes a datagram, or a run if they are streaming in, and notes where it is from unless that is known.
+#[inline]
+fn receive(
+    by: &Datagrams,
+    streaming: bool,
+    into: &mut [u8],
+    from: Option<&mut Name>,
+) -> io::Result<Received> {
+    if streaming {
+        return by.receive_run(into, from);
+    }
+    let bytes = by.receive(into, from)?;
+    Ok(Received {
+        bytes,
+        segment: segment(&into[..bytes]),
+    })
 }
 
 /// Length of the datagrams that these bytes are a run of, by the word of the first; all of them if that makes no sense.
@@ -324,13 +466,15 @@ impl Device for Udp {
             ));
         };
         let name = self.datagrams.name(address);
+        let mut by_lane = self.has_lane(address);
         let mut sent = 0;
         let mut repeats = 0;
         // The kernel has refused a run, and whether because it is one shows when its first frame is tried alone.
         let mut doubted = false;
         while sent < batch.len() {
             let run = if doubted { 1 } else { self.run(batch, sent) };
-            let Err(error) = self.send_run(&name, batch, sent, run) else {
+            let to = (!by_lane).then_some(&name);
+            let Err(error) = self.send_run(to, batch, sent, run) else {
                 let bytes: usize = (sent..sent + run)
                     .map(|frame| batch.frame_bytes(frame))
                     .sum();
@@ -343,6 +487,11 @@ impl Device for Udp {
             let code = error.raw_os_error().unwrap_or(0);
             if matches!(code, libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) {
                 break;
+            }
+            if by_lane {
+                self.abandon_lane(&error);
+                by_lane = false;
+                continue;
             }
             repeats += 1;
             if repeats <= REPEATS_MAX && (self.hear_complaints() || code == libc::EINTR) {
@@ -396,7 +545,7 @@ impl Device for Udp {
     }
 
     fn fd(&self) -> RawFd {
-        self.datagrams.fd()
+        self.watch.fd()
     }
 
     fn prepare_sleep(&mut self) -> bool {
@@ -413,8 +562,10 @@ impl Device for Udp {
             overruns += u64::from(drops.wrapping_sub(last));
             self.drops.set((drops, overruns));
         }
+        let lane = self.lane.as_ref().map(|lane| lane.datagrams.memory());
+        let drops_of_lane = lane.and_then(Result::ok).map_or(0, |(_, drops)| drops);
         Counters {
-            overruns,
+            overruns: overruns + self.drops_of_lanes + u64::from(drops_of_lane),
             ..self.counters
         }
     }

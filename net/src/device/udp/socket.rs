@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::RawFd;
 
 use super::BindError;
@@ -15,7 +15,9 @@ const BUFFER_BYTES: i32 = 4 << 20;
 /// A datagram socket for all peers of both families.
 pub(super) struct Datagrams {
     socket: Socket,
-    /// A socket of IPv6 that speaks IPv4 as well; else one of IPv4.
+    /// Of IPv6.
+    six: bool,
+    /// Of IPv6, and speaks IPv4 as well.
     both: bool,
 }
 
@@ -41,27 +43,52 @@ pub(super) struct Complaint {
 impl Datagrams {
     pub fn bind(port: u16, families: super::Families) -> Result<Datagrams, BindError> {
         if families == super::Families::Both {
-            match Self::bind_to(&(Ipv6Addr::UNSPECIFIED, port).into()) {
+            match Self::bind_to(&(Ipv6Addr::UNSPECIFIED, port).into(), true) {
                 // A kernel without IPv6 says so in several ways; IPv4 then decides what is wrong.
                 Err(BindError::System { .. }) => {}
                 other => return other,
             }
         }
-        Self::bind_to(&(Ipv4Addr::UNSPECIFIED, port).into())
+        Self::bind_to(&(Ipv4Addr::UNSPECIFIED, port).into(), true)
     }
 
-    fn bind_to(address: &SocketAddr) -> Result<Datagrams, BindError> {
-        let both = address.is_ipv6();
+    /// Another socket on this one's port, which takes over all that comes from `peer`; strangers to this process still cannot have the port.
+    pub fn branch(&self, port: u16, peer: &SocketAddr) -> io::Result<Datagrams> {
+        self.socket.set(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
+        let everywhere: IpAddr = match peer {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let branch = Self::bind_to(&(everywhere, port).into(), false).map_err(io::Error::other)?;
+        // A thread that has moved to another network since cannot make a socket in the first one.
+        if branch.network() != self.network() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        branch.socket.connect(&Name::new(peer, false))?;
+        // Between binding and connecting it may have been given what is from others.
+        while branch.receive(&mut [0; 1], None).is_ok() {}
+        Ok(branch)
+    }
+
+    /// `alone`: nobody else may have the port, and IPv6 includes IPv4.
+    fn bind_to(address: &SocketAddr, alone: bool) -> Result<Datagrams, BindError> {
+        let six = address.is_ipv6();
+        let both = six && alone;
         let port = address.port();
         let failed = |what| move |source| BindError::System { what, port, source };
-        let family = if both { libc::AF_INET6 } else { libc::AF_INET };
+        let family = if six { libc::AF_INET6 } else { libc::AF_INET };
         let socket = Socket::new(family, libc::SOCK_DGRAM, 0).map_err(failed("make the socket"))?;
-        if both {
+        if six {
             socket
-                .set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)
+                .set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, i32::from(!both))
                 .map_err(failed("let one socket speak IPv4 and IPv6"))?;
         }
-        let datagrams = Datagrams { socket, both };
+        if !alone {
+            socket
+                .set(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)
+                .map_err(failed("share the port with ourselves"))?;
+        }
+        let datagrams = Datagrams { socket, six, both };
         datagrams
             .set_path_mtu(libc::IP_PMTUDISC_DO)
             .map_err(failed("forbid fragments"))?;
@@ -78,12 +105,20 @@ impl Datagrams {
         datagrams.widen(libc::SO_SNDBUF, libc::SO_SNDBUFFORCE);
         datagrams
             .socket
-            .bind(&Name::new(address, both))
+            .bind(&Name::new(address, six))
             .map_err(|source| match source.kind() {
                 io::ErrorKind::AddrInUse => BindError::PortTaken { port },
                 _ => failed("bind the socket")(source),
             })?;
         Ok(datagrams)
+    }
+
+    /// A number that stands for the network namespace, where the kernel tells (since 5.14).
+    fn network(&self) -> Option<[u32; 2]> {
+        let cookie = self
+            .socket
+            .get_words(libc::SOL_SOCKET, libc::SO_NETNS_COOKIE);
+        cookie.ok()
     }
 
     /// Asks for a large buffer and takes what there is; how large it became shows in [`Datagrams::receive_buffer_bytes`].
@@ -94,10 +129,13 @@ impl Datagrams {
 
     /// Sets an option that each family has for itself.
     fn set_both(&self, four: (i32, i32), six: (i32, i32), value: i32) -> io::Result<()> {
-        if self.both {
+        if self.six {
             self.socket.set(six.0, six.1, value)?;
         }
-        self.socket.set(four.0, four.1, value)
+        if self.both || !self.six {
+            self.socket.set(four.0, four.1, value)?;
+        }
+        Ok(())
     }
 
     fn set_path_mtu(&self, mode: i32) -> io::Result<()> {
@@ -117,8 +155,12 @@ impl Datagrams {
         self.both
     }
 
-    pub fn fd(&self) -> RawFd {
+    fn fd(&self) -> RawFd {
         self.socket.fd()
+    }
+
+    pub fn socket(&self) -> &Socket {
+        &self.socket
     }
 
     pub fn port(&self) -> io::Result<u16> {
@@ -143,13 +185,20 @@ impl Datagrams {
         Name::new(address, self.both)
     }
 
-    /// Sends the pieces as one datagram, or, if `segment` is given, as datagrams of that length of which the last may be shorter.
+    /// Sends the pieces, to where the socket is connected if no name is given, as one datagram or, if `segment` is given, as datagrams of that length of which the last may be shorter.
     #[inline]
-    pub fn send(&self, to: &Name, pieces: &[libc::iovec], segment: Option<u16>) -> io::Result<()> {
+    pub fn send(
+        &self,
+        to: Option<&Name>,
+        pieces: &[libc::iovec],
+        segment: Option<u16>,
+    ) -> io::Result<()> {
         // SAFETY: zero is a valid message header: nothing to nobody.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_name = to.as_ptr().cast_mut().cast();
-        message.msg_namelen = to.bytes;
+        if let Some(to) = to {
+            message.msg_name = to.as_ptr().cast_mut().cast();
+            message.msg_namelen = to.bytes;
+        }
         message.msg_iov = pieces.as_ptr().cast_mut();
         message.msg_iovlen = pieces.len() as _;
         let control;
@@ -171,7 +220,15 @@ impl Datagrams {
     /// Takes the next datagram or run of datagrams, without being told which it is: a shorter call than [`Datagrams::receive_run`], by about 90 ns if there is something
     /// and 70 if not. Says how many bytes came.
     #[inline]
-    pub fn receive(&self, into: &mut [u8], from: &mut Name) -> io::Result<usize> {
+    pub fn receive(&self, into: &mut [u8], from: Option<&mut Name>) -> io::Result<usize> {
+        let Some(from) = from else {
+            // SAFETY: pointer and length describe the slice.
+            let outcome = unsafe {
+                let into = (into.as_mut_ptr().cast(), into.len());
+                libc::recv(self.fd(), into.0, into.1, libc::MSG_DONTWAIT)
+            };
+            return counted(outcome);
+        };
         let mut name_bytes = NAME_BYTES_MAX as libc::socklen_t;
         // SAFETY: slice and name are ours alone for the call, which is told their lengths.
         let outcome = unsafe {
@@ -184,16 +241,18 @@ impl Datagrams {
                 &mut name_bytes,
             )
         };
-        if outcome < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let bytes = counted(outcome)?;
         from.bytes = name_bytes;
-        Ok(outcome as usize)
+        Ok(bytes)
     }
 
     /// Takes the next datagram or run of datagrams; an error of kind `WouldBlock` if there is none, and then `from` stays what it was.
     #[inline]
-    pub fn receive_run(&self, into: &mut [u8], from: &mut Name) -> io::Result<Received> {
+    pub fn receive_run(
+        &self,
+        into: &mut [u8],
+        mut from: Option<&mut Name>,
+    ) -> io::Result<Received> {
         let mut control = Control([0; 32]);
         let mut piece = libc::iovec {
             iov_base: into.as_mut_ptr().cast(),
@@ -201,19 +260,20 @@ impl Datagrams {
         };
         // SAFETY: zero is a valid message header: nothing from nobody.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_name = from.as_mut_ptr().cast();
-        message.msg_namelen = NAME_BYTES_MAX as libc::socklen_t;
+        if let Some(from) = &mut from {
+            message.msg_name = from.as_mut_ptr().cast();
+            message.msg_namelen = NAME_BYTES_MAX as libc::socklen_t;
+        }
         message.msg_iov = &raw mut piece;
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
         message.msg_controllen = control.0.len() as _;
         // SAFETY: name, control and slice are ours alone for the call, and the header gives their lengths.
         let outcome = unsafe { libc::recvmsg(self.fd(), &mut message, libc::MSG_DONTWAIT) };
-        if outcome < 0 {
-            return Err(io::Error::last_os_error());
+        let bytes = counted(outcome)?;
+        if let Some(from) = from {
+            from.bytes = message.msg_namelen;
         }
-        let bytes = outcome as usize;
-        from.bytes = message.msg_namelen;
         let segment = match message.msg_controllen as usize {
             0 => bytes,
             there => control
@@ -262,4 +322,9 @@ impl Datagrams {
             to: name.address(),
         })
     }
+}
+
+#[inline(always)]
+fn counted(outcome: isize) -> io::Result<usize> {
+    usize::try_from(outcome).map_err(|_| io::Error::last_os_error())
 }
