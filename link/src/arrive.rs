@@ -192,6 +192,8 @@ impl<M: Copy> Link<M> {
             self.rtt.sample(now, ns);
             self.counters.round_trip_ns = self.rtt.smoothed_ns().unwrap_or(0);
             self.counters.round_trip_ns_least = self.rtt.least_ns().unwrap_or(0);
+        } else if news.advanced {
+            self.rtt.progress();
         }
         self.counters.timeouts_spurious += u64::from(news.spurious);
         if self.config.congestion {

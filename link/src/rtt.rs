@@ -2,7 +2,7 @@
 //!
 //! Jacobson's estimate as RFC 6298 has it: smoothed round trip and its variation, time-out = smoothed + 4 variations, within the configured
 //! bounds, doubled for each time-out in a row. Karn's rule is kept by the caller (frames that were repeated give no sample) and by
-//! the back-off, which only a sample ends.
+//! the back-off, which a sample ends at once and progress without one step by step.
 
 use crate::Config;
 
@@ -64,6 +64,12 @@ impl RoundTrip {
     /// Nothing came in time.
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
+    }
+
+    /// Frames were acknowledged, but none that was sent once only. Where nearly all are repeated there would be no sample for a long time, so this takes one
+    /// doubling back. Should round trips have become longer than the time-out, it costs one needless repeat per acknowledgement until a sample comes.
+    pub fn progress(&mut self) {
+        self.backoff = self.backoff.saturating_sub(1);
     }
 
     /// How long to wait for an acknowledgement, which the peer may hold back for its `ack_delay_ns`.

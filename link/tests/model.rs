@@ -16,7 +16,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use oxmpi_link::{Config, Link, Recovery};
 use pair::{Inbox, Number, gather, mirrored};
-use stateright::{Checker, Model, Property};
+use stateright::{Checker, HasDiscoveries, Model, Property};
 
 /// What may still go wrong.
 #[derive(Clone, Debug, Hash)]
@@ -294,7 +294,12 @@ impl Model for Conversation {
 fn check(recovery: Recovery, window: u32, budget: Budget) {
     let model = Conversation::new(recovery, window, budget);
     let started = std::time::Instant::now();
-    let checker = model.checker().threads(2).spawn_bfs().join();
+    let checker = model
+        .checker()
+        .threads(2)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .spawn_bfs()
+        .join();
     println!(
         "{recovery:?}, window {window}: {} states, {} of them different, {:.1} s",
         checker.state_count(),
