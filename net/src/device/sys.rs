@@ -229,6 +229,25 @@ impl<const N: usize> Control<N> {
     }
 }
 
+/// A frame so short is put together in memory of ours: a copy of so many bytes costs less than telling the kernel of several pieces.
+pub(super) const COPIED_BYTES_MAX: usize = 256;
+
+/// Copies the pieces of a frame to the beginning of `into`, which must have room for them; says how many bytes there are.
+#[inline]
+pub(super) fn gather(pieces: &[libc::iovec], into: &mut [u8]) -> usize {
+    let mut filled = 0;
+    for piece in pieces {
+        if piece.iov_len > 0 {
+            // SAFETY: pieces come from a `Batch`, and who pushed them promised that their memory stays until it is sent or cleared.
+            let bytes =
+                unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len) };
+            into[filled..filled + bytes.len()].copy_from_slice(bytes);
+            filled += bytes.len();
+        }
+    }
+    filled
+}
+
 pub(super) fn check(outcome: libc::c_int) -> io::Result<libc::c_int> {
     if outcome < 0 {
         return Err(io::Error::last_os_error());

@@ -8,14 +8,12 @@ use std::os::fd::RawFd;
 
 use super::{ETHERNET_HEADER_BYTES, ETHERTYPE, filter};
 use crate::device::Batch;
-use crate::device::sys::{Socket, check};
+use crate::device::sys::{COPIED_BYTES_MAX, Socket, check, gather};
 
 /// Frames given to the kernel in one call.
 pub(super) const FRAMES_PER_CALL_MAX: usize = 64;
 /// Pieces of memory that the kernel takes for one packet (UIO_MAXIOV), one of which is the Ethernet header.
 const PIECES_MAX: usize = 1024 - 1;
-/// A frame so short is put together here: a copy of so many bytes costs less than telling the kernel of several pieces.
-const COPIED_BYTES_MAX: usize = 256;
 
 /// A packet socket and the lists that its calls need.
 pub(super) struct Packets {
@@ -136,17 +134,8 @@ impl Packets {
     ) -> io::Result<usize> {
         let mut packet = [0; ETHERNET_HEADER_BYTES + COPIED_BYTES_MAX];
         packet[..ETHERNET_HEADER_BYTES].copy_from_slice(header);
-        let mut filled = ETHERNET_HEADER_BYTES;
-        for piece in pieces {
-            if piece.iov_len > 0 {
-                // SAFETY: who pushed the piece promised that its memory stays until the batch is sent or cleared.
-                let bytes = unsafe {
-                    std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len)
-                };
-                packet[filled..filled + bytes.len()].copy_from_slice(bytes);
-                filled += bytes.len();
-            }
-        }
+        let frame = gather(pieces, &mut packet[ETHERNET_HEADER_BYTES..]);
+        let filled = ETHERNET_HEADER_BYTES + frame;
         // SAFETY: pointer and length describe the filled part of the local.
         let outcome = unsafe {
             libc::send(

@@ -7,6 +7,8 @@
 //! changes a frame. What ICMP says comes through the socket's error queue, and only "nobody listens at that port" is passed on.
 
 mod lane;
+mod receive;
+mod send;
 mod socket;
 
 use std::cell::Cell;
@@ -18,15 +20,12 @@ use std::os::fd::RawFd;
 use super::sys::{Name, Watch};
 use super::{Address, Batch, Counters, Device};
 use lane::{Habit, Lane};
-use oxmpi_wire::frame::{FRAME_HEADER_BYTES, LENGTH_OFFSET};
-use socket::{Datagrams, Received};
+use socket::Datagrams;
 
 /// Datagrams that the kernel takes in one call: UDP_MAX_SEGMENTS of its first version with UDP_SEGMENT.
 const SEGMENTS_MAX: usize = 64;
 /// Bytes of them: an IPv4 packet of 65 535 less its headers of 20 and 8.
 const RUN_BYTES_MAX: usize = 65_507;
-/// Pieces of memory that the kernel takes in one call (UIO_MAXIOV).
-const PIECES_MAX: usize = 1024;
 /// Longest datagram or run that can arrive: the length field of UDP has 16 bits.
 const SCRATCH_BYTES: usize = 65_536;
 /// Headers of IP and UDP around a frame.
@@ -38,13 +37,6 @@ const MTU_MIN: usize = 576;
 const REPEATS_MAX: usize = 8;
 /// Addresses that refused and have not been asked for yet; more are forgotten, as their links notice by themselves.
 const REFUSED_MAX: usize = 64;
-/// Entries of the error queue read at one go.
-const COMPLAINTS_MAX: usize = 256;
-/// Frames taken in a row, without a look that found nothing, until the kernel is asked how much more it has: one call of 0.15 µs for so many frames.
-const FRAMES_PER_LOOK: u32 = 128;
-
-/// Of the two sockets that there may be, the one that spoke last is looked at every time and the other every so many times.
-const OTHER_EVERY: u32 = 4;
 
 /// Why there is no UDP device.
 #[derive(Debug, thiserror::Error)]
@@ -179,260 +171,12 @@ impl Udp {
         self.frame_bytes_max.next_power_of_two() + 256
     }
 
-    /// Frames from `begin` on that can leave in one call: equally long, only the last may be shorter.
-    #[inline]
-    fn run(&self, batch: &Batch, begin: usize) -> usize {
-        let segment = batch.frame_bytes(begin);
-        // A frame that has become too long for its path is cut up by IP, and that cannot be had together.
-        if !self.segments || segment > self.frame_bytes_max {
-            return 1;
-        }
-        let mut bytes = segment;
-        let mut end = begin + 1;
-        while end < batch.len() && end - begin < SEGMENTS_MAX {
-            let next = batch.frame_bytes(end);
-            bytes += next;
-            let fits = next <= segment
-                && bytes <= RUN_BYTES_MAX
-                && batch.pieces(begin, end + 1).len() <= PIECES_MAX;
-            if !fits {
-                break;
-            }
-            end += 1;
-            if next < segment {
-                break;
-            }
-        }
-        end - begin
-    }
-
-    /// Sends a run; to nobody in particular means by the lane.
-    #[inline]
-    fn send_run(
-        &mut self,
-        to: Option<&Name>,
-        batch: &Batch,
-        begin: usize,
-        run: usize,
-    ) -> io::Result<()> {
-        let pieces = batch.pieces(begin, begin + run);
-        self.counters.sends += 1;
-        let by = match (to, &self.lane) {
-            (None, Some(lane)) => &lane.datagrams,
-            _ => &self.datagrams,
-        };
-        if pieces.len() > PIECES_MAX {
-            // Only a run of one can be so.
-            batch.copy_frame(begin, &mut self.gathered);
-            let whole = libc::iovec {
-                iov_base: self.gathered.as_mut_ptr().cast(),
-                iov_len: self.gathered.len(),
-            };
-            return by.send(to, &[whole], None);
-        }
-        let segment = (run > 1).then(|| batch.frame_bytes(begin) as u16);
-        by.send(to, pieces, segment)
-    }
-
-    /// Whether there is a lane to this address, which may be made just now.
-    #[inline]
-    fn has_lane(&mut self, to: &SocketAddr) -> bool {
-        if self.lane.as_ref().is_some_and(|lane| lane.to == *to) {
-            self.habit.interrupt();
-            return true;
-        }
-        self.habit.note(to) && self.move_lane(to)
-    }
-
-    #[cold]
-    fn move_lane(&mut self, to: &SocketAddr) -> bool {
-        if self.lane.as_ref().is_some_and(|lane| !lane.is_empty()) {
-            return false;
-        }
-        self.habit.spend();
-        self.close_lane();
-        let lane = Lane::open(&self.datagrams, self.port, *to);
-        self.lane = lane
-            .ok()
-            .filter(|lane| self.watch.add(lane.datagrams.socket()).is_ok());
-        self.lane.is_some()
-    }
-
-    fn close_lane(&mut self) {
-        if let Some(lane) = self.lane.take() {
-            let drops = lane.datagrams.memory().map_or(0, |(_, drops)| drops);
-            self.drops_of_lanes += u64::from(drops);
-        }
-        self.lane_spoke = false;
-    }
-
-    /// The lane gives an error: either its peer has closed its port, or the main socket knows better what to do.
-    #[cold]
-    fn abandon_lane(&mut self, error: &io::Error) {
-        if let Some(lane) = &self.lane
-            && error.raw_os_error() == Some(libc::ECONNREFUSED)
-        {
-            let to = lane.to;
-            self.note_refused(to);
-        }
-        self.close_lane();
-    }
-
     fn note_refused(&mut self, by: SocketAddr) {
         let by = Address::Udp(by);
         if self.refused.len() < REFUSED_MAX && !self.refused.contains(&by) {
             self.refused.push_back(by);
         }
     }
-
-    /// Reads the error queue; says whether there was anything in it.
-    #[cold]
-    fn hear_complaints(&mut self) -> bool {
-        for heard in 0..COMPLAINTS_MAX {
-            let Some(complaint) = self.datagrams.complaint() else {
-                return heard > 0;
-            };
-            match complaint.errno {
-                libc::ECONNREFUSED if complaint.from_network => {
-                    complaint
-                        .to
-                        .into_iter()
-                        .for_each(|to| self.note_refused(to));
-                }
-                libc::EMSGSIZE => {
-                    self.lower_to(complaint.mtu);
-                    // If even that fails, those frames are lost, and their link says so in the end.
-                    let _ = self.datagrams.allow_fragments();
-                }
-                _ => {}
-            }
-        }
-        true
-    }
-
-    /// Asks the kernel for more; says whether it had something.
-    fn receive(&mut self) -> bool {
-        self.begin = 0;
-        self.next = 0;
-        self.filled = 0;
-        self.looks = self.looks.wrapping_add(1);
-        let lane_spoke = self.lane_spoke;
-        let both = self.lane.is_some() && self.looks.is_multiple_of(OTHER_EVERY);
-        if both && self.receive_by(!lane_spoke) || self.receive_by(lane_spoke) {
-            return true;
-        }
-        self.streaming = false;
-        self.waiting_bytes = 0;
-        self.taken = 0;
-        false
-    }
-
-    #[inline]
-    fn receive_by(&mut self, by_lane: bool) -> bool {
-        let found = if by_lane {
-            self.receive_by_lane()
-        } else {
-            self.receive_by_main()
-        };
-        if !found {
-            self.counters.receives_empty += 1;
-            return false;
-        }
-        self.lane_spoke = by_lane;
-        self.streaming |= self.segment < self.filled;
-        self.look_now_and_then();
-        true
-    }
-
-    fn receive_by_lane(&mut self) -> bool {
-        let Some(lane) = &self.lane else {
-            return false;
-        };
-        self.counters.receives += 1;
-        match receive(&lane.datagrams, self.streaming, &mut self.scratch, None) {
-            Ok(Received { bytes, segment }) => {
-                (self.filled, self.segment) = (bytes, segment);
-                self.from = lane.name;
-                true
-            }
-            Err(error) => {
-                if error.kind() != io::ErrorKind::WouldBlock {
-                    self.abandon_lane(&error);
-                }
-                false
-            }
-        }
-    }
-
-    fn receive_by_main(&mut self) -> bool {
-        for _ in 0..REPEATS_MAX {
-            self.counters.receives += 1;
-            let from = Some(&mut self.from);
-            match receive(&self.datagrams, self.streaming, &mut self.scratch, from) {
-                Ok(Received { bytes, segment }) => {
-                    (self.filled, self.segment) = (bytes, segment);
-                    return true;
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // Bad news about a datagram that left earlier; reading the queue makes way.
-                Err(_) => _ = self.hear_complaints(),
-            }
-        }
-        false
-    }
-
-    #[inline]
-    fn look_now_and_then(&mut self) {
-        self.taken += 1.max(self.filled / self.segment.max(1)) as u32;
-        if self.taken >= FRAMES_PER_LOOK {
-            self.taken = 0;
-            let by = match &self.lane {
-                Some(lane) if self.lane_spoke => &lane.datagrams,
-                _ => &self.datagrams,
-            };
-            self.waiting_bytes = by.memory().map_or(0, |(used, _)| used);
-        }
-    }
-
-    #[inline]
-    fn show_next(&mut self) {
-        self.begin = self.next;
-        self.next = self.filled.min(self.begin + self.segment);
-        self.counters.frames_in += 1;
-        self.counters.bytes_in += (self.next - self.begin) as u64;
-    }
-}
-
-/// Takes a datagram, or a run if they are streaming in, and notes where it is from unless that is known.
-#[inline]
-fn receive(
-    by: &Datagrams,
-    streaming: bool,
-    into: &mut [u8],
-    from: Option<&mut Name>,
-) -> io::Result<Received> {
-    if streaming {
-        return by.receive_run(into, from);
-    }
-    let bytes = by.receive(into, from)?;
-    Ok(Received {
-        bytes,
-        segment: segment(&into[..bytes]),
-    })
-}
-
-/// Length of the datagrams that these bytes are a run of, by the word of the first; all of them if that makes no sense.
-#[inline]
-fn segment(bytes: &[u8]) -> usize {
-    let length = bytes
-        .get(LENGTH_OFFSET..)
-        .and_then(|rest| rest.first_chunk());
-    let payload = length.map_or(0, |length| usize::from(u16::from_le_bytes(*length)));
-    let segment = FRAME_HEADER_BYTES + payload;
-    if segment * SEGMENTS_MAX < bytes.len() {
-        return bytes.len();
-    }
-    segment.min(bytes.len())
 }
 
 impl Device for Udp {
@@ -465,53 +209,7 @@ impl Device for Udp {
                 format!("a UDP device cannot send to {to}"),
             ));
         };
-        let name = self.datagrams.name(address);
-        let mut by_lane = self.has_lane(address);
-        let mut sent = 0;
-        let mut repeats = 0;
-        // The kernel has refused a run, and whether because it is one shows when its first frame is tried alone.
-        let mut doubted = false;
-        while sent < batch.len() {
-            let run = if doubted { 1 } else { self.run(batch, sent) };
-            let to = (!by_lane).then_some(&name);
-            let Err(error) = self.send_run(to, batch, sent, run) else {
-                let bytes: usize = (sent..sent + run)
-                    .map(|frame| batch.frame_bytes(frame))
-                    .sum();
-                self.counters.frames_out += run as u64;
-                self.counters.bytes_out += bytes as u64;
-                sent += run;
-                self.segments &= !doubted;
-                continue;
-            };
-            let code = error.raw_os_error().unwrap_or(0);
-            if matches!(code, libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) {
-                break;
-            }
-            if by_lane {
-                self.abandon_lane(&error);
-                by_lane = false;
-                continue;
-            }
-            repeats += 1;
-            if repeats <= REPEATS_MAX && (self.hear_complaints() || code == libc::EINTR) {
-                doubted = false;
-                continue;
-            }
-            let run_refused = matches!(
-                code,
-                libc::EIO | libc::EINVAL | libc::EOPNOTSUPP | libc::ENOPROTOOPT | libc::EMSGSIZE
-            );
-            if run > 1 && run_refused {
-                doubted = true;
-                continue;
-            }
-            if sent == 0 {
-                return Err(error);
-            }
-            break;
-        }
-        Ok(sent)
+        self.send_batch(address, batch)
     }
 
     #[inline]
