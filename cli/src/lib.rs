@@ -4,7 +4,7 @@
 //! This layer turns words into a [`oxmpi_launch::Job`] and an outcome into an exit status; nothing is
 //! started or decided here. `words` splits a command line the way MPI users write it, `options` says what
 //! the options are, `run` makes the job, `compile` calls the compiler, `info` tells about the installation,
-//! `net_info` about the network.
+//! `net_info` about the network, `setup_net` how programs are permitted to use all of it.
 //! Every message on standard error begins with `oxmpi: `.
 
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ mod info;
 mod net_info;
 mod options;
 mod run;
+mod setup_net;
 mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -48,6 +49,11 @@ enum Oxmpi {
         /// Show the network: addresses of this host, which of them a job uses and why
         #[arg(long)]
         net: bool,
+    },
+    /// Print the commands that permit programs to use raw Ethernet (--net ethernet)
+    SetupNet {
+        /// The programs, as paths or as names in PATH
+        programs: Vec<OsString>,
     },
 }
 
@@ -84,10 +90,10 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
                 .chain(words.iter().cloned());
             let command = Oxmpi::try_parse_from(with_name)
                 .map_err(|error| Failure::from_clap(error, "oxmpi"))?;
-            if let Oxmpi::Info { net: true } = command {
-                net_info::print()?;
-            } else {
-                info::print();
+            match command {
+                Oxmpi::Info { net: true } => net_info::print()?,
+                Oxmpi::SetupNet { programs } => setup_net::print(&programs)?,
+                _ => info::print(),
             }
             Ok(ExitCode::SUCCESS)
         }

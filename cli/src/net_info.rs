@@ -11,6 +11,8 @@ use oxmpi_net::address::{
     Candidate, EXCLUDE, INCLUDE, Interface, Kind, Local, Offered, PORT_RANGE, Policy, PortRange,
     Selector, Use, judge, offered, order,
 };
+use oxmpi_net::choice::{Mode, NET};
+use oxmpi_net::device::ethernet;
 
 use crate::failure::Failure;
 
@@ -22,6 +24,7 @@ pub(crate) fn print() -> Result<(), Failure> {
         text: error.to_string(),
         code: 1,
     })?;
+    let mode = Mode::from_env().map_err(|error| Failure::usage(error.to_string()))?;
     let host = oxmpi_launch::host_name();
     let network = Network {
         host: &host,
@@ -33,6 +36,7 @@ pub(crate) fn print() -> Result<(), Failure> {
     print!("{network}");
     match offered {
         Ok(addresses) => {
+            print!("{}", networks(mode, ethernet_here(&local, &policy)));
             print!("{}", network.attempts(addresses));
             Ok(())
         }
@@ -108,6 +112,45 @@ impl Network<'_> {
         let _ = write_table(&mut text, rows);
         text
     }
+}
+
+/// The interface that raw frames would take, or why there are none.
+fn ethernet_here(local: &Local, policy: &Policy) -> Result<String, String> {
+    ethernet::permitted().map_err(|error| error.to_string())?;
+    let addresses = offered(&local.interfaces, policy).map_err(|error| error.to_string())?;
+    let first = addresses.first().map(|first| first.address);
+    let ours = |interface: &&Interface| Some(interface.address) == first;
+    let name = local.interfaces.iter().find(ours);
+    let name = name.map_or(String::new(), |interface| interface.name.clone());
+    let card = ethernet::Interface::named(&name).map_err(|error| error.to_string())?;
+    match card.is_suitable() {
+        true => Ok(format!("{name}, frames of up to {} bytes", card.mtu)),
+        false => Err(format!("{name} carries no Ethernet frames")),
+    }
+}
+
+/// Which network a job takes, as far as this host decides it.
+fn networks(mode: Mode, frames: Result<String, String>) -> String {
+    let wanted = |modes: &[Mode]| modes.contains(&mode);
+    let not_asked = || format!("no: {NET}={mode}");
+    let ethernet = match frames {
+        _ if !wanted(&[Mode::Auto, Mode::Ethernet, Mode::Xdp]) => not_asked(),
+        Ok(card) => format!("yes, by {card}"),
+        Err(reason) => format!("no: {reason}"),
+    };
+    let udp = match wanted(&[Mode::Tcp]) {
+        true => not_asked(),
+        false => "yes".to_owned(),
+    };
+    let tcp = match wanted(&[Mode::Auto, Mode::Tcp]) {
+        true => "yes".to_owned(),
+        false => not_asked(),
+    };
+    let mut text = "\nnetworks, the first that works for all hosts is used\n".to_owned();
+    let rows = [["ethernet", &ethernet], ["udp", &udp], ["tcp", &tcp]];
+    // Writing into a string does not fail.
+    let _ = write_table(&mut text, rows.map(|row| row.map(str::to_owned)).to_vec());
+    text
 }
 
 /// A made-up host beside this one: on the same networks, under the nearest addresses that this one does not have.
@@ -297,6 +340,24 @@ a process on another host of the same networks tries
             shown(usual(), "wg0,10.1.0.0/16", "2001:db8::/32", "5000-5100"),
             expected
         );
+    }
+
+    #[test]
+    fn networks_and_why_not() {
+        let expected = "
+networks, the first that works for all hosts is used
+  ethernet  no: CAP_NET_RAW is missing
+  udp       yes
+  tcp       yes
+";
+        let missing = Err("CAP_NET_RAW is missing".to_owned());
+        assert_eq!(networks(Mode::Auto, missing), expected);
+        let there = || Ok("eth0, frames of up to 1500 bytes".to_owned());
+        let text = networks(Mode::Ethernet, there());
+        assert!(text.contains("ethernet  yes, by eth0"), "{text}");
+        assert!(text.contains("tcp       no: OXMPI_NET=ethernet"), "{text}");
+        let text = networks(Mode::Tcp, there());
+        assert!(text.contains("ethernet  no: OXMPI_NET=tcp"), "{text}");
     }
 
     #[test]
