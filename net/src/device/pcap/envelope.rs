@@ -1,6 +1,7 @@
 //! What the network puts around a frame, for captures: a real Ethernet header, or headers of Ethernet, IP and UDP made up so that Wireshark shows a conversation.
 //!
-//! A device hands over frames without them. What is made up: hardware addresses (from the IP addresses), time to live, and checksums, which are 0 ("not computed").
+//! A device hands over frames without them. What is made up: hardware addresses (from the IP addresses), time to live, and checksums, which are 0 ("not computed") wherever
+//! that is allowed: not for UDP over IPv6.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -15,12 +16,13 @@ const IPV4_HEADER_BYTES: usize = 20;
 /// Says nothing about a made-up packet; as most systems send it.
 const TIME_TO_LIVE: u8 = 64;
 
-/// Writes the headers of a frame of `bytes` bytes.
-pub(super) fn write(from: &Address, to: &Address, bytes: usize, out: &mut Vec<u8>) {
+/// Writes a frame with its headers.
+pub(super) fn write(from: &Address, to: &Address, frame: &[u8], out: &mut Vec<u8>) {
     match (from, to) {
-        (Address::Udp(from), Address::Udp(to)) => udp(*from, *to, bytes, out),
+        (Address::Udp(from), Address::Udp(to)) => udp(*from, *to, frame, out),
         _ => ethernet(hardware(from), hardware(to), ETHERTYPE, out),
     }
+    out.extend_from_slice(frame);
 }
 
 fn hardware(address: &Address) -> [u8; 6] {
@@ -45,8 +47,12 @@ fn ethernet(from: [u8; 6], to: [u8; 6], ethertype: u16, out: &mut Vec<u8>) {
     out.extend(ethertype.to_be_bytes());
 }
 
-fn udp(from: SocketAddr, to: SocketAddr, bytes: usize, out: &mut Vec<u8>) {
-    let datagram_bytes = UDP_HEADER_BYTES + bytes;
+fn udp(from: SocketAddr, to: SocketAddr, frame: &[u8], out: &mut Vec<u8>) {
+    let datagram_bytes = UDP_HEADER_BYTES + frame.len();
+    let [a, b] = from.port().to_be_bytes();
+    let [c, d] = to.port().to_be_bytes();
+    let [e, f] = length(datagram_bytes);
+    let mut header = [a, b, c, d, e, f, 0, 0];
     let (source, destination) = (made_up(from.ip()), made_up(to.ip()));
     match same_family(from.ip(), to.ip()) {
         Ok((from, to)) => {
@@ -68,12 +74,36 @@ fn udp(from: SocketAddr, to: SocketAddr, bytes: usize, out: &mut Vec<u8>) {
             out.extend([PROTOCOL_UDP, TIME_TO_LIVE]);
             out.extend(from.octets());
             out.extend(to.octets());
+            let pseudo_header = [[e, f], [0, PROTOCOL_UDP]];
+            let sum = checksum(&[
+                &from.octets(),
+                &to.octets(),
+                pseudo_header.as_flattened(),
+                &header,
+                frame,
+            ]);
+            header[6..].copy_from_slice(&sum.to_be_bytes());
         }
     }
-    out.extend(from.port().to_be_bytes());
-    out.extend(to.port().to_be_bytes());
-    out.extend(length(datagram_bytes));
-    out.extend([0, 0]);
+    out.extend(header);
+}
+
+/// The checksum of UDP over parts of which all but the last have even lengths (RFC 768): the complement of the sum in ones' complement, and never 0.
+fn checksum(parts: &[&[u8]]) -> u16 {
+    let mut sum = 0u64;
+    for part in parts {
+        let words = part.chunks(2);
+        sum += words
+            .map(|word| u64::from(word[0]) << 8 | u64::from(*word.get(1).unwrap_or(&0)))
+            .sum::<u64>();
+    }
+    while sum > 0xFFFF {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    match !(sum as u16) {
+        0 => 0xFFFF,
+        sum => sum,
+    }
 }
 
 /// Both addresses in one family: IPv4 if both can be written so. A socket of IPv6 that is bound to no address in particular also speaks IPv4.
@@ -104,7 +134,8 @@ mod tests {
     fn written(from: &str, to: &str, bytes: usize) -> Vec<u8> {
         let address = |text: &str| Address::Udp(text.parse().unwrap());
         let mut out = Vec::new();
-        write(&address(from), &address(to), bytes, &mut out);
+        write(&address(from), &address(to), &vec![7; bytes], &mut out);
+        out.truncate(out.len() - bytes);
         out
     }
 
@@ -138,9 +169,9 @@ mod tests {
         write(
             &Address::Ethernet(from),
             &Address::Ethernet(to),
-            40,
+            &[9],
             &mut out,
         );
-        assert_eq!(out, [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xB5]);
+        assert_eq!(out, [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xB5, 9]);
     }
 }

@@ -106,8 +106,7 @@ impl Pcap {
             Direction::Out => (self.own, other),
         };
         self.packet.clear();
-        envelope::write(&from, &to, self.frame.len(), &mut self.packet);
-        self.packet.extend_from_slice(&self.frame);
+        envelope::write(&from, &to, &self.frame, &mut self.packet);
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let block = EnhancedPacketBlock {
             interface_id: 0,

@@ -245,15 +245,19 @@ fn wireshark_takes_apart_what_udp_carries() {
     // 5001 belongs to another protocol, whose dissector is asked first unless it is told otherwise.
     let heuristics_first = ["-o", "udp.try_heuristic_first:TRUE"];
     let our_port = ["-o", "oxmpi.ports:5001"];
+    let strict = ["-o", "udp.check_checksum:TRUE"];
     for (own, other, options) in [
         ("10.0.0.1:40000", "10.0.0.2:40001", &[][..]),
-        ("[fe80::1]:40000", "[fe80::2]:40001", &[]),
+        ("[fe80::1]:40000", "[fe80::2]:40001", &strict),
         ("10.0.0.1:40000", "10.0.0.2:5001", &heuristics_first),
         ("10.0.0.1:40000", "10.0.0.2:5001", &our_port),
     ] {
         let path = capture(&folder, udp(own), udp(other));
         if let Some(lines) = tshark(&path, options, &FIELDS) {
             assert_eq!(lines, SHOWN, "{own} {other} {options:?}");
+            let complaints = tshark(&path, options, &["_ws.expert.group"]).unwrap();
+            // Only of what the frames themselves say: LOSE.
+            assert_eq!(complaints.concat(), "33554432");
             let ports = tshark(&path, options, &["udp.srcport"]).unwrap();
             assert_eq!(ports[..2], ["40000"; 2]);
             assert!(other.ends_with(&ports[2]));

@@ -108,12 +108,20 @@ pub(super) fn map_with(socket: RawFd, queue: u32) -> io::Result<OwnedFd> {
 
 /// Has the kernel check a program and make it ready to run.
 pub(super) fn load(program: &[Instruction]) -> io::Result<OwnedFd> {
+    match load_with(program, BEGINNINGS_ONLY) {
+        // Before Linux 5.18 nobody asked.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => load_with(program, 0),
+        decided => decided,
+    }
+}
+
+fn load_with(program: &[Instruction], flags: u32) -> io::Result<OwnedFd> {
     let load = ProgramLoad {
         program_type: PROGRAM_XDP,
         instructions: program.len() as u32,
         instructions_at: program.as_ptr().addr() as u64,
         licence_at: LICENCE.as_ptr().addr() as u64,
-        flags: BEGINNINGS_ONLY,
+        flags,
         name: NAME,
         expected_attachment: ATTACH_XDP,
         ..ProgramLoad::default()
