@@ -42,6 +42,7 @@ mod init;
 pub mod op;
 pub mod operation;
 mod plain;
+pub mod pm;
 mod point;
 pub mod process;
 pub mod session;
