@@ -67,6 +67,9 @@ pub enum Unit {
     /// System calls.
     #[serde(rename = "calls")]
     Calls,
+    /// Frames, messages, events.
+    #[serde(rename = "count")]
+    Count,
     /// A pure number: how many times as much.
     #[serde(rename = "x")]
     Times,
@@ -83,6 +86,7 @@ impl Unit {
             Unit::MillionPerSecond => "M/s",
             Unit::Percent => "%",
             Unit::Calls => "calls",
+            Unit::Count => "",
             Unit::Times => "x",
         }
     }

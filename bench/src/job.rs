@@ -91,7 +91,9 @@ impl Session {
                 .collect(),
         };
         let start = |error| JobError::Start { ranks, error };
-        let mut spread = Spread::default()
+        let mut spread = self
+            .spread
+            .clone()
             .or_env()
             .map_err(|error| start(error.into()))?;
         if probe.is_between_hosts() {
@@ -126,7 +128,7 @@ impl Session {
                 format!("{first} … {last}")
             };
             return Err(JobError::Failed {
-                probe: text,
+                probe: probe.describe(),
                 ranks,
                 code: outcome.code,
                 said,
@@ -135,7 +137,7 @@ impl Session {
         }
         let answer: Answer =
             serde_json::from_slice(&outcome.stdout).map_err(|error| JobError::Unreadable {
-                probe: text,
+                probe: probe.describe(),
                 ranks,
                 error,
             })?;

@@ -3,7 +3,7 @@
 //! A benchmark has three parts, each in a folder: `suite` decides what is measured and what stands beside it, `rank` measures
 //! with OxMPI inside the ranks of a job, `floor` measures the bare mechanism with two processes and no library. `session`
 //! alternates the two, `figure` says what a result is and `report` shows it, `net` names the networks. `against` is the other mode: OxMPI beside
-//! other MPI libraries, through the C ABI.
+//! other MPI libraries, through the C ABI. `pmtest` is `oxmpi pmtest`, which measures the PM network with the same tools.
 //!
 //! The crate may use everything below `cli`: the public crate `oxmpi` in ranks, `launch` to start them, `matching` for the
 //! queues alone. It promises that every figure comes with its spread, its floor from the same moments of the same run,
@@ -15,6 +15,7 @@ pub mod figure;
 pub mod floor;
 mod job;
 mod net;
+pub mod pmtest;
 mod rank;
 pub mod report;
 mod session;
@@ -63,6 +64,7 @@ pub fn main(words: &[String]) -> ExitCode {
     }
     session.finish();
     let report = Report {
+        title: "oxmpi bench",
         version: env!("CARGO_PKG_VERSION"),
         machine: Machine::here(),
         transport: session.transport,

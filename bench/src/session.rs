@@ -9,6 +9,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use thiserror::Error;
 
+use oxmpi_launch::Spread as Placement;
+
 use crate::floor::stream::{self, Ring};
 use crate::floor::{Cpus, Effort, FloorError, hop, median, pair};
 use crate::job::JobError;
@@ -94,6 +96,8 @@ pub struct Session {
     pub repetitions: usize,
     /// Where the two processes of a floor run.
     pub cpus: Cpus,
+    /// Where ranks run, before the environment is asked.
+    pub spread: Placement,
     /// Networks between hosts that are measured.
     pub nets: Vec<Net>,
     /// What a reader must know.
@@ -126,6 +130,7 @@ impl Session {
             effort,
             repetitions,
             cpus,
+            spread: Placement::default(),
             nets,
             notes,
             transport: None,
@@ -278,6 +283,12 @@ impl Session {
             .suspend(|| eprintln!("oxmpi bench: {name}: {error}"));
         self.notes
             .push(format!("{name} could not be measured: {error}"));
+    }
+
+    /// Whether ranks can be on several hosts.
+    pub fn has_hosts(&self) -> bool {
+        let spread = self.spread.clone().or_env();
+        spread.is_ok_and(|spread| spread.hosts.is_some_and(|hosts| hosts.len() > 1))
     }
 
     /// Remembers that something was left out, which is no failure: not every machine has everything.

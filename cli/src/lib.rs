@@ -44,6 +44,8 @@ enum Oxmpi {
     Cxx,
     /// Measure this machine and OxMPI on it
     Bench,
+    /// Measure the PM network between two processes: latency, bandwidth, where the time goes
+    Pmtest,
     /// Show the version, this host and the defaults
     Info {
         /// Show the network: addresses of this host, which of them a job uses and why
@@ -80,6 +82,7 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
         oxmpi_launch::AGENT_COMMAND => Ok(ExitCode::from(oxmpi_launch::agent())),
         BENCH_RANK => Ok(oxmpi_bench::rank_main(&texts(rest))),
         "bench" => Ok(oxmpi_bench::main(&texts(rest))),
+        "pmtest" => Ok(oxmpi_bench::pmtest::main(&texts(rest))),
         "run" => run::run("oxmpi run", rest),
         "cc" => compile::run("oxmpi cc", Language::C, rest),
         "cxx" => compile::run("oxmpi cxx", Language::Cxx, rest),

@@ -21,6 +21,9 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Calls that found nothing between two looks at the clock.
 const CALLS_PER_CLOCK: u32 = 1 << 16;
 
+/// After so long an answer is there, unless something disturbed it.
+const THERE_AND_BACK: Duration = Duration::from_micros(40);
+
 /// First byte of a message after which there is another.
 const GO_ON: u8 = 1;
 /// First byte of the last message.
@@ -61,6 +64,54 @@ pub fn ping_ns(carrier: &mut dyn Carrier, bytes: usize, time: Duration) -> io::R
     carrier.send(&buffer, bytes)?;
     carrier.receive(&mut buffer, bytes)?;
     Ok(median(&mut one_way[WARM..]))
+}
+
+/// The parts of a ping-pong of short messages, ns: one way, the call that sends, the call that receives when the message is there. The other end runs
+/// `pong`.
+pub fn ping_parts(carrier: &mut dyn Carrier, bytes: usize, time: Duration) -> io::Result<[f64; 3]> {
+    let mut buffer = vec![GO_ON; bytes];
+    let clock = clock_ns();
+    let (mut one_way, mut send, mut receive) = (Vec::new(), Vec::new(), Vec::new());
+    let batch = batch(bytes);
+    let began = Instant::now();
+    while began.elapsed() < time || one_way.len() < 2 * WARM {
+        let start = Instant::now();
+        for _ in 0..batch {
+            carrier.send(&buffer, bytes)?;
+            carrier.receive(&mut buffer, bytes)?;
+        }
+        one_way.push(start.elapsed().as_nanos() as f64 / (2 * batch) as f64);
+        for _ in 0..batch {
+            let start = Instant::now();
+            carrier.send(&buffer, bytes)?;
+            let sent = Instant::now();
+            send.push((sent - start).as_nanos() as f64 - clock);
+            while sent.elapsed() < THERE_AND_BACK {
+                std::hint::spin_loop();
+            }
+            let start = Instant::now();
+            carrier.receive(&mut buffer, bytes)?;
+            receive.push(start.elapsed().as_nanos() as f64 - clock);
+        }
+    }
+    buffer[0] = LAST;
+    carrier.send(&buffer, bytes)?;
+    carrier.receive(&mut buffer, bytes)?;
+    Ok([
+        median(&mut one_way[WARM..]),
+        median(&mut send),
+        median(&mut receive),
+    ])
+}
+
+/// What two looks at the clock take by themselves, ns.
+fn clock_ns() -> f64 {
+    const LOOKS: u32 = 1000;
+    let start = Instant::now();
+    for _ in 0..LOOKS {
+        std::hint::black_box(Instant::now());
+    }
+    start.elapsed().as_nanos() as f64 / f64::from(LOOKS)
 }
 
 /// Sends back what comes.
@@ -207,11 +258,14 @@ pub(super) mod tests {
         let time = Duration::from_millis(2);
         let other = std::thread::spawn(move || -> io::Result<()> {
             pong(&mut that, 8)?;
+            pong(&mut that, 8)?;
             pong(&mut that, 100_000)?;
             sink(&mut that, 8, 64)?;
             sink(&mut that, 100_000, 4)
         });
         assert!(ping_ns(&mut this, 8, time).unwrap() > 100.0);
+        let parts = ping_parts(&mut this, 8, time).unwrap();
+        assert!(parts[0] > 100.0, "{parts:?}");
         assert!(ping_ns(&mut this, 100_000, time).unwrap() > 100.0);
         assert!(stream(&mut this, 8, 64, time).unwrap() > 0.0);
         assert!(stream(&mut this, 100_000, 4, time).unwrap() > 0.0);

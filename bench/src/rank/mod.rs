@@ -9,7 +9,7 @@ mod collective;
 mod idle;
 mod network;
 mod point;
-mod wire;
+pub(crate) mod wire;
 
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ pub use network::Exchange;
 
 use crate::job::Answer;
 use crate::net::Net;
+use crate::pmtest;
 
 /// Where messages lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,20 +153,36 @@ pub enum Probe {
         /// How many.
         operations: u32,
     },
+    /// What `oxmpi pmtest` measures, on a channel instead of with MPI.
+    Pm(pmtest::Plan),
     /// Initialise and finalise.
     Nothing,
 }
 
 impl Probe {
+    /// For people, when it fails.
+    pub fn describe(&self) -> String {
+        match self {
+            Probe::Pm(plan) => format!("pmtest by {}", plan.net.name()),
+            other => serde_json::to_string(other).unwrap_or_default(),
+        }
+    }
+
     /// Whether its two ranks belong on two hosts if there are two.
     pub fn is_between_hosts(&self) -> bool {
-        matches!(self, Probe::Networked | Probe::BesideWire { .. })
+        matches!(
+            self,
+            Probe::Networked | Probe::BesideWire { .. } | Probe::Pm(_)
+        )
     }
 }
 
 /// Runs a probe given as JSON; rank 0 prints the answer as a line of JSON.
 pub fn run(probe: &str) -> Result<(), Box<dyn std::error::Error>> {
     let probe: Probe = serde_json::from_str(probe)?;
+    if let Probe::Pm(plan) = &probe {
+        return pmtest::run(plan);
+    }
     let mpi = oxmpi::init()?;
     let world = mpi.world();
     let values = measure(&mpi, &world, &probe)?;
@@ -217,11 +234,12 @@ fn measure(
             wire_first,
             time,
         } => network::beside_wire(mpi, world, net, exchange, wire_first, time)?,
-        Probe::IdleConnections { time } => network::idle_connections(world, time)?,
+        Probe::IdleConnections { time } => network::idle_connections(mpi, world, time)?,
         Probe::SystemCalls { time } => network::system_calls(mpi, world, time)?,
         Probe::AllToAllCpu { bytes, operations } => {
             network::all_to_all_cpu(world, bytes, operations)?
         }
+        Probe::Pm(_) => unreachable!("a process with a channel has no communicator"),
         Probe::Nothing => Vec::new(),
     })
 }

@@ -6,13 +6,12 @@
 use std::time::Duration;
 
 use oxmpi::{Communicator, Mpi, op};
-use oxmpi_net::address::Local;
 use oxmpi_net::tcp::Counters;
 use serde::{Deserialize, Serialize};
 
 use super::idle::cpu_time;
 use super::point::{RATE_WINDOW, Sample, ping_pong, posted_windows};
-use super::wire::{WireError, meet, spread_over_cpus};
+use super::wire::{Ranks, WireError, meet, spread_over_cpus};
 use crate::floor::stream;
 use crate::floor::wire::{self, Carrier, batch};
 use crate::net::Net;
@@ -80,10 +79,14 @@ pub fn beside_wire(
     time: Duration,
 ) -> Found {
     let transport = mpi.transport().to_string();
-    if !transport.to_ascii_lowercase().contains(net.word()) {
+    // What stands in parentheses are reasons against others.
+    let talk = transport.split(" (").next().unwrap_or_default();
+    if !talk.to_ascii_lowercase().contains(net.word()) {
         return Err(WireError::OtherNetwork { net, transport }.into());
     }
-    let mut carrier = meet(mpi, world, net)?;
+    let mut ends = Ranks { mpi, world };
+    let shared = spread_over_cpus(&mut ends)?;
+    let mut carrier = meet(&mut ends, net, shared)?;
     let mut bare = None;
     if wire_first {
         bare = over_wire(carrier.as_mut(), world, exchange, time)?;
@@ -122,10 +125,10 @@ fn over_wire(
 
 /// One way of 8 bytes between ranks 0 and 1, ns: while one other rank is connected to them, and while all others are. The
 /// others say nothing after they have connected.
-pub fn idle_connections(world: &Communicator<'_>, time: Duration) -> Found {
+pub fn idle_connections(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> Found {
     let (rank, size) = (world.rank(), world.size());
     if rank <= 1 {
-        spread_over_cpus(world, Local::read()?.machine)?;
+        spread_over_cpus(&mut Ranks { mpi, world })?;
     }
     let mut found = Vec::new();
     for mut crowd in [2..3, 3..size] {
@@ -187,7 +190,7 @@ fn receive_napping(world: &Communicator<'_>, from: u32) -> oxmpi::Result<()> {
 /// System calls for receiving, per message of 8 bytes: of rank 0 in a ping-pong, those of them that brought something, and of
 /// rank 1 while windows of 64 arrive.
 pub fn system_calls(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> Found {
-    spread_over_cpus(world, Local::read()?.machine)?;
+    spread_over_cpus(&mut Ranks { mpi, world })?;
     let (answers, alone) = counted(mpi, || ping_pong(world, 8, batch(8), time))?;
     world.barrier()?;
     let (windows, crowd) = counted(mpi, || posted_windows(world, 8, RATE_WINDOW, time))?;

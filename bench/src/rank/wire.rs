@@ -1,6 +1,6 @@
-//! How two ranks on two hosts meet without the library: the ends of a bare exchange beside it.
+//! How two processes on two hosts meet without the library: the ends of a bare exchange beside it.
 //!
-//! They use the addresses that the library would choose. Ranks that turn out to share a machine (hosts for tests are parts of one) take a
+//! What they must tell each other first they tell by the library, be it MPI or a channel (`Acquaintance`). They use the addresses that the library would choose. Ranks that turn out to share a machine (hosts for tests are parts of one) take a
 //! CPU each: both would otherwise be alone on their host and free to meet on one.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -18,8 +18,49 @@ use crate::floor::udp::Datagrams;
 use crate::floor::wire::Carrier;
 use crate::net::Net;
 
-const CARD: i32 = 10;
-const MACHINE: i32 = 11;
+/// Tag of what ranks tell each other.
+const MEETING: i32 = 10;
+
+/// What an acquaintance may come to.
+pub type Meeting<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Two processes that can already tell each other something.
+pub trait Acquaintance {
+    /// This process: 0 or 1.
+    fn rank(&self) -> u32;
+    /// Its host, for people.
+    fn host(&self) -> String;
+    /// Tells the other something.
+    fn tell(&mut self, bytes: &[u8]) -> Meeting<()>;
+    /// Waits for what the other tells.
+    fn hear(&mut self) -> Meeting<Vec<u8>>;
+}
+
+/// Ranks 0 and 1 of an MPI job.
+pub struct Ranks<'m> {
+    /// The process.
+    pub mpi: &'m Mpi,
+    /// All ranks.
+    pub world: &'m Communicator<'m>,
+}
+
+impl Acquaintance for Ranks<'_> {
+    fn rank(&self) -> u32 {
+        self.world.rank()
+    }
+
+    fn host(&self) -> String {
+        self.mpi.host().to_owned()
+    }
+
+    fn tell(&mut self, bytes: &[u8]) -> Meeting<()> {
+        Ok(self.world.send(bytes, 1 - self.rank(), MEETING)?)
+    }
+
+    fn hear(&mut self) -> Meeting<Vec<u8>> {
+        Ok(self.world.recv_vec::<u8>(1 - self.rank(), MEETING)?.0)
+    }
+}
 
 /// How long one address of the other rank is tried for the bare connection; the library's own connection exists by then, so the
 /// host does answer.
@@ -73,27 +114,30 @@ pub enum WireError {
     },
 }
 
-/// Makes the bare connection, rank 1 listens and tells rank 0 where, and by it whatever else the network needs.
-pub fn meet(
-    mpi: &Mpi,
-    world: &Communicator<'_>,
-    net: Net,
-) -> Result<Box<dyn Carrier>, Box<dyn std::error::Error>> {
-    let (policy, local) = (Policy::from_env()?, Local::read()?);
-    let shared = spread_over_cpus(world, local.machine)?;
-    let stream = if world.rank() == 1 {
+/// Makes the bare connection, rank 1 listens and tells rank 0 where, and by it whatever else the network needs. `shared`: both are on one CPU.
+pub fn meet(ends: &mut dyn Acquaintance, net: Net, shared: bool) -> Meeting<Box<dyn Carrier>> {
+    let local = Local::read()?;
+    let stream = connect(ends, &local)?;
+    Ok(carrier(stream, &local, net, shared)?)
+}
+
+/// A connection between the two, by the addresses that the library would choose.
+pub fn connect(ends: &mut dyn Acquaintance, local: &Local) -> Meeting<TcpStream> {
+    let policy = Policy::from_env()?;
+    if ends.rank() == 1 {
         let listener = listen()?;
         let offered = address::offered(&local.interfaces, &policy)?;
         let port = listener.local_addr()?.port();
-        let card = Card::new(mpi.host(), local.machine, port, offered).to_string();
-        world.send(card.as_bytes(), 0, CARD)?;
-        listener.accept()?.0
-    } else {
-        let (text, _) = world.recv_vec::<u8>(1, CARD)?;
-        let card: Card = String::from_utf8_lossy(&text).parse()?;
-        dial(&card, &local, &policy)?
-    };
-    Ok(carrier(stream, &local, net, shared)?)
+        let card = Card::new(&ends.host(), local.machine, port, offered).to_string();
+        ends.tell(card.as_bytes())?;
+        // Who waits below the library repeats nothing that was lost on the way, so the other says first that it has the card.
+        ends.hear()?;
+        return Ok(listener.accept()?.0);
+    }
+    let text = ends.hear()?;
+    let card: Card = String::from_utf8_lossy(&text).parse()?;
+    ends.tell(&[])?;
+    Ok(dial(&card, local, &policy)?)
 }
 
 /// The bare mechanism below a network, between the hosts of a connection. Both ends call this.
@@ -153,23 +197,16 @@ fn dial(card: &Card, local: &Local, policy: &Policy) -> Result<TcpStream, WireEr
         })
 }
 
-/// Ranks 0 and 1 of one machine take a CPU each; says whether they have to share one.
-pub fn spread_over_cpus(
-    world: &Communicator<'_>,
-    machine: u64,
-) -> Result<bool, Box<dyn std::error::Error>> {
+/// Two processes of one machine take a CPU each; says whether they have to share one.
+pub fn spread_over_cpus(ends: &mut dyn Acquaintance) -> Meeting<bool> {
+    let machine = Local::read()?.machine;
     let cpus = pair::usable_cpus();
-    let rank = world.rank();
-    let chosen = cpus[rank as usize % cpus.len()];
-    let (mine, mut other) = ([machine, chosen as u64], [0; 2]);
-    if rank == 0 {
-        world.send(&mine, 1, MACHINE)?;
-        world.recv(&mut other, 1, MACHINE)?;
-    } else {
-        world.recv(&mut other, 0, MACHINE)?;
-        world.send(&mine, 0, MACHINE)?;
-    }
-    if other[0] != machine {
+    let chosen = cpus[ends.rank() as usize % cpus.len()];
+    let mut mine = machine.to_le_bytes().to_vec();
+    mine.extend((chosen as u64).to_le_bytes());
+    ends.tell(&mine)?;
+    let other = ends.hear()?;
+    if !other.starts_with(&machine.to_le_bytes()) {
         return Ok(false);
     }
     pair::pin(chosen)?;

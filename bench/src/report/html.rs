@@ -20,13 +20,13 @@ pub fn render(report: &Report) -> String {
     let mut page = String::new();
     let mut put =
         |part: std::fmt::Arguments<'_>| writeln!(page, "{part}").expect("a String takes any text");
-    let machine = &report.machine;
+    let (machine, title) = (&report.machine, report.title);
     put(format_args!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>oxmpi bench</title><style>{STYLE}</style></head><body>"
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head><body>"
     ));
     put(format_args!(
-        "<h1>oxmpi bench</h1><p>oxmpi {} on {} ({} CPUs usable), {}.{}{}</p>",
+        "<h1>{title}</h1><p>oxmpi {} on {} ({} CPUs usable), {}.{}{}</p>",
         report.version,
         escape(&machine.processor),
         machine.cpus,

@@ -10,9 +10,11 @@ use serde::Serialize;
 
 use crate::figure::Row;
 
-/// Everything a run of `oxmpi bench` found.
+/// Everything a run of `oxmpi bench` or `oxmpi pmtest` found.
 #[derive(Debug, Serialize)]
 pub struct Report {
+    /// The command that measured.
+    pub title: &'static str,
     /// Version of oxmpi.
     pub version: &'static str,
     /// Where it ran.
@@ -109,6 +111,7 @@ pub(crate) mod tests {
             Row::new("wait", "blocked <2 s>", Unit::Percent, &[0.2]).aiming(Target::AtMost(0.1)),
         );
         Report {
+            title: "oxmpi bench",
             version: "0.1.0",
             machine: Machine {
                 processor: "Test & Co".into(),
