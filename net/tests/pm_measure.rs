@@ -12,6 +12,7 @@ use std::time::Instant;
 use oxmpi_net::device::udp::Families;
 use oxmpi_net::device::{Address, Batch, Device, Udp};
 use oxmpi_net::transport::{Event, Sent};
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, Frame, Kind};
 use pm_world::{Node, Plan, job};
 
 const ROUNDS: u32 = 100_000;
@@ -150,6 +151,40 @@ fn take(node: &mut Node) {
     }
 }
 
+/// A batch of full frames out of `payload`, all with the same header, which outlives the batch.
+fn bare_batch(header: &[u8; FRAME_HEADER_BYTES], payload: &[u8], frames: usize) -> Batch {
+    let bytes = payload.len() / frames;
+    let mut batch = Batch::new();
+    for piece in payload.chunks_exact(bytes).take(frames) {
+        // SAFETY: the callers keep both until the batch has been sent.
+        unsafe {
+            batch.push(header.as_ptr(), header.len());
+            batch.push(piece.as_ptr(), bytes);
+        }
+        batch.end_frame();
+    }
+    batch
+}
+
+/// The header that devices tell the lengths of frames by.
+fn bare_header(payload_bytes: usize) -> [u8; FRAME_HEADER_BYTES] {
+    let frame = Frame {
+        kind: Kind::Data,
+        channel: 0,
+        to: 0,
+        from: 0,
+        length: payload_bytes as u16,
+        flags: 0,
+        session: 0,
+        sequence: 0,
+        ack: 0,
+        crc: 0,
+    };
+    let mut header = [0; FRAME_HEADER_BYTES];
+    frame.emit(&mut header);
+    header
+}
+
 /// The same for long messages: CPU time per byte, both ends together.
 #[test]
 #[ignore = "a measurement"]
@@ -164,18 +199,15 @@ fn bare_cost_of_long_messages() {
     let mut two = Udp::bind(0, 1500, Families::V4).unwrap();
     let to_two = Address::Udp(SocketAddr::from(([127, 0, 0, 1], two.port())));
     let frame_bytes = one.frame_bytes_max();
+    let header = bare_header(frame_bytes - FRAME_HEADER_BYTES);
     let per_batch = one.batch_max().0.min(one.batch_max().1 / frame_bytes);
     let payload = vec![7u8; MESSAGE_BYTES];
     let mut landing = vec![0u8; MESSAGE_BYTES];
     let mut fastest = f64::MAX;
     for _ in 0..5000 {
         let begin = Instant::now();
-        let mut batch = Batch::new();
-        for frame in 0..per_batch {
-            // SAFETY: the payload outlives the call.
-            unsafe { batch.push(payload[frame * frame_bytes..].as_ptr(), frame_bytes) };
-            batch.end_frame();
-        }
+        let carried = per_batch * (frame_bytes - FRAME_HEADER_BYTES);
+        let batch = bare_batch(&header, &payload[..carried], per_batch);
         assert_eq!(one.send(&to_two, &batch).unwrap(), per_batch);
         let mut at = 0;
         while at < per_batch * frame_bytes {
@@ -235,6 +267,7 @@ fn bare_stream() -> f64 {
     let at = |udp: &Udp| Address::Udp(SocketAddr::from(([127, 0, 0, 1], udp.port())));
     let (to_one, to_two) = (at(&one), at(&two));
     let frame_bytes = one.frame_bytes_max();
+    let header = bare_header(frame_bytes - FRAME_HEADER_BYTES);
     let per_batch = one.batch_max().0.min(one.batch_max().1 / frame_bytes);
     let batches = STREAM_BYTES / (per_batch * frame_bytes);
     let payload = vec![7u8; MESSAGE_BYTES];
@@ -248,10 +281,8 @@ fn bare_stream() -> f64 {
             } else if frames / per_batch > credits {
                 credits = frames / per_batch;
                 let word = credits.to_le_bytes();
-                let mut batch = Batch::new();
-                // SAFETY: the word outlives the call.
-                unsafe { batch.push(word.as_ptr(), word.len()) };
-                batch.end_frame();
+                let header = bare_header(word.len());
+                let batch = bare_batch(&header, &word, 1);
                 two.send(&to_one, &batch).unwrap();
             }
         }
@@ -260,14 +291,10 @@ fn bare_stream() -> f64 {
     let (mut sent, mut credits) = (0, 0);
     while !other.is_finished() && begin.elapsed().as_secs() < 20 {
         if one.poll() {
-            credits = usize::from_le_bytes(*one.frame().first_chunk().unwrap());
+            credits = usize::from_le_bytes(*one.frame().last_chunk().unwrap());
         } else if sent < batches && sent - credits < 3 {
-            let mut batch = Batch::new();
-            for frame in 0..per_batch {
-                // SAFETY: the payload outlives the call.
-                unsafe { batch.push(payload[frame * frame_bytes..].as_ptr(), frame_bytes) };
-                batch.end_frame();
-            }
+            let carried = per_batch * (frame_bytes - FRAME_HEADER_BYTES);
+            let batch = bare_batch(&header, &payload[..carried], per_batch);
             one.send(&to_two, &batch).unwrap();
             sent += 1;
         }

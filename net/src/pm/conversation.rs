@@ -11,8 +11,9 @@ use super::{Options, RailKind};
 use crate::device::Address;
 use crate::key::JobKey;
 
-/// Frames on their way at once, on UDP: two hundred and some full ones fit the receive buffer that every user gets, and a window that finds it smaller shrinks.
-const WINDOW_FRAMES_UDP: usize = 256;
+/// Frames on their way at once, on UDP: what a process that waits for its turn on a CPU finds when it gets it. Some two hundred full ones fit the receive buffer that every
+/// user gets, more the one of who may have more; a window that finds the buffer smaller shrinks.
+const WINDOW_FRAMES_UDP: usize = 512;
 /// On Ethernet, whose rings of 4096 slots are half for windows, half for what arrives after STOP; both sides must come to the same figure, so it depends on nothing but
 /// the number of processes.
 const WINDOWS_FRAMES_ETHERNET: usize = 2048;
