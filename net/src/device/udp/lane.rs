@@ -1,6 +1,6 @@
 //! The lane: a second socket on the same port, connected to the one peer that this process keeps talking to.
 //!
-//! A connected socket spares the kernel the search for a route with every send, and for socket and route with every arrival: about a fifth of a short
+//! A connected socket spares the kernel the search for a route with every send, and for socket and route with every arrival: about a seventh of a short
 //! frame's way. Who deserves it is a matter of [`Habit`]: many sends in a row to one address. Everything from that peer then comes in by the lane, everything else
 //! by the main socket as before; [`super::Udp`] looks at the one that spoke last, and now and then at the other. A lane is never needed: whatever
 //! goes wrong with it, it is closed, and the main socket goes on.
@@ -87,7 +87,7 @@ mod tests {
         let [one, other]: [SocketAddr; 2] =
             ["10.0.0.1:1", "10.0.0.2:1"].map(|text| text.parse().unwrap());
         let mut habit = Habit::new();
-        let mut sends = |habit: &mut Habit, to: &SocketAddr| {
+        let sends = |habit: &mut Habit, to: &SocketAddr| {
             (1..)
                 .find(|_| habit.note(to))
                 .expect("it is earned some time")

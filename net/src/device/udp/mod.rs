@@ -1,4 +1,4 @@
-//! UDP: frames as datagrams, for any user. One socket serves all peers of a process, of both families.
+//! UDP: frames as datagrams, for any user. One socket serves all peers of a process, of both families; whoever it keeps talking to gets a `lane` beside it.
 //!
 //! Runs of frames of one length leave in one call (UDP_SEGMENT) and arrive in one (UDP_GRO): that is where the bandwidth comes from. A lone frame
 //! costs one call on either side, and so does a look that finds nothing: short calls, which do not say where datagrams of a run end, so that the first run after a silence is
