@@ -231,6 +231,23 @@ fn a_pause_is_no_goodbye() {
 }
 
 #[test]
+fn who_ends_after_a_pause_is_not_lost() {
+    let mut nodes = job(&Plan::default());
+    exchange(&mut nodes, 3, 1000, 16);
+    nodes[1].pm.close(true);
+    until(&mut nodes, "the pause", |nodes| nodes[1].pm.is_closed());
+    drop(nodes.pop());
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_millis(400) {
+        nodes[0].look();
+    }
+    assert!(nodes[0].lost.is_empty());
+    // It is noticed when something is sent to it.
+    nodes[0].send(1, 0, &[1]);
+    until(&mut nodes, "the loss", |nodes| nodes[0].lost == [1]);
+}
+
+#[test]
 fn goodbyes_survive_a_lossy_network() {
     let mut nodes = job(&Plan {
         nodes: 4,

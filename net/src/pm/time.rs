@@ -161,6 +161,10 @@ impl Pm {
             let Standing::Open(partner) = &mut self.partners[peer as usize] else {
                 continue;
             };
+            if partner.paused && partner.owes_nothing() {
+                // It may end without a word, and frames of ours that come late are then refused: that is no loss.
+                partner.refused = false;
+            }
             let suspect_after = self.options.suspect_after.as_nanos() as u64;
             let silence = partner.silence(now);
             let is_suspect =
@@ -215,6 +219,12 @@ impl Partner {
             .min()?;
         let heard = ways.map(|way| way.heard_at).max().unwrap_or(0);
         Some(now.saturating_sub(since.max(heard)))
+    }
+
+    /// Whether it has everything that was sent to it.
+    fn owes_nothing(&self) -> bool {
+        let mut ways = self.ways.iter().flatten();
+        ways.all(|way| way.outstanding == 0)
     }
 
     fn begin_vigil(&self, now: u64) -> Vigil {
