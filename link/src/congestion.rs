@@ -9,7 +9,7 @@
 //!
 //! Delay alone never takes the window below [`DELAY_FRAMES_MIN`]: a receiver that shares its core looks like a queue for ever.
 
-use crate::config::WINDOW_FRAMES_MAX;
+use crate::config::{REORDER_FRAMES, WINDOW_FRAMES_MAX};
 
 /// Fractions of a frame, in which the window is counted.
 const UNIT: u32 = 1 << 16;
@@ -17,8 +17,8 @@ const UNIT: u32 = 1 << 16;
 /// Frames of the first round: half of what one segmented UDP send carries.
 const FIRST_FRAMES: u32 = 32;
 
-/// Least window: one frame on its way and one being acknowledged.
-const FRAMES_MIN: u32 = 2;
+/// Least window: a loss is noticed without a time-out when three later frames arrive.
+const FRAMES_MIN: u32 = 1 + REORDER_FRAMES;
 
 /// What one segmented UDP send carries, about 90 kB.
 const DELAY_FRAMES_MIN: u32 = 64;

@@ -473,12 +473,19 @@ impl<M: Copy> Sender<M> {
         self.find_lost(news);
     }
 
-    /// A frame is lost when one that left [`REORDER_FRAMES`] later has arrived.
+    /// A frame is lost when one that left [`REORDER_FRAMES`] later has arrived; when there are not so many and none will follow, when the last one has
+    /// (RFC 5827, early retransmit).
     fn find_lost(&mut self, news: &mut News) {
+        let later = (self.flight.len() as u32).saturating_sub(1).max(1);
+        let enough = if self.has_uncut() {
+            REORDER_FRAMES
+        } else {
+            REORDER_FRAMES.min(later)
+        };
         for index in 0..self.flight.len() {
             let flight = &mut self.flight[index];
             let overtaken = self.stamp_arrived.wrapping_sub(flight.stamp) as i32;
-            if flight.fate == Fate::Sent && overtaken >= REORDER_FRAMES as i32 {
+            if flight.fate == Fate::Sent && overtaken >= enough as i32 {
                 flight.fate = Fate::Lost;
                 self.lost += 1;
                 let sequence = self.unacknowledged.wrapping_add(index as u32);
