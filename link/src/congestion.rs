@@ -92,6 +92,11 @@ impl Congestion {
             let floor = (DELAY_FRAMES_MIN * UNIT).min(self.window);
             self.window = (self.window - self.window / 8).max(floor);
         }
+        // Numbers of transmissions wrap: what was answered may not fall so far behind that it seems to lie ahead.
+        let oldest = arrived.wrapping_sub(4 * WINDOW_FRAMES_MAX);
+        if (oldest.wrapping_sub(self.answered) as i32) > 0 {
+            self.answered = oldest;
+        }
         self.round_ends = next;
         self.last_ns_least = self.round_ns_least;
         self.round_ns_least = u64::MAX;
@@ -150,6 +155,20 @@ mod tests {
             congestion.grow(2, true);
         }
         assert_eq!(congestion.window_frames(), 100);
+    }
+
+    #[test]
+    fn a_loss_counts_after_any_number_of_frames_without_one() {
+        let mut congestion = Congestion::new(512);
+        let mut next = 0u32;
+        for _ in 0..10 {
+            next = next.wrapping_add(1 << 29);
+            congestion.measure(10, 10, next.wrapping_sub(1), next);
+            let before = congestion.clone();
+            let mut after = before.clone();
+            after.lose(next, next + 1, Some(10));
+            assert!(after.window_frames() < before.window_frames());
+        }
     }
 
     #[test]

@@ -55,6 +55,7 @@ mod receive;
 mod refusal;
 mod rtt;
 mod send;
+mod stream;
 mod timer;
 mod transmit;
 

@@ -82,7 +82,7 @@ impl<M: Copy> Link<M> {
     /// Whether the queue has room for a message.
     #[inline]
     pub fn can_send(&self) -> bool {
-        self.sender.queued() < self.config.messages_max
+        self.sender.stream.len() < self.config.messages_max
     }
 
     /// Queues a message. Its memory must stay as it is until [`poll_released`](Link::poll_released) gives it back. Panics if the queue is full.
@@ -94,7 +94,7 @@ impl<M: Copy> Link<M> {
             self.config.messages_max
         );
         self.counters.messages_out += 1;
-        self.sender.push(message, bytes);
+        self.sender.stream.push(message, bytes);
         if self.flow.stopped && !self.timers.is_set(Timer::Probe) {
             self.set_probe_timer(now);
         }
@@ -120,7 +120,7 @@ impl<M: Copy> Link<M> {
     /// The next message that the peer has wholly, in the order of sending.
     #[inline]
     pub fn poll_released(&mut self) -> Option<M> {
-        self.sender.take_released()
+        self.sender.stream.take_released()
     }
 
     /// When to call [`handle_timeout`](Link::handle_timeout), if nothing else happens until then.

@@ -1,32 +1,16 @@
-//! The sending half: messages that wait, the frames they are cut into, and what is known of each frame's fate.
+//! The sending half: frames that were cut out of the stream of messages (`stream.rs`), and what is known of each one's fate.
 //!
-//! `lib.rs` calls it; it knows no clock, no header and no timer. The messages are one stream: a frame is a place in it and a length, so a frame that
-//! is repeated has the same content as before, whatever has been queued since.
+//! `transmit.rs` and `arrive.rs` call it; it knows no clock, no header and no timer.
 //!
-//! Invariants: `flight` holds frames `unacknowledged ..`, without gaps; `lost` and `kept` count their fates; a message is in
-//! `messages` until it was taken by `poll_released`, which happens only when every frame with a piece of it is acknowledged.
+//! Invariants: `flight` holds frames `unacknowledged ..`, without gaps; `lost` and `kept` count their fates; a message is released only when every
+//! frame with a piece of it is acknowledged.
 
 use alloc::collections::VecDeque;
 use core::hash::{Hash, Hasher};
 
-use oxmpi_wire::frame::{PIECE_HEADER_BYTES, PIECES_MAX};
-
-use crate::config::{ACK_FRAMES_MAX, ASK_FRAMES_MIN, REORDER_FRAMES, START_BYTES_MIN};
-use crate::{Config, Piece};
-
-/// A place in the stream of messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Position {
-    /// Number of the message, counted from the first one of this link.
-    pub message: u64,
-    pub offset: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Message<M> {
-    handle: M,
-    bytes: usize,
-}
+use crate::Config;
+use crate::config::{ACK_FRAMES_MAX, REORDER_FRAMES};
+use crate::stream::{Position, Stream};
 
 /// What is known of a frame that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,20 +77,14 @@ pub(crate) struct News {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sender<M> {
-    messages: VecDeque<Message<M>>,
-    /// Number of the message at the front.
-    front: u64,
-    /// Messages before this one are acknowledged wholly.
-    released: u64,
-    /// Where the next new frame begins.
-    cursor: Position,
+    pub stream: Stream<M>,
     flight: VecDeque<Flight>,
     /// Number of the frame at the front of `flight`, or of the next one.
     unacknowledged: u32,
     /// Frames to be repeated.
     lost: u32,
     kept: u32,
-    /// No frame before this one is to be repeated.
+    /// No frame before this one is to be repeated; means nothing while none is.
     lost_from: u32,
     /// Number of the next transmission.
     stamp_next: u32,
@@ -123,13 +101,7 @@ pub(crate) struct Sender<M> {
 impl<M: Copy> Sender<M> {
     pub fn new(first_sequence: u32) -> Sender<M> {
         Sender {
-            messages: VecDeque::new(),
-            front: 0,
-            released: 0,
-            cursor: Position {
-                message: 0,
-                offset: 0,
-            },
+            stream: Stream::new(),
             flight: VecDeque::new(),
             unacknowledged: first_sequence,
             lost: 0,
@@ -141,27 +113,6 @@ impl<M: Copy> Sender<M> {
             since_asked: 0,
             went_back: None,
         }
-    }
-
-    #[inline]
-    pub fn queued(&self) -> usize {
-        self.messages.len()
-    }
-
-    #[inline]
-    pub fn push(&mut self, handle: M, bytes: usize) {
-        self.messages.push_back(Message { handle, bytes });
-    }
-
-    /// The next message that the peer has wholly.
-    #[inline]
-    pub fn take_released(&mut self) -> Option<M> {
-        if self.front == self.released {
-            return None;
-        }
-        self.front += 1;
-        let message = self.messages.pop_front();
-        Some(message.expect("released messages are queued").handle)
     }
 
     /// Number of the next new frame.
@@ -197,15 +148,10 @@ impl<M: Copy> Sender<M> {
         self.stamp_arrived
     }
 
-    #[inline]
-    fn has_uncut(&self) -> bool {
-        self.cursor.message != self.front + self.messages.len() as u64
-    }
-
     /// Whether anything is queued, lost or on its way.
     #[inline]
     pub fn has_work(&self) -> bool {
-        !self.flight.is_empty() || self.has_uncut()
+        !self.flight.is_empty() || self.stream.has_uncut()
     }
 
     /// Whether a frame may leave while the window is `window`.
@@ -213,7 +159,7 @@ impl<M: Copy> Sender<M> {
     pub fn may_transmit(&self, config: &Config, window: u32) -> bool {
         let room = self.outstanding() < window.min(self.allowance);
         room && (self.lost > 0
-            || self.has_uncut() && (self.flight.len() as u32) < config.window_frames_max)
+            || self.stream.has_uncut() && (self.flight.len() as u32) < config.window_frames_max)
     }
 
     /// The frame that is to leave now, lost ones first.
@@ -233,7 +179,12 @@ impl<M: Copy> Sender<M> {
         let outstanding = self.outstanding() + u32::from(repeat);
         let full = outstanding >= limit || self.flight.len() as u32 >= config.window_frames_max;
         let often = self.since_asked >= (limit / 4).clamp(1, ACK_FRAMES_MAX);
-        let asking = full || often || (!repeat && self.ends_long_message(config, index));
+        let asking = full
+            || often
+            || (!repeat
+                && self
+                    .stream
+                    .ended_long_message(config, self.flight[index].begin));
         if asking {
             self.since_asked = 0;
         }
@@ -260,49 +211,18 @@ impl<M: Copy> Sender<M> {
     /// Cuts the next frame out of the stream and returns its index in `flight`.
     #[inline]
     fn cut(&mut self, config: &Config) -> usize {
-        let begin = self.cursor;
-        let mut room = config.payload_bytes_max;
-        for number in 0..PIECES_MAX {
-            let index = (self.cursor.message - self.front) as usize;
-            let Some(message) = self.messages.get(index) else {
-                break;
-            };
-            let left = message.bytes - self.cursor.offset;
-            if PIECE_HEADER_BYTES + left <= room {
-                room -= PIECE_HEADER_BYTES + left;
-                self.cursor.message += 1;
-                self.cursor.offset = 0;
-            } else {
-                if number == 0 || room >= PIECE_HEADER_BYTES + START_BYTES_MIN {
-                    self.cursor.offset += room - PIECE_HEADER_BYTES;
-                    room = 0;
-                }
-                break;
-            }
-        }
+        let (begin, length) = self.stream.cut(config);
         self.flight.push_back(Flight {
             begin,
             sent_at: 0,
             stamp: 0,
-            // Config::assert_legal: a payload's length fits 16 bits.
-            length: (config.payload_bytes_max - room) as u16,
+            length,
             fate: Fate::Sent,
             repeated: false,
             doubtful: false,
             asking: false,
         });
         self.flight.len() - 1
-    }
-
-    /// Whether the frame just cut ends a message whose sender likely waits for its memory.
-    #[inline]
-    fn ends_long_message(&self, config: &Config, index: usize) -> bool {
-        let begin = self.flight[index].begin;
-        if begin.offset == 0 || self.cursor.message == begin.message {
-            return false;
-        }
-        let message = &self.messages[(begin.message - self.front) as usize];
-        message.bytes > config.payload_bytes_max * ASK_FRAMES_MIN
     }
 
     fn first_lost(&mut self) -> usize {
@@ -313,34 +233,6 @@ impl<M: Copy> Sender<M> {
         let index = index + behind.max(0) as usize;
         self.lost_from = self.unacknowledged.wrapping_add(index as u32);
         index
-    }
-
-    /// The pieces of a frame, from the stream.
-    pub fn pieces(&self, begin: Position, length: u16) -> impl Iterator<Item = Piece<M>> + '_ {
-        let mut position = begin;
-        let mut room = usize::from(length);
-        core::iter::from_fn(move || {
-            if room == 0 {
-                return None;
-            }
-            let index = (position.message - self.front) as usize;
-            let message = &self.messages[index];
-            let left = message.bytes - position.offset;
-            let bytes = left.min(room - PIECE_HEADER_BYTES);
-            let piece = Piece {
-                message: message.handle,
-                offset: position.offset,
-                bytes,
-                first: position.offset == 0,
-                last: bytes == left,
-            };
-            room -= PIECE_HEADER_BYTES + bytes;
-            position = Position {
-                message: position.message + 1,
-                offset: 0,
-            };
-            Some(piece)
-        })
     }
 
     /// Whether an acknowledgement speaks of frames that were never sent.
@@ -377,10 +269,8 @@ impl<M: Copy> Sender<M> {
             }
         }
         self.unacknowledged = ack;
-        self.released = self
-            .flight
-            .front()
-            .map_or(self.cursor.message, |flight| flight.begin.message);
+        let oldest = self.flight.front().map(|flight| flight.begin);
+        self.stream.release(oldest);
         news.advanced = true;
         if self.flight.is_empty() {
             self.since_asked = 0;
@@ -477,7 +367,7 @@ impl<M: Copy> Sender<M> {
     /// (RFC 5827, early retransmit).
     fn find_lost(&mut self, news: &mut News) {
         let later = (self.flight.len() as u32).saturating_sub(1).max(1);
-        let enough = if self.has_uncut() {
+        let enough = if self.stream.has_uncut() {
             REORDER_FRAMES
         } else {
             REORDER_FRAMES.min(later)
@@ -487,11 +377,11 @@ impl<M: Copy> Sender<M> {
             let overtaken = self.stamp_arrived.wrapping_sub(flight.stamp) as i32;
             if flight.fate == Fate::Sent && overtaken >= enough as i32 {
                 flight.fate = Fate::Lost;
-                self.lost += 1;
                 let sequence = self.unacknowledged.wrapping_add(index as u32);
-                if (sequence.wrapping_sub(self.lost_from) as i32) < 0 {
+                if self.lost == 0 || (sequence.wrapping_sub(self.lost_from) as i32) < 0 {
                     self.lost_from = sequence;
                 }
+                self.lost += 1;
                 let newest = news.lost.unwrap_or(flight.stamp);
                 let newer = (flight.stamp.wrapping_sub(newest) as i32) > 0;
                 news.lost = Some(if newer { flight.stamp } else { newest });
@@ -549,12 +439,11 @@ impl<M: Copy> Sender<M> {
 }
 
 impl<M: Hash> Sender<M> {
-    /// What decides about the next action; ages beyond `age_ns_max` are all alike. Message numbers count from the front, transmissions from the newest one, since only differences matter.
+    /// What decides about the next action; ages beyond `age_ns_max` are all alike, and transmissions are counted from the
+    /// newest one, since only differences matter.
     pub fn digest<H: Hasher>(&self, now: u64, age_ns_max: u64, state: &mut H) {
         let age_ns = |at| age_ns_max.min(now - at);
-        self.messages.hash(state);
-        (self.released - self.front).hash(state);
-        (self.cursor.message - self.front, self.cursor.offset).hash(state);
+        self.stream.digest(state);
         (self.unacknowledged, self.lost, self.kept).hash(state);
         (self.allowance, self.since_asked).hash(state);
         self.stamp_next.wrapping_sub(self.stamp_arrived).hash(state);
@@ -566,5 +455,35 @@ impl<M: Hash> Sender<M> {
         self.went_back
             .map(|(sequence, at)| (sequence, age_ns(at)))
             .hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After 2^31 frames without a loss, what was noted of the last loss lies ahead of everything, as far as 32 bits can tell.
+    #[test]
+    fn a_loss_is_repeated_after_any_number_of_frames_without_one() {
+        let config = Config {
+            payload_bytes_max: 100,
+            ..Config::new(0, 1, 2, 3)
+        };
+        for frames in [1u32 << 30, 1 << 31, (1 << 31) + 7, 3 << 30] {
+            let mut sender = Sender::new(5);
+            sender.unacknowledged = sender.unacknowledged.wrapping_add(frames);
+            sender.stamp_next = frames;
+            sender.stamp_arrived = frames.wrapping_sub(1);
+            sender.stream.push(0u8, 480);
+            while sender.take(&config, 0, 256).is_some() {}
+            let first = sender.unacknowledged;
+            let mut news = News::default();
+            sender.note_kept(1, first, &[0b1110], Some(1), &mut news);
+            let repeats = core::iter::from_fn(|| sender.take(&config, 1, 256));
+            let repeats: alloc::vec::Vec<u32> = repeats
+                .map(|cut| cut.sequence.wrapping_sub(first))
+                .collect();
+            assert_eq!(repeats, [0, 1], "after {frames} frames");
+        }
     }
 }

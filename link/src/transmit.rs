@@ -5,7 +5,8 @@
 use oxmpi_wire::frame::{Frame, Kind, PieceHeader, flag};
 
 use crate::Link;
-use crate::send::{Cut, Position};
+use crate::send::Cut;
+use crate::stream::{BEGINNING, Position};
 use crate::timer::Timer;
 
 /// A frame that is to leave: its header, and which part of the queue it carries.
@@ -89,7 +90,7 @@ impl<M: Copy> Link<M> {
     pub fn pieces(&self, transmit: &Transmit) -> impl Iterator<Item = Piece<M>> + '_ {
         let data = transmit.frame.kind == Kind::Data;
         let length = if data { transmit.frame.length } else { 0 };
-        self.sender.pieces(transmit.begin, length)
+        self.sender.stream.pieces(transmit.begin, length)
     }
 
     /// The payload of a control frame: the bitmap of a selective acknowledgement, else nothing. Valid until the next frame is polled.
@@ -159,10 +160,7 @@ impl<M: Copy> Link<M> {
         Transmit {
             frame: self.header(kind, length, flags, 0),
             repeat: false,
-            begin: Position {
-                message: 0,
-                offset: 0,
-            },
+            begin: BEGINNING,
         }
     }
 
