@@ -206,7 +206,7 @@ impl<M: Copy> Link<M> {
         let next = self.sender.next_stamp();
         let limited = outstanding.saturating_mul(2) >= self.congestion.window_frames();
         match news.lost {
-            Some(lost) => self.congestion.lose(lost, next, self.rtt.least_ns()),
+            Some(lost) => self.congestion.lose(lost, next),
             None => self.congestion.grow(news.frames, limited),
         }
         if let (Some(ns), Some(least)) = (news.round_trip_ns_asked, self.rtt.least_ns()) {
@@ -257,7 +257,7 @@ impl<M: Copy> Link<M> {
             && self.config.congestion
         {
             let next = self.sender.next_stamp();
-            self.congestion.lose(lost, next, self.rtt.least_ns());
+            self.congestion.lose(lost, next);
             self.counters.window_frames = self.window();
         }
     }
