@@ -86,13 +86,17 @@ pub struct Failed {
 
 /// Runs once. Panics inside the protocol become failures, so that they too tell their seed.
 pub fn run(config: Config) -> Result<Report, Failed> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| run_inside(config)));
-    let outcome = outcome.unwrap_or_else(|panic| {
+    caught(|| run_inside(config)).map_err(|what| Failed { config, what })
+}
+
+/// What the run says, or the text of the panic that ended it.
+pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let outcome = catch_unwind(AssertUnwindSafe(run));
+    outcome.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or(panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         Err(format!("panic: {}", text.unwrap_or_default()))
-    });
-    outcome.map_err(|what| Failed { config, what })
+    })
 }
 
 fn run_inside(config: Config) -> Result<Report, String> {

@@ -6,6 +6,8 @@
 //! the memory of the ranks, time, when each rank runs ([`world`]), and death. What runs on it: random
 //! point-to-point programs ([`point`]) and collectives ([`collective`]), both held to an oracle.
 //!
+//! Below that, and apart from it, the PM protocol runs on a network that loses, doubles, reorders and damages frames: [`link`].
+//!
 //! A run is a pure function of its [`Config`]. A run that fails is a [`Failed`], whose text ends with the
 //! command that repeats it: `cargo run -p oxmpi-sim -- --seed N --ranks M …`.
 #![forbid(unsafe_code)]
@@ -13,6 +15,7 @@
 pub mod collective;
 pub mod config;
 pub mod fabric;
+pub mod link;
 pub mod node;
 pub mod point;
 pub mod random;
