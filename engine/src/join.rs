@@ -186,6 +186,7 @@ fn limits(port: &Port, options: &Options) -> Limits {
     let fragment_bytes = (port.segment().layout().payload_bytes / 8).min(64 << 10);
     Limits {
         eager_bytes_max: options.eager_bytes.unwrap_or(64 << 10),
+        copied_bytes_max: u64::MAX,
         room_bytes: 1 << 20,
         fragment_bytes,
         fragment_bytes_short: fragment_bytes.min(16 << 10),
@@ -212,8 +213,13 @@ fn limits_between_hosts(peers: u64, options: &Options, choice: &Choice) -> Limit
         .eager_bytes
         .unwrap_or(eager_bytes)
         .min(room_bytes / 2);
+    let copied_bytes_max = match choice.network {
+        oxmpi_net::choice::Network::Tcp => u64::MAX,
+        _ => oxmpi_net::pm::COPIED_BYTES_MAX as u64,
+    };
     Limits {
         eager_bytes_max,
+        copied_bytes_max,
         room_bytes,
         fragment_bytes: 256 << 10,
         fragment_bytes_short: 256 << 10,

@@ -151,6 +151,7 @@ fn draw_limits(random: &mut Random) -> Limits {
         short_bytes_max,
         fetch_bytes_min: random.pick(&[0, 300, 3000, u64::MAX]),
         unexpected_max: 1 << 24,
+        copied_bytes_max: random.pick(&[u64::MAX, u64::MAX, 100]),
     }
 }
 

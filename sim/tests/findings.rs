@@ -12,6 +12,7 @@ const LIMITS: Limits = Limits {
     short_bytes_max: 0,
     fetch_bytes_min: 0,
     unexpected_max: 16,
+    copied_bytes_max: u64::MAX,
 };
 
 /// An offer stays in the unexpected queue when its sender dies; the receive that finds it waited for ever.

@@ -39,6 +39,8 @@ use stash::{StashId, Stashes};
 pub struct Limits {
     /// Longest message that may go eager.
     pub eager_bytes_max: u64,
+    /// Longest message that leaves in the call that sends it, because the device has copied it then; a longer one is a request, and its memory is used until it has left.
+    pub copied_bytes_max: u64,
     /// Eager bytes a peer may have unmatched here (each message counts its length and a header, in whole credit units).
     pub room_bytes: u64,
     /// Longest payload of one packet.
@@ -54,10 +56,10 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Messages up to this length go in one eager packet, whatever else holds.
+    /// Messages up to this length go in one eager packet at once.
     fn whole_bytes_max(&self) -> u64 {
         let fragment = self.fragment_bytes_short.min(self.fragment_bytes) as u64;
-        self.eager_bytes_max.min(fragment)
+        self.eager_bytes_max.min(fragment).min(self.copied_bytes_max)
     }
 
     /// Longest payload of a packet that belongs to a message of `bytes`.

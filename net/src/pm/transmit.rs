@@ -82,12 +82,15 @@ impl Pm {
         conversation.last_sent = now;
         if soon && conversation.unsent_bytes < WAITING_BYTES_MAX {
             self.activate(way);
+        } else if !soon {
+            self.put_out(way, now, 0);
+            // The call may have taken longer than a succession.
+            let now = self.clock.now();
+            if let Some(conversation) = self.conversation(way) {
+                conversation.last_sent = now;
+            }
         } else {
-            let short_of = if soon {
-                conversation.payload_bytes_max
-            } else {
-                0
-            };
+            let short_of = conversation.payload_bytes_max;
             self.put_out(way, now, short_of);
         }
         match held {
