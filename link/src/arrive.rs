@@ -101,12 +101,18 @@ impl<M: Copy> Link<M> {
         backlog: usize,
     ) -> Handled {
         self.heard_at = now;
+        let asked = self.probe.unanswered;
         self.hear_life();
         self.hear_stop(now, frame.has(flag::STOPPED));
         let advanced = self.hear_ack(now, frame, payload);
         match frame.kind {
             Kind::Data => self.hear_data(now, frame, arrival),
-            Kind::Ack => self.counters.acks_in += 1,
+            Kind::Ack => {
+                self.counters.acks_in += 1;
+                if !advanced && !asked && !frame.has(flag::SELECTIVE) {
+                    self.rtt.needless_repeat();
+                }
+            }
             Kind::Lose => self.hear_lose(now, frame.ack),
             Kind::Stop => self.counters.stop_in += 1,
             Kind::Go => self.counters.go_in += 1,

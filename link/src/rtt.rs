@@ -2,7 +2,7 @@
 //!
 //! Jacobson's estimate as RFC 6298 has it: smoothed round trip and its variation, time-out = smoothed + 4 variations, within the configured
 //! bounds, doubled for each time-out in a row. Karn's rule is kept by the caller (frames that were repeated give no sample) and by
-//! the back-off, which a sample ends at once and progress without one step by step.
+//! the back-off, which a sample ends at once and progress without one by halves.
 
 use crate::Config;
 
@@ -23,6 +23,8 @@ pub(crate) struct RoundTrip {
     least_ns_of_period: u64,
     period_began: u64,
     backoff: u32,
+    /// Doublings taken back since the last sample.
+    taken_back: u32,
 }
 
 impl RoundTrip {
@@ -34,6 +36,7 @@ impl RoundTrip {
             least_ns_of_period: u64::MAX,
             period_began: now,
             backoff: 0,
+            taken_back: 0,
         }
     }
 
@@ -41,6 +44,7 @@ impl RoundTrip {
     #[inline]
     pub fn sample(&mut self, now: u64, ns: u64) {
         self.backoff = 0;
+        self.taken_back = 0;
         match self.smoothed_ns {
             None => {
                 self.smoothed_ns = Some(ns);
@@ -66,10 +70,21 @@ impl RoundTrip {
         self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
     }
 
-    /// Frames were acknowledged, but none that was sent once only. Where nearly all are repeated there would be no sample for a long time, so this takes one
-    /// doubling back. Should round trips have become longer than the time-out, it costs one needless repeat per acknowledgement until a sample comes.
+    /// Frames were acknowledged, but none that was sent once only. Where nearly all are repeated there would be no sample for a long time, so this
+    /// takes half of the doublings back; one at a time would climb for ever where every second try is lost.
     pub fn progress(&mut self) {
-        self.backoff = self.backoff.saturating_sub(1);
+        let less = self.backoff.div_ceil(2);
+        self.backoff -= less;
+        self.taken_back += less;
+    }
+
+    /// An acknowledgement brought nothing new: a repeat arrived that was not needed. So round trips may have become longer than the time-out, and
+    /// a doubling that was taken back was right.
+    pub fn needless_repeat(&mut self) {
+        if self.taken_back > 0 {
+            self.taken_back -= 1;
+            self.back_off();
+        }
     }
 
     /// How long to wait for an acknowledgement, which the peer may hold back for its `ack_delay_ns`.
@@ -128,6 +143,32 @@ mod tests {
         assert_eq!(rtt.rto_ns(&config), 1_000_000);
         rtt.sample(0, 2000);
         assert!(rtt.rto_ns(&config) < 2200);
+    }
+
+    #[test]
+    fn progress_takes_back_what_needless_repeats_restore() {
+        let config = Config {
+            rto_ns_min: 1000,
+            rto_ns_max: 1_000_000,
+            ack_delay_ns: 0,
+            ..Config::new(0, 1, 2, 3)
+        };
+        let mut rtt = RoundTrip::new(0);
+        rtt.sample(0, 0);
+        let doublings = |rtt: &RoundTrip| (rtt.rto_ns(&config) / 1000).ilog2();
+        for _ in 0..5 {
+            rtt.back_off();
+        }
+        assert_eq!(doublings(&rtt), 5);
+        rtt.progress();
+        assert_eq!(doublings(&rtt), 2);
+        for _ in 0..9 {
+            rtt.needless_repeat();
+        }
+        assert_eq!(doublings(&rtt), 5);
+        rtt.sample(0, 0);
+        rtt.needless_repeat();
+        assert_eq!(doublings(&rtt), 0);
     }
 
     #[test]
