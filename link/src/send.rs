@@ -254,10 +254,12 @@ impl<M: Copy> Sender<M> {
             ahead as usize <= self.flight.len(),
             "handle_frame refused impossible acknowledgements"
         );
+        let mut filled_gap = false;
         for _ in 0..ahead {
             let Some(flight) = self.flight.pop_front() else {
                 break;
             };
+            filled_gap |= flight.repeated;
             match flight.fate {
                 Fate::Sent => self.arrived(&flight, now, least_ns, &mut news),
                 fate @ (Fate::Lost | Fate::Presumed) => {
@@ -267,6 +269,11 @@ impl<M: Copy> Sender<M> {
                 }
                 Fate::Kept => self.kept -= 1,
             }
+        }
+        if filled_gap {
+            // Frames behind a repeated one were acknowledged when it came, not when they came themselves.
+            news.round_trip_ns = None;
+            news.round_trip_ns_asked = None;
         }
         self.unacknowledged = ack;
         let oldest = self.flight.front().map(|flight| flight.begin);
