@@ -1,10 +1,12 @@
 //! What can go wrong on a channel.
 
+use std::fmt;
+
 use oxmpi_launch::WireUpError;
 use thiserror::Error;
 
 /// Why a call on a [`super::Channel`] failed.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum PmError {
     /// The process cannot join the others of its job.
     #[error(transparent)]
@@ -77,4 +79,11 @@ pub enum PmError {
         /// How many were to be written or read.
         bytes: u64,
     },
+}
+
+/// The text: what a `main` that returns the error shows.
+impl fmt::Debug for PmError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
