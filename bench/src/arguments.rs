@@ -273,6 +273,21 @@ mod tests {
     }
 
     #[test]
+    fn networks_are_those_to_measure_or_those_that_oxmpi_is_compared_by() {
+        let alone = parse("network --net udp").unwrap();
+        assert_eq!((alone.nets, alone.against), (vec![Net::Udp], None));
+        assert_eq!(parse("network").unwrap().nets, Net::ALL);
+        let compared = |line| parse(line).unwrap().against.unwrap().nets;
+        assert_eq!(compared("--against /a network"), []);
+        assert_eq!(
+            compared("--against /a network --net udp,tcp"),
+            [Net::Udp, Net::Tcp]
+        );
+        let error = parse("network --net ib").unwrap_err().to_string();
+        assert!(error.starts_with("--net ib: want tcp, udp"), "{error}");
+    }
+
+    #[test]
     fn options_of_a_comparison_alone_or_with_wrong_values_are_refused() {
         for (line, part) in [
             (

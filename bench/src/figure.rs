@@ -58,6 +58,9 @@ pub enum Unit {
     /// 10^9 bytes per second.
     #[serde(rename = "GB/s")]
     GigabytesPerSecond,
+    /// 10^6 bytes per second.
+    #[serde(rename = "MB/s")]
+    MegabytesPerSecond,
     /// 10^6 messages per second.
     #[serde(rename = "M/s")]
     MillionPerSecond,
@@ -83,6 +86,7 @@ impl Unit {
             Unit::Microseconds => "µs",
             Unit::Milliseconds => "ms",
             Unit::GigabytesPerSecond => "GB/s",
+            Unit::MegabytesPerSecond => "MB/s",
             Unit::MillionPerSecond => "M/s",
             Unit::Percent => "%",
             Unit::Calls => "calls",

@@ -21,6 +21,9 @@ use crate::rank::wire::{Acquaintance, Meeting, meet, spread_over_cpus};
 /// Batches or windows thrown away while windows grow and caches settle.
 const WARM: usize = 3;
 
+/// MB/s in a byte per nanosecond.
+const MEGA: f64 = 1e3;
+
 /// A peer that says nothing for this long will not say anything any more.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
 /// Looks that found nothing between two looks at the clock.
@@ -45,7 +48,7 @@ pub enum Figure {
         /// Of both.
         wait: Wait,
     },
-    /// Windows of messages on the channel, GB/s.
+    /// Windows of messages on the channel, MB/s.
     Stream {
         /// Of a message.
         bytes: usize,
@@ -57,7 +60,7 @@ pub enum Figure {
         /// Of a message.
         bytes: usize,
     },
-    /// Windows by bare TCP, GB/s.
+    /// Windows by bare TCP, MB/s.
     TcpStream {
         /// Of a message.
         bytes: usize,
@@ -260,7 +263,7 @@ impl Ends<'_> {
             }
             Figure::TcpStream { bytes } if first => {
                 let rate = wire::stream(tcp, bytes, stream::window(bytes), time)?;
-                rate * bytes as f64
+                rate * bytes as f64 * MEGA
             }
             Figure::TcpStream { bytes } => {
                 wire::sink(tcp, bytes, stream::window(bytes))?;
@@ -336,7 +339,8 @@ impl Ends<'_> {
             if over {
                 return Ok(median(&mut rates[WARM..]));
             }
-            rates.push((window * bytes) as f64 / start.elapsed().as_nanos() as f64);
+            let rate = (window * bytes) as f64 / start.elapsed().as_nanos() as f64;
+            rates.push(rate * MEGA);
         }
     }
 }

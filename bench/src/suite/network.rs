@@ -30,6 +30,8 @@ struct Column {
 /// Latency, bandwidth, message rate.
 pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     let nets = usable(session)?;
+    let names: Vec<&str> = nets.iter().map(|net| net.name()).collect();
+    session.transport = Some(format!("{}, as each figure says", names.join(", ")));
     let mut rows = Vec::new();
     for exchange in PLAN {
         let columns = measure(session, exchange, &nets)?;
