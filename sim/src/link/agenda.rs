@@ -42,6 +42,11 @@ impl Agenda {
         self.entries.push(Entry { at, number, event });
     }
 
+    /// Whether nothing is left to happen.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// What happens next, and when, if that is before `until`.
     pub fn next_before(&mut self, until: Time) -> Option<(Time, Event)> {
         if self.entries.peek()?.at >= until {

@@ -65,14 +65,6 @@ impl Load {
             Load::Endless(_) => u32::MAX,
         }
     }
-
-    /// Bytes of all messages.
-    pub fn bytes(&self) -> u64 {
-        match self {
-            Load::List(lengths) => lengths.iter().copied().map(u64::from).sum(),
-            Load::Endless(_) => u64::MAX,
-        }
-    }
 }
 
 /// Two nodes that talk to each other.
@@ -124,6 +116,9 @@ impl Scenario {
         let shape = draw_shape(nodes, link.payload_bytes_max, &mut random);
         let hosts = draw_hosts(&mut link, &mut random);
         let round_trip = round_trip_ns(&shape, &hosts, &link);
+        // A time-out below the time that a few frames need on the wire would mostly be too early.
+        let wire_ns = wire_ns(shape.slowest_bits_per_second(), link.payload_bytes_max);
+        link.rto_ns_min = link.rto_ns_min.max(8 * wire_ns);
         link.rto_ns_max = link.rto_ns_max.max(rto_ns_max_sane(&shape, &hosts, &link));
         let faults = draw_faults(&link, &mut random);
         let longest_cut = 20 * link.rto_ns_max;
@@ -150,7 +145,7 @@ impl Scenario {
         }
     }
 
-    /// Data frames that all messages need when nothing is lost and nothing is coalesced.
+    /// Data frames that all messages of lists need when nothing is lost and nothing is coalesced.
     pub fn frames(&self) -> u64 {
         let payload = (self.link.payload_bytes_max - PIECE_HEADER_BYTES) as u64;
         let frames = |load: &Load| match load {
@@ -158,7 +153,7 @@ impl Scenario {
                 .iter()
                 .map(|length| 1 + u64::from(*length) / payload)
                 .sum(),
-            Load::Endless(_) => u64::MAX / 1024,
+            Load::Endless(_) => 0,
         };
         self.conversations
             .iter()
@@ -182,13 +177,21 @@ fn round_trip_ns(shape: &Shape, hosts: &Hosts, link: &Config) -> Time {
     2 * (shape.latency_ns + 3 * queue + ring) + link.ack_delay_ns
 }
 
+/// Time that the longest frame takes at that rate.
+fn wire_ns(bits_per_second: u64, payload: usize) -> Time {
+    let frame_bytes = (payload + FRAME_HEADER_BYTES + WIRE_BYTES) as u64;
+    frame_bytes * 8 * 1_000_000_000 / bits_per_second
+}
+
 /// What whoever configures a link has to see to: time-outs can grow beyond a round trip through full queues, and until all senders together repeat
 /// themselves far less often than one receiver or one port can bear. Otherwise repeats alone keep the queues full, for ever.
 fn rto_ns_max_sane(shape: &Shape, hosts: &Hosts, link: &Config) -> Time {
-    let frame_bytes = (link.payload_bytes_max + FRAME_HEADER_BYTES + WIRE_BYTES) as u64;
-    let wire_ns = frame_bytes * 8 * 1_000_000_000 / shape.slowest_bits_per_second();
+    let wire_ns = wire_ns(shape.slowest_bits_per_second(), link.payload_bytes_max);
     let frame_ns = hosts.slow_frame_ns.max(hosts.frame_ns).max(wire_ns);
-    round_trip_ns(shape, hosts, link).max(4 * u64::from(shape.nodes) * frame_ns)
+    let together = 4 * u64::from(shape.nodes) * frame_ns;
+    round_trip_ns(shape, hosts, link)
+        .max(together)
+        .max(link.rto_ns_min)
 }
 
 fn draw_link(random: &mut Random) -> Config {
@@ -224,18 +227,21 @@ fn draw_link(random: &mut Random) -> Config {
 fn draw_shape(nodes: u32, payload: usize, random: &mut Random) -> Shape {
     let bits_per_second =
         random.pick(&[100_000_000, 1_000_000_000, 10_000_000_000, 10_000_000_000]);
+    let trunk_bits_per_second = random
+        .chance(30)
+        .then(|| bits_per_second / random.pick(&[1, 2, 10]));
+    let slowest = trunk_bits_per_second.unwrap_or(bits_per_second);
     Shape {
         nodes,
         bits_per_second,
-        trunk_bits_per_second: random
-            .chance(30)
-            .then(|| bits_per_second / random.pick(&[1, 2, 10])),
+        trunk_bits_per_second,
         // A port that cannot hold a few frames drops the same ones for ever.
         queue_bytes: random
             .pick(&[6_000, 30_000, 200_000, 1_000_000])
             .max(4 * payload as u64),
         latency_ns: random.pick(&[US, 20 * US, 20 * US, 300 * US, 2 * MS]),
-        jitter_ns: random.pick(&[0, 2 * US]),
+        // See `Shape::jitter_ns`: about a frame, so that no two repeats meet the same queue.
+        jitter_ns: wire_ns(slowest, payload),
     }
 }
 

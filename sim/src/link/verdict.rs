@@ -50,11 +50,17 @@ impl World {
             + timeouts * link.rto_ns_max
     }
 
+    pub(super) fn endless(&self) -> String {
+        let Report { time, events, .. } = self.report;
+        let unfinished = self.unfinished();
+        format!("no end in sight after {time} ns and {events} events; {unfinished}")
+    }
+
     fn said_to(&self, end: &End) -> u32 {
         self.ends[end.other as usize].load.messages()
     }
 
-    pub(super) fn unfinished(&self) -> String {
+    fn unfinished(&self) -> String {
         let unfinished = |end: &&End| !end.is_dead && !end.is_complete(self.said_to(end));
         let mut ends: Vec<String> = self
             .ends
@@ -99,7 +105,7 @@ impl World {
     }
 
     /// Each harm done costs go-back-N a window at most, and selective repeat two frames; where round trips grow suddenly (many senders, one port)
-    /// time-outs may come too early, but not more often than once per frame.
+    /// time-outs may come too early, but not more often than twice per frame.
     fn check_repeats(&self) -> Result<(), String> {
         let Report {
             repeats,
@@ -113,7 +119,7 @@ impl World {
             Recovery::GoBackN => u64::from(link.window_frames_max),
             Recovery::Selective => 2,
         };
-        let most = self.scenario.frames() + causes * frames_each;
+        let most = 2 * self.scenario.frames() + causes * frames_each;
         if repeats > most {
             return Err(format!(
                 "{repeats} frames were repeated, although {causes} harms justify {most} at most: {harm:?}, {naps} naps"

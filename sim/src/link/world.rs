@@ -118,24 +118,22 @@ impl World {
 
     /// Runs the scenario until nothing is left to happen, and checks that it ends as it must.
     pub fn run(&mut self) -> Result<Report, String> {
-        self.run_until(Time::MAX)?;
+        self.run_until(self.time_max())?;
+        if !self.agenda.is_empty() {
+            return Err(self.endless());
+        }
         self.check()?;
         Ok(self.report)
     }
 
     /// Runs everything that happens before that time.
     pub fn run_until(&mut self, until: Time) -> Result<(), String> {
-        let time_max = self.time_max();
         while let Some((at, event)) = self.agenda.next_before(until) {
             self.now = at;
             self.report.time = at;
             self.report.events += 1;
-            if self.report.events > EVENTS_MAX || at > time_max {
-                let events = self.report.events;
-                return Err(format!(
-                    "no end in sight after {at} ns and {events} events; {}",
-                    self.unfinished()
-                ));
+            if self.report.events > EVENTS_MAX {
+                return Err(self.endless());
             }
             self.happen(event)?;
         }
