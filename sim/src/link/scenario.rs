@@ -116,9 +116,8 @@ impl Scenario {
         let shape = draw_shape(nodes, link.payload_bytes_max, &mut random);
         let hosts = draw_hosts(&mut link, &mut random);
         let round_trip = round_trip_ns(&shape, &hosts, &link);
-        // A time-out below the time that a few frames need on the wire would mostly be too early.
-        let wire_ns = wire_ns(shape.slowest_bits_per_second(), link.payload_bytes_max);
-        link.rto_ns_min = link.rto_ns_min.max(8 * wire_ns);
+        // A time-out below the time that a few frames need on the wire or at the receiver would mostly be too early.
+        link.rto_ns_min = link.rto_ns_min.max(8 * frame_ns(&shape, &hosts, &link));
         link.rto_ns_max = link.rto_ns_max.max(rto_ns_max_sane(&shape, &hosts, &link));
         let faults = draw_faults(&link, &mut random);
         let longest_cut = 20 * link.rto_ns_max;
@@ -183,12 +182,16 @@ fn wire_ns(bits_per_second: u64, payload: usize) -> Time {
     frame_bytes * 8 * 1_000_000_000 / bits_per_second
 }
 
+/// Time that the longest frame takes where it takes longest.
+fn frame_ns(shape: &Shape, hosts: &Hosts, link: &Config) -> Time {
+    let wire_ns = wire_ns(shape.slowest_bits_per_second(), link.payload_bytes_max);
+    hosts.slow_frame_ns.max(hosts.frame_ns).max(wire_ns)
+}
+
 /// What whoever configures a link has to see to: time-outs can grow beyond a round trip through full queues, and until all senders together repeat
 /// themselves far less often than one receiver or one port can bear. Otherwise repeats alone keep the queues full, for ever.
 fn rto_ns_max_sane(shape: &Shape, hosts: &Hosts, link: &Config) -> Time {
-    let wire_ns = wire_ns(shape.slowest_bits_per_second(), link.payload_bytes_max);
-    let frame_ns = hosts.slow_frame_ns.max(hosts.frame_ns).max(wire_ns);
-    let together = 4 * u64::from(shape.nodes) * frame_ns;
+    let together = 4 * u64::from(shape.nodes) * frame_ns(shape, hosts, link);
     round_trip_ns(shape, hosts, link)
         .max(together)
         .max(link.rto_ns_min)

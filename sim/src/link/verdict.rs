@@ -25,7 +25,8 @@ impl World {
         let wire_ns = frame_bytes * 8 * 1_000_000_000 / shape.slowest_bits_per_second();
         let turn_ns = wire_ns
             + hosts.slow_frame_ns.max(hosts.frame_ns)
-            + hosts.nap_ns * u64::from(hosts.nap_ppm) / 1_000_000;
+            + hosts.nap_ns * u64::from(hosts.nap_ppm) / 1_000_000
+            + faults.reorder_ns * u64::from(faults.reorder_ppm) / 1_000_000;
         let harm_ppm = u64::from(faults.loss_ppm + faults.corrupt_ppm + faults.reorder_ppm / 10);
         let timeouts = 3 * frames * harm_ppm / 1_000_000;
         let pauses = |conversation: &Conversation| {
