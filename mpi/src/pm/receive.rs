@@ -145,6 +145,11 @@ impl Channel {
         }
     }
 
+    /// Makes everything progress for somebody who awaits something else than a message: what arrives is kept for later receives. False if there was nothing.
+    pub fn progress(&mut self) -> bool {
+        self.step_keeping()
+    }
+
     /// What was shown is over.
     #[inline]
     pub(super) fn release_shown(&mut self) {

@@ -135,6 +135,14 @@ impl Channel {
         }
     }
 
+    /// Lets everything leave that waits for messages which may follow. Only who does not call [`Channel::receive`] soon needs it: short messages that follow each
+    /// other within microseconds wait for that.
+    pub fn flush(&mut self) {
+        self.release_shown();
+        self.progress_outbox();
+        self.pm.flush_unsent();
+    }
+
     /// Whether the other nodes have everything that was sent to them and is longer than a few frames, and the network has taken the rest.
     pub fn is_send_done(&self) -> bool {
         self.flights.is_empty() && self.pm.is_flushed()
