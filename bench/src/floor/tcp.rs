@@ -21,6 +21,16 @@ impl Connection {
         stream.set_nonblocking(true)?;
         Ok(Connection { stream, yields })
     }
+
+    /// Takes a byte if one is there.
+    pub fn take_byte(&mut self) -> io::Result<bool> {
+        match self.stream.read(&mut [0]) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl Carrier for Connection {

@@ -291,12 +291,12 @@ impl Findings {
                 receive.clone(),
             ),
             (
-                "the wire: softirq, queues, caches",
+                "the wire between the two calls",
                 (0..half.len()).map(between).collect(),
             ),
             ("the protocol, both sides", protocol.clone()),
             (
-                "the rest: the channel, looks in vain, colder caches",
+                "the rest: channel, looks in vain, colder caches",
                 (0..all.len()).map(rest).collect(),
             ),
         ];

@@ -7,16 +7,18 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use oxmpi::pm::{Channel, PmError};
+use oxmpi_net::address::Local;
 use oxmpi_net::pm::Counters;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::protocol;
+use crate::floor::tcp::Connection;
 use crate::floor::wire::{self, Carrier, batch};
 use crate::floor::{median, stream};
 use crate::job::Answer;
 use crate::net::Net;
-use crate::rank::wire::{Acquaintance, Meeting, meet, spread_over_cpus};
+use crate::rank::wire::{Acquaintance, Meeting, connect, meet, spread_over_cpus};
 
 /// Batches or windows thrown away while windows grow and caches settle.
 const WARM: usize = 3;
@@ -184,16 +186,17 @@ pub fn run(plan: &Plan) -> Found<()> {
         return Err(RankError::OtherNetwork { net, found }.into());
     }
     let shared = spread_over_cpus(&mut channel)?;
-    let mut tcp = meet(&mut channel, Net::Tcp, shared)?;
+    let stream = connect(&mut channel, &Local::read()?)?;
     let mut bare = meet(&mut channel, plan.net, shared)?;
     let mut ends = Ends {
         channel: &mut channel,
+        tcp: Connection::new(stream, shared)?,
         time: plan.time,
     };
     let mut values = Vec::new();
     for figure in &plan.figures {
         ends.meet_again()?;
-        let found = ends.measure(*figure, tcp.as_mut(), bare.as_mut());
+        let found = ends.measure(*figure, bare.as_mut());
         let found = found.map_err(|error| RankError::Measuring {
             node: ends.channel.node(),
             figure: *figure,
@@ -223,6 +226,8 @@ impl Acquaintance for Channel {
         let mut buffer = self.get_send_buffer(1 - self.node(), bytes.len())?;
         buffer.copy_from_slice(bytes);
         self.send(buffer);
+        // Who tells something may turn to something else than this channel next.
+        self.flush();
         Ok(())
     }
 
@@ -234,24 +239,26 @@ impl Acquaintance for Channel {
 /// The two processes at work.
 struct Ends<'c> {
     channel: &'c mut Channel,
+    /// For bare TCP, and to wait for each other.
+    tcp: Connection,
     time: Duration,
 }
 
 impl Ends<'_> {
-    /// Both are here, and nothing is on its way.
+    /// Both are done with the figure before. They tell each other by TCP, which needs nobody to repeat what was lost, while this channel still does
+    /// that for the other one.
     fn meet_again(&mut self) -> Found<()> {
-        self.channel.tell(&[])?;
-        self.channel.hear()?;
+        self.channel.flush();
+        self.tcp.send(&[0], 1)?;
+        while !self.tcp.take_byte()? {
+            self.channel.progress();
+        }
         Ok(())
     }
 
-    fn measure(
-        &mut self,
-        figure: Figure,
-        tcp: &mut dyn Carrier,
-        bare: &mut dyn Carrier,
-    ) -> Found<Vec<f64>> {
+    fn measure(&mut self, figure: Figure, bare: &mut dyn Carrier) -> Found<Vec<f64>> {
         let time = self.time;
+        let tcp = &mut self.tcp;
         let first = self.channel.node() == 0;
         let value = match figure {
             Figure::OneWay { bytes, wait } => self.one_way(bytes, wait)?,
