@@ -35,6 +35,8 @@ const SIZES: [usize; 12] = [
     512 << 10,
     1 << 20,
 ];
+/// What is also measured by the bare mechanism.
+const LONG: usize = 1 << 20;
 /// What half a round trip is taken apart for.
 const SHORT: usize = 8;
 
@@ -139,6 +141,9 @@ fn figures(round: usize) -> Vec<Figure> {
                 together.push(Figure::Mechanism { bytes });
                 together.push(Figure::Protocol { bytes });
             }
+            if (bytes, streaming) == (LONG, true) {
+                together.push(Figure::BareStream { bytes });
+            }
             let first = round % together.len();
             together.rotate_left(first);
             figures.extend(together);
@@ -170,6 +175,7 @@ fn by(session: &mut Session, net: Net) -> Result<Vec<Row>, BenchError> {
     }
     let found = Findings { net, rounds };
     let mut rows = found.by_size();
+    rows.push(found.beside_mechanism());
     rows.extend(found.breakdown());
     rows.extend(found.counters());
     Ok(rows)
@@ -272,6 +278,21 @@ impl Findings {
         ]
     }
 
+    /// The longest stream beside the bare mechanism that carries it.
+    fn beside_mechanism(&self) -> Row {
+        let (bytes, wait) = (LONG, Wait::Reaping);
+        let ours = self.values(Figure::Stream { bytes, wait }, 0);
+        let bare = self.values(Figure::BareStream { bytes }, 0);
+        let (floor, target) = match self.net {
+            Net::Ethernet => ("bare frames", 0.85),
+            _ => ("bare UDP", 0.8),
+        };
+        let name = format!("{}, {} beside {floor}", size_name(bytes), self.net.name());
+        Row::new(BANDWIDTH, name, Unit::MegabytesPerSecond, &ours)
+            .on_floor(floor, &ours, &bare)
+            .aiming(Target::RatioAtLeast(target))
+    }
+
     /// Where the time of half a round trip goes. The share of each part is its ratio to the whole.
     fn breakdown(&self) -> Vec<Row> {
         let (bytes, wait) = (SHORT, Wait::Reaping);
@@ -369,6 +390,7 @@ mod tests {
         assert_eq!(rows[0].name, "0 B, UDP");
         assert!(rows[0].floor.is_none() && rows[1].floor.is_some());
         assert_eq!(found.breakdown().len(), 6);
+        assert!(found.beside_mechanism().met.is_some());
         assert_eq!(found.counters().len(), COUNTERS.len());
     }
 }

@@ -67,6 +67,11 @@ pub enum Figure {
         /// Of a message.
         bytes: usize,
     },
+    /// Windows by the bare mechanism below the channel, MB/s.
+    BareStream {
+        /// Of a message.
+        bytes: usize,
+    },
     /// By the bare mechanism below the channel, ns: half a round trip, the call that sends, the call that receives.
     Mechanism {
         /// Of a message.
@@ -274,6 +279,14 @@ impl Ends<'_> {
             }
             Figure::TcpStream { bytes } => {
                 wire::sink(tcp, bytes, stream::window(bytes))?;
+                0.0
+            }
+            Figure::BareStream { bytes } if first => {
+                let rate = wire::stream(bare, bytes, stream::window(bytes), time)?;
+                rate * bytes as f64 * MEGA
+            }
+            Figure::BareStream { bytes } => {
+                wire::sink(bare, bytes, stream::window(bytes))?;
                 0.0
             }
             Figure::Mechanism { bytes } if first => {
