@@ -180,6 +180,13 @@ impl Engine {
     }
 }
 
+impl Drop for Engine {
+    /// Without [`Engine::finalize`] nobody is told; but no thread goes on answering for a process that is not there any more.
+    fn drop(&mut self) {
+        self.shared.driver.stop();
+    }
+}
+
 /// Sizes for the ports, measured with `oxmpi bench`; docs/benchmarks.md has the numbers.
 fn limits(port: &Port, options: &Options) -> Limits {
     // Eight fragments to a ring, see `Layout::new`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use oxmpi_wire::PREFIX_BYTES;
 
 use crate::card::Card;
-use crate::pm::Pm;
+use crate::pm::{COPIED_BYTES_MAX, Pm};
 use crate::tcp::{Counters, Progress, Tcp};
 
 /// Tells a process's card; asked when it is first talked to.
@@ -90,6 +90,15 @@ impl Transport {
         match self {
             Transport::Tcp(tcp) => tcp.set_progress(progress),
             Transport::Pm(_) => {}
+        }
+    }
+
+    /// Whether packets of a message of so many bytes are to be sent from its own memory: all of them or none, because the last one tells that the message is free.
+    #[inline(always)]
+    pub fn holds(&self, message_bytes: u64) -> bool {
+        match self {
+            Transport::Tcp(_) => true,
+            Transport::Pm(_) => message_bytes > COPIED_BYTES_MAX as u64,
         }
     }
 

@@ -226,12 +226,14 @@ impl Handler {
         };
         // 0 is no token, and the first request's would be.
         let token = transmit.ends().map_or(0, |id| id.token() + 1);
+        let lasting = remote.net.holds(transmit.repr.envelope.bytes);
+        let lasting = lasting.then_some(token);
         let head = &prefix[..used];
         // SAFETY: the request's promise covers the piece until the request is over, and it is not over before the packet has left and its memory is let go;
         // when its peer is lost or finished, the device has dropped what it had for it before the request fails.
         let sent = unsafe {
             let net = &mut remote.net;
-            net.send(transmit.to, head, payload, bytes, Some(token))
+            net.send(transmit.to, head, payload, bytes, lasting)
         };
         match sent {
             Sent::Left => self.protocol.sent(transmit),

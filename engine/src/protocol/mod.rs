@@ -59,7 +59,9 @@ impl Limits {
     /// Messages up to this length go in one eager packet at once.
     fn whole_bytes_max(&self) -> u64 {
         let fragment = self.fragment_bytes_short.min(self.fragment_bytes) as u64;
-        self.eager_bytes_max.min(fragment).min(self.copied_bytes_max)
+        self.eager_bytes_max
+            .min(fragment)
+            .min(self.copied_bytes_max)
     }
 
     /// Longest payload of a packet that belongs to a message of `bytes`.

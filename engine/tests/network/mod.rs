@@ -117,10 +117,12 @@ fn who_waits_for_a_process_that_vanished_is_told() {
             recv(&left, 1, 1, &mut into).unwrap();
             send(&left, 1, 2, &[1; 8]).unwrap();
             let error = recv(&left, 1, 3, &mut into).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                "rank 0 has lost rank 1 on host testhost: the connection ended without a goodbye: the process is gone"
+            let text = error.to_string();
+            assert!(
+                text.starts_with("rank 0 has lost rank 1 on host testhost: "),
+                "{text}"
             );
+            assert!(text.contains("the process is gone"), "{text}");
         });
     });
     left.finalize();
@@ -225,6 +227,34 @@ fn messages_in_quick_succession_leave_without_another_call() {
             }
             done.send(()).unwrap();
             right.finalize();
+        });
+    });
+}
+
+/// A message is free only when all of it has left, however short its last packet is: what is in its memory afterwards does not reach the receiver.
+#[test]
+fn a_message_with_a_short_end_is_free_when_all_of_it_has_left() {
+    let (left, right) = pair(&Options::default(), Threads::One);
+    // Packets between hosts carry up to 256 KiB.
+    let bytes = 3 * (256 << 10) + 16;
+    within(LIMIT, "short ends", || {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 0..20 {
+                    let mut out = data(turn, bytes);
+                    send(&left, 1, 1, &out).unwrap();
+                    out.fill(0xee);
+                }
+                left.finalize();
+            });
+            scope.spawn(|| {
+                for turn in 0..20 {
+                    let mut into = vec![0; bytes];
+                    recv(&right, 0, 1, &mut into).unwrap();
+                    assert!(into == data(turn, bytes), "turn {turn}");
+                }
+                right.finalize();
+            });
         });
     });
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use oxmpi_net::pm::COPIED_BYTES_MAX;
 use oxmpi_net::tcp::PAYLOAD_MAX;
 use oxmpi_net::transport::Sent;
 use oxmpi_wire::PREFIX_BYTES;
@@ -197,7 +198,7 @@ impl Channel {
             let operation = flight.purpose.operation(flight.done, part.len(), total);
             let mut prefix = [0; PREFIX_BYTES];
             let head = operation.emit(self.node, &mut prefix);
-            let lasting = (!part.is_empty()).then_some(token);
+            let lasting = (part.len() > COPIED_BYTES_MAX).then_some(token);
             // SAFETY: the bytes are on the heap, where they stay unmoved and unchanged in `flights` until the endpoint has released every
             // packet that it holds, or has said that the node is lost or finished.
             let sent = unsafe {

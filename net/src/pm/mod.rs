@@ -166,6 +166,8 @@ pub struct Pm {
     events: VecDeque<Event>,
     /// Looks that found nothing.
     looks: u32,
+    /// Looks at the second rail that are likely to find something.
+    bulk_looks: u32,
     /// Frames since the last look that found nothing.
     frames: u32,
     /// When to look after silent processes next, and whether there are any.
@@ -219,6 +221,7 @@ impl Pm {
             current: None,
             events: VecDeque::new(),
             looks: 0,
+            bulk_looks: 0,
             frames: 0,
             round_at: 0,
             watchful: false,

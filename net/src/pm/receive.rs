@@ -19,6 +19,10 @@ const FRAMES_PER_CLOCK: u32 = 8;
 const FRAMES_PER_FLUSH: u32 = 64;
 /// Frames that are not believed, in one look: a flood of them must not keep this process from what it has to say.
 const IGNORED_PER_LOOK: u32 = 64;
+/// Looks at the first rail between two at the second, on which nothing goes at the moment.
+const LOOKS_PER_BULK_LOOK: u32 = 8;
+/// Looks at the second rail after something went over it.
+pub(super) const BULK_LOOKS: u32 = 256;
 /// Looks that find nothing between two looks at the clock.
 const LOOKS_PER_CLOCK: u32 = 16;
 
@@ -62,6 +66,9 @@ impl Pm {
             }
             let mut look = Look::Nothing;
             for rail in 0..self.lines.len() {
+                if rail > 0 && !self.is_bulk_likely() {
+                    break;
+                }
                 look = self.look(rail);
                 if !matches!(look, Look::Nothing) {
                     break;
@@ -78,12 +85,25 @@ impl Pm {
         }
     }
 
+    /// Whether the second rail is worth a look, which may be a system call: while something goes over it, and now and then.
+    #[inline(always)]
+    fn is_bulk_likely(&mut self) -> bool {
+        if self.bulk_looks > 0 {
+            self.bulk_looks -= 1;
+            return true;
+        }
+        self.looks.is_multiple_of(LOOKS_PER_BULK_LOOK)
+    }
+
     /// Takes the next frame of a device.
     #[inline(always)]
     fn look(&mut self, rail: usize) -> Look {
         let line = &mut self.lines[rail];
         if !line.device.poll() {
             return Look::Nothing;
+        }
+        if rail > 0 {
+            self.bulk_looks = BULK_LOOKS;
         }
         if self.frames.is_multiple_of(FRAMES_PER_CLOCK) {
             self.now = self.clock.now();

@@ -84,6 +84,7 @@ impl Pm {
 
     /// Somebody slept: time has passed.
     pub fn handle_waking(&mut self) {
+        self.bulk_looks = super::receive::BULK_LOOKS;
         self.looks = 0;
         self.look_at_clock();
     }

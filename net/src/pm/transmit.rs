@@ -4,6 +4,7 @@
 //! comes alone never waits.
 
 use super::line::Outcome;
+use super::receive::BULK_LOOKS;
 use super::{Pm, Standing, Way};
 use crate::transport::Sent;
 use oxmpi_wire::{Code, Packet};
@@ -18,7 +19,7 @@ const WAITING_BYTES_MAX: usize = 8 << 10;
 const SUCCESSION_NS: u64 = 3_000;
 
 impl Pm {
-    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays, and a long payload is not copied; the token comes back by
+    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays, and is not copied; the token comes back by
     /// [`Event::Released`](crate::transport::Event::Released) when the other side has it all, unless it is 0.
     ///
     /// # Safety
@@ -35,6 +36,8 @@ impl Pm {
         let mut way = Way { peer: to, rail: 0 };
         if self.lines.len() > 1 && head.get(1) == Some(&(Code::Data as u8)) {
             way.rail = self.rail_of_data(to, head);
+            // Acknowledgements will come.
+            self.bulk_looks = BULK_LOOKS;
         }
         let conversation = match &mut self.partners[to as usize] {
             Standing::Open(partner) => {
@@ -65,10 +68,9 @@ impl Pm {
         if !conversation.link.can_send() {
             return Sent::Later;
         }
-        let held = lasting.filter(|_| bytes > COPIED_BYTES_MAX);
         let word = bytes as u32;
         // SAFETY: the caller's promise.
-        let slot = unsafe { self.memory.store(way, word, head, payload, bytes, held) };
+        let slot = unsafe { self.memory.store(way, word, head, payload, bytes, lasting) };
         let Some((slot, message_bytes)) = slot else {
             return Sent::Later;
         };
@@ -93,7 +95,7 @@ impl Pm {
             let short_of = conversation.payload_bytes_max;
             self.put_out(way, now, short_of);
         }
-        match held {
+        match lasting {
             Some(_) => Sent::Held,
             None => Sent::Left,
         }
