@@ -27,6 +27,8 @@ pub(crate) struct Driver {
     enabled: bool,
     crowded: bool,
     parked: AtomicBool,
+    /// As in the state, for a driver that has taken over.
+    stopping: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -45,6 +47,7 @@ impl Driver {
             enabled,
             crowded,
             parked: AtomicBool::new(enabled),
+            stopping: AtomicBool::new(false),
             state: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -95,6 +98,7 @@ impl Driver {
     pub fn stop(&self) {
         let mut state = self.state.lock().expect("never poisoned");
         state.stop = true;
+        self.stopping.store(true, Ordering::Relaxed);
         let thread = state.thread.take();
         drop(state);
         self.changed.notify_one();
@@ -164,7 +168,8 @@ fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
     let has_work = |handler: &Guard<'_>| {
         (handler.protocol.pending() > 0 || handler.needs_company()) && handler.broken.is_none()
     };
-    while shared.entries() == entries && has_work(&handler) {
+    let is_stopping = || shared.driver.stopping.load(Ordering::Relaxed);
+    while shared.entries() == entries && has_work(&handler) && !is_stopping() {
         if handler.progress(None) {
             last = Instant::now();
             continue;
