@@ -44,7 +44,7 @@ pub struct Wire {
     pub mac: [u8; 6],
     /// The process's channel on it.
     pub channel: u16,
-    /// Longest packet that it sends and takes.
+    /// Longest frame that it sends and takes.
     pub mtu: u16,
 }
 

@@ -342,6 +342,7 @@ fn told(options: Options, addresses: impl Fn(Address) -> Vec<Address>) -> Vec<No
             Ok(Peer {
                 addresses: places[node as usize].clone(),
                 channel: node as u16,
+                frame_bytes_max: None,
                 host: "elsewhere".into(),
                 probe: Vec::new(),
             })

@@ -32,9 +32,17 @@ const RUST: [&str; 14] = [
 ];
 
 /// Programs of the release build: hosts, options of `hosts`, words after `oxmpi`, and the text that says that the result was checked.
-const PROGRAMS: [(u32, &str, &str, &str); 11] = [
+const PROGRAMS: [(u32, &str, &str, &str); 14] = [
     (2, "", "run -n 2 ring", "correct"),
-    (2, "", "bench network --quick", "targets met"),
+    (2, "--cable", "bench network --quick", "targets met"),
+    (2, "", "pmtest --quick", "UDP"),
+    (
+        2,
+        "--cards 2",
+        "run -n 2 --net ethernet -x OXMPI_NET_TRUNK=eth0,eth1 ring",
+        "correct",
+    ),
+    (2, "", "run -n 2 --net xdp ring", "correct"),
     (2, "", "run -n 4 is --class S", "verification successful"),
     (2, "", "run -n 2 is --class A", "verification successful"),
     (2, "--ipv6", "run -n 4 ring", "correct"),
@@ -77,6 +85,12 @@ case "$status" in
     124) echo "nobody noticed" ;;
     *) grep -q h1 "$3" && echo "named it" ;;
 esac
+"#;
+
+/// A cable that is out for a second in the middle of a conversation: nothing is lost, and nobody is told.
+const RECOVERING: &str = r#"
+(sleep 1; "$2" link h1 down; sleep 1; "$2" link h1 up) &
+exec "$1" run -n 2 --timeout 60 ring --rounds 200000
 "#;
 
 /// Whether a step will want the installation of `installed`.
@@ -169,6 +183,7 @@ fn jobs(long: bool) -> Vec<Job> {
     for network in NETWORKS {
         jobs.push(rust_on_2().over(network, None));
         jobs.push(vanishing().over(network, None));
+        jobs.push(recovering().over(network, None));
         jobs.push(sorting().over(network, None));
         jobs.extend(installed_on_2().map(|job| job.over(network, None)));
     }
@@ -215,6 +230,19 @@ fn vanishing() -> Job {
     command.arg(crate::steps::target().join("vanishing.log"));
     let expect = Expect::Text("named it");
     Job::new("hosts: a host that vanishes", 3, expect, command)
+}
+
+fn recovering() -> Job {
+    let mut command = on_hosts(2, "");
+    command.args(["sh", "-c", RECOVERING, "sh"]).arg(oxmpi());
+    command.arg(task(&[]).get_program());
+    let expect = Expect::Text("correct");
+    Job::new(
+        "hosts: a cable that is out for a second",
+        3,
+        expect,
+        command,
+    )
 }
 
 /// What C and Python users run.

@@ -35,6 +35,7 @@ fn channels(nodes: u32) -> Vec<Channel> {
                 Ok(Peer {
                     addresses: vec![Address::Udp(addresses[peer as usize])],
                     channel: 1,
+                    frame_bytes_max: None,
                     host: format!("host{peer}"),
                     probe: Vec::new(),
                 })

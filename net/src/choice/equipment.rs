@@ -223,6 +223,7 @@ impl Equipment {
                 ),
                 false => (udp_addresses(&card, &listener), NO_CHANNEL),
             };
+            let frame_bytes_max = card.wires.iter().map(|wire| usize::from(wire.mtu)).min();
             if addresses.is_empty() {
                 let explained = address::explain(&card, listener.local(), listener.policy());
                 return Err(format!("no way leads to it: {explained}"));
@@ -230,6 +231,7 @@ impl Equipment {
             Ok(Peer {
                 addresses,
                 channel,
+                frame_bytes_max: by_frame.then_some(frame_bytes_max).flatten(),
                 host: card.host,
                 probe: probe.collect(),
             })
@@ -336,11 +338,12 @@ fn open_cards(mode: Mode, rank: u32, cards: &[ethernet::Interface]) -> Result<Op
                 Box::new(device.map_err(|error| error.to_string())?)
             }
         };
+        let frame_bytes_max = device.frame_bytes_max();
         devices.push(device);
         wires.push(Wire {
             mac: card.mac,
             channel: channel.number(),
-            mtu: card.mtu.min(usize::from(u16::MAX)) as u16,
+            mtu: frame_bytes_max.min(usize::from(u16::MAX)) as u16,
         });
     }
     Ok((devices, wires, channels))

@@ -71,6 +71,8 @@ pub struct Peer {
     pub addresses: Vec<Address>,
     /// Its channel.
     pub channel: u16,
+    /// Longest frame that it takes, where that is known.
+    pub frame_bytes_max: Option<usize>,
     /// Its host, for people.
     pub host: String,
     /// Its TCP listener, dialled only to find out whether it exists.
@@ -277,7 +279,10 @@ impl Pm {
             kind: line.kind,
             options: &self.options,
             own_channel: line.channel,
-            frame_bytes_max: line.device.frame_bytes_max(),
+            frame_bytes_max: {
+                let ours = line.device.frame_bytes_max();
+                peer.frame_bytes_max.map_or(ours, |theirs| theirs.min(ours))
+            },
             room: line.device.room(),
             size: self.partners.len(),
         };
