@@ -90,7 +90,7 @@ esac
 /// A cable that is out for a second in the middle of a conversation: nothing is lost, and nobody is told.
 const RECOVERING: &str = r#"
 (sleep 1; "$2" link h1 down; sleep 1; "$2" link h1 up) &
-exec "$1" run -n 2 --timeout 60 ring --rounds 200000
+exec "$1" run -n 2 --timeout 150 ring --rounds 200000
 "#;
 
 /// Whether a step will want the installation of `installed`.

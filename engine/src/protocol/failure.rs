@@ -144,6 +144,9 @@ impl<B: Copy> Protocol<B> {
         state.messages.clear();
         state.streams.clear();
         state.inbound = None;
+        if !with_wildcards {
+            self.conclude_departures(peer);
+        }
         let failure = Failure::PeerDied { peer };
         let concerned: Vec<(RequestId, Option<PostedId>)> = self
             .requests
@@ -164,6 +167,21 @@ impl<B: Copy> Protocol<B> {
             }
         }
         self.settle();
+    }
+
+    /// A process that has finalised has received all that it asked for, whether or not its last acknowledgement has come.
+    fn conclude_departures(&mut self, peer: u32) {
+        let departing: Vec<RequestId> = self
+            .requests
+            .active()
+            .filter(|(_, request)| {
+                request.peer == Some(peer) && matches!(request.state, State::Departing)
+            })
+            .map(|(id, _)| id)
+            .collect();
+        for id in departing {
+            self.released(id);
+        }
     }
 
     pub(super) fn fail_posted(&mut self, id: RequestId, posted: PostedId, failure: Failure) {

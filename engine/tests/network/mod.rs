@@ -258,3 +258,24 @@ fn a_message_with_a_short_end_is_free_when_all_of_it_has_left() {
         });
     });
 }
+
+/// Who has received everything may finalise at once: its goodbye may overtake the last acknowledgement, and the sender is not told that something is wrong.
+#[test]
+fn a_goodbye_behind_a_long_message_is_no_failure() {
+    for turn in 0..40 {
+        let (left, right) = pair(&Options::default(), Threads::One);
+        let bytes = [20_000, 100_000, 600_000][turn % 3];
+        within(LIMIT, &format!("an early goodbye, turn {turn}"), || {
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    send(&left, 1, 1, &data(turn, bytes)).unwrap();
+                    left.finalize();
+                });
+                let mut into = vec![0; bytes];
+                recv(&right, 0, 1, &mut into).unwrap();
+                assert!(into == data(turn, bytes));
+                right.finalize();
+            });
+        });
+    }
+}
