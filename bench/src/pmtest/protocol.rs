@@ -139,6 +139,7 @@ fn endpoint(node: u32, device: Joint, key: &JobKey) -> io::Result<Pm> {
         Ok(Peer {
             addresses: vec![Address::Ethernet([2; 6])],
             channel: 1,
+            frame_bytes_max: None,
             host: "memory".to_owned(),
             probe: Vec::new(),
         })
