@@ -6,9 +6,9 @@ use oxmpi_link::{Config, Link, Recovery};
 use oxmpi_wire::frame::FRAME_HEADER_BYTES;
 
 use super::memory::Slot;
-use super::packet::HEAD_MAX;
 use super::{Options, RailKind};
 use crate::device::Address;
+use crate::framing::HEAD_MAX;
 use crate::key::JobKey;
 
 /// Frames on their way at once, on UDP: what a process that waits for its turn on a CPU finds when it gets it. Some two hundred full ones fit the receive buffer that every

@@ -14,7 +14,6 @@ mod counters;
 mod line;
 #[allow(unsafe_code)]
 mod memory;
-mod packet;
 mod parting;
 mod receive;
 #[allow(unsafe_code)]
@@ -299,7 +298,7 @@ impl Pm {
             probe: peer.probe,
             ways,
             no_bulk: false,
-            farewell: self.closing.then_some(packet::GOODBYE),
+            farewell: self.closing.then_some(crate::framing::GOODBYE),
             said: false,
             heard: None,
             paused: false,

@@ -4,8 +4,8 @@
 //! knows that its own has arrived, is done. The very last acknowledgement may be lost, and nobody is left to repeat it: so that wait is short.
 
 use super::counters::add_link;
-use super::packet::{GOODBYE, PAUSE};
 use super::{Pm, Standing};
+use crate::framing::{GOODBYE, PAUSE};
 use crate::transport::{Event, Trouble};
 
 /// How long who has heard a goodbye waits for the acknowledgement of its own.

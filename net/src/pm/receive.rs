@@ -9,8 +9,8 @@ use oxmpi_wire::PREFIX_BYTES;
 use oxmpi_wire::frame::{Frame, Kind};
 
 use super::conversation::session;
-use super::packet::{self, Beginning, HEAD_MAX, LENGTH_BYTES};
 use super::{Pm, Standing, Way};
+use crate::framing::{self, HEAD_MAX, LENGTH_BYTES, Next};
 use crate::transport::Event;
 
 /// Frames between two looks at the clock and at what else waits.
@@ -273,8 +273,8 @@ impl Pm {
             joined[before..before + more].copy_from_slice(&bytes[..more]);
             &joined[..before + more]
         };
-        match packet::begin(bytes) {
-            Beginning::Packet { head, payload } => {
+        match framing::next(bytes) {
+            Next::Packet { head, payload } => {
                 let mut prefix = [0; PREFIX_BYTES];
                 prefix[..head - LENGTH_BYTES].copy_from_slice(&bytes[LENGTH_BYTES..head]);
                 conversation.left = payload;
@@ -287,20 +287,20 @@ impl Pm {
                     payload,
                 })
             }
-            Beginning::Incomplete => {
+            Next::Incomplete => {
                 let bytes = &bytes[..bytes.len().min(HEAD_MAX)];
                 conversation.partial[..bytes.len()].copy_from_slice(bytes);
                 conversation.partial_bytes = bytes.len();
                 current.begin = current.end;
                 None
             }
-            Beginning::Farewell { pause } => {
+            Next::Farewell { pause } => {
                 conversation.partial_bytes = 0;
                 self.current = None;
                 self.hear_farewell(from, pause);
                 None
             }
-            Beginning::Garbage { length, kind } => {
+            Next::Garbage { length, kind } => {
                 let kind = kind.map_or(String::new(), |kind| format!(" and kind {kind}"));
                 self.current = None;
                 self.lose_babbler(from, &format!("a packet of length {length}{kind}"));

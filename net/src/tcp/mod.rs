@@ -8,12 +8,11 @@
 //!
 //! Call order: [`Listener::bind`] before cards are exchanged, [`Tcp::new`] after it; [`Tcp::poll`] until `None`, reading each packet's payload by
 //! [`Tcp::at_hand`] and [`Tcp::read_into`]; [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `meeting` makes connections, `connection` holds
-//! one, `receive` reads, `parting` ends them, `frame` is the stream's format, `vigil` notices hosts that vanished.
+//! one, `receive` reads, `parting` ends them, the crate's `framing` the stream's format, `vigil` notices hosts that vanished.
 
 mod connection;
 #[allow(unsafe_code)]
 mod epoll;
-mod frame;
 mod meeting;
 mod parting;
 mod plain;
@@ -27,11 +26,11 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
+pub use crate::framing::PAYLOAD_MAX;
 use crate::key::JobKey;
 pub use crate::transport::{Directory, Event, Sent, Trouble};
 use connection::Connection;
 use epoll::{Change, Epoll};
-pub use frame::PAYLOAD_MAX;
 pub use meeting::{BindError, Listener};
 use meeting::{Dial, Strangers};
 pub use plain::Progress;

@@ -6,12 +6,12 @@
 use oxmpi_wire::PREFIX_BYTES;
 
 use super::connection::CALL_BYTES;
-use super::frame::{self, LENGTH_BYTES, Next};
 use super::socket::Moved;
 use super::{
     DIRECT_BYTES_MIN, Event, HOT_MAX, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress,
     SCRATCH_BYTES, Tcp,
 };
+use crate::framing::{self as frame, LENGTH_BYTES, Next};
 
 impl Tcp {
     /// The next thing that happened, if anything has. `None` ends a look.

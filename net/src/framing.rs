@@ -1,4 +1,4 @@
-//! How packets lie in a byte stream: a length, the packet's header and body as `wire` lays them out, the payload.
+//! How packets lie in a stream of TCP or in a message of `link`: a length, the packet's header and body as `wire` lays them out, the payload.
 //!
 //! | offset | field   | type | meaning                                                      |
 //! |-------:|---------|------|--------------------------------------------------------------|
@@ -9,20 +9,20 @@
 use oxmpi_wire::{Code, HEADER_BYTES, PREFIX_BYTES};
 
 /// Bytes before the header.
-pub(super) const LENGTH_BYTES: usize = 4;
+pub(crate) const LENGTH_BYTES: usize = 4;
 /// The longest thing that precedes a payload.
-pub(super) const HEAD_MAX: usize = LENGTH_BYTES + PREFIX_BYTES;
+pub(crate) const HEAD_MAX: usize = LENGTH_BYTES + PREFIX_BYTES;
 /// The longest payload of one packet: no sender makes longer ones, so a longer one is garbage.
 pub const PAYLOAD_MAX: usize = 1 << 20;
 
 /// Instead of a length: the sender has finalised, and nothing follows.
-pub(super) const GOODBYE: u32 = u32::MAX;
-/// Instead of a length: the sender closes the connection for now, and may dial again.
-pub(super) const PAUSE: u32 = u32::MAX - 1;
+pub(crate) const GOODBYE: u32 = u32::MAX;
+/// Instead of a length: the sender closes the connection for now, or may be silent for long; it may come back, or end without another word.
+pub(crate) const PAUSE: u32 = u32::MAX - 1;
 
-/// What a stream holds next.
+/// What a stream or a message holds next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// Not enough to tell.
     Incomplete,
     /// A packet: its header and body begin behind the length and end at `head`, then `payload` bytes follow.
@@ -48,7 +48,7 @@ pub(super) enum Next {
 
 /// Looks at the front of a stream.
 #[inline(always)]
-pub(super) fn next(bytes: &[u8]) -> Next {
+pub(crate) fn next(bytes: &[u8]) -> Next {
     let Some(length) = bytes.first_chunk::<LENGTH_BYTES>() else {
         return Next::Incomplete;
     };
