@@ -50,7 +50,7 @@ fn said(outcome: &Outcome) -> String {
 }
 
 #[test]
-#[ignore = "the part of a rank, executed by the other tests"]
+#[ignore = "the part of a rank, executed by the other tests: cargo test -p oxmpi-launch --test ranks"]
 fn as_rank() {
     let Ok(part) = std::env::var("PART") else {
         return;
@@ -146,7 +146,7 @@ fn watch(segment: &Segment, expected: PortState) {
 }
 
 #[test]
-#[ignore = "the part of a program that a rank starts"]
+#[ignore = "the part of a program that a rank starts, executed by the other tests: cargo test -p oxmpi-launch --test ranks"]
 fn as_child() {
     if std::env::var_os("PART").is_some() {
         println!("\nchild: {}", Identity::from_env().unwrap_err());
