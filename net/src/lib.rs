@@ -13,7 +13,6 @@ pub mod address;
 pub mod card;
 pub mod choice;
 pub mod device;
-mod framing;
 pub mod handshake;
 pub mod key;
 pub mod pm;

@@ -3,7 +3,7 @@
 //! This is the lowest layer. It uses nothing, does no I/O, allocates nothing and contains no unsafe
 //! code, so that the library, the simulator and a kernel module compile the same bytes. Nobody else
 //! knows an offset: the engine builds a [`Repr`] and emits it, or parses one out of received bytes. Frames
-//! of the network below it are in [`frame`].
+//! of the network below it are in [`frame`], streams of packets in [`stream`].
 //!
 //! What it promises:
 //! - arbitrary bytes give a [`Repr`] or a [`WireError`] that names the offending values, never a panic;
@@ -33,8 +33,10 @@
 
 mod error;
 pub mod frame;
+pub mod o2g;
 pub mod packet;
 mod repr;
+pub mod stream;
 
 pub use error::WireError;
 pub use packet::{Code, Packet, flag};

@@ -8,8 +8,8 @@ use oxmpi_wire::frame::FRAME_HEADER_BYTES;
 use super::memory::Slot;
 use super::{Options, RailKind};
 use crate::device::Address;
-use crate::framing::HEAD_MAX;
 use crate::key::JobKey;
+use oxmpi_wire::stream::HEAD_MAX;
 
 /// Frames on their way at once, on UDP: what a process that waits for its turn on a CPU finds when it gets it. Some two hundred full ones fit the receive buffer that every
 /// user gets, more the one of who may have more; a window that finds the buffer smaller shrinks.

@@ -5,7 +5,7 @@
 //! is gone or has finalised, [`Memory::forget`] and [`Memory::free_all`] see to it that it is never read again.
 
 use super::conversation::Way;
-use crate::framing::{HEAD_MAX, LENGTH_BYTES, PAYLOAD_MAX};
+use oxmpi_wire::stream::{HEAD_MAX, LENGTH_BYTES, PAYLOAD_MAX};
 
 /// Sizes of blocks: a head with a short payload, a frame's worth, a payload that is copied at most, an eager message, and whatever a packet may hold.
 const BLOCK_BYTES: [usize; 5] = [

@@ -298,7 +298,7 @@ impl Pm {
             probe: peer.probe,
             ways,
             no_bulk: false,
-            farewell: self.closing.then_some(crate::framing::GOODBYE),
+            farewell: self.closing.then_some(oxmpi_wire::stream::GOODBYE),
             said: false,
             heard: None,
             paused: false,

@@ -5,8 +5,8 @@
 
 use super::counters::add_link;
 use super::{Pm, Standing};
-use crate::framing::{GOODBYE, PAUSE};
 use crate::transport::{Event, Trouble};
+use oxmpi_wire::stream::{GOODBYE, PAUSE};
 
 /// How long who has heard a goodbye waits for the acknowledgement of its own.
 const LAST_ACK_NS_MAX: u64 = 500_000_000;

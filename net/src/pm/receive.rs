@@ -10,8 +10,8 @@ use oxmpi_wire::frame::{Frame, Kind};
 
 use super::conversation::session;
 use super::{Pm, Standing, Way};
-use crate::framing::{self, HEAD_MAX, LENGTH_BYTES, Next};
 use crate::transport::Event;
+use oxmpi_wire::stream::{self, HEAD_MAX, LENGTH_BYTES, Next};
 
 /// Frames between two looks at the clock and at what else waits.
 const FRAMES_PER_CLOCK: u32 = 8;
@@ -273,7 +273,7 @@ impl Pm {
             joined[before..before + more].copy_from_slice(&bytes[..more]);
             &joined[..before + more]
         };
-        match framing::next(bytes) {
+        match stream::next(bytes) {
             Next::Packet { head, payload } => {
                 let mut prefix = [0; PREFIX_BYTES];
                 prefix[..head - LENGTH_BYTES].copy_from_slice(&bytes[LENGTH_BYTES..head]);

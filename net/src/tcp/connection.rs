@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Sent;
 use super::socket::{Moved, Socket};
-use crate::framing::{self as frame, HEAD_MAX, LENGTH_BYTES};
+use oxmpi_wire::stream::{self as frame, HEAD_MAX, LENGTH_BYTES};
 
 /// Bytes given to the kernel in one call. Measured between two namespaces: calls of 32 to 64 KiB stream twice as fast as calls of a megabyte.
 pub(super) const CALL_BYTES: usize = 64 << 10;

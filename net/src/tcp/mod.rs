@@ -8,7 +8,7 @@
 //!
 //! Call order: [`Listener::bind`] before cards are exchanged, [`Tcp::new`] after it; [`Tcp::poll`] until `None`, reading each packet's payload by
 //! [`Tcp::at_hand`] and [`Tcp::read_into`]; [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `meeting` makes connections, `connection` holds
-//! one, `receive` reads, `parting` ends them, the crate's `framing` the stream's format, `vigil` notices hosts that vanished.
+//! one, `receive` reads, `parting` ends them, `oxmpi_wire::stream` the stream's format, `vigil` notices hosts that vanished.
 
 mod connection;
 #[allow(unsafe_code)]
@@ -26,13 +26,13 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-pub use crate::framing::PAYLOAD_MAX;
 use crate::key::JobKey;
 pub use crate::transport::{Directory, Event, Sent, Trouble};
 use connection::Connection;
 use epoll::{Change, Epoll};
 pub use meeting::{BindError, Listener};
 use meeting::{Dial, Strangers};
+pub use oxmpi_wire::stream::PAYLOAD_MAX;
 pub use plain::Progress;
 use vigil::Vigil;
 

@@ -11,7 +11,7 @@ use super::{
     DIRECT_BYTES_MIN, Event, HOT_MAX, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress,
     SCRATCH_BYTES, Tcp,
 };
-use crate::framing::{self as frame, LENGTH_BYTES, Next};
+use oxmpi_wire::stream::{self as frame, LENGTH_BYTES, Next};
 
 impl Tcp {
     /// The next thing that happened, if anything has. `None` ends a look.

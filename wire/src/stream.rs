@@ -1,28 +1,28 @@
-//! How packets lie in a stream of TCP or in a message of `link`: a length, the packet's header and body as `wire` lays them out, the payload.
+//! How packets lie in a stream of TCP or in a message of `link`: a length, the packet's header and body, the payload.
 //!
 //! | offset | field   | type | meaning                                                      |
 //! |-------:|---------|------|--------------------------------------------------------------|
 //! |      0 | length  | u32  | payload bytes, or [`GOODBYE`] or [`PAUSE`] with nothing else |
-//! |      4 | header  |      | `wire`: 32 bytes and the kind's body                         |
+//! |      4 | header  |      | 32 bytes and the kind's body, see [`packet`](crate::packet)  |
 //! |        | payload |      |                                                              |
 
-use oxmpi_wire::{Code, HEADER_BYTES, PREFIX_BYTES};
+use crate::{Code, HEADER_BYTES, PREFIX_BYTES};
 
 /// Bytes before the header.
-pub(crate) const LENGTH_BYTES: usize = 4;
+pub const LENGTH_BYTES: usize = 4;
 /// The longest thing that precedes a payload.
-pub(crate) const HEAD_MAX: usize = LENGTH_BYTES + PREFIX_BYTES;
+pub const HEAD_MAX: usize = LENGTH_BYTES + PREFIX_BYTES;
 /// The longest payload of one packet: no sender makes longer ones, so a longer one is garbage.
 pub const PAYLOAD_MAX: usize = 1 << 20;
 
 /// Instead of a length: the sender has finalised, and nothing follows.
-pub(crate) const GOODBYE: u32 = u32::MAX;
+pub const GOODBYE: u32 = u32::MAX;
 /// Instead of a length: the sender closes the connection for now, or may be silent for long; it may come back, or end without another word.
-pub(crate) const PAUSE: u32 = u32::MAX - 1;
+pub const PAUSE: u32 = u32::MAX - 1;
 
 /// What a stream or a message holds next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub enum Next {
     /// Not enough to tell.
     Incomplete,
     /// A packet: its header and body begin behind the length and end at `head`, then `payload` bytes follow.
@@ -48,7 +48,7 @@ pub(crate) enum Next {
 
 /// Looks at the front of a stream.
 #[inline(always)]
-pub(crate) fn next(bytes: &[u8]) -> Next {
+pub fn next(bytes: &[u8]) -> Next {
     let Some(length) = bytes.first_chunk::<LENGTH_BYTES>() else {
         return Next::Incomplete;
     };
@@ -84,7 +84,10 @@ pub(crate) fn next(bytes: &[u8]) -> Next {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxmpi_wire::{Envelope, Kind, Repr};
+    extern crate std;
+    use std::vec::Vec;
+
+    use crate::{Envelope, Kind, Repr};
     use proptest::prelude::*;
 
     fn packet(kind: Kind, payload: u32) -> Vec<u8> {

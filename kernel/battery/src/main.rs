@@ -1,0 +1,3 @@
+//! Programs that try o2g.ko in a guest.
+
+fn main() {}

@@ -1,0 +1,2 @@
+//! The decisions of o2g.ko.
+#![no_std]

@@ -1,0 +1,1 @@
+//! The driver /dev/o2g.
