@@ -128,18 +128,36 @@ impl<P: Copy> Posted<P> {
 
     #[inline]
     fn take_filed(&mut self, envelope: &Envelope) -> Option<Matched<P>> {
-        if self.slab.len() == 0 {
-            return None;
-        }
-        let mut oldest = self.index.front(Sought::of(Class::Exact, envelope));
-        if self.wild > 0 {
-            oldest = self.older_wild(oldest, envelope);
-        }
-        let (posted, capacity_bytes) = self.remove(oldest?);
+        let oldest = self.oldest_filed(envelope)?;
+        let (posted, capacity_bytes) = self.remove(oldest);
         Some(Matched {
             posted,
             truncated: envelope.bytes > capacity_bytes,
         })
+    }
+
+    /// The oldest filed receive that accepts the message.
+    #[inline(always)]
+    fn oldest_filed(&self, envelope: &Envelope) -> Option<u32> {
+        if self.slab.len() == 0 {
+            return None;
+        }
+        let oldest = self.index.front(Sought::of(Class::Exact, envelope));
+        match self.wild {
+            0 => oldest,
+            _ => self.older_wild(oldest, envelope),
+        }
+    }
+
+    /// What [`Posted::take`] would take out.
+    pub(crate) fn peek(&self, envelope: &Envelope) -> Option<&P> {
+        match &self.first {
+            Some(first) if first.pattern.accepts(envelope) => Some(&first.value),
+            _ => {
+                let oldest = self.oldest_filed(envelope)?;
+                Some(&self.slab.get(oldest).value)
+            }
+        }
     }
 
     /// The oldest of the given receive and those with a wildcard that accept the message.

@@ -111,6 +111,11 @@ impl<P: Copy, U> Queues<P, U> {
         Some(matched)
     }
 
+    /// The receive that [`Queues::arrive`] would take for this message: for who must agree with another holder of the same receives before it is taken.
+    pub fn peek(&self, envelope: &Envelope) -> Option<&P> {
+        self.posted.peek(envelope)
+    }
+
     /// Keeps a message for which [`Queues::arrive`] has just found no receive.
     #[inline]
     pub fn store(&mut self, envelope: Envelope, message: U) -> Result<UnexpectedId, Full<U>> {

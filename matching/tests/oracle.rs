@@ -122,7 +122,9 @@ impl Pair {
 
     fn send(&mut self, envelope: Envelope) {
         let name = self.names;
+        let peeked = self.queues.peek(&envelope).copied();
         let matched = self.queues.arrive(&envelope);
+        assert_eq!(peeked, matched.map(|matched| matched.posted));
         let matched = matched.map(|matched| (matched.posted, matched.truncated));
         assert_eq!(matched, self.lists.arrive(&envelope));
         if matched.is_some() {
