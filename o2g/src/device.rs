@@ -275,6 +275,11 @@ impl Device {
         self.area.as_ref().map_or(0, Area::tail)
     }
 
+    /// Where the next record will begin: what has arrived by now is before it.
+    pub fn head(&self) -> u64 {
+        self.area.as_ref().map_or(0, Area::head)
+    }
+
     /// Sleeps until there is a record, or the time (`None`: any) is over, or a signal comes. Whether there is a record.
     pub fn wait(&self, time: Option<Duration>) -> Result<bool, WaitError> {
         // Rounded up: a wait that ends early would spin.

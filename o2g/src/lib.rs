@@ -22,7 +22,7 @@ pub use error::{
     InitError, OpenError, PutError, RecordError, RegisterError, WaitError,
 };
 pub use oxmpi_wire::o2g::{Counters, Done, Entry, RecordKind};
-pub use sys::RecordView;
+pub use sys::{Area, RecordView};
 
 /// Where the driver is found.
 pub const PATH: &str = "/dev/o2g";

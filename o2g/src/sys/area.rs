@@ -58,7 +58,7 @@ impl RecordView<'_> {
 }
 
 /// The memory; unmapped when it is dropped.
-pub(crate) struct Area {
+pub struct Area {
     memory: NonNull<u8>,
     map_bytes: usize,
     n_entries: u32,
@@ -112,6 +112,11 @@ impl Area {
         self.tail
     }
 
+    /// Where the next record will begin.
+    pub fn head(&self) -> u64 {
+        self.load_u64(offset_of!(Control, head))
+    }
+
     /// The driver reads no further until it is told what has been taken.
     pub fn is_stopped(&self) -> bool {
         self.load_u32(offset_of!(Control, stopped), Ordering::Relaxed) != 0
@@ -125,8 +130,7 @@ impl Area {
 
     /// Whether so much has been taken that going on is worth a system call.
     pub fn is_mostly_free(&self) -> bool {
-        let head = self.load_u64(offset_of!(Control, head));
-        head.wrapping_sub(self.tail) <= self.dump_bytes / 4 * 3
+        self.head().wrapping_sub(self.tail) <= self.dump_bytes / 4 * 3
     }
 
     /// The state of an entry, by one load; [`FREE`] for a slot that does not exist.
@@ -156,7 +160,7 @@ impl Area {
 
     /// The next record that is no filler.
     pub fn peek(&self) -> Result<Option<RecordView<'_>>, RecordError> {
-        let head = self.load_u64(offset_of!(Control, head));
+        let head = self.head();
         if head == self.tail {
             return Ok(None);
         }
@@ -185,7 +189,7 @@ impl Area {
 
     /// Gives everything before `position`, which is a record's end, back to the kernel.
     pub fn advance_to(&mut self, position: u64) -> Result<(), RecordError> {
-        let (head, tail) = (self.load_u64(offset_of!(Control, head)), self.tail);
+        let (head, tail) = (self.head(), self.tail);
         if position.wrapping_sub(tail) > head.wrapping_sub(tail)
             || !position.is_multiple_of(RECORD_ALIGN as u64)
         {

@@ -9,8 +9,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-pub use area::RecordView;
-pub(crate) use area::{Area, flags_bytes};
+pub(crate) use area::flags_bytes;
+pub use area::{Area, RecordView};
 
 /// What a request carries: a number, or a structure that the driver reads and may write.
 pub(crate) enum Argument<'a, T> {
