@@ -11,8 +11,8 @@
 //! | flags   | [`Done`] for each slot, in whole pages | the kernel                           |
 //! | dump    | as asked, a power of two     | the kernel: [`Record`]s, each with its payload |
 //!
-//! Positions in the dump area count bytes from the beginning of time; a position modulo the size is a place. A record never wraps: [`RecordKind::Filler`] leads to the
-//! beginning.
+//! Positions in the dump area count bytes from the beginning of time; a position modulo the size is a place. A record never wraps, and wherever one begins the area has
+//! at least [`RECORD_BYTES`] left, [`RecordKind::Filler`] included, which leads to the beginning.
 
 /// The version of these structures; a driver refuses others.
 pub const VERSION: u32 = 1;
@@ -120,7 +120,7 @@ pub struct Done {
     pub source: u32,
     /// The message's tag.
     pub tag: i32,
-    /// 0, or the errno that placing it ended with.
+    /// 0, or an errno: placing it failed (EFAULT), the connection ended before all of it came (ECONNRESET), garbage came instead of the rest (EPROTO).
     pub error: u32,
     /// Length of the message, of which the buffer has no more than it can hold.
     pub bytes: u64,
@@ -134,7 +134,7 @@ pub const FREE: u32 = 0;
 pub const WAITING: u32 = 1;
 /// [`Done::state`]: its message is arriving.
 pub const MATCHED: u32 = 2;
-/// [`Done::state`]: all of the message is in the buffer (without a buffer: in the dump area).
+/// [`Done::state`]: all of the message is in the buffer (without a buffer: in the dump area, or a request to send it), or [`Done::error`] says why it never will be.
 pub const DONE: u32 = 3;
 
 /// The control page.
@@ -143,7 +143,8 @@ pub const DONE: u32 = 3;
 pub struct Control {
     /// Where the next record will begin: everything before it can be read.
     pub head: u64,
-    /// 1 while the driver reads no further because the dump area is full; then `free_entry` is due.
+    /// 1 while the driver reads no further because the dump area is full; then `free_entry` is due. To miss nothing, a process moves `tail`, makes a full fence, and
+    /// looks here; the driver writes here, makes a full fence, and looks at `tail`.
     pub stopped: u32,
     /// So that `tail` is in a cache line of its own.
     pub reserved: [u32; 29],
@@ -204,7 +205,7 @@ pub struct Record {
     pub payload: u64,
     /// Payload bytes that follow this record.
     pub here: u32,
-    /// Says more about some kinds.
+    /// Says more about some kinds. Of a packet that is placed: 0, or the errno after which nothing more was copied.
     pub detail: u32,
     /// Payload bytes that are in the entry's buffer. A packet that is placed has one record, written when all of it is there.
     pub placed: u64,
