@@ -2,6 +2,8 @@
 //!
 //! Nothing of a frame is believed before all of it was checked; a refused frame changes one counter and nothing else.
 
+use core::ops::Range;
+
 use oxmpi_wire::frame::{Frame, Kind, flag};
 
 use crate::receive::Arrival;
@@ -41,6 +43,35 @@ impl<M: Copy> Link<M> {
                 Err(refusal)
             }
         }
+    }
+
+    /// The short way for a frame of a long message, on a link on which nothing else happens: if the frame is the expected one and holds one piece of at most `bytes_max` bytes
+    /// that neither begins nor ends a message, says where in the frame that piece is, and it is delivered. `None`: nothing has changed, and
+    /// [`handle_frame`](Link::handle_frame) takes it.
+    #[inline]
+    pub fn take_middle(
+        &mut self,
+        now: u64,
+        bytes: &[u8],
+        bytes_max: usize,
+    ) -> Option<Range<usize>> {
+        let (frame, payload) = Frame::parse(bytes).ok()?;
+        let config = &self.config;
+        let ours = frame.session == config.session_in
+            && frame.from == config.peer
+            && frame.to == config.me
+            && frame.channel == config.channel_in;
+        let plain = frame.kind == Kind::Data && frame.flags & !flag::ASKING == 0 && !config.checked;
+        let calm = !self.flow.stopped && !self.flow.stopping && !self.probe.unanswered;
+        if !(ours && plain && calm && self.sender.is_oldest(frame.ack)) {
+            return None;
+        }
+        let piece = self
+            .receiver
+            .accept_middle(frame.sequence, payload, bytes_max)?;
+        self.heard_at = now;
+        self.hear_data(now, &frame, Some(Arrival::InOrder));
+        Some(piece)
     }
 
     /// Checks everything about a frame, and gives its data to the receiving half, which has the last word.

@@ -108,6 +108,12 @@ impl<M: Copy> Link<M> {
         Some(delivered)
     }
 
+    /// Whether everything that was delivered has been taken.
+    #[inline]
+    pub fn is_drained(&self) -> bool {
+        self.receiver.is_drained()
+    }
+
     /// The bytes of what was delivered last; `frame` is the frame just handled.
     #[inline]
     pub fn bytes<'a>(&'a self, delivered: &Delivered, frame: &'a [u8]) -> &'a [u8] {

@@ -143,6 +143,27 @@ impl Receiver {
         Ok(Arrival::Kept)
     }
 
+    /// Takes a frame that is expected and whose only piece continues a message without ending it, and says where in the frame that piece is; `None` if it is another one.
+    #[inline]
+    pub fn accept_middle(
+        &mut self,
+        sequence: u32,
+        payload: &[u8],
+        bytes_max: usize,
+    ) -> Option<Range<usize>> {
+        let piece = PieceHeader::parse(payload)?;
+        let bytes = usize::from(piece.bytes);
+        let middle = !piece.first && !piece.last && PIECE_HEADER_BYTES + bytes == payload.len();
+        let simple = self.within_message && self.kept.count() == 0 && self.is_drained();
+        if !middle || !simple || sequence != self.expected || bytes > bytes_max {
+            return None;
+        }
+        self.expected = self.expected.wrapping_add(1);
+        self.draining = self.expected;
+        let begin = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
+        Some(begin..begin + bytes)
+    }
+
     /// Notes where the pieces are. Within the frame they must continue each other; whether the first continues the stream is for the caller to see.
     #[inline]
     fn read_pieces(&mut self, payload: &[u8]) -> Result<Edges, BadPieces> {

@@ -152,7 +152,16 @@ impl Transport {
         each!(self, it => it.pass(bytes));
     }
 
-    /// Reads payload of the current packet into `room` bytes at `into`, when nothing is at hand; says how much came.
+    /// Whether [`Transport::read_into`] can be called now.
+    #[inline(always)]
+    pub fn reads_directly(&self) -> bool {
+        match self {
+            Transport::Tcp(tcp) => tcp.at_hand().is_empty(),
+            Transport::Pm(_) => true,
+        }
+    }
+
+    /// Reads payload of the current packet into `room` bytes at `into`, when it can be read directly; says how much came.
     ///
     /// # Safety
     /// `into` must be valid for writing `room` bytes.
@@ -161,8 +170,8 @@ impl Transport {
         match self {
             // SAFETY: the caller's promise.
             Transport::Tcp(tcp) => unsafe { tcp.read_into(into, room) },
-            // What there is is at hand.
-            Transport::Pm(_) => 0,
+            // SAFETY: the caller's promise.
+            Transport::Pm(pm) => unsafe { pm.read_into(into, room) },
         }
     }
 

@@ -159,7 +159,7 @@ impl Handler {
             room,
         } = landing
             && room > 0
-            && remote.net.at_hand().is_empty()
+            && remote.net.reads_directly()
         {
             let room = usize::try_from(room).unwrap_or(usize::MAX);
             // SAFETY: the receiving request's promise covers its buffer up to its capacity.

@@ -162,6 +162,8 @@ pub struct Pm {
     owing: Vec<Way>,
     /// Whose frame the device shows, and whether it acknowledged anything.
     shown: Option<Way>,
+    /// The rail whose device shows a frame that nobody has taken yet.
+    unhandled: Option<usize>,
     advanced: bool,
     current: Option<Current>,
     events: VecDeque<Event>,
@@ -218,6 +220,7 @@ impl Pm {
             nearest: u64::MAX,
             owing: Vec::new(),
             shown: None,
+            unhandled: None,
             advanced: false,
             current: None,
             events: VecDeque::new(),

@@ -64,6 +64,11 @@ impl Pm {
             if let Some(event) = self.events.pop_front() {
                 return Some(event);
             }
+            if let Some(rail) = self.unhandled.take() {
+                self.frames += 1;
+                self.take(rail);
+                continue;
+            }
             let mut look = Look::Nothing;
             for rail in 0..self.lines.len() {
                 if rail > 0 && !self.is_bulk_likely() {
@@ -363,6 +368,57 @@ impl Pm {
         let bytes = conversation.link.bytes(&current.delivered, frame);
         let end = current.end.min(current.begin + conversation.left);
         &bytes[current.begin..end]
+    }
+
+    /// Copies payload of the current packet to `into`, at most `room` bytes: what is at hand, and then frame by frame what the device has of it, as long as nothing else comes in
+    /// between. Says how much.
+    ///
+    /// # Safety
+    /// `into` must be valid for writing `room` bytes.
+    #[allow(unsafe_code)]
+    pub unsafe fn read_into(&mut self, into: *mut u8, room: usize) -> usize {
+        let Some(current) = &mut self.current else {
+            return 0;
+        };
+        let way = current.way;
+        let Standing::Open(partner) = &mut self.partners[way.peer as usize] else {
+            return 0;
+        };
+        let Some(conversation) = &mut partner.ways[way.rail] else {
+            return 0;
+        };
+        let device = &mut self.lines[way.rail].device;
+        let bytes = conversation.link.bytes(&current.delivered, device.frame());
+        let bytes = &bytes[current.begin..current.end];
+        let mut landed = bytes.len().min(conversation.left).min(room);
+        // SAFETY: the caller's promise; `landed` is at most `room`.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, landed) };
+        current.begin += landed;
+        let mut frames = 0;
+        // The piece is used up: nobody looks at the frame shown any more.
+        let alone = current.begin == current.end && conversation.link.is_drained();
+        while alone && self.frames + frames < FRAMES_PER_FLUSH {
+            let wanted = conversation.left.min(room) - landed;
+            if wanted == 0 || !device.poll() {
+                break;
+            }
+            let frame = device.frame();
+            let Some(piece) = conversation.link.take_middle(self.now, frame, wanted) else {
+                self.unhandled = Some(way.rail);
+                break;
+            };
+            let piece = &frame[piece];
+            // SAFETY: the caller's promise; the piece is at most as long as what is wanted.
+            unsafe {
+                std::ptr::copy_nonoverlapping(piece.as_ptr(), into.add(landed), piece.len());
+            }
+            landed += piece.len();
+            frames += 1;
+        }
+        // The next look is one at the clock, too.
+        self.frames = (self.frames + frames).next_multiple_of(FRAMES_PER_CLOCK);
+        conversation.left -= landed;
+        landed
     }
 
     /// So many bytes at hand have been used.

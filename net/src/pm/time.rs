@@ -38,7 +38,8 @@ impl Clock {
 impl Pm {
     /// Makes it safe to sleep until [`Pm::fd`] is readable. False if there is something to do first.
     pub fn prepare_sleep(&mut self) -> bool {
-        if self.current.is_some() || self.shown.is_some() || !self.events.is_empty() {
+        let busy = self.current.is_some() || self.shown.is_some() || self.unhandled.is_some();
+        if busy || !self.events.is_empty() {
             return false;
         }
         if !self.active.is_empty() {
