@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * context.c: the life of a context: made by open, given its size by init and its memory by set_dump_area, closed with the last reference to the open file (which
+ * a mapping is, too). Whatever ends the process ends here: close, exit, a signal.
+ */
+#include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "o2g_shim.h"
+
+static void o2g_reap_later(struct work_struct *work)
+{
+	o2g_memory_reap(container_of(to_delayed_work(work), struct o2g_context, reaper));
+}
+
+struct o2g_context *o2g_context_new(void)
+{
+	struct o2g_context *context = kzalloc(sizeof(*context), GFP_KERNEL_ACCOUNT);
+
+	if (!context)
+		return NULL;
+	refcount_set(&context->references, 1);
+	mutex_init(&context->requests);
+	spin_lock_init(&context->lock);
+	INIT_LIST_HEAD(&context->queue);
+	init_waitqueue_head(&context->sleepers);
+	init_waitqueue_head(&context->dumpers);
+	init_completion(&context->dumpers_gone);
+	INIT_DELAYED_WORK(&context->reaper, o2g_reap_later);
+	context->mm = current->mm;
+	mmgrab(context->mm);
+	atomic64_inc(&o2g_contexts_all);
+	return context;
+}
+
+/* The core's types cannot hear that there is no memory; this can. */
+static bool o2g_has_memory_for(const struct o2g_init *init)
+{
+	u64 bytes = o2g_core_bytes(init->n_socks, init->n_entries);
+	void *trial = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+
+	kvfree(trial);
+	return trial;
+}
+
+/* The context's requests are locked. */
+int o2g_context_init(struct o2g_context *context, const struct o2g_init *init)
+{
+	struct o2g_core *core;
+
+	if (init->version != O2G_VERSION)
+		return -EPROTO;
+	if (!init->n_socks || init->n_socks > O2G_SOCKETS_MAX || !init->n_entries || init->n_entries > O2G_ENTRIES_MAX ||
+	    init->reserved)
+		return -EINVAL;
+	if (context->core)
+		return -EBUSY;
+	if (!o2g_has_memory_for(init))
+		return -ENOMEM;
+	kvfree(context->sockets);
+	kvfree(context->memories);
+	context->sockets = kvcalloc(init->n_socks, sizeof(*context->sockets), GFP_KERNEL_ACCOUNT);
+	context->memories = kvcalloc(init->n_entries, sizeof(*context->memories), GFP_KERNEL_ACCOUNT);
+	if (!context->sockets || !context->memories)
+		return -ENOMEM;
+	if (o2g_dumpers_start(context, 1))
+		return -ENOMEM;
+	core = o2g_core_new(init->n_socks, init->n_entries);
+	if (!core)
+		return -EINVAL;
+	context->n_socks = init->n_socks;
+	context->n_entries = init->n_entries;
+	/* Requests that take no lock read it. */
+	smp_store_release(&context->core, core);
+	return 0;
+}
+
+/* The context's requests are locked, and it has a core. */
+int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump)
+{
+	u64 done_bytes = PAGE_ALIGN((u64)context->n_entries * sizeof(struct o2g_done));
+	u64 bytes = O2G_PAGE_BYTES + done_bytes + dump->bytes;
+	void *area;
+	int error;
+
+	if (dump->bytes < O2G_DUMP_BYTES_MIN || dump->bytes > O2G_DUMP_BYTES_MAX || !is_power_of_2(dump->bytes))
+		return -EINVAL;
+	if (context->area)
+		return -EBUSY;
+	area = vmalloc_user(bytes);
+	if (!area)
+		return -ENOMEM;
+	spin_lock_bh(&context->lock);
+	error = o2g_core_set_area(context->core, area, area + O2G_PAGE_BYTES, area + O2G_PAGE_BYTES + done_bytes, dump->bytes);
+	spin_unlock_bh(&context->lock);
+	if (error) {
+		vfree(area);
+		return error;
+	}
+	context->area_bytes = bytes;
+	/* mmap takes no lock. */
+	smp_store_release(&context->area, area);
+	dump->map_bytes = bytes;
+	return 0;
+}
+
+void o2g_context_wake(struct o2g_context *context)
+{
+	bool readable;
+
+	if (!wq_has_sleeper(&context->sleepers))
+		return;
+	spin_lock_bh(&context->lock);
+	readable = o2g_core_is_readable(context->core);
+	spin_unlock_bh(&context->lock);
+	if (!readable)
+		return;
+	atomic64_inc(&context->wakeups);
+	wake_up_interruptible_poll(&context->sleepers, EPOLLIN | EPOLLRDNORM);
+}
+
+/* Entries that were still waiting. Nobody places anything any more. */
+static void o2g_free_memories(struct o2g_context *context)
+{
+	u32 slot;
+
+	for (slot = 0; slot < context->n_entries; slot++) {
+		if (context->memories[slot])
+			context->memories[slot]->next = NULL;
+		o2g_memory_free(context, context->memories[slot]);
+		context->memories[slot] = NULL;
+	}
+}
+
+/* The file is closed for good: no request runs, and none will. */
+void o2g_context_close(struct o2g_context *context)
+{
+	if (context->core)
+		o2g_socket_forget_all(context);
+	o2g_dumpers_stop(context);
+	cancel_delayed_work_sync(&context->reaper);
+	if (context->core) {
+		o2g_memory_reap(context);
+		o2g_free_memories(context);
+	}
+	o2g_context_put(context);
+}
+
+void o2g_context_put(struct o2g_context *context)
+{
+	if (!refcount_dec_and_test(&context->references))
+		return;
+	if (context->core)
+		o2g_core_free(context->core);
+	vfree(context->area);
+	kvfree(context->sockets);
+	kvfree(context->memories);
+	mmdrop(context->mm);
+	kfree(context);
+	atomic64_dec(&o2g_contexts_all);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0
+ *
+ * o2g_shim.h: what the files of the shim tell each other. device.c has the device and its requests, context.c the life of a context,
+ * socket.c the hooks of a TCP socket, reader.c the reading of it, dumper.c the threads, pages.c the memory of entries,
+ * memory.c what the core needs. Decisions are made in the core (core.h).
+ *
+ * Locks, in the order in which they are taken: o2g_context.requests, the socket's lock (lock_sock, or its spinlock in a softirq),
+ * o2g_context.lock. mmap takes none of them, because requests fault pages in.
+ */
+#ifndef O2G_SHIM_H
+#define O2G_SHIM_H
+
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <net/sock.h>
+
+#include "core.h"
+
+#define O2G_DUMPERS_MAX 16
+/* 4 GiB: a longer buffer is written by a dumper thread instead of being pinned. */
+#define O2G_PINNED_PAGES_MAX (1u << 20)
+
+/* Where the message of an entry goes. */
+struct o2g_memory {
+	struct o2g_memory *next; /* of those that are to be let go */
+	u64 address;
+	u64 bytes;
+	u32 n_pages; /* 0: not pinned */
+	struct page *pages[];
+};
+
+struct o2g_context {
+	refcount_t references; /* the open file, each dumper thread */
+	struct mm_struct *mm;  /* whose process may use it; kept from being reused, not from being torn down */
+	struct mutex requests; /* of those that change what there is */
+
+	spinlock_t lock; /* with bottom halves off; guards the core and what follows */
+	struct o2g_core *core;
+	u32 n_socks;
+	u32 n_entries;
+	struct o2g_socket **sockets;  /* by the core's index; also under `requests` */
+	struct o2g_memory **memories; /* by slot */
+	u32 n_waiting;                /* sockets that wait for room */
+	struct list_head queue;       /* sockets for the dumper threads */
+	bool closing;
+
+	void *area; /* control page, flags, dump area; set once */
+	u64 area_bytes;
+	wait_queue_head_t sleepers; /* in poll */
+	wait_queue_head_t dumpers;  /* idle */
+	u32 n_dumpers;              /* under `requests` */
+	atomic_t n_dumpers_alive;
+	struct completion dumpers_gone;
+	struct delayed_work reaper;
+
+	atomic64_t pages_pinned;
+	atomic64_t n_sockets;
+	atomic64_t wakeups;
+};
+
+/* A registered TCP socket. */
+struct o2g_socket {
+	refcount_t references; /* the context, the queue of the dumper threads */
+	struct o2g_context *context;
+	struct sock *sk; /* held, but not its file: close must still say goodbye to the peer */
+	u32 index;       /* the core's */
+	void (*data_ready)(struct sock *sk);
+	void (*state_change)(struct sock *sk);
+
+	/* Under the socket's lock. */
+	bool hooked;    /* the handlers are ours, and there is a connection */
+	bool forgotten; /* the core does not know it any more */
+	bool ended;     /* the core knows that the stream has ended */
+	bool in_thread; /* a dumper thread has it or will have it; nobody else reads */
+	struct o2g_step step; /* with bytes left: memory that has to be faulted in before they can be placed */
+	u32 step_error;       /* it cannot be */
+	u8 *early;            /* what the process had read before, until it is used up */
+	u32 early_at;
+	u32 early_bytes;
+
+	/* Under the context's lock. */
+	bool waiting;
+	struct list_head queued;
+};
+
+/* One run of the reader. */
+struct o2g_run {
+	struct o2g_socket *socket;
+	bool softirq;
+	bool has_mm; /* the process's memory is there to be written */
+	u32 what;    /* why it ended: O2G_STEP_*, or O2G_RUN_FAULT */
+};
+
+/* A place step waits until its memory has been faulted in. */
+#define O2G_RUN_FAULT 100
+
+/* device.c */
+extern atomic64_t o2g_pages_pinned_all;
+extern atomic64_t o2g_sockets_all;
+extern atomic64_t o2g_contexts_all;
+
+/* context.c */
+struct o2g_context *o2g_context_new(void);
+int o2g_context_init(struct o2g_context *context, const struct o2g_init *init);
+int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump);
+void o2g_context_close(struct o2g_context *context);
+void o2g_context_put(struct o2g_context *context);
+void o2g_context_wake(struct o2g_context *context);
+
+/* socket.c */
+int o2g_socket_register(struct o2g_context *context, const struct o2g_register *wanted);
+int o2g_socket_forget(struct o2g_context *context, u32 rank);
+void o2g_socket_forget_all(struct o2g_context *context);
+void o2g_socket_put(struct o2g_socket *socket);
+
+/* reader.c: the socket is locked */
+void o2g_read(struct o2g_run *run);
+void o2g_read_end(struct o2g_socket *socket);
+void o2g_read_abandon(struct o2g_socket *socket);
+
+/* dumper.c */
+int o2g_dumpers_start(struct o2g_context *context, u32 n);
+void o2g_dumpers_stop(struct o2g_context *context);
+void o2g_dumpers_queue(struct o2g_socket *socket);
+void o2g_dumpers_resume(struct o2g_context *context);
+
+/* pages.c */
+struct o2g_memory *o2g_memory_new(struct o2g_context *context, u64 address, u64 bytes);
+void o2g_memory_free(struct o2g_context *context, struct o2g_memory *list);
+bool o2g_memory_is_pinned(const struct o2g_memory *memory);
+int o2g_memory_write(const struct o2g_memory *memory, u64 offset, const u8 *data, u32 bytes, bool has_mm);
+struct o2g_memory *o2g_memory_take_released(struct o2g_context *context);
+void o2g_memory_reap(struct o2g_context *context);
+
+#endif

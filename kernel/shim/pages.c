@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pages.c: the memory of entries. It is pinned where that is possible, so that the protocol handler can write it whatever runs; what cannot be
+ * pinned (the limit of locked memory, files that must not be written behind their backs) is written through the process's
+ * addresses by a dumper thread.
+ *
+ * Pages are counted when they are pinned and let go in process context only, because marking them dirty may sleep.
+ */
+#include <linux/highmem.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "o2g_shim.h"
+
+static void o2g_unpin(struct o2g_context *context, struct o2g_memory *memory)
+{
+	if (!memory->n_pages)
+		return;
+	unpin_user_pages_dirty_lock(memory->pages, memory->n_pages, true);
+	account_locked_vm(context->mm, memory->n_pages, false);
+	atomic64_sub(memory->n_pages, &context->pages_pinned);
+	atomic64_sub(memory->n_pages, &o2g_pages_pinned_all);
+}
+
+/* 0, or why the memory is not pinned. */
+static int o2g_pin(struct o2g_context *context, struct o2g_memory *memory, u32 n_pages)
+{
+	int error, n;
+
+	error = account_locked_vm(context->mm, n_pages, true);
+	if (error)
+		return error;
+	n = pin_user_pages_fast(memory->address & PAGE_MASK, n_pages, FOLL_WRITE | FOLL_LONGTERM, memory->pages);
+	if (n == n_pages) {
+		memory->n_pages = n_pages;
+		atomic64_add(n_pages, &context->pages_pinned);
+		atomic64_add(n_pages, &o2g_pages_pinned_all);
+		return 0;
+	}
+	if (n > 0)
+		unpin_user_pages(memory->pages, n);
+	account_locked_vm(context->mm, n_pages, false);
+	return n < 0 ? n : -EFAULT;
+}
+
+struct o2g_memory *o2g_memory_new(struct o2g_context *context, u64 address, u64 bytes)
+{
+	struct o2g_memory *memory;
+	u64 n_pages = 0;
+	int error;
+
+	if (bytes) {
+		if (!access_ok((void __user *)address, bytes))
+			return ERR_PTR(-EFAULT);
+		n_pages = (offset_in_page(address) + bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	}
+	if (n_pages > O2G_PINNED_PAGES_MAX)
+		n_pages = 0;
+	memory = kvmalloc(struct_size(memory, pages, n_pages), GFP_KERNEL_ACCOUNT);
+	if (!memory)
+		return ERR_PTR(-ENOMEM);
+	*memory = (struct o2g_memory){ .address = address, .bytes = bytes };
+	if (!n_pages)
+		return memory;
+	error = o2g_pin(context, memory, n_pages);
+	/* Memory that cannot be pinned may still be written; memory that is not there, or only to be read, may not. Only asked: not a byte is changed. */
+	if (error == -EFAULT && fault_in_safe_writeable((void __user *)address, bytes)) {
+		kvfree(memory);
+		return ERR_PTR(-EFAULT);
+	}
+	return memory;
+}
+
+bool o2g_memory_is_pinned(const struct o2g_memory *memory)
+{
+	return memory->n_pages || !memory->bytes;
+}
+
+void o2g_memory_free(struct o2g_context *context, struct o2g_memory *list)
+{
+	struct o2g_memory *next;
+
+	for (; list; list = next) {
+		next = list->next;
+		o2g_unpin(context, list);
+		kvfree(list);
+	}
+}
+
+static void o2g_write_pages(const struct o2g_memory *memory, u64 offset, const u8 *data, u32 bytes)
+{
+	u64 at = offset_in_page(memory->address) + offset;
+
+	while (bytes) {
+		u32 n = min_t(u32, bytes, PAGE_SIZE - offset_in_page(at));
+
+		memcpy_to_page(memory->pages[at >> PAGE_SHIFT], offset_in_page(at), data, n);
+		at += n;
+		data += n;
+		bytes -= n;
+	}
+}
+
+/* -EFAULT: there is no such memory any more; -EAGAIN: it has to be faulted in, which needs a thread that holds no lock. */
+int o2g_memory_write(const struct o2g_memory *memory, u64 offset, const u8 *data, u32 bytes, bool has_mm)
+{
+	void __user *to;
+	unsigned long left;
+
+	/* The core keeps to this; writing elsewhere would be worse than not writing. */
+	if (WARN_ON_ONCE(!memory || offset > memory->bytes || bytes > memory->bytes - offset))
+		return -EFAULT;
+	if (o2g_memory_is_pinned(memory)) {
+		o2g_write_pages(memory, offset, data, bytes);
+		return 0;
+	}
+	/* Without the process's own memory there would be another's at these addresses. */
+	if (!has_mm)
+		return -EFAULT;
+	to = (void __user *)(memory->address + offset);
+	if (!access_ok(to, bytes))
+		return -EFAULT;
+	pagefault_disable();
+	left = __copy_to_user_inatomic(to, data, bytes);
+	pagefault_enable();
+	return left ? -EAGAIN : 0;
+}
+
+/* The memory of entries that are over, as a list. The context is locked. */
+struct o2g_memory *o2g_memory_take_released(struct o2g_context *context)
+{
+	struct o2g_memory *list = NULL, *memory;
+	int slot;
+
+	while ((slot = o2g_core_next_released(context->core)) >= 0) {
+		memory = context->memories[slot];
+		context->memories[slot] = NULL;
+		if (!memory)
+			continue;
+		memory->next = list;
+		list = memory;
+	}
+	return list;
+}
+
+/* Lets the memory of entries go that are over. Process context. */
+void o2g_memory_reap(struct o2g_context *context)
+{
+	struct o2g_memory *list;
+
+	spin_lock_bh(&context->lock);
+	list = o2g_memory_take_released(context);
+	spin_unlock_bh(&context->lock);
+	o2g_memory_free(context, list);
+}
