@@ -1,7 +1,7 @@
 //! `cargo xtask`: the one entry point for people and CI.
 //!
 //! `test` runs every test there is and does its own set-up; `check` looks at the code without running it; `install` lays OxMPI
-//! out for those who use it from C, C++ and Python; `hosts` runs a command with several hosts.
+//! out for those who use it from C, C++ and Python; `hosts` runs a command with several hosts; `kernel` builds and tries the module o2g.ko.
 //! The first two end with one line that says how much passed and failed, and with a status that says the same.
 //! A step that cannot run here (a missing target, a missing tool) says so and is counted as skipped, never as passed.
 
@@ -9,6 +9,7 @@ mod check;
 mod hosts;
 mod install;
 mod installed;
+mod kernel;
 mod launchers;
 mod mpi4py;
 mod signals;
@@ -26,6 +27,7 @@ usage: cargo xtask test [--long] [--only WORD]
        cargo xtask uninstall --prefix FOLDER
        cargo xtask mpi4py [--ranks N]... [--prefix FOLDER] [TEST]...
        cargo xtask hosts N [--ipv6] [--mtu M] -- COMMAND...
+       cargo xtask kernel build|test [--kernel 6.1|6.12] [--cpus N] [--only CASE]...
 
   test     all tests of the workspace, loom tests, programs on real ranks, and the cheap checks
     --long      more seeds and deeper searches: hours, not minutes
@@ -41,6 +43,10 @@ usage: cargo xtask test [--long] [--only WORD]
   hosts    run a command with N hosts, h0, h1 and so on, that exist until it ends; needs root (docs/test-hosts.md)
     --ipv6      without IPv4 addresses
     --mtu M     of all interfaces; 1500 without it
+  kernel   the module o2g.ko in target/kernel/RELEASE, for Debian's kernels
+    build       build it
+    test        build it, boot it in QEMU and run the cases of kernel/battery there, on 1 and 2 CPUs
+    --only CASE only this case; may be given several times
 ";
 
 fn main() -> ExitCode {
@@ -75,6 +81,7 @@ fn run() -> Result<bool, lexopt::Error> {
                 print!("{HELP}");
                 return Ok(true);
             }
+            Value(name) if command.is_none() && name == "kernel" => return kernel::run(&mut words),
             Value(name) if command.is_none() => command = Some(name.string()?),
             Value(name) if command.as_deref() == Some("mpi4py") => names.push(name.string()?),
             other => return Err(other.unexpected()),

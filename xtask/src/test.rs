@@ -2,12 +2,13 @@
 //!
 //! Order: what fails fastest first. The workspace's tests, loom's search of the rings, the programs on real ranks from a
 //! release build as a newcomer would run them, a quick run of every benchmark, an installation as C and Python users get it, with the C programs of
-//! `conformance` and mpi4py's own tests, all of it again on several hosts, jobs under the launchers of others, and the checks.
+//! `conformance` and mpi4py's own tests, all of it again on several hosts, jobs under the launchers of others, the kernel's module in a guest, and the checks.
 
 use std::process::Command;
 
 use crate::check;
 use crate::installed;
+use crate::kernel;
 use crate::launchers;
 use crate::mpi4py;
 use crate::spread;
@@ -86,6 +87,7 @@ pub fn run(steps: &mut Steps, long: bool) {
     if is_installed {
         launchers::run(steps);
     }
+    kernel::test(steps, long);
     check::cheap(steps);
 }
 

@@ -1,0 +1,165 @@
+//! What is in the guest and what it does: busybox, the module, the battery, and whatever else is to be tried there.
+//!
+//! `init` mounts what programs expect, loads the modules, runs the battery and then each [`Trial`], unloads the module, and switches the machine off. It reports with lines
+//! that begin with `guest:`, which [`console`](super::console) reads; the battery and the trials with `ok NAME`, `FAIL NAME: why` and `skip NAME: why`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::folder;
+use super::initramfs::Initramfs;
+use super::module::{self, BuildError};
+use super::packages::Tree;
+use crate::steps::cargo;
+
+/// The battery's target: with the C library inside, so that nothing else has to be in the guest.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Modules of the kernel that the guest loads, by their place: a pair of interfaces joins namespaces.
+const MODULES: [&str; 1] = ["kernel/drivers/net/veth"];
+
+/// What the guest does. {WORDS} are the battery's.
+const INIT: &str = r#"#!/bin/busybox sh
+/bin/busybox mkdir -p /proc /sys /dev /tmp /run /var/run
+/bin/busybox mount -t proc proc /proc
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/tmp TERM=dumb
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mkdir -p /dev/shm /dev/pts
+mount -t tmpfs tmpfs /dev/shm
+mount -t tmpfs tmpfs /tmp
+mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
+ip link set lo up
+for module in /modules/*.ko; do insmod "$module" || echo "guest: $module cannot be loaded"; done
+insmod /o2g.ko; echo "guest: insmod $?"
+oxmpi-battery {WORDS}; echo "guest: battery $?"
+for trial in /trials/*.sh; do
+	[ -e "$trial" ] || continue
+	sh "$trial"; echo "guest: trial $trial $?"
+done
+# The last thread of a context may still be ending.
+for second in 1 2 3 4 5; do rmmod o2g && break; sleep 1; done
+[ -e /sys/module/o2g ]; echo "guest: rmmod $((1 - $?))"
+dmesg | grep 'o2g: left behind'
+echo "guest: end"
+poweroff -f
+"#;
+
+/// Something else to be tried in the guest, after the battery.
+pub struct Trial {
+    /// The script's name.
+    pub name: &'static str,
+    /// A script for busybox' shell.
+    pub script: String,
+    /// Programs of this machine and their places in the guest; the libraries that they are linked with come along.
+    pub programs: Vec<(PathBuf, String)>,
+}
+
+/// What is tried beside the battery.
+pub fn trials() -> Vec<Trial> {
+    Vec::new()
+}
+
+/// The command that builds the battery.
+pub fn build() -> Command {
+    let mut build = cargo(&["build", "--locked", "--release", "--package"]);
+    build
+        .args(["oxmpi-battery", "--target", TARGET, "--target-dir"])
+        .arg(folder().join("guest"))
+        .env_remove("CARGO_TARGET_DIR")
+        .env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
+    build
+}
+
+fn battery() -> PathBuf {
+    let place = format!("guest/{TARGET}/release/oxmpi-battery");
+    folder().join(place)
+}
+
+/// The archive for a boot; the battery runs the cases `only`, or all.
+pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf, BuildError> {
+    let mut files = Initramfs::default();
+    let words = match only {
+        [] => "all".to_owned(),
+        _ => only.join(" "),
+    };
+    files.file("/init", INIT.replace("{WORDS}", &words).as_bytes());
+    copy(&mut files, "/bin/busybox", &tree.root.join("bin/busybox"))?;
+    copy(&mut files, "/bin/oxmpi-battery", &battery())?;
+    copy(&mut files, "/o2g.ko", &module::path(tree))?;
+    add_modules(&mut files, tree)?;
+    for trial in trials {
+        let script = format!("/trials/{}.sh", trial.name);
+        files.file(&script, trial.script.as_bytes());
+        for (from, to) in &trial.programs {
+            add_program(&mut files, from, to)?;
+        }
+    }
+    let place = tree.output().join("initramfs.cpio");
+    fs::write(&place, files.close()).map_err(BuildError::file(&place))?;
+    Ok(place)
+}
+
+fn copy(files: &mut Initramfs, to: &str, from: &Path) -> Result<(), BuildError> {
+    files.copy(to, from).map_err(BuildError::file(from))
+}
+
+/// Newer packages have them compressed, which busybox cannot load.
+fn add_modules(files: &mut Initramfs, tree: &Tree) -> Result<(), BuildError> {
+    for name in MODULES {
+        let plain = tree.root.join("lib/modules").join(&tree.release);
+        let plain = plain.join(format!("{name}.ko"));
+        let packed = plain.with_extension("ko.xz");
+        let base = name.rsplit('/').next().unwrap_or(name);
+        let to = format!("/modules/{base}.ko");
+        if plain.exists() {
+            copy(files, &to, &plain)?;
+        } else if packed.exists() {
+            let output = Command::new("xz").arg("-dc").arg(&packed).output();
+            let output = output.map_err(BuildError::file(Path::new("xz")))?;
+            files.file(&to, &output.stdout);
+        }
+    }
+    Ok(())
+}
+
+/// A program at its place, and its libraries at theirs.
+fn add_program(files: &mut Initramfs, from: &Path, to: &str) -> Result<(), BuildError> {
+    copy(files, to, from)?;
+    let listing = Command::new("ldd").arg(from).output();
+    let listing = listing.map_err(BuildError::file(Path::new("ldd")))?;
+    for library in libraries(&String::from_utf8_lossy(&listing.stdout)) {
+        // Two programs may share one; the later copy replaces the same bytes.
+        copy(files, library, Path::new(library))?;
+    }
+    Ok(())
+}
+
+/// The paths in what ldd lists.
+fn libraries(listing: &str) -> impl Iterator<Item = &str> {
+    let words = listing.lines().map(|line| {
+        let place = line.split_once("=>").map_or(line, |(_, place)| place);
+        place.split_whitespace().next().unwrap_or_default()
+    });
+    words.filter(|word| word.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_libraries_of_a_program_are_found() {
+        let listing = "\tlinux-vdso.so.1 (0x00007ffe)\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
+        let found: Vec<_> = libraries(listing).collect();
+        assert_eq!(
+            found,
+            [
+                "/lib/x86_64-linux-gnu/libc.so.6",
+                "/lib64/ld-linux-x86-64.so.2"
+            ]
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! A boot of the guest in QEMU, by software emulation, without any network, and never longer than [`BOOT_MAX`].
+//!
+//! The exit status and a line as libtest prints it say what came of it. Time in there says nothing about speed.
+
+use std::process::Command;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use super::Kernel;
+use super::console::Console;
+use super::guest;
+use super::module::BuildError;
+use super::packages::{self, Tree};
+use crate::steps::Running;
+
+/// A hanging guest is switched off. Shorter than the time of the step that starts it, so that it can still say how far it came.
+const BOOT_MAX: Duration = Duration::from_secs(9 * 60);
+
+/// Enough for 64 MiB messages on both sides and 200 sockets.
+const MEMORY: &str = "1024M";
+
+/// The guest ends at the first oops. Emulated CPUs share those of this machine, so they may be without one for a while.
+const COMMAND_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic rcupdate.rcu_cpu_stall_timeout=60 watchdog_thresh=60 slub_debug=FZPU";
+
+/// Boots a kernel whose module has been built, and judges what it prints; true when all is well.
+pub fn run(kernel: &Kernel, cpus: u32, only: &[String]) -> bool {
+    match boot(kernel, cpus, only) {
+        Ok(console) => console.close(),
+        Err(error) => {
+            eprintln!("{error}");
+            println!("test result: FAILED. 0 passed; 1 failed; 0 ignored");
+            false
+        }
+    }
+}
+
+fn boot(kernel: &Kernel, cpus: u32, only: &[String]) -> Result<Console, BuildError> {
+    let tree = packages::unpack(kernel)?;
+    let archive = guest::archive(&tree, only, &guest::trials())?;
+    let mut qemu = command(&tree, cpus);
+    qemu.arg("-initrd").arg(archive);
+    let mut running = Running::start(&mut qemu)
+        .map_err(BuildError::file(std::path::Path::new("qemu-system-x86_64")))?;
+    let end = Instant::now() + BOOT_MAX;
+    let mut console = Console::default();
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        match running.lines.recv_timeout(left) {
+            Ok(line) => console.hear(&line),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                running.kill();
+                console.blame(&format!("switched off after {} s", BOOT_MAX.as_secs()));
+                return Ok(console);
+            }
+        }
+    }
+    // What it printed says more than its status.
+    let _ = running.wait();
+    Ok(console)
+}
+
+fn command(tree: &Tree, cpus: u32) -> Command {
+    let mut qemu = Command::new("qemu-system-x86_64");
+    qemu.args(["-machine", "pc", "-accel", "tcg", "-cpu", "max"]);
+    qemu.args(["-smp", &cpus.to_string(), "-m", MEMORY]);
+    qemu.args(["-display", "none", "-monitor", "none", "-serial", "stdio"]);
+    qemu.args(["-nic", "none", "-no-reboot", "-append", COMMAND_LINE]);
+    qemu.arg("-kernel").arg(tree.image());
+    qemu
+}
