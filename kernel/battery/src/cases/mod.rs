@@ -1,0 +1,52 @@
+//! What is tried, by subject. A case takes numbers by seed and returns why it did not pass; each file lists its own.
+
+mod area;
+mod counts;
+mod endings;
+mod hostile;
+mod matching;
+mod memory;
+mod misuse;
+mod model;
+pub mod processes;
+mod progress;
+mod races;
+mod rendezvous;
+mod sockets;
+mod stream;
+
+use crate::runner::Case;
+
+/// All of them, the simple ones first.
+pub fn all() -> impl Iterator<Item = &'static Case> {
+    [
+        matching::CASES,
+        rendezvous::CASES,
+        stream::CASES,
+        endings::CASES,
+        area::CASES,
+        progress::CASES,
+        model::CASES,
+        races::CASES,
+        memory::CASES,
+        misuse::CASES,
+        sockets::CASES,
+        hostile::CASES,
+        processes::CASES,
+        counts::CASES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// A case of a minute at most.
+const fn case(
+    name: &'static str,
+    run: fn(&mut crate::random::Random) -> crate::runner::Outcome,
+) -> Case {
+    Case {
+        name,
+        time_s: 60,
+        run,
+    }
+}
