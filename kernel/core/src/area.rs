@@ -234,3 +234,86 @@ impl Area {
 }
 
 const _: () = assert!(SPAN_MIN == 128 && ROOM_MIN == 224 && DUMP_BYTES_MIN >= 4 * ROOM_MIN);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    /// What happens to an area: a record of so much payload, a reservation, its use, or the process takes so much.
+    #[derive(Clone, Debug)]
+    enum Event {
+        Write(usize),
+        Reserve,
+        Use,
+        Take(u64),
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            4 => (0usize..70_000).prop_map(Event::Write),
+            4 => (0usize..200).prop_map(Event::Write),
+            2 => Just(Event::Reserve),
+            2 => Just(Event::Use),
+            4 => (0u64..70_000).prop_map(Event::Take),
+        ]
+    }
+
+    fn draft() -> Draft<'static> {
+        Draft {
+            kind: RecordKind::Payload,
+            rank: 0,
+            slot: 0,
+            cookie: 0,
+            payload: 0,
+            detail: 0,
+            placed: 0,
+            prefix: &[0; PREFIX_BYTES],
+        }
+    }
+
+    proptest! {
+        /// Room that is there is enough wherever the head is, and a record never wraps; `write` asserts the rest.
+        #[test]
+        fn records_fit(events in prop::collection::vec(event(), 0..400)) {
+            let bytes = DUMP_BYTES_MIN;
+            let mut control = vec![0u64; 512];
+            let mut dump = vec![0u64; bytes as usize / 8];
+            let payload = vec![7u8; 70_000];
+            // SAFETY: both live as long as the area, are aligned, and nobody else has them; there are no flags.
+            let area = unsafe {
+                let (control, dump) = (control.as_mut_ptr().cast(), dump.as_mut_ptr().cast());
+                Area::new(control, ptr::null_mut(), 0, dump, bytes)
+            };
+            let mut area = area.expect("the smallest size");
+            let mut reserved = 0;
+            for event in events {
+                match event {
+                    Event::Write(wanted) if area.room() >= ROOM_MIN => {
+                        let (head, room) = (area.head, area.room());
+                        let here = area.write(&draft(), &payload[..wanted]);
+                        prop_assert!(wanted == 0 || here > 0, "no progress");
+                        prop_assert!(area.head - head <= room);
+                        let full = here == wanted || area.room() < ROOM_MIN + ALIGN;
+                        prop_assert!(full || area.place() == 0 || bytes - area.place() == SPAN_MIN);
+                    }
+                    Event::Reserve if area.room() >= ROOM_MIN => {
+                        area.reserve();
+                        reserved += 1;
+                    }
+                    Event::Use if reserved > 0 => {
+                        reserved -= 1;
+                        area.unreserve();
+                        area.write(&draft(), &[]);
+                    }
+                    Event::Take(taken) => area.take_to(area.tail + taken),
+                    _ => {}
+                }
+                let to_end = bytes - area.place();
+                prop_assert!(to_end >= SPAN_MIN && area.head.is_multiple_of(ALIGN));
+                prop_assert!(area.head - area.tail + area.reserved <= bytes);
+            }
+        }
+    }
+}

@@ -26,6 +26,8 @@ pub struct RawStep {
     offset: u64,
 }
 
+const _: () = assert!(size_of::<RawStep>() == 24);
+
 const DONE: u32 = 0;
 const PLACE: u32 = 1;
 const STOP: u32 = 2;
