@@ -12,7 +12,8 @@ use oxmpi_wire::Envelope;
 use crate::boards::Boards;
 use crate::error::{EngineError, Fault};
 use crate::progress::{
-    Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Shared, Transport,
+    Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Receive, Shared,
+    Transport,
 };
 use crate::protocol::{Claim, Completion, Counters, Failure, Mode, Outcome, RequestId, Source};
 
@@ -309,6 +310,15 @@ impl Engine {
     ) -> RequestId {
         let (id, posted) = handler.protocol.post(from, pattern, buffer, capacity);
         handler.carry_out(posted, buffer);
+        if handler.entries.is_some() && handler.places.may_be_remote(from) {
+            let receive = Receive {
+                id,
+                pattern,
+                buffer,
+                capacity,
+            };
+            handler.hand_over(receive);
+        }
         id
     }
 
@@ -472,7 +482,9 @@ impl Engine {
         if let Request::Pending(id) = request {
             let mut handler = self.shared.enter();
             handler.progress(None);
-            handler.protocol.cancel(id);
+            if handler.recall(id) {
+                handler.protocol.cancel(id);
+            }
             handler.news = true;
             handler.flush();
             self.shared.leave(&mut handler);

@@ -109,10 +109,18 @@ impl Engine {
         let crowded = policy.is_crowded();
         let (single_copy, host_count) = (options.single_copy, places.host_count());
         let hosts = (0..size).map(|process| places.host(process)).collect();
-        let remote = transport.map(|(mut net, choice)| {
-            net.set_progress(options.progress);
-            Box::new(Remote::new(net, choice, size))
-        });
+        let remote = match transport {
+            None => None,
+            Some((mut net, choice)) => {
+                net.set_progress(options.progress)
+                    .map_err(|error| Fault::Network {
+                        rank,
+                        host: host.clone(),
+                        reason: error.to_string(),
+                    })?;
+                Some(Box::new(Remote::new(net, choice, size)))
+            }
+        };
         let name = host.clone();
         let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);
         let extents = Arc::clone(&handler.extents);
@@ -135,6 +143,8 @@ impl Engine {
     pub fn finalize(&self) {
         let mut handler = self.send_what_is_due();
         self.close_connections(&mut handler, false);
+        // Receives that nobody waited for are over too, and their memory is the user's again.
+        handler.close_driver();
         // Nothing more is sent or taken; a broken engine must not keep its process from ending either.
         handler.broken.take();
         drop(handler);

@@ -30,7 +30,8 @@ pub struct Options {
     pub single_copy: bool,
     /// `OXMPI_BOARDS` = on or off: small collectives meet on boards in shared memory; else everything is messages.
     pub boards: bool,
-    /// `OXMPI_PROGRESS` = user or sock: how sockets that have something are found; `sock` is the plain loop over all of them, without a driver.
+    /// `OXMPI_PROGRESS` = user, sock or kernel: how sockets that have something are found; `sock` is the plain loop over all of them, without a driver; with `kernel` the
+    /// driver /dev/o2g reads them.
     pub progress: Progress,
     /// `OXMPI_EAGER_BYTES`: longest message that is sent without asking.
     pub eager_bytes: Option<u64>,
@@ -106,15 +107,12 @@ impl Options {
             }
         };
         options.progress = match lookup("OXMPI_PROGRESS").as_deref() {
-            None | Some("user") => Progress::User,
-            Some("sock") => Progress::Sock,
-            Some(value) => {
-                return Err(OptionsError {
-                    name: "OXMPI_PROGRESS",
-                    value: value.into(),
-                    expected: "user or sock",
-                });
-            }
+            None | Some("") => Progress::User,
+            Some(value) => value.parse().map_err(|_| OptionsError {
+                name: "OXMPI_PROGRESS",
+                value: value.into(),
+                expected: oxmpi_net::tcp::EXPECTED,
+            })?,
         };
         if let Some(micros) = number("OXMPI_SPIN_US", "a number of microseconds")? {
             options.patience = Duration::from_micros(micros);

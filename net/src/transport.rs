@@ -7,7 +7,7 @@ use oxmpi_wire::PREFIX_BYTES;
 
 use crate::card::Card;
 use crate::pm::{COPIED_BYTES_MAX, Pm};
-use crate::tcp::{Counters, Progress, Tcp};
+use crate::tcp::{Cancel, Counters, DriverError, Match, Progress, Put, PutError, Receive, Tcp};
 
 /// Tells a process's card; asked when it is first talked to.
 pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
@@ -17,6 +17,15 @@ pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
 pub enum Event {
     /// A packet begins; its payload follows, as far as it is at hand and by further [`Event::Payload`]s.
     Packet {
+        /// The process it comes from.
+        from: u32,
+        /// Header and body, and whatever was there behind them before.
+        prefix: [u8; PREFIX_BYTES],
+        /// Payload bytes.
+        payload: usize,
+    },
+    /// As [`Event::Packet`], of a message that the driver has matched with the receive of [`Transport::matched`]. Payload that has been placed there does not follow.
+    Matched {
         /// The process it comes from.
         from: u32,
         /// Header and body, and whatever was there behind them before.
@@ -85,10 +94,56 @@ macro_rules! each {
 }
 
 impl Transport {
-    /// How connections that have something are found; before the first poll.
-    pub fn set_progress(&mut self, progress: Progress) {
+    /// How connections that have something are found, and who reads them; before the first poll.
+    pub fn set_progress(&mut self, progress: Progress) -> Result<(), DriverError> {
         match self {
             Transport::Tcp(tcp) => tcp.set_progress(progress),
+            Transport::Pm(_) if progress == Progress::Kernel => Err(DriverError::Network),
+            Transport::Pm(_) => Ok(()),
+        }
+    }
+
+    /// Whether a driver reads the connections and takes receives.
+    pub fn has_driver(&self) -> bool {
+        match self {
+            Transport::Tcp(tcp) => tcp.has_driver(),
+            Transport::Pm(_) => false,
+        }
+    }
+
+    /// Gives a receive to the driver.
+    ///
+    /// # Safety
+    /// As [`Tcp::put`].
+    #[allow(unsafe_code)]
+    pub unsafe fn put(&mut self, receive: &Receive) -> Result<Put, PutError> {
+        match self {
+            // SAFETY: the caller's promise.
+            Transport::Tcp(tcp) => unsafe { tcp.put(receive) },
+            Transport::Pm(_) => Ok(Put::Again),
+        }
+    }
+
+    /// Takes a receive back from the driver. [`Cancel::Again`]: it has a message, and events say or will say so.
+    pub fn cancel(&mut self, cookie: u64) -> Cancel {
+        match self {
+            Transport::Tcp(tcp) => tcp.cancel(cookie),
+            Transport::Pm(_) => Cancel::Unknown,
+        }
+    }
+
+    /// The receive of the last [`Event::Matched`].
+    pub fn matched(&self) -> Option<Match> {
+        match self {
+            Transport::Tcp(tcp) => tcp.matched(),
+            Transport::Pm(_) => None,
+        }
+    }
+
+    /// Closes the driver: it writes no memory of this process any more.
+    pub fn close_driver(&mut self) {
+        match self {
+            Transport::Tcp(tcp) => tcp.close_driver(),
             Transport::Pm(_) => {}
         }
     }

@@ -13,6 +13,7 @@ use oxmpi_ports::{Port, PortError, PortState, Segment, SegmentError, fetch};
 use oxmpi_wire::{Eager, Envelope, Kind, Repr};
 
 use super::area::Area;
+use super::entries::{Entries, is_matched};
 use super::extents::Extents;
 use super::places::Places;
 use super::rates::Rates;
@@ -56,6 +57,8 @@ pub(crate) struct Handler {
     pub places: Places,
     /// What reaches the others.
     pub remote: Option<Box<Remote>>,
+    /// Receives that a driver has, if there is one.
+    pub entries: Option<Box<Entries>>,
     pub rank: u32,
     pub(super) host: String,
 }
@@ -103,7 +106,11 @@ impl Handler {
         host: String,
     ) -> Self {
         let segment = Arc::clone(port.segment());
+        let shared = remote
+            .as_ref()
+            .is_some_and(|remote| remote.net.has_driver());
         Self {
+            entries: shared.then(|| Box::new(Entries::new())),
             rank: places.me(),
             places,
             remote,
@@ -184,9 +191,16 @@ impl Handler {
     /// Handles one arrived packet, if there is one.
     #[inline(always)]
     fn take_packet(&mut self) -> bool {
-        let Some(arrival) = self.port.poll() else {
+        let Some(mut arrival) = self.port.poll() else {
             return false;
         };
+        if self.entries.is_some() {
+            self.make_way_for_arrival();
+            let Some(same) = self.port.current() else {
+                return false;
+            };
+            arrival = same;
+        }
         let from = self.places.process(arrival.from);
         if let Some(header) = Eager::parse_prefix(arrival.prefix) {
             let payload = arrival.payload(oxmpi_wire::HEADER_BYTES);
@@ -391,6 +405,9 @@ impl Handler {
             },
             _ => &[],
         };
+        if self.entries.is_some() && is_matched(&transmit.repr.kind) {
+            self.make_way(&transmit.repr.envelope);
+        }
         match self.protocol.handle(self.rank, &transmit.repr, payload) {
             Ok(Effect::None) => {}
             Ok(Effect::Deliver {
@@ -485,8 +502,8 @@ impl Handler {
             // What it sent before it left still counts.
             while self.take_packet() {}
             match state {
-                PortState::Dead(_) => self.protocol.peer_died(peer),
-                _ => self.protocol.peer_finished(peer),
+                PortState::Dead(_) => self.peer_died(peer),
+                _ => self.peer_finished(peer),
             }
         }
     }
@@ -569,7 +586,7 @@ impl Handler {
         match failure {
             Failure::UnexpectedFull { peer, messages } => {
                 let (rank, host) = (self.rank, self.host.clone());
-                self.broken = Some(
+                self.break_with(
                     Fault::UnexpectedFull {
                         rank,
                         host,
@@ -594,7 +611,7 @@ impl Handler {
     #[cold]
     pub(super) fn break_down(&mut self, peer: u32, reason: String) {
         let (rank, host) = (self.rank, self.host.clone());
-        self.broken.get_or_insert(
+        self.break_with(
             Fault::Protocol {
                 rank,
                 host,
@@ -605,10 +622,17 @@ impl Handler {
         );
     }
 
+    /// The engine cannot go on. Who waits is told and has its memory back, so nobody may write there any more.
+    #[cold]
+    fn break_with(&mut self, error: EngineError) -> EngineError {
+        self.close_driver();
+        self.broken.get_or_insert(error).clone()
+    }
+
     #[cold]
     pub fn break_for_memory(&mut self, error: &SegmentError) -> EngineError {
         let error = EngineError::memory(self.rank, &self.host, error);
-        self.broken.get_or_insert(error).clone()
+        self.break_with(error)
     }
 
     /// The engine's words for a request's failure.

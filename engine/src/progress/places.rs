@@ -73,6 +73,11 @@ impl Places {
         (port != ELSEWHERE).then_some(port)
     }
 
+    /// Whether a message for a receive from `from` (`None`: anybody) may come from another host.
+    pub fn may_be_remote(&self, from: Option<u32>) -> bool {
+        from.is_none_or(|from| self.port(from).is_none())
+    }
+
     /// The process in a port.
     #[inline(always)]
     pub fn process(&self, port: u32) -> u32 {

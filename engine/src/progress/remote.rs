@@ -10,7 +10,7 @@ use oxmpi_wire::{Eager, Kind, PREFIX_BYTES, Repr};
 use super::area::Area;
 use super::handler::{BATCH_MAX, Handler};
 use crate::error::Fault;
-use crate::protocol::{Arrived, Effect, Landing, RequestId, Stream, Transmit};
+use crate::protocol::{Arrived, Effect, Failure, Landing, RequestId, Stream, Transmit};
 
 /// No process has room for a longer message that it did not ask for.
 const EAGER_BYTES_MAX: u64 = 8 << 20;
@@ -42,7 +42,17 @@ impl Remote {
 
 impl Handler {
     /// Takes what has arrived from other hosts. True if anything has.
+    #[inline(always)]
     pub(super) fn progress_remote(&mut self, watched: Option<RequestId>) -> bool {
+        let happened = self.take_remote_events(watched);
+        if self.has_waiting() {
+            self.offer_waiting();
+        }
+        happened
+    }
+
+    /// As [`Handler::progress_remote`], and nothing is handed over.
+    pub(super) fn take_remote_events(&mut self, watched: Option<RequestId>) -> bool {
         let mut happened = false;
         for _ in 0..BATCH_MAX {
             let Some(event) = self.remote.as_mut().and_then(|remote| remote.net.poll()) else {
@@ -56,16 +66,21 @@ impl Handler {
                     payload,
                 } => self.take_remote_packet(from, &prefix, payload),
                 Event::Payload { from } => self.take_remote_payload(from),
+                Event::Matched {
+                    from,
+                    prefix,
+                    payload,
+                } => self.take_matched_packet(from, &prefix, payload),
                 Event::Released { token } => {
                     self.protocol.released(RequestId::from_token(token - 1));
                 }
                 Event::Finished(peer) => {
                     self.forget_partial(peer);
-                    self.protocol.peer_finished(peer);
+                    self.peer_finished(peer);
                 }
                 Event::Lost(peer) => {
                     self.forget_partial(peer);
-                    self.protocol.peer_died(peer);
+                    self.peer_died(peer);
                 }
             }
             if watched.is_some_and(|id| self.protocol.is_complete(id)) || self.broken.is_some() {
@@ -100,30 +115,12 @@ impl Handler {
 
     #[inline(never)]
     fn take_other_remote_packet(&mut self, from: u32, prefix: &[u8; PREFIX_BYTES], payload: usize) {
-        let repr = match Repr::parse_prefix(prefix) {
-            Ok(repr) => repr,
-            Err(error) => return self.break_down(from, error.to_string()),
+        let Some(repr) = self.parse_remote(from, prefix, payload) else {
+            return;
         };
-        let stream = Stream::of(&repr.kind);
-        if payload > 0 && stream.is_none() {
-            return self.break_down(from, format!("{} with a payload", repr.kind));
-        }
-        if let Kind::RequestToSend {
-            mapped, fetchable, ..
-        } = repr.kind
-            && (mapped || fetchable)
-        {
-            return self.break_down(from, "an offer of memory on another host".into());
-        }
-        if repr.kind == Kind::Eager && repr.envelope.bytes > EAGER_BYTES_MAX {
-            let bytes = repr.envelope.bytes;
-            return self.break_down(from, format!("an eager message of {bytes} bytes"));
-        }
         let Some(remote) = &mut self.remote else {
             return;
         };
-        let rail = remote.net.rail();
-        remote.streams[from as usize][rail] = stream;
         let piece = remote.net.at_hand();
         let bytes_at_hand = piece.len();
         let effect = self.protocol.handle(from, &repr, piece);
@@ -136,11 +133,52 @@ impl Handler {
             buffer.write(*offset, &piece[..*bytes]);
         }
         remote.net.pass(bytes_at_hand);
+        self.carry_out_effect(from, effect);
+    }
+
+    /// What is left to do about a packet whose payload has been delivered.
+    pub(super) fn carry_out_effect(&mut self, from: u32, effect: Result<Effect<Area>, Failure>) {
         match effect {
             Ok(Effect::None | Effect::Deliver { .. }) => {}
             Ok(Effect::Fetch(fetch)) => self.fetch(&fetch),
             Err(failure) => self.fail(from, failure),
         }
+    }
+
+    /// A packet's head, if another host may send such a packet; the engine breaks down if not. Payload that follows belongs to it.
+    pub(super) fn parse_remote(
+        &mut self,
+        from: u32,
+        prefix: &[u8; PREFIX_BYTES],
+        payload: usize,
+    ) -> Option<Repr> {
+        let repr = match Repr::parse_prefix(prefix) {
+            Ok(repr) => repr,
+            Err(error) => {
+                self.break_down(from, error.to_string());
+                return None;
+            }
+        };
+        let stream = Stream::of(&repr.kind);
+        let bytes = repr.envelope.bytes;
+        let wrong = match repr.kind {
+            _ if payload > 0 && stream.is_none() => Some(format!("{} with a payload", repr.kind)),
+            Kind::RequestToSend {
+                mapped, fetchable, ..
+            } if mapped || fetchable => Some("an offer of memory on another host".into()),
+            Kind::Eager if bytes > EAGER_BYTES_MAX => {
+                Some(format!("an eager message of {bytes} bytes"))
+            }
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            self.break_down(from, wrong);
+            return None;
+        }
+        let remote = self.remote.as_mut()?;
+        let rail = remote.net.rail();
+        remote.streams[from as usize][rail] = stream;
+        Some(repr)
     }
 
     /// More of a packet's payload: at hand, or to be read to where it belongs.

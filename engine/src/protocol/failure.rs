@@ -151,9 +151,11 @@ impl<B: Copy> Protocol<B> {
         let concerned: Vec<(RequestId, Option<PostedId>)> = self
             .requests
             .active()
-            .filter(|(_, request)| match request.peer {
-                Some(other) => other == peer,
-                None => with_wildcards,
+            .filter(|(_, request)| match (request.state, request.peer) {
+                // It has a message; whether that can still become complete is for who knows the driver to say.
+                (State::Awarded, _) => false,
+                (_, Some(other)) => other == peer,
+                (_, None) => with_wildcards,
             })
             .map(|(id, request)| match request.state {
                 State::Posted(posted) => (id, Some(posted)),

@@ -15,6 +15,7 @@
 
 mod failure;
 mod landing;
+mod mirror;
 mod peer;
 mod receive;
 mod requests;
@@ -23,6 +24,7 @@ mod stash;
 
 pub use failure::Failure;
 pub use landing::{Landing, Stream};
+pub use mirror::Placement;
 pub use receive::{Arrived, Claim, Effect, Fetch, Posted};
 pub use requests::{Completion, Outcome, RequestId};
 pub use send::{Mode, Origin, Payload, Source, Transmit};

@@ -376,7 +376,7 @@ impl<B: Copy> Protocol<B> {
     }
 
     /// A receive has found an offered message: it is fetched, or the sender is told to stream it.
-    fn accept_offer(
+    pub(super) fn accept_offer(
         &mut self,
         id: RequestId,
         envelope: Envelope,

@@ -11,6 +11,7 @@ mod wrap;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::tcp::{Progress, ProgressError};
 pub use equipment::{EquipError, Equipment, TRUNK};
 pub use wrap::{CHECK, FAULT, PCAP, RAILS, TRACE, WrapError};
 
@@ -33,20 +34,44 @@ pub enum Mode {
     Xdp,
 }
 
-/// A mode that does not exist.
+/// What the user asks for cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{NET}={value:?} (--net) makes no sense: expected auto, ethernet, xdp, udp or tcp")]
-pub struct ModeError {
-    /// The value.
-    pub value: String,
+pub enum ModeError {
+    /// There is no such network.
+    #[error("{NET}={value:?} (--net) makes no sense: expected auto, ethernet, xdp, udp or tcp")]
+    Unknown {
+        /// The value.
+        value: String,
+    },
+    /// There is no such way to look after connections.
+    #[error(transparent)]
+    Progress(#[from] ProgressError),
+    /// The driver knows one network.
+    #[error(
+        "--progress kernel and --net {mode} contradict each other: the driver /dev/o2g takes TCP connections; leave one of them out, or say --net tcp"
+    )]
+    Driver {
+        /// What was asked for.
+        mode: Mode,
+    },
 }
 
 impl Mode {
     /// What the environment says.
     pub fn from_env() -> Result<Mode, ModeError> {
-        match std::env::var(NET) {
-            Ok(value) if !value.is_empty() => value.parse(),
-            _ => Ok(Mode::Auto),
+        let mode = match std::env::var(NET) {
+            Ok(value) if !value.is_empty() => value.parse()?,
+            _ => Mode::Auto,
+        };
+        mode.looked_after(Progress::from_env()?)
+    }
+
+    /// The mode that goes with a way to look after connections.
+    fn looked_after(self, progress: Progress) -> Result<Mode, ModeError> {
+        match (progress, self) {
+            (Progress::User | Progress::Sock, mode) => Ok(mode),
+            (Progress::Kernel, Mode::Auto | Mode::Tcp) => Ok(Mode::Tcp),
+            (Progress::Kernel, mode) => Err(ModeError::Driver { mode }),
         }
     }
 
@@ -69,7 +94,7 @@ impl FromStr for Mode {
             "udp" => Ok(Mode::Udp),
             "ethernet" => Ok(Mode::Ethernet),
             "xdp" => Ok(Mode::Xdp),
-            _ => Err(ModeError { value: text.into() }),
+            _ => Err(ModeError::Unknown { value: text.into() }),
         }
     }
 }
@@ -408,6 +433,19 @@ mod tests {
         assert_eq!(choice.to_string(), "TCP");
         let choice = decide(Mode::Udp, [(0, GOOD)].into_iter()).unwrap();
         assert_eq!(choice.to_string(), "UDP");
+    }
+
+    #[test]
+    fn the_driver_takes_tcp_only() {
+        assert_eq!(Mode::Auto.looked_after(Progress::Kernel), Ok(Mode::Tcp));
+        assert_eq!(Mode::Udp.looked_after(Progress::Sock), Ok(Mode::Udp));
+        assert_eq!(
+            Mode::Udp
+                .looked_after(Progress::Kernel)
+                .unwrap_err()
+                .to_string(),
+            "--progress kernel and --net udp contradict each other: the driver /dev/o2g takes TCP connections; leave one of them out, or say --net tcp"
+        );
     }
 
     #[test]

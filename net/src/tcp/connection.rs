@@ -49,6 +49,8 @@ pub(super) struct Connection {
     pub accepted: bool,
     /// Something has been sent or received on it.
     pub used: bool,
+    /// Its name at the driver that reads it, if one does.
+    pub name: Option<u32>,
 }
 
 // SAFETY: `rest` is memory of the user that the engine keeps valid; whoever has the connection has the engine's lock.
@@ -74,6 +76,7 @@ impl Connection {
             early: Vec::new(),
             accepted: false,
             used: false,
+            name: None,
         }
     }
 

@@ -6,6 +6,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 /// Changes taken in one call.
 const CHANGES_MAX: usize = 64;
 
+/// Everything that can change.
+const BOTH: i32 = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP;
+
 /// The set of sockets that are watched.
 pub(super) struct Epoll {
     fd: OwnedFd,
@@ -39,18 +42,22 @@ impl Epoll {
 
     /// Watches a socket for good: changes are told once (edge-triggered), and closing the socket ends it.
     pub fn watch(&self, fd: RawFd, key: u64) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, fd, key)
+        self.control(libc::EPOLL_CTL_ADD, fd, key, BOTH)
     }
 
     /// The socket's changes come under another key from now on; what is true now is told again.
     pub fn rename(&self, fd: RawFd, key: u64) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, fd, key)
+        self.control(libc::EPOLL_CTL_MOD, fd, key, BOTH)
     }
 
-    fn control(&self, what: i32, fd: RawFd, key: u64) -> io::Result<()> {
-        let flags = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLRDHUP | libc::EPOLLET;
+    /// As [`Epoll::rename`], for a socket that somebody else reads.
+    pub fn rename_for_writing(&self, fd: RawFd, key: u64) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd, key, libc::EPOLLOUT)
+    }
+
+    fn control(&self, what: i32, fd: RawFd, key: u64, flags: i32) -> io::Result<()> {
         let mut event = libc::epoll_event {
-            events: flags as u32,
+            events: (flags | libc::EPOLLET) as u32,
             u64: key,
         };
         // SAFETY: the event is a local.

@@ -476,14 +476,23 @@ impl Tcp {
     }
 
     fn open(&mut self, peer: u32, socket: Socket, early: &[u8], accepted: bool) {
-        let prepared = socket
-            .prepare()
-            .and_then(|()| self.epoll.rename(socket.fd(), u64::from(peer)));
+        let key = u64::from(peer);
+        let prepared = socket.prepare().and_then(|()| match self.home {
+            None => self.epoll.rename(socket.fd(), key),
+            Some(_) => self.epoll.rename_for_writing(socket.fd(), key),
+        });
         if let Err(error) = prepared {
             return self.lose(peer, format!("the connection cannot be used: {error}"));
         }
+        let name = match self.register(peer, socket.as_fd(), early) {
+            Ok(name) => name,
+            Err(error) => return self.lose(peer, format!("the driver refuses it: {error}")),
+        };
         let mut connection = Connection::new(socket);
-        connection.early = early.to_vec();
+        connection.name = name;
+        if name.is_none() {
+            connection.early = early.to_vec();
+        }
         connection.accepted = accepted;
         self.end(peer, Link::Open(Box::new(connection)));
     }

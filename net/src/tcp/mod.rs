@@ -8,14 +8,18 @@
 //!
 //! Call order: [`Listener::bind`] before cards are exchanged, [`Tcp::new`] after it; [`Tcp::poll`] until `None`, reading each packet's payload by
 //! [`Tcp::at_hand`] and [`Tcp::read_into`]; [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `meeting` makes connections, `connection` holds
-//! one, `receive` reads, `parting` ends them, `oxmpi_wire::stream` the stream's format, `vigil` notices hosts that vanished.
+//! one, `receive` reads, `parting` ends them, `oxmpi_wire::stream` the stream's format, `vigil` notices hosts that vanished. With a `driver` the connections are read inside
+//! the operating system's kernel, and `kernel` takes what it tells.
 
 mod connection;
+mod driver;
 #[allow(unsafe_code)]
 mod epoll;
+mod kernel;
 mod meeting;
 mod parting;
 mod plain;
+mod progress;
 mod receive;
 #[allow(unsafe_code)]
 mod socket;
@@ -29,11 +33,14 @@ use std::time::{Duration, Instant};
 use crate::key::JobKey;
 pub use crate::transport::{Directory, Event, Sent, Trouble};
 use connection::Connection;
+pub use driver::{Cancel, DUMP, Driver, DriverError, ENTRIES, Put, PutError};
 use epoll::{Change, Epoll};
+use kernel::Home;
+pub use kernel::{Match, Receive};
 pub use meeting::{BindError, Listener};
 use meeting::{Dial, Strangers};
 pub use oxmpi_wire::stream::PAYLOAD_MAX;
-pub use plain::Progress;
+pub use progress::{EXPECTED, PROGRESS, Progress, ProgressError};
 use vigil::Vigil;
 
 /// What is read at once when nobody knows yet whose it is. The first piece of a long payload is copied out of it, the rest goes straight to where it belongs. To read only the
@@ -119,6 +126,8 @@ pub struct Tcp {
     open: usize,
     closing: bool,
     progress: Progress,
+    /// The driver that reads the connections, if one does.
+    home: Option<Box<Home>>,
     /// For the plain loop: what is asked about each connection.
     asked: Vec<u32>,
     entries: Vec<libc::pollfd>,
@@ -163,15 +172,20 @@ impl Tcp {
             open: 0,
             closing: false,
             progress: Progress::User,
+            home: None,
             asked: Vec::new(),
             entries: Vec::new(),
             counters: Counters::default(),
         })
     }
 
-    /// How connections are found; before the first poll.
-    pub fn set_progress(&mut self, progress: Progress) {
+    /// How connections are found, and who reads them; before the first poll.
+    pub fn set_progress(&mut self, progress: Progress) -> Result<(), DriverError> {
         self.progress = progress;
+        match progress {
+            Progress::Kernel => self.open_driver(),
+            Progress::User | Progress::Sock => Ok(()),
+        }
     }
 
     /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. Dials if there is no connection yet.
@@ -261,6 +275,13 @@ impl Tcp {
     pub fn prepare_sleep(&mut self) -> bool {
         if !self.unsent.is_empty() {
             self.flush_unsent();
+        }
+        if self.progress == Progress::Kernel {
+            // A change that is not taken would wake the sleeper at once.
+            self.ask_kernel();
+            self.flush_unsent();
+            let drained = self.home.as_mut().is_none_or(|home| home.is_drained());
+            return drained && self.events.is_empty();
         }
         // Hot connections' changes were passed over, so they are looked at once more, and are cold afterwards.
         self.ready.extend(self.hot.drain(..));

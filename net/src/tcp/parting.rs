@@ -32,6 +32,12 @@ impl Tcp {
             return;
         };
         connection.heard = Some(pause);
+        if let Some(home) = &mut self.home
+            && let Some(name) = connection.name.take()
+        {
+            // Nothing follows, and nothing that does is to be placed in anybody's memory.
+            home.forget(name);
+        }
         if !pause {
             self.events.push_back(Event::Finished(from));
             if connection.is_midway() {
@@ -52,6 +58,16 @@ impl Tcp {
         {
             self.end(peer, if pause { Link::Idle } else { Link::Finished });
         }
+    }
+
+    /// The other side sent what no OxMPI process sends.
+    #[cold]
+    pub(super) fn lose_to_garbage(&mut self, from: u32, length: u32, kind: Option<u8>) {
+        let kind = kind.map_or(String::new(), |kind| format!(" and kind {kind}"));
+        self.lose(
+            from,
+            format!("sent what no OxMPI process sends (length {length}{kind}): does every host have the same version?"),
+        );
     }
 
     /// The other side has closed the connection.
@@ -89,16 +105,27 @@ impl Tcp {
     /// Replaces whatever there is between this process and another.
     pub(super) fn end(&mut self, peer: u32, with: Link) {
         let former = std::mem::replace(&mut self.links[peer as usize], with);
+        if let Some(home) = &mut self.home {
+            if let Link::Open(connection) = &former
+                && let Some(name) = connection.name
+            {
+                // Before the socket is closed, and before anybody is told: from here on the driver writes nothing of it to anybody's memory.
+                home.forget(name);
+            }
+            home.raise_fence();
+        }
         match former {
             Link::Open(_) => self.open -= 1,
             Link::Dialling(_) | Link::Awaiting(..) => self.meetings -= 1,
             _ => {}
         }
         match &self.links[peer as usize] {
-            Link::Open(_) => {
+            Link::Open(connection) => {
                 self.open += 1;
                 self.counters.connections += 1;
-                self.ready.push_back(peer);
+                if connection.name.is_none() {
+                    self.ready.push_back(peer);
+                }
             }
             Link::Dialling(_) | Link::Awaiting(..) => self.meetings += 1,
             _ => {

@@ -4,15 +4,6 @@
 
 use super::{Link, Tcp};
 
-/// How the device finds the connections that have something to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// The kernel tells once per change, and connections that spoke last are looked at directly.
-    User,
-    /// Every socket is asked at every look.
-    Sock,
-}
-
 impl Tcp {
     /// Asks about every connection.
     #[allow(unsafe_code)]

@@ -17,6 +17,9 @@ impl Tcp {
     /// The next thing that happened, if anything has. `None` ends a look.
     #[inline]
     pub fn poll(&mut self) -> Option<Event> {
+        if self.home.is_some() {
+            return self.poll_driver();
+        }
         loop {
             if let Some(from) = self.current {
                 if let Some(event) = self.next_in_scratch(from) {
@@ -74,12 +77,8 @@ impl Tcp {
                 self.hear_farewell(from, pause);
             }
             Next::Garbage { length, kind } => {
-                let kind = kind.map_or(String::new(), |kind| format!(" and kind {kind}"));
                 self.current = None;
-                self.lose(
-                    from,
-                    format!("sent what no OxMPI process sends (length {length}{kind}): does every host have the same version?"),
-                );
+                self.lose_to_garbage(from, length, kind);
             }
         }
         None
@@ -144,7 +143,7 @@ impl Tcp {
                     self.unsent.push(from);
                 }
             }
-            if change.readable && !hot.contains(&from) {
+            if change.readable && connection.name.is_none() && !hot.contains(&from) {
                 ready.push_back(from);
             }
         }
@@ -223,6 +222,9 @@ impl Tcp {
     /// Payload of the current packet that has been read already. [`Tcp::pass`] takes it.
     #[inline(always)]
     pub fn at_hand(&self) -> &[u8] {
+        if let Some(home) = &self.home {
+            return home.at_hand();
+        }
         let left = match self.current.map(|from| &self.links[from as usize]) {
             Some(Link::Open(connection)) => connection.left,
             _ => 0,
@@ -233,6 +235,9 @@ impl Tcp {
     /// So many bytes at hand have been used.
     #[inline(always)]
     pub fn pass(&mut self, bytes: usize) {
+        if let Some(home) = &mut self.home {
+            return home.pass(bytes);
+        }
         if let Some(from) = self.current
             && let Link::Open(connection) = &mut self.links[from as usize]
         {

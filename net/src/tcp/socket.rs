@@ -5,7 +5,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Seconds without a word after which the kernel asks an idle peer whether it is there, between two questions, and questions.
 const KEEPALIVE_IDLE_S: i32 = 5;
@@ -252,6 +252,10 @@ impl Socket {
     #[inline(always)]
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
+    }
+
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     fn set(&self, level: i32, name: i32, value: i32) -> io::Result<()> {

@@ -1,0 +1,320 @@
+//! Receives that the driver /dev/o2g has: handing them over, and getting them back before anything else may end them.
+//!
+//! The driver writes into a receive's memory whenever its message arrives. So a receive that the driver has ends in one of three ways only: by the driver's records, by being
+//! taken back ([`Handler::recall`]), or by closing the driver, which the engine does when it breaks down and when it finalises. Everything here serves that rule.
+//!
+//! Receives are handed over in the order in which they were posted. One that cannot be (no slot, or a message that may be its own has just arrived) waits, and all that
+//! come after it wait too: then their messages come unmatched and meet the mirror (`protocol::mirror`), where the order is right anyway.
+
+use std::collections::VecDeque;
+
+use oxmpi_matching::Pattern;
+use oxmpi_net::tcp::{self, Cancel, ENTRIES, Put, PutError};
+use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+
+use super::area::Area;
+use super::handler::Handler;
+use crate::protocol::{Effect, Placement, RequestId};
+
+/// How often a receive is offered again in the call that posts it: each time what has arrived is looked at first, so that a second time is rare.
+const OFFERS_MAX: usize = 8;
+
+/// What the driver has, and what waits to be given to it.
+pub(crate) struct Entries {
+    /// By slot.
+    held: Vec<Held>,
+    /// How many it has.
+    count: usize,
+    waiting: VecDeque<Receive>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    No,
+    /// The receive of that token, with its memory.
+    Buffer(u64),
+    /// The receive of that token; its message is to be copied by this process.
+    Bare(u64),
+}
+
+/// A posted receive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Receive {
+    pub id: RequestId,
+    pub pattern: Pattern,
+    pub buffer: Area,
+    pub capacity: u64,
+}
+
+/// What became of an offer.
+enum Offer {
+    /// There is nothing to offer, or the driver has no room.
+    Rest,
+    /// It was taken, or is not needed any more: the next one.
+    Next,
+    /// Something has arrived that may be for it.
+    Again,
+}
+
+impl Entries {
+    pub fn new() -> Entries {
+        Entries {
+            held: vec![Held::No; ENTRIES as usize],
+            count: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn get(&self, id: RequestId) -> Held {
+        match self.held.get(slot(id)) {
+            Some(held @ (Held::Buffer(token) | Held::Bare(token))) if *token == id.token() => *held,
+            _ => Held::No,
+        }
+    }
+
+    fn set(&mut self, id: RequestId, held: Held) {
+        let place = &mut self.held[slot(id)];
+        self.count += usize::from(held != Held::No);
+        self.count -= usize::from(*place != Held::No);
+        *place = held;
+    }
+
+    fn release(&mut self, id: RequestId) {
+        if self.get(id) != Held::No {
+            self.set(id, Held::No);
+        }
+    }
+
+    /// All that the driver has.
+    fn ids(&self) -> Vec<RequestId> {
+        let token = |held: &Held| match *held {
+            Held::No => None,
+            Held::Buffer(token) | Held::Bare(token) => Some(RequestId::from_token(token)),
+        };
+        self.held.iter().filter_map(token).collect()
+    }
+}
+
+fn slot(id: RequestId) -> usize {
+    id.token() as u32 as usize
+}
+
+impl Handler {
+    /// A receive was posted whose message may come through the driver.
+    #[cold]
+    pub fn hand_over(&mut self, receive: Receive) {
+        if !self.protocol.is_posted(receive.id) {
+            return;
+        }
+        if let Some(entries) = &mut self.entries {
+            entries.waiting.push_back(receive);
+            self.offer_waiting();
+        }
+    }
+
+    /// Whether receives wait to be handed over.
+    #[inline(always)]
+    pub(super) fn has_waiting(&self) -> bool {
+        let entries = self.entries.as_ref();
+        entries.is_some_and(|entries| !entries.waiting.is_empty())
+    }
+
+    /// Hands over what waits, as far as the driver takes it.
+    #[cold]
+    pub(super) fn offer_waiting(&mut self) {
+        let mut agains = 0;
+        while agains < OFFERS_MAX && self.broken.is_none() {
+            match self.offer_first() {
+                Offer::Rest => return,
+                Offer::Next => {}
+                Offer::Again => {
+                    agains += 1;
+                    self.news |= self.take_remote_events(None);
+                }
+            }
+        }
+    }
+
+    fn offer_first(&mut self) -> Offer {
+        let (Some(entries), Some(remote)) = (&mut self.entries, &mut self.remote) else {
+            return Offer::Rest;
+        };
+        let Some(&receive) = entries.waiting.front() else {
+            return Offer::Rest;
+        };
+        if !self.protocol.is_posted(receive.id) {
+            entries.waiting.pop_front();
+            return Offer::Next;
+        }
+        if slot(receive.id) >= entries.held.len() {
+            return Offer::Rest;
+        }
+        let Receive {
+            id,
+            pattern,
+            buffer,
+            capacity,
+        } = receive;
+        let mut offered = tcp::Receive {
+            cookie: id.token(),
+            context: pattern.context,
+            source: pattern.source,
+            tag: pattern.tag,
+            buffer: (capacity > 0).then_some((buffer.at(0), capacity)),
+        };
+        // SAFETY: the receiving request's promise covers its buffer until it is over, and it does not end while the driver has it: `held` is set, and who
+        // would end it asks `recall` first.
+        let mut put = unsafe { remote.net.put(&offered) };
+        if matches!(put, Err(PutError::Memory { .. })) {
+            // Less memory than the receive promises, or of a kind that the kernel does not write: the message may be short, and this process copies it.
+            offered.buffer = None;
+            // SAFETY: there is no buffer.
+            put = unsafe { remote.net.put(&offered) };
+        }
+        match put {
+            Ok(Put::Posted) => {
+                entries.waiting.pop_front();
+                let token = id.token();
+                let held = match offered.buffer {
+                    Some(_) => Held::Buffer(token),
+                    None => Held::Bare(token),
+                };
+                entries.set(id, held);
+                Offer::Next
+            }
+            Ok(Put::Again) => Offer::Again,
+            Err(_) => Offer::Rest,
+        }
+    }
+
+    /// Takes a receive back, because something else is to end it. False: the driver has a message for it, and its records will end it.
+    #[cold]
+    pub fn recall(&mut self, id: RequestId) -> bool {
+        let (Some(entries), Some(remote)) = (&mut self.entries, &mut self.remote) else {
+            return true;
+        };
+        if entries.get(id) == Held::No {
+            return true;
+        }
+        match remote.net.cancel(id.token()) {
+            Cancel::Cancelled | Cancel::Unknown => {
+                entries.release(id);
+                true
+            }
+            Cancel::Again => {
+                self.protocol.award(id);
+                false
+            }
+        }
+    }
+
+    /// A message that did not come through the driver is about to be matched: the receive that it will take is nobody else's afterwards.
+    #[cold]
+    pub(super) fn make_way(&mut self, envelope: &Envelope) {
+        while let Some(id) = self.protocol.next_for(envelope) {
+            if self.recall(id) {
+                return;
+            }
+        }
+    }
+
+    /// As [`Handler::make_way`] for the packet that the port shows, if it has to be matched.
+    #[cold]
+    pub(super) fn make_way_for_arrival(&mut self) {
+        let repr = self
+            .port
+            .current()
+            .map(|arrival| Repr::parse_prefix(arrival.prefix));
+        if let Some(Ok(repr)) = repr
+            && is_matched(&repr.kind)
+        {
+            self.make_way(&repr.envelope);
+        }
+    }
+
+    /// A process has died: what waits for it is over, and its memory is given back.
+    #[cold]
+    pub(super) fn peer_died(&mut self, peer: u32) {
+        self.recall_for(peer, true);
+        self.protocol.peer_died(peer);
+    }
+
+    /// A process has finalised: the same, except for receives from anybody.
+    #[cold]
+    pub(super) fn peer_finished(&mut self, peer: u32) {
+        self.recall_for(peer, false);
+        self.protocol.peer_finished(peer);
+    }
+
+    fn recall_for(&mut self, peer: u32, with_wildcards: bool) {
+        let Some(entries) = &self.entries else {
+            return;
+        };
+        for id in entries.ids() {
+            let awarded = self.protocol.is_awarded(id);
+            let concerned = match self.protocol.peer_of(id) {
+                Some(other) => other == peer,
+                None => with_wildcards || awarded,
+            };
+            // An awarded receive that the driver knows no more was to get a message of this process, which is incomplete for ever.
+            if concerned && self.recall(id) && awarded {
+                self.protocol.fail_awarded(id, peer);
+            }
+        }
+    }
+
+    /// The driver writes nothing any more: what it had is over, or is about to be.
+    #[cold]
+    pub fn close_driver(&mut self) {
+        if let Some(remote) = &mut self.remote {
+            remote.net.close_driver();
+        }
+        self.entries = None;
+    }
+
+    /// A packet of a message that the driver has matched.
+    pub(super) fn take_matched_packet(
+        &mut self,
+        from: u32,
+        prefix: &[u8; PREFIX_BYTES],
+        payload: usize,
+    ) {
+        let Some(repr) = self.parse_remote(from, prefix, payload) else {
+            return;
+        };
+        let (Some(entries), Some(remote)) = (&mut self.entries, &mut self.remote) else {
+            return;
+        };
+        let Some(matched) = remote.net.matched() else {
+            return self.break_down(from, "a match without a receive".into());
+        };
+        let id = RequestId::from_token(matched.cookie);
+        let placement = match entries.get(id) {
+            Held::Bare(_) => Placement::AtHand(remote.net.at_hand()),
+            _ => Placement::Placed {
+                payload: payload as u64,
+                placed: matched.placed,
+            },
+        };
+        let bytes_at_hand = remote.net.at_hand().len();
+        let effect = self.protocol.handle_matched(from, &repr, id, placement);
+        if let Ok(Effect::Deliver {
+            buffer,
+            offset,
+            bytes,
+        }) = &effect
+        {
+            buffer.write(*offset, &remote.net.at_hand()[..*bytes]);
+        }
+        remote.net.pass(bytes_at_hand);
+        if self.protocol.is_complete(id) {
+            entries.release(id);
+        }
+        self.carry_out_effect(from, effect);
+    }
+}
+
+/// Whether a packet of that kind takes a posted receive.
+pub(super) fn is_matched(kind: &Kind) -> bool {
+    matches!(kind, Kind::Eager | Kind::RequestToSend { .. })
+}

@@ -1,0 +1,79 @@
+//! Who looks after the connections: this process by being told of changes, by asking about every socket, or the driver /dev/o2g inside the kernel's protocol handler.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The variable behind `--progress`.
+pub const PROGRESS: &str = "OXMPI_PROGRESS";
+
+/// How the device finds the connections that have something to say, and who reads them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// The kernel tells once per change, and connections that spoke last are looked at directly.
+    #[default]
+    User,
+    /// Every socket is asked at every look.
+    Sock,
+    /// The driver reads them, and matches what it reads with the receives that it was given.
+    Kernel,
+}
+
+/// A way that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{PROGRESS}={value:?} (--progress) makes no sense: expected {EXPECTED}")]
+pub struct ProgressError {
+    /// The value.
+    pub value: String,
+}
+
+/// The words there are.
+pub const EXPECTED: &str = "user, sock or kernel";
+
+impl Progress {
+    /// What the environment says.
+    pub fn from_env() -> Result<Progress, ProgressError> {
+        match std::env::var(PROGRESS) {
+            Ok(value) if !value.is_empty() => value.parse(),
+            _ => Ok(Progress::User),
+        }
+    }
+}
+
+impl FromStr for Progress {
+    type Err = ProgressError;
+
+    fn from_str(text: &str) -> Result<Progress, ProgressError> {
+        match text {
+            "user" => Ok(Progress::User),
+            "sock" => Ok(Progress::Sock),
+            "kernel" => Ok(Progress::Kernel),
+            _ => Err(ProgressError { value: text.into() }),
+        }
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Progress::User => "user",
+            Progress::Sock => "sock",
+            Progress::Kernel => "kernel",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_have_names() {
+        for progress in [Progress::User, Progress::Sock, Progress::Kernel] {
+            assert_eq!(progress.to_string().parse(), Ok(progress));
+        }
+        assert_eq!(
+            "driver".parse::<Progress>().unwrap_err().to_string(),
+            "OXMPI_PROGRESS=\"driver\" (--progress) makes no sense: expected user, sock or kernel"
+        );
+    }
+}
