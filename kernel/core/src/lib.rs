@@ -29,6 +29,7 @@ mod context;
 mod entries;
 mod error;
 mod reader;
+mod route;
 mod socket;
 
 pub use area::Area;

@@ -1,15 +1,15 @@
-//! What arrives: the bytes of a socket, cut anywhere, become matched messages, records and copies.
+//! What arrives: the bytes of a socket, cut anywhere, become packets (`route.rs` says where they go), records and copies.
 //!
 //! [`Core::feed`] goes as far as it can by itself and answers with what only the caller can do. Nothing of a head is used before there is room for its record and, for a message
 //! that no entry accepts, in the unexpected queue: so a socket that has stopped goes on with the same bytes and decides anew.
 
-use oxmpi_wire::o2g::{Done, MATCHED, NO_SLOT, RecordKind};
+use oxmpi_wire::o2g::{NO_SLOT, RecordKind};
 use oxmpi_wire::stream::{self, LENGTH_BYTES, Next};
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{PREFIX_BYTES, Repr};
 
 use crate::area::{Draft, ROOM_MIN, SPAN_MIN};
 use crate::context::{Core, ECONNRESET};
-use crate::entries::Arriving;
+use crate::route::{CONTINUES, Packet, Refusal, Route};
 use crate::socket::{Dump, Phase, Place, Run};
 
 /// errno of an entry whose sender wrote what no sender writes.
@@ -47,25 +47,6 @@ pub struct Answer {
     pub consumed: usize,
     /// What to do.
     pub step: Step,
-}
-
-/// Where a packet's payload goes.
-enum Route {
-    Place { slot: u32, offset: u64 },
-    Dump { slot: Option<u32>, counts: u64 },
-}
-
-/// A packet whose head is complete.
-struct Packet {
-    repr: Repr,
-    payload: usize,
-    prefix: [u8; PREFIX_BYTES],
-}
-
-/// What no OxMPI process sends, or [`Step::Stop`].
-enum Refusal {
-    Garbage,
-    Stop,
 }
 
 impl Core {
@@ -174,105 +155,6 @@ impl Core {
         match refused {
             Refusal::Stop => Err(Step::Stop),
             Refusal::Garbage => Err(self.condemn(index, payload as u32, u32::from(prefix[1]))),
-        }
-    }
-
-    /// Which way a packet goes: this is where messages are matched.
-    fn route(&mut self, index: u32, packet: &Packet) -> Result<Route, Refusal> {
-        let Packet { repr, payload, .. } = packet;
-        let (envelope, payload) = (&repr.envelope, *payload as u64);
-        let continues = self.sockets[index as usize].continues;
-        let nobody = Route::Dump {
-            slot: None,
-            counts: 0,
-        };
-        match (repr.kind, continues) {
-            // No message begins before all of the last eager one is sent, and none is longer than it says.
-            (Kind::Eager | Kind::RequestToSend { .. }, Some(_)) => Err(Refusal::Garbage),
-            (Kind::Eager, None) if payload > envelope.bytes => Err(Refusal::Garbage),
-            (Kind::Eager, None) => {
-                let met = self.meet(index, envelope, false)?;
-                Ok(met.map_or(nobody, |slot| self.eager_route(index, slot, payload)))
-            }
-            (Kind::RequestToSend { .. }, None) => {
-                let met = self.meet(index, envelope, true)?;
-                let Some(slot) = met else { return Ok(nobody) };
-                // Without a buffer the entry is over with its match: the data will come as packets like any other.
-                let buffered = self.entries.get(slot).buffered;
-                Ok(Route::Dump {
-                    slot: Some(slot),
-                    counts: if buffered { 0 } else { envelope.bytes },
-                })
-            }
-            (Kind::More { offset }, Some(slot)) => {
-                let arriving = self.entries.arriving(slot).expect(CONTINUES);
-                if offset != arriving.arrived || payload > arriving.bytes - arriving.arrived {
-                    return Err(Refusal::Garbage);
-                }
-                Ok(self.eager_route(index, slot, payload))
-            }
-            (Kind::Data { receive, offset }, _) => {
-                let due = self.entries.promised(receive, index, offset, payload);
-                Ok(due.map_or(nobody, |slot| Route::Place { slot, offset }))
-            }
-            _ => Ok(nobody),
-        }
-    }
-
-    /// Matches a message with a posted entry, or remembers it.
-    fn meet(
-        &mut self,
-        index: u32,
-        envelope: &Envelope,
-        promised: bool,
-    ) -> Result<Option<u32>, Refusal> {
-        let Some(matched) = self.queues.arrive(envelope) else {
-            if self.must_stop(index, Core::has_unexpected_room) {
-                return Err(Refusal::Stop);
-            }
-            let position = self.area_mut().head();
-            let stored = self.queues.store(*envelope, position);
-            assert!(stored.is_ok(), "there was room a line above");
-            self.counters.unexpected += 1;
-            return Ok(None);
-        };
-        let slot = matched.posted;
-        self.counters.matched += 1;
-        self.sockets[index as usize].arriving += 1;
-        self.entries.meet(
-            slot,
-            Arriving {
-                socket: index,
-                promised,
-                bytes: envelope.bytes,
-                arrived: 0,
-                error: 0,
-            },
-        );
-        let done = Done {
-            state: MATCHED,
-            source: envelope.source,
-            tag: envelope.tag,
-            error: 0,
-            bytes: envelope.bytes,
-            cookie: self.entries.get(slot).cookie,
-        };
-        self.area_mut().flag(slot, done);
-        Ok(Some(slot))
-    }
-
-    /// The way of the next packet of an eager message that met this entry.
-    fn eager_route(&mut self, index: u32, slot: u32, payload: u64) -> Route {
-        let arriving = self.entries.arriving(slot).expect(CONTINUES);
-        let offset = arriving.arrived;
-        let more = offset + payload < arriving.bytes;
-        self.sockets[index as usize].continues = more.then_some(slot);
-        if self.entries.get(slot).buffered {
-            return Route::Place { slot, offset };
-        }
-        Route::Dump {
-            slot: Some(slot),
-            counts: payload,
         }
     }
 
@@ -506,7 +388,7 @@ impl Core {
     }
 
     /// Whether the socket has to wait for what `enough` asks, which the process gives by moving its tail.
-    fn must_stop(&mut self, index: u32, enough: fn(&Core) -> bool) -> bool {
+    pub(crate) fn must_stop(&mut self, index: u32, enough: fn(&Core) -> bool) -> bool {
         if !enough(self) {
             self.take_mapped();
         }
@@ -541,6 +423,3 @@ fn plain(rank: u32) -> Draft<'static> {
         prefix: &NO_PREFIX,
     }
 }
-
-/// Who keeps it: an entry stays in this state until `finish`, which also ends what names it.
-const CONTINUES: &str = "the entry's message is arriving";

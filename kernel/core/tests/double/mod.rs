@@ -260,6 +260,41 @@ pub fn entry(cookie: u64, tag: i32, bytes: u64) -> Entry {
     }
 }
 
+/// The smallest dump area.
+pub const DUMP: u64 = 64 << 10;
+
+/// An eager message that is one packet.
+pub fn eager(tag: i32, bytes: usize) -> Vec<u8> {
+    let payload = content(tag as u32, 0, bytes);
+    packet(envelope(tag, bytes as u64), 0, Kind::Eager, &payload)
+}
+
+/// A request to send.
+pub fn request(tag: i32, bytes: u64) -> Vec<u8> {
+    let kind = Kind::RequestToSend {
+        send: 77,
+        address: 0,
+        mapped: false,
+        fetchable: false,
+        sync: false,
+    };
+    packet(envelope(tag, bytes), 0, kind, &[])
+}
+
+/// A piece of a message that was requested.
+pub fn data(receive: u64, tag: i32, total: u64, offset: u64, bytes: usize) -> Vec<u8> {
+    let payload = content(tag as u32, offset, bytes);
+    let kind = Kind::Data { receive, offset };
+    packet(envelope(tag, total), 0, kind, &payload)
+}
+
+/// A context with one socket, of rank 9.
+pub fn one_socket() -> (Double, u32) {
+    let mut double = Double::new(4, 8, DUMP);
+    let socket = double.core.open_socket(9).expect("room for one");
+    (double, socket)
+}
+
 /// Bytes that tell which message they are of and where they lie in it.
 pub fn content(message: u32, offset: u64, bytes: usize) -> Vec<u8> {
     (0..bytes as u64)
