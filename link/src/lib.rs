@@ -69,4 +69,4 @@ pub use crc::Checksum;
 pub use link::Link;
 pub use receive::{Arrival, Delivered, Place};
 pub use refusal::Refusal;
-pub use transmit::{Piece, Transmit};
+pub use transmit::{Middles, Piece, Transmit};

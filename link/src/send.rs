@@ -48,6 +48,23 @@ struct Flight {
     asking: bool,
 }
 
+impl Flight {
+    /// A frame that is about to leave for the first time.
+    #[inline]
+    fn new(begin: Position, length: u16) -> Flight {
+        Flight {
+            begin,
+            sent_at: 0,
+            stamp: 0,
+            length,
+            fate: Fate::Sent,
+            repeated: false,
+            doubtful: false,
+            asking: false,
+        }
+    }
+}
+
 /// A frame to be sent now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
@@ -208,20 +225,58 @@ impl<M: Copy> Sender<M> {
         })
     }
 
+    /// As [`Sender::take`] for several frames from the middle of a message that follow others, none of which asks: the first, the message, how many bytes of it each
+    /// carries, and how many frames there are.
+    #[inline]
+    pub fn take_middle(
+        &mut self,
+        config: &Config,
+        now: u64,
+        window: u32,
+        frames_max: u32,
+    ) -> Option<(Cut, M, usize, u32)> {
+        if self.lost > 0 || self.flight.is_empty() {
+            return None;
+        }
+        let limit = window.min(self.allowance);
+        let often = (limit / 4).clamp(1, ACK_FRAMES_MAX);
+        // The frame that asks is not one of them: the one that fills the window, or is due to ask.
+        let room = limit.saturating_sub(self.outstanding() + 1);
+        let places = config
+            .window_frames_max
+            .saturating_sub(self.flight.len() as u32 + 1);
+        let unasked = often.saturating_sub(self.since_asked + 1);
+        let frames_max = frames_max.min(room).min(places).min(unasked);
+        let sequence = self.next_sequence();
+        let (begin, message, bytes, frames) = self.stream.cut_middle(config, frames_max)?;
+        let length = config.payload_bytes_max as u16;
+        let mut position = begin;
+        for _ in 0..frames {
+            let stamp = self.stamp_next;
+            self.stamp_next = stamp.wrapping_add(1);
+            self.flight.push_back(Flight {
+                sent_at: now,
+                stamp,
+                ..Flight::new(position, length)
+            });
+            position.offset += bytes;
+        }
+        self.since_asked += frames;
+        let cut = Cut {
+            sequence,
+            begin,
+            length,
+            repeat: false,
+            asking: false,
+        };
+        Some((cut, message, bytes, frames))
+    }
+
     /// Cuts the next frame out of the stream and returns its index in `flight`.
     #[inline]
     fn cut(&mut self, config: &Config) -> usize {
         let (begin, length) = self.stream.cut(config);
-        self.flight.push_back(Flight {
-            begin,
-            sent_at: 0,
-            stamp: 0,
-            length,
-            fate: Fate::Sent,
-            repeated: false,
-            doubtful: false,
-            asking: false,
-        });
+        self.flight.push_back(Flight::new(begin, length));
         self.flight.len() - 1
     }
 

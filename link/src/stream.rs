@@ -113,6 +113,26 @@ impl<M: Copy> Stream<M> {
         (begin, (config.payload_bytes_max - room) as u16)
     }
 
+    /// Cuts at most `frames_max` full frames that neither begin nor end a message: where the first begins, its message, how many bytes of it each carries, and their number.
+    #[inline]
+    pub fn cut_middle(
+        &mut self,
+        config: &Config,
+        frames_max: u32,
+    ) -> Option<(Position, M, usize, u32)> {
+        let begin = self.cursor;
+        let index = (begin.message - self.front) as usize;
+        let message = self.messages.get(index).filter(|_| begin.offset > 0)?;
+        let bytes = config.payload_bytes_max - PIECE_HEADER_BYTES;
+        let left = message.bytes - begin.offset;
+        let frames = (left.saturating_sub(1) / bytes).min(frames_max as usize);
+        if frames == 0 {
+            return None;
+        }
+        self.cursor.offset += frames * bytes;
+        Some((begin, message.handle, bytes, frames as u32))
+    }
+
     /// Whether the frame just cut, from `begin` on, ends a message whose sender likely waits for its memory.
     #[inline]
     pub fn ended_long_message(&self, config: &Config, begin: Position) -> bool {

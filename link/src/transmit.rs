@@ -19,6 +19,17 @@ pub struct Transmit {
     begin: Position,
 }
 
+/// Frames from the middle of a message that are to leave one after the other, each full of one piece of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Middles<M> {
+    /// The header of the first; those that follow differ only in their sequence, which counts on.
+    pub frame: Frame,
+    /// How many there are.
+    pub frames: u32,
+    /// The piece of the first one. That of each next one begins where the one before ends, and is as long.
+    pub piece: Piece<M>,
+}
+
 /// A run of bytes of one message, to be put into a frame behind a piece header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<M> {
@@ -83,6 +94,34 @@ impl<M: Copy> Link<M> {
             Some(cut) => Some(self.data(now, cut)),
             None => self.poll_ack(now),
         }
+    }
+
+    /// The short way for long messages: at most `frames_max` frames that [`poll_transmit`](Link::poll_transmit) would give now, one after the other. `None`: there are no such frames,
+    /// and `poll_transmit` says what leaves next.
+    #[inline]
+    pub fn poll_middles(&mut self, now: u64, frames_max: u32) -> Option<Middles<M>> {
+        let held = self.wants_control() || self.flow.stopped || self.config.checked;
+        if held || self.receiver.kept() > 0 || !self.timers.is_set(Timer::Repeat) {
+            return None;
+        }
+        let window = self.window();
+        let taken = self
+            .sender
+            .take_middle(&self.config, now, window, frames_max);
+        let (cut, message, bytes, frames) = taken?;
+        self.counters.data_out += u64::from(frames);
+        self.settle_debt();
+        Some(Middles {
+            frame: self.header(Kind::Data, cut.length, 0, cut.sequence),
+            frames,
+            piece: Piece {
+                message,
+                offset: cut.begin.offset,
+                bytes,
+                first: false,
+                last: false,
+            },
+        })
     }
 
     /// The pieces that make up the payload of a Data frame; none for other kinds.

@@ -4,11 +4,12 @@
 
 mod pair;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
 
 use oxmpi_link::{Config, Link, Recovery};
-use pair::{Inbox, Number, gather, mirrored};
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, Frame};
+use pair::{Inbox, Number, content, gather, mirrored};
 use proptest::prelude::*;
 
 /// Numbers by xorshift, so that a case is its seed.
@@ -89,14 +90,30 @@ fn converse(config: &Config, network: &Network, messages: [Vec<usize>; 2], seed:
     loop {
         for (index, end) in ends.iter_mut().enumerate() {
             end.push(now);
+            // What the short way would give, and where it would lead.
+            let mut short: Option<(Link<Number>, VecDeque<Vec<u8>>)> = None;
             loop {
+                if short.is_none() {
+                    let mut link = end.link.clone();
+                    let frames = middles(&mut link, now);
+                    short = (!frames.is_empty()).then_some((link, frames));
+                }
                 let wanted = end.link.wants_transmit(now);
                 let Some(transmit) = end.link.poll_transmit(now) else {
                     assert!(!wanted, "wants_transmit, but there is nothing");
+                    assert!(short.is_none(), "the short way gives more frames");
                     break;
                 };
                 assert!(wanted, "there is something, but wants_transmit said no");
                 let bytes = gather(&end.link, &transmit);
+                if let Some((link, frames)) = &mut short {
+                    assert_eq!(frames.pop_front().as_ref(), Some(&bytes));
+                    if frames.is_empty() {
+                        assert_eq!(digest(link, now), digest(&end.link, now));
+                        assert_eq!(link.counters(), end.link.counters());
+                        short = None;
+                    }
+                }
                 let copies = 1 + u64::from(random.percent(network.duplication));
                 for _ in 0..copies {
                     frames += 1;
@@ -161,6 +178,27 @@ fn converse(config: &Config, network: &Network, messages: [Vec<usize>; 2], seed:
             end.take_released();
         }
     }
+}
+
+/// The frames that the short way gives.
+fn middles(link: &mut Link<Number>, now: u64) -> VecDeque<Vec<u8>> {
+    let Some(middles) = link.poll_middles(now, 7) else {
+        return VecDeque::new();
+    };
+    let piece = middles.piece;
+    let frame = |number: u32| {
+        let frame = Frame {
+            sequence: middles.frame.sequence.wrapping_add(number),
+            ..middles.frame
+        };
+        let mut bytes = vec![0; FRAME_HEADER_BYTES];
+        frame.emit(bytes.first_chunk_mut().expect("room for a header"));
+        bytes.extend(piece.header().emit());
+        let begin = piece.offset + number as usize * piece.bytes;
+        bytes.extend((begin..begin + piece.bytes).map(|offset| content(piece.message, offset)));
+        bytes
+    };
+    (0..middles.frames).map(frame).collect()
 }
 
 /// All that decides about what a link does next.

@@ -3,11 +3,11 @@
 //! Headers and short pieces are copied into a scratch, so that a frame of short messages is one piece of memory; long pieces are gathered by the kernel from where
 //! they lie. Nothing of a batch is looked at after the device has had it: frames that it did not take are copied, because the memory under them may be given back.
 
-use oxmpi_link::{Checksum, Transmit};
-use oxmpi_wire::frame::{FRAME_HEADER_BYTES, flag};
+use oxmpi_link::{Checksum, Middles, Transmit};
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, flag};
 
 use super::conversation::{self, Conversation};
-use super::memory::{Memory, Span};
+use super::memory::{Memory, Slot, Span};
 use super::{Rail, RailKind};
 use crate::device::{Address, Batch, Device};
 
@@ -102,6 +102,15 @@ impl Line {
             if conversation.unsent_bytes < short_of {
                 break false;
             }
+            let frames_max = (self.batch_frames_max - self.batch.len())
+                .min((self.batch_bytes_max - bytes) / self.frame_bytes_max);
+            if let Some(middles) = conversation.link.poll_middles(now, frames_max as u32) {
+                used = self.put_middles(memory, &middles, used);
+                let frames = middles.frames as usize;
+                bytes += frames * (FRAME_HEADER_BYTES + usize::from(middles.frame.length));
+                conversation.unsent_bytes -= frames * middles.piece.bytes;
+                continue;
+            }
             let Some(transmit) = conversation.link.poll_transmit(now) else {
                 break false;
             };
@@ -160,6 +169,35 @@ impl Line {
         self.batch.end_frame();
         if transmit.frame.has(flag::CHECKED) {
             self.seal(used);
+        }
+        end
+    }
+
+    /// Adds frames from the middle of a message, which are alike. As [`Line::put_together`].
+    #[inline(always)]
+    fn put_middles(&mut self, memory: &Memory, middles: &Middles<Slot>, used: usize) -> usize {
+        const HEAD_BYTES: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
+        let piece = &middles.piece;
+        let mut frame = middles.frame;
+        let mut end = used;
+        for number in 0..middles.frames as usize {
+            let head = self.scratch[end..].first_chunk_mut::<HEAD_BYTES>();
+            let head = head.expect("the scratch holds a batch");
+            let (header, piece_header) = head.split_at_mut(FRAME_HEADER_BYTES);
+            frame.emit(header.first_chunk_mut().expect("room for a header"));
+            piece_header.copy_from_slice(&piece.header().emit());
+            frame.sequence = frame.sequence.wrapping_add(1);
+            let offset = piece.offset + number * piece.bytes;
+            let (one, two) = memory.spans(piece.message, offset, piece.bytes);
+            // SAFETY: the scratch and the memory of a message stay, see `put_together`, and the head's place is not written again before the batch is cleared.
+            unsafe {
+                self.batch.push(self.scratch.as_ptr().add(end), HEAD_BYTES);
+                for span in [one, two].into_iter().filter(|span| span.bytes > 0) {
+                    self.batch.push(span.at, span.bytes);
+                }
+            }
+            self.batch.end_frame();
+            end += HEAD_BYTES;
         }
         end
     }
