@@ -25,13 +25,13 @@ pub const CASES: &[Case] = &[
     case("window-stays-open", window_open),
 ];
 
-/// Socket buffers of a few segments, so that the window closes soon.
+/// Socket buffers of a few segments, so that the window closes soon. Of less than one segment of loopback (64 KiB) TCP would wait for its timers instead.
 fn small_buffers(ground: &Ground) -> Outcome {
     for (socket, name) in [
         (&ground.peers[0], libc::SO_SNDBUF),
         (&ground.ours[0], libc::SO_RCVBUF),
     ] {
-        set_option(socket.as_fd(), libc::SOL_SOCKET, name, 32 << 10)?;
+        set_option(socket.as_fd(), libc::SOL_SOCKET, name, 256 << 10)?;
     }
     Ok(())
 }
