@@ -72,6 +72,20 @@ fn the_end_of_a_socket_ends_what_was_arriving() {
 }
 
 #[test]
+fn a_closed_socket_gives_back_the_place_for_its_record() {
+    let (mut double, mut socket) = one_socket();
+    // More often than the area has room for.
+    for _ in 0..DUMP / 128 {
+        double.put(entry(1, 5, 100), true).expect("released");
+        let ran = double.run(socket, true, &eager(5, 100)[..50], usize::MAX);
+        assert_eq!(ran.step, Step::Done);
+        double.core.close_socket(socket);
+        socket = double.core.open_socket(9).expect("closed");
+    }
+    assert!(double.take().is_none());
+}
+
+#[test]
 fn an_end_waits_for_room_like_anything_else() {
     let (mut double, socket) = one_socket();
     let other = double.core.open_socket(10).expect("room");

@@ -51,8 +51,12 @@ fn memory_that_is_not_pinned_is_written_by_a_thread() {
 fn a_copy_that_fails_ends_the_entry_with_its_errno() {
     let (mut double, socket) = one_socket();
     double.put(entry(1, 5, 100), false).expect("empty");
+    let stream = [eager(5, 100), eager(6, 4)].concat();
     double.copy_error = EFAULT;
-    double.run(socket, false, &[eager(5, 100), eager(6, 4)].concat(), 30);
+    double.run(socket, false, &stream[..60], 30);
+    // Nothing is copied behind a hole.
+    double.copy_error = 0;
+    double.run(socket, false, &stream[60..], 30);
     let flag = double.flag(1);
     assert_eq!((flag.state, flag.error), (DONE, EFAULT));
     let taken = double.take_all();
@@ -61,6 +65,8 @@ fn a_copy_that_fails_ends_the_entry_with_its_errno() {
         (EFAULT, 0)
     );
     assert_eq!(taken[1].payload, content(6, 0, 4), "the stream goes on");
+    double.release();
+    assert!(double.finished[&1].iter().all(|&byte| byte == 0xee));
 }
 
 #[test]
