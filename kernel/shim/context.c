@@ -89,6 +89,9 @@ int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump
 		return -EINVAL;
 	if (context->area)
 		return -EBUSY;
+	/* vmalloc_user would complain aloud about more than there is. */
+	if (bytes >> PAGE_SHIFT > si_mem_available())
+		return -ENOMEM;
 	area = vmalloc_user(bytes);
 	if (!area)
 		return -ENOMEM;

@@ -78,24 +78,17 @@ static long o2g_ask_dump_area(struct o2g_context *context, void __user *argument
 	return error;
 }
 
-/* What the process has taken makes room. The context is locked; true if sockets may go on. */
-static bool o2g_makes_room(struct o2g_context *context, int freed)
-{
-	return freed >= 0 && context->n_waiting;
-}
-
 static long o2g_ask_put(struct o2g_context *context, void __user *argument)
 {
 	struct o2g_memory *memory = NULL, *released;
 	struct o2g_entry entry;
-	bool room = false;
-	int error;
+	int error, may_go_on = 0;
 	u32 slot;
 
 	if (copy_from_user(&entry, argument, sizeof(entry)))
 		return -EFAULT;
 	slot = lower_32_bits(entry.cookie);
-	if (slot >= context->n_entries || !context->area)
+	if (slot >= context->n_entries || !READ_ONCE(context->area))
 		return -EINVAL;
 	if (!(entry.flags & O2G_NO_BUFFER)) {
 		memory = o2g_memory_new(context, entry.address, entry.bytes);
@@ -106,12 +99,12 @@ static long o2g_ask_put(struct o2g_context *context, void __user *argument)
 	/* Whatever was in the slot before is taken out before something else is put there. */
 	released = o2g_memory_take_released(context);
 	if (context->n_waiting)
-		room = o2g_makes_room(context, o2g_core_free_to(context->core, entry.tail));
+		may_go_on = o2g_core_free_to(context->core, entry.tail);
 	error = o2g_core_put(context->core, &entry, !memory || o2g_memory_is_pinned(memory));
 	if (!error)
 		swap(context->memories[slot], memory);
 	spin_unlock_bh(&context->lock);
-	if (room)
+	if (may_go_on > 0)
 		o2g_dumpers_resume(context);
 	if (memory)
 		memory->next = NULL;
@@ -136,22 +129,20 @@ static long o2g_ask_cancel(struct o2g_context *context, void __user *argument)
 
 static long o2g_ask_free(struct o2g_context *context, void __user *argument)
 {
-	bool room;
+	int may_go_on;
 	u64 tail;
-	int freed;
 
 	if (copy_from_user(&tail, argument, sizeof(tail)))
 		return -EFAULT;
-	if (!context->area)
+	if (!READ_ONCE(context->area))
 		return -EINVAL;
 	spin_lock_bh(&context->lock);
-	freed = o2g_core_free_to(context->core, tail);
-	room = o2g_makes_room(context, freed);
+	may_go_on = o2g_core_free_to(context->core, tail);
 	spin_unlock_bh(&context->lock);
-	if (room)
+	if (may_go_on > 0)
 		o2g_dumpers_resume(context);
 	o2g_memory_reap(context);
-	return min(freed, 0);
+	return min(may_go_on, 0);
 }
 
 static long o2g_ask_counters(struct o2g_context *context, void __user *argument)

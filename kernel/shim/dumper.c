@@ -105,7 +105,8 @@ static void o2g_dump(struct o2g_socket *socket)
 		if (!fault_in_safe_writeable(address, bytes))
 			continue;
 		lock_sock(socket->sk);
-		socket->step_error = EFAULT;
+		if (socket->step.bytes)
+			socket->step_error = EFAULT;
 		release_sock(socket->sk);
 	}
 	if (run.has_mm) {

@@ -48,7 +48,6 @@ struct o2g_memory *o2g_memory_new(struct o2g_context *context, u64 address, u64 
 {
 	struct o2g_memory *memory;
 	u64 n_pages = 0;
-	int error;
 
 	if (bytes) {
 		if (!access_ok((void __user *)address, bytes))
@@ -61,11 +60,10 @@ struct o2g_memory *o2g_memory_new(struct o2g_context *context, u64 address, u64 
 	if (!memory)
 		return ERR_PTR(-ENOMEM);
 	*memory = (struct o2g_memory){ .address = address, .bytes = bytes };
-	if (!n_pages)
+	if (!bytes || (n_pages && !o2g_pin(context, memory, n_pages)))
 		return memory;
-	error = o2g_pin(context, memory, n_pages);
-	/* Memory that cannot be pinned may still be written; memory that is not there, or only to be read, may not. Only asked: not a byte is changed. */
-	if (error == -EFAULT && fault_in_safe_writeable((void __user *)address, bytes)) {
+	/* Memory that cannot be pinned may still be written, unless it is not there, or only to be read. This asks, and changes not a byte. */
+	if (fault_in_safe_writeable((void __user *)address, bytes)) {
 		kvfree(memory);
 		return ERR_PTR(-EFAULT);
 	}
