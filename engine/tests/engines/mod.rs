@@ -5,13 +5,17 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use oxmpi_engine::Progress;
 use oxmpi_engine::{
     Completion, Engine, EngineError, Envelope, Mode, Network, Options, Pattern, Request, Seat,
     Threads,
 };
 use oxmpi_net::choice::{Equipment, Mode as NetMode, Report, Verdict, decide};
+use oxmpi_net::transport::Transport;
 use oxmpi_net::{Card, JobKey};
 use oxmpi_ports::Segment;
+
+mod double;
 
 /// One job: its engines, and the segment as a launcher sees it.
 pub struct Job {
@@ -21,12 +25,15 @@ pub struct Job {
     pub segment: Segment,
 }
 
-/// Whether this test program's engines are on several hosts, as far as they know, and how they reach each other: the programs `tcp` and `udp` run the other programs' tests that way.
+/// Whether this test program's engines are on several hosts, as far as they know, and how they reach each other: the programs `tcp`, `kernel` and `udp` run the other programs' tests that way.
 pub const APART: Option<NetMode> = match env!("CARGO_CRATE_NAME").as_bytes() {
-    b"tcp" => Some(NetMode::Tcp),
+    b"tcp" | b"kernel" => Some(NetMode::Tcp),
     b"udp" => Some(NetMode::Udp),
     _ => None,
 };
+
+/// Whether a driver reads the connections, of which there is a double.
+pub const KERNEL: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"kernel");
 
 /// A process of a job on one host.
 pub fn seat(rank: u32, size: u32, segment: OwnedFd) -> Seat {
@@ -52,6 +59,10 @@ pub fn job(size: u32, options: &Options, threads: Threads) -> Job {
 
 /// A job of engines on these hosts.
 pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
+    let mut options = *options;
+    if KERNEL && options.progress == Progress::User {
+        options.progress = Progress::Kernel;
+    }
     let size = hosts.len() as u32;
     let host_count = hosts.iter().max().unwrap() + 1;
     let ranks = |host: u32| hosts.iter().filter(|other| **other == host).count() as u32;
@@ -79,9 +90,14 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
         if host_count > 1 {
             let cards = cards.clone();
             let directory = Box::new(move |peer: u32| Ok(cards[peer as usize].clone()));
-            let transport = equipment
+            let mut transport = equipment
                 .assemble(rank as u32, size, key.clone(), &choice, directory)
                 .unwrap();
+            if let Transport::Tcp(tcp) = &mut transport
+                && options.progress == Progress::Kernel
+            {
+                tcp.set_driver(Box::new(double::Double::new(size))).unwrap();
+            }
             let hosts = hosts.clone();
             seat.network = Some(Network {
                 choice,
@@ -91,7 +107,7 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
             });
         }
         // SAFETY: tests that ask for one thread use each engine from one thread at a time.
-        let engine = unsafe { Engine::attach(seat, options, threads) };
+        let engine = unsafe { Engine::attach(seat, &options, threads) };
         Arc::new(engine.unwrap())
     });
     Job {

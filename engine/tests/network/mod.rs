@@ -5,7 +5,7 @@
 )]
 
 #[path = "../messages.rs"]
-mod messages;
+pub mod messages;
 #[path = "../requests.rs"]
 mod requests;
 #[path = "../threads.rs"]
