@@ -1,6 +1,7 @@
 //! `oxmpi info`: the version, this host, and what applies when nothing is said.
 
 use oxmpi_launch::{RANKS_MAX, Settings};
+use oxmpi_net::tcp::{Progress, describe_driver};
 
 /// Prints it all.
 pub(crate) fn print() {
@@ -23,11 +24,23 @@ pub(crate) fn print() {
         ),
     );
     row("binding", "none without --bind-to");
+    row("progress", &progress());
     println!();
     println!("shipped programs (oxmpi run -n 4 NAME)");
     for program in oxmpi_programs::names() {
         row(program.name, program.about);
     }
+}
+
+/// Who reads the connections of a rank, and whether the kernel could.
+fn progress() -> String {
+    let who = match Progress::from_env() {
+        Ok(Progress::User) => "user, each rank reads its connections".to_owned(),
+        Ok(Progress::Sock) => "sock, a plain loop over all connections".to_owned(),
+        Ok(Progress::Kernel) => "kernel, the driver reads the connections".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    format!("{who}; {}", describe_driver())
 }
 
 fn row(name: &str, value: &str) {

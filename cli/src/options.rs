@@ -109,6 +109,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "WHICH", help_heading = HOSTS, value_parser = net)]
     pub(crate) net: Option<String>,
 
+    /// Who reads the connections: user (this process), sock (a plain loop, to compare with) or kernel (the driver /dev/o2g, see docs/o2g.md; implies --net tcp) [default: user]
+    #[arg(long, value_name = "WHO", help_heading = HOSTS, value_parser = progress)]
+    pub(crate) progress: Option<String>,
+
     /// Treat frames like a bad network does: loss=1%,duplicate=1%,reorder=1%,delay=200us,seed=7
     #[arg(long, value_name = "FAULTS", help_heading = HOSTS)]
     pub(crate) net_fault: Option<String>,
@@ -153,6 +157,13 @@ fn net(text: &str) -> Result<String, String> {
     known
         .map(|_| text.to_owned())
         .map_err(|_| "expected auto, ethernet, xdp, udp or tcp".to_owned())
+}
+
+fn progress(text: &str) -> Result<String, String> {
+    let known = text.parse::<oxmpi_net::tcp::Progress>();
+    known
+        .map(|_| text.to_owned())
+        .map_err(|_| format!("expected {}", oxmpi_net::tcp::EXPECTED))
 }
 
 fn ports(text: &str) -> Result<String, String> {

@@ -128,6 +128,7 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
         ("OXMPI_NET_INCLUDE", &options.net_include),
         ("OXMPI_NET_EXCLUDE", &options.net_exclude),
         ("OXMPI_NET", &options.net),
+        ("OXMPI_PROGRESS", &options.progress),
         ("OXMPI_NET_FAULT", &options.net_fault),
         ("OXMPI_NET_PCAP", &options.net_pcap),
     ];

@@ -89,6 +89,18 @@ pub enum DriverError {
     Watch(std::io::Error),
 }
 
+/// Whether this process could use the driver, in words.
+pub fn describe_driver() -> String {
+    match Device::open() {
+        Ok(_) => format!("the driver {} can be used (--progress kernel)", o2g::PATH),
+        Err(o2g::OpenError::Missing) => format!("no driver {} here", o2g::PATH),
+        Err(o2g::OpenError::Permission) => {
+            format!("the driver {} is not for this user", o2g::PATH)
+        }
+        Err(o2g::OpenError::System(error)) => format!("the driver {}: {error}", o2g::PATH),
+    }
+}
+
 /// Opens /dev/o2g for a process of a job of `size`.
 pub(super) fn open(size: u32) -> Result<Box<dyn Driver>, DriverError> {
     let bytes = match std::env::var(DUMP) {

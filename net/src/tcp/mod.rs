@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use crate::key::JobKey;
 pub use crate::transport::{Directory, Event, Sent, Trouble};
 use connection::Connection;
-pub use driver::{Cancel, DUMP, Driver, DriverError, ENTRIES, Put, PutError};
+pub use driver::{Cancel, DUMP, Driver, DriverError, ENTRIES, Put, PutError, describe_driver};
 use epoll::{Change, Epoll};
 use kernel::Home;
 pub use kernel::{Match, Receive};
