@@ -27,7 +27,7 @@ usage: cargo xtask test [--long] [--only WORD]
        cargo xtask uninstall --prefix FOLDER
        cargo xtask mpi4py [--ranks N]... [--prefix FOLDER] [TEST]...
        cargo xtask hosts N [--ipv6] [--mtu M] -- COMMAND...
-       cargo xtask kernel build|test [--kernel 6.1|6.12] [--cpus N] [--only CASE]...
+       cargo xtask kernel build|test [--kernel 6.1|6.12|debug] [--cpus N] [--only CASE]...
 
   test     all tests of the workspace, loom tests, programs on real ranks, and the cheap checks
     --long      more seeds and deeper searches: hours, not minutes
@@ -46,6 +46,7 @@ usage: cargo xtask test [--long] [--only WORD]
   kernel   the module o2g.ko in target/kernel/RELEASE, for Debian's kernels
     build       build it
     test        build it, boot it in QEMU and run the cases of kernel/battery there, on 1 and 2 CPUs
+    --kernel    for this one alone; debug is one that checks memory and locks, and is first built from source, which takes long
     --only CASE only this case; may be given several times
 ";
 

@@ -10,7 +10,7 @@ const DUE: [&str; 4] = ["insmod 0", "battery 0", "rmmod 0", "end"];
 const CLEAN: &str = "o2g: left behind: 0 pages pinned, 0 sockets, 0 contexts";
 
 /// A kernel in distress.
-const COMPLAINTS: [&str; 14] = [
+const COMPLAINTS: [&str; 15] = [
     "BUG:",
     "BUG ",
     "WARNING:",
@@ -24,7 +24,8 @@ const COMPLAINTS: [&str; 14] = [
     "hung_task",
     "blocked for more than",
     "possible circular locking",
-    "leak",
+    "unreferenced object",
+    "memory leaks",
 ];
 
 /// The tally of a boot.

@@ -27,7 +27,7 @@ const FLAGS: [&str; 9] = [
 ];
 
 /// What the object may leave to the kernel and to the shim, by how it begins.
-const UNDEFINED: [&str; 8] = [
+const UNDEFINED: [&str; 9] = [
     "memcpy",
     "memmove",
     "memset",
@@ -36,6 +36,7 @@ const UNDEFINED: [&str; 8] = [
     "__x86_return_thunk",
     "__x86_indirect_thunk_",
     "o2g_shim_",
+    "__asan_",
 ];
 
 /// What must not stand in its code.
@@ -62,7 +63,7 @@ pub fn build(kernel: &Kernel, tree: &Tree, place: &Path) -> Result<(), BuildErro
     write(&fresh, &object)?;
     check(&fresh)?;
     if kernel.objtool_by_hand {
-        let mut objtool = Command::new(tree.headers().join("tools/objtool/objtool"));
+        let mut objtool = Command::new(tree.headers.join("tools/objtool/objtool"));
         // It has nothing to say about good code.
         let said = output(objtool.args(OBJTOOL).arg(&fresh))?;
         if !said.trim().is_empty() {
@@ -95,8 +96,8 @@ fn compile(kernel: &Kernel, tree: &Tree) -> Result<PathBuf, BuildError> {
             tree.root.join("usr/lib/x86_64-linux-gnu"),
         )
         .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", flags.join(" "))
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        // Some have spaces in them.
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
         .env("CARGO_TARGET_DIR", &target);
     let status = build
         .status()

@@ -1,6 +1,6 @@
 //! What is in the guest and what it does: busybox, the module, the battery, and whatever else is to be tried there.
 //!
-//! `init` mounts what programs expect, loads the modules, runs the battery and then each [`Trial`], unloads the module, and switches the machine off. It reports with lines
+//! `init` mounts what programs expect, loads the modules, runs the battery and then each [`Trial`], unloads the module, and ends the machine. It reports with lines
 //! that begin with `guest:`, which [`console`](super::console) reads; the battery and the trials with `ok NAME`, `FAIL NAME: why` and `skip NAME: why`.
 
 use std::fs;
@@ -10,6 +10,7 @@ use std::process::Command;
 use super::folder;
 use super::initramfs::Initramfs;
 use super::module::{self, BuildError};
+use super::mpi;
 use super::packages::Tree;
 use crate::steps::cargo;
 
@@ -19,7 +20,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// Modules of the kernel that the guest loads, by their place: a pair of interfaces joins namespaces.
 const MODULES: [&str; 1] = ["kernel/drivers/net/veth"];
 
-/// What the guest does. {WORDS} are the battery's.
+/// What the guest does. {BATTERY} runs the cases that are wanted.
 const INIT: &str = r#"#!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev /tmp /run /var/run
 /bin/busybox mount -t proc proc /proc
@@ -32,9 +33,12 @@ mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs tmpfs /tmp
 mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 ip link set lo up
-for module in /modules/*.ko; do insmod "$module" || echo "guest: $module cannot be loaded"; done
+for module in /modules/*.ko; do
+	[ -e "$module" ] || continue
+	insmod "$module" || echo "guest: $module cannot be loaded"
+done
 insmod /o2g.ko; echo "guest: insmod $?"
-oxmpi-battery {WORDS}; echo "guest: battery $?"
+{BATTERY}; echo "guest: battery $?"
 for trial in /trials/*.sh; do
 	[ -e "$trial" ] || continue
 	sh "$trial"; echo "guest: trial $trial $?"
@@ -43,8 +47,14 @@ done
 for second in 1 2 3 4 5; do rmmod o2g && break; sleep 1; done
 [ -e /sys/module/o2g ]; echo "guest: rmmod $((1 - $?))"
 dmesg | grep 'o2g: left behind'
+# Once more, because what was freed a moment ago may still be named somewhere.
+if [ -e /sys/kernel/debug/kmemleak ]; then
+	echo scan > /sys/kernel/debug/kmemleak; sleep 6; echo scan > /sys/kernel/debug/kmemleak
+	cat /sys/kernel/debug/kmemleak
+fi
 echo "guest: end"
-poweroff -f
+# The emulator is told not to start again; a kernel needs less for this than for switching off.
+reboot -f
 "#;
 
 /// Something else to be tried in the guest, after the battery.
@@ -57,9 +67,20 @@ pub struct Trial {
     pub programs: Vec<(PathBuf, String)>,
 }
 
+/// The word of `--only` that chooses the trial of OxMPI; the others choose cases of the battery.
+const MPI: &str = "mpi";
+
+/// Whether OxMPI itself is to be tried.
+pub fn wants_mpi(only: &[String]) -> bool {
+    only.is_empty() || only.iter().any(|word| word == MPI)
+}
+
 /// What is tried beside the battery.
-pub fn trials() -> Vec<Trial> {
-    Vec::new()
+pub fn trials(only: &[String]) -> Result<Vec<Trial>, BuildError> {
+    match wants_mpi(only) {
+        true => Ok(vec![mpi::trial()?]),
+        false => Ok(Vec::new()),
+    }
 }
 
 /// The command that builds the battery.
@@ -81,11 +102,15 @@ fn battery() -> PathBuf {
 /// The archive for a boot; the battery runs the cases `only`, or all.
 pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf, BuildError> {
     let mut files = Initramfs::default();
-    let words = match only {
-        [] => "all".to_owned(),
-        _ => only.join(" "),
+    let cases: Vec<&str> = only.iter().map(String::as_str).collect();
+    let cases: Vec<&str> = cases.into_iter().filter(|word| *word != MPI).collect();
+    let battery_line = match (only, cases.as_slice()) {
+        ([], _) => "oxmpi-battery all".to_owned(),
+        (_, []) => "true".to_owned(),
+        (_, cases) => format!("oxmpi-battery {}", cases.join(" ")),
     };
-    files.file("/init", INIT.replace("{WORDS}", &words).as_bytes());
+    let init = INIT.replace("{BATTERY}", &battery_line);
+    files.file("/init", init.as_bytes());
     copy(&mut files, "/bin/busybox", &tree.root.join("bin/busybox"))?;
     copy(&mut files, "/bin/oxmpi-battery", &battery())?;
     copy(&mut files, "/o2g.ko", &module::path(tree))?;
@@ -131,8 +156,9 @@ fn add_program(files: &mut Initramfs, from: &Path, to: &str) -> Result<(), Build
     let listing = Command::new("ldd").arg(from).output();
     let listing = listing.map_err(BuildError::file(Path::new("ldd")))?;
     for library in libraries(&String::from_utf8_lossy(&listing.stdout)) {
-        // Two programs may share one; the later copy replaces the same bytes.
-        copy(files, library, Path::new(library))?;
+        if !files.has(library) {
+            copy(files, library, Path::new(library))?;
+        }
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ const PROGRAM: u32 = 0o100_755;
 pub struct Initramfs {
     bytes: Vec<u8>,
     folders: BTreeSet<String>,
+    files: BTreeSet<String>,
     members: u32,
 }
 
@@ -36,10 +37,16 @@ impl Initramfs {
     /// A file that can be executed, with the folders above it.
     pub fn file(&mut self, path: &str, contents: &[u8]) {
         self.parent(path);
+        self.files.insert(path.to_owned());
         self.member(path.trim_start_matches('/'), PROGRAM, contents);
     }
 
-    /// The same with the contents of a file of this machine.
+    /// Whether a file is there.
+    pub fn has(&self, path: &str) -> bool {
+        self.files.contains(path)
+    }
+
+    /// A file with the contents of one of this machine.
     pub fn copy(&mut self, path: &str, from: &Path) -> io::Result<()> {
         self.file(path, &fs::read(from)?);
         Ok(())

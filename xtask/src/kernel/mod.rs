@@ -1,14 +1,16 @@
 //! `cargo xtask kernel`: builds the module o2g.ko for Debian's kernels and tries it in QEMU.
 //!
 //! Walk: [`packages`] (kernels, headers and a compiler, unpacked and not installed) → [`core`] (the Rust half, as one checked object) →
-//! [`module`] (kbuild) → [`initramfs`] and [`guest`] (what is in the guest and what it does) → [`qemu`] (a boot) → [`console`] (what its lines mean).
+//! [`module`] (kbuild) → [`initramfs`], [`guest`] and [`mpi`] (what is in the guest and what it does) → [`qemu`] (a boot) → [`console`] (what its lines mean).
 //! Everything lies in `target/kernel`; removing that folder fetches the newest packages again.
 
 mod console;
 mod core;
+mod debug;
 mod guest;
 mod initramfs;
 mod module;
+mod mpi;
 mod packages;
 mod qemu;
 
@@ -22,8 +24,8 @@ use crate::steps::{Expect, Steps, target};
 pub struct Kernel {
     /// How it is called on the command line.
     pub name: &'static str,
-    /// The packages that depend on the newest release of it.
-    metas: [&'static str; 2],
+    /// The packages that depend on the newest release of it, or its source.
+    packages: &'static [&'static str],
     /// What its code looks like beyond what every kernel's does: indirect branches land on endbr64, and functions are padded for call thunks.
     flags: &'static [&'static str],
     /// kbuild gives objtool each object, not the linked module: the core's has to be given by us.
@@ -33,13 +35,13 @@ pub struct Kernel {
 const KERNELS: [Kernel; 2] = [
     Kernel {
         name: "6.1",
-        metas: ["linux-image-cloud-amd64", "linux-headers-cloud-amd64"],
+        packages: &["linux-image-cloud-amd64", "linux-headers-cloud-amd64"],
         flags: &[],
         objtool_by_hand: true,
     },
     Kernel {
         name: "6.12",
-        metas: [
+        packages: &[
             "linux-image-6.12-cloud-amd64",
             "linux-headers-6.12-cloud-amd64",
         ],
@@ -48,9 +50,35 @@ const KERNELS: [Kernel; 2] = [
     },
 ];
 
+/// Of the same source as the second, with all its checks; a long task, and part of no other.
+const DEBUG: Kernel = Kernel {
+    name: "debug",
+    packages: &["linux-source-6.12"],
+    // The last four have the compiler call the kernel before each access to memory, as the shim's compiler does.
+    flags: &[
+        "-Zcf-protection=branch",
+        "-Zsanitizer=kernel-address",
+        "-Zsanitizer-recover=kernel-address",
+        "-Cllvm-args=-asan-mapping-offset=0xdffffc0000000000 -asan-instrumentation-with-call-threshold=0",
+        "-Cllvm-args=-asan-stack=0 -asan-globals=0",
+    ],
+    objtool_by_hand: false,
+};
+
+impl Kernel {
+    fn is_debug(&self) -> bool {
+        *self == DEBUG
+    }
+}
+
 /// Kernels and numbers of CPUs: the two that differ most, and all.
-const FEW: [(usize, u32); 2] = [(0, 1), (1, 2)];
-const ALL: [(usize, u32); 4] = [(0, 1), (0, 2), (1, 1), (1, 2)];
+const FEW: [(Kernel, u32); 2] = [(KERNELS[0], 1), (KERNELS[1], 2)];
+const ALL: [(Kernel, u32); 4] = [
+    (KERNELS[0], 1),
+    (KERNELS[0], 2),
+    (KERNELS[1], 1),
+    (KERNELS[1], 2),
+];
 
 /// A boot takes half a minute where nothing else runs.
 const BOOT_MINUTES: u64 = 10;
@@ -68,44 +96,26 @@ struct Wish {
 /// `cargo xtask kernel …`; true when nothing failed.
 pub fn run(words: &mut lexopt::Parser) -> Result<bool, lexopt::Error> {
     let wish = Wish::parse(words)?;
-    let chosen = |kernel: &Kernel| wish.kernel.is_none_or(|wanted| wanted == *kernel);
+    let one = || {
+        wish.kernel
+            .ok_or("which kernel? --kernel 6.1, 6.12 or debug")
+    };
     match wish.task.as_deref() {
-        Some("boot") => {
-            let kernel = wish.kernel.ok_or("which kernel? --kernel 6.1 or 6.12")?;
-            Ok(qemu::run(&kernel, wish.cpus.unwrap_or(1), &wish.only))
-        }
-        Some(task @ ("build" | "test")) => {
+        Some("build") => {
             let mut steps = Steps::new(None);
-            if let Err(reason) = packages::tools(&mut steps) {
-                steps.skip(TITLE, &reason);
-                return Ok(false);
-            }
-            for kernel in KERNELS.iter().filter(|kernel| chosen(kernel)) {
-                build(&mut steps, kernel);
-            }
-            if task == "test" {
-                let boots = ALL.iter().filter(|(kernel, cpus)| {
-                    chosen(&KERNELS[*kernel]) && wish.cpus.is_none_or(|wanted| wanted == *cpus)
-                });
-                boot_all(&mut steps, boots, &wish.only);
-            }
+            build_all(&mut steps, &wish.boots());
             Ok(steps.close())
         }
-        Some("module") => {
-            let kernel = wish.kernel.ok_or("which kernel? --kernel 6.1 or 6.12")?;
-            let tree = packages::unpack(&kernel).map_err(module::BuildError::from);
-            let built = tree.and_then(|tree| module::build(&kernel, &tree));
-            Ok(match built {
-                Ok(module) => {
-                    println!("built {}", module.display());
-                    true
-                }
-                Err(error) => {
-                    eprintln!("{error}");
-                    false
-                }
-            })
+        Some("test") => {
+            let mut steps = Steps::new(None);
+            let boots = build_all(&mut steps, &wish.boots());
+            boot_all(&mut steps, &boots, &wish.only);
+            Ok(steps.close())
         }
+        // The others are what the steps of these two execute.
+        Some("programs") => Ok(report(mpi::compile())),
+        Some("module") => Ok(report(build(&one()?))),
+        Some("boot") => Ok(qemu::run(&one()?, wish.cpus.unwrap_or(1), &wish.only)),
         _ => Err("kernel build or kernel test?".into()),
     }
 }
@@ -115,38 +125,54 @@ pub fn test(steps: &mut Steps, long: bool) {
     if !steps.selects(TITLE) {
         return;
     }
-    if let Err(reason) = packages::tools(steps) {
-        return steps.skip(TITLE, &reason);
+    let boots: &[_] = if long { &ALL } else { &FEW };
+    let boots = build_all(steps, boots);
+    boot_all(steps, &boots, &[]);
+}
+
+/// Builds the module for each kernel; those boots that can be tried.
+fn build_all(steps: &mut Steps, boots: &[(Kernel, u32)]) -> Vec<(Kernel, u32)> {
+    let debug = boots.iter().any(|(kernel, _)| kernel.is_debug());
+    if let Err(reason) = packages::tools(steps, debug) {
+        steps.skip(TITLE, &reason);
+        return Vec::new();
     }
-    for kernel in &KERNELS {
-        if let Err(error) = packages::unpack(kernel) {
-            return steps.skip(TITLE, &error.to_string());
+    let mut kernels: Vec<Kernel> = boots.iter().map(|boot| boot.0).collect();
+    kernels.dedup();
+    kernels.retain(|kernel| {
+        let name = format!("{TITLE}: build for {}", kernel.name);
+        if let Err(error) = packages::fetch(kernel) {
+            steps.skip(&name, &error.to_string());
+            return false;
         }
-        build(steps, kernel);
-    }
-    match long {
-        true => boot_all(steps, ALL.iter(), &[]),
-        false => boot_all(steps, FEW.iter(), &[]),
-    }
+        let minutes = if kernel.is_debug() { 180 } else { 15 };
+        let mut build = installed::task(&["kernel", "module", "--kernel", kernel.name]);
+        steps.run_always(&name, minutes, Expect::Text("built "), &mut build)
+    });
+    let built = |boot: &&(Kernel, u32)| kernels.contains(&boot.0);
+    boots.iter().filter(built).copied().collect()
 }
 
-fn build(steps: &mut Steps, kernel: &Kernel) -> bool {
-    let name = format!("{TITLE}: build for {}", kernel.name);
-    let mut build = installed::task(&["kernel", "module", "--kernel", kernel.name]);
-    steps.run_always(&name, 15, Expect::Text("built "), &mut build)
+/// Builds one module.
+fn build(kernel: &Kernel) -> Result<(), module::BuildError> {
+    let tree = packages::unpack(kernel)?;
+    let module = module::build(kernel, &tree)?;
+    println!("built {}", module.display());
+    Ok(())
 }
 
-fn boot_all<'a>(steps: &mut Steps, boots: impl Iterator<Item = &'a (usize, u32)>, only: &[String]) {
-    if !steps.run_always(
-        &format!("{TITLE}: build of the battery"),
-        15,
-        Expect::Success,
-        &mut guest::build(),
-    ) {
+fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String]) {
+    if boots.is_empty() {
+        return;
+    }
+    let name = format!("{TITLE}: build of the battery");
+    if !steps.run_always(&name, 15, Expect::Success, &mut guest::build()) {
+        return;
+    }
+    if guest::wants_mpi(only) && !build_mpi(steps) {
         return;
     }
     for (kernel, cpus) in boots {
-        let kernel = &KERNELS[*kernel];
         let cpus = cpus.to_string();
         let mut boot = installed::task(&["kernel", "boot", "--kernel", kernel.name]);
         boot.args(["--cpus", &cpus]);
@@ -158,7 +184,43 @@ fn boot_all<'a>(steps: &mut Steps, boots: impl Iterator<Item = &'a (usize, u32)>
     }
 }
 
+/// OxMPI and programs for the guest.
+fn build_mpi(steps: &mut Steps) -> bool {
+    let words = mpi::install();
+    let mut install = installed::task(&words.each_ref().map(String::as_str));
+    let mut compile = installed::task(&["kernel", "programs"]);
+    steps.run_always(
+        &format!("{TITLE}: installation for the guest"),
+        20,
+        Expect::Text("to use it:"),
+        &mut install,
+    ) && steps.run_always(
+        &format!("{TITLE}: programs for the guest"),
+        5,
+        Expect::Success,
+        &mut compile,
+    )
+}
+
+/// Says why something could not be built.
+fn report<T>(built: Result<T, module::BuildError>) -> bool {
+    if let Err(error) = &built {
+        eprintln!("{error}");
+    }
+    built.is_ok()
+}
+
 impl Wish {
+    /// What is to be booted.
+    fn boots(&self) -> Vec<(Kernel, u32)> {
+        let all = match self.kernel {
+            Some(kernel) => vec![(kernel, 1), (kernel, 2)],
+            None => ALL.to_vec(),
+        };
+        let wanted = |boot: &(Kernel, u32)| self.cpus.is_none_or(|cpus| cpus == boot.1);
+        all.into_iter().filter(wanted).collect()
+    }
+
     fn parse(words: &mut lexopt::Parser) -> Result<Wish, lexopt::Error> {
         use lexopt::prelude::*;
         let mut wish = Wish::default();
@@ -166,8 +228,10 @@ impl Wish {
             match word {
                 Long("kernel") => {
                     let name = words.value()?.string()?;
-                    let kernel = KERNELS.iter().find(|kernel| kernel.name == name);
-                    let kernel = kernel.ok_or_else(|| format!("no kernel {name}: 6.1 or 6.12"))?;
+                    let mut kernels = KERNELS.iter().chain([&DEBUG]);
+                    let kernel = kernels.find(|kernel| kernel.name == name);
+                    let kernel =
+                        kernel.ok_or_else(|| format!("no kernel {name}: 6.1, 6.12 or debug"))?;
                     wish.kernel = Some(*kernel);
                 }
                 Long("cpus") => wish.cpus = Some(words.value()?.parse()?),

@@ -120,10 +120,10 @@ pub fn build(kernel: &Kernel, tree: &Tree) -> Result<PathBuf, BuildError> {
     let command = place.join(".core.o.cmd");
     fs::write(&command, "").map_err(BuildError::file(&command))?;
     let mut make = Command::new("make");
-    make.arg("-C").arg(tree.headers());
+    make.arg("-C").arg(&tree.headers);
     make.arg(format!("M={}", place.display()));
     // Type information for tracers would need the kernel's own, and pahole.
-    make.args(["CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]);
+    make.args(["CONFIG_DEBUG_INFO_BTF_MODULES=", "CC=gcc-12", "modules"]);
     // Of cargo's environment, make would take these for its own.
     make.env_remove("MAKEFLAGS").env_remove("CARGO_MAKEFLAGS");
     let status = make.status().map_err(BuildError::file(Path::new("make")))?;

@@ -6,9 +6,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
-use super::{Kernel, folder};
+use super::{Kernel, debug, folder};
 use crate::installed;
 use crate::steps::Steps;
 
@@ -52,6 +52,16 @@ pub enum PackageError {
         /// What apt said.
         said: String,
     },
+    /// The kernel's source does not compile; make has said why.
+    Make {
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// The kernel's source has no such option any more, or wants another with it.
+    Option {
+        /// The line of debug.config.
+        line: String,
+    },
     /// A file or a program of this machine.
     Here {
         /// Which.
@@ -68,6 +78,13 @@ impl std::fmt::Display for PackageError {
                 to,
                 "{packages} cannot be fetched from Debian: {said}; try `apt-get update`"
             ),
+            PackageError::Make { status } => write!(to, "the kernel's make ended with {status}"),
+            PackageError::Option { line } => {
+                write!(
+                    to,
+                    "the kernel cannot be configured with {line} of debug.config"
+                )
+            }
             PackageError::Here { what, source } => write!(to, "{what}: {source}"),
         }
     }
@@ -77,31 +94,32 @@ impl std::fmt::Display for PackageError {
 pub struct Tree {
     /// Everything is below it as it would be below /.
     pub root: PathBuf,
-    /// As `uname -r` says it.
+    /// As `uname -r` says it, or another name that no other has.
     pub release: String,
+    /// The folder in which kbuild runs.
+    pub headers: PathBuf,
+    /// The kernel that is booted.
+    pub image: PathBuf,
 }
 
 impl Tree {
-    /// The folder in which kbuild runs.
-    pub fn headers(&self) -> PathBuf {
-        let name = format!("usr/src/linux-headers-{}", self.release);
-        self.root.join(name)
-    }
-
-    /// The kernel that is booted.
-    pub fn image(&self) -> PathBuf {
-        self.root.join(format!("boot/vmlinuz-{}", self.release))
-    }
-
     /// The folder of what is built for this release.
     pub fn output(&self) -> PathBuf {
         folder().join(&self.release)
     }
 }
 
+/// What the kernel's source needs beyond those.
+const SOURCE_TOOLS: [(&str, &str); 3] = [
+    ("flex", "flex libelf-dev libssl-dev"),
+    ("bison", "bison"),
+    ("bc", "bc"),
+];
+
 /// Makes sure that QEMU and a C compiler are there, or says what is missing.
-pub fn tools(steps: &mut Steps) -> Result<(), String> {
-    for (tool, packages) in TOOLS {
+pub fn tools(steps: &mut Steps, for_source: bool) -> Result<(), String> {
+    let more: &[_] = if for_source { &SOURCE_TOOLS } else { &[] };
+    for (tool, packages) in TOOLS.iter().chain(more) {
         if !installed::fetch(steps, tool, packages) {
             return Err(format!("{tool} is not installed"));
         }
@@ -109,18 +127,29 @@ pub fn tools(steps: &mut Steps) -> Result<(), String> {
     Ok(())
 }
 
-/// Fetches and unpacks what a kernel's module and guest need, unless that was done before.
-pub fn unpack(kernel: &Kernel) -> Result<Tree, PackageError> {
+/// Fetches and unpacks what a kernel's module and guest need, unless that was done before; the names of the kernel's packages, a line each.
+pub fn fetch(kernel: &Kernel) -> Result<String, PackageError> {
     provide("compiler", &COMPILER)?;
     provide("shell", &SHELL)?;
-    let unpacked = provide(kernel.name, &kernel.metas)?;
+    provide(kernel.name, kernel.packages)
+}
+
+/// What was fetched, ready to be built against; for a kernel of which there is only the source, after building it.
+pub fn unpack(kernel: &Kernel) -> Result<Tree, PackageError> {
+    let unpacked = fetch(kernel)?;
+    if kernel.is_debug() {
+        return debug::tree(&root());
+    }
     let release = unpacked
         .lines()
-        .filter(|package| !kernel.metas.contains(package))
+        .filter(|package| !kernel.packages.contains(package))
         .find_map(|package| package.strip_prefix("linux-image-"));
+    let (root, release) = (root(), release.unwrap_or_default().to_owned());
     let tree = Tree {
-        root: root(),
-        release: release.unwrap_or_default().to_owned(),
+        headers: root.join(format!("usr/src/linux-headers-{release}")),
+        image: root.join(format!("boot/vmlinuz-{release}")),
+        root,
+        release,
     };
     relocate(&tree)?;
     Ok(tree)
@@ -132,7 +161,7 @@ fn root() -> PathBuf {
 
 /// The kernel's makefile names the other half of the headers by its installed place.
 fn relocate(tree: &Tree) -> Result<(), PackageError> {
-    let makefile = tree.headers().join("Makefile");
+    let makefile = tree.headers.join("Makefile");
     let text = fs::read_to_string(&makefile).map_err(here(&makefile))?;
     if !text.starts_with("include /usr/src/") {
         return Ok(());
@@ -206,7 +235,7 @@ fn dependencies(listing: &str) -> Vec<String> {
 }
 
 /// What a command printed.
-fn ask(command: &mut Command, packages: &[String]) -> Result<String, PackageError> {
+pub fn ask(command: &mut Command, packages: &[String]) -> Result<String, PackageError> {
     let what = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()

@@ -39,7 +39,7 @@ pub fn run(kernel: &Kernel, cpus: u32, only: &[String]) -> bool {
 
 fn boot(kernel: &Kernel, cpus: u32, only: &[String]) -> Result<Console, BuildError> {
     let tree = packages::unpack(kernel)?;
-    let archive = guest::archive(&tree, only, &guest::trials())?;
+    let archive = guest::archive(&tree, only, &guest::trials(only)?)?;
     let mut qemu = command(&tree, cpus);
     qemu.arg("-initrd").arg(archive);
     let mut running = Running::start(&mut qemu)
@@ -73,6 +73,6 @@ fn command(tree: &Tree, cpus: u32) -> Command {
     qemu.args(["-smp", &cpus.to_string(), "-m", MEMORY]);
     qemu.args(["-display", "none", "-monitor", "none", "-serial", "stdio"]);
     qemu.args(["-nic", "none", "-no-reboot", "-append", &words]);
-    qemu.arg("-kernel").arg(tree.image());
+    qemu.arg("-kernel").arg(&tree.image);
     qemu
 }
