@@ -320,6 +320,7 @@ impl Transport {
                     reads: counters.device.receives,
                     empty_reads: counters.device.receives_empty,
                     questions: 0,
+                    requests: 0,
                 }
             }
         }

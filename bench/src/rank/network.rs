@@ -195,7 +195,7 @@ pub fn system_calls(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> Foun
     world.barrier()?;
     let (windows, crowd) = counted(mpi, || posted_windows(world, 8, RATE_WINDOW, time))?;
     if world.rank() == 1 {
-        let calls = crowd.reads + crowd.questions;
+        let calls = crowd.reads + crowd.questions + crowd.requests;
         world.send(&[calls as f64 / windows.messages as f64], 0, CALLS)?;
         return Ok(Vec::new());
     }
@@ -203,7 +203,7 @@ pub fn system_calls(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> Foun
     world.recv(&mut in_windows, 1, CALLS)?;
     let per_answer = |calls: u64| calls as f64 / answers.messages as f64;
     Ok(vec![
-        per_answer(alone.reads + alone.questions),
+        per_answer(alone.reads + alone.questions + alone.requests),
         per_answer(alone.reads - alone.empty_reads),
         in_windows[0],
     ])
@@ -222,6 +222,7 @@ fn counted(
         reads: after.reads - before.reads,
         empty_reads: after.empty_reads - before.empty_reads,
         questions: after.questions - before.questions,
+        requests: after.requests - before.requests,
         ..Counters::default()
     };
     Ok((sample, counted))

@@ -1,7 +1,7 @@
-//! The network's handler beside a plain loop that polls and reads all sockets, and beside itself with more connections.
+//! The network's handler, in this process and in the kernel, beside a plain loop that polls and reads all sockets, and beside itself with more connections.
 //!
 //! Everything here goes by TCP, also between ranks of one host, because what is compared is who looks after sockets and how. The
-//! plain loop is the baseline of O2G's paper: select, then read what is ready, then match.
+//! plain loop is the baseline of O2G's paper: select, then read what is ready, then match; the kernel's handler is the paper's own.
 
 use std::time::Duration;
 
@@ -12,15 +12,20 @@ use crate::session::{BenchError, Session};
 
 const NAME: &str = "progress";
 
+/// Settings of a job.
+type Environment = &'static [(&'static str, &'static str)];
+
 /// By TCP only.
 const TCP: (&str, &str) = ("OXMPI_PORTS", "off");
-/// The two ways to look after sockets.
+/// The ways to look after sockets.
 const HANDLER: &[(&str, &str)] = &[TCP, ("OXMPI_PROGRESS", "user")];
 const PLAIN: &[(&str, &str)] = &[TCP, ("OXMPI_PROGRESS", "sock")];
+const KERNEL: &[(&str, &str)] = &[TCP, ("OXMPI_PROGRESS", "kernel")];
 /// The same for the two ranks that talk among hundreds. A job of more ranks than CPUs yields at every look, which would hide
 /// what a look costs.
 const HANDLER_SPINNING: &[(&str, &str)] = &[TCP, HANDLER[1], ("OXMPI_WAIT", "spin")];
 const PLAIN_SPINNING: &[(&str, &str)] = &[TCP, PLAIN[1], ("OXMPI_WAIT", "spin")];
+const KERNEL_SPINNING: &[(&str, &str)] = &[TCP, KERNEL[1], ("OXMPI_WAIT", "spin")];
 
 /// Connections that nobody uses, at most; ranks 0 and 1 have as many each.
 const IDLE: u32 = 500;
@@ -39,25 +44,48 @@ const ALL_TO_ALL: (u32, u32, usize) = (8, 200, 4 << 10);
 
 /// Latency, system calls, idle connections, CPU time, overlap.
 pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {
-    let mut rows = vec![latency(session)?];
-    rows.extend(system_calls(session)?);
+    let kernel = has_driver(session);
+    let mut handlers = vec![("", HANDLER)];
+    if kernel {
+        handlers.push((", kernel", KERNEL));
+    }
+    let mut rows = Vec::new();
+    for (suffix, handler) in &handlers {
+        rows.push(latency(session, suffix, handler)?);
+        rows.extend(system_calls(session, suffix, handler)?);
+    }
     rows.push(idle(session, "user", HANDLER_SPINNING, HANDLER)?.aiming(Target::RatioAtMost(1.1)));
     rows.push(idle(session, "sock", PLAIN_SPINNING, PLAIN)?);
-    rows.push(all_to_all(session)?);
-    rows.extend(overlap(session)?);
+    if kernel {
+        rows.push(idle(session, "kernel", KERNEL_SPINNING, KERNEL)?);
+    }
+    for (suffix, handler) in &handlers {
+        rows.push(all_to_all(session, suffix, handler)?);
+    }
+    rows.extend(overlap(session, kernel)?);
     Ok(rows)
 }
 
-fn latency(session: &mut Session) -> Result<Row, BenchError> {
-    let name = "8 B one way by TCP";
+/// Whether the driver is there; that it is not is said, for its rows are missing then.
+fn has_driver(session: &mut Session) -> bool {
+    let found = oxmpi_net::tcp::find_driver();
+    if let Err(error) = &found {
+        let note = format!("skipped: everything with OXMPI_PROGRESS=kernel, because {error}");
+        session.notes.push(note);
+    }
+    found.is_ok()
+}
+
+fn latency(session: &mut Session, suffix: &str, handler: Environment) -> Result<Row, BenchError> {
+    let name = format!("8 B one way by TCP{suffix}");
     let probe = Probe::Latency {
         bytes: 8,
         time: session.repetition(),
     };
     let pairs = session.pairs(
-        name,
+        &name,
         |session| Ok(session.job(2, &probe, PLAIN)?.0[0]),
-        |session| Ok(session.job(2, &probe, HANDLER)?.0[0]),
+        |session| Ok(session.job(2, &probe, handler)?.0[0]),
     )?;
     Ok(
         Row::new(NAME, name, Unit::Nanoseconds, &pairs.values).on_floor(
@@ -68,7 +96,11 @@ fn latency(session: &mut Session) -> Result<Row, BenchError> {
     )
 }
 
-fn system_calls(session: &mut Session) -> Result<Vec<Row>, BenchError> {
+fn system_calls(
+    session: &mut Session,
+    suffix: &str,
+    environment: Environment,
+) -> Result<Vec<Row>, BenchError> {
     const NAMES: [&str; 3] = [
         "receive calls per message, ping-pong of 8 B",
         "those of them that brought something",
@@ -81,7 +113,7 @@ fn system_calls(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     session.announce("receive calls", repetitions);
     let (mut handler, mut plain) = ([(); 3].map(|()| Vec::new()), [(); 3].map(|()| Vec::new()));
     for _ in 0..repetitions {
-        for (environment, columns) in [(PLAIN, &mut plain), (HANDLER, &mut handler)] {
+        for (environment, columns) in [(PLAIN, &mut plain), (environment, &mut handler)] {
             let (found, _) = session.job(2, &probe, environment)?;
             for (column, value) in columns.iter_mut().zip(found) {
                 column.push(value);
@@ -92,7 +124,8 @@ fn system_calls(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     let rows = NAMES.iter().zip(handler.iter().zip(&plain));
     Ok(rows
         .map(|(name, (handler, plain))| {
-            Row::new(NAME, *name, Unit::Calls, handler).on_floor("plain loop", handler, plain)
+            let name = format!("{name}{suffix}");
+            Row::new(NAME, name, Unit::Calls, handler).on_floor("plain loop", handler, plain)
         })
         .collect())
 }
@@ -122,14 +155,18 @@ fn idle(
         ))
 }
 
-fn all_to_all(session: &mut Session) -> Result<Row, BenchError> {
+fn all_to_all(
+    session: &mut Session,
+    suffix: &str,
+    handler: Environment,
+) -> Result<Row, BenchError> {
     let (ranks, operations, bytes) = ALL_TO_ALL;
-    let name = format!("CPU time of an all-to-all of 4 KiB, {ranks} ranks");
+    let name = format!("CPU time of an all-to-all of 4 KiB, {ranks} ranks{suffix}");
     let probe = Probe::AllToAllCpu { bytes, operations };
     let pairs = session.pairs(
         &name,
         |session| Ok(session.job(ranks, &probe, PLAIN)?.0[0]),
-        |session| Ok(session.job(ranks, &probe, HANDLER)?.0[0]),
+        |session| Ok(session.job(ranks, &probe, handler)?.0[0]),
     )?;
     Ok(
         Row::new(NAME, name, Unit::Microseconds, &pairs.values).on_floor(
@@ -140,7 +177,7 @@ fn all_to_all(session: &mut Session) -> Result<Row, BenchError> {
     )
 }
 
-fn overlap(session: &mut Session) -> Result<Vec<Row>, BenchError> {
+fn overlap(session: &mut Session, kernel: bool) -> Result<Vec<Row>, BenchError> {
     let name = "64 MiB receive posted before 1 s of computing";
     let probe = Probe::OverlapReceive {
         bytes: 64 << 20,
@@ -148,7 +185,11 @@ fn overlap(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     };
     let repetitions = slow_repetitions(session);
     let mut rows = Vec::new();
-    for (progress, environment) in [("user", HANDLER), ("sock", PLAIN)] {
+    let mut ways = vec![("user", HANDLER), ("sock", PLAIN)];
+    if kernel {
+        ways.push(("kernel", KERNEL));
+    }
+    for (progress, environment) in ways {
         let name = format!("{name}, {progress}");
         let shares = session.repeat(&name, repetitions, |session| {
             Ok(session.job(2, &probe, environment)?.0[0])

@@ -89,10 +89,15 @@ pub enum DriverError {
     Watch(std::io::Error),
 }
 
-/// Whether this process could use the driver, in words.
+/// Whether this process could use the driver, and why not.
+pub fn find_driver() -> Result<(), o2g::OpenError> {
+    Device::open().map(drop)
+}
+
+/// As [`find_driver`], in a few words.
 pub fn describe_driver() -> String {
-    match Device::open() {
-        Ok(_) => format!("the driver {} can be used (--progress kernel)", o2g::PATH),
+    match find_driver() {
+        Ok(()) => format!("the driver {} can be used (--progress kernel)", o2g::PATH),
         Err(o2g::OpenError::Missing) => format!("no driver {} here", o2g::PATH),
         Err(o2g::OpenError::Permission) => {
             format!("the driver {} is not for this user", o2g::PATH)

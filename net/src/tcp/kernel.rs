@@ -374,6 +374,7 @@ impl Tcp {
             bytes,
             tail: home.driver.tail(),
         };
+        self.counters.requests += 1;
         // SAFETY: the caller's promise.
         unsafe { home.driver.put(&entry) }
     }
@@ -384,6 +385,7 @@ impl Tcp {
         let Some(home) = &mut self.home else {
             return Cancel::Unknown;
         };
+        self.counters.requests += 1;
         match home.driver.cancel(cookie) {
             Ok(Cancel::Again) if home.has_failed(cookie) => Cancel::Unknown,
             Ok(cancel) => cancel,

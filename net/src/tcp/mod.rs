@@ -33,7 +33,9 @@ use std::time::{Duration, Instant};
 use crate::key::JobKey;
 pub use crate::transport::{Directory, Event, Sent, Trouble};
 use connection::Connection;
-pub use driver::{Cancel, DUMP, Driver, DriverError, ENTRIES, Put, PutError, describe_driver};
+pub use driver::{
+    Cancel, DUMP, Driver, DriverError, ENTRIES, Put, PutError, describe_driver, find_driver,
+};
 use epoll::{Change, Epoll};
 use kernel::Home;
 pub use kernel::{Match, Receive};
@@ -75,6 +77,8 @@ pub struct Counters {
     pub empty_reads: u64,
     /// Questions to the kernel what has changed.
     pub questions: u64,
+    /// Receives given to the driver and taken back, by a system call each.
+    pub requests: u64,
 }
 
 /// What there is between this process and another.
