@@ -244,6 +244,11 @@ impl Ground {
         Ok(None)
     }
 
+    /// Packets of which payload is missing.
+    pub fn partial(&self) -> impl Iterator<Item = &Packet> {
+        self.partial.values()
+    }
+
     /// A socket was forgotten in the middle of a packet, whose rest will not come. Whether it was.
     pub fn forget_partial(&mut self, rank: u32) -> bool {
         self.partial.remove(&rank).is_some()

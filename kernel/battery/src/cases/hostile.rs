@@ -1,16 +1,26 @@
-//! A process that writes nonsense into the memory it shares with the kernel harms itself only.
+//! Processes and peers that keep to nothing harm themselves only.
 
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use oxmpi_wire::Kind;
+
 use super::case;
-use crate::ground::{Ground, Receive, put};
-use crate::packet::{data, eager, pattern, request};
+use crate::ground::{Ground, Receive, connection, put};
+use crate::packet::{data, eager, pattern, request, whole};
 use crate::random::Random;
 use crate::runner::{Case, Outcome, equal, fail};
-use crate::sys::{Buffer, scribble};
+use crate::sys::{self, Buffer, scribble};
 
-pub const CASES: &[Case] = &[case("hostile-memory", memory), case("hostile-tail", tail)];
+pub const CASES: &[Case] = &[
+    case("hostile-memory", memory),
+    case("hostile-tail", tail),
+    case("hostile-peer", peer),
+    case("hostile-reader", reader),
+    case("hostile-calls-on-the-socket", calls),
+];
 
 const MAP_BYTES: usize = 4096 + 4096 + (64 << 10);
 
@@ -73,4 +83,135 @@ fn tail(_: &mut Random) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Packets whose fields contradict each other: lengths, offsets and tokens of all kinds. Nothing is written beside the buffers.
+fn peer(random: &mut Random) -> Outcome {
+    const ROOM: usize = 5000;
+    let memory = Buffer::new(8 * 2 * 8192);
+    let part = |slot: u32| memory.part(slot as usize * 16384 + 4096 - 7, ROOM);
+    for generation in 1..120 {
+        let mut ground = Ground::with(0, 8, 256 << 10)?;
+        let (mut peer, ours) = connection()?;
+        ground.join(peer.try_clone()?, ours, &[])?;
+        for slot in 0..8 {
+            ground.post(&Receive {
+                generation,
+                ..Receive::new(slot, None, None, part(slot))
+            })?;
+        }
+        // A few that are met properly, so that tokens are worth something.
+        for _ in 0..random.below(4) {
+            peer.write_all(&request(0, 1, random.below(9000) as usize, 1))?;
+        }
+        for _ in 0..random.below(12) {
+            // Nobody reads on after nonsense, so writing may fail.
+            let _ = peer.write_all(&contradiction(random, generation));
+        }
+        drop(peer);
+        while ground.device.peek()?.is_some() {
+            ground.device.advance()?;
+        }
+        drop(ground);
+        for slot in 0..8 {
+            let from = slot as usize * 16384;
+            let beside = [
+                memory.part(from, 4096 - 7),
+                memory.part(from + 4096 - 7 + ROOM, 16384 - 4096 + 7 - ROOM),
+            ];
+            if !beside.iter().all(Buffer::is_untouched) {
+                return fail(format!("written beside the buffer of slot {slot}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn contradiction(random: &mut Random, generation: u32) -> Vec<u8> {
+    let mut number = || match random.below(5) {
+        0 => 0,
+        1 => random.below(6000),
+        2 => 4999 + random.below(3),
+        3 => u64::MAX - random.below(6000),
+        _ => random.next(),
+    };
+    let (bytes, offset) = (number(), number());
+    let receive = (u64::from(generation) << 32) | (number() % 9);
+    let kind = match random.below(6) {
+        0 | 1 => Kind::Eager,
+        2 => Kind::More { offset },
+        3 => Kind::RequestToSend {
+            send: 1,
+            address: offset,
+            mapped: false,
+            fetchable: true,
+            sync: true,
+        },
+        _ => Kind::Data { receive, offset },
+    };
+    let payload = pattern(1, 0, random.below(9000) as usize);
+    whole(kind, 0, 1, bytes as usize, &payload)
+}
+
+/// A process that reads its registered socket all the same gets some bytes and loses the stream, not more.
+fn reader(_: &mut Random) -> Outcome {
+    let mut ground = Ground::new(2)?;
+    let receive = Receive::new(0, Some(0), Some(1), Buffer::new(100_000));
+    ground.post(&receive)?;
+    let mut ours = ground.ours[0].try_clone()?;
+    let mut peer = ground.peers[0].try_clone()?;
+    ours.set_read_timeout(Some(Duration::from_millis(1)))?;
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut bytes = [0; 100];
+            while !over.load(Ordering::Relaxed) {
+                let _ = ours.read(&mut bytes);
+            }
+        });
+        for _ in 0..100 {
+            let _ = peer.write_all(&eager(0, 1, &pattern(1, 0, 3000)));
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    ground.send(1, &eager(1, 2, b"another socket"))?;
+    loop {
+        if let crate::ground::Event::Packet(packet) = ground.next()?
+            && packet.rank == 1
+        {
+            return equal("payload", packet.payload, b"another socket".to_vec());
+        }
+    }
+}
+
+/// Whatever the process does to its socket, the driver notices or does not mind: copies, half a close, an end from within, a new life.
+fn calls(_: &mut Random) -> Outcome {
+    let mut ground = Ground::new(4)?;
+    // A copy, and the first descriptor closed.
+    let copy = ground.ours[0].try_clone()?;
+    ground.ours[0] = copy;
+    ground.send(0, &eager(0, 1, b"by a copy"))?;
+    equal("copy", ground.next_packet()?.payload, b"by a copy".to_vec())?;
+    // Half a close: the other half still brings messages.
+    ground.ours[1].shutdown(std::net::Shutdown::Write)?;
+    ground.send(1, &eager(1, 1, b"the other half"))?;
+    equal(
+        "half",
+        ground.next_packet()?.payload,
+        b"the other half".to_vec(),
+    )?;
+    // No more reading, as the process sees it.
+    ground.ours[2].shutdown(std::net::Shutdown::Read)?;
+    // The end of the connection by the process, after which the socket could be used anew.
+    sys::disconnect(ground.ours[3].as_fd());
+    let listens = sys::listen(ground.ours[3].as_fd());
+    let _ = ground.send(2, &eager(2, 1, b"perhaps"));
+    let _ = ground.send(3, &eager(3, 1, b"no more"));
+    std::thread::sleep(Duration::from_millis(50));
+    while ground.try_next()?.is_some() {}
+    for rank in 0..4 {
+        ground.device.forget_socket(rank)?;
+    }
+    ground.ours.clear();
+    equal("a registered socket can listen", listens, false)
 }

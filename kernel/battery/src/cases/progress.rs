@@ -1,5 +1,6 @@
 //! Receives that complete while the process does something else, and processes that sleep.
 
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use crate::ground::{Ground, PATIENCE, Receive, connection};
 use crate::packet::{eager, pattern};
 use crate::random::Random;
 use crate::runner::{Case, Outcome, equal, fail};
-use crate::sys::{Buffer, Child, Ended, cpu_us, stop_self};
+use crate::sys::{Buffer, Child, Ended, cpu_us, epoll, stop_self};
 
 pub const CASES: &[Case] = &[
     case("done-while-computing", computing),
@@ -18,6 +19,7 @@ pub const CASES: &[Case] = &[
     case("poll-sleeps", poll_sleeps),
     case("poll-is-woken", poll_is_woken),
     case("poll-knows-what-is-there", poll_level),
+    case("poll-by-epoll", by_epoll),
 ];
 
 /// The process makes no call at all from before the send until its flag is set.
@@ -146,4 +148,18 @@ fn poll_level(_: &mut Random) -> Outcome {
     ground.next_packet()?;
     let found = ground.device.wait(Some(Duration::from_millis(50)))?;
     equal("taken", found, false)
+}
+
+fn by_epoll(_: &mut Random) -> Outcome {
+    let mut ground = Ground::new(1)?;
+    equal("nothing", epoll(ground.device.as_fd(), 20), Ok(0))?;
+    let mut peer = ground.peers[0].try_clone()?;
+    let sender = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        std::io::Write::write_all(&mut peer, &eager(0, 1, b"wake"))
+    });
+    equal("woken", epoll(ground.device.as_fd(), 10_000), Ok(1))?;
+    sender.join().expect("the sender does not panic")?;
+    ground.next_packet()?;
+    equal("taken", epoll(ground.device.as_fd(), 20), Ok(0))
 }

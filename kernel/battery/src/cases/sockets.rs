@@ -1,6 +1,6 @@
 //! Many sockets, many contexts.
 
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
 use super::case;
@@ -16,6 +16,8 @@ pub const CASES: &[Case] = &[
     case("sockets-of-two-processes", two_processes),
     case("sockets-both-directions", both_directions),
     case("sockets-again-and-again", again),
+    case("sockets-of-ipv6", ipv6),
+    case("contexts-50", many_contexts),
 ];
 
 fn two_hundred(random: &mut Random) -> Outcome {
@@ -144,4 +146,34 @@ fn again(_: &mut Random) -> Outcome {
         device.forget_socket(7)?;
     }
     equal("sockets", device.counters()?.sockets, 0)
+}
+
+fn ipv6(_: &mut Random) -> Outcome {
+    let Ok(listener) = TcpListener::bind("[::1]:0") else {
+        return Err(Trouble::Skip("this machine has no IPv6".into()));
+    };
+    let peer = TcpStream::connect(listener.local_addr()?)?;
+    let (ours, _) = listener.accept()?;
+    let mut ground = Ground::new(0)?;
+    let receive = Receive::new(0, Some(0), Some(1), Buffer::new(9000));
+    ground.post(&receive)?;
+    ground.join(peer, ours, &[])?;
+    ground.send(0, &eager(0, 1, &pattern(1, 0, 9000)))?;
+    ground.wait_done(&receive)?;
+    equal("placed", ground.next_packet()?.placed, 9000)
+}
+
+fn many_contexts(_: &mut Random) -> Outcome {
+    let mut grounds = Vec::new();
+    for _ in 0..50 {
+        let mut ground = Ground::with(1, 16, 64 << 10)?;
+        ground.post(&Receive::new(0, Some(0), Some(1), Buffer::new(5000)))?;
+        grounds.push(ground);
+    }
+    equal("contexts", grounds[0].device.counters()?.contexts_all, 50)?;
+    for ground in &mut grounds {
+        ground.send(0, &eager(0, 1, &pattern(1, 0, 5000)))?;
+        equal("placed", ground.next_packet()?.placed, 5000)?;
+    }
+    Ok(())
 }

@@ -82,6 +82,39 @@ pub fn reset_on_close(socket: &TcpStream) -> io::Result<()> {
     set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, linger)
 }
 
+/// Ends a connection from within: the socket is as good as new.
+pub fn disconnect(socket: BorrowedFd<'_>) {
+    let nowhere = libc::sockaddr {
+        sa_family: libc::AF_UNSPEC as u16,
+        sa_data: [0; 14],
+    };
+    // SAFETY: the address is a local of the size given.
+    unsafe { libc::connect(socket.as_raw_fd(), &nowhere, size_of_val(&nowhere) as u32) };
+}
+
+/// Whether it can be made to wait for connections.
+pub fn listen(socket: BorrowedFd<'_>) -> bool {
+    // SAFETY: integers only.
+    unsafe { libc::listen(socket.as_raw_fd(), 1) == 0 }
+}
+
+/// Waits by epoll; how many descriptors have something.
+pub fn epoll(fd: BorrowedFd<'_>, time_ms: i32) -> Answer {
+    // SAFETY: integers, and structures that are locals; the descriptor made here is closed here.
+    unsafe {
+        let set = libc::epoll_create1(libc::EPOLL_CLOEXEC);
+        answer(set.into())?;
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN as u32,
+            u64: 0,
+        };
+        libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &mut event);
+        let found = libc::epoll_wait(set, &mut event, 1, time_ms);
+        libc::close(set);
+        answer(found.into())
+    }
+}
+
 /// A TCP socket that is connected to nobody.
 pub fn unconnected() -> io::Result<OwnedFd> {
     use std::os::fd::FromRawFd;
