@@ -210,8 +210,8 @@ static long o2g_device_ioctl(struct file *file, unsigned int request, unsigned l
 	case O2G_FREE_ENTRY:
 		return o2g_ask_free(context, at);
 	}
-	if (mutex_lock_interruptible(&context->requests))
-		return -ERESTARTSYS;
+	if (mutex_lock_killable(&context->requests))
+		return -EINTR;
 	answer = o2g_ask_change(context, request, argument);
 	mutex_unlock(&context->requests);
 	return answer;
