@@ -177,8 +177,35 @@ fn provide(set: &str, wanted: &[&str]) -> Result<String, PackageError> {
     if let Ok(packages) = fs::read_to_string(&list) {
         return Ok(packages);
     }
+    let packages = match download(set, wanted) {
+        // Perhaps this machine has never heard of them, or of newer ones only.
+        Err(PackageError::Fetch { .. })
+            if ask(Command::new("apt-get").arg("update"), &[]).is_ok() =>
+        {
+            download(set, wanted)?
+        }
+        answer => answer?,
+    };
+    let debs = debs(set);
+    for entry in fs::read_dir(&debs).map_err(here(&debs))?.flatten() {
+        let mut unpack = Command::new("dpkg-deb");
+        unpack.arg("-x").arg(entry.path()).arg(root());
+        ask(&mut unpack, &packages)?;
+    }
+    let _ = fs::remove_dir_all(&debs);
+    let text = packages.join("\n");
+    fs::write(&list, &text).map_err(here(&list))?;
+    Ok(text)
+}
+
+/// Where the packages of a set lie until they are unpacked.
+fn debs(set: &str) -> PathBuf {
+    folder().join(format!("packages-{set}"))
+}
+
+fn download(set: &str, wanted: &[&str]) -> Result<Vec<String>, PackageError> {
     let packages = closure(wanted)?;
-    let debs = folder().join(format!("packages-{set}"));
+    let debs = debs(set);
     let _ = fs::remove_dir_all(&debs);
     for folder in [&debs, &root()] {
         fs::create_dir_all(folder).map_err(here(folder))?;
@@ -190,15 +217,7 @@ fn provide(set: &str, wanted: &[&str]) -> Result<String, PackageError> {
         .args(&packages)
         .current_dir(&debs);
     ask(&mut download, &packages)?;
-    for entry in fs::read_dir(&debs).map_err(here(&debs))?.flatten() {
-        let mut unpack = Command::new("dpkg-deb");
-        unpack.arg("-x").arg(entry.path()).arg(root());
-        ask(&mut unpack, &packages)?;
-    }
-    let _ = fs::remove_dir_all(&debs);
-    let text = packages.join("\n");
-    fs::write(&list, &text).map_err(here(&list))?;
-    Ok(text)
+    Ok(packages)
 }
 
 /// The packages, and those of their dependencies that are followed.
