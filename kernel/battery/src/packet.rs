@@ -84,3 +84,32 @@ pub fn number_of(payload: &[u8]) -> Option<u64> {
     let number = u64::from_le_bytes(*payload.first_chunk()?);
     (numbered(number, payload.len()) == payload).then_some(number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_pattern_are_parts_of_the_whole() {
+        let whole = pattern(7, 0, 1000);
+        for from in 0..40 {
+            for bytes in 0..40 {
+                assert_eq!(pattern(7, from, bytes), whole[from..from + bytes]);
+            }
+        }
+        assert_ne!(pattern(7, 0, 64), pattern(8, 0, 64));
+        assert_ne!(whole[..64], whole[64..128], "neighbours differ");
+    }
+
+    #[test]
+    fn a_message_knows_its_number() {
+        for bytes in [0, 8, 9, 100] {
+            let mut message = numbered(42, bytes);
+            assert_eq!(number_of(&message), Some(42));
+            if let Some(last) = message.get_mut(8..).and_then(|rest| rest.last_mut()) {
+                *last ^= 1;
+                assert_eq!(number_of(&message), None);
+            }
+        }
+    }
+}

@@ -44,3 +44,18 @@ pub fn seed_of_the_clock() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(1, |now| now.as_nanos() as u64 % 1_000_000_007)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_has_every_number_once_and_repeats_with_its_seed() {
+        let order = Random::new(3).order(100);
+        assert_eq!(order, Random::new(3).order(100));
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..100).collect::<Vec<_>>());
+        assert_ne!(order, sorted);
+    }
+}

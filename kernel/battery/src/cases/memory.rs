@@ -3,14 +3,14 @@
 use std::fs::OpenOptions;
 
 use o2g::PutError;
-use oxmpi_wire::o2g::DONE;
+use oxmpi_wire::o2g::{DONE, MATCHED};
 
 use super::case;
 use crate::ground::{Ground, PATIENCE, Receive};
 use crate::packet::{eager, pattern, request};
 use crate::random::Random;
 use crate::runner::{Case, Outcome, Trouble, equal, fail};
-use crate::sys::{Buffer, Child, Ended, become_nobody};
+use crate::sys::{Buffer, Child, Ended, Faults, become_nobody};
 
 pub const CASES: &[Case] = &[
     case("pages-are-counted", counted),
@@ -23,6 +23,7 @@ pub const CASES: &[Case] = &[
     case("memory-unmapped-beyond-the-limit", unmapped_beyond_limit),
     case("memory-moved", moved),
     case("memory-shared-by-entries", shared),
+    case("memory-that-never-comes", never_comes),
     case("fork-while-receiving", fork_beside),
 ];
 
@@ -272,6 +273,37 @@ fn shared(_: &mut Random) -> Outcome {
         )?;
     }
     equal("pages pinned", ground.device.counters()?.pages_pinned, 0)
+}
+
+/// A dumper thread waits for a page that nobody brings: closing the context does not wait for it, and it lets go as soon as it can.
+fn never_comes(_: &mut Random) -> Outcome {
+    let faults = match Faults::new() {
+        Ok(faults) => faults,
+        Err(error) => return Err(Trouble::Skip(format!("no userfaultfd here: {error}"))),
+    };
+    let mut ground = Ground::new(1)?;
+    let watching = o2g::Device::open()?;
+    become_nobody()?;
+    let buffer = Buffer::new(16 << 10);
+    let receive = Receive::new(0, Some(0), Some(1), buffer);
+    ground.post(&receive)?;
+    faults.hold(&buffer)?;
+    ground.send(0, &eager(0, 1, &[1; 16 << 10]))?;
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    equal("it waits", ground.device.state(0), MATCHED)?;
+    let start = std::time::Instant::now();
+    drop(ground);
+    if start.elapsed() > PATIENCE {
+        return fail(format!("closing took {:?}", start.elapsed()));
+    }
+    drop(faults);
+    while watching.counters()?.contexts_all > 1 {
+        if start.elapsed() > 2 * PATIENCE {
+            return fail("the thread did not end with what it waited for");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 /// A child that is forked, writes its copy of the buffer and ends, changes nothing for its parent.

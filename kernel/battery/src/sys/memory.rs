@@ -172,6 +172,16 @@ impl Buffer {
         }
     }
 
+    /// Its pages are gone, and come again as zeroes.
+    pub fn drop_pages(&self) -> io::Result<()> {
+        let at = self.address as *mut libc::c_void;
+        // SAFETY: anonymous memory of ours, whose contents nobody needs.
+        match unsafe { libc::madvise(at, self.bytes, libc::MADV_DONTNEED) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// Gives the memory back to the system; nothing may use it afterwards.
     pub fn unmap(self) {
         // SAFETY: nobody in this process reads it again.

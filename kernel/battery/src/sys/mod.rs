@@ -1,6 +1,7 @@
 //! Calls of the system that the standard library does not have. All unsafe code of the battery is in this folder: [`process`] forks and waits, [`memory`] is what the
-//! driver writes, here is the rest.
+//! driver writes, [`fault`] what keeps its pages back, here is the rest.
 
+mod fault;
 mod memory;
 mod process;
 
@@ -8,6 +9,7 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
+pub use fault::Faults;
 pub use memory::{Buffer, scribble};
 pub use process::{Child, Ended, become_nobody, lead_group, stop_self};
 
@@ -234,8 +236,12 @@ pub fn unload_module() -> Answer {
     answer(unsafe { libc::syscall(libc::SYS_delete_module, c"o2g".as_ptr(), libc::O_NONBLOCK) })
 }
 
-/// Mounts debugfs, where fault injection is switched on; an error if it is there already does not matter.
+/// Mounts debugfs, where fault injection is switched on, unless it is.
 pub fn mount_debugfs() {
+    let listed = std::fs::read_dir("/sys/kernel/debug");
+    if listed.is_ok_and(|mut found| found.next().is_some()) {
+        return;
+    }
     // SAFETY: terminated names.
     unsafe {
         libc::mount(
