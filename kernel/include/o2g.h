@@ -6,17 +6,12 @@
 #ifndef O2G_H
 #define O2G_H
 
+#include <linux/types.h>
 #ifdef __KERNEL__
 #include <linux/ioctl.h>
-#include <linux/types.h>
 #else
 #include <stdint.h>
 #include <sys/ioctl.h>
-typedef uint16_t __u16;
-typedef uint32_t __u32;
-typedef uint64_t __u64;
-typedef int32_t __s32;
-typedef uint8_t __u8;
 #endif
 
 #define O2G_VERSION 1
