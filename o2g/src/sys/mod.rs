@@ -78,6 +78,9 @@ pub(crate) fn poll(device: &impl AsFd, time_ms: i32) -> io::Result<bool> {
     };
     // SAFETY: one structure, which is a local.
     match unsafe { libc::poll(&mut what, 1, time_ms) } {
+        _ if what.revents & (libc::POLLERR | libc::POLLNVAL) != 0 => Err(io::Error::other(
+            "there is no dump area yet, or another process opened the driver",
+        )),
         count if count >= 0 => Ok(what.revents & libc::POLLIN != 0),
         _ => Err(io::Error::last_os_error()),
     }

@@ -175,7 +175,7 @@ fn many_unexpected(_: &mut Random) -> Outcome {
 /// Many times around the area with lengths that never fit evenly.
 fn wraps(random: &mut Random) -> Outcome {
     let mut ground = Ground::with(1, 64, DUMP_BYTES_MIN)?;
-    for number in 0..3000 {
+    for number in 0..1500 {
         let bytes = 8 + random.below(700) as usize;
         ground.send(0, &eager(0, 1, &numbered(number, bytes)))?;
         // At times a few are left lying.

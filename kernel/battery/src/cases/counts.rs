@@ -63,7 +63,8 @@ fn counters(_: &mut Random) -> Outcome {
 
 /// What a message costs, in counts. Times in an emulated machine would mean nothing.
 fn counts(_: &mut Random) -> Outcome {
-    const MESSAGES: u64 = 200;
+    // As many as give each count a digit or two.
+    const MESSAGES: u64 = 50;
     for (kind, bytes) in [("short", 1000), ("long", 200_000)] {
         let mut ground = Ground::new(1)?;
         let buffer = Buffer::new(bytes);

@@ -97,7 +97,7 @@ fn within_head(_: &mut Random) -> Outcome {
 /// After forget_socket the process reads the socket itself.
 fn forget_then_read(_: &mut Random) -> Outcome {
     let mut ground = Ground::new(1)?;
-    for round in 0..20 {
+    for round in 0..6 {
         ground.send(0, &eager(0, 1, b"by the driver"))?;
         equal(
             "driver",

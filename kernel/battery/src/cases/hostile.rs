@@ -35,7 +35,7 @@ fn memory(random: &mut Random) -> Outcome {
     }
     let start = Instant::now();
     let mut generation = 0;
-    while start.elapsed() < Duration::from_secs(2) {
+    while start.elapsed() < Duration::from_secs(1) {
         scribble(&shared, random, 50);
         generation += 1;
         let slot = random.below(64) as u32;
@@ -90,7 +90,7 @@ fn peer(random: &mut Random) -> Outcome {
     const ROOM: usize = 5000;
     let memory = Buffer::new(8 * 2 * 8192);
     let part = |slot: u32| memory.part(slot as usize * 16384 + 4096 - 7, ROOM);
-    for generation in 1..120 {
+    for generation in 1..60 {
         let mut ground = Ground::with(0, 8, 256 << 10)?;
         let (mut peer, ours) = connection()?;
         ground.join(peer.try_clone()?, ours, &[])?;

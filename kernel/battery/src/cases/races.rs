@@ -28,7 +28,7 @@ const BYTES: usize = 64;
 
 /// One thread puts and cancels, another sends. The record tells of each message whether the entry won.
 fn cancel_race(random: &mut Random) -> Outcome {
-    const MESSAGES: u64 = 1500;
+    const MESSAGES: u64 = 800;
     let mut ground = Ground::new(1)?;
     let memory = Buffer::new(BYTES);
     let mut peer = ground.peers[0].try_clone()?;
@@ -276,7 +276,7 @@ fn register_beside(random: &mut Random) -> Outcome {
 
 /// The context goes while a message is being placed, again and again at other moments.
 fn close_beside(random: &mut Random) -> Outcome {
-    for _ in 0..40 {
+    for _ in 0..20 {
         let mut ground = Ground::with(1, 8, 64 << 10)?;
         let bytes = 300_000;
         let receive = Receive::new(0, Some(0), Some(1), Buffer::new(bytes));
