@@ -33,6 +33,14 @@ pub fn cheap(steps: &mut Steps) {
         Expect::Success,
         &mut cargo(&["fmt", "--all", "--check"]),
     );
+    // A workspace by itself.
+    let mut module = cargo(&["fmt", "--check", "--manifest-path"]);
+    steps.run(
+        "fmt of kernel/module",
+        2,
+        Expect::Success,
+        module.arg("kernel/module/Cargo.toml"),
+    );
     let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
     steps.run(
         "clippy",
