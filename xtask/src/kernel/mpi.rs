@@ -116,7 +116,12 @@ pub fn compile() -> Result<(), BuildError> {
 /// The trial, if its programs have been compiled.
 pub fn trial() -> Result<Trial, BuildError> {
     let mut jobs = String::new();
-    let mut files = vec![(prefix().join("bin/oxmpi"), "/bin/oxmpi".to_owned())];
+    // The programs look for the library where it is installed on this machine; the guest may have something else there.
+    let library = prefix().join("lib/libmpi_abi.so.1");
+    let mut files = vec![
+        (prefix().join("bin/oxmpi"), "/bin/oxmpi".to_owned()),
+        (library, "/usr/lib/libmpi_abi.so.1".to_owned()),
+    ];
     for Program { name, ranks, .. } in programs()? {
         jobs += &format!("job {name} -n {ranks} /programs/{name}\n");
         files.push((programs_folder().join(&name), format!("/programs/{name}")));
