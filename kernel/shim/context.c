@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -77,6 +78,32 @@ int o2g_context_init(struct o2g_context *context, const struct o2g_init *init)
 	return 0;
 }
 
+/* Memory that the process maps, counted as its own: a group's limit holds for it. vfree gives all of it back. */
+static void *o2g_area_new(u64 bytes)
+{
+	const gfp_t flags = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN;
+	u32 n_pages = bytes >> PAGE_SHIFT, n;
+	struct page **pages = kvcalloc(n_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT);
+	void *area = NULL;
+
+	if (!pages)
+		return NULL;
+	for (n = 0; n < n_pages && !fatal_signal_pending(current); n++) {
+		pages[n] = alloc_page(flags);
+		if (!pages[n])
+			break;
+		cond_resched();
+	}
+	if (n == n_pages)
+		area = vmap(pages, n_pages, VM_MAP | VM_USERMAP | VM_MAP_PUT_PAGES, PAGE_KERNEL);
+	if (area)
+		return area;
+	while (n)
+		__free_page(pages[--n]);
+	kvfree(pages);
+	return NULL;
+}
+
 /* The context's requests are locked, and it has a core. */
 int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump)
 {
@@ -89,10 +116,10 @@ int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump
 		return -EINVAL;
 	if (context->area)
 		return -EBUSY;
-	/* vmalloc_user would complain aloud about more than there is. */
+	/* More than there is would drive out everybody else first. */
 	if (bytes >> PAGE_SHIFT > si_mem_available())
 		return -ENOMEM;
-	area = vmalloc_user(bytes);
+	area = o2g_area_new(bytes);
 	if (!area)
 		return -ENOMEM;
 	spin_lock_bh(&context->lock);
