@@ -10,11 +10,12 @@ use crate::ground::{Ground, PATIENCE, Receive, connection, open};
 use crate::packet::{data, eager, pattern, request};
 use crate::random::Random;
 use crate::runner::{Case, Outcome, Trouble, equal, fail};
-use crate::sys::{Buffer, mount_debugfs};
+use crate::sys::{Buffer, mount_debugfs, mount_groups};
 
 pub const CASES: &[Case] = &[
     case("counters", counters),
     case("counts", counts),
+    case("memory-of-a-group", of_group),
     Case {
         name: "out-of-memory",
         time_s: 120,
@@ -118,6 +119,38 @@ fn counts(_: &mut Random) -> Outcome {
     println!("count unexpected_runs_in_softirq={}", after.runs_softirq);
     println!("count unexpected_wakeups={}", after.wakeups);
     Ok(())
+}
+
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// The dump area is the process's own memory: a group's limit holds for it, and is an error, not the end of anybody.
+fn of_group(_: &mut Random) -> Outcome {
+    mount_groups();
+    let controllers = fs::read_to_string(format!("{GROUPS}/cgroup.controllers"));
+    if !controllers.is_ok_and(|found| found.contains("memory")) {
+        return Err(Trouble::Skip(
+            "no groups with a limit of memory here".into(),
+        ));
+    }
+    fs::write(format!("{GROUPS}/cgroup.subtree_control"), "+memory")?;
+    let group = format!("{GROUPS}/battery");
+    fs::create_dir_all(&group)?;
+    fs::write(format!("{group}/memory.max"), "32M")?;
+    let own = std::process::id().to_string();
+    fs::write(format!("{group}/cgroup.procs"), &own)?;
+    let mut device = o2g::Device::open()?;
+    device.init(4, 64)?;
+    let refused = device.set_dump_area(256 << 20);
+    let smaller = device.set_dump_area(4 << 20);
+    let counted = fs::read_to_string(format!("{group}/memory.current"))?;
+    fs::write(format!("{GROUPS}/cgroup.procs"), &own)?;
+    drop(device);
+    if !matches!(refused, Err(o2g::DumpAreaError::Memory { .. })) {
+        return fail(format!("256 MiB in a group of 32: {refused:?}"));
+    }
+    smaller?;
+    let counted: u64 = counted.trim().parse()?;
+    equal("counted as the group's", counted >= 4 << 20, true)
 }
 
 const FAILSLAB: &str = "/sys/kernel/debug/failslab";

@@ -236,6 +236,20 @@ pub fn unload_module() -> Answer {
     answer(unsafe { libc::syscall(libc::SYS_delete_module, c"o2g".as_ptr(), libc::O_NONBLOCK) })
 }
 
+/// Mounts the groups of processes, whose memory can be limited; an error if they are there already does not matter.
+pub fn mount_groups() {
+    // SAFETY: terminated names.
+    unsafe {
+        libc::mount(
+            c"none".as_ptr(),
+            c"/sys/fs/cgroup".as_ptr(),
+            c"cgroup2".as_ptr(),
+            0,
+            std::ptr::null(),
+        )
+    };
+}
+
 /// Mounts debugfs, where fault injection is switched on, unless it is.
 pub fn mount_debugfs() {
     let listed = std::fs::read_dir("/sys/kernel/debug");
