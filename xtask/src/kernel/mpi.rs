@@ -15,6 +15,9 @@ use crate::steps::root;
 /// Chapters of `conformance/c` whose programs run in the guest.
 const CHAPTERS: [&str; 3] = ["point_to_point", "requests", "collectives"];
 
+/// A program of this task's own: its messages come while it computes.
+const COMPUTING: &str = "computing";
+
 /// Emulated CPUs are slow: more ranks would only wait for each other.
 const RANKS_MAX: u32 = 4;
 
@@ -66,6 +69,25 @@ else
 fi
 mv /dev/o2g-away /dev/o2g
 job ring -n 4 ring --rounds 20
+job computing -n 2 -genv OXMPI_DRIVER off /programs/computing
+# Ranks are killed while messages arrive: nothing of them may stay in the module.
+if run -n 4 --timeout 5 ring --rounds 100000000; then
+	echo "FAIL mpi/killed: it should have been ended"
+	status=1
+else
+	users=1
+	for second in 1 2 3 4 5; do
+		users=$(cat /sys/module/o2g/refcnt)
+		[ "$users" = 0 ] && break
+		sleep 1
+	done
+	if [ "$users" = 0 ]; then
+		echo "ok mpi/killed"
+	else
+		echo "FAIL mpi/killed: $users contexts are left"
+		status=1
+	fi
+fi
 job is-S-2 -n 2 is --class S
 job is-S-4 -n 4 is --class S
 {JOBS}
@@ -98,7 +120,12 @@ pub fn install() -> [String; 3] {
 pub fn compile() -> Result<(), BuildError> {
     let to = programs_folder();
     fs::create_dir_all(&to).map_err(BuildError::file(&to))?;
-    for program in programs()? {
+    let computing = Program {
+        name: COMPUTING.into(),
+        ranks: 2,
+        source: root().join("xtask/guest").join(format!("{COMPUTING}.c")),
+    };
+    for program in programs()?.into_iter().chain([computing]) {
         let mpicc = prefix().join("bin/mpicc");
         let mut compile = Command::new(&mpicc);
         compile.args(["-O1", "-pthread", "-I"]).arg(sources());
@@ -121,6 +148,10 @@ pub fn trial() -> Result<Trial, BuildError> {
     let mut files = vec![
         (prefix().join("bin/oxmpi"), "/bin/oxmpi".to_owned()),
         (library, "/usr/lib/libmpi_abi.so.1".to_owned()),
+        (
+            programs_folder().join(COMPUTING),
+            format!("/programs/{COMPUTING}"),
+        ),
     ];
     for Program { name, ranks, .. } in programs()? {
         jobs += &format!("job {name} -n {ranks} /programs/{name}\n");
