@@ -13,7 +13,7 @@ use std::time::Duration;
 use o2g::{Area, CancelError, FreeError, RecordError, RecordView, RegisterError};
 use oxmpi_net::tcp::{Cancel, Driver, Put, PutError};
 use oxmpi_o2g_core::{Area as Written, Core, PutError as Refused, Step};
-use oxmpi_wire::o2g::{Done, Entry, PAGE_BYTES};
+use oxmpi_wire::o2g::{Done, Entry, NO_BUFFER, PAGE_BYTES};
 
 /// Few and small, so that tests meet the limits.
 const ENTRIES: u32 = 64;
@@ -263,6 +263,14 @@ impl Driver for Double {
             state.buffers.remove(&slot);
         }
         state.puts += 1;
+        if state.puts.is_multiple_of(7) && entry.flags & NO_BUFFER == 0 {
+            // As for memory that the kernel does not write.
+            return Err(PutError::Memory {
+                cookie: entry.cookie,
+                address: entry.address,
+                bytes: entry.bytes,
+            });
+        }
         // Every third cannot be pinned.
         let pinned = !state.puts.is_multiple_of(3);
         match state.core.put(entry, pinned) {
