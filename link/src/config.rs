@@ -9,9 +9,9 @@ use oxmpi_wire::frame::PIECE_HEADER_BYTES;
 /// 4096 is also what an Ethernet receive ring holds, so a larger window could not be kept anywhere.
 pub const WINDOW_FRAMES_MAX: u32 = 4096;
 
-/// Frames that arrive without a word from us before they are acknowledged although nobody asked: as many as one segmented UDP send carries, so
-/// that a stream costs one small frame per large call.
-pub const ACK_FRAMES_MAX: u32 = 64;
+/// Frames that arrive without a word from us before they are acknowledged although nobody asked: as many as two or three segmented UDP sends carry. A lone acknowledgement
+/// costs its sender a fifth of what receiving such a send does.
+pub const ACK_FRAMES_MAX: u32 = 128;
 
 /// Later frames that must have arrived before a missing one counts as lost rather than reordered (selective repeat only): TCP's and QUIC's
 /// figure, RFC 5681 and RFC 9002.

@@ -216,17 +216,22 @@ impl Transport {
         }
     }
 
-    /// Reads payload of the current packet into `room` bytes at `into`, when it can be read directly; says how much came.
+    /// Reads payload of the current packet into `room` bytes at `into`, when it can be read directly; says how much came. What has to be copied for that is given to `write`,
+    /// with its place behind `into`.
     ///
     /// # Safety
     /// `into` must be valid for writing `room` bytes.
     #[allow(unsafe_code)]
-    pub unsafe fn read_into(&mut self, into: *mut u8, room: usize) -> usize {
+    pub unsafe fn read_into(
+        &mut self,
+        into: *mut u8,
+        room: usize,
+        write: impl FnMut(u64, &[u8]),
+    ) -> usize {
         match self {
             // SAFETY: the caller's promise.
             Transport::Tcp(tcp) => unsafe { tcp.read_into(into, room) },
-            // SAFETY: the caller's promise.
-            Transport::Pm(pm) => unsafe { pm.read_into(into, room) },
+            Transport::Pm(pm) => pm.read(room, write),
         }
     }
 

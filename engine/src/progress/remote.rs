@@ -200,8 +200,9 @@ impl Handler {
             && remote.net.reads_directly()
         {
             let room = usize::try_from(room).unwrap_or(usize::MAX);
+            let write = |at, piece: &[u8]| buffer.write(offset + at, piece);
             // SAFETY: the receiving request's promise covers its buffer up to its capacity.
-            let bytes = unsafe { remote.net.read_into(buffer.at(offset), room) };
+            let bytes = unsafe { remote.net.read_into(buffer.at(offset), room, write) };
             let landed = self.protocol.landed(from, stream, bytes as u64);
             return landed.unwrap_or_else(|failure| self.fail(from, failure));
         }

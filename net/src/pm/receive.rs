@@ -370,13 +370,9 @@ impl Pm {
         &bytes[current.begin..end]
     }
 
-    /// Copies payload of the current packet to `into`, at most `room` bytes: what is at hand, and then frame by frame what the device has of it, as long as nothing else comes in
-    /// between. Says how much.
-    ///
-    /// # Safety
-    /// `into` must be valid for writing `room` bytes.
-    #[allow(unsafe_code)]
-    pub unsafe fn read_into(&mut self, into: *mut u8, room: usize) -> usize {
+    /// Hands payload of the current packet to `write`, with the place of each piece behind the first, at most `room` bytes: what is at hand, and then frame by frame what the
+    /// device has of it, as long as nothing else comes in between. Says how much.
+    pub fn read(&mut self, room: usize, mut write: impl FnMut(u64, &[u8])) -> usize {
         let Some(current) = &mut self.current else {
             return 0;
         };
@@ -391,8 +387,7 @@ impl Pm {
         let bytes = conversation.link.bytes(&current.delivered, device.frame());
         let bytes = &bytes[current.begin..current.end];
         let mut landed = bytes.len().min(conversation.left).min(room);
-        // SAFETY: the caller's promise; `landed` is at most `room`.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), into, landed) };
+        write(0, &bytes[..landed]);
         current.begin += landed;
         let mut frames = 0;
         // The piece is used up: nobody looks at the frame shown any more.
@@ -408,10 +403,7 @@ impl Pm {
                 break;
             };
             let piece = &frame[piece];
-            // SAFETY: the caller's promise; the piece is at most as long as what is wanted.
-            unsafe {
-                std::ptr::copy_nonoverlapping(piece.as_ptr(), into.add(landed), piece.len());
-            }
+            write(landed as u64, piece);
             landed += piece.len();
             frames += 1;
         }
