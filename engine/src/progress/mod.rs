@@ -12,6 +12,7 @@ mod extents;
 mod handler;
 mod lock;
 mod places;
+mod preemption;
 mod rates;
 mod remote;
 mod shared;

@@ -3,20 +3,21 @@
 //! Measured on a 2-core machine: a message seen by a spinning receiver arrives in 0.16 µs, one that has to wake its
 //! receiver in 30; but two spinners on one core cost a scheduler tick, 4000 µs, where yielding costs 0.8. So who has a
 //! core to itself spins, who shares it yields, and both sleep after a while. Ranks and usable CPUs are known at the start. What
-//! nobody tells us (other jobs, other containers) shows as a hole in our own time: a spinner that looks at the clock and
-//! finds part of a time slice gone has been preempted, and yields from then on, for a while.
+//! nobody tells us (other jobs, other containers, hosts that are parts of one machine) shows in the time that others had our CPU (`preemption`): a
+//! spinner that looks at the clock and finds part of a time slice gone has been preempted, and yields from then on, for a while.
 
 use std::time::{Duration, Instant};
 
+use super::preemption::Sample;
 use crate::options::{Options, WaitMode};
 
 /// Steps between two looks at the clock; with the looks at the rings that each of them makes, some ten microseconds.
 const LOOKS_PER_CLOCK: u32 = 128;
 /// See [`WaitPolicy::direct_looks`].
 const DIRECT_LOOKS: u32 = 128;
-/// A hole of this length between two looks at the clock means that another thread had the CPU: a tenth of a time slice.
-const HOLE: Duration = Duration::from_micros(400);
-/// How long to be wary after a hole, at first and at most: who is preempted again soon after is wary for twice as long.
+/// A loss of this length between two looks at the clock means that another thread computes on the CPU: a tenth of a time slice.
+const LOSS: Duration = Duration::from_micros(400);
+/// How long to be wary after a loss, at first and at most: who is preempted again soon after is wary for twice as long.
 const WARY: Duration = Duration::from_millis(100);
 const WARY_MAX: Duration = Duration::from_secs(1);
 /// A yield that takes this long let somebody compute: better sleep, a waking thread is scheduled sooner than a yielding one.
@@ -47,6 +48,8 @@ pub struct WaitPolicy {
     /// How long the last such time was, and when it ended.
     wary: Duration,
     wary_ended: Option<Instant>,
+    /// What the kernel said at the last look at the clock of a spinner that has not slept since.
+    sample: Option<Sample>,
 }
 
 /// One wait.
@@ -67,6 +70,7 @@ impl WaitPolicy {
             wary_until: None,
             wary: WARY,
             wary_ended: None,
+            sample: None,
         }
     }
 
@@ -124,18 +128,17 @@ impl WaitPolicy {
             self.wary_until = None;
             self.wary_ended = Some(now);
         }
-        if !yields && hole.is_some_and(|hole| hole > HOLE) {
-            let again = self.wary_ended.is_some_and(|ended| now - ended < self.wary);
-            self.wary = if again {
-                (2 * self.wary).min(WARY_MAX)
-            } else {
-                WARY
-            };
-            self.wary_until = Some(now + self.wary);
+        if !yields {
+            let sample = Sample::take(now);
+            let before = self.sample.replace(sample);
+            if before.is_some_and(|before| sample.lost_since(&before) > LOSS) {
+                self.grow_wary(now);
+            }
         }
         let never_sleeps = matches!(self.mode, WaitMode::Spin | WaitMode::Yield);
         let starved = yields && hole.is_some_and(|hole| hole > 8 * LONG_YIELD);
         if !never_sleeps && (now - since > self.patience || starved) {
+            self.sample = None;
             return Step::Sleep;
         }
         if self.yields() {
@@ -143,6 +146,21 @@ impl WaitPolicy {
         } else {
             Step::Spin
         }
+    }
+}
+
+impl WaitPolicy {
+    /// Others need the CPU.
+    #[cold]
+    fn grow_wary(&mut self, now: Instant) {
+        let again = self.wary_ended.is_some_and(|ended| now - ended < self.wary);
+        self.wary = if again {
+            (2 * self.wary).min(WARY_MAX)
+        } else {
+            WARY
+        };
+        self.wary_until = Some(now + self.wary);
+        self.sample = None;
     }
 }
 
