@@ -34,6 +34,8 @@ pub struct Network {
     pub hosts: Vec<u32>,
     /// Processes of one host use it too, as if each were on a host of its own.
     pub apart: bool,
+    /// Its hosts are parts of one machine, and the job has more processes there than that has CPUs.
+    pub crowded: bool,
     /// The device.
     pub transport: Transport,
     /// Which it is, and why.
@@ -59,17 +61,18 @@ impl Engine {
             network,
         } = seat;
         let memory = |error: SegmentError| EngineError::memory(rank, &host, &error);
-        let (places, transport) = match network {
+        let (places, transport, crowded) = match network {
             Some(Network {
                 hosts,
                 apart,
+                crowded,
                 transport,
                 choice,
             }) => {
                 let places = Places::several_hosts(rank, hosts, apart);
-                (places, Some((transport, choice)))
+                (places, Some((transport, choice)), crowded)
             }
-            None => (Places::one_host(rank, size), None),
+            None => (Places::one_host(rank, size), None, false),
         };
         let ports = places.neighbours();
         let segment = match segment {
@@ -105,8 +108,8 @@ impl Engine {
                 protocol.set_limits(other, limits_between_hosts(others, options, choice));
             }
         }
-        let policy = WaitPolicy::new(options, ports, usable_cpus);
-        let crowded = policy.is_crowded();
+        let crowded = crowded || ports > usable_cpus;
+        let policy = WaitPolicy::new(options, crowded);
         let (single_copy, host_count) = (options.single_copy, places.host_count());
         let hosts = (0..size).map(|process| places.host(process)).collect();
         let remote = match transport {

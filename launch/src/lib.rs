@@ -30,6 +30,7 @@ mod channel;
 mod conduct;
 mod credit;
 mod crew;
+mod crowd;
 mod environment;
 mod frame;
 mod head;

@@ -25,6 +25,7 @@ use oxmpi_pmi::{Client, PmiError};
 use oxmpi_ports::{Segment, SegmentError};
 
 use crate::bind::usable_cpus;
+use crate::crowd;
 use crate::identity::{Identity, IdentityError, warn_if_lonely};
 use crate::network;
 
@@ -314,7 +315,10 @@ fn wire_up(
     }
     let is_spread = hosts.iter().any(|host| *host != 0) || apart && size > 1;
     let mut equipment = match is_spread {
-        true => Some(network::announce(&mut client, &identity, apart)?),
+        true => {
+            crowd::announce(&mut client)?;
+            Some(network::announce(&mut client, &identity, apart)?)
+        }
         false => None,
     };
     if is_spread || shares {
@@ -338,6 +342,7 @@ fn wire_up(
         }
         None => None,
     };
+    let crowded = is_spread && crowd::is_crowded(&mut client, rank, &hosts)?;
     let client = Arc::new(Mutex::new(client));
     let network = match (agreed, equipment) {
         (Some(agreed), Some(equipment)) => {
@@ -347,6 +352,7 @@ fn wire_up(
                 choice,
                 hosts,
                 apart,
+                crowded,
             })
         }
         _ => None,

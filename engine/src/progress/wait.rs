@@ -61,12 +61,13 @@ pub struct Waiting {
 }
 
 impl WaitPolicy {
-    pub fn new(options: &Options, ranks: u32, usable_cpus: u32) -> Self {
+    /// `crowded`: there are more ranks than CPUs.
+    pub fn new(options: &Options, crowded: bool) -> Self {
         Self {
             mode: options.wait,
             patience: options.patience,
-            crowded: ranks > usable_cpus,
-            unhurried: ranks <= usable_cpus && options.wait != WaitMode::Yield,
+            crowded,
+            unhurried: !crowded && options.wait != WaitMode::Yield,
             wary_until: None,
             wary: WARY,
             wary_ended: None,
@@ -176,8 +177,8 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    fn steps(options: &Options, ranks: u32, cpus: u32) -> Vec<Step> {
-        let mut policy = WaitPolicy::new(options, ranks, cpus);
+    fn steps(options: &Options, crowded: bool) -> Vec<Step> {
+        let mut policy = WaitPolicy::new(options, crowded);
         let mut waiting = Waiting::default();
         let mut steps = vec![];
         loop {
@@ -193,16 +194,13 @@ mod tests {
 
     #[test]
     fn who_shares_a_cpu_never_spins() {
-        assert_eq!(
-            steps(&Options::default(), 16, 2),
-            [Step::Yield, Step::Sleep]
-        );
+        assert_eq!(steps(&Options::default(), true), [Step::Yield, Step::Sleep]);
     }
 
     #[test]
     fn who_has_a_cpu_spins_then_sleeps() {
         // A busy test machine may preempt the spinner, and then it yields in between.
-        let steps = steps(&Options::default(), 2, 2);
+        let steps = steps(&Options::default(), false);
         assert_eq!(
             (steps[0], *steps.last().unwrap()),
             (Step::Spin, Step::Sleep)
@@ -215,8 +213,8 @@ mod tests {
             wait: WaitMode::Yield,
             ..Options::default()
         };
-        for ranks in [2, 16] {
-            let mut policy = WaitPolicy::new(&options, ranks, 2);
+        for crowded in [false, true] {
+            let mut policy = WaitPolicy::new(&options, crowded);
             let mut waiting = Waiting::default();
             assert!((0..1000).all(|_| policy.next(&mut waiting) == Step::Yield));
         }
@@ -228,6 +226,6 @@ mod tests {
             wait: WaitMode::Sleep,
             ..Options::default()
         };
-        assert_eq!(steps(&options, 2, 2), [Step::Sleep]);
+        assert_eq!(steps(&options, false), [Step::Sleep]);
     }
 }

@@ -103,6 +103,7 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
                 choice,
                 hosts,
                 apart: false,
+                crowded: false,
                 transport,
             });
         }
