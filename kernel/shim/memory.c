@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * memory.c: what the Rust core needs of a kernel. It allocates only in o2g_core_new and o2g_core_set_area, in process context; its
+ * memory.c: what the Rust core needs of a kernel. It allocates only in o2g_core_new, in process context; its
  * types cannot hear that there is no memory, so o2g_context_init tries first with o2g_core_bytes, and these allocations do not fail.
  */
 #include <linux/bug.h>
