@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 /// What the kernel says of this thread at some time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
+    thread: usize,
     at: Instant,
     ran: Duration,
     preemptions: i64,
@@ -21,20 +22,29 @@ impl Sample {
     pub fn take(at: Instant) -> Sample {
         let (ran, preemptions) = ask();
         Sample {
+            thread: this_thread(),
             at,
             ran,
             preemptions,
         }
     }
 
-    /// How long others had the CPU between an earlier sample and this one; nothing if this thread gave it away itself, as far as that can be told.
+    /// How long others had the CPU between an earlier sample and this one; nothing if this thread gave it away itself, as far as that can be told, or if the earlier sample is
+    /// of another thread.
     pub fn lost_since(&self, before: &Sample) -> Duration {
-        let passed = self.at - before.at;
-        if self.preemptions == before.preemptions || passed > AGE_MAX {
+        let passed = self.at.saturating_duration_since(before.at);
+        let comparable = self.thread == before.thread && passed <= AGE_MAX;
+        if !comparable || self.preemptions == before.preemptions {
             return Duration::ZERO;
         }
-        passed.saturating_sub(self.ran - before.ran)
+        passed.saturating_sub(self.ran.saturating_sub(before.ran))
     }
+}
+
+/// Tells threads apart that exist at the same time; cheaper than any name that they have.
+fn this_thread() -> usize {
+    thread_local!(static PLACE: u8 = const { 0 });
+    PLACE.with(|place| std::ptr::from_ref(place).addr())
 }
 
 /// Time that this thread has run, and how often it was preempted.
@@ -57,6 +67,7 @@ mod tests {
 
     fn sample(at: Instant, after_ms: u64, ran_ms: u64, preemptions: i64) -> Sample {
         Sample {
+            thread: 1,
             at: at + Duration::from_millis(after_ms),
             ran: Duration::from_millis(ran_ms),
             preemptions,
@@ -74,6 +85,20 @@ mod tests {
         assert_eq!(lost(10, 74, 4), 6);
         assert_eq!(lost(10, 74, 3), 0, "it slept");
         assert_eq!(lost(1000, 74, 9), 0, "long ago");
+        let of_another = Sample {
+            thread: 2,
+            ..sample(now, 10, 3, 9)
+        };
+        assert_eq!(of_another.lost_since(&before), Duration::ZERO);
+    }
+
+    #[test]
+    fn threads_are_told_apart() {
+        assert_eq!(this_thread(), this_thread());
+        std::thread::scope(|scope| {
+            let here = this_thread();
+            scope.spawn(move || assert_ne!(this_thread(), here));
+        });
     }
 
     #[test]
