@@ -67,6 +67,8 @@ pub struct Trial {
     pub programs: Vec<(PathBuf, String)>,
 }
 
+/// The word of `--only` that chooses all cases of the battery and nothing else.
+pub const BATTERY: &str = "all";
 /// The word of `--only` that chooses the trial of OxMPI; the others choose cases of the battery.
 const MPI: &str = "mpi";
 

@@ -107,7 +107,7 @@ pub fn run(words: &mut lexopt::Parser) -> Result<bool, lexopt::Error> {
         Some("test") => {
             let mut steps = Steps::new(None);
             let boots = build_all(&mut steps, &wish.boots());
-            boot_all(&mut steps, &boots, &wish.only);
+            boot_all(&mut steps, &boots, &wish.only, Mpi::Everywhere);
             Ok(steps.close())
         }
         // The others are what the steps of these two execute.
@@ -125,7 +125,9 @@ pub fn test(steps: &mut Steps, long: bool) {
     }
     let boots: &[_] = if long { &ALL } else { &FEW };
     let boots = build_all(steps, boots);
-    boot_all(steps, &boots, &[]);
+    // OxMPI takes as long there as the whole battery: once is enough for every day.
+    let mpi = if long { Mpi::Everywhere } else { Mpi::Last };
+    boot_all(steps, &boots, &[], mpi);
 }
 
 /// Builds the module for each kernel; those boots that can be tried.
@@ -159,7 +161,15 @@ fn build(kernel: &Kernel) -> Result<(), module::BuildError> {
     Ok(())
 }
 
-fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String]) {
+/// In which boots OxMPI itself is tried, unless cases are chosen by name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mpi {
+    Everywhere,
+    /// In the last.
+    Last,
+}
+
+fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String], mpi: Mpi) {
     if boots.is_empty() {
         return;
     }
@@ -170,7 +180,10 @@ fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String]) {
     if guest::wants_mpi(only) && !build_mpi(steps) {
         return;
     }
-    for (kernel, cpus) in boots {
+    let battery = [guest::BATTERY.to_owned()];
+    for (index, (kernel, cpus)) in boots.iter().enumerate() {
+        let without_mpi = mpi == Mpi::Last && index + 1 < boots.len() && only.is_empty();
+        let only = if without_mpi { &battery } else { only };
         let cpus = cpus.to_string();
         let mut boot = installed::task(&["kernel", "boot", "--kernel", kernel.name]);
         boot.args(["--cpus", &cpus]);
