@@ -1,6 +1,8 @@
 //! Programs that try o2g.ko, run as root in a guest by `cargo xtask kernel test`.
 //!
-//!     oxmpi-battery [all | NAME…] [--seed N]
+//! ```text
+//! oxmpi-battery [all | NAME…] [--seed N]
+//! ```
 //!
 //! Each case is a line on standard output, `ok NAME`, `FAIL NAME: why` or `skip NAME: why`, and a process of its own with its own time, so that one that crashes or hangs
 //! does not end the others; after it nothing may be left in the module. Counts are lines `count NAME=VALUE`. The exit status is 0 if nothing failed.
