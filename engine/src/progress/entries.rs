@@ -23,8 +23,6 @@ const OFFERS_MAX: usize = 8;
 pub(crate) struct Entries {
     /// By slot.
     held: Vec<Held>,
-    /// How many it has.
-    count: usize,
     waiting: VecDeque<Receive>,
 }
 
@@ -60,7 +58,6 @@ impl Entries {
     pub fn new() -> Entries {
         Entries {
             held: vec![Held::No; ENTRIES as usize],
-            count: 0,
             waiting: VecDeque::new(),
         }
     }
@@ -73,10 +70,7 @@ impl Entries {
     }
 
     fn set(&mut self, id: RequestId, held: Held) {
-        let place = &mut self.held[slot(id)];
-        self.count += usize::from(held != Held::No);
-        self.count -= usize::from(*place != Held::No);
-        *place = held;
+        self.held[slot(id)] = held;
     }
 
     fn release(&mut self, id: RequestId) {

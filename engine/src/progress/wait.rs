@@ -148,9 +148,7 @@ impl WaitPolicy {
             Step::Spin
         }
     }
-}
 
-impl WaitPolicy {
     /// Others need the CPU.
     #[cold]
     fn grow_wary(&mut self, now: Instant) {

@@ -76,19 +76,18 @@ impl<B: Copy> Protocol<B> {
     ) -> Result<Effect<B>, Failure> {
         match (repr.kind, placement) {
             (Kind::Eager | Kind::RequestToSend { .. }, _) => {
-                self.take_ordered(from, repr)?;
+                self.take_head(from, repr)?;
                 self.award(id);
                 if !self.is_awarded(id) {
                     return Err(malformed(from, "a message for a receive that awaits none"));
                 }
                 self.begin_matched(from, repr, id, placement)
             }
-            (Kind::Data { offset, .. }, Placement::Placed { payload, placed }) => {
-                self.peers[from as usize].take_credit(repr.credit);
-                self.count_placed(from, id, offset, payload, placed)
-            }
-            (Kind::More { offset }, Placement::Placed { payload, placed }) => {
-                self.take_ordered(from, repr)?;
+            (
+                Kind::Data { offset, .. } | Kind::More { offset },
+                Placement::Placed { payload, placed },
+            ) => {
+                self.take_head(from, repr)?;
                 self.count_placed(from, id, offset, payload, placed)
             }
             (_, Placement::AtHand(piece)) => self.handle(from, repr, piece),
@@ -97,23 +96,6 @@ impl<B: Copy> Protocol<B> {
                 "a placed packet of a kind that has no payload",
             )),
         }
-    }
-
-    /// The next packet of a process in its order.
-    fn take_ordered(&mut self, from: u32, repr: &Repr) -> Result<(), Failure> {
-        let peer = &mut self.peers[from as usize];
-        if repr.kind.is_ordered() && repr.sequence != peer.next_in {
-            return Err(Failure::PacketLost {
-                peer: from,
-                expected: peer.next_in,
-                found: repr.sequence,
-            });
-        }
-        match repr.kind.is_ordered() {
-            true => peer.take_packet(repr.credit),
-            false => peer.take_credit(repr.credit),
-        }
-        Ok(())
     }
 
     /// The first packet of a message for an awarded receive.
@@ -125,21 +107,7 @@ impl<B: Copy> Protocol<B> {
         placement: Placement<'_>,
     ) -> Result<Effect<B>, Failure> {
         let envelope = repr.envelope;
-        if let Kind::RequestToSend {
-            send,
-            address,
-            mapped,
-            fetchable,
-            ..
-        } = repr.kind
-        {
-            let offer = Unexpected::Offered {
-                from,
-                send,
-                address,
-                mapped,
-                fetchable,
-            };
+        if let Some(offer) = Unexpected::offered(from, &repr.kind) {
             return Ok(match self.accept_offer(id, envelope, &offer) {
                 Some(fetch) => Effect::Fetch(fetch),
                 None => Effect::None,

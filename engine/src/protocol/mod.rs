@@ -30,7 +30,7 @@ pub use requests::{Completion, Outcome, RequestId};
 pub use send::{Mode, Origin, Payload, Source, Transmit};
 
 use oxmpi_matching::{Capacity, Queues};
-use oxmpi_wire::CREDIT_UNIT;
+use oxmpi_wire::{CREDIT_UNIT, Kind};
 
 use peer::Peer;
 use requests::Requests;
@@ -90,6 +90,28 @@ enum Unexpected {
         mapped: bool,
         fetchable: bool,
     },
+}
+
+impl Unexpected {
+    /// The offer in a packet, if it is one.
+    fn offered(from: u32, kind: &Kind) -> Option<Unexpected> {
+        match *kind {
+            Kind::RequestToSend {
+                send,
+                address,
+                mapped,
+                fetchable,
+                ..
+            } => Some(Unexpected::Offered {
+                from,
+                send,
+                address,
+                mapped,
+                fetchable,
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// What the engine counts; `oxmpi info` and reports show it.

@@ -217,18 +217,8 @@ impl<B: Copy> Protocol<B> {
                 Arrived::Refused => {}
             }
         }
-        let peer = &mut self.peers[from as usize];
-        if !repr.kind.is_ordered() {
-            peer.take_credit(repr.credit);
-        } else if repr.sequence == peer.next_in {
-            peer.take_packet(repr.credit);
-        } else {
-            return Err(Failure::PacketLost {
-                peer: from,
-                expected: peer.next_in,
-                found: repr.sequence,
-            });
-        }
+        self.take_head(from, repr)?;
+        let peer = &self.peers[from as usize];
         let envelope = repr.envelope;
         match repr.kind {
             Kind::Eager if payload.len() as u64 > envelope.bytes => Err(Failure::Malformed {
@@ -249,21 +239,9 @@ impl<B: Copy> Protocol<B> {
             }),
             Kind::Data { receive, offset } => self.handle_data(from, receive, offset, payload),
             Kind::More { offset } => self.handle_more(from, offset, payload),
-            Kind::RequestToSend {
-                send,
-                address,
-                mapped,
-                fetchable,
-                ..
-            } => {
-                let offer = Unexpected::Offered {
-                    from,
-                    send,
-                    address,
-                    mapped,
-                    fetchable,
-                };
-                self.handle_offer(envelope, offer)
+            Kind::RequestToSend { .. } => {
+                let offer = Unexpected::offered(from, &repr.kind);
+                self.handle_offer(envelope, offer.expect("it is an offer"))
             }
             Kind::ClearToSend { send, receive } => self.handle_clear_to_send(from, send, receive),
             Kind::Done { send } => {
@@ -282,6 +260,23 @@ impl<B: Copy> Protocol<B> {
                 Ok(Effect::None)
             }
         }
+    }
+
+    /// What every packet's head says: its place in the order, if it has one, and credit.
+    pub(super) fn take_head(&mut self, from: u32, repr: &Repr) -> Result<(), Failure> {
+        let peer = &mut self.peers[from as usize];
+        if !repr.kind.is_ordered() {
+            peer.take_credit(repr.credit);
+        } else if repr.sequence == peer.next_in {
+            peer.take_packet(repr.credit);
+        } else {
+            return Err(Failure::PacketLost {
+                peer: from,
+                expected: peer.next_in,
+                found: repr.sequence,
+            });
+        }
+        Ok(())
     }
 
     fn handle_more(
