@@ -110,14 +110,16 @@ fn both_orders(_: &mut Random) -> Outcome {
             equal("same bytes", packet.payload == payload, true)?;
             // The message is the process's own now, so the entry would wait for another one.
             ground.post(&receive)?;
-            equal(
-                "cancel",
-                ground.device.cancel_entry(receive.cookie())?,
-                Cancel::Cancelled,
-            )?;
+            take_back(&ground, &receive)?;
         }
     }
     Ok(())
+}
+
+/// The entry waits still, and is cancelled.
+fn take_back(ground: &Ground, receive: &Receive) -> Outcome {
+    let cancelled = ground.device.cancel_entry(receive.cookie())?;
+    equal("cancel", cancelled, Cancel::Cancelled)
 }
 
 /// Every pattern that accepts a message in the dump area is answered EAGAIN, others are not, and none is once the message is taken.
@@ -142,11 +144,7 @@ fn put_again(_: &mut Random) -> Outcome {
     for (source, tag) in [(Some(0), Some(7)), (Some(1), Some(8)), (Some(0), None)] {
         let receive = Receive::new(2, source, tag, buffer);
         equal("another put", ground.put(&receive)?, Put::Posted)?;
-        equal(
-            "cancel",
-            ground.device.cancel_entry(receive.cookie())?,
-            Cancel::Cancelled,
-        )?;
+        take_back(&ground, &receive)?;
     }
     equal("counted", ground.device.counters()?.agains, 4)?;
     ground.next_packet()?;
@@ -157,11 +155,7 @@ fn put_again(_: &mut Random) -> Outcome {
             ground.put(&receive)?,
             Put::Posted,
         )?;
-        equal(
-            "cancel",
-            ground.device.cancel_entry(receive.cookie())?,
-            Cancel::Cancelled,
-        )?;
+        take_back(&ground, &receive)?;
     }
     Ok(())
 }
