@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use oxmpi_net::address::boot_id;
 use oxmpi_pmi::Client;
 
 use crate::bind::usable_cpus;
@@ -15,7 +16,7 @@ const KERNEL: &str = "oxmpi-kernel";
 /// Hosts that are asked for their kernel at most: a question costs a rank some ten microseconds, and a machine below more hosts is noticed soon enough.
 const HOSTS_MAX: usize = 32;
 
-/// Tells the others which kernel this process runs on. They may be asked after the next fence.
+/// Tells the others which kernel this process's host runs on; the first process of each host does. They may be asked after the next fence.
 pub(crate) fn announce(client: &mut Client) -> Result<(), WireUpError> {
     client.put(KERNEL, &kernel())?;
     Ok(())
@@ -49,14 +50,9 @@ pub(crate) fn is_crowded(
 /// What a kernel is called that does not say.
 const UNKNOWN: &str = "unknown";
 
-/// The name that the kernel gave itself when it was booted.
+/// The name of this process's kernel.
 fn kernel() -> String {
-    let told = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-    let name = told.map(|told| told.trim().to_owned()).unwrap_or_default();
-    if name.is_empty() || name.len() > 64 {
-        return UNKNOWN.into();
-    }
-    name
+    boot_id().unwrap_or_else(|| UNKNOWN.into())
 }
 
 /// CPUs of the machine, whichever of them this process may use; those it may use where the machine does not say.

@@ -316,7 +316,9 @@ fn wire_up(
     let is_spread = hosts.iter().any(|host| *host != 0) || apart && size > 1;
     let mut equipment = match is_spread {
         true => {
-            crowd::announce(&mut client)?;
+            if leader == rank {
+                crowd::announce(&mut client)?;
+            }
             Some(network::announce(&mut client, &identity, apart)?)
         }
         false => None,

@@ -9,8 +9,8 @@ use oxmpi_wire::frame::PIECE_HEADER_BYTES;
 /// 4096 is also what an Ethernet receive ring holds, so a larger window could not be kept anywhere.
 pub const WINDOW_FRAMES_MAX: u32 = 4096;
 
-/// Frames that arrive without a word from us before they are acknowledged although nobody asked: as many as two or three segmented UDP sends carry. A lone acknowledgement
-/// costs its sender a fifth of what receiving such a send does.
+/// Frames that arrive without a word from us before they are acknowledged although nobody asked: as many as two or three segmented UDP sends carry, so
+/// that a stream costs one small frame for several large calls.
 pub const ACK_FRAMES_MAX: u32 = 128;
 
 /// Later frames that must have arrived before a missing one counts as lost rather than reordered (selective repeat only): TCP's and QUIC's

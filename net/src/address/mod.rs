@@ -17,7 +17,7 @@ pub use kind::{Kind, Traits};
 pub use policy::{
     Cidr, EXCLUDE, INCLUDE, PORT_RANGE, Policy, PolicyError, PortRange, PortRangeError, Selector,
 };
-pub use system::InterfacesError;
+pub use system::{InterfacesError, boot_id};
 
 use std::fmt;
 use std::net::IpAddr;

@@ -75,12 +75,18 @@ pub(super) fn interfaces() -> Result<Vec<Interface>, InterfacesError> {
     Ok(entries.iter().filter_map(interface).collect())
 }
 
+/// The random name that the kernel gave itself when it was booted; the same in all namespaces and containers on it.
+pub fn boot_id() -> Option<String> {
+    let told = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let name = told.trim();
+    (!name.is_empty() && name.len() <= 64).then(|| name.to_owned())
+}
+
 /// A number that two processes share exactly when loopback leads from one to the other: same boot of the same kernel, same network
 /// namespace. 0 where that cannot be found out, which no process takes for equal.
 pub(super) fn machine() -> u64 {
-    let boot = fs::read("/proc/sys/kernel/random/boot_id");
     let namespace = fs::read_link("/proc/self/ns/net");
-    let (Ok(boot), Ok(namespace)) = (boot, namespace) else {
+    let (Some(boot), Ok(namespace)) = (boot_id(), namespace) else {
         return 0;
     };
     let digest = Sha256::new()
