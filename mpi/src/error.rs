@@ -307,7 +307,7 @@ pub enum ErrorKind {
 
     /// An operation that cannot combine these elements.
     #[error("{0}")]
-    Op(#[from] crate::op::OpError),
+    Op(#[from] oxmpi_datatypes::op::OpError),
 
     /// Data cannot be left in place here.
     #[error(

@@ -4,7 +4,7 @@
 //! values and not magic numbers, so a rank computed wrongly cannot turn into "any".
 
 use crate::error::ErrorKind;
-use crate::plain::Plain;
+use oxmpi_datatypes::plain::Plain;
 
 /// The highest tag a program may use. The bits above it stay free for the library.
 pub const TAG_MAX: i32 = 0x3fff_ffff;

@@ -1,4 +1,4 @@
-//! Communicators (MPI 5.0 §7.4 to §7.6, §7.8): handles and constants around `oxmpi::communicator`.
+//! Communicators (MPI 5.0 §7.4 to §7.6, §7.8): handles and constants around `oxmpi_core::communicator`.
 //!
 //! Whatever is made from a communicator inherits its error handler; what is made from groups has the one that was given. Where
 //! a process gets no communicator its handle is MPI_COMM_NULL.
@@ -6,7 +6,7 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use oxmpi::communicator::{
+use oxmpi_core::communicator::{
     self, Comm, CommunicatorError, Comparison, SplitType, create_from_group, create_from_groups,
 };
 

@@ -20,12 +20,12 @@ mod side;
 
 use std::sync::atomic::Ordering;
 
-use crate::collectives::plan::{self, Call};
-use crate::collectives::{Placement, Position, Schedule};
 use crate::communicator::{Comm, Communicator};
 use crate::error::{ErrorKind, Result};
-use crate::plain::{Plain, bytes, bytes_mut};
 use crate::thread::Level;
+use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
+use oxmpi_schedules::plan::{self, Call};
+use oxmpi_schedules::{Placement, Position, Schedule};
 
 pub(crate) use board::{GroupBoard, Offer};
 pub use description::{Collective, Neighbours, Parts, Reduction, Root, Shares};

@@ -13,12 +13,12 @@ use oxmpi_engine::{Envelope, Pattern, Ticket};
 use super::details::Details;
 use super::numbers::{THIS, WORLD};
 use crate::collective::{GroupBoard, hosts_of};
-use crate::collectives::Hosts;
 use crate::error::ErrorKind;
 use crate::group::Group;
 use crate::point::Attached;
 use crate::process::Process;
 use crate::status::{Source, Tag, check_tag};
+use oxmpi_schedules::Hosts;
 
 /// What the handles of one communicator share within a process.
 pub struct Comm {

@@ -9,12 +9,12 @@ use oxmpi_engine::Ticket;
 
 use super::{COMMUNICATORS_MAX, Comm, Communicator};
 use crate::collective::Offer;
-use crate::collectives::plan::Call;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::info::Info;
 use crate::process::Process;
 use crate::thread::Level;
+use oxmpi_schedules::plan::Call;
 
 /// What a leader tells the members of a new communicator.
 #[derive(Clone, Copy, Debug, Default, crate::Plain)]

@@ -13,9 +13,9 @@ use super::{Comm, Context, Foundation};
 use crate::error::ErrorKind;
 use crate::info::Info;
 use crate::operation::{Operation, Pending, Report};
-use crate::plain::{bytes, bytes_mut};
 use crate::process::Task;
 use crate::process::background::Work;
+use oxmpi_datatypes::plain::{bytes, bytes_mut};
 
 impl Comm {
     /// Begins to duplicate. The new communicator must not be used before the operation is over. Collective.

@@ -9,9 +9,9 @@ use super::making::{Circle, LEADERS};
 use super::{Comm, CommunicatorError, Foundation, Inter};
 use crate::error::ErrorKind;
 use crate::group::Group;
-use crate::plain::{bytes, bytes_mut};
 use crate::process::Process;
 use crate::status::check_tag;
+use oxmpi_datatypes::plain::{bytes, bytes_mut};
 
 /// What one side tells the other, before the list of its processes.
 #[derive(Clone, Copy, Default, crate::Plain)]

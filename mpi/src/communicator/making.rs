@@ -13,9 +13,9 @@ use super::{Comm, CommunicatorError, Context, Foundation};
 use crate::collective::hosts_of;
 use crate::error::ErrorKind;
 use crate::group::Group;
-use crate::plain::{Plain, bytes, bytes_mut};
 use crate::process::Process;
 use crate::status::{TAG_MAX, check_tag};
+use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
 
 /// Set in tags of messages between the leaders of an intercommunicator's groups; programs' tags are below.
 pub(super) const LEADERS: i32 = TAG_MAX + 1;

@@ -59,7 +59,7 @@ fn check_inter(inter: &Comm, local: &[u32], remote: &[u32]) {
     let (mut sent, mut got) = (Vec::new(), Vec::new());
     sent.push(
         inter
-            .begin_making_send(crate::plain::bytes(&mine), dest, 3)
+            .begin_making_send(oxmpi_datatypes::plain::bytes(&mine), dest, 3)
             .unwrap(),
     );
     for (rank, &process) in (0u32..).zip(remote) {
@@ -72,7 +72,7 @@ fn check_inter(inter: &Comm, local: &[u32], remote: &[u32]) {
     assert!(got.iter().all(|(got, expected)| got == expected), "{got:?}");
 }
 
-crate::ranks! {
+oxmpi_harness::ranks! {
     fn names_hints_and_comparisons([2]) {
         let world = World::enter();
         assert_eq!(world.name(), b"MPI_COMM_WORLD");

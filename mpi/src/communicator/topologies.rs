@@ -4,12 +4,12 @@
 //! are brought to the ranks at their ends. Ranks keep their order: `reorder` is a permission that is not used.
 
 use super::{Comm, CommunicatorError};
-use crate::collectives::Block;
-use crate::collectives::plan::Call;
 use crate::error::ErrorKind;
 use crate::info::Info;
-use crate::plain::{bytes, bytes_mut};
 use crate::topology::{Cartesian, Contribution, DistributedGraph, EdgeList, Graph, Topology};
+use oxmpi_datatypes::plain::{bytes, bytes_mut};
+use oxmpi_schedules::Block;
+use oxmpi_schedules::plan::Call;
 
 /// From whom a neighbourhood collective receives and to whom it sends; `None` is the null process.
 pub type Neighbours = (Vec<Option<u32>>, Vec<Option<u32>>);

@@ -12,9 +12,9 @@ mod round;
 use oxmpi_engine::{Board, Engine, EngineError, Ticket};
 
 use super::Combine;
-use crate::collectives::choose::Collective;
-use crate::collectives::plan::Call;
 use crate::error::ErrorKind;
+use oxmpi_schedules::choose::Collective;
+use oxmpi_schedules::plan::Call;
 
 use round::Round;
 
@@ -175,7 +175,7 @@ fn suits(call: &Call<'_>, size: usize, cell_bytes: usize, crowded: bool) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collectives::Operand;
+    use oxmpi_schedules::Operand;
 
     #[test]
     fn long_vectors_suit_only_where_ranks_share_cpus() {
