@@ -5,14 +5,13 @@
 
 use std::fmt;
 
-use oxmpi_core::ErrorKind;
 use oxmpi_core::attribute::AttributeError;
 use oxmpi_core::buffer::BufferError;
-use oxmpi_core::communicator::CommunicatorError;
 use oxmpi_core::group::GroupError;
 use oxmpi_core::info::InfoError;
 use oxmpi_core::session::SessionError;
 use oxmpi_core::topology::TopologyError;
+use oxmpi_core::{CommunicatorError, ErrorKind};
 use oxmpi_datatypes::datatype::{CopyError, DatatypeError, ExternalError};
 use oxmpi_datatypes::op::OpError;
 use oxmpi_engine::{EngineError, Fault};

@@ -15,6 +15,7 @@
 // `derive(Plain)` names the public crate; this crate's own structs are derived, too.
 extern crate self as oxmpi;
 
+mod attached;
 pub mod attribute;
 pub mod buffer;
 pub mod collective;
@@ -23,6 +24,7 @@ mod error;
 pub mod group;
 pub mod info;
 mod init;
+pub mod making;
 pub mod operation;
 pub mod pm;
 mod point;
@@ -32,12 +34,14 @@ mod status;
 pub mod thread;
 pub mod topology;
 
-pub use communicator::{COMMUNICATORS_MAX, Communicator};
-pub use error::{Error, ErrorKind, Result};
+pub use attached::{Attached, OVERHEAD_BYTES as BUFFERED_OVERHEAD_BYTES, Pool};
+pub use communicator::Communicator;
+pub use error::{CommunicatorError, Error, ErrorKind, Result};
 pub use init::{Mpi, init, init_with, wtime};
 pub use oxmpi_datatypes::Plain;
 pub use point::{
-    Attached, BUFFERED_OVERHEAD_BYTES, Claimed, InPlace, Incoming, Message, Outgoing, Pool,
-    PortBuffer, Request, Scope, SendMode, scope, wait_all, wait_any,
+    Claimed, InPlace, Incoming, Message, Outgoing, PortBuffer, Request, Scope, SendMode, scope,
+    wait_all, wait_any,
 };
+pub use process::COMMUNICATORS_MAX;
 pub use status::{ANY_SOURCE, ANY_TAG, Source, Status, TAG_MAX, Tag};

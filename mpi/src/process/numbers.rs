@@ -21,7 +21,7 @@ pub(crate) const WORLD: u32 = 0;
 /// Number of the communicator of the process alone.
 pub(crate) const THIS: u32 = 1;
 /// Stands for a number that is not known yet. Its process is one that cannot be.
-pub(super) const UNKNOWN: u32 = (1 << 30) - 1;
+pub(crate) const UNKNOWN: u32 = (1 << 30) - 1;
 
 /// The numbers that this process gives out.
 pub(crate) struct Numbers {

@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use oxmpi_engine::{Envelope, Mode, Pattern, Request};
 
-use super::numbers::THIS;
-use super::{Comm, CommunicatorError, Context, Foundation};
-use crate::collective::hosts_of;
-use crate::error::ErrorKind;
+use super::Foundation;
+use crate::communicator::{Comm, Context, check_tag, hosts_of};
+use crate::error::{CommunicatorError, ErrorKind};
 use crate::group::Group;
-use crate::process::Process;
-use crate::status::{TAG_MAX, check_tag};
+use crate::process::{Process, THIS};
+use crate::status::TAG_MAX;
 use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
 
 /// Set in tags of messages between the leaders of an intercommunicator's groups; programs' tags are below.

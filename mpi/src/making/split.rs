@@ -3,13 +3,14 @@
 //! Everybody tells everybody its colour and key, and offers a number in case it will lead: after one exchange all know the
 //! parts and their leaders. `create` is a split by the group's first process, with the place in the group as the key.
 
-use super::{Comm, CommunicatorError, Foundation, Inter};
-use crate::error::ErrorKind;
+use super::Foundation;
+use crate::communicator::{Comm, Inter};
+use crate::error::{CommunicatorError, ErrorKind};
 use crate::group::Group;
 use crate::info::Info;
 
 /// What a rank says in a split.
-#[derive(Clone, Copy, crate::Plain)]
+#[derive(Clone, Copy, oxmpi_datatypes::Plain)]
 #[repr(C)]
 struct Choice {
     key: i64,

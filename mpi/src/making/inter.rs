@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 
-use super::making::{Circle, LEADERS};
-use super::{Comm, CommunicatorError, Foundation, Inter};
-use crate::error::ErrorKind;
+use super::Foundation;
+use super::makers::{Circle, LEADERS};
+use crate::communicator::{Comm, Inter, check_tag};
+use crate::error::{CommunicatorError, ErrorKind};
 use crate::group::Group;
 use crate::process::Process;
-use crate::status::check_tag;
 use oxmpi_datatypes::plain::{bytes, bytes_mut};
 
 /// What one side tells the other, before the list of its processes.
-#[derive(Clone, Copy, Default, crate::Plain)]
+#[derive(Clone, Copy, Default, oxmpi_datatypes::Plain)]
 #[repr(C)]
 struct Side {
     /// 1 if the leader gave up.
@@ -22,17 +22,6 @@ struct Side {
     size: u32,
     own: Foundation,
     union: Foundation,
-}
-
-impl Inter {
-    /// The same sides with another union.
-    pub(super) fn with_union(&self, union: Comm) -> Inter {
-        Inter {
-            remote: self.remote.clone(),
-            union: Arc::new(union),
-            first: self.first,
-        }
-    }
 }
 
 /// An intercommunicator between the group of `local` and the group that a remote leader stands for. The leaders reach each other by
@@ -207,7 +196,7 @@ fn check_leader(argument: &'static str, rank: i64, size: u32) -> Result<u32, Com
 }
 
 /// What a process says in a merge.
-#[derive(Clone, Copy, crate::Plain)]
+#[derive(Clone, Copy, oxmpi_datatypes::Plain)]
 #[repr(C)]
 struct Wish {
     high: u64,

@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 
 use oxmpi_engine::{Envelope, Mode, Pattern, Request, RequestId};
 
-use super::numbers::UNKNOWN;
-use super::{Comm, Context, Foundation};
+use super::Foundation;
+use crate::communicator::{Comm, Context};
 use crate::error::ErrorKind;
 use crate::info::Info;
 use crate::operation::{Operation, Pending, Report};
-use crate::process::Task;
 use crate::process::background::Work;
+use crate::process::{Task, UNKNOWN};
 use oxmpi_datatypes::plain::{bytes, bytes_mut};
 
 impl Comm {

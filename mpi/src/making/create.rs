@@ -1,23 +1,22 @@
 //! What every new communicator is founded on, and duplicates.
 //!
-//! Who leads the new group chooses its number and a board (see `numbers`) and tells the members in a [`Foundation`]. The
+//! Who leads the new group chooses its number and a board (see `process/numbers`) and tells the members in a [`Foundation`]. The
 //! leader is always a member, so it knows when the number is free again.
 
 use std::sync::Arc;
 
 use oxmpi_engine::Ticket;
 
-use super::{COMMUNICATORS_MAX, Comm, Communicator};
-use crate::collective::Offer;
+use crate::communicator::{Comm, Communicator, Offer};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::info::Info;
-use crate::process::Process;
+use crate::process::{COMMUNICATORS_MAX, Process};
 use crate::thread::Level;
 use oxmpi_schedules::plan::Call;
 
 /// What a leader tells the members of a new communicator.
-#[derive(Clone, Copy, Debug, Default, crate::Plain)]
+#[derive(Clone, Copy, Debug, Default, oxmpi_datatypes::Plain)]
 #[repr(C)]
 pub(crate) struct Foundation {
     /// 1 if there is a number: a leader can run out of them.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::communicator::{Comm, Comparison, NAME_MAX};
 use crate::group::Group;
 use crate::info::Info;
 use crate::process::{Process, Threads};

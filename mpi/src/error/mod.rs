@@ -4,12 +4,15 @@
 //! It is one pointer wide, so that a `Result<Status, Error>` stays cheap on the path that succeeds.
 //! Texts are pinned by tests below.
 
+mod communicator;
+
 use std::fmt;
 
 use oxmpi_engine::{EngineError, OptionsError};
 use oxmpi_launch::WireUpError;
 
 use crate::status::TAG_MAX;
+pub use communicator::CommunicatorError;
 
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -292,7 +295,7 @@ pub enum ErrorKind {
     },
     /// A communicator cannot be made, or is not of the kind that the call needs.
     #[error("{0}")]
-    Communicator(#[from] crate::communicator::CommunicatorError),
+    Communicator(#[from] CommunicatorError),
 
     /// A topology that cannot be.
     #[error("{0}")]
