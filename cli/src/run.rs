@@ -124,13 +124,13 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
         Some(BindTo::Core) => Bind::Core,
     };
     let network = [
-        ("OXMPI_PORT_RANGE", &options.port_range),
-        ("OXMPI_NET_INCLUDE", &options.net_include),
-        ("OXMPI_NET_EXCLUDE", &options.net_exclude),
-        ("OXMPI_NET", &options.net),
-        ("OXMPI_PROGRESS", &options.progress),
-        ("OXMPI_NET_FAULT", &options.net_fault),
-        ("OXMPI_NET_PCAP", &options.net_pcap),
+        (oxmpi_settings::PORT_RANGE.name, &options.port_range),
+        (oxmpi_settings::NET_INCLUDE.name, &options.net_include),
+        (oxmpi_settings::NET_EXCLUDE.name, &options.net_exclude),
+        (oxmpi_settings::NET.name, &options.net),
+        (oxmpi_settings::PROGRESS.name, &options.progress),
+        (oxmpi_settings::NET_FAULT.name, &options.net_fault),
+        (oxmpi_settings::NET_PCAP.name, &options.net_pcap),
     ];
     for (name, value) in network {
         let value = value.iter().map(|value| (name.into(), value.into()));
