@@ -14,11 +14,14 @@ use oxmpi_launch::{
 use crate::PROGRAM;
 use crate::failure::Failure;
 use crate::options::{BindTo, Options};
+use crate::settings;
 use crate::words::{self, Segment};
 
 /// `command` is what the user typed: mpiexec, mpirun or oxmpi run.
 pub(crate) fn run(command: &str, words: &[OsString]) -> Result<ExitCode, Failure> {
-    let job = job(command, words)?;
+    let mut job = job(command, words)?;
+    settings::complete(&mut job);
+    settings::examine(&job)?;
     let outcome = job.run().map_err(|error| Failure::from_launch(&error))?;
     if let Some(signal) = outcome.signal {
         // A script that called us must see an interrupted program, not one that chose its status.
