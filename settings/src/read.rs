@@ -85,7 +85,7 @@ impl Setting {
         let names = std::iter::once(&self.name).chain(self.former);
         let mut given = names.filter_map(|name| {
             let value: OsString = variable(name)?.into();
-            (!value.is_empty()).then(|| Given {
+            (!value.is_empty()).then_some(Given {
                 setting: self,
                 name,
                 value: Some(value),
