@@ -50,7 +50,7 @@ macro_rules! ranks {
 pub type Setting = &'static [(&'static str, &'static str)];
 
 /// For tests of what only processes of one host can do. Where the environment spreads jobs over hosts (`cargo xtask hosts`), they are skipped.
-pub const ONE_HOST: Setting = &[("OXMPI_PORTS", "on")];
+pub const ONE_HOST: Setting = &[(oxmpi_settings::SHARED_MEMORY.name, "on")];
 
 /// Runs `body` if this process is a rank of the test, otherwise starts jobs that do.
 pub fn run(path: &str, sizes: &[u32], settings: &[Setting], body: impl FnOnce()) {
@@ -61,7 +61,7 @@ pub fn run(path: &str, sizes: &[u32], settings: &[Setting], body: impl FnOnce())
         .iter()
         .flat_map(|size| settings.iter().map(move |s| (size, s)))
     {
-        if *setting == ONE_HOST && std::env::var_os("OXMPI_HOST").is_some() {
+        if *setting == ONE_HOST && oxmpi_settings::HOST.read().is_set() {
             println!("{path}: skipped, it is about one host and OXMPI_HOST names several");
             continue;
         }

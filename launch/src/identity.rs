@@ -10,11 +10,11 @@ use crate::job::RANKS_MAX;
 use crate::sys;
 
 /// The rank of this process.
-pub(crate) const RANK: &str = "OXMPI_RANK";
+pub(crate) const RANK: &str = oxmpi_settings::RANK.name;
 /// The number of ranks in the job.
-pub(crate) const SIZE: &str = "OXMPI_SIZE";
+pub(crate) const SIZE: &str = oxmpi_settings::SIZE.name;
 /// The descriptor of the job's shared segment, inherited from the launcher.
-pub(crate) const SEGMENT: &str = "OXMPI_SEGMENT";
+pub(crate) const SEGMENT: &str = oxmpi_settings::SEGMENT.name;
 
 /// This process's place in its job.
 #[derive(Debug)]
@@ -77,8 +77,7 @@ pub enum IdentityError {
 impl Identity {
     /// Reads the environment. The segment's descriptor no longer passes to programs this process starts.
     pub fn from_env() -> Result<Identity, IdentityError> {
-        let identity =
-            parse(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))?;
+        let identity = parse(|name| oxmpi_settings::find(name)?.read().text())?;
         let host = sys::host_name();
         let Some((rank, size, fd)) = identity else {
             return Ok(Identity {
