@@ -58,6 +58,7 @@ mod wireup;
 
 pub use agent::agent;
 pub use bind::{Bind, usable_cpus};
+pub use frame::PROTOCOL as AGENT_PROTOCOL;
 pub use hosts::{HOSTS_MAX, Host, HostsError, MapBy, Spread, Template};
 pub use identity::{Identity, IdentityError};
 pub use job::{

@@ -136,6 +136,16 @@ pub enum WireUpError {
         /// What was asked for.
         mode: Mode,
     },
+    /// Rank 0 ended while the job was wired up.
+    #[error(
+        "rank {rank} cannot join the job: rank 0 ended before it told {key}; the launcher says how it ended"
+    )]
+    FirstGone {
+        /// This rank.
+        rank: u32,
+        /// What only rank 0 tells.
+        key: &'static str,
+    },
     /// Something that another rank told makes no sense.
     #[error(
         "rank {rank} told {key}={value}, which makes no sense: {why}; do all ranks run the same OxMPI version?"
