@@ -11,7 +11,6 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use crate::agent;
-use crate::bind;
 use crate::conduct::{Action, Conduct, RankDeath};
 use crate::credit::{Credit, OWN_WINDOW_BYTES};
 use crate::crew::{Input, Muster};
@@ -130,7 +129,7 @@ impl<'a> Head<'a> {
                 1 => Hello {
                     host: here,
                     machine: 0,
-                    cpus: bind::usable_cpus(),
+                    cpus: oxmpi_join::usable_cpus(),
                 },
                 _ => agent::hello(here),
             });

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Host, HostsError, MapBy, Template, place, template};
-use crate::job::RANKS_MAX;
+use oxmpi_join::RANKS_MAX;
 
 /// Agents one process starts: a tree of depth 2 reaches 1 056 hosts, of depth 3 more than 33 000. More at
 /// once would be more remote shells than sshd admits in one go elsewhere and memory here.

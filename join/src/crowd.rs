@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use oxmpi_net::address::boot_id;
 use oxmpi_pmi::Client;
 
-use crate::bind::usable_cpus;
+use crate::cpus::usable_cpus;
 use crate::network::get_unless_gone;
 use crate::wireup::WireUpError;
 

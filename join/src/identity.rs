@@ -6,15 +6,9 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::job::RANKS_MAX;
+use crate::RANKS_MAX;
+use crate::environment::{RANK, SEGMENT, SIZE};
 use crate::sys;
-
-/// The rank of this process.
-pub(crate) const RANK: &str = "OXMPI_RANK";
-/// The number of ranks in the job.
-pub(crate) const SIZE: &str = "OXMPI_SIZE";
-/// The descriptor of the job's shared segment, inherited from the launcher.
-pub(crate) const SEGMENT: &str = "OXMPI_SEGMENT";
 
 /// This process's place in its job.
 #[derive(Debug)]

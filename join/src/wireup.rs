@@ -24,7 +24,7 @@ use oxmpi_net::choice::{DecideError, EquipError, Mode, ModeError};
 use oxmpi_pmi::{Client, PmiError};
 use oxmpi_ports::{Segment, SegmentError};
 
-use crate::bind::usable_cpus;
+use crate::cpus::usable_cpus;
 use crate::crowd;
 use crate::identity::{Identity, IdentityError, warn_if_lonely};
 use crate::network;
