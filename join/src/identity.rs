@@ -7,8 +7,11 @@
 use std::os::fd::OwnedFd;
 
 use crate::RANKS_MAX;
-use crate::environment::{RANK, SEGMENT, SIZE};
 use crate::sys;
+
+const RANK: &str = oxmpi_settings::RANK.name;
+const SIZE: &str = oxmpi_settings::SIZE.name;
+const SEGMENT: &str = oxmpi_settings::SEGMENT.name;
 
 /// This process's place in its job.
 #[derive(Debug)]
@@ -71,8 +74,7 @@ pub enum IdentityError {
 impl Identity {
     /// Reads the environment. The segment's descriptor no longer passes to programs this process starts.
     pub fn from_env() -> Result<Identity, IdentityError> {
-        let identity =
-            parse(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))?;
+        let identity = parse(|name| oxmpi_settings::find(name)?.read().text())?;
         let host = sys::host_name();
         let Some((rank, size, fd)) = identity else {
             return Ok(Identity {

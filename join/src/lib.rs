@@ -6,15 +6,14 @@
 //! process without a launcher is a job of one rank.
 //!
 //! This is the part of starting a job that every MPI program carries. The launcher itself is the
-//! layer above, `launch`: it uses this one for what both sides must agree on, the names of
-//! environment variables and the limits. The layer uses `engine`, `net`, `ports` and `pmi`. Unsafe
-//! code is in `sys` alone.
+//! layer above, `launch`; what both must agree on is here (limits) or in `settings` (the names of
+//! environment variables). The layer uses `engine`, `net`, `ports`, `pmi` and `settings`. Unsafe code
+//! is in `sys` alone.
 
 #![deny(unsafe_code)]
 
 mod cpus;
 mod crowd;
-pub mod environment;
 mod identity;
 mod network;
 #[allow(unsafe_code)]

@@ -23,6 +23,7 @@ use oxmpi_engine::{Network, Seat};
 use oxmpi_net::choice::{DecideError, EquipError, Mode, ModeError};
 use oxmpi_pmi::{Client, PmiError};
 use oxmpi_ports::{Segment, SegmentError};
+use oxmpi_settings::SettingError;
 
 use crate::cpus::usable_cpus;
 use crate::crowd;
@@ -31,9 +32,6 @@ use crate::network;
 
 const SEGMENT: &str = "oxmpi-segment";
 const HOST: &str = "oxmpi-host";
-
-/// Whether processes of one host talk through ports (`on`, the default) or by TCP as if they were on several hosts (`off`).
-const PORTS: &str = "OXMPI_PORTS";
 
 /// A process that has taken its seat, and its line to the launcher.
 pub struct Membership {
@@ -98,7 +96,7 @@ pub enum WireUpError {
     },
     /// The memory of the host's ranks cannot be reached.
     #[error(
-        "rank {rank} on host {host} cannot open the memory it is to share with rank {leader} ({what}: {error}): are both in one container and of one user? OXMPI_PORTS=off makes ranks of one host talk by TCP"
+        "rank {rank} on host {host} cannot open the memory it is to share with rank {leader} ({what}: {error}): are both in one container and of one user? OXMPI_SHARED_MEMORY=off makes ranks of one host talk by the network"
     )]
     Neighbour {
         /// This rank.
@@ -173,11 +171,8 @@ pub enum WireUpError {
         error: std::io::Error,
     },
     /// A setting.
-    #[error("OXMPI_PORTS={value:?} makes no sense: expected on or off")]
-    Ports {
-        /// The value.
-        value: String,
-    },
+    #[error(transparent)]
+    Setting(#[from] SettingError),
 }
 
 impl Membership {
@@ -201,6 +196,7 @@ impl Membership {
                 });
             }
             warn_if_lonely();
+            tell_of_settings(&identity);
             return Ok(Membership::alone_on_host(identity, Farewell::default()));
         };
         let (pmi_rank, pmi_size) = (client.rank(), client.size());
@@ -217,6 +213,7 @@ impl Membership {
             size: pmi_size,
             ..identity
         };
+        tell_of_settings(&identity);
         wire_up(identity, client, apart, !inherited)
     }
 
@@ -260,13 +257,19 @@ impl Farewell {
     }
 }
 
-fn is_apart() -> Result<bool, WireUpError> {
-    match std::env::var(PORTS).as_deref() {
-        Err(_) | Ok("on" | "1") => Ok(false),
-        Ok("off" | "0") => Ok(true),
-        Ok(value) => Err(WireUpError::Ports {
-            value: value.into(),
-        }),
+/// True if processes of one host talk by the network, as if they were on several hosts.
+fn is_apart() -> Result<bool, SettingError> {
+    let shared = oxmpi_settings::SHARED_MEMORY.read().switch()?;
+    Ok(shared == Some(false))
+}
+
+/// A rank that another launcher started says what is worth saying about its settings; OxMPI's own
+/// launcher says it itself. Rank 0 speaks for all.
+fn tell_of_settings(identity: &Identity) {
+    if identity.segment.is_none() && identity.rank == 0 {
+        for notice in oxmpi_settings::notices(std::env::vars_os()) {
+            eprintln!("oxmpi: {notice}");
+        }
     }
 }
 

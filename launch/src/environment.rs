@@ -6,8 +6,6 @@
 
 use std::ffi::{OsStr, OsString};
 
-use oxmpi_join::environment as names;
-
 /// Variables, each name once.
 pub(crate) type Variables = Vec<(OsString, OsString)>;
 
@@ -71,7 +69,7 @@ fn is_of_a_host(name: &OsStr) -> bool {
 }
 
 fn is_of_a_launcher(name: &OsStr) -> bool {
-    names::ALL.iter().any(|known| name == *known) || begins(name, &OF_LAUNCHERS)
+    name.to_str().is_some_and(oxmpi_settings::is_handed_down) || begins(name, &OF_LAUNCHERS)
 }
 
 fn begins(name: &OsStr, prefixes: &[&str]) -> bool {

@@ -15,8 +15,7 @@
 //! the user above the one and a connection above the other. `frame` is what they say to each other. On one host
 //! there is a head with a crew and nothing else.
 //!
-//! The other end, what a rank does with all this, is the layer below, `join`; both agree there on the names of
-//! environment variables. The layer also uses `ports` for the shared segment of each host and `pmi` for what ranks ask
+//! The other end, what a rank does with all this, is the layer below, `join`. The layer also uses `ports` for the shared segment of each host and `pmi` for what ranks ask
 //! their launcher.
 //! Decisions (`conduct`, `hosts`, `tree`, `lines`, `program`) are apart from system calls (`sys`, `warden`),
 //! which hold all the unsafe code.

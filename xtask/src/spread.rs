@@ -14,9 +14,11 @@ use crate::mpi4py;
 use crate::steps::{Expect, Steps, cargo, root};
 
 /// The test programs that run on 2 hosts: packages and targets.
-const RUST: [&str; 14] = [
+const RUST: [&str; 16] = [
     "--package",
     "oxmpi",
+    "--package",
+    "oxmpi-core",
     "--package",
     "oxmpi-programs",
     "--test",

@@ -118,17 +118,9 @@ pub enum HostsError {
         /// Option or variable with its value.
         given: String,
     },
-    /// A number in a variable that is none.
-    #[error(
-        "{variable}={value}: expected a number from 1 to {}",
-        oxmpi_join::RANKS_MAX
-    )]
-    Variable {
-        /// The variable.
-        variable: &'static str,
-        /// Its value.
-        value: String,
-    },
+    /// A setting makes no sense.
+    #[error(transparent)]
+    Setting(#[from] oxmpi_settings::SettingError),
     /// A template that is no command.
     #[error("{given}: {why}; write for example 'ssh -x {{host}}'")]
     Template {

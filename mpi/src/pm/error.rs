@@ -23,7 +23,7 @@ pub enum PmError {
     },
     /// The job has no network.
     #[error(
-        "all {nodes} processes of the job are on one host and would share memory, and a channel leads through the network: start the job with -x OXMPI_PORTS=off"
+        "all {nodes} processes of the job are on one host and would share memory, and a channel leads through the network: start the job with -x OXMPI_SHARED_MEMORY=off"
     )]
     OneHost {
         /// How many there are.
