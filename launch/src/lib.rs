@@ -40,6 +40,8 @@ mod orders;
 mod outlet;
 mod plan;
 mod program;
+#[cfg(any(test, fuzzing))]
+pub mod properties;
 mod record;
 mod shell;
 mod stdin;

@@ -4,7 +4,7 @@
 //! (`template`), and the settings that hold all of it together (`spread`). No I/O except for reading the
 //! hostfile; every name has been checked before it can become a word of a command.
 
-mod file;
+pub(crate) mod file;
 mod place;
 mod spread;
 mod template;
