@@ -158,7 +158,8 @@ fn buffer_class(error: &BufferError) -> i32 {
 fn engine_class(error: &EngineError) -> i32 {
     match error.fault() {
         Fault::Truncated { .. } => MPI_ERR_TRUNCATE,
-        Fault::PeerDied { .. } => MPI_ERR_PROC_ABORTED,
+        // A process that cannot be reached any more is as good as ended, and mostly it has.
+        Fault::PeerDied { .. } | Fault::Unreachable { .. } => MPI_ERR_PROC_ABORTED,
         Fault::Memory { .. } => MPI_ERR_NO_MEM,
         Fault::UnknownRequest { .. } => MPI_ERR_REQUEST,
         _ => MPI_ERR_INTERN,

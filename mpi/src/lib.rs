@@ -4,7 +4,7 @@
 //! and asks the engine below to move the bytes; nothing is copied here. It has two faces over the same
 //! code: the safe one that the public crate `oxmpi` shows to Rust programs, and the one that takes
 //! addresses and datatypes, for the C interface. What it uses: `oxmpi-engine`, `oxmpi-datatypes`,
-//! `oxmpi-schedules`, and `oxmpi-launch` to learn which rank this process is. What it promises: no call of
+//! `oxmpi-schedules`, and `oxmpi-join` to learn which rank this process is. What it promises: no call of
 //! the safe face can make the engine touch memory that is not lent to it (the borrow checker sees to
 //! that), no handle outlives finalisation, and a wrong argument is an error that names the values.
 //!

@@ -9,7 +9,7 @@ mod communicator;
 use std::fmt;
 
 use oxmpi_engine::{EngineError, OptionsError};
-use oxmpi_launch::WireUpError;
+use oxmpi_join::WireUpError;
 
 use crate::status::TAG_MAX;
 pub use communicator::CommunicatorError;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use oxmpi_launch::WireUpError;
+use oxmpi_join::WireUpError;
 use thiserror::Error;
 
 /// Why a call on a [`super::Channel`] failed.

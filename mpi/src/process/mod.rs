@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use oxmpi_engine::Threads;
 use oxmpi_engine::{Engine, Options, Ticket};
-use oxmpi_launch::{Farewell, Membership};
+use oxmpi_join::{Farewell, Membership};
 
 use crate::attached::Attached;
 use crate::error::{ErrorKind, Result};

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use oxmpi_net::address::boot_id;
 use oxmpi_pmi::Client;
 
-use crate::bind::usable_cpus;
+use crate::cpus::usable_cpus;
+use crate::network::get_unless_gone;
 use crate::wireup::WireUpError;
 
 const KERNEL: &str = "oxmpi-kernel";
@@ -40,7 +41,9 @@ pub(crate) fn is_crowded(
     let own = kernel();
     let mut sharers = 0;
     for (host, (first, ranks)) in ranks_of {
-        if host == here || own != UNKNOWN && client.get(first, KERNEL)? == own {
+        let shares = host == here
+            || own != UNKNOWN && get_unless_gone(client, first, KERNEL)?.as_ref() == Some(&own);
+        if shares {
             sharers += ranks;
         }
     }

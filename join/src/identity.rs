@@ -6,15 +6,12 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::job::RANKS_MAX;
+use crate::RANKS_MAX;
 use crate::sys;
 
-/// The rank of this process.
-pub(crate) const RANK: &str = oxmpi_settings::RANK.name;
-/// The number of ranks in the job.
-pub(crate) const SIZE: &str = oxmpi_settings::SIZE.name;
-/// The descriptor of the job's shared segment, inherited from the launcher.
-pub(crate) const SEGMENT: &str = oxmpi_settings::SEGMENT.name;
+const RANK: &str = oxmpi_settings::RANK.name;
+const SIZE: &str = oxmpi_settings::SIZE.name;
+const SEGMENT: &str = oxmpi_settings::SEGMENT.name;
 
 /// This process's place in its job.
 #[derive(Debug)]

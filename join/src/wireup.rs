@@ -25,7 +25,7 @@ use oxmpi_pmi::{Client, PmiError};
 use oxmpi_ports::{Segment, SegmentError};
 use oxmpi_settings::SettingError;
 
-use crate::bind::usable_cpus;
+use crate::cpus::usable_cpus;
 use crate::crowd;
 use crate::identity::{Identity, IdentityError, warn_if_lonely};
 use crate::network;
@@ -133,6 +133,16 @@ pub enum WireUpError {
         rank: u32,
         /// What was asked for.
         mode: Mode,
+    },
+    /// Rank 0 ended while the job was wired up.
+    #[error(
+        "rank {rank} cannot join the job: rank 0 ended before it told {key}; the launcher says how it ended"
+    )]
+    FirstGone {
+        /// This rank.
+        rank: u32,
+        /// What only rank 0 tells.
+        key: &'static str,
     },
     /// Something that another rank told makes no sense.
     #[error(

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use oxmpi_net::choice::{Choice, DecideError, EquipError, Equipment, Mode, Report, decide};
 use oxmpi_net::transport::{Directory, Transport};
 use oxmpi_net::{Card, JobKey};
-use oxmpi_pmi::Client;
+use oxmpi_pmi::{Client, PmiError};
 
 use crate::identity::Identity;
 use crate::wireup::WireUpError;
@@ -62,7 +62,7 @@ pub(crate) fn agree(
     equipment: &mut Equipment,
 ) -> Result<Agreed, WireUpError> {
     let rank = identity.rank;
-    let told = client.get(0, KEY)?;
+    let told = told_by_first(client, rank, KEY)?;
     let key: JobKey = told.parse().map_err(|_| WireUpError::Told {
         rank: 0,
         key: KEY,
@@ -77,11 +77,14 @@ pub(crate) fn agree(
     }
     let first = firsts(hosts);
     if let Some(place) = first.iter().position(|other| *other == rank) {
-        let cards: Result<Vec<(u32, Card)>, WireUpError> = beside(&first, place)
-            .into_iter()
-            .map(|other| Ok((other, card_of(client, other)?)))
-            .collect();
-        let report = equipment.try_out(rank, &key, &cards?);
+        let mut cards = Vec::new();
+        for other in beside(&first, place) {
+            // A rank that ended before it told where it is cannot be tried.
+            if let Some(told) = get_unless_gone(client, other, CARD)? {
+                cards.push((other, parse_card(other, told)?));
+            }
+        }
+        let report = equipment.try_out(rank, &key, &cards);
         client.put(REPORT, &report.to_string())?;
     }
     client.fence()?;
@@ -89,7 +92,9 @@ pub(crate) fn agree(
     if rank == 0 {
         let mut reports = Vec::new();
         for other in first {
-            let told = client.get(other, REPORT)?;
+            let Some(told) = get_unless_gone(client, other, REPORT)? else {
+                continue;
+            };
             let report: Report = told.parse().map_err(|()| WireUpError::Told {
                 rank: other,
                 key: REPORT,
@@ -110,7 +115,7 @@ pub(crate) fn agree(
     if let Some(error) = refused {
         return Err(error.into());
     }
-    let told = client.get(0, CHOICE)?;
+    let told = told_by_first(client, rank, CHOICE)?;
     if told == NOTHING {
         return Err(WireUpError::Refused { rank, mode });
     }
@@ -153,6 +158,10 @@ impl Agreed {
 
 fn card_of(client: &mut Client, rank: u32) -> Result<Card, WireUpError> {
     let text = client.get(rank, CARD)?;
+    parse_card(rank, text)
+}
+
+fn parse_card(rank: u32, text: String) -> Result<Card, WireUpError> {
     text.parse()
         .map_err(|error: oxmpi_net::card::CardError| WireUpError::Told {
             rank,
@@ -160,6 +169,24 @@ fn card_of(client: &mut Client, rank: u32) -> Result<Card, WireUpError> {
             value: text,
             why: error.to_string(),
         })
+}
+
+/// What a rank told before a fence; None if it ended before it told.
+pub(crate) fn get_unless_gone(
+    client: &mut Client,
+    rank: u32,
+    key: &str,
+) -> Result<Option<String>, WireUpError> {
+    match client.get(rank, key) {
+        Ok(told) => Ok(Some(told)),
+        Err(PmiError::NotThere { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What rank 0 tells all others, and nobody else can.
+fn told_by_first(client: &mut Client, rank: u32, key: &'static str) -> Result<String, WireUpError> {
+    get_unless_gone(client, 0, key)?.ok_or(WireUpError::FirstGone { rank, key })
 }
 
 fn directory(client: &Arc<Mutex<Client>>) -> Directory {
