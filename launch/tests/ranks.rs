@@ -6,9 +6,8 @@ use std::process::exit;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oxmpi_launch::{
-    AppContext, Executable, Identity, Job, Outcome, Output, Settings, Stdin, host_name,
-};
+use oxmpi_join::{Identity, host_name};
+use oxmpi_launch::{AppContext, Executable, Job, Outcome, Output, Settings, Stdin};
 use oxmpi_pmi::Client;
 use oxmpi_ports::{Death, Port, PortState, Segment};
 

@@ -186,6 +186,24 @@ fn a_death_wakes_who_was_marked_awake_and_not_woken() {
 }
 
 #[test]
+fn the_death_of_a_process_of_another_host_is_recorded_once() {
+    let segment = Segment::create(2, 1).unwrap();
+    let last = oxmpi_ports::layout::PROCESSES_MAX - 1;
+    assert_eq!((segment.death_of(7), segment.death_of(last)), (None, None));
+    segment.record_death(7, Death::Signal(9));
+    segment.record_death(7, Death::Status(1));
+    segment.record_death(last, Death::Aborted(-3));
+    segment.record_death(last + 1, Death::Status(1));
+    assert_eq!(segment.death_of(7), Some(Death::Signal(9)));
+    assert_eq!(segment.death_of(last), Some(Death::Aborted(-3)));
+    assert_eq!(
+        (segment.death_of(8), segment.death_of(last + 1)),
+        (None, None)
+    );
+    assert_eq!(segment.departures(), 2);
+}
+
+#[test]
 fn a_message_that_was_sent_before_the_death_arrives() {
     let segment = Arc::new(Segment::create(2, 2).unwrap());
     let mut receiver = Port::open(Arc::clone(&segment), 0).unwrap();

@@ -10,15 +10,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use oxmpi_engine::{Envelope, Pattern, Ticket};
 
+use super::arguments::check_tag;
+use super::board::GroupBoard;
 use super::details::Details;
-use super::numbers::{THIS, WORLD};
-use crate::collective::{GroupBoard, hosts_of};
-use crate::collectives::Hosts;
+use super::hosts::hosts_of;
+use crate::attached::Attached;
 use crate::error::ErrorKind;
 use crate::group::Group;
-use crate::point::Attached;
-use crate::process::Process;
-use crate::status::{Source, Tag, check_tag};
+use crate::process::{Process, THIS, WORLD};
+use crate::status::{Source, Tag};
+use oxmpi_schedules::Hosts;
 
 /// What the handles of one communicator share within a process.
 pub struct Comm {
@@ -51,7 +52,7 @@ pub struct Comm {
     /// The members of this host have asked their leader for a board.
     pub(crate) asked_for_board: AtomicBool,
     /// What no message needs: name, hints, attributes, topology.
-    pub(super) details: Details,
+    pub(crate) details: Details,
 }
 
 /// The other half of an intercommunicator.
@@ -61,6 +62,17 @@ pub(crate) struct Inter {
     pub(crate) union: Arc<Comm>,
     /// This group stands first in the union.
     pub(crate) first: bool,
+}
+
+impl Inter {
+    /// The same sides with another union.
+    pub(crate) fn with_union(&self, union: Comm) -> Inter {
+        Inter {
+            remote: self.remote.clone(),
+            union: Arc::new(union),
+            first: self.first,
+        }
+    }
 }
 
 /// What a context is for: messages of different contexts never meet.
@@ -136,7 +148,7 @@ impl Comm {
     }
 
     /// Whether its members, at least two, share memory.
-    pub(super) fn may_share_board(&self) -> bool {
+    pub(crate) fn may_share_board(&self) -> bool {
         self.size > 1 && self.hosts.is_none()
     }
 
@@ -146,7 +158,7 @@ impl Comm {
     }
 
     /// What became known after the communicator was made (`idup`): its number, and its board if it has one.
-    pub(super) fn found(&self, number: u32, ticket: Option<Ticket>) {
+    pub(crate) fn found(&self, number: u32, ticket: Option<Ticket>) {
         // Nobody may use the communicator yet; if a program does all the same, its call comes before or after this.
         while self.in_collective.swap(true, Ordering::Acquire) {
             std::thread::yield_now();
@@ -278,6 +290,18 @@ impl Comm {
                 tag,
             },
         ))
+    }
+}
+
+impl Process {
+    /// All processes of the job. To be called once: its members agree on everything by the order of their calls.
+    pub fn world(self: &Arc<Self>) -> Comm {
+        Comm::world(self.clone(), self.world_board)
+    }
+
+    /// This process alone (MPI_COMM_SELF).
+    pub fn this(self: &Arc<Self>) -> Comm {
+        Comm::this(self.clone())
     }
 }
 

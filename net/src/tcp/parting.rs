@@ -83,6 +83,18 @@ impl Tcp {
         );
     }
 
+    /// The launcher says that a process has died. Its kernel ends an open connection behind the last
+    /// bytes that the process wrote, and then it is lost; without one it is lost now.
+    #[cold]
+    pub fn handle_death(&mut self, peer: u32, what: String) {
+        match &mut self.links[peer as usize] {
+            // An end of a connection that was never used would not count as a loss.
+            Link::Open(connection) => connection.used = true,
+            Link::Idle | Link::Dialling(_) | Link::Awaiting(..) => self.lose(peer, what),
+            Link::Finished | Link::Lost(_) => {}
+        }
+    }
+
     /// The process cannot be reached any more.
     #[cold]
     pub(super) fn lose(&mut self, peer: u32, what: String) {
