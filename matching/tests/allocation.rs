@@ -48,7 +48,7 @@ const COUNT: usize = 1000;
 /// Every message differs in all fields, so that each class needs as many keys as it ever can.
 fn envelope(number: usize) -> Envelope {
     Envelope {
-        context: number as u32 % 50,
+        context: number as u64 % 50,
         source: number as u32,
         tag: number as i32,
         bytes: 8,

@@ -39,7 +39,7 @@ const DUMP: usize = 1 << 20;
 /// Every message differs in all fields, so that each class of patterns needs as many keys as it ever can.
 fn message(number: u32) -> Envelope {
     Envelope {
-        context: number % 50,
+        context: u64::from(number % 50),
         source: number,
         tag: number as i32,
         bytes: 8,
@@ -80,6 +80,7 @@ fn entry(number: u32, flags: u32, tail: u64) -> Entry {
         source,
         tag,
         flags,
+        reserved: 0,
         address: 0,
         bytes,
         tail,

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use oxmpi_engine::{Envelope, Pattern, Ticket};
 
 use super::details::Details;
-use super::numbers::{THIS, WORLD};
 use crate::collective::{GroupBoard, hosts_of};
 use crate::collectives::Hosts;
 use crate::error::ErrorKind;
@@ -24,7 +23,7 @@ use crate::status::{Source, Tag, check_tag};
 pub struct Comm {
     pub(crate) process: Arc<Process>,
     /// Number of the communicator; its contexts are the four numbers from `4 * number` on.
-    number: AtomicU32,
+    number: AtomicU64,
     pub(crate) rank: u32,
     pub(crate) size: u32,
     group: Group,
@@ -74,16 +73,24 @@ pub(crate) enum Context {
     Making = 3,
 }
 
+impl Context {
+    /// The context of the communicator with this number.
+    #[inline(always)]
+    pub(crate) fn of(self, number: u64) -> u64 {
+        number << 2 | self as u64
+    }
+}
+
 // SAFETY: everything but `board` is Sync, and `in_collective` keeps `board` to one thread at a time.
 unsafe impl Sync for Comm {}
 
 impl Comm {
-    pub(crate) fn new(process: Arc<Process>, number: u32, rank: u32, group: Group) -> Self {
+    pub(crate) fn new(process: Arc<Process>, number: u64, rank: u32, group: Group) -> Self {
         let (peers, processes) = by_rank(&group);
         let hosts = hosts_of(&process, &group);
         Comm {
             process,
-            number: AtomicU32::new(number),
+            number: AtomicU64::new(number),
             rank,
             size: group.size(),
             group,
@@ -105,7 +112,8 @@ impl Comm {
     /// All ranks. `ticket` is the board that rank 0 has set apart for them.
     pub(crate) fn world(process: Arc<Process>, ticket: Option<Ticket>) -> Self {
         let (rank, group) = (process.rank(), Group::all(process.size()));
-        let mut world = Comm::new(process, WORLD, rank, group);
+        let number = process.numbers.world();
+        let mut world = Comm::new(process, number, rank, group);
         world.set_board(ticket);
         world.details = Details::named("MPI_COMM_WORLD");
         world
@@ -113,7 +121,8 @@ impl Comm {
 
     pub(crate) fn this(process: Arc<Process>) -> Self {
         let group = Group::new(vec![process.rank()]);
-        let mut this = Comm::new(process, THIS, 0, group);
+        let number = process.numbers.this();
+        let mut this = Comm::new(process, number, 0, group);
         this.details = Details::named("MPI_COMM_SELF");
         this
     }
@@ -146,7 +155,7 @@ impl Comm {
     }
 
     /// What became known after the communicator was made (`idup`): its number, and its board if it has one.
-    pub(super) fn found(&self, number: u32, ticket: Option<Ticket>) {
+    pub(super) fn found(&self, number: u64, ticket: Option<Ticket>) {
         // Nobody may use the communicator yet; if a program does all the same, its call comes before or after this.
         while self.in_collective.swap(true, Ordering::Acquire) {
             std::thread::yield_now();
@@ -158,7 +167,7 @@ impl Comm {
     }
 
     #[inline]
-    pub(crate) fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> u64 {
         self.number.load(Ordering::Relaxed)
     }
 
@@ -214,8 +223,8 @@ impl Comm {
     }
 
     #[inline(always)]
-    pub(crate) fn context(&self, context: Context) -> u32 {
-        4 * self.number() + context as u32
+    pub(crate) fn context(&self, context: Context) -> u64 {
+        context.of(self.number())
     }
 
     /// The process behind a rank that messages can go to, which must have been checked.
@@ -296,7 +305,7 @@ impl Drop for Comm {
         self.process.numbers.give_back(self.number());
         if let Some(board) = self.board.get_mut().take() {
             // The board of all ranks ends with the segment.
-            if self.number() != WORLD {
+            if self.number() != self.process.numbers.world() {
                 board.close(&self.process.engine);
             }
         }

@@ -22,9 +22,9 @@ use crate::thread::Level;
 pub(crate) struct Foundation {
     /// 1 if there is a number: a leader can run out of them.
     has_number: u32,
-    number: u32,
     has_board: u32,
-    board: u32,
+    number: u64,
+    board: u64,
     port: u64,
     base: u64,
 }
@@ -45,7 +45,7 @@ impl Foundation {
         {
             foundation.has_board = 1;
             foundation.port = u64::from(ticket.port);
-            foundation.board = ticket.board;
+            foundation.board = ticket.board.into();
             foundation.base = ticket.base;
         }
         foundation
@@ -62,7 +62,7 @@ impl Foundation {
         }
     }
 
-    pub(crate) fn number(&self) -> Result<u32, ErrorKind> {
+    pub(crate) fn number(&self) -> Result<u64, ErrorKind> {
         match self.has_number {
             1 => Ok(self.number),
             _ => Err(ErrorKind::Communicators {
@@ -74,7 +74,7 @@ impl Foundation {
     pub(crate) fn ticket(&self) -> Option<Ticket> {
         (self.has_board == 1).then_some(Ticket {
             port: self.port as u32,
-            board: self.board,
+            board: self.board as u32,
             base: self.base,
         })
     }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use oxmpi_engine::{Envelope, Mode, Pattern, Request};
 
-use super::numbers::THIS;
 use super::{Comm, CommunicatorError, Context, Foundation};
 use crate::collective::hosts_of;
 use crate::error::ErrorKind;
@@ -26,7 +25,7 @@ pub(super) struct Circle<'a> {
     pub(super) group: &'a Group,
     /// This process's rank in the group.
     pub(super) rank: u32,
-    context: u32,
+    context: u64,
     tag: i32,
 }
 
@@ -56,7 +55,7 @@ impl<'a> Circle<'a> {
             process,
             group,
             rank: rank_in(group, process)?,
-            context: 4 * THIS + Context::Making as u32,
+            context: Context::Making.of(process.numbers.this()),
             tag: (hasher.finish() % TAG_MAX as u64) as i32,
         })
     }

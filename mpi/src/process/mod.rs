@@ -56,10 +56,11 @@ impl Process {
         let background = Background::new(&engine);
         engine.set_background(background.clone());
         let shared = options.boards && size > 1 && engine.hosts() == 1;
+        let numbers = Numbers::new(engine.job_nonce(), rank);
         let world_board = shared.then(|| board_of_world(&engine));
         Ok(Arc::new(Process {
             engine,
-            numbers: Numbers::new(rank),
+            numbers,
             background,
             farewell,
             attached: Attached::default(),
