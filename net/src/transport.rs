@@ -313,6 +313,11 @@ impl Transport {
         each!(self, it => it.handle_death(peer, what));
     }
 
+    /// The job's number among all jobs, which all of its processes know.
+    pub fn job_nonce(&self) -> u32 {
+        each!(self, it => it.job_nonce())
+    }
+
     /// Why a process cannot be reached, if it cannot.
     pub fn trouble(&self, peer: u32) -> Option<&Trouble> {
         each!(self, it => it.trouble(peer))
