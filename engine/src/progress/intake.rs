@@ -1,0 +1,158 @@
+//! What comes in: the handler's looks at its carriers, and what follows from what they bring.
+
+use oxmpi_matching::Pattern;
+use oxmpi_wire::{Eager, Envelope, HEADER_BYTES};
+
+use super::area::Area;
+use super::handler::Handler;
+use crate::path::{self, Taken};
+use crate::protocol::{Completion, Posted, RequestId};
+
+/// Packets taken in one go before the caller looks whether its own business is done.
+const BATCH_MAX: usize = 32;
+
+impl Handler {
+    /// As [`Handler::advance`], for callers that are not the waiting loop: what they took in may be what a thread that waits, or its background work, awaits.
+    #[inline(always)]
+    pub fn progress(&mut self, watched: Option<RequestId>) -> bool {
+        let happened = self.advance(watched);
+        self.waiters.news |= happened;
+        happened
+    }
+
+    /// Whether something has happened since the waiting loop looked last, by its own hand or by others'.
+    #[inline(always)]
+    pub fn has_advanced(&mut self, watched: Option<RequestId>) -> bool {
+        let happened = self.advance(watched);
+        let news = std::mem::take(&mut self.waiters.news);
+        if news && self.waiters.has_listeners() {
+            self.tell_others(true);
+        }
+        happened | news
+    }
+
+    /// Takes what has arrived and sends what is due. True if anything happened. Stops early when `watched` is over.
+    #[inline(always)]
+    fn advance(&mut self, watched: Option<RequestId>) -> bool {
+        if self.broken.is_some() {
+            // Who waited has been told that it failed, and has its memory back.
+            return false;
+        }
+        let mut happened = false;
+        for _ in 0..BATCH_MAX {
+            if !self.take_from_ports() {
+                break;
+            }
+            happened = true;
+            if watched.is_some_and(|id| self.protocol.is_complete(id)) {
+                break;
+            }
+        }
+        if self.ways.remote.is_some() {
+            happened |= self.take_from_network(watched);
+            if self.has_waiting() {
+                self.offer_waiting();
+            }
+        }
+        if !self.protocol.busy().is_empty() {
+            happened |= self.flush();
+        }
+        if happened && self.waiters.has_listeners() {
+            self.tell_others(true);
+        }
+        happened
+    }
+
+    /// Takes one packet of a process of this host, if there is one.
+    #[inline(always)]
+    fn take_from_ports(&mut self) -> bool {
+        if self.has_entries() {
+            self.make_way_for_arrival();
+        }
+        let taken = path::take(&mut self.protocol, &mut self.ways.ports, &mut self.memory);
+        match taken {
+            None => false,
+            Some(Taken::Packet) => true,
+            Some(taken) => self.part(taken),
+        }
+    }
+
+    /// Takes what has arrived from other hosts. True if anything has.
+    pub(super) fn take_from_network(&mut self, watched: Option<RequestId>) -> bool {
+        let mut happened = false;
+        for _ in 0..BATCH_MAX {
+            let Some(remote) = self.ways.remote.as_deref_mut() else {
+                break;
+            };
+            match path::take(&mut self.protocol, remote, &mut self.memory) {
+                None => break,
+                Some(Taken::Packet) => {}
+                Some(taken) => {
+                    self.part(taken);
+                }
+            }
+            happened = true;
+            if watched.is_some_and(|id| self.protocol.is_complete(id)) || self.broken.is_some() {
+                break;
+            }
+        }
+        happened
+    }
+
+    /// A process has left, or must be parted with. True: something happened.
+    #[cold]
+    #[inline(never)]
+    fn part(&mut self, taken: Taken) -> bool {
+        match taken {
+            Taken::Packet => {}
+            Taken::Garbage(from, failure) => self.fail(from, failure),
+            Taken::Finished(peer) => self.peer_finished(peer),
+            Taken::Lost(peer) => self.peer_died(peer),
+        }
+        true
+    }
+
+    /// Takes the next message from `from` without posting the receive, while nothing else is queued. `None`: it is not there, or
+    /// needs the general way.
+    #[inline(always)]
+    pub fn receive_directly(
+        &mut self,
+        from: u32,
+        port: u32,
+        pattern: &Pattern,
+        buffer: Area,
+        capacity: u64,
+    ) -> Option<Completion> {
+        let arrival = self.ways.ports.port.poll_from(port)?;
+        let header = Eager::parse_prefix(arrival.prefix)?;
+        let payload = arrival.payload(HEADER_BYTES);
+        let Envelope {
+            source, tag, bytes, ..
+        } = header.envelope;
+        if bytes > capacity
+            || !self
+                .protocol
+                .take_directly(from, &header, payload.len(), pattern)
+        {
+            return None;
+        }
+        buffer.write(0, payload);
+        self.ways.ports.port.consume();
+        Some(Completion {
+            source,
+            tag,
+            bytes,
+            cancelled: false,
+        })
+    }
+
+    /// A posted receive gets what it found.
+    #[inline(always)]
+    pub fn settle_posted(&mut self, posted: Posted<Area>, buffer: Area) {
+        path::settle_posted(&mut self.protocol, &mut self.memory, posted, buffer);
+        // An answer may be due (clear to send, done, credit).
+        if !self.protocol.busy().is_empty() {
+            self.flush();
+        }
+    }
+}
