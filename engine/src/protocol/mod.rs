@@ -179,6 +179,12 @@ impl<B: Copy> Protocol<B> {
         self.peers[peer as usize] = Peer::new(limits);
     }
 
+    /// This process.
+    #[inline(always)]
+    pub fn me(&self) -> u32 {
+        self.me
+    }
+
     /// Requests that are not over: while there are any, packets matter even when nobody waits.
     #[inline(always)]
     pub fn pending(&self) -> usize {
