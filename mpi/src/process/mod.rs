@@ -18,7 +18,7 @@ use crate::error::{ErrorKind, Result};
 pub(crate) use background::{Background, Task};
 pub use numbers::COMMUNICATORS_MAX;
 use numbers::Numbers;
-pub(crate) use numbers::{THIS, UNKNOWN, WORLD};
+pub(crate) use numbers::UNKNOWN;
 
 /// What all communicators of a process share.
 pub struct Process {
@@ -59,10 +59,11 @@ impl Process {
         let background = Background::new(&engine);
         engine.set_background(background.clone());
         let shared = options.boards && size > 1 && engine.hosts() == 1;
+        let numbers = Numbers::new(engine.job_nonce(), rank);
         let world_board = shared.then(|| board_of_world(&engine));
         Ok(Arc::new(Process {
             engine,
-            numbers: Numbers::new(rank),
+            numbers,
             background,
             farewell,
             attached: Attached::default(),
