@@ -156,8 +156,10 @@ fn all_are_told(part: &str, how: &str, code: u8) {
                 .lines()
                 .find(told)
                 .unwrap_or_else(|| panic!("{network}: {text}"));
+            // A rank that has a connection may see its end before it is told how the process ended.
+            let seen = rank == 0 && line.ends_with("the process is gone");
             assert!(
-                line.contains("rank 1 on host") && line.ends_with(how),
+                line.contains("rank 1 on host") && (line.ends_with(how) || seen),
                 "{network}, {line}: {text}"
             );
         }
