@@ -12,18 +12,18 @@
 
 #![deny(unsafe_code)]
 
+mod cpu_sharing;
 mod cpus;
-mod crowd;
 mod identity;
+mod membership;
 mod network;
 #[allow(unsafe_code)]
 mod sys;
-mod wireup;
 
 pub use cpus::usable_cpus;
 pub use identity::{Identity, IdentityError};
+pub use membership::{LauncherLine, Membership, WireUpError};
 pub use sys::host_name;
-pub use wireup::{Farewell, Membership, WireUpError};
 
 /// Ranks of a job at most: communicators are numbered by the process that makes them, with 16 bits for it.
 pub const RANKS_MAX: u32 = 65_535;

@@ -11,7 +11,7 @@ use oxmpi_net::{Card, JobKey};
 use oxmpi_pmi::{Client, PmiError};
 
 use crate::identity::Identity;
-use crate::wireup::WireUpError;
+use crate::membership::WireUpError;
 
 const CARD: &str = "oxmpi-card";
 const KEY: &str = "oxmpi-key";

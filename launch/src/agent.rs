@@ -11,10 +11,10 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use crate::channel::{Inbox, Outbox};
-use crate::crew::{Input, Muster};
 use crate::environment;
-use crate::frame::{Down, Hello, Orders, Up, WINDOW_BYTES};
+use crate::frame::{Down, Hello, JobSpec, Up, WINDOW_BYTES};
 use crate::job::LaunchError;
+use crate::local_ranks::{Input, StartRanks};
 use crate::node::Node;
 use crate::sys;
 
@@ -146,9 +146,9 @@ impl Agent {
                 self.node.grow(&plan, sys::signal_mask(), self.now);
                 self.outbox.put(&Up::Hello(hello(plan.host)));
             }
-            Down::Run(orders) => {
-                self.run(&orders);
-                self.node.down(&Down::Run(orders), self.now);
+            Down::Run(spec) => {
+                self.run(&spec);
+                self.node.down(&Down::Run(spec), self.now);
             }
             other => {
                 self.told_to_end |= other == Down::End;
@@ -157,22 +157,18 @@ impl Agent {
         }
     }
 
-    fn run(&mut self, orders: &Orders) {
+    fn run(&mut self, spec: &JobSpec) {
         let mut inherited = environment::own();
-        environment::overlay(&mut inherited, &orders.inherited);
-        let mustered = self.node.muster(Muster {
-            orders,
+        environment::overlay(&mut inherited, &spec.inherited);
+        let started = self.node.start_ranks(StartRanks {
+            spec,
             host: self.host,
             inherited: &inherited,
-            input: if orders.stdin {
-                Input::Fed
-            } else {
-                Input::Null
-            },
+            input: if spec.stdin { Input::Fed } else { Input::Null },
             window: WINDOW_BYTES,
             mask: sys::signal_mask(),
         });
-        if let Err(error) = mustered {
+        if let Err(error) = started {
             self.node.excuse(format!("host {}: {error}", self.name));
         }
     }

@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::bind::Bind;
-use crate::conduct::{Ended, RankDeath};
 use crate::outlet::Which;
 use crate::record::Stage;
+use crate::supervise::{Ended, RankDeath};
 
 /// The version of the frames between the head and its agents. Changes with every change of a frame.
 pub const PROTOCOL: u32 = 2;
@@ -36,7 +36,7 @@ pub(crate) enum Down {
     /// The first frame: who you are, and the hosts below you.
     Grow(Grow),
     /// All hosts have answered: start the ranks.
-    Run(Box<Orders>),
+    Run(Box<JobSpec>),
     /// A signal for all ranks.
     Signal(i32),
     /// Input for rank 0; nothing is the end of it.
@@ -74,7 +74,7 @@ pub(crate) struct Grow {
 
 /// A job, as every host needs to know it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Orders {
+pub(crate) struct JobSpec {
     /// The name under which ranks find each other's words.
     pub(crate) name: String,
     /// The host number of every rank.
@@ -152,7 +152,7 @@ pub(crate) struct Hello {
     pub(crate) cpus: u32,
 }
 
-impl Orders {
+impl JobSpec {
     /// Ranks in the job.
     pub(crate) fn size(&self) -> u32 {
         self.host_of.len() as u32
@@ -233,7 +233,7 @@ mod tests {
             wdir: None,
             env: Vec::new(),
         };
-        let orders = Orders {
+        let spec = JobSpec {
             name: "job".to_owned(),
             host_of: vec![0, 1, 0, 1, 1],
             cpus: vec![1, 1],
@@ -243,8 +243,8 @@ mod tests {
             bind: Bind::None,
             stdin: false,
         };
-        assert_eq!(orders.local(1), [1, 3, 4]);
-        let programs: Vec<usize> = (0..6).map(|rank| orders.program_of(rank)).collect();
+        assert_eq!(spec.local(1), [1, 3, 4]);
+        let programs: Vec<usize> = (0..6).map(|rank| spec.program_of(rank)).collect();
         assert_eq!(programs, [0, 1, 1, 1, 1, 1]);
     }
 }

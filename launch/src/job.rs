@@ -12,9 +12,9 @@ use oxmpi_join::{RANKS_MAX, host_name};
 use oxmpi_ports::SegmentError;
 
 use crate::bind::Bind;
-use crate::crew::check_folder;
 use crate::head;
 use crate::hosts::{HostsError, Spread};
+use crate::local_ranks::check_folder;
 use crate::program::{Executable, ProgramError};
 
 /// Ranks one host carries at most: one port each.

@@ -11,13 +11,13 @@
 //!   kills every descendant when the head or agent above it ends or dies, `kill -9` included;
 //! - the ranks, each in a process group of its own, bound to the warden's life by the kernel.
 //!
-//! Head and agents are the same thing, a `node` (the `crew` of this host and `branch`es to the agents below), with
+//! Head and agents are the same thing, a `node` (`local_ranks` and `branch`es to the agents below), with
 //! the user above the one and a connection above the other. `frame` is what they say to each other. On one host
-//! there is a head with a crew and nothing else.
+//! there is a head with its ranks and nothing else.
 //!
 //! The other end, what a rank does with all this, is the layer below, `join`. The layer also uses `ports` for the shared segment of each host and `pmi` for what ranks ask
 //! their launcher.
-//! Decisions (`conduct`, `hosts`, `tree`, `lines`, `program`) are apart from system calls (`sys`, `warden`),
+//! Decisions (`supervise`, `hosts`, `tree`, `lines`, `program`) are apart from system calls (`sys`, `warden`),
 //! which hold all the unsafe code.
 
 #![deny(unsafe_code)]
@@ -26,19 +26,19 @@ mod agent;
 mod bind;
 mod branch;
 mod channel;
-mod conduct;
 mod credit;
-mod crew;
 mod environment;
 mod frame;
 mod head;
 mod hosts;
 mod job;
+mod job_spec;
 mod lines;
+mod local_ranks;
 mod node;
-mod orders;
 mod outlet;
 mod plan;
+mod pmi_sockets;
 mod program;
 #[cfg(any(test, fuzzing))]
 pub mod properties;
@@ -46,12 +46,12 @@ mod record;
 mod shell;
 mod stdin;
 mod streams;
+mod supervise;
 #[allow(unsafe_code)]
 mod sys;
 mod tree;
 #[allow(unsafe_code)]
 mod warden;
-mod wires;
 
 pub use agent::agent;
 pub use bind::Bind;

@@ -71,23 +71,23 @@ fn survives<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(frame
     );
 }
 
-/// Orders that an agent accepts name a program for every rank, or there is none.
-pub fn orders(input: &[u8]) {
+/// A job description that an agent accepts names a program for every rank, or there is none.
+pub fn job_spec(input: &[u8]) {
     let mut inbox = Inbox::default();
     inbox.put(&(input.len() as u32).to_le_bytes());
     inbox.put(input);
-    let Ok(Some(Down::Run(orders))) = inbox.next() else {
+    let Ok(Some(Down::Run(spec))) = inbox.next() else {
         return;
     };
-    for rank in 0..orders.size() {
-        let program = orders.program_of(rank);
-        assert!(program < orders.programs.len().max(1));
+    for rank in 0..spec.size() {
+        let program = spec.program_of(rank);
+        assert!(program < spec.programs.len().max(1));
     }
-    let local: usize = orders
+    let local: usize = spec
         .host_of
         .first()
-        .map_or(0, |host| orders.local(*host).len());
-    assert!(local <= orders.host_of.len());
+        .map_or(0, |host| spec.local(*host).len());
+    assert!(local <= spec.host_of.len());
 }
 
 /// A hostfile gives hosts that can take a rank, or an error that says which line is wrong.
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn every_kept_input_keeps_the_properties() {
         corpus::each("launcher_frames", frames);
-        corpus::each("launcher_orders", orders);
+        corpus::each("launcher_orders", job_spec);
         corpus::each("hostfile", hostfile);
     }
 
@@ -127,7 +127,7 @@ mod tests {
         #[test]
         fn arbitrary_bytes_keep_the_properties(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             frames(&bytes);
-            orders(&bytes);
+            job_spec(&bytes);
             hostfile(&bytes);
         }
     }
@@ -182,7 +182,7 @@ mod tests {
             wdir: None,
             env: vec![("A".into(), "b".into())],
         });
-        let orders = Down::Run(Box::new(crate::frame::Orders {
+        let spec = Down::Run(Box::new(crate::frame::JobSpec {
             name: "job".to_owned(),
             host_of: vec![0, 0, 1],
             cpus: vec![2, 2],
@@ -192,8 +192,8 @@ mod tests {
             bind: crate::Bind::default(),
             stdin: true,
         }));
-        let orders = written(&|outbox| outbox.put(&orders));
-        corpus::write("launcher_orders", "two-programs", &orders[4..]);
+        let spec = written(&|outbox| outbox.put(&spec));
+        corpus::write("launcher_orders", "two-programs", &spec[4..]);
         let both =
             b"# nodes\n\na:4   # first\r\nb slots=2 max_slots=8\n  c\nd slots=9 max-slots=3\na\n";
         corpus::write("hostfile", "both-syntaxes", both);

@@ -1,4 +1,4 @@
-//! What a crew and its warden tell each other: fixed records on two pipes. Ranks are ports here: numbers on this host.
+//! What `local_ranks` and the warden tell each other: fixed records on two pipes. Ranks are ports here: numbers on this host.
 //!
 //! Both ends are the same executable image (the warden is a fork), so the records are plain native-endian
 //! words. Writes are whole records and below PIPE_BUF, so reads never see half of one.

@@ -2,7 +2,7 @@
 //!
 //! It cannot when it is on another host, nor when the launcher sits at a terminal: rank 0 is in a process
 //! group of its own, and the kernel stops background groups that read from a terminal. Then the head reads
-//! ([`Source`]) and the crew of rank 0 writes ([`Feed`]); what is between them is bounded by
+//! ([`Source`]) and the host of rank 0 writes ([`Feed`]); what is between them is bounded by
 //! [`STDIN_BYTES`], so that a rank that does not read stops the reading.
 
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! What the ranks of a host write: their pipes, cut into lines, taken as far as the window allows.
 //!
-//! A crew owns one of these. Blocks of lines leave as [`Up::Output`] in the order of each rank's writing. The
+//! `LocalRanks` owns one of these. Blocks of lines leave as [`Up::Output`] in the order of each rank's writing. The
 //! window is what the head has said it can take: beyond it, output stays in the pipes and the ranks wait.
 
 use std::collections::VecDeque;

@@ -36,6 +36,7 @@ pub fn server(input: &[u8]) {
                 }
                 Event::Fence { puts } => server.fence_over(&puts),
                 Event::Abort { rank, .. } => deaf[rank as usize] = true,
+                Event::Deserted { .. } => unreachable!("no rank has ended"),
             }
         }
     }

@@ -10,8 +10,8 @@ use oxmpi_net::address::boot_id;
 use oxmpi_pmi::Client;
 
 use crate::cpus::usable_cpus;
+use crate::membership::WireUpError;
 use crate::network::get_unless_gone;
-use crate::wireup::WireUpError;
 
 const KERNEL: &str = "oxmpi-kernel";
 /// Hosts that are asked for their kernel at most: a question costs a rank some ten microseconds, and a machine below more hosts is noticed soon enough.
@@ -24,7 +24,7 @@ pub(crate) fn announce(client: &mut Client) -> Result<(), WireUpError> {
 }
 
 /// Whether the ranks on this process's kernel, on whatever hosts, are more than its CPUs. `hosts`: that of each rank.
-pub(crate) fn is_crowded(
+pub(crate) fn is_oversubscribed(
     client: &mut Client,
     rank: u32,
     hosts: &[u32],

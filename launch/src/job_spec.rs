@@ -8,19 +8,19 @@ use std::io;
 use std::path::Path;
 
 use crate::environment;
-use crate::frame::{self, Hello, Orders, Program};
+use crate::frame::{self, Hello, JobSpec, Program};
 use crate::hosts::Placement;
 use crate::job::{AppContext, Job, LaunchError};
 
-/// The orders for a job whose hosts have all answered. `stdin`: rank 0 is fed.
-pub(crate) fn orders(
+/// The description of a job whose hosts have all answered. `stdin`: rank 0 is fed.
+pub(crate) fn job_spec(
     job: &Job,
     placement: &Placement,
     hellos: &[Hello],
     stdin: bool,
-) -> Result<Orders, LaunchError> {
+) -> Result<JobSpec, LaunchError> {
     let several = placement.is_elsewhere();
-    Ok(Orders {
+    Ok(JobSpec {
         name: name()?,
         cpus: frame::shares(hellos, &placement.host_of),
         host_of: placement.host_of.clone(),

@@ -1,4 +1,4 @@
-//! How a rank takes its seat in the job, whoever started it.
+//! How a rank joins its job, whoever started it.
 //!
 //! On one host under our own launcher everything is inherited. In every other case the rank is a client of its launcher (PMI-1, PMI-2, PMIx): it
 //! tells the others where it can be dialled, learns who shares its host, and opens the memory they share. What ranks tell each other:
@@ -25,31 +25,31 @@ use oxmpi_pmi::{Client, PmiError};
 use oxmpi_ports::{Segment, SegmentError};
 use oxmpi_settings::SettingError;
 
+use crate::cpu_sharing;
 use crate::cpus::usable_cpus;
-use crate::crowd;
 use crate::identity::{Identity, IdentityError, warn_if_lonely};
 use crate::network;
 
 const SEGMENT: &str = "oxmpi-segment";
 const HOST: &str = "oxmpi-host";
 
-/// A process that has taken its seat, and its line to the launcher.
+/// A process that has joined its job, and its line to the launcher.
 pub struct Membership {
     /// What the engine needs; to be taken once.
     pub seat: Seat,
     /// How to leave the job, and to end it.
-    pub farewell: Farewell,
+    pub launcher: LauncherLine,
 }
 
-/// A process's line to a foreign launcher; nothing where there is none.
+/// A process's line to its launcher; nothing where there is none.
 #[derive(Clone, Default)]
-pub struct Farewell {
+pub struct LauncherLine {
     client: Option<Arc<Mutex<Client>>>,
     /// Our own launcher sees by the segment what becomes of its ranks.
     foreign: bool,
 }
 
-/// Why a process cannot take its seat.
+/// Why a process cannot join its job.
 #[derive(Debug, thiserror::Error)]
 pub enum WireUpError {
     /// The environment contradicts itself.
@@ -176,16 +176,16 @@ pub enum WireUpError {
 }
 
 impl Membership {
-    /// Takes the seat that the environment describes; without a launcher the process is alone.
+    /// Joins the job that the environment describes; without a launcher the process is alone.
     pub fn from_env() -> Result<Membership, WireUpError> {
         let identity = Identity::from_env()?;
         let apart = is_apart()?;
         let inherited = identity.segment.is_some();
         if inherited && !apart && ports(&identity)? == identity.size {
-            return Ok(Membership::alone_on_host(identity, Farewell::default()));
+            return Ok(Membership::alone_on_host(identity, LauncherLine::default()));
         }
         if inherited && identity.size == 1 {
-            return Ok(Membership::alone_on_host(identity, Farewell::default()));
+            return Ok(Membership::alone_on_host(identity, LauncherLine::default()));
         }
         let Some(client) = Client::from_env()? else {
             if inherited {
@@ -197,7 +197,7 @@ impl Membership {
             }
             warn_if_lonely();
             tell_of_settings(&identity);
-            return Ok(Membership::alone_on_host(identity, Farewell::default()));
+            return Ok(Membership::alone_on_host(identity, LauncherLine::default()));
         };
         let (pmi_rank, pmi_size) = (client.rank(), client.size());
         if inherited && (pmi_rank, pmi_size) != (identity.rank, identity.size) {
@@ -217,7 +217,7 @@ impl Membership {
         wire_up(identity, client, apart, !inherited)
     }
 
-    fn alone_on_host(identity: Identity, farewell: Farewell) -> Membership {
+    fn alone_on_host(identity: Identity, launcher: LauncherLine) -> Membership {
         let Identity {
             rank,
             size,
@@ -231,11 +231,11 @@ impl Membership {
             segment,
             network: None,
         };
-        Membership { seat, farewell }
+        Membership { seat, launcher }
     }
 }
 
-impl Farewell {
+impl LauncherLine {
     /// The process leaves the job properly.
     pub fn leave(&self) {
         if let Some(client) = &self.client
@@ -330,7 +330,7 @@ fn wire_up(
     let mut equipment = match is_spread {
         true => {
             if leader == rank {
-                crowd::announce(&mut client)?;
+                cpu_sharing::announce(&mut client)?;
             }
             Some(network::announce(&mut client, &identity, apart)?)
         }
@@ -357,7 +357,7 @@ fn wire_up(
         }
         None => None,
     };
-    let crowded = is_spread && crowd::is_crowded(&mut client, rank, &hosts)?;
+    let crowded = is_spread && cpu_sharing::is_oversubscribed(&mut client, rank, &hosts)?;
     let client = Arc::new(Mutex::new(client));
     let network = match (agreed, equipment) {
         (Some(agreed), Some(equipment)) => {
@@ -381,7 +381,7 @@ fn wire_up(
             segment,
             network,
         },
-        farewell: Farewell {
+        launcher: LauncherLine {
             client: Some(client),
             foreign,
         },
