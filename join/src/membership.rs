@@ -1,7 +1,8 @@
 //! How a rank joins its job, whoever started it.
 //!
-//! On one host under our own launcher everything is inherited. In every other case the rank is a client of its launcher (PMI-1, PMI-2, PMIx): it
-//! tells the others where it can be dialled, learns who shares its host, and opens the memory they share. What ranks tell each other:
+//! On one host under our own launcher everything is inherited. In every other case the rank is a
+//! client of its launcher (PMI-1, PMI-2, PMIx): it tells the others where it can be dialled, learns
+//! who shares its host, and opens the memory they share. What ranks tell each other:
 //!
 //! | key           | who puts it                            | value                                     |
 //! |---------------|----------------------------------------|-------------------------------------------|

@@ -1,9 +1,10 @@
-//! The agent: what `oxmpi agent` does on a host, started by the head or by another agent through a remote shell.
+//! The agent: what `oxmpi agent` does on a host, started by the head or by another agent through a
+//! remote shell.
 //!
-//! It greets, learns its place in the tree, starts the agents below, says what its host is, and then is a
-//! [`Node`] with its parent above: frames from there are carried out, what happens is passed on. Its standard
-//! input and output are that connection. When it ends, for whatever reason, so does everything below: that is
-//! what makes "no orphans" true on every host.
+//! It greets, learns its place in the tree, starts the agents below, says what its host is, and
+//! then is a [`Node`] with its parent above: frames from there are carried out, what happens is
+//! passed on. Its standard input and output are that connection. When it ends, for whatever reason,
+//! so does everything below: that is what makes "no orphans" true on every host.
 
 use std::fs::File;
 use std::io;
@@ -40,8 +41,8 @@ enum AgentError {
     },
 }
 
-/// Serves one job on this host; returns the exit status. What goes wrong is said on standard error, which the
-/// parent passes on.
+/// Serves one job on this host; returns the exit status. What goes wrong is said on standard error,
+/// which the parent passes on.
 pub fn agent() -> u8 {
     match serve() {
         Ok(()) => 0,

@@ -1,10 +1,11 @@
 //! The head: the process that the user started, with the whole job in view.
 //!
-//! It is a [`Node`] with the user above: one thread that waits for ranks and agents, signals, readers and the
-//! clock. It performs what `supervise` decides and passes output to the `outlet`. A job comes up in two steps:
-//! all hosts answer (`Hello`), then all start their ranks (`Run`); on one host there is nothing to wait for.
-//! There is no polling interval: it sleeps until a descriptor is ready or a deadline is due. It never waits
-//! for a reader or a writer, so a signal is always seen.
+//! It is a [`Node`] with the user above: one thread that waits for ranks and agents, signals,
+//! readers and the clock. It performs what `supervise` decides and passes output to the `outlet`. A
+//! job comes up in two steps: all hosts answer (`Hello`), then all start their ranks (`Run`); on
+//! one host there is nothing to wait for. There is no polling interval: it sleeps until a
+//! descriptor is ready or a deadline is due. It never waits for a reader or a writer, so a signal
+//! is always seen.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
@@ -36,8 +37,8 @@ const SIGNALS: [i32; 8] = [
     libc::SIGCONT,
 ];
 
-/// When all ranks have ended well and a process they started still holds their output (`exec > >(tee log)`),
-/// it gets this long to write the rest before it is killed.
+/// When all ranks have ended well and a process they started still holds their output (`exec >
+/// >(tee log)`), it gets this long to write the rest before it is killed.
 const LINGER: Duration = Duration::from_millis(500);
 
 /// How long hosts may keep silent between being told that the job is over and confirming it.
@@ -284,7 +285,8 @@ impl<'a> Head<'a> {
             signal,
             libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT
         );
-        // All ranks have ended and only a reader is waited for: nobody waits for ever for who does not read.
+        // All ranks have ended and only a reader is waited for: nobody waits for ever for who does
+        // not read.
         let stalled = self.node.is_over() || !self.outlet.has_room();
         if ends && self.supervisor.is_over() && stalled {
             self.outlet.give_up();
@@ -366,8 +368,8 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Tells all hosts which ranks have died, if ranks have joined and the job goes on. Ranks that are not wired up yet learn
-    /// of it before their first fence is over.
+    /// Tells all hosts which ranks have died, if ranks have joined and the job goes on. Ranks that
+    /// are not wired up yet learn of it before their first fence is over.
     fn tell_deaths(&mut self) {
         if !self.joined || !self.supervisor.is_peaceful() {
             return;

@@ -1,7 +1,7 @@
 //! What a job is: programs with their counts, settings, and what came of it.
 //!
-//! This is the layer's face towards `cli` and `bench`. `Job::run` checks everything that can be checked
-//! before a process exists, decides where the ranks go, then hands over to `head`.
+//! This is the layer's face towards `cli` and `bench`. `Job::run` checks everything that can be
+//! checked before a process exists, decides where the ranks go, then hands over to `head`.
 
 use std::ffi::OsString;
 use std::io;
@@ -223,8 +223,8 @@ impl Job {
 
     /// Runs the job and returns when no process of it is left.
     ///
-    /// While it runs, the calling thread takes over SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
-    /// SIGTSTP and SIGCONT and passes them to the ranks.
+    /// While it runs, the calling thread takes over SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1,
+    /// SIGUSR2, SIGTSTP and SIGCONT and passes them to the ranks.
     pub fn run(&self) -> Result<Outcome, LaunchError> {
         let ranks = self.ranks()?;
         let spread = self.settings.spread.or_env()?;

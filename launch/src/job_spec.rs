@@ -1,7 +1,7 @@
 //! From a job to what every host needs to know about it.
 //!
-//! On one host most of it is what the user said. Where there are others, "here" and "this program" have to be spelled
-//! out, and the environment goes along.
+//! On one host most of it is what the user said. Where there are others, "here" and "this program"
+//! have to be spelled out, and the environment goes along.
 
 use std::ffi::OsString;
 use std::io;
@@ -56,7 +56,8 @@ fn name() -> Result<String, LaunchError> {
     Ok(format!("oxmpi-{random:016x}"))
 }
 
-/// What exec gets. "This program" means another file on another host, unless the agent there is the same one.
+/// What exec gets. "This program" means another file on another host, unless the agent there is the
+/// same one.
 fn path(path: &Path, several: bool) -> OsString {
     if !several || path != Path::new("/proc/self/exe") {
         return path.into();

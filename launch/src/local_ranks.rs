@@ -1,8 +1,10 @@
-//! The ranks of one host: their segment, their warden, their output, their input, their PMI sockets.
+//! The ranks of one host: their segment, their warden, their output, their input, their PMI
+//! sockets.
 //!
-//! The head has one for its own host and every agent has one for its. What happens leaves as [`Up`] frames in
-//! a queue, what is to be done comes as method calls; who is at the other end of either is not known here.
-//! Nothing waits: `poll_entries` and `poll_deadline` say when `handle_ready` has something to do.
+//! The head has one for its own host and every agent has one for its. What happens leaves as [`Up`]
+//! frames in a queue, what is to be done comes as method calls; who is at the other end of either
+//! is not known here. Nothing waits: `poll_entries` and `poll_deadline` say when `handle_ready` has
+//! something to do.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -32,8 +34,8 @@ const DESCRIPTORS_PER_RANK: u64 = 6;
 /// For everything else: four for each agent below, and what the process had open before.
 const DESCRIPTORS_BESIDES: u64 = 64 + 4 * 32;
 
-/// Descriptors are created and handed to the warden one job at a time: a warden that is forked while
-/// another job is half set up would hold that job's pipes open for its own lifetime.
+/// Descriptors are created and handed to the warden one job at a time: a warden that is forked
+/// while another job is half set up would hold that job's pipes open for its own lifetime.
 static STARTING: Mutex<()> = Mutex::new(());
 
 /// What rank 0 reads, if it is one of these ranks.
@@ -98,8 +100,8 @@ enum State {
 }
 
 impl LocalRanks {
-    /// Makes the segment and has the warden start the ranks. `highest` is the highest descriptor of the
-    /// connections to other hosts, which are not for the warden.
+    /// Makes the segment and has the warden start the ranks. `highest` is the highest descriptor of
+    /// the connections to other hosts, which are not for the warden.
     pub(crate) fn start(start: StartRanks<'_>, highest: RawFd) -> Result<LocalRanks, LaunchError> {
         let (spec, host) = (start.spec, start.host);
         let ranks = spec.local(host);
@@ -190,7 +192,8 @@ impl LocalRanks {
     }
 
     pub(crate) fn poll_deadline(&self) -> Option<Instant> {
-        // Without a warden no descriptor tells that the rest can be finished, and it can be at once.
+        // Without a warden no descriptor tells that the rest can be finished, and it can be at
+        // once.
         let finish = self.lost_at.filter(|_| self.can_finish());
         [finish, self.streams.poll_deadline()]
             .into_iter()
@@ -377,7 +380,8 @@ impl LocalRanks {
     }
 }
 
-/// What a rank was to the others when it ended: its port says so, or for programs on other libraries PMI does.
+/// What a rank was to the others when it ended: its port says so, or for programs on other
+/// libraries PMI does.
 fn standing(port: PortState, left: Left) -> Standing {
     match (port, left) {
         (PortState::Finished, _) | (PortState::Empty, Left::Finalised) => Standing::Finished,

@@ -1,9 +1,10 @@
 //! A host of the job as seen from its process: the ranks here, the branches to agents below.
 //!
-//! The head and every agent consist of one `Node` and what is above it: signals, output and supervision for
-//! the head, a connection to its parent for an agent. `down` carries out a frame from above, here or below;
-//! `poll_up` yields what goes up. Fences are gathered here: one frame goes up when all below have sent theirs.
-//! Nothing waits: `poll_entries` and `poll_deadline` say when `handle_ready` has something to do.
+//! The head and every agent consist of one `Node` and what is above it: signals, output and
+//! supervision for the head, a connection to its parent for an agent. `down` carries out a frame
+//! from above, here or below; `poll_up` yields what goes up. Fences are gathered here: one frame
+//! goes up when all below have sent theirs. Nothing waits: `poll_entries` and `poll_deadline` say
+//! when `handle_ready` has something to do.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -57,7 +58,8 @@ impl Gathering {
         self.contributors.len() - 1
     }
 
-    /// A contributor has sent a fence, or is gone. What is to be said above, if this was all that was waited for.
+    /// A contributor has sent a fence, or is gone. What is to be said above, if this was all that
+    /// was waited for.
     fn handle(&mut self, number: usize, state: Contributor, puts: Puts) -> Option<Up> {
         self.puts.extend(puts);
         let entry = self.contributors.get_mut(number)?;

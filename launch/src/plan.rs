@@ -1,7 +1,9 @@
-//! The ranks of a host made ready for exec: every string and descriptor a rank needs, laid out before the warden forks.
+//! The ranks of a host made ready for exec: every string and descriptor a rank needs, laid out
+//! before the warden forks.
 //!
-//! After the fork only async-signal-safe calls are allowed (the launcher may live in a process with many
-//! threads), so nothing may be allocated, formatted or looked up there. All of that happens here.
+//! After the fork only async-signal-safe calls are allowed (the launcher may live in a process with
+//! many threads), so nothing may be allocated, formatted or looked up there. All of that happens
+//! here.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -60,8 +62,8 @@ pub(crate) struct Ends {
 }
 
 impl Plan {
-    /// `ranks` are those of this host, rising; `inherited` is what they find in their environment unless the
-    /// job says something else.
+    /// `ranks` are those of this host, rising; `inherited` is what they find in their environment
+    /// unless the job says something else.
     pub(crate) fn new(
         spec: &JobSpec,
         ranks: &[u32],

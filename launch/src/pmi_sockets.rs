@@ -1,8 +1,9 @@
 //! The ranks' connections to their launcher: a socket each, on which they may speak PMI.
 //!
-//! OxMPI programs use it when their job has several hosts, programs on other MPI libraries always. What is
-//! said is understood by `oxmpi_pmi::Server`; here bytes are moved. A fence that all ranks of this host have
-//! entered, or ended before, goes up as [`Up::Fence`] and comes back through [`PmiSockets::fence_over`].
+//! OxMPI programs use it when their job has several hosts, programs on other MPI libraries always.
+//! What is said is understood by `oxmpi_pmi::Server`; here bytes are moved. A fence that all ranks
+//! of this host have entered, or ended before, goes up as [`Up::Fence`] and comes back through
+//! [`PmiSockets::fence_over`].
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -115,8 +116,8 @@ impl PmiSockets {
         }
     }
 
-    /// A question has one answer, so an answer always finds room in the socket; a rank that asks without
-    /// reading is not waited for.
+    /// A question has one answer, so an answer always finds room in the socket; a rank that asks
+    /// without reading is not waited for.
     fn reply(&mut self, rank: u32, bytes: &[u8]) {
         // Ranks of a host rise with their ports.
         let Ok(port) = self.sockets.binary_search_by_key(&rank, |entry| entry.0) else {

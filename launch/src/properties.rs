@@ -151,11 +151,7 @@ mod tests {
             outbox.put(&Down::FenceOver(vec![("a".to_owned(), "b".to_owned())]));
             outbox.put(&Down::End);
         });
-        corpus::write(
-            "launcher_frames",
-            "down",
-            &[&[0xff & !2], &down[..]].concat(),
-        );
+        corpus::write("launcher_frames", "down", &[&[!2], &down[..]].concat());
         corpus::write(
             "launcher_frames",
             "down-in-pieces",

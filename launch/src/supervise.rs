@@ -1,8 +1,9 @@
 //! How a job is supervised: what follows from a start, an end, a signal or the clock.
 //!
-//! No I/O and no clock, and no difference between one host and many. The head calls `handle_*` with what happened and then takes [`Action`]s from
-//! `poll_action` until there are none; `poll_deadline` says when `handle_time` is due. The job is over when
-//! `is_over`; `code` is then the launcher's exit status.
+//! No I/O and no clock, and no difference between one host and many. The head calls `handle_*` with
+//! what happened and then takes [`Action`]s from `poll_action` until there are none;
+//! `poll_deadline` says when `handle_time` is due. The job is over when `is_over`; `code` is then
+//! the launcher's exit status.
 
 mod wording;
 
@@ -22,12 +23,12 @@ const CODE_TIMEOUT: u8 = 124;
 /// The exit status when nobody reads the output any more: 128 + SIGPIPE, as a shell would see it.
 const CODE_BROKEN_PIPE: u8 = 128 + libc::SIGPIPE as u8;
 
-/// A rank on another host may notice a death by its connection and give up before word of the death itself has come
-/// through the tree of agents. A rank that only exits with a status is accused after this time: that word needs a few
-/// round trips.
+/// A rank on another host may notice a death by its connection and give up before word of the death
+/// itself has come through the tree of agents. A rank that only exits with a status is accused
+/// after this time: that word needs a few round trips.
 const DOUBT: Duration = Duration::from_millis(200);
-/// The same for a rank that was told of a loss: then there is a cause, and word of it is sure to come unless the network
-/// itself is at fault. Generous, because launchers on busy hosts are slow.
+/// The same for a rank that was told of a loss: then there is a cause, and word of it is sure to
+/// come unless the network itself is at fault. Generous, because launchers on busy hosts are slow.
 const DOUBT_AFTER_LOSS: Duration = Duration::from_secs(3);
 
 /// What the launcher has to do.
@@ -104,7 +105,8 @@ pub(crate) enum Standing {
 enum Phase {
     /// Ranks run as long as they like.
     Running,
-    /// Ranks have given up, perhaps because of another one: until this time that one may be heard of.
+    /// Ranks have given up, perhaps because of another one: until this time that one may be heard
+    /// of.
     Doubting { until: Instant },
     /// One has failed after it had finalised: the others may finish by themselves until this time.
     Finishing { end_at: Instant },
@@ -372,7 +374,8 @@ impl Supervisor {
             return;
         }
         if !matches!(self.phase, Phase::Running | Phase::Doubting { .. }) {
-            // What ranks do when they are asked to end is their affair; only the first status counts.
+            // What ranks do when they are asked to end is their affair; only the first status
+            // counts.
             if ended.end.code() != 0 {
                 self.code.get_or_insert(ended.end.code());
             }
@@ -457,8 +460,8 @@ impl Supervisor {
         }
     }
 
-    /// The waiting for a cause is over: what the suspects did counts as far as nothing before it has ended the job.
-    /// Those that were told of no loss come first.
+    /// The waiting for a cause is over: what the suspects did counts as far as nothing before it
+    /// has ended the job. Those that were told of no loss come first.
     fn conclude(&mut self, now: Instant) {
         if matches!(self.phase, Phase::Doubting { .. }) {
             self.phase = Phase::Running;

@@ -5,7 +5,6 @@
 //! would have ports. `PART` says what a rank does.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::exit;
 use std::time::{Duration, Instant};
 
@@ -49,7 +48,7 @@ fn job(part: &str, ranks: u32, network: &str) -> Job {
                 hosts: Some(Host::list("a,b,c", "the test").unwrap()),
                 map_by: Some(MapBy::parse("node", "the test").unwrap()),
                 launcher: Some(Template::parse(template, "the test").unwrap()),
-                agent: Some(PathBuf::from(binary)),
+                agent: Some(binary),
                 launch_timeout: Some(HANGS_AFTER),
             },
             ..Settings::default()

@@ -1,8 +1,8 @@
 //! Hosts of a job: how people name them, and what is refused.
 //!
 //! A list (`-host a:2,b:2`), a hostfile (`file`), where ranks go (`place`), how a host is reached
-//! (`template`), and the settings that hold all of it together (`spread`). No I/O except for reading the
-//! hostfile; every name has been checked before it can become a word of a command.
+//! (`template`), and the settings that hold all of it together (`spread`). No I/O except for
+//! reading the hostfile; every name has been checked before it can become a word of a command.
 
 pub(crate) mod file;
 mod place;
@@ -231,8 +231,9 @@ fn merged(hosts: Vec<Host>, given: &str) -> Result<Vec<Host>, HostsError> {
     }
 }
 
-/// Names become words of a command, often one that a remote shell reads once more: what could be an option
-/// or mean something to a shell is refused, not quoted, for nobody knows how many shells there are.
+/// Names become words of a command, often one that a remote shell reads once more: what could be an
+/// option or mean something to a shell is refused, not quoted, for nobody knows how many shells
+/// there are.
 fn check_name(name: &str, given: &str) -> Result<(), HostsError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:%@/".contains(&byte);
     let why = match name.as_bytes() {
