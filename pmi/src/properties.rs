@@ -35,6 +35,7 @@ pub fn server(input: &[u8]) {
                     assert!(!deaf[rank as usize] && !bytes.is_empty());
                 }
                 Event::Fence { puts } => server.fence_over(&puts),
+                Event::Deserted { .. } => {}
                 Event::Abort { rank, .. } => deaf[rank as usize] = true,
                 Event::Deserted { .. } => unreachable!("no rank has ended"),
             }

@@ -8,7 +8,6 @@
 //! A memfd is sparse: of all this only the pages that are touched exist, so room for every possible pair costs nothing
 //! until the pair talks.
 
-use crate::board;
 use crate::doorbell::{Doorbell, SENDERS_MAX};
 use crate::ring::{Control, LINE_BYTES, Slot};
 
@@ -19,6 +18,25 @@ pub const PORTS_MAX: u32 = SENDERS_MAX as u32;
 /// Processes of a job whose deaths a segment can record, on whatever host they ran: 65 536 words of 8 bytes are 512 KiB, of
 /// which only touched pages exist.
 pub const PROCESSES_MAX: u32 = 65_536;
+
+/// A line of a board.
+pub(crate) const LINE: u64 = 64;
+/// Operations whose stamps and short contributions a board keeps at once; a power of two.
+pub(crate) const DEPTH: u64 = 64;
+/// Operations whose long contributions a board keeps at once.
+pub(crate) const HALVES: u64 = 2;
+/// The stamped lines and the done line of a member's cell.
+pub(crate) const CELL_LINES: u64 = (DEPTH + 1) * LINE;
+
+/// Bytes of a board for so many members with so large cells.
+fn board_bytes(members: usize, cell_bytes: usize) -> u64 {
+    PAGE_BYTES + members as u64 * member_bytes(cell_bytes)
+}
+
+/// Bytes of one member's cell.
+pub(crate) fn member_bytes(cell_bytes: usize) -> u64 {
+    (CELL_LINES + HALVES * cell_bytes as u64).next_multiple_of(PAGE_BYTES)
+}
 
 /// The sizes of a segment's parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +92,7 @@ impl Layout {
 
     /// Bytes of one board.
     pub fn board_bytes(&self) -> u64 {
-        board::bytes(self.ports as usize, self.board_cell_bytes).next_multiple_of(PAGE_BYTES)
+        board_bytes(self.ports as usize, self.board_cell_bytes).next_multiple_of(PAGE_BYTES)
     }
 
     fn port_bytes(&self) -> u64 {

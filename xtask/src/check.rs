@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::layers;
 use crate::steps::{Expect, Steps, cargo, root, target};
 
 /// A target without an operating system: what builds for it uses no std.
@@ -14,6 +15,13 @@ const PURE_FOREIGN: [&str; 2] = ["crc ", "crc-catalog "];
 /// All of it, what fails fastest first; with `install`, what is missing is installed before.
 pub fn run(steps: &mut Steps, install: bool) {
     formatting(steps);
+    if steps.selects("layers") {
+        let kept = layers::run().then_some(());
+        steps.judge(
+            "layers",
+            kept.ok_or("dependencies that ARCHITECTURE.md does not allow".into()),
+        );
+    }
     deny(steps, install);
     no_std(steps, install);
     let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);

@@ -16,6 +16,7 @@ mod install;
 mod installed;
 mod kernel;
 mod launchers;
+mod layers;
 mod mpi4py;
 mod quick;
 mod signals;
@@ -32,6 +33,7 @@ usage: cargo xtask quick [--install]
        cargo xtask bench-gate [--quick]
        cargo xtask fuzz [--seconds N] [--jobs N] [TARGET]...
        cargo xtask check [--install]
+       cargo xtask layers
        cargo xtask install --prefix FOLDER [--soname0]
        cargo xtask uninstall --prefix FOLDER
        cargo xtask mpi4py [--ranks N]... [--prefix FOLDER] [TEST]...
@@ -49,6 +51,7 @@ usage: cargo xtask quick [--install]
     --jobs N    so many processes for each target; 1 without it
   check    rustfmt, clippy, documentation, no_std build, cargo-deny
     --install   install what is missing (the no_std target, cargo-deny) first
+  layers   crates and modules use only what ARCHITECTURE.md lets them use
   install  build in release mode and lay out bin, include, lib and share below a folder, which can be moved later
     --soname0   also libmpi_abi.so.0, for programs linked against early releases of other libraries
   uninstall  remove what install put there
@@ -114,6 +117,7 @@ fn run() -> Result<bool, lexopt::Error> {
     let prefix = || prefix.ok_or("where to? --prefix FOLDER");
     match command.as_deref() {
         Some("install") => return Ok(install::run(&prefix()?, soname0)),
+        Some("layers") => return Ok(layers::run()),
         Some("uninstall") => return Ok(install::remove(&prefix()?)),
         _ => {}
     }

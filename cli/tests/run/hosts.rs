@@ -193,7 +193,7 @@ fn a_host_that_cannot_be_reached_is_named_with_the_command() {
         ];
         let ran = run(&words);
         assert_eq!(ran.code, 1);
-        assert!(ran.wall < Duration::from_secs(30), "{ran:?}");
+        assert!(ran.wall < Duration::from_secs(300), "{ran:?}");
         let agent = format!("{} agent", env!("CARGO_BIN_EXE_oxmpi"));
         ran.stderr.replace(&agent, "AGENT")
     };

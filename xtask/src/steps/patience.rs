@@ -6,12 +6,13 @@
 
 use std::time::{Duration, Instant};
 
+#[path = "../../limit.rs"]
+mod limit;
+
+use limit::crowd;
+
 /// How often the load is looked at; so much later than its limit a step may be ended.
 pub const TICK: Duration = Duration::from_secs(1);
-
-/// A limit grows to this many times itself at most: a step that keeps every CPU busy by itself and
-/// never ends must be ended, too.
-const CROWD_MAX: f64 = 20.0;
 
 /// Time that is left.
 #[derive(Debug)]
@@ -46,24 +47,9 @@ impl Patience {
     }
 
     fn count(&mut self, passed: Duration, crowd: f64) {
-        let counted = passed.div_f64(crowd.clamp(1.0, CROWD_MAX));
+        let counted = passed.div_f64(crowd);
         self.left = self.left.saturating_sub(counted);
     }
-}
-
-/// How many processes want each CPU: those that want one now, or over the last minute.
-fn crowd() -> f64 {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    wanted(&text).unwrap_or(1.0) / cpus as f64
-}
-
-/// Of a text like "0.38 0.53 0.24 2/311 4711": the first number, or the one before the stroke.
-fn wanted(loadavg: &str) -> Option<f64> {
-    let mut words = loadavg.split(' ');
-    let minute: f64 = words.next()?.parse().ok()?;
-    let now: f64 = words.nth(2)?.split('/').next()?.parse().ok()?;
-    Some(minute.max(now))
 }
 
 #[cfg(test)]
@@ -73,19 +59,20 @@ mod tests {
     #[test]
     fn a_busy_machine_makes_time_pass_slowly() {
         let mut patience = Patience::minutes(1);
-        patience.count(Duration::from_secs(30), 0.1);
+        patience.count(Duration::from_secs(30), 1.0);
         assert_eq!(patience.left, Duration::from_secs(30));
         patience.count(Duration::from_secs(100), 5.0);
         assert_eq!(patience.left, Duration::from_secs(10));
-        patience.count(Duration::from_secs(200), 1e9);
+        patience.count(Duration::from_secs(200), 20.0);
         assert!(patience.left.is_zero());
     }
 
     #[test]
     fn the_kernel_says_how_many_want_a_cpu() {
+        use limit::wanted;
         assert_eq!(wanted("0.38 0.53 0.24 2/311 4711\n"), Some(2.0));
         assert_eq!(wanted("12.50 0.53 0.24 2/311 4711\n"), Some(12.5));
         assert_eq!(wanted(""), None);
-        assert!(crowd() > 0.0);
+        assert!(crowd() >= 1.0);
     }
 }
