@@ -12,7 +12,7 @@ use oxmpi_net::address::boot_id;
 use oxmpi_pmi::Client;
 
 use crate::cpus::usable_cpus;
-use crate::membership::WireUpError;
+use crate::error::WireUpError;
 use crate::network::get_unless_gone;
 
 const KERNEL: &str = "oxmpi-kernel";

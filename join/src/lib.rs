@@ -14,6 +14,7 @@
 
 mod cpu_sharing;
 mod cpus;
+mod error;
 mod identity;
 mod membership;
 mod network;
@@ -21,8 +22,9 @@ mod network;
 mod sys;
 
 pub use cpus::usable_cpus;
+pub use error::WireUpError;
 pub use identity::{Identity, IdentityError};
-pub use membership::{LauncherLine, Membership, WireUpError};
+pub use membership::{LauncherLine, Membership};
 pub use sys::host_name;
 
 /// Ranks of a job at most: communicators are numbered by the process that makes them, with 16 bits

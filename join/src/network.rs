@@ -12,8 +12,8 @@ use oxmpi_net::transport::{Directory, Transport};
 use oxmpi_net::{Card, JobKey};
 use oxmpi_pmi::{Client, PmiError};
 
+use crate::error::WireUpError;
 use crate::identity::Identity;
-use crate::membership::WireUpError;
 
 const CARD: &str = "oxmpi-card";
 const KEY: &str = "oxmpi-key";

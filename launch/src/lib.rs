@@ -44,6 +44,7 @@ mod program;
 #[cfg(any(test, fuzzing))]
 pub mod properties;
 mod record;
+mod run;
 mod shell;
 mod stdin;
 mod streams;
@@ -57,8 +58,8 @@ mod warden;
 pub use agent::agent;
 pub use bind::Bind;
 pub use frame::PROTOCOL as AGENT_PROTOCOL;
-pub use hosts::{HOSTS_MAX, Host, HostsError, MapBy, Spread, Template};
-pub use job::{AppContext, HOST_RANKS_MAX, Job, LaunchError, Outcome, Output, Settings, Stdin};
+pub use hosts::{HOST_RANKS_MAX, HOSTS_MAX, Host, HostsError, MapBy, Spread, Template};
+pub use job::{AppContext, Job, LaunchError, Outcome, Output, Settings, Stdin};
 pub use oxmpi_join::{RANKS_MAX, host_name, usable_cpus};
 pub use program::{Executable, ProgramError};
 

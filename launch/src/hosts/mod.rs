@@ -16,6 +16,9 @@ pub use spread::Spread;
 pub(crate) use spread::{Placement, fanout};
 pub use template::Template;
 
+/// Ranks one host carries at most: one port each.
+pub const HOST_RANKS_MAX: u32 = oxmpi_ports::layout::PORTS_MAX;
+
 /// Hosts one job may use: as many as it may have ranks, for a host without ranks is not used.
 pub const HOSTS_MAX: usize = oxmpi_join::RANKS_MAX as usize;
 
@@ -104,7 +107,7 @@ pub enum HostsError {
     /// More ranks on one host than it can carry.
     #[error(
         "host {name} would get {ranks} ranks and carries at most {}: name more hosts (-host, -hostfile) or start fewer ranks",
-        crate::job::HOST_RANKS_MAX
+        HOST_RANKS_MAX
     )]
     Crowded {
         /// The host.

@@ -3,8 +3,7 @@
 //! More ranks than slots are allowed: another round begins, and `max_slots` alone is a limit. The
 //! result is the host number of every rank; hosts that get none are not part of the job.
 
-use super::{Host, HostsError};
-use crate::job::HOST_RANKS_MAX;
+use super::{HOST_RANKS_MAX, Host, HostsError};
 
 /// The order in which ranks are given to hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
