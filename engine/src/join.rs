@@ -139,6 +139,7 @@ impl Engine {
             host_count,
             extents,
             boards,
+            started: std::time::Instant::now(),
         })
     }
 

@@ -97,12 +97,25 @@ impl Handler {
     /// A receive was posted whose message may come through the driver.
     #[cold]
     pub fn hand_over(&mut self, receive: Receive) {
-        if !self.protocol.is_posted(receive.id) {
+        if !self.is_offerable(receive.id) {
             return;
         }
         if let Some(entries) = &mut self.entries {
             entries.waiting.push_back(receive);
             self.offer_waiting();
+        }
+    }
+
+    /// Whether the driver is to have a receive: it waits for a message that may come.
+    fn is_offerable(&mut self, id: RequestId) -> bool {
+        self.protocol.is_posted(id) && !self.protocol.is_stranded(id)
+    }
+
+    /// A thread waits for a receive, or a send, that needs a process which has finalised.
+    #[cold]
+    pub fn fail_stranded(&mut self, id: RequestId) {
+        if self.recall(id) {
+            self.protocol.fail_stranded(id);
         }
     }
 
@@ -136,7 +149,7 @@ impl Handler {
         let Some(&receive) = entries.waiting.front() else {
             return Offer::Rest;
         };
-        if !self.protocol.is_posted(receive.id) {
+        if !self.protocol.is_posted(receive.id) || self.protocol.is_stranded(receive.id) {
             entries.waiting.pop_front();
             return Offer::Next;
         }
@@ -233,7 +246,7 @@ impl Handler {
         self.protocol.peer_died(peer);
     }
 
-    /// A process has finalised: the same, except for receives from anybody.
+    /// A process has finalised: the driver need not have receives from it any more, which stay posted.
     #[cold]
     pub(super) fn peer_finished(&mut self, peer: u32) {
         self.recall_for(peer, false);
