@@ -16,6 +16,10 @@ use oxmpi_engine::{Background as EngineBackground, Engine};
 pub(crate) trait Work: Send {
     /// True when there is nothing more to do; it is not called again then.
     fn step(&mut self) -> bool;
+    /// Whether it sends a message that the process must not finalise before.
+    fn is_departing(&self) -> bool {
+        false
+    }
 }
 
 /// Work under way, shared by the request that stands for it and the list of all tasks.
@@ -47,6 +51,14 @@ impl<W: Work + ?Sized> Task<W> {
     /// The work begins again (persistent operations); only while it is over.
     pub(crate) fn begin(&self) {
         self.over.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the process must not finalise before it is over. A task that another thread steps now is asked again later.
+    fn is_departing(&self) -> bool {
+        match self.work.try_lock() {
+            Ok(work) => !self.is_over() && work.is_departing(),
+            Err(_) => !self.is_over(),
+        }
     }
 
     /// True if this call ended the work.
@@ -97,6 +109,18 @@ impl Background {
         drop(tasks);
         if let (true, Some(engine)) = (first, self.engine.upgrade()) {
             engine.set_background_active(true);
+        }
+    }
+
+    /// Waits until the messages have left whose requests were freed.
+    pub(crate) fn send_what_is_due(&self, engine: &Engine) {
+        loop {
+            self.step_if_active();
+            let departing = || self.tasks().iter().any(|task| task.is_departing());
+            // A round is made whenever something has happened, and one that ends a task rouses this thread.
+            if !departing() || engine.wait_for(&[], || !departing(), false).is_err() {
+                return;
+            }
         }
     }
 

@@ -123,6 +123,7 @@ impl Process {
     /// Nobody uses the library for now: what is due is sent. If the process ends before [`Process::resume`], it has left the job
     /// properly.
     pub fn pause(&self) {
+        self.background.send_what_is_due(&self.engine);
         self.engine.pause();
     }
 
@@ -136,6 +137,7 @@ impl Process {
     pub fn finalize(&self) {
         let first = !self.finalized.swap(true, Ordering::AcqRel);
         if first && self.system_number == std::process::id() {
+            self.background.send_what_is_due(&self.engine);
             self.engine.finalize();
             self.farewell.leave();
         }
