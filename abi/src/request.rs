@@ -317,18 +317,20 @@ pub fn take_simple(handles: &mut [Handle], messages: &mut Vec<Simple>) -> bool {
 #[derive(Debug)]
 pub struct All {
     taken: Vec<Option<Taken>>,
+    /// Turns and places of those that are ready.
     ready: Vec<(u64, usize)>,
 }
 
+/// What an [`All`] leaves for the next one of its thread, so that no call has to make it.
+type Room = (Vec<Option<Taken>>, Vec<(u64, usize)>);
+
 thread_local! {
-    /// Room for the requests of one call, so that none is made for each call.
-    static ALL: Cell<(Vec<Option<Taken>>, Vec<(u64, usize)>)> =
-        const { Cell::new((Vec::new(), Vec::new())) };
+    static ROOM: Cell<Room> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
 /// Takes out all of them; an error names the first that is none, and then nothing is taken.
 pub fn take_all(handles: &[Handle]) -> Result<All, Failure> {
-    let (taken, ready) = ALL.take();
+    let (taken, ready) = ROOM.take();
     let mut all = All { taken, ready };
     for (index, &handle) in handles.iter().enumerate() {
         let taken = take(handle).map_err(|failure| {
@@ -407,10 +409,8 @@ impl Operations for All {
 impl Drop for All {
     fn drop(&mut self) {
         self.taken.clear();
-        ALL.set((
-            std::mem::take(&mut self.taken),
-            std::mem::take(&mut self.ready),
-        ));
+        let taken = std::mem::take(&mut self.taken);
+        ROOM.set((taken, std::mem::take(&mut self.ready)));
     }
 }
 
