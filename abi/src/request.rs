@@ -11,9 +11,9 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use oxmpi::ErrorKind;
-use oxmpi::communicator::Comm;
-use oxmpi::operation::{Operation, Operations, Partitions, Report, look_at};
+use oxmpi_core::ErrorKind;
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::operation::{Operation, Operations, Partitions, Report, look_at};
 use oxmpi_engine::RequestId;
 
 use crate::call::Subject;

@@ -28,6 +28,7 @@ pub struct Engine {
     /// The host of every process.
     pub(crate) hosts: Vec<u32>,
     pub(crate) host_count: u32,
+    pub(crate) job_nonce: u32,
     pub(crate) extents: Arc<Extents>,
     pub(crate) boards: Boards,
     /// When it was made: times are told from here.
@@ -69,6 +70,11 @@ impl Engine {
     /// The number of a process's host: the same in every process.
     pub fn host_of(&self, process: u32) -> u32 {
         self.hosts[process as usize]
+    }
+
+    /// The job's number among all jobs: random, and the same in all of its processes.
+    pub fn job_nonce(&self) -> u32 {
+        self.job_nonce
     }
 
     /// Hosts of the job.
@@ -120,7 +126,7 @@ impl Engine {
             // SAFETY: the caller's promise; the data is read before this returns.
             let buffer = unsafe { Area::readable(data) };
             // What goes wrong here goes wrong again in the general way, which tells.
-            sent = matches!(handler.send_eager(to, &header, buffer), Ok(true));
+            sent = matches!(handler.send_now(to, &header, buffer), Ok(true));
         }
         self.shared.leave(&mut handler);
         sent
@@ -171,7 +177,7 @@ impl Engine {
         if to != handler.rank
             && let Some(header) = handler.protocol.eager_now(to, &envelope, mode)
         {
-            match handler.send_eager(to, &header, buffer) {
+            match handler.send_now(to, &header, buffer) {
                 Ok(true) => {
                     let Envelope {
                         source, tag, bytes, ..
@@ -204,10 +210,10 @@ impl Engine {
             buffer,
             address,
             mapped: false,
-            fetchable: handler.single_copy && handler.places.port(to).is_some(),
+            fetchable: handler.memory.single_copy && handler.places().port(to).is_some(),
         };
         if handler.extents.exist()
-            && handler.places.port(to).is_some()
+            && handler.places().port(to).is_some()
             && let Some(offset) = handler.extents.find(address, envelope.bytes)
         {
             source = Source {
@@ -281,15 +287,15 @@ impl Engine {
         if let Some(from) = from
             && handler.protocol.is_quiet()
             && from != handler.rank
-            && let Some(port) = handler.places.port(from)
+            && let Some(port) = handler.places().port(from)
         {
-            let looks = if handler.inside > 0 {
+            let looks = if handler.waiters.inside > 0 {
                 1
             } else {
                 handler.policy.direct_looks()
             };
             for _ in 0..looks {
-                if handler.port.has_arrival() {
+                if handler.port().has_arrival() {
                     if let Some(completion) =
                         handler.receive_directly(from, port, &pattern, buffer, capacity)
                     {
@@ -314,8 +320,8 @@ impl Engine {
         capacity: u64,
     ) -> RequestId {
         let (id, posted) = handler.protocol.post(from, pattern, buffer, capacity);
-        handler.carry_out(posted, buffer);
-        if handler.entries.is_some() && handler.places.may_be_remote(from) {
+        handler.settle_posted(posted, buffer);
+        if handler.has_entries() && handler.places().may_be_remote(from) {
             let receive = Receive {
                 id,
                 pattern,
@@ -462,7 +468,7 @@ impl Engine {
     /// Makes threads that wait in [`Engine::wait_for`] ask again.
     pub fn rouse(&self) {
         let mut handler = self.shared.enter();
-        handler.news = true;
+        handler.waiters.news = true;
         self.shared.leave(&mut handler);
     }
 
@@ -480,7 +486,7 @@ impl Engine {
 
     /// Whether there is such work now.
     pub fn set_background_active(&self, active: bool) {
-        self.shared.enter().has_background = active;
+        self.shared.enter().waiters.has_background = active;
     }
 
     /// Asks to end a request early; waiting for it then tells whether it was.
@@ -491,7 +497,7 @@ impl Engine {
             if handler.recall(id) {
                 handler.protocol.cancel(id);
             }
-            handler.news = true;
+            handler.waiters.news = true;
             handler.flush();
             self.shared.leave(&mut handler);
         }
@@ -506,7 +512,7 @@ impl Engine {
         // SAFETY: the caller's promise is the area's.
         let buffer = unsafe { Area::writable(data) };
         let (id, posted) = handler.protocol.receive_claim(claim, buffer, capacity);
-        handler.carry_out(posted, buffer);
+        handler.settle_posted(posted, buffer);
         self.shared.leave(&mut handler);
         Request::Pending(id)
     }
@@ -522,9 +528,14 @@ impl Engine {
             self.shared.leave(&mut handler);
             return false;
         }
-        match handler.wakers.iter_mut().find(|(known, _)| *known == id) {
+        match handler
+            .waiters
+            .wakers
+            .iter_mut()
+            .find(|(known, _)| *known == id)
+        {
             Some((_, known)) => known.clone_from(waker),
-            None => handler.wakers.push((id, waker.clone())),
+            None => handler.waiters.wakers.push((id, waker.clone())),
         }
         self.shared.leave(&mut handler);
         if !Driver::hurry(&self.shared) && self.size > 1 {
@@ -562,9 +573,13 @@ impl Engine {
     }
 
     /// What the device that reaches other hosts has counted; `None` without one.
-    pub fn network_counters(&self) -> Option<oxmpi_net::tcp::Counters> {
+    pub fn network_counters(&self) -> Option<oxmpi_net::transport::Counters> {
         let handler = self.shared.enter();
-        handler.remote.as_ref().map(|remote| remote.net.counters())
+        handler
+            .ways
+            .remote
+            .as_ref()
+            .map(|remote| remote.net.counters())
     }
 
     /// How this process talks to the others.

@@ -1,7 +1,7 @@
 //! What can go wrong with a request, and the two ways a request ends early: cancelled, or its peer died.
 
 use oxmpi_matching::PostedId;
-use oxmpi_wire::{Envelope, Kind};
+use oxmpi_wire::{Envelope, Kind, WireError};
 
 use super::requests::{Completion, Request, RequestId, State};
 use super::{Protocol, Unexpected};
@@ -40,6 +40,13 @@ pub enum Failure {
         peer: u32,
         /// In which way.
         what: &'static str,
+    },
+    /// A packet whose head cannot be read.
+    Unreadable {
+        /// From whom.
+        peer: u32,
+        /// Why not.
+        error: WireError,
     },
     /// More unexpected messages than can be kept.
     UnexpectedFull {

@@ -134,6 +134,8 @@ pub struct Counters {
     pub stashed_bytes: u64,
     /// The largest `stashed_bytes` so far.
     pub stashed_bytes_high: u64,
+    /// Packets of kinds that this process does not know or does not serve.
+    pub unserved: u64,
 }
 
 /// The protocol state of one process.
@@ -183,6 +185,12 @@ impl<B: Copy> Protocol<B> {
     /// Sizes for one peer that differ from those for all: it is reached by another device. Before anything is sent to it.
     pub fn set_limits(&mut self, peer: u32, limits: Limits) {
         self.peers[peer as usize] = Peer::new(limits);
+    }
+
+    /// This process.
+    #[inline(always)]
+    pub fn me(&self) -> u32 {
+        self.me
     }
 
     /// Requests that are not over: while there are any, packets matter even when nobody waits.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use oxmpi_engine::{RequestId, Several, keep_first};
+use oxmpi_engine::{Engine, RequestId, Several, keep_first};
 
 use super::Operation;
 use crate::error::ErrorKind;
@@ -55,7 +55,7 @@ pub fn look_at(list: &mut (impl Operations + ?Sized), mut found: impl FnMut(usiz
                 found(at, 0);
             }
         } else if process.is_none() {
-            process = operation.comm().map(|comm| comm.process().clone());
+            process = operation.comm().map(|comm| comm.process.clone());
         }
     });
     let Some(process) = process else {
@@ -104,7 +104,7 @@ fn wait_with(
             std::thread::yield_now();
             continue;
         }
-        let mut process: Option<Arc<Process>> = None;
+        let mut engine: Option<Arc<Engine>> = None;
         let mut active = false;
         // Whether nothing but the engine's requests can make one of them ready.
         let mut only = true;
@@ -114,14 +114,14 @@ fn wait_with(
             let others = watched.len();
             operation.watch(watched);
             only &= watched.len() > others;
-            if process.is_none() {
-                process = operation.comm().map(|comm| comm.process().clone());
+            if engine.is_none() {
+                engine = operation.engine().cloned();
             }
         });
         if !active {
             return Ok(None);
         }
-        let Some(process) = process else {
+        let Some(engine) = engine else {
             // Only another thread of the program can end these (generalized requests).
             std::thread::sleep(std::time::Duration::from_micros(20));
             continue;
@@ -131,6 +131,6 @@ fn wait_with(
             list.each(&mut |_, operation| noted |= operation.is_noted());
             noted
         };
-        process.engine.wait_for(watched, noted, only)?;
+        engine.wait_for(watched, noted, only)?;
     }
 }

@@ -1,7 +1,7 @@
 //! How a process gets its endpoint: it takes its seat in the job as a process that initialises MPI does, and keeps only the network of it.
 
 use oxmpi_engine::Network;
-use oxmpi_launch::{Farewell, Membership};
+use oxmpi_join::{Farewell, Membership};
 use oxmpi_net::JobKey;
 use oxmpi_net::device::Udp;
 use oxmpi_net::device::udp::Families;
