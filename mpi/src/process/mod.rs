@@ -117,6 +117,7 @@ impl Process {
     /// Nobody uses the library for now: what is due is sent. If the process ends before [`Process::resume`], it has left the job
     /// properly.
     pub fn pause(&self) {
+        self.background.send_what_is_due(&self.engine);
         self.engine.pause();
     }
 
@@ -130,6 +131,7 @@ impl Process {
     pub fn finalize(&self) {
         let first = !self.finalized.swap(true, Ordering::AcqRel);
         if first && self.system_number == std::process::id() {
+            self.background.send_what_is_due(&self.engine);
             self.engine.finalize();
             self.launcher.leave();
         }
