@@ -4,7 +4,7 @@
 //! and asks the engine below to move the bytes; nothing is copied here. It has two faces over the same
 //! code: the safe one that the public crate `oxmpi` shows to Rust programs, and the one that takes
 //! addresses and datatypes, for the C interface. What it uses: `oxmpi-engine`, `oxmpi-datatypes`,
-//! `oxmpi-schedules`, and `oxmpi-launch` to learn which rank this process is. What it promises: no call of
+//! `oxmpi-schedules`, and `oxmpi-join` to learn which rank this process is. What it promises: no call of
 //! the safe face can make the engine touch memory that is not lent to it (the borrow checker sees to
 //! that), no handle outlives finalisation, and a wrong argument is an error that names the values.
 //!
@@ -15,6 +15,7 @@
 // `derive(Plain)` names the public crate; this crate's own structs are derived, too.
 extern crate self as oxmpi;
 
+mod attached;
 pub mod attribute;
 pub mod buffer;
 pub mod collective;
@@ -23,6 +24,7 @@ mod error;
 pub mod group;
 pub mod info;
 mod init;
+pub mod making;
 pub mod operation;
 pub mod pm;
 mod point;
@@ -32,12 +34,14 @@ mod status;
 pub mod thread;
 pub mod topology;
 
-pub use communicator::{COMMUNICATORS_MAX, Communicator};
-pub use error::{Error, ErrorKind, Result};
+pub use attached::{Attached, OVERHEAD_BYTES as BUFFERED_OVERHEAD_BYTES, Pool};
+pub use communicator::Communicator;
+pub use error::{CommunicatorError, Error, ErrorKind, Result};
 pub use init::{Mpi, init, init_with, wtime};
 pub use oxmpi_datatypes::Plain;
 pub use point::{
-    Attached, BUFFERED_OVERHEAD_BYTES, Claimed, InPlace, Incoming, Message, Outgoing, Pool,
-    PortBuffer, Request, Scope, SendMode, scope, wait_all, wait_any,
+    Claimed, InPlace, Incoming, Message, Outgoing, PortBuffer, Request, Scope, SendMode, scope,
+    wait_all, wait_any,
 };
+pub use process::COMMUNICATORS_MAX;
 pub use status::{ANY_SOURCE, ANY_TAG, Source, Status, TAG_MAX, Tag};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use oxmpi_core::communicator::{create_from_group, create_from_groups};
 use oxmpi_core::group::Group;
 use oxmpi_core::info::Info;
+use oxmpi_core::making::{create_from_group, create_from_groups};
 use oxmpi_core::process::{Process, Threads};
 use oxmpi_core::session::{Session, ThreadLevel};
 

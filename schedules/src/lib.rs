@@ -36,6 +36,7 @@ pub mod scan;
 pub mod scatter;
 
 mod accumulate;
+mod call;
 mod cut;
 mod execution;
 mod fold;

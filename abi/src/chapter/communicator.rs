@@ -6,9 +6,9 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use oxmpi_core::communicator::{
-    self, Comm, CommunicatorError, Comparison, SplitType, create_from_group, create_from_groups,
-};
+use oxmpi_core::CommunicatorError;
+use oxmpi_core::communicator::{Comm, Comparison};
+use oxmpi_core::making::{self, SplitType, create_from_group, create_from_groups};
 
 use super::group;
 use crate::argument::{FlagOut, InOut, Out, TextOut};
@@ -261,7 +261,7 @@ pub fn intercomm_create(
     let is_leader = local_comm.rank() == leader;
     let found = Communicator::table().get(peer_comm).filter(|_| is_leader);
     let peer = found.as_ref().map(|peer| &*peer.comm);
-    let new = communicator::intercomm_create(local_comm, leader, peer, remote_leader, tag);
+    let new = making::intercomm_create(local_comm, leader, peer, remote_leader, tag);
     let new = match (new, is_leader && peer.is_none()) {
         (Ok(new), _) => new,
         // The text for a bad handle says more than that there is none.

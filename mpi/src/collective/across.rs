@@ -5,10 +5,9 @@
 
 use std::sync::atomic::Ordering;
 
-use super::board::{GroupBoard, Offer};
 use super::run::Places;
 use super::{Combine, Inside};
-use crate::communicator::Comm;
+use crate::communicator::{Comm, GroupBoard, Offer};
 use crate::error::ErrorKind;
 use oxmpi_datatypes::plain::bytes_mut;
 use oxmpi_schedules::across::{Phases, on_host, phases};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use oxmpi_core::buffer::Buffer;
 use oxmpi_core::collective::{Collective, Parts, Root, Shares};
-use oxmpi_core::communicator::{Comm, intercomm_create};
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::making::intercomm_create;
 
 use crate::area::{Area, NOTHING, Pair, compose, value, values};
 use crate::case::{Case, FORMS, composition, join};

@@ -21,7 +21,7 @@ const COUNTS: [usize; 4] = [0, 1, 7, 5000];
 const SETTINGS: &[oxmpi_harness::Setting] = &[
     &[],
     &[("OXMPI_BOARDS", "off")],
-    &[("OXMPI_PORTS", "off"), ("OXMPI_NET", "auto")],
+    &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "auto")],
 ];
 
 /// Every one with every other.

@@ -189,7 +189,7 @@ fn the_death_of_a_peer_is_an_error_that_names_it() {
         assert_ne!(outcome.code, 0, "{text}");
         assert!(text.contains("rank 1"), "{text}");
         assert!(
-            outcome.wall < std::time::Duration::from_secs(20),
+            outcome.wall < std::time::Duration::from_secs(300),
             "{:?}\n{text}",
             outcome.wall
         );
@@ -213,7 +213,7 @@ fn the_death_of_a_peer_ends_a_barrier() {
         assert_ne!(outcome.code, 0, "{text}");
         assert!(text.contains("rank 2"), "{text}");
         assert!(
-            outcome.wall < std::time::Duration::from_secs(20),
+            outcome.wall < std::time::Duration::from_secs(300),
             "{:?}\n{text}",
             outcome.wall
         );
@@ -230,12 +230,12 @@ fn abort_ends_the_job_with_its_code() {
             mpi.abort(42);
         }
         let _ = world.recv(&mut [0u8], 2, 0);
-        std::thread::sleep(std::time::Duration::from_secs(60));
+        std::thread::sleep(std::time::Duration::from_secs(1000));
     };
     run_and_judge(path, &[3], body, |outcome, text| {
         assert_eq!(outcome.code, 42, "{text}");
         assert!(
-            outcome.wall < std::time::Duration::from_secs(20),
+            outcome.wall < std::time::Duration::from_secs(300),
             "{:?}\n{text}",
             outcome.wall
         );
@@ -255,7 +255,7 @@ fn a_rank_that_panics_ends_the_job() {
         assert_ne!(outcome.code, 0, "{text}");
         assert!(text.contains("on purpose"), "{text}");
         assert!(
-            outcome.wall < std::time::Duration::from_secs(20),
+            outcome.wall < std::time::Duration::from_secs(300),
             "{:?}\n{text}",
             outcome.wall
         );

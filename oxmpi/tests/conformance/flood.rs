@@ -31,7 +31,7 @@ fn peak_bytes() -> usize {
 
 oxmpi_harness::ranks! {
     /// Blocking sends: what the receiver has no room for stays at its sender.
-    fn a_flood_of_sends_takes_no_memory_of_a_sleeping_receiver([2], [&[], &[("OXMPI_PORTS", "off"), ("OXMPI_NET", "auto")]]) {
+    fn a_flood_of_sends_takes_no_memory_of_a_sleeping_receiver([2], [&[], &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "auto")]]) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let count = messages();
@@ -55,7 +55,7 @@ oxmpi_harness::ranks! {
     }
 
     /// Sends without waiting: the bytes stay at the sender, and the receiver keeps the headers, some hundred bytes each.
-    fn a_flood_of_offers_costs_their_headers([2], [&[], &[("OXMPI_PORTS", "off"), ("OXMPI_NET", "auto")]]) {
+    fn a_flood_of_offers_costs_their_headers([2], [&[], &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "auto")]]) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
         let count = messages() / 10;

@@ -6,8 +6,8 @@
 use super::super::allreduce::recursive_doubling_into;
 use super::super::barrier::dissemination_into;
 use super::super::bcast::binomial_into;
+use super::super::call::Call;
 use super::super::choose::Algorithm;
-use super::super::plan::Call;
 use super::super::position::{Placement, Position};
 use super::super::schedule::{Builder, Region, Schedule};
 use super::super::{Hosts, Operand};
