@@ -30,6 +30,7 @@ pub mod pm;
 mod point;
 pub mod process;
 pub mod session;
+mod spreads;
 mod status;
 pub mod thread;
 pub mod topology;

@@ -26,7 +26,7 @@ impl Comm {
         let number = || self.ground().next_nonblocking_number();
         let mut request = Request::new(self, collective, number, false)?;
         request.begin();
-        Ok(Operation::Other(Box::new(request)))
+        Ok(Operation::other(request))
     }
 
     /// A collective that can be started any number of times. Every process makes its persistent collectives in the same order among all
@@ -37,7 +37,7 @@ impl Comm {
     ) -> Result<Operation, ErrorKind> {
         let number = || self.ground().next_lasting_number();
         let request = Request::new(self, collective, number, true)?;
-        Ok(Operation::Other(Box::new(request)))
+        Ok(Operation::other(request))
     }
 
     /// As `ground`, to keep.
