@@ -9,6 +9,7 @@
 //! and none links it otherwise.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use oxmpi_launch::{AppContext, Executable, Job, Outcome, Output, Settings, Stdin};
@@ -107,26 +108,48 @@ pub fn job(path: &str, size: u32, env: &[(&str, &str)]) -> Outcome {
     let binary = std::env::current_exe().expect("a test binary knows its own path");
     // libtest names tests without the crate.
     let test = path.split_once("::").map_or(path, |(_, test)| test);
-    let mut variables: Vec<(OsString, OsString)> = vec![(CASE.into(), path.into())];
-    variables.extend(env.iter().map(|(name, value)| (name.into(), value.into())));
+    let mut variables = vec![(CASE, path)];
+    variables.extend(env);
+    let arguments = [
+        "--exact",
+        test,
+        "--nocapture",
+        "--include-ignored",
+        "--test-threads=1",
+    ];
+    start(binary, &arguments, size, &variables)
+}
+
+/// Runs an example of the crate under test as `size` ranks, as `oxmpi run` does. What came of it, and what was said.
+pub fn example(name: &str, size: u32) -> (Outcome, String) {
+    let test = std::env::current_exe().expect("a test binary knows its own path");
+    let built = test.ancestors().nth(2).expect("tests are built in deps");
+    let program = built.join("examples").join(name);
+    assert!(
+        program.exists(),
+        "{} is not built: run cargo test without --test, or cargo build --examples before",
+        program.display()
+    );
+    let outcome = start(program, &[], size, &[]);
+    let text = text(&outcome);
+    (outcome, text)
+}
+
+fn start(program: PathBuf, arguments: &[&str], size: u32, env: &[(&str, &str)]) -> Outcome {
+    let shown = program.display().to_string();
     let app = AppContext {
         executable: Executable {
-            argv0: binary.clone().into(),
-            shown: binary.display().to_string(),
-            path: binary,
+            argv0: program.clone().into(),
+            shown: shown.clone(),
+            path: program,
         },
-        arguments: [
-            "--exact",
-            test,
-            "--nocapture",
-            "--include-ignored",
-            "--test-threads=1",
-        ]
-        .map(OsString::from)
-        .to_vec(),
+        arguments: arguments.iter().map(OsString::from).collect(),
         ranks: size,
         wdir: None,
-        env: variables,
+        env: env
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
     };
     let settings = Settings {
         label: true,
@@ -140,7 +163,7 @@ pub fn job(path: &str, size: u32, env: &[(&str, &str)]) -> Outcome {
         settings,
     };
     job.run()
-        .unwrap_or_else(|error| panic!("{path} as {size} rank(s) could not start: {error}"))
+        .unwrap_or_else(|error| panic!("{shown} as {size} rank(s) could not start: {error}"))
 }
 
 /// What the ranks and the launcher said.

@@ -71,23 +71,23 @@ fn survives<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(frame
     );
 }
 
-/// Orders that an agent accepts name a program for every rank, or there is none.
-pub fn orders(input: &[u8]) {
+/// A job description that an agent accepts names a program for every rank, or there is none.
+pub fn job_spec(input: &[u8]) {
     let mut inbox = Inbox::default();
     inbox.put(&(input.len() as u32).to_le_bytes());
     inbox.put(input);
-    let Ok(Some(Down::Run(orders))) = inbox.next() else {
+    let Ok(Some(Down::Run(spec))) = inbox.next() else {
         return;
     };
-    for rank in 0..orders.size() {
-        let program = orders.program_of(rank);
-        assert!(program < orders.programs.len().max(1));
+    for rank in 0..spec.size() {
+        let program = spec.program_of(rank);
+        assert!(program < spec.programs.len().max(1));
     }
-    let local: usize = orders
+    let local: usize = spec
         .host_of
         .first()
-        .map_or(0, |host| orders.local(*host).len());
-    assert!(local <= orders.host_of.len());
+        .map_or(0, |host| spec.local(*host).len());
+    assert!(local <= spec.host_of.len());
 }
 
 /// A hostfile gives hosts that can take a rank, or an error that says which line is wrong.
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn every_kept_input_keeps_the_properties() {
         corpus::each("launcher_frames", frames);
-        corpus::each("launcher_orders", orders);
+        corpus::each("launcher_orders", job_spec);
         corpus::each("hostfile", hostfile);
     }
 
@@ -127,7 +127,7 @@ mod tests {
         #[test]
         fn arbitrary_bytes_keep_the_properties(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             frames(&bytes);
-            orders(&bytes);
+            job_spec(&bytes);
             hostfile(&bytes);
         }
     }
@@ -151,11 +151,7 @@ mod tests {
             outbox.put(&Down::FenceOver(vec![("a".to_owned(), "b".to_owned())]));
             outbox.put(&Down::End);
         });
-        corpus::write(
-            "launcher_frames",
-            "down",
-            &[&[0xff & !2], &down[..]].concat(),
-        );
+        corpus::write("launcher_frames", "down", &[&[!2], &down[..]].concat());
         corpus::write(
             "launcher_frames",
             "down-in-pieces",
@@ -187,7 +183,7 @@ mod tests {
         };
         // A sum of ranks that no integer holds is no reason to panic.
         for (name, ranks) in [("two-programs", [2, 1]), ("too-many-ranks", [1, u32::MAX])] {
-            let orders = Down::Run(Box::new(crate::frame::Orders {
+            let orders = Down::Run(Box::new(crate::frame::JobSpec {
                 name: "job".to_owned(),
                 host_of: vec![0, 0, 1],
                 cpus: vec![2, 2],

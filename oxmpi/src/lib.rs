@@ -25,6 +25,11 @@ pub use oxmpi_core::{
 };
 pub use oxmpi_datatypes::datatype;
 
+/// Typed memory seen as its bytes, for what works on bytes: [`datatype`], files, checksums.
+pub mod plain {
+    pub use oxmpi_datatypes::plain::{bytes, bytes_mut};
+}
+
 /// Operations for reduce, allreduce, scan and their kin: the larger of two, the sum, a function of the
 /// program's own ([`user`](op::user)).
 pub mod op {
