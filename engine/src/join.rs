@@ -146,6 +146,7 @@ impl Engine {
             job_nonce,
             extents,
             boards,
+            started: std::time::Instant::now(),
         })
     }
 
