@@ -171,9 +171,9 @@ impl JobSpec {
 
     /// The number of the program that a rank executes.
     pub(crate) fn program_of(&self, rank: u32) -> usize {
-        let mut end = 0;
+        let mut end = 0_u32;
         let within = |program: &Program| {
-            end += program.ranks;
+            end = end.saturating_add(program.ranks);
             rank < end
         };
         // Counts come from another process: a rank beyond them gets the last program.

@@ -170,29 +170,41 @@ mod tests {
         });
         let noise = [b"Welcome!\n", &up[..]].concat();
         corpus::write("launcher_frames", "up", &[&[0xfe], &noise[..]].concat());
-        let programs = [2, 1].map(|ranks| crate::frame::Program {
-            path: "/bin/true".into(),
-            argv0: "true".into(),
-            arguments: vec!["-v".into()],
-            ranks,
-            wdir: None,
-            env: vec![("A".into(), "b".into())],
-        });
-        let spec = Down::Run(Box::new(crate::frame::JobSpec {
-            name: "job".to_owned(),
-            host_of: vec![0, 0, 1],
-            cpus: vec![2, 2],
-            programs: programs.to_vec(),
-            inherited: vec![("PATH".into(), "/bin".into())],
-            env: Vec::new(),
-            bind: crate::Bind::default(),
-            stdin: true,
-        }));
-        let spec = written(&|outbox| outbox.put(&spec));
-        corpus::write("launcher_orders", "two-programs", &spec[4..]);
+        let programs = |ranks: [u32; 2]| {
+            let program = |ranks| crate::frame::Program {
+                path: "/bin/true".into(),
+                argv0: "true".into(),
+                arguments: vec!["-v".into()],
+                ranks,
+                wdir: None,
+                env: vec![("A".into(), "b".into())],
+            };
+            ranks.map(program).to_vec()
+        };
+        // A sum of ranks that no integer holds is no reason to panic.
+        for (name, ranks) in [("two-programs", [2, 1]), ("too-many-ranks", [1, u32::MAX])] {
+            let orders = Down::Run(Box::new(crate::frame::JobSpec {
+                name: "job".to_owned(),
+                host_of: vec![0, 0, 1],
+                cpus: vec![2, 2],
+                programs: programs(ranks),
+                inherited: vec![("PATH".into(), "/bin".into())],
+                env: Vec::new(),
+                bind: crate::Bind::default(),
+                stdin: true,
+            }));
+            let orders = written(&|outbox| outbox.put(&orders));
+            corpus::write("launcher_orders", name, &orders[4..]);
+        }
         let both =
             b"# nodes\n\na:4   # first\r\nb slots=2 max_slots=8\n  c\nd slots=9 max-slots=3\na\n";
         corpus::write("hostfile", "both-syntaxes", both);
+        // The limit of one line is a limit of the host.
+        corpus::write(
+            "hostfile",
+            "twice-with-one-limit",
+            b"d slots=9\nd slots=9 max_slots=3\n",
+        );
         corpus::write(
             "hostfile",
             "addresses",

@@ -48,6 +48,8 @@ struct Header {
     end: AtomicU64,
     /// 1 when somebody could not reach a sleeper's pipe: those who sleep there look again by themselves.
     mute: AtomicU32,
+    /// Drawn when the segment was made; see [`Segment::nonce`].
+    nonce: AtomicU32,
 }
 
 #[repr(C, align(64))]
@@ -216,6 +218,7 @@ impl Segment {
             .usable_cpus
             .store(usable_cpus.max(1), Ordering::Relaxed);
         header.end.store(layout.bytes(), Ordering::Relaxed);
+        header.nonce.store(random_nonce(), Ordering::Relaxed);
         header.version.store(VERSION, Ordering::Relaxed);
         header.magic.store(MAGIC, Ordering::Release);
         Ok(segment)
@@ -258,6 +261,11 @@ impl Segment {
             layout,
             bytes: layout.bytes(),
         })
+    }
+
+    /// A number that was drawn when the segment was made, for its job: all that share it know it.
+    pub fn nonce(&self) -> u32 {
+        self.header().nonce.load(Ordering::Relaxed)
     }
 
     /// The descriptor to hand over.
@@ -573,6 +581,19 @@ fn ring_pipe(pid: u32, pipe: u32) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
         other => other,
     }
+}
+
+/// Random bits for a job's number. They keep jobs apart that meet, and are no secret, so a kernel
+/// that gives none is made up for by the clock.
+fn random_nonce() -> u32 {
+    let mut bytes = [0_u8; 4];
+    // SAFETY: pointer and length describe the array.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    if got == bytes.len() as isize {
+        return u32::from_le_bytes(bytes);
+    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    std::process::id() ^ now.map_or(0, |now| now.subsec_nanos())
 }
 
 fn memfd() -> io::Result<OwnedFd> {

@@ -104,6 +104,7 @@ impl Receive {
             source: self.source.unwrap_or(0),
             tag: self.tag.unwrap_or(0),
             flags,
+            reserved: 0,
             address: self.buffer.map_or(0, |buffer| buffer.address()),
             bytes: self.buffer.map_or(0, |buffer| buffer.bytes() as u64),
             tail,

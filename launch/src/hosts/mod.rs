@@ -219,6 +219,7 @@ fn merged(hosts: Vec<Host>, given: &str) -> Result<Vec<Host>, HostsError> {
                     (Some(one), Some(other)) => Some(one.saturating_add(other)),
                     (one, other) => one.or(other),
                 };
+                known.slots = known.slots.min(known.slots_max.unwrap_or(known.slots));
             }
             None => merged.push(host),
         }

@@ -21,9 +21,9 @@ use oxmpi_schedules::plan::Call;
 pub(crate) struct Foundation {
     /// 1 if there is a number: a leader can run out of them.
     has_number: u32,
-    number: u32,
     has_board: u32,
-    board: u32,
+    number: u64,
+    board: u64,
     port: u64,
     base: u64,
 }
@@ -44,7 +44,7 @@ impl Foundation {
         {
             foundation.has_board = 1;
             foundation.port = u64::from(ticket.port);
-            foundation.board = ticket.board;
+            foundation.board = ticket.board.into();
             foundation.base = ticket.base;
         }
         foundation
@@ -61,7 +61,7 @@ impl Foundation {
         }
     }
 
-    pub(crate) fn number(&self) -> Result<u32, ErrorKind> {
+    pub(crate) fn number(&self) -> Result<u64, ErrorKind> {
         match self.has_number {
             1 => Ok(self.number),
             _ => Err(ErrorKind::Communicators {
@@ -73,7 +73,7 @@ impl Foundation {
     pub(crate) fn ticket(&self) -> Option<Ticket> {
         (self.has_board == 1).then_some(Ticket {
             port: self.port as u32,
-            board: self.board,
+            board: self.board as u32,
             base: self.base,
         })
     }

@@ -12,7 +12,7 @@ use super::Foundation;
 use crate::communicator::{Comm, Context, check_tag, hosts_of};
 use crate::error::{CommunicatorError, ErrorKind};
 use crate::group::Group;
-use crate::process::{Process, THIS};
+use crate::process::Process;
 use crate::status::TAG_MAX;
 use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
 
@@ -25,7 +25,7 @@ pub(super) struct Circle<'a> {
     pub(super) group: &'a Group,
     /// This process's rank in the group.
     pub(super) rank: u32,
-    context: u32,
+    context: u64,
     tag: i32,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Circle<'a> {
             process,
             group,
             rank: rank_in(group, process)?,
-            context: 4 * THIS + Context::Making as u32,
+            context: Context::Making.of(process.numbers.this()),
             tag: (hasher.finish() % TAG_MAX as u64) as i32,
         })
     }

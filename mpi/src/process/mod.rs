@@ -18,7 +18,7 @@ use crate::error::{ErrorKind, Result};
 pub(crate) use background::{Background, Task};
 pub use numbers::COMMUNICATORS_MAX;
 use numbers::Numbers;
-pub(crate) use numbers::{THIS, UNKNOWN, WORLD};
+pub(crate) use numbers::UNKNOWN;
 
 /// What all communicators of a process share.
 pub struct Process {
@@ -59,10 +59,11 @@ impl Process {
         let background = Background::new(&engine);
         engine.set_background(background.clone());
         let shared = options.boards && size > 1 && engine.hosts() == 1;
+        let numbers = Numbers::new(engine.job_nonce(), rank);
         let world_board = shared.then(|| board_of_world(&engine));
         Ok(Arc::new(Process {
             engine,
-            numbers: Numbers::new(rank),
+            numbers,
             background,
             launcher,
             attached: Attached::default(),
@@ -116,6 +117,7 @@ impl Process {
     /// Nobody uses the library for now: what is due is sent. If the process ends before [`Process::resume`], it has left the job
     /// properly.
     pub fn pause(&self) {
+        self.background.send_what_is_due(&self.engine);
         self.engine.pause();
     }
 
@@ -129,6 +131,7 @@ impl Process {
     pub fn finalize(&self) {
         let first = !self.finalized.swap(true, Ordering::AcqRel);
         if first && self.system_number == std::process::id() {
+            self.background.send_what_is_due(&self.engine);
             self.engine.finalize();
             self.launcher.leave();
         }

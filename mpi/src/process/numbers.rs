@@ -1,31 +1,41 @@
 //! The numbers of communicators: one process, the leader of the new group, chooses, and tells the others.
 //!
-//! A number holds the leader's process and a counter of its own, so no two leaders can choose the same, and nobody has to
-//! agree on anything. A leader counts round and round and passes over numbers that it still uses, so a number comes
-//! back only after some ten thousand others: messages of its former communicator are long gone.
+//! | bits of a context | meaning                                                               |
+//! |------------------:|-----------------------------------------------------------------------|
+//! |             32-63 | the leader: the job's nonce plus the leader's process number, modulo 2^32 |
+//! |              2-31 | the leader's own count                                                |
+//! |               0-1 | what the context is for (`communicator::Context`)                      |
+//!
+//! A number is a context without its lowest two bits. No two leaders of a job can choose the same
+//! number, so nobody has to agree on anything. Jobs that meet have nonces that were drawn at random:
+//! leaders of two jobs of a thousand processes coincide once in two million meetings. A leader counts
+//! round and round and passes over numbers that it still uses, so a number comes back only after a
+//! billion others: messages of its former communicator are long gone.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-/// Bits of the counter; 16 bits above it hold the process, and 2 bits below the number tell a communicator's contexts apart.
-const COUNTER_BITS: u32 = 14;
+/// Bits of a leader's count.
+const COUNTER_BITS: u32 = 30;
 
-/// Most processes whose numbers fit; the last one's would contain [`UNKNOWN`].
-pub(crate) const PROCESSES_MAX: u32 = (1 << (30 - COUNTER_BITS)) - 1;
+/// Most communicators that one process can lead at once, world and self included. Memory ends sooner.
+pub const COMMUNICATORS_MAX: u32 = (1 << COUNTER_BITS) - 1;
 
-/// Most communicators that one process can lead at once, world and self included.
-pub const COMMUNICATORS_MAX: u32 = 1 << COUNTER_BITS;
+/// The count of the communicator of all ranks, whose leader is process 0.
+const WORLD: u32 = 0;
+/// The count of the communicator of a process alone. It needs no other process, so all have the same
+/// number for it, under which processes that have no communicator in common can meet.
+const THIS: u32 = 1;
+/// Stands for a number that is not known yet: its count is one that nobody gives out.
+pub(crate) const UNKNOWN: u64 = u64::MAX >> 2;
 
-/// Number of the communicator of all ranks.
-pub(crate) const WORLD: u32 = 0;
-/// Number of the communicator of the process alone.
-pub(crate) const THIS: u32 = 1;
-/// Stands for a number that is not known yet. Its process is one that cannot be.
-pub(crate) const UNKNOWN: u32 = (1 << 30) - 1;
-
-/// The numbers that this process gives out.
+/// The numbers that this process gives out, and those that need not be given out.
 pub(crate) struct Numbers {
-    process: u32,
+    /// The job's nonce.
+    job: u32,
+    /// This process as a leader.
+    leader: u32,
+    counters: u32,
     state: Mutex<State>,
 }
 
@@ -35,13 +45,29 @@ struct State {
 }
 
 impl Numbers {
-    pub(crate) fn new(process: u32) -> Self {
-        assert!(process < PROCESSES_MAX, "process {process} has no numbers");
+    /// The numbers of process `process` of the job with this nonce.
+    pub(crate) fn new(job: u32, process: u32) -> Self {
+        Numbers::with_counters(job, process, COMMUNICATORS_MAX)
+    }
+
+    fn with_counters(job: u32, process: u32, counters: u32) -> Self {
         let used = HashSet::from([WORLD, THIS]);
         Numbers {
-            process,
+            job,
+            leader: job.wrapping_add(process),
+            counters,
             state: Mutex::new(State { next: 2, used }),
         }
+    }
+
+    /// Number of the communicator of all ranks.
+    pub(crate) fn world(&self) -> u64 {
+        number(self.job, WORLD)
+    }
+
+    /// Number of the communicator of this process alone.
+    pub(crate) fn this(&self) -> u64 {
+        number(self.job, THIS)
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -49,24 +75,29 @@ impl Numbers {
     }
 
     /// A number that no communicator of the job has; none if this process leads too many.
-    pub(crate) fn take(&self) -> Option<u32> {
+    pub(crate) fn take(&self) -> Option<u64> {
         let mut state = self.state();
-        for _ in 0..COMMUNICATORS_MAX {
+        for _ in 0..self.counters {
             let counter = state.next;
-            state.next = (counter + 1) % COMMUNICATORS_MAX;
+            state.next = (counter + 1) % self.counters;
             if state.used.insert(counter) {
-                return Some(self.process << COUNTER_BITS | counter);
+                return Some(number(self.leader, counter));
             }
         }
         None
     }
 
     /// A communicator is gone here. Only its leader keeps book.
-    pub(crate) fn give_back(&self, number: u32) {
-        if number >> COUNTER_BITS == self.process && number > THIS {
-            self.state().used.remove(&(number % COMMUNICATORS_MAX));
+    pub(crate) fn give_back(&self, number: u64) {
+        let counter = number as u32 & COMMUNICATORS_MAX;
+        if number >> COUNTER_BITS == u64::from(self.leader) && counter > THIS {
+            self.state().used.remove(&counter);
         }
     }
+}
+
+fn number(leader: u32, counter: u32) -> u64 {
+    u64::from(leader) << COUNTER_BITS | u64::from(counter)
 }
 
 #[cfg(test)]
@@ -75,17 +106,34 @@ mod tests {
 
     #[test]
     fn leaders_never_choose_the_same() {
-        let (a, b) = (Numbers::new(0), Numbers::new(7));
-        let all: HashSet<_> = (0..100).flat_map(|_| [a.take(), b.take()]).collect();
+        for job in [0, 77, u32::MAX - 3] {
+            let (a, b) = (Numbers::new(job, 0), Numbers::new(job, 7));
+            let all: HashSet<_> = (0..100).flat_map(|_| [a.take(), b.take()]).collect();
+            assert_eq!(all.len(), 200);
+            assert!(!all.contains(&Some(a.world())) && !all.contains(&Some(b.this())));
+            assert_eq!((a.world(), a.this()), (b.world(), b.this()));
+            let most = all.iter().max().expect("there are some");
+            assert!(most.expect("nobody ran out") < UNKNOWN);
+        }
+    }
+
+    #[test]
+    fn jobs_that_meet_have_nothing_in_common() {
+        let (one, other) = (Numbers::new(1000, 3), Numbers::new(5000, 3));
+        let all: HashSet<_> = (0..100).flat_map(|_| [one.take(), other.take()]).collect();
         assert_eq!(all.len(), 200);
-        assert!(!all.contains(&Some(WORLD)) && !all.contains(&Some(THIS)));
+        assert_ne!(one.world(), other.world());
+        // What another job's process of the same number gave out is none of ours.
+        let first = other.take().expect("there are many");
+        one.give_back(first);
+        assert_ne!(other.take(), Some(first));
     }
 
     #[test]
     fn running_out_is_noticed_and_what_comes_back_is_used() {
-        let numbers = Numbers::new(3);
-        let taken: Vec<u32> = std::iter::from_fn(|| numbers.take()).collect();
-        assert_eq!(taken.len() as u32, COMMUNICATORS_MAX - 2);
+        let numbers = Numbers::with_counters(9, 3, 1000);
+        let taken: Vec<u64> = std::iter::from_fn(|| numbers.take()).collect();
+        assert_eq!(taken.len(), 998);
         assert_eq!(numbers.take(), None);
         numbers.give_back(taken[5]);
         // The number of another leader changes nothing.

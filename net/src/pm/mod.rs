@@ -313,6 +313,11 @@ impl Pm {
         true
     }
 
+    /// Whether bulk has a rail of its own.
+    pub fn has_bulk_rail(&self) -> bool {
+        self.lines.len() > 1
+    }
+
     /// Whether something waits to be let go: progress must not stop for long.
     #[inline(always)]
     pub fn has_unsent(&self) -> bool {
@@ -352,6 +357,11 @@ impl Pm {
     pub fn describe(&self) -> String {
         let rails = self.lines.iter().map(|line| line.device.describe());
         rails.collect::<Vec<_>>().join(", bulk by ")
+    }
+
+    /// The job's number among all jobs.
+    pub fn job_nonce(&self) -> u32 {
+        self.key.job_nonce()
     }
 
     /// Why a process cannot be reached, if it cannot.

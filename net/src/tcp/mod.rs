@@ -192,6 +192,11 @@ impl Tcp {
         }
     }
 
+    /// How connections are found, and who reads them.
+    pub fn progress(&self) -> Progress {
+        self.progress
+    }
+
     /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. Dials if there is no connection yet.
     ///
     /// # Safety
@@ -335,6 +340,11 @@ impl Tcp {
         for (rank, what) in lost {
             self.lose(rank, what);
         }
+    }
+
+    /// The job's number among all jobs.
+    pub fn job_nonce(&self) -> u32 {
+        self.key.job_nonce()
     }
 
     /// Why a process cannot be reached, if it cannot.

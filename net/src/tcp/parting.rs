@@ -1,5 +1,7 @@
 //! How connections end: by goodbyes that both sides say, or because the other side is gone.
 
+use oxmpi_wire::WireError;
+
 use super::{Event, Link, Tcp, Trouble};
 
 impl Tcp {
@@ -68,6 +70,13 @@ impl Tcp {
             from,
             format!("sent what no OxMPI process sends (length {length}{kind}): does every host have the same version?"),
         );
+    }
+
+    /// The other side speaks another version.
+    #[cold]
+    pub(super) fn lose_to_version(&mut self, from: u32, found: u8) {
+        let error = WireError::Version { found };
+        self.lose(from, error.to_string());
     }
 
     /// The other side has closed the connection.

@@ -130,8 +130,8 @@ impl Point {
             let rank = node.rank();
             self.check_order(rank)?;
             self.check_bound(node)?;
-            if !fabric.arenas[rank as usize].is_empty() {
-                let left = fabric.arenas[rank as usize].len();
+            if !fabric.arena(rank).is_empty() {
+                let left = fabric.arena(rank).len();
                 return Err(format!(
                     "rank {rank} ends with {left} buffers that were never given back"
                 ));
@@ -144,7 +144,7 @@ impl Point {
     /// sender. If it would have accepted that sender's earlier message too, it should have got that one: at the
     /// moment of either match the other choice was there.
     fn check_order(&self, rank: u32) -> Result<(), String> {
-        let mut by_sender: HashMap<(u32, u32), Vec<(&Entry, &Message)>> = HashMap::new();
+        let mut by_sender: HashMap<(u64, u32), Vec<(&Entry, &Message)>> = HashMap::new();
         for entry in &self.receivers[rank as usize].log {
             if let Some(number) = entry.got {
                 let message = &self.messages[number as usize];
