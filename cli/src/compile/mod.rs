@@ -74,6 +74,8 @@ impl Language {
 /// Why nothing was compiled.
 #[derive(Debug, thiserror::Error)]
 enum CompileError {
+    #[error(transparent)]
+    Untrusted(#[from] oxmpi_trust::Untrusted),
     #[error(
         "{wrapper}: what to compile? {wrapper} program.c -o program; {wrapper} -help tells more"
     )]
@@ -204,11 +206,8 @@ impl Compiler {
             return Compiler::named(wrapper, language, language.option(), value);
         }
         for variable in language.variables() {
-            match std::env::var_os(variable) {
-                Some(value) if !value.is_empty() => {
-                    return Compiler::named(wrapper, language, &format!("{variable}="), &value);
-                }
-                _ => {}
+            if let Some(value) = oxmpi_trust::variable(variable)? {
+                return Compiler::named(wrapper, language, &format!("{variable}="), &value);
             }
         }
         let found = language

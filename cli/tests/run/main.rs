@@ -5,6 +5,7 @@ mod hosts;
 mod mistakes;
 mod mpiexec;
 mod output;
+mod privilege;
 mod programs;
 mod signals;
 mod survivors;

@@ -52,6 +52,9 @@ impl Placement {
 impl Spread {
     /// Completes what is not given from the environment.
     pub fn or_env(&self) -> Result<Spread, HostsError> {
+        for name in ["OXMPI_HOSTFILE", "OXMPI_LAUNCHER", "OXMPI_AGENT"] {
+            oxmpi_trust::variable(name)?;
+        }
         self.or(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
     }
 

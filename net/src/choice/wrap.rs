@@ -29,6 +29,9 @@ pub enum WrapError {
         /// Its value.
         value: String,
     },
+    /// A variable that this process must not obey.
+    #[error(transparent)]
+    Untrusted(#[from] oxmpi_trust::Untrusted),
     /// Of captures.
     #[error("{PCAP} (--net-pcap): {0}")]
     Pcap(#[from] CaptureError),
@@ -41,9 +44,8 @@ pub(super) fn wrapped(
     name: &str,
     own: Address,
 ) -> Result<Box<dyn Device>, WrapError> {
-    let prefix = env::var(PCAP).unwrap_or_default();
-    if !prefix.is_empty() {
-        let path = format!("{prefix}.{rank}.{name}.pcapng");
+    if let Some(mut path) = oxmpi_trust::variable(PCAP)? {
+        path.push(format!(".{rank}.{name}.pcapng"));
         device = Box::new(Pcap::create(device, path.as_ref(), own)?);
     }
     if switch(TRACE)? == Some(true) {
