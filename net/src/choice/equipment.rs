@@ -90,8 +90,8 @@ impl Equipment {
             });
         }
         let mtu = mtu_of(&offering()?);
-        let (listener, udp) = Listener::bind_with(rank, |port| {
-            Udp::bind(port, mtu, Families::Both).map_err(io::Error::other)
+        let (listener, udp) = Listener::bind_with(rank, |port, reach| {
+            Udp::bind_at(reach, port, mtu, Families::Both).map_err(io::Error::other)
         })?;
         let own = own_address(&listener);
         let frames = match mode.wants_frames() && !apart {
