@@ -82,6 +82,19 @@ mod tests {
     }
 
     #[test]
+    fn the_limit_is_named() {
+        let error = crate::ErrorKind::Communicators {
+            max: COMMUNICATORS_MAX,
+        };
+        assert_eq!(
+            error.to_string(),
+            "no communicator can be added: the process that numbers it (rank 0 of its group) has numbered 16384 that \
+             exist, the most there can be with MPI_COMM_WORLD and MPI_COMM_SELF; free those that are no longer needed \
+             (MPI_Comm_free)"
+        );
+    }
+
+    #[test]
     fn running_out_is_noticed_and_what_comes_back_is_used() {
         let numbers = Numbers::new(3);
         let taken: Vec<u32> = std::iter::from_fn(|| numbers.take()).collect();
