@@ -1,5 +1,6 @@
 //! The launcher as people use it: real processes, real signals, exact texts.
 
+mod addresses;
 mod ends;
 mod hosts;
 mod mistakes;
