@@ -4,6 +4,8 @@
 //! `setcap` (Debian: libcap2-bin) and a file system that keeps capabilities; without them the test
 //! says that it was skipped.
 
+// Of what the tests share, this one needs the place of an example only.
+#[allow(dead_code)]
 mod found;
 
 use std::os::unix::fs::PermissionsExt;
