@@ -10,9 +10,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use oxmpi::ErrorKind;
-use oxmpi::communicator::Comm;
-use oxmpi::operation::{Operation, Partitions, Report};
+use oxmpi_core::ErrorKind;
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::operation::{Operation, Partitions, Report};
 use oxmpi_engine::RequestId;
 
 use crate::call::Subject;

@@ -25,6 +25,7 @@ pub struct Engine {
     /// The host of every process.
     pub(crate) hosts: Vec<u32>,
     pub(crate) host_count: u32,
+    pub(crate) job_nonce: u32,
     pub(crate) extents: Arc<Extents>,
     pub(crate) boards: Boards,
 }
@@ -64,6 +65,11 @@ impl Engine {
     /// The number of a process's host: the same in every process.
     pub fn host_of(&self, process: u32) -> u32 {
         self.hosts[process as usize]
+    }
+
+    /// The job's number among all jobs: random, and the same in all of its processes.
+    pub fn job_nonce(&self) -> u32 {
+        self.job_nonce
     }
 
     /// Hosts of the job.

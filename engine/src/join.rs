@@ -88,6 +88,10 @@ impl Engine {
             return Err(Fault::Memory { rank, host, reason }.into());
         }
         let usable_cpus = segment.usable_cpus();
+        let job_nonce = match &transport {
+            Some((net, _)) => net.job_nonce(),
+            None => segment.nonce(),
+        };
         let boards = Boards::new(segment.layout().boards);
         let own = places.port(rank).expect("a process is on its own host");
         let bed = match &transport {
@@ -137,6 +141,7 @@ impl Engine {
             host,
             hosts,
             host_count,
+            job_nonce,
             extents,
             boards,
         })

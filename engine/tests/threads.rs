@@ -11,7 +11,7 @@ use std::time::Duration;
 use engines::{data, irecv, isend, job, job_on, pair, recv, send, within};
 use oxmpi_engine::{Board, Condition, Mode, Options, Threads, Ticket, WaitMode};
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(600);
 
 fn sleeping() -> Options {
     Options {

@@ -16,7 +16,7 @@ use crate::environment;
 use crate::frame::{Down, Hello, Orders, Up, WINDOW_BYTES};
 use crate::job::LaunchError;
 use crate::node::Node;
-use crate::{bind, sys};
+use crate::sys;
 
 /// Why an agent ended before its parent told it to.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +81,7 @@ fn serve() -> Result<(), AgentError> {
         inbox: Inbox::default(),
         outbox: Outbox::default(),
         node: Node::default(),
-        name: sys::host_name(),
+        name: oxmpi_join::host_name(),
         host: 0,
         told_to_end: false,
         now: Instant::now(),
@@ -183,7 +183,7 @@ pub(crate) fn hello(host: u32) -> Hello {
     Hello {
         host,
         machine: machine(),
-        cpus: bind::usable_cpus(),
+        cpus: oxmpi_join::usable_cpus(),
     }
 }
 
@@ -191,7 +191,7 @@ pub(crate) fn hello(host: u32) -> Hello {
 fn machine() -> u64 {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     // A kernel that does not tell: hosts of one name are one machine.
-    let id = id.unwrap_or_else(|_| sys::host_name());
+    let id = id.unwrap_or_else(|_| oxmpi_join::host_name());
     // FNV-1a, because it must be the same number in every process of every build.
     id.trim()
         .bytes()

@@ -22,6 +22,8 @@ use crate::tree::Limb;
 const LEAVE: Duration = Duration::from_secs(5);
 /// What is kept of the standard error of a shell that has not answered yet: its last words.
 const WORDS_BYTES_MAX: usize = 4096;
+/// What is shown of output that is no agent's.
+const NOISE_SHOWN_BYTES: usize = 40;
 /// What is passed on of the standard error of a connection in its lifetime; nobody waits for who floods.
 const REMARK_BYTES_MAX: usize = 64 * 1024;
 
@@ -248,6 +250,13 @@ impl Branch {
             return false;
         };
         let open = matches!(self.inbox.fill(stdout), Ok(true));
+        if self.grow.is_some() && matches!(self.state, State::Leaving { .. }) {
+            // It ends, or is to end, before it has greeted: what it sends is of use for messages alone.
+            if self.inbox.greeting() == Greeting::Noise {
+                self.stop_reading(now);
+            }
+            return open;
+        }
         if let State::Awaited { until } = self.state {
             match self.inbox.greeting() {
                 Greeting::Waiting => return open,
@@ -267,22 +276,23 @@ impl Branch {
                         self.name, self.command
                     );
                     self.lose(text, up);
+                    self.stop_reading(now);
                     return false;
                 }
                 Greeting::Noise => {
                     let text = format!(
-                        "host {} prints text instead of starting an agent: {}{}",
+                        "host {} sends something else than an agent would, beginning with {:?}: {}; run that command by hand to see all of it, silence what login scripts print, or name another command with --launcher",
                         self.name,
+                        self.inbox.first(NOISE_SHOWN_BYTES),
                         self.command,
-                        self.printed()
                     );
                     self.lose(text, up);
+                    self.stop_reading(now);
                     return false;
                 }
             }
         }
-        // One that was told to leave before it greeted has nothing to say.
-        while self.grow.is_none() {
+        loop {
             match self.inbox.next::<Up>() {
                 Ok(Some(frame)) => {
                     match &frame {
@@ -296,11 +306,21 @@ impl Branch {
                 Err(error) => {
                     let text = format!("lost host {}: its agent sent {error}", self.name);
                     self.lose(text, up);
+                    self.stop_reading(now);
                     return false;
                 }
             }
         }
-        open
+    }
+
+    /// What comes from there makes no sense, and more of it would not either: nothing is read any
+    /// more, and the command is killed at once.
+    fn stop_reading(&mut self, now: Instant) {
+        self.inbox = Inbox::default();
+        if let Some(shell) = &mut self.shell {
+            shell.stdout = None;
+        }
+        self.give_up(now);
     }
 
     /// Standard error: kept until the agent greets, then passed on line by line.

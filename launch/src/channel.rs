@@ -1,8 +1,8 @@
 //! Frames on a pair of pipes: a length of four bytes, then the frame as postcard writes it.
 //!
-//! [`Inbox`] and [`Outbox`] are pure: bytes in, frames out and the other way round. Neither waits. What an
-//! inbox holds is bounded by the longest frame; what an outbox holds is bounded by windows (`frame`), for
-//! only output and input are long and both are sent on credit.
+//! [`Inbox`] and [`Outbox`] are pure: bytes in, frames out and the other way round. Neither waits. An
+//! inbox holds at most the longest frame, provided that its owner stops reading at the first error. An
+//! outbox is bounded by windows (`frame`): only output and input are long, and both are sent on credit.
 
 use std::io::{self, Read, Write};
 
@@ -127,6 +127,12 @@ impl Inbox {
         }
         self.head += begin + mark.len() + end + 1;
         Greeting::Ours
+    }
+
+    /// The first bytes that have not been used, for messages.
+    pub(crate) fn first(&self, bytes: usize) -> String {
+        let waiting = &self.bytes[self.head..];
+        String::from_utf8_lossy(&waiting[..waiting.len().min(bytes)]).into_owned()
     }
 
     /// What has been printed so far and is no frame, for messages.

@@ -9,6 +9,7 @@ mod words;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use oxmpi_ports::Death;
 use serde::{Deserialize, Serialize};
 
 use crate::hosts::Placement;
@@ -22,9 +23,12 @@ const CODE_TIMEOUT: u8 = 124;
 const CODE_BROKEN_PIPE: u8 = 128 + libc::SIGPIPE as u8;
 
 /// A rank on another host may notice a death by its connection and give up before word of the death itself has come
-/// through the tree of agents. Who only exits with a status is accused after this time, for that word needs a few
+/// through the tree of agents. A rank that only exits with a status is accused after this time: that word needs a few
 /// round trips.
 const DOUBT: Duration = Duration::from_millis(200);
+/// The same for a rank that was told of a loss: then there is a cause, and word of it is sure to come unless the network
+/// itself is at fault. Generous, because launchers on busy hosts are slow.
+const DOUBT_AFTER_LOSS: Duration = Duration::from_secs(3);
 
 /// What the launcher has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +48,46 @@ pub(crate) enum End {
     Signal { signal: i32, core: bool },
 }
 
+/// A call of abort, as the rank's host knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Abort {
+    /// The caller.
+    pub(crate) rank: u32,
+    pub(crate) code: i32,
+    /// The caller had been told that another rank is lost.
+    pub(crate) bereaved: bool,
+}
+
+/// The end of a rank's process and what its host knows about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    pub(crate) end: End,
+    pub(crate) standing: Standing,
+    /// The first call of abort on its host.
+    pub(crate) abort: Option<Abort>,
+    /// It had been told that another rank is lost: its failure may be the consequence.
+    pub(crate) bereaved: bool,
+}
+
+/// How a rank ended that did not finalise MPI, for the other ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum RankDeath {
+    Signal(i32),
+    Status(u8),
+    Aborted(i32),
+}
+
+/// What the end of a rank says about the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It ended well.
+    Good,
+    /// It failed, and so has the job.
+    Guilty,
+    /// It failed, perhaps because of another rank: that one may be heard of within this time.
+    Doubtful(Duration),
+}
+
 /// What a rank was to the others when its process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Standing {
@@ -60,12 +104,8 @@ pub(crate) enum Standing {
 enum Phase {
     /// Ranks run as long as they like.
     Running,
-    /// A rank has given up, perhaps because of another on another host: until this time that one may be heard of.
-    Doubting {
-        until: Instant,
-        suspect: u32,
-        end: End,
-    },
+    /// Ranks have given up, perhaps because of another one: until this time that one may be heard of.
+    Doubting { until: Instant },
     /// One has failed after it had finalised: the others may finish by themselves until this time.
     Waning { end_at: Instant },
     /// They have been asked to end and are killed at this time.
@@ -119,6 +159,10 @@ pub(crate) struct Conduct {
     phase: Phase,
     code: Option<u8>,
     asked: Option<i32>,
+    /// Ranks that have failed, perhaps because of another.
+    suspects: Vec<(u32, Ended)>,
+    /// A rank ended well and never initialised MPI: who waited for it has no other cause.
+    left_early: bool,
     actions: VecDeque<Action>,
 }
 
@@ -140,6 +184,31 @@ impl End {
         match self {
             End::Status(status) => status,
             End::Signal { signal, .. } => 128 + signal as u8,
+        }
+    }
+}
+
+impl Ended {
+    /// What the other ranks are told about this rank, unless it had finalised.
+    pub(crate) fn death(&self, rank: u32) -> Option<RankDeath> {
+        if self.standing == Standing::Finished {
+            return None;
+        }
+        let own = self.abort.filter(|abort| abort.rank == rank);
+        Some(match (own, self.end) {
+            (Some(abort), _) => RankDeath::Aborted(abort.code),
+            (None, End::Signal { signal, .. }) => RankDeath::Signal(signal),
+            (None, End::Status(status)) => RankDeath::Status(status),
+        })
+    }
+}
+
+impl From<RankDeath> for Death {
+    fn from(death: RankDeath) -> Death {
+        match death {
+            RankDeath::Signal(signal) => Death::Signal(signal),
+            RankDeath::Status(status) => Death::Status(i32::from(status)),
+            RankDeath::Aborted(code) => Death::Aborted(code),
         }
     }
 }
@@ -173,6 +242,8 @@ impl Conduct {
             phase: Phase::Running,
             code: None,
             asked: None,
+            suspects: Vec::new(),
+            left_early: false,
             actions: VecDeque::new(),
         }
     }
@@ -188,7 +259,7 @@ impl Conduct {
             // Once all have ended there is nothing that time could change.
             _ if self.left == 0 => None,
             Phase::Running => self.time_over,
-            Phase::Doubting { until, .. } => Some(until),
+            Phase::Doubting { until } => Some(until),
             Phase::Waning { end_at } => Some(end_at),
             Phase::Ending { kill_at } => Some(kill_at),
             Phase::Killed => None,
@@ -285,15 +356,8 @@ impl Conduct {
         self.end(libc::SIGTERM, now);
     }
 
-    /// A rank's process has ended. `standing` is what it was to the others, `abort` who called abort.
-    pub(crate) fn handle_end(
-        &mut self,
-        rank: u32,
-        end: End,
-        standing: Standing,
-        abort: Option<(u32, i32)>,
-        now: Instant,
-    ) {
+    /// A rank's process has ended.
+    pub(crate) fn handle_end(&mut self, rank: u32, ended: Ended, now: Instant) {
         let number = rank as usize;
         let Some(entry) = self.ranks.get_mut(number) else {
             return;
@@ -307,33 +371,68 @@ impl Conduct {
         if failed {
             return;
         }
-        if let Phase::Doubting { .. } = self.phase {
-            let explains = abort.is_some() || matches!(end, End::Signal { .. });
-            if !explains && self.left > 0 {
-                return;
-            }
-            if !explains {
-                return self.accuse(now);
-            }
-            self.phase = Phase::Running;
-        }
-        if self.phase != Phase::Running {
+        if !matches!(self.phase, Phase::Running | Phase::Doubting { .. }) {
             // What ranks do when they are asked to end is their affair; only the first status counts.
-            if end.code() != 0 {
-                self.code.get_or_insert(end.code());
+            if ended.end.code() != 0 {
+                self.code.get_or_insert(ended.end.code());
             }
             return;
         }
-        if let Some((who, code)) = abort {
-            let text = format!("{} called MPI abort with code {code}", self.describe(who));
+        match self.verdict(rank, &ended) {
+            Verdict::Good => self.left_early |= ended.standing == Standing::Stranger,
+            Verdict::Guilty => {
+                self.phase = Phase::Running;
+                self.judge(rank, ended, now);
+                self.conclude(now);
+            }
+            Verdict::Doubtful(time) => {
+                let until = match self.phase {
+                    Phase::Doubting { until } => until.min(now + time),
+                    _ => now + time,
+                };
+                self.phase = Phase::Doubting { until };
+                self.suspects.push((rank, ended));
+            }
+        }
+        if self.left == 0 {
+            // No rank is left that could explain it.
+            self.conclude(now);
+        }
+    }
+
+    /// What the end of a rank says by itself.
+    fn verdict(&self, rank: u32, ended: &Ended) -> Verdict {
+        let after_loss = match self.left_early {
+            false => DOUBT_AFTER_LOSS,
+            true => DOUBT,
+        };
+        if let Some(abort) = relevant_abort(rank, ended) {
+            return match abort.bereaved {
+                true => Verdict::Doubtful(after_loss),
+                false => Verdict::Guilty,
+            };
+        }
+        let member = ended.standing == Standing::Member;
+        match ended.end {
+            End::Status(0) if !member => Verdict::Good,
+            _ if ended.bereaved => Verdict::Doubtful(after_loss),
+            // It may have noticed a death by other means than the library's.
+            End::Status(1..) if member && self.hosts.len() > 1 && !self.keep_going => {
+                Verdict::Doubtful(DOUBT)
+            }
+            _ => Verdict::Guilty,
+        }
+    }
+
+    /// Says how a rank has failed and what follows from it.
+    fn judge(&mut self, rank: u32, ended: Ended, now: Instant) {
+        let (end, standing) = (ended.end, ended.standing);
+        if let Some(abort) = relevant_abort(rank, &ended) {
+            let code = abort.code;
+            let who = self.describe(abort.rank);
+            let text = format!("{who} called MPI abort with code {code}");
             // An abort with code 0, or one whose low byte is 0, is still a failure.
             self.fail(text, (code as u8).max(1), Then::End, now);
-        } else if end.code() != 0 && self.is_doubtful(end, standing) {
-            self.phase = Phase::Doubting {
-                until: now + DOUBT,
-                suspect: rank,
-                end,
-            };
         } else if end.code() != 0 {
             let mut text = format!("{} {}", self.describe(rank), describe_end(end));
             let finished = standing == Standing::Finished;
@@ -346,7 +445,7 @@ impl Conduct {
                 (false, false) => Then::End,
             };
             self.fail(text, end.code(), then, now);
-        } else if standing == Standing::Member {
+        } else {
             let who = self.describe(rank);
             let text = format!("{who} exited with status 0 without finalising MPI");
             let then = if self.keep_going {
@@ -358,18 +457,18 @@ impl Conduct {
         }
     }
 
-    /// Whether this end may be the consequence of another that has not been reported yet.
-    fn is_doubtful(&self, end: End, standing: Standing) -> bool {
-        let gave_up = matches!(end, End::Status(_)) && standing == Standing::Member;
-        gave_up && self.hosts.len() > 1 && self.left > 0 && !self.keep_going
-    }
-
-    /// Nothing else explains it: the suspect has failed.
-    fn accuse(&mut self, now: Instant) {
-        if let Phase::Doubting { suspect, end, .. } = self.phase {
+    /// The waiting for a cause is over: what the suspects did counts as far as nothing before it has ended the job.
+    /// Those that were told of no loss come first.
+    fn conclude(&mut self, now: Instant) {
+        if matches!(self.phase, Phase::Doubting { .. }) {
             self.phase = Phase::Running;
-            let text = format!("{} {}", self.describe(suspect), describe_end(end));
-            self.fail(text, end.code(), Then::End, now);
+        }
+        let mut suspects = std::mem::take(&mut self.suspects);
+        suspects.sort_by_key(|(_, ended)| ended.bereaved);
+        for (rank, ended) in suspects {
+            if self.phase == Phase::Running {
+                self.judge(rank, ended, now);
+            }
         }
     }
 
@@ -432,7 +531,7 @@ impl Conduct {
                 self.code.get_or_insert(CODE_TIMEOUT);
                 self.end(libc::SIGTERM, now);
             }
-            Phase::Doubting { until, .. } if now >= until => self.accuse(now),
+            Phase::Doubting { until } if now >= until => self.conclude(now),
             Phase::Waning { end_at } if now >= end_at => self.end(libc::SIGTERM, now),
             Phase::Ending { kill_at } if now >= kill_at => {
                 let (ranks, grace) = (count(self.left), self.grace.as_secs_f64());
@@ -581,6 +680,13 @@ impl Conduct {
             _ => format!("rank {rank}"),
         }
     }
+}
+
+/// The abort that an end is to be seen by: the rank's own, or one that had no other cause.
+fn relevant_abort(rank: u32, ended: &Ended) -> Option<Abort> {
+    ended
+        .abort
+        .filter(|abort| !abort.bereaved || abort.rank == rank)
 }
 
 #[cfg(test)]

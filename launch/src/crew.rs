@@ -13,9 +13,9 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use oxmpi_pmi::Left;
-use oxmpi_ports::{Death, PortState, Segment};
+use oxmpi_ports::{PortState, Segment};
 
-use crate::conduct::{End, Standing};
+use crate::conduct::{Abort, End, Ended, RankDeath, Standing};
 use crate::environment::Variables;
 use crate::frame::{Orders, Up};
 use crate::job::LaunchError;
@@ -68,6 +68,8 @@ pub(crate) struct Crew {
     segment: Segment,
     warden: Warden,
     warden_lives: bool,
+    /// When the warden was seen to have ended.
+    lost_at: Option<Instant>,
     streams: Streams,
     wires: Wires,
     feed: Option<Feed>,
@@ -170,6 +172,7 @@ impl Crew {
             segment,
             warden,
             warden_lives: true,
+            lost_at: None,
             streams,
             wires,
             feed,
@@ -187,7 +190,17 @@ impl Crew {
     }
 
     pub(crate) fn poll_deadline(&self) -> Option<Instant> {
-        self.streams.poll_deadline()
+        // Without a warden no descriptor tells that the rest can be finished, and it can be at once.
+        let finish = self.lost_at.filter(|_| self.can_finish());
+        [finish, self.streams.poll_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Whether all that is left to do is to take what lies in the pipes.
+    fn can_finish(&self) -> bool {
+        self.state == State::Ending && !self.warden_lives && self.streams.has_room()
     }
 
     /// Whether the warden is gone.
@@ -288,6 +301,7 @@ impl Crew {
         }
         if !lives {
             self.warden_lives = false;
+            self.lost_at = Some(now);
             // What the kernel does not kill for us: children of ranks, in the ranks' groups.
             for member in &self.ranks {
                 sys::signal_group(member.pid, libc::SIGKILL);
@@ -332,29 +346,34 @@ impl Crew {
         }
         let left = self.wires.has_left(port, up);
         let state = self.segment.state_at_end(port);
-        let abort = self.segment.abort_code();
-        if began && state != PortState::Finished {
-            self.segment.mark_dead(port, death(port, end, abort));
-        }
-        let of_port = |(port, code): (u32, i32)| {
+        let abort = |(port, code): (u32, i32)| {
             let member = self.ranks.get(port as usize)?;
-            Some((member.rank, code))
+            Some(Abort {
+                rank: member.rank,
+                code,
+                bereaved: self.segment.knows_of_loss(port),
+            })
         };
-        up.push_back(Up::Ended {
-            rank,
+        let ended = Ended {
             end,
             standing: standing(state, left),
-            abort: abort.and_then(of_port),
-        });
+            abort: self.segment.abort_code().and_then(abort),
+            bereaved: self.segment.knows_of_loss(port),
+        };
+        if began
+            && state != PortState::Finished
+            && let Some(death) = ended.death(rank)
+        {
+            self.segment.mark_dead(port, death.into());
+        }
+        up.push_back(Up::Ended { rank, ended });
+        // Behind the word of its end, so that whoever leaves a fence because of it knows why.
+        self.wires.handle_end(port, up);
     }
-}
 
-/// What the others on this host are told about a rank that left without a word.
-fn death(port: u32, end: End, abort: Option<(u32, i32)>) -> Death {
-    match (end, abort) {
-        (_, Some((who, code))) if who == port => Death::Aborted(code),
-        (End::Signal { signal, .. }, _) => Death::Signal(signal),
-        (End::Status(status), _) => Death::Status(i32::from(status)),
+    /// A rank has died, here or on another host: the ranks here that are wired up learn of it.
+    pub(crate) fn record_death(&self, rank: u32, death: RankDeath) {
+        self.segment.record_death(rank, death.into());
     }
 }
 
@@ -403,17 +422,6 @@ fn null() -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_abort_is_that_of_who_called_it() {
-        let killed = End::Signal {
-            signal: 9,
-            core: false,
-        };
-        assert_eq!(death(1, killed, Some((1, 5))), Death::Aborted(5));
-        assert_eq!(death(1, killed, Some((0, 5))), Death::Signal(9));
-        assert_eq!(death(1, End::Status(3), None), Death::Status(3));
-    }
 
     #[test]
     fn programs_on_other_libraries_take_leave_by_pmi() {

@@ -10,12 +10,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::bind::Bind;
-use crate::conduct::{End, Standing};
+use crate::conduct::{Ended, RankDeath};
 use crate::outlet::Which;
 use crate::record::Stage;
 
-/// Changes with every change of a frame.
-pub(crate) const PROTOCOL: u32 = 1;
+/// The version of the frames between the head and its agents. Changes with every change of a frame.
+pub const PROTOCOL: u32 = 2;
 
 /// The longest frame: the cards of 65 535 ranks in a fence with up to 1 000 bytes each.
 pub(crate) const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -43,8 +43,10 @@ pub(crate) enum Down {
     Stdin(Vec<u8>),
     /// A host may send so many more bytes of output.
     Credit { host: u32, bytes: u64 },
-    /// Every rank has reached the fence; what all of them had put.
+    /// Every rank that has not ended has reached the fence; what all of them had put.
     FenceOver(Puts),
+    /// A rank has ended without finalising MPI, wherever it ran: the others are told.
+    Died { rank: u32, death: RankDeath },
     /// The job is over: kill what is left, send what has been said, end.
     End,
 }
@@ -112,13 +114,8 @@ pub(crate) enum Up {
     Started { rank: u32, pid: i32 },
     /// A rank could not be started, with errno.
     Failed { rank: u32, stage: Stage, errno: i32 },
-    /// A rank's process has ended. `abort` is who called abort with which code, as its host knows.
-    Ended {
-        rank: u32,
-        end: End,
-        standing: Standing,
-        abort: Option<(u32, i32)>,
-    },
+    /// A rank's process has ended.
+    Ended { rank: u32, ended: Ended },
     /// The warden of a host was killed, and its ranks with it.
     WardenLost { host: u32 },
     /// Lines a rank has written, or what is there of one.
@@ -133,8 +130,10 @@ pub(crate) enum Up {
     StdinTaken(u32),
     /// Rank 0 reads no more.
     StdinClosed,
-    /// All ranks from here on down are in a fence; what they had put.
+    /// All ranks from here on down that have not ended are in a fence; what they had put.
     Fence(Puts),
+    /// All ranks from here on down have ended: fences go on without them. What they had put since the last one.
+    Deserted(Puts),
     /// A rank that speaks PMI asked for the end of the job.
     Abort { rank: u32, code: i32, text: String },
     /// Something the remote shell or the agent said on its standard error.

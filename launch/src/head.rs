@@ -11,8 +11,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use crate::agent;
-use crate::bind;
-use crate::conduct::{Action, Conduct};
+use crate::conduct::{Action, Conduct, RankDeath};
 use crate::credit::{Credit, OWN_WINDOW_BYTES};
 use crate::crew::{Input, Muster};
 use crate::environment;
@@ -86,6 +85,10 @@ struct Head<'a> {
     /// Hosts whose output has not ended.
     loud: Vec<bool>,
     credit: Credit,
+    /// A fence has been reached: there are ranks that wait for others.
+    joined: bool,
+    /// Ranks that have died and of which the others have not been told.
+    deaths: Vec<(u32, RankDeath)>,
     now: Instant,
 }
 
@@ -115,6 +118,8 @@ impl<'a> Head<'a> {
             launched: false,
             loud: vec![true; hosts],
             credit: Credit::new(&placement),
+            joined: false,
+            deaths: Vec::new(),
             placement,
             now,
         };
@@ -124,7 +129,7 @@ impl<'a> Head<'a> {
                 1 => Hello {
                     host: here,
                     machine: 0,
-                    cpus: bind::usable_cpus(),
+                    cpus: oxmpi_join::usable_cpus(),
                 },
                 _ => agent::hello(here),
             });
@@ -331,12 +336,12 @@ impl<'a> Head<'a> {
             Up::Failed { rank, stage, errno } => {
                 self.conduct.handle_failed(rank, stage, errno, now);
             }
-            Up::Ended {
-                rank,
-                end,
-                standing,
-                abort,
-            } => self.conduct.handle_end(rank, end, standing, abort, now),
+            Up::Ended { rank, ended } => {
+                self.conduct.handle_end(rank, ended, now);
+                self.deaths
+                    .extend(ended.death(rank).map(|death| (rank, death)));
+                self.tell_deaths();
+            }
             Up::WardenLost { host } => self.conduct.handle_lost_warden(host, now),
             Up::Output { rank, which, bytes } => {
                 if let Some(&host) = self.placement.host_of.get(rank as usize) {
@@ -350,9 +355,25 @@ impl<'a> Head<'a> {
                 source.for_each(|source| source.handle_taken(bytes));
             }
             Up::StdinClosed => self.source = None,
-            Up::Fence(all) => self.node.down(&Down::FenceOver(all), now),
+            Up::Fence(all) => {
+                self.joined = true;
+                self.tell_deaths();
+                self.node.down(&Down::FenceOver(all), now);
+            }
+            Up::Deserted(_) => {}
             Up::Abort { rank, code, text } => self.conduct.handle_abort(rank, code, &text, now),
             Up::Remark { text, .. } => self.outlet.say(&text),
+        }
+    }
+
+    /// Tells all hosts which ranks have died, if ranks have joined and the job goes on. Ranks that are not wired up yet learn
+    /// of it before their first fence is over.
+    fn tell_deaths(&mut self) {
+        if !self.joined || !self.conduct.is_peaceful() {
+            return;
+        }
+        for (rank, death) in std::mem::take(&mut self.deaths) {
+            self.node.down(&Down::Died { rank, death }, self.now);
         }
     }
 

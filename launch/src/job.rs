@@ -8,6 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use oxmpi_join::{RANKS_MAX, host_name};
 use oxmpi_ports::SegmentError;
 
 use crate::bind::Bind;
@@ -15,10 +16,6 @@ use crate::crew::check_folder;
 use crate::head;
 use crate::hosts::{HostsError, Spread};
 use crate::program::{Executable, ProgramError};
-use crate::sys;
-
-/// Ranks of a job at most: communicators are numbered by the process that makes them, with 16 bits for it.
-pub const RANKS_MAX: u32 = 65_535;
 
 /// Ranks one host carries at most: one port each.
 pub const HOST_RANKS_MAX: u32 = oxmpi_ports::layout::PORTS_MAX;
@@ -231,7 +228,7 @@ impl Job {
     pub fn run(&self) -> Result<Outcome, LaunchError> {
         let ranks = self.ranks()?;
         let spread = self.settings.spread.or_env()?;
-        let placement = spread.place(ranks, &sys::host_name())?;
+        let placement = spread.place(ranks, &host_name())?;
         if placement.here.is_some() {
             for wdir in self.apps.iter().filter_map(|app| app.wdir.as_deref()) {
                 check_folder(wdir)?;

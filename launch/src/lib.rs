@@ -15,9 +15,8 @@
 //! the user above the one and a connection above the other. `frame` is what they say to each other. On one host
 //! there is a head with a crew and nothing else.
 //!
-//! [`Identity::from_env`] and [`Membership`] are the other end: what a rank learns from its environment and its
-//! launcher. The layer uses `engine` and `net` for the seat that a rank takes, `ports` for the shared segment of each
-//! host, `pmi` for what ranks ask their launcher, and nothing above it.
+//! The other end, what a rank does with all this, is the layer below, `join`. The layer also uses `ports` for the shared segment of each host and `pmi` for what ranks ask
+//! their launcher.
 //! Decisions (`conduct`, `hosts`, `tree`, `lines`, `program`) are apart from system calls (`sys`, `warden`),
 //! which hold all the unsafe code.
 
@@ -30,20 +29,19 @@ mod channel;
 mod conduct;
 mod credit;
 mod crew;
-mod crowd;
 mod environment;
 mod frame;
 mod head;
 mod hosts;
-mod identity;
 mod job;
 mod lines;
-mod network;
 mod node;
 mod orders;
 mod outlet;
 mod plan;
 mod program;
+#[cfg(any(test, fuzzing))]
+pub mod properties;
 mod record;
 mod shell;
 mod stdin;
@@ -54,25 +52,17 @@ mod tree;
 #[allow(unsafe_code)]
 mod warden;
 mod wires;
-mod wireup;
 
 pub use agent::agent;
-pub use bind::{Bind, usable_cpus};
+pub use bind::Bind;
+pub use frame::PROTOCOL as AGENT_PROTOCOL;
 pub use hosts::{HOSTS_MAX, Host, HostsError, MapBy, Spread, Template};
-pub use identity::{Identity, IdentityError};
-pub use job::{
-    AppContext, HOST_RANKS_MAX, Job, LaunchError, Outcome, Output, RANKS_MAX, Settings, Stdin,
-};
+pub use job::{AppContext, HOST_RANKS_MAX, Job, LaunchError, Outcome, Output, Settings, Stdin};
+pub use oxmpi_join::{RANKS_MAX, host_name, usable_cpus};
 pub use program::{Executable, ProgramError};
-pub use wireup::{Farewell, Membership, WireUpError};
 
 /// The word after the program's path that makes it an agent.
 pub const AGENT_COMMAND: &str = "agent";
-
-/// The name of this host, as error reports give it.
-pub fn host_name() -> String {
-    sys::host_name()
-}
 
 /// Ends this process by `signal`, so that a calling shell or script sees an interrupted program.
 pub fn die_of_signal(signal: i32) -> ! {

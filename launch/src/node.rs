@@ -22,29 +22,62 @@ pub(crate) struct Node {
     crew: Option<Crew>,
     branches: Vec<Branch>,
     gathering: Gathering,
+    /// The crew's number in the gathering.
+    crew_number: usize,
+    /// The branches' numbers in it.
+    branch_numbers: Vec<usize>,
     up: VecDeque<Up>,
     ending: bool,
     /// This process is there for the job alone and adopts what a killed warden leaves behind.
     adopts: bool,
 }
 
-/// Fences on their way up: what each contributor has sent.
+/// Fences on their way up: what each contributor (the crew, each branch) has sent.
 #[derive(Debug, Default)]
 struct Gathering {
-    come: usize,
+    contributors: Vec<Contributor>,
     puts: Puts,
 }
 
+/// Where a contributor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contributor {
+    /// Ranks of it are outside of the fence.
+    Outside,
+    /// All its ranks that have not ended are in the fence.
+    Inside,
+    /// All its ranks have ended: no fence waits for it.
+    Gone,
+}
+
 impl Gathering {
-    /// Takes one contribution of `expected`; all of them together when it was the last.
-    fn handle(&mut self, puts: Puts, expected: usize) -> Option<Puts> {
+    /// The number of another contributor.
+    fn add(&mut self) -> usize {
+        self.contributors.push(Contributor::Outside);
+        self.contributors.len() - 1
+    }
+
+    /// A contributor has sent a fence, or is gone. What is to be said above, if this was all that was waited for.
+    fn handle(&mut self, number: usize, state: Contributor, puts: Puts) -> Option<Up> {
         self.puts.extend(puts);
-        self.come += 1;
-        if self.come < expected {
+        let entry = self.contributors.get_mut(number)?;
+        if *entry == Contributor::Gone {
             return None;
         }
-        self.come = 0;
-        Some(std::mem::take(&mut self.puts))
+        *entry = state;
+        if self.contributors.contains(&Contributor::Outside) {
+            return None;
+        }
+        let puts = std::mem::take(&mut self.puts);
+        if !self.contributors.contains(&Contributor::Inside) {
+            return Some(Up::Deserted(puts));
+        }
+        for entry in &mut self.contributors {
+            if *entry == Contributor::Inside {
+                *entry = Contributor::Outside;
+            }
+        }
+        Some(Up::Fence(puts))
     }
 }
 
@@ -66,6 +99,7 @@ impl Node {
         for limb in tree::limbs(&plan.below, plan.fanout as usize) {
             let branch = Branch::start(limb, plan, mask, now, &mut self.up);
             self.branches.push(branch);
+            self.branch_numbers.push(self.gathering.add());
         }
     }
 
@@ -73,6 +107,7 @@ impl Node {
     pub(crate) fn muster(&mut self, muster: Muster<'_>) -> Result<(), LaunchError> {
         let highest = self.branches.iter().filter_map(Branch::highest).max();
         self.crew = Some(Crew::start(muster, highest.unwrap_or(0))?);
+        self.crew_number = self.gathering.add();
         Ok(())
     }
 
@@ -101,8 +136,15 @@ impl Node {
                 self.below(frame);
             }
             Down::FenceOver(all) => {
+                let mut said = VecDeque::new();
                 let crew = self.crew.iter_mut();
-                crew.for_each(|crew| crew.fence_over(all, &mut self.up));
+                crew.for_each(|crew| crew.fence_over(all, &mut said));
+                self.take_in(self.crew_number, said);
+                self.below(frame);
+            }
+            Down::Died { rank, death } => {
+                let crew = self.crew.iter();
+                crew.for_each(|crew| crew.record_death(*rank, *death));
                 self.below(frame);
             }
             Down::End => {
@@ -123,16 +165,19 @@ impl Node {
 
     /// What goes up next.
     pub(crate) fn poll_up(&mut self) -> Option<Up> {
-        while let Some(frame) = self.up.pop_front() {
-            let Up::Fence(puts) = frame else {
-                return Some(frame);
+        self.up.pop_front()
+    }
+
+    /// Passes on what the crew or a branch has said; fences wait for each other here.
+    fn take_in(&mut self, number: usize, said: VecDeque<Up>) {
+        for frame in said {
+            let gathered = match frame {
+                Up::Fence(puts) => self.gathering.handle(number, Contributor::Inside, puts),
+                Up::Deserted(puts) => self.gathering.handle(number, Contributor::Gone, puts),
+                other => Some(other),
             };
-            let contributors = self.branches.len() + usize::from(self.crew.is_some());
-            if let Some(all) = self.gathering.handle(puts, contributors) {
-                return Some(Up::Fence(all));
-            }
+            self.up.extend(gathered);
         }
-        None
     }
 
     pub(crate) fn poll_entries(&self, entries: &mut Vec<libc::pollfd>) {
@@ -151,14 +196,18 @@ impl Node {
     pub(crate) fn handle_ready(&mut self, now: Instant) -> Result<(), LaunchError> {
         if let Some(crew) = &mut self.crew {
             let guarded = !crew.is_unguarded();
-            crew.handle_ready(now, &mut self.up)?;
+            let mut said = VecDeque::new();
+            crew.handle_ready(now, &mut said)?;
             if self.adopts && guarded && crew.is_unguarded() {
                 let shells: Vec<i32> = self.branches.iter().filter_map(Branch::pid).collect();
                 warden::kill_orphans(&shells);
             }
+            self.take_in(self.crew_number, said);
         }
-        for branch in &mut self.branches {
-            branch.handle_ready(now, &mut self.up);
+        for place in 0..self.branches.len() {
+            let mut said = VecDeque::new();
+            self.branches[place].handle_ready(now, &mut said);
+            self.take_in(self.branch_numbers[place], said);
         }
         if self.ending {
             self.part(now);
@@ -225,15 +274,41 @@ mod tests {
 
     #[test]
     fn a_fence_goes_up_when_all_have_come() {
+        use Contributor::Inside;
         let mut gathering = Gathering::default();
-        assert_eq!(gathering.handle(puts("a"), 3), None);
-        assert_eq!(gathering.handle(Vec::new(), 3), None);
-        let all = gathering.handle(puts("b"), 3).unwrap();
-        assert_eq!(all, [puts("a"), puts("b")].concat());
+        (0..3).for_each(|number| assert_eq!(gathering.add(), number));
+        assert_eq!(gathering.handle(0, Inside, puts("a")), None);
+        assert_eq!(gathering.handle(2, Inside, Vec::new()), None);
+        let all = [puts("a"), puts("b")].concat();
+        assert_eq!(gathering.handle(1, Inside, puts("b")), Some(Up::Fence(all)));
+        assert_eq!(gathering.handle(1, Inside, puts("c")), None, "the next");
+    }
+
+    #[test]
+    fn a_fence_does_not_wait_for_who_is_gone() {
+        use Contributor::{Gone, Inside};
+        let mut gathering = Gathering::default();
+        (0..3).for_each(|number| assert_eq!(gathering.add(), number));
+        assert_eq!(gathering.handle(0, Inside, puts("a")), None);
         assert_eq!(
-            gathering.handle(puts("c"), 1),
-            Some(puts("c")),
-            "the next fence"
+            gathering.handle(0, Gone, Vec::new()),
+            None,
+            "inside, then gone"
+        );
+        assert_eq!(gathering.handle(1, Gone, puts("b")), None);
+        let all = [puts("a"), puts("b")].concat();
+        assert_eq!(
+            gathering.handle(2, Inside, Vec::new()),
+            Some(Up::Fence(all))
+        );
+        assert_eq!(
+            gathering.handle(2, Inside, Vec::new()),
+            Some(Up::Fence(Vec::new())),
+            "the next"
+        );
+        assert_eq!(
+            gathering.handle(2, Gone, puts("c")),
+            Some(Up::Deserted(puts("c")))
         );
     }
 }

@@ -10,7 +10,6 @@ use std::os::unix::ffi::OsStrExt;
 use crate::bind::{self, Bind};
 use crate::environment::{self, Variables};
 use crate::frame::{Orders, Program};
-use crate::identity;
 use crate::job::LaunchError;
 use crate::sys;
 
@@ -90,7 +89,7 @@ impl Plan {
             let mut envp = common.envp.clone();
             let pmi = ends.pmi.as_raw_fd();
             for (name, value) in [
-                (identity::RANK, rank as i32),
+                (oxmpi_settings::RANK.name, rank as i32),
                 ("PMI_RANK", rank as i32),
                 ("PMI_FD", pmi),
             ] {
@@ -199,8 +198,8 @@ impl Strings {
     ) -> Result<Vec<*const libc::c_char>, LaunchError> {
         let pair = |name: &str, value: String| (OsString::from(name), OsString::from(value));
         let ours = [
-            pair(identity::SIZE, orders.size().to_string()),
-            pair(identity::SEGMENT, segment.to_string()),
+            pair(oxmpi_settings::SIZE.name, orders.size().to_string()),
+            pair(oxmpi_settings::SEGMENT.name, segment.to_string()),
             pair("PMI_SIZE", orders.size().to_string()),
         ];
         let mut variables = inherited.clone();
@@ -208,7 +207,7 @@ impl Strings {
         environment::overlay(&mut variables, said.chain(&ours));
         // What differs from rank to rank is added for each, and must not be there twice.
         variables.retain(|(name, _)| {
-            ![identity::RANK, "PMI_RANK", "PMI_FD"]
+            ![oxmpi_settings::RANK.name, "PMI_RANK", "PMI_FD"]
                 .iter()
                 .any(|own| name == own)
         });

@@ -2,7 +2,7 @@
 //!
 //! OxMPI programs use it when their job has several hosts, programs on other MPI libraries always. What is
 //! said is understood by `oxmpi_pmi::Server`; here bytes are moved. A fence that all ranks of this host have
-//! entered goes up as [`Up::Fence`] and comes back through [`Wires::fence_over`].
+//! entered, or ended before, goes up as [`Up::Fence`] and comes back through [`Wires::fence_over`].
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -77,6 +77,14 @@ impl Wires {
         self.server.has_left(self.sockets[port as usize].0)
     }
 
+    /// A rank has ended: nobody waits for it in a fence any more.
+    pub(crate) fn handle_end(&mut self, port: u32, up: &mut VecDeque<Up>) {
+        let (rank, socket) = &mut self.sockets[port as usize];
+        *socket = None;
+        self.server.handle_end(*rank);
+        self.answer(up);
+    }
+
     /// Reads what a rank has written.
     fn hear(&mut self, port: usize, up: &mut VecDeque<Up>) {
         let mut bytes = [0; READ_BYTES];
@@ -101,6 +109,7 @@ impl Wires {
             match event {
                 Event::Reply { rank, bytes } => self.reply(rank, &bytes),
                 Event::Fence { puts } => up.push_back(Up::Fence(puts)),
+                Event::Deserted { puts } => up.push_back(Up::Deserted(puts)),
                 Event::Abort { rank, code, text } => up.push_back(Up::Abort { rank, code, text }),
             }
         }

@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_void};
 
-use oxmpi::datatype::Datatype;
+use oxmpi_datatypes::datatype::Datatype;
 
 use super::point::buffer;
 use crate::argument::{CountOut, Out, Position};

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use oxmpi::operation::{Operation, Report, wait_ready};
+use oxmpi_core::operation::{Operation, Report, wait_ready};
 
 use crate::argument::{FlagOut, InOut, IntegersOut, Out, StatusOut, StatusesOut};
 use crate::call::Call;

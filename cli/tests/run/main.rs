@@ -8,6 +8,7 @@ mod mpiexec;
 mod output;
 mod privilege;
 mod programs;
+mod settings;
 mod signals;
 mod survivors;
 mod terminal;

@@ -493,7 +493,7 @@ impl Handler {
             let state = self.segment().state(port);
             let peer = self.places.process(port);
             if self.places.port(peer).is_none() {
-                // It is reached by its connection, which tells when it has ended, after everything that came before.
+                // It is reached by the network, and its death is noticed as that of a process of another host.
                 continue;
             }
             if !matches!(state, PortState::Finished | PortState::Dead(_)) {
@@ -506,6 +506,7 @@ impl Handler {
                 _ => self.peer_finished(peer),
             }
         }
+        self.notice_remote_deaths();
     }
 
     /// Whether a sleeping thread or a future may have to be told what happens.
@@ -635,6 +636,12 @@ impl Handler {
         self.break_with(error)
     }
 
+    /// The application is about to learn that a process is lost: if it fails now, the launcher looks for the reason elsewhere.
+    #[cold]
+    pub(super) fn note_loss(&self) {
+        self.segment().note_loss(self.port.index());
+    }
+
     /// The engine's words for a request's failure.
     #[cold]
     pub fn explain(&mut self, failure: Failure) -> EngineError {
@@ -660,6 +667,9 @@ impl Handler {
                     PortState::Dead(death) => Some(death),
                     _ => None,
                 };
+                if death.is_some() {
+                    self.note_loss();
+                }
                 Fault::PeerDied {
                     rank: self.rank,
                     peer,

@@ -5,6 +5,7 @@
 
 use oxmpi_net::choice::Choice;
 use oxmpi_net::transport::{Event, Sent, Transport};
+use oxmpi_ports::Death;
 use oxmpi_wire::{Eager, Kind, PREFIX_BYTES, Repr};
 
 use super::area::Area;
@@ -14,6 +15,10 @@ use crate::protocol::{Arrived, Effect, Failure, Landing, RequestId, Stream, Tran
 
 /// No process has room for a longer message that it did not ask for.
 const EAGER_BYTES_MAX: u64 = 8 << 20;
+
+/// Batches of events that are taken before a process counts as dead. 32 of each: the others' messages must not keep the
+/// word of a death waiting for ever.
+const DRAIN_ROUNDS_MAX: usize = 1024;
 
 /// Ways to one process: frames for what is short, another for bulk.
 const RAILS_MAX: usize = 2;
@@ -88,6 +93,36 @@ impl Handler {
             }
         }
         happened
+    }
+
+    /// Passes the launcher's word of deaths to the network, for processes that are reached by it. The network then reports
+    /// each of them as lost, also those that this process never talked to.
+    #[cold]
+    pub(super) fn notice_remote_deaths(&mut self) {
+        if self.remote.is_none() {
+            return;
+        }
+        let others: Vec<u32> = self.places.others().collect();
+        let dead: Vec<(u32, Death)> = others
+            .into_iter()
+            .filter(|peer| !self.protocol.is_gone(*peer))
+            .filter_map(|peer| Some((peer, self.segment().death_of(peer)?)))
+            .collect();
+        if dead.is_empty() {
+            return;
+        }
+        // What the dead have sent and the network has delivered still counts.
+        for _ in 0..DRAIN_ROUNDS_MAX {
+            if self.broken.is_some() || !self.take_remote_events(None) {
+                break;
+            }
+        }
+        if let Some(remote) = &mut self.remote {
+            for (peer, death) in dead {
+                remote.net.handle_death(peer, format!("it {death}"));
+            }
+        }
+        self.take_remote_events(None);
     }
 
     #[inline(always)]
@@ -343,19 +378,24 @@ impl Handler {
         let Some(remote) = &mut self.remote else {
             return Fault::UnknownRequest { rank };
         };
-        match remote.net.trouble(peer) {
-            Some(trouble) => Fault::Unreachable {
+        let death = self.port.segment().death_of(peer);
+        let fault = match remote.net.trouble(peer) {
+            Some(trouble) if death.is_none() => Fault::Unreachable {
                 rank,
                 peer,
                 host: trouble.host.clone(),
                 reason: trouble.what.clone(),
             },
-            None => Fault::PeerDied {
+            _ => Fault::PeerDied {
                 rank,
                 peer,
                 host: remote.net.host_of(peer).unwrap_or_else(unknown),
-                death: None,
+                death,
             },
+        };
+        if !matches!(fault, Fault::PeerDied { death: None, .. }) {
+            self.note_loss();
         }
+        fault
     }
 }

@@ -131,6 +131,8 @@ pub struct Counters {
     pub stashed_bytes: u64,
     /// The largest `stashed_bytes` so far.
     pub stashed_bytes_high: u64,
+    /// Packets of kinds that this process does not know or does not serve.
+    pub unserved: u64,
 }
 
 /// The protocol state of one process.

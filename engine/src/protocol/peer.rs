@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use oxmpi_wire::{CREDIT_UNIT, Envelope, Kind};
+use oxmpi_wire::{CREDIT_MAX, CREDIT_UNIT, Envelope, Kind};
 
 use super::Limits;
 use super::requests::RequestId;
@@ -73,14 +73,20 @@ impl Peer {
 
     /// The next packet from the peer has come, and gives so many units of room back.
     #[inline(always)]
-    pub fn take_packet(&mut self, credit: u32) {
+    pub fn take_packet(&mut self, credit: u16) {
         self.next_in = self.next_in.wrapping_add(1);
         self.take_credit(credit);
     }
 
+    /// What the next packet gives back of the peer's room: all that is owed, or as much as fits.
+    #[inline(always)]
+    pub fn due(&self) -> u16 {
+        self.owed.min(CREDIT_MAX) as u16
+    }
+
     /// The peer gives so many units of room back.
     #[inline(always)]
-    pub fn take_credit(&mut self, credit: u32) {
+    pub fn take_credit(&mut self, credit: u16) {
         self.room += u64::from(credit) * CREDIT_UNIT;
     }
 

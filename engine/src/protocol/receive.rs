@@ -1,7 +1,7 @@
 //! Receiving: what an arrived packet means, and what a posted receive finds.
 
 use oxmpi_matching::{Pattern, Post};
-use oxmpi_wire::{Eager, Envelope, Kind, Repr};
+use oxmpi_wire::{Eager, Envelope, Kind, Repr, reason};
 
 use super::failure::Failure;
 use super::peer::Inbound;
@@ -259,7 +259,36 @@ impl<B: Copy> Protocol<B> {
                 }
                 Ok(Effect::None)
             }
+            _ => {
+                self.refuse(from, repr);
+                Ok(Effect::None)
+            }
         }
+    }
+
+    /// A packet of a kind that this process does not know or does not serve: counted, and refused if
+    /// its sender waits for an answer (see `oxmpi_wire::code`).
+    #[cold]
+    fn refuse(&mut self, from: u32, repr: &Repr) {
+        self.counters.unserved += 1;
+        let Some(token) = repr.kind.asks() else {
+            return;
+        };
+        let reason = match repr.kind {
+            Kind::Unknown(_) => reason::UNKNOWN,
+            _ => reason::NOT_SERVED,
+        };
+        let refused = Kind::Refused {
+            token,
+            kind: repr.kind.byte(),
+            reason,
+        };
+        let envelope = Envelope {
+            source: self.me,
+            bytes: 0,
+            ..repr.envelope
+        };
+        self.answer(from, envelope, refused);
     }
 
     /// What every packet's head says: its place in the order, if it has one, and credit.

@@ -88,7 +88,7 @@ impl<B: Copy> Protocol<B> {
         leaves.then_some(Eager {
             envelope: *envelope,
             sequence: peer.next_out,
-            credit: peer.owed,
+            credit: peer.due(),
         })
     }
 
@@ -97,7 +97,7 @@ impl<B: Copy> Protocol<B> {
     pub fn sent_eager(&mut self, to: u32, header: &Eager) {
         let peer = &mut self.peers[to as usize];
         peer.next_out = peer.next_out.wrapping_add(1);
-        peer.owed -= header.credit;
+        peer.owed -= u32::from(header.credit);
         peer.room -= cost(header.envelope.bytes);
         self.counters.eager += 1;
     }
@@ -246,7 +246,7 @@ impl<B: Copy> Protocol<B> {
         Repr {
             envelope,
             sequence: if kind.is_ordered() { peer.next_out } else { 0 },
-            credit: peer.owed,
+            credit: peer.due(),
             kind,
         }
     }
@@ -279,10 +279,13 @@ impl<B: Copy> Protocol<B> {
         if transmit.repr.kind.is_ordered() {
             peer.next_out = peer.next_out.wrapping_add(1);
         }
-        peer.owed -= transmit.repr.credit;
+        peer.owed -= u32::from(transmit.repr.credit);
         match transmit.origin {
             Origin::Answer => {
                 peer.answers.pop_front();
+                if peer.owed >= peer.owed_max {
+                    self.pay(transmit.to);
+                }
             }
             Origin::Queued(id) => self.advance_message(transmit, id, held),
             Origin::Stream(id) => self.advance_stream(transmit, id, held),

@@ -124,7 +124,7 @@ pub fn pair(options: &Options, threads: Threads) -> (Arc<Engine>, Arc<Engine>) {
 }
 
 /// Context of all test messages.
-pub const CONTEXT: u32 = 5;
+pub const CONTEXT: u64 = 5;
 
 /// A pattern for messages from `source` with `tag`.
 pub fn from(source: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Pattern {

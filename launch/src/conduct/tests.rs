@@ -41,6 +41,47 @@ fn spread(hosts: &[&str], host_of: &[u32], settings: Settings) -> (Conduct, Inst
     (conduct, now)
 }
 
+fn ended(end: End, standing: Standing) -> Ended {
+    Ended {
+        end,
+        standing,
+        abort: None,
+        bereaved: false,
+    }
+}
+
+/// The end of a rank on a host where a rank has called abort.
+fn aborted(end: End, standing: Standing, (rank, code): (u32, i32)) -> Ended {
+    let abort = Some(Abort {
+        rank,
+        code,
+        bereaved: false,
+    });
+    Ended {
+        abort,
+        ..ended(end, standing)
+    }
+}
+
+/// The same of a rank that was told of a loss, and called abort because of it.
+fn gave_up(rank: u32, code: i32) -> Ended {
+    let abort = Some(Abort {
+        rank,
+        code,
+        bereaved: true,
+    });
+    Ended {
+        abort,
+        bereaved: true,
+        ..ended(End::Status(code as u8), Member)
+    }
+}
+
+const KILLED: End = End::Signal {
+    signal: libc::SIGKILL,
+    core: false,
+};
+
 fn actions(conduct: &mut Conduct) -> Vec<Action> {
     std::iter::from_fn(|| conduct.poll_action()).collect()
 }
@@ -56,7 +97,7 @@ fn a_death_is_told_to_the_user_and_ends_the_job() {
         signal: libc::SIGSEGV,
         core: true,
     };
-    job.handle_end(1, end, Member, None, now);
+    job.handle_end(1, ended(end, Member), now);
     assert_eq!(
         actions(&mut job),
         [
@@ -68,9 +109,9 @@ fn a_death_is_told_to_the_user_and_ends_the_job() {
         ]
     );
     // What follows from it is not reported, and does not change the status.
-    job.handle_end(0, End::Status(1), Member, None, now);
+    job.handle_end(0, ended(End::Status(1), Member), now);
     assert_eq!(actions(&mut job), []);
-    job.handle_end(2, GOOD, Finished, None, now);
+    job.handle_end(2, ended(GOOD, Finished), now);
     assert!(job.is_over() && actions(&mut job).is_empty());
     assert_eq!((job.code(), job.signal()), (139, None));
 }
@@ -78,7 +119,7 @@ fn a_death_is_told_to_the_user_and_ends_the_job() {
 #[test]
 fn the_grace_ends_with_a_kill() {
     let (mut job, now) = conduct(2, Settings::default());
-    job.handle_end(0, End::Status(9), Stranger, None, now);
+    job.handle_end(0, ended(End::Status(9), Stranger), now);
     actions(&mut job);
     let due = job.poll_deadline().unwrap();
     assert_eq!(due, now + Duration::from_secs(2));
@@ -98,12 +139,12 @@ fn the_grace_ends_with_a_kill() {
 #[test]
 fn an_abort_counts_even_when_another_rank_is_seen_to_end_first() {
     let (mut job, now) = conduct(2, Settings::default());
-    job.handle_end(0, End::Status(1), Member, Some((1, 256)), now);
+    job.handle_end(0, aborted(End::Status(1), Member, (1, 256)), now);
     assert_eq!(
         actions(&mut job)[0],
         say("rank 1 (pid 101 on host, prog) called MPI abort with code 256; ending the other rank")
     );
-    job.handle_end(1, End::Status(0), Member, Some((1, 256)), now);
+    job.handle_end(1, aborted(End::Status(0), Member, (1, 256)), now);
     assert_eq!(actions(&mut job), []);
     assert_eq!(
         job.code(),
@@ -126,7 +167,7 @@ fn interrupted_jobs_end_by_the_signal() {
         signal: libc::SIGINT,
         core: false,
     };
-    job.handle_end(0, end, Member, None, now);
+    job.handle_end(0, ended(end, Member), now);
     assert_eq!((job.code(), job.signal()), (130, Some(libc::SIGINT)));
 }
 
@@ -140,9 +181,9 @@ fn a_fork_that_fails_ends_the_ranks_that_were_started() {
             "rank 2 of 4 cannot be started: Resource temporarily unavailable (os error 11); check the limit of processes (ulimit -u, pids.max) and memory, or start fewer ranks"
         )
     );
-    job.handle_end(0, End::Status(143), Stranger, None, now);
+    job.handle_end(0, ended(End::Status(143), Stranger), now);
     assert!(!job.is_over());
-    job.handle_end(1, End::Status(143), Stranger, None, now);
+    job.handle_end(1, ended(End::Status(143), Stranger), now);
     assert!(job.is_over());
     assert_eq!(job.code(), 1);
 }
@@ -161,8 +202,8 @@ fn a_failed_start_is_said_once() {
             "rank 1 cannot execute prog: Permission denied (os error 13)"
         )]
     );
-    job.handle_end(0, End::Status(127), Stranger, None, now);
-    job.handle_end(1, End::Status(127), Stranger, None, now);
+    job.handle_end(0, ended(End::Status(127), Stranger), now);
+    job.handle_end(1, ended(End::Status(127), Stranger), now);
     assert!(job.is_over() && actions(&mut job).is_empty());
     assert_eq!(job.code(), 126);
 }
@@ -170,7 +211,7 @@ fn a_failed_start_is_said_once() {
 #[test]
 fn a_failure_after_finalising_gives_the_others_time() {
     let (mut job, now) = conduct(3, Settings::default());
-    job.handle_end(1, End::Status(6), Finished, None, now);
+    job.handle_end(1, ended(End::Status(6), Finished), now);
     assert_eq!(
         actions(&mut job),
         [say(
@@ -178,7 +219,7 @@ fn a_failure_after_finalising_gives_the_others_time() {
         )]
     );
     assert!(job.is_peaceful());
-    job.handle_end(0, End::Status(7), Finished, None, now);
+    job.handle_end(0, ended(End::Status(7), Finished), now);
     assert!(actions(&mut job).is_empty(), "one line is enough");
     job.handle_time(job.poll_deadline().unwrap());
     assert_eq!(actions(&mut job)[0], Action::Signal(libc::SIGTERM));
@@ -188,7 +229,7 @@ fn a_failure_after_finalising_gives_the_others_time() {
 #[test]
 fn ranks_are_named_with_their_hosts() {
     let (mut job, now) = spread(&["a", "b"], &[0, 0, 1, 1], Settings::default());
-    job.handle_end(3, End::Status(7), Stranger, None, now);
+    job.handle_end(3, ended(End::Status(7), Stranger), now);
     assert_eq!(
         actions(&mut job)[0],
         say("rank 3 (pid 103 on b, prog) exited with status 7; ending the other 3 ranks")
@@ -207,9 +248,9 @@ fn ranks_are_named_with_their_hosts() {
 fn a_fork_that_fails_concerns_its_host_only() {
     let (mut job, now) = spread(&["a", "b"], &[0, 1, 0, 1], Settings::default());
     job.handle_failed(1, Stage::Fork, libc::EAGAIN, now);
-    job.handle_end(0, End::Status(143), Stranger, None, now);
+    job.handle_end(0, ended(End::Status(143), Stranger), now);
     assert!(!job.is_over(), "rank 2 runs on the other host");
-    job.handle_end(2, End::Status(143), Stranger, None, now);
+    job.handle_end(2, ended(End::Status(143), Stranger), now);
     assert!(job.is_over());
 }
 
@@ -225,9 +266,9 @@ fn a_host_out_of_reach_ends_the_job() {
             Action::Signal(libc::SIGCONT)
         ]
     );
-    job.handle_end(2, End::Status(0), Member, None, now);
+    job.handle_end(2, ended(End::Status(0), Member), now);
     assert!(!job.is_over(), "rank 2 is not heard of again");
-    job.handle_end(0, End::Status(143), Stranger, None, now);
+    job.handle_end(0, ended(End::Status(143), Stranger), now);
     assert!(job.is_over());
     assert_eq!(job.code(), 1);
 }
@@ -262,7 +303,7 @@ fn a_rank_may_ask_for_the_end() {
             "rank 1 (pid 101 on b, prog) asked for the end of the job with code 5: out of money; ending its 2 ranks"
         )
     );
-    job.handle_end(1, End::Status(5), Member, None, now);
+    job.handle_end(1, ended(End::Status(5), Member), now);
     assert_eq!((actions(&mut job), job.code()), (vec![], 5));
 }
 
@@ -283,10 +324,10 @@ fn who_gives_up_because_of_another_is_not_accused() {
         core: false,
     };
     let (mut job, now) = spread(&["a", "b"], &[0, 0, 1, 1], Settings::default());
-    job.handle_end(2, End::Status(1), Member, None, now);
-    job.handle_end(3, End::Status(1), Member, None, now);
+    job.handle_end(2, ended(End::Status(1), Member), now);
+    job.handle_end(3, ended(End::Status(1), Member), now);
     assert!(actions(&mut job).is_empty() && job.is_peaceful());
-    job.handle_end(1, killed, Member, None, now);
+    job.handle_end(1, ended(killed, Member), now);
     assert_eq!(
         actions(&mut job)[0],
         say(
@@ -299,7 +340,7 @@ fn who_gives_up_because_of_another_is_not_accused() {
 #[test]
 fn who_gives_up_alone_is_accused_after_a_moment() {
     let (mut job, now) = spread(&["a", "b"], &[0, 1, 1], Settings::default());
-    job.handle_end(2, End::Status(3), Member, None, now);
+    job.handle_end(2, ended(End::Status(3), Member), now);
     let due = job.poll_deadline().unwrap();
     assert_eq!(due, now + DOUBT);
     job.handle_time(due);
@@ -309,12 +350,94 @@ fn who_gives_up_alone_is_accused_after_a_moment() {
     );
     // When everybody has ended nobody is left to explain it.
     let (mut job, now) = spread(&["a", "b"], &[0, 1], Settings::default());
-    job.handle_end(1, End::Status(3), Member, None, now);
-    job.handle_end(0, GOOD, Finished, None, now);
+    job.handle_end(1, ended(End::Status(3), Member), now);
+    job.handle_end(0, ended(GOOD, Finished), now);
     assert_eq!(
         actions(&mut job),
         [say("rank 1 (pid 101 on b, prog) exited with status 3")]
     );
     assert!(job.is_over());
     assert_eq!(job.code(), 3);
+}
+
+#[test]
+fn the_first_cause_wins_over_aborts_that_follow_from_it() {
+    // Rank 1 on host b is killed; ranks of host a give up first, and one of host b does too.
+    let (mut job, now) = spread(&["a", "b"], &[0, 1, 0, 1], Settings::default());
+    job.handle_end(0, gave_up(0, 17), now);
+    job.handle_end(2, gave_up(2, 19), now);
+    assert!(actions(&mut job).is_empty() && job.is_peaceful());
+    let later = now + Duration::from_secs(1);
+    job.handle_time(later);
+    assert!(actions(&mut job).is_empty());
+    let killed = Ended {
+        abort: gave_up(3, 17).abort,
+        ..ended(KILLED, Member)
+    };
+    job.handle_end(1, killed, later);
+    assert_eq!(
+        actions(&mut job)[0],
+        say(
+            "rank 1 (pid 101 on b, prog) was killed by signal 9 (SIGKILL, by somebody or for want of memory); ending the other rank"
+        )
+    );
+    job.handle_end(3, gave_up(3, 17), later);
+    assert!(job.is_over() && actions(&mut job).is_empty());
+    assert_eq!(job.code(), 128 + 9);
+}
+
+#[test]
+fn a_loss_that_nothing_explains_is_told_as_what_the_rank_did() {
+    let (mut job, now) = spread(&["a", "b"], &[0, 1, 1], Settings::default());
+    job.handle_end(0, gave_up(0, 17), now);
+    let due = job.poll_deadline().unwrap();
+    assert_eq!(due, now + DOUBT_AFTER_LOSS);
+    job.handle_time(due);
+    assert_eq!(
+        actions(&mut job)[0],
+        say("rank 0 (pid 100 on a, prog) called MPI abort with code 17; ending the other 2 ranks")
+    );
+    assert_eq!(job.code(), 17);
+    // A rank that left without initialising MPI is no failure, and the only cause there will be.
+    let (mut job, now) = spread(&["a", "b"], &[0, 1, 1], Settings::default());
+    job.handle_end(1, ended(GOOD, Stranger), now);
+    job.handle_end(0, gave_up(0, 17), now);
+    assert_eq!(job.poll_deadline(), Some(now + DOUBT));
+}
+
+#[test]
+fn survivors_that_may_go_on_are_reported_after_the_cause() {
+    let settings = Settings {
+        keep_going: true,
+        ..Settings::default()
+    };
+    let (mut job, now) = spread(&["a", "b"], &[0, 1, 1], settings);
+    let status = Ended {
+        bereaved: true,
+        ..ended(End::Status(4), Member)
+    };
+    job.handle_end(0, status, now);
+    assert!(actions(&mut job).is_empty());
+    job.handle_end(1, ended(KILLED, Member), now);
+    let said = actions(&mut job);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert_eq!(
+        said[1],
+        say("rank 0 (pid 100 on a, prog) exited with status 4; the other rank may go on")
+    );
+    assert_eq!(job.code(), 128 + 9);
+}
+
+#[test]
+fn an_end_without_finalising_explains_what_follows_from_it() {
+    let (mut job, now) = spread(&["a", "b"], &[0, 1, 1], Settings::default());
+    job.handle_end(0, gave_up(0, 17), now);
+    job.handle_end(1, ended(GOOD, Member), now);
+    assert_eq!(
+        actions(&mut job)[0],
+        say(
+            "rank 1 (pid 101 on b, prog) exited with status 0 without finalising MPI; ending the other rank"
+        )
+    );
+    assert_eq!(job.code(), 1);
 }

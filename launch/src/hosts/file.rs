@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Host>, HostsError> {
 }
 
 /// `file` is what errors call it.
-fn parse(text: &str, file: &str) -> Result<Vec<Host>, HostsError> {
+pub(crate) fn parse(text: &str, file: &str) -> Result<Vec<Host>, HostsError> {
     let mut hosts = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();

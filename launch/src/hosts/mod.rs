@@ -4,7 +4,7 @@
 //! (`template`), and the settings that hold all of it together (`spread`). No I/O except for reading the
 //! hostfile; every name has been checked before it can become a word of a command.
 
-mod file;
+pub(crate) mod file;
 mod place;
 mod spread;
 mod template;
@@ -17,7 +17,7 @@ pub(crate) use spread::{Placement, fanout};
 pub use template::Template;
 
 /// Hosts one job may use: as many as it may have ranks, for a host without ranks is not used.
-pub const HOSTS_MAX: usize = crate::job::RANKS_MAX as usize;
+pub const HOSTS_MAX: usize = oxmpi_join::RANKS_MAX as usize;
 
 /// Longer than a host name (253, RFC 1035 §2.3.4) with a user before it.
 const NAME_BYTES_MAX: usize = 320;
@@ -58,7 +58,7 @@ pub enum HostsError {
     /// A count that is none.
     #[error(
         "{given}: {what} '{value}' of host {name} is not a number from 1 to {}",
-        crate::job::RANKS_MAX
+        oxmpi_join::RANKS_MAX
     )]
     Count {
         /// Where it was given.
@@ -121,17 +121,9 @@ pub enum HostsError {
         /// Option or variable with its value.
         given: String,
     },
-    /// A number in a variable that is none.
-    #[error(
-        "{variable}={value}: expected a number from 1 to {}",
-        crate::job::RANKS_MAX
-    )]
-    Variable {
-        /// The variable.
-        variable: &'static str,
-        /// Its value.
-        value: String,
-    },
+    /// A setting makes no sense.
+    #[error(transparent)]
+    Setting(#[from] oxmpi_settings::SettingError),
     /// A template that is no command.
     #[error("{given}: {why}; write for example 'ssh -x {{host}}'")]
     Template {
@@ -268,7 +260,7 @@ fn number(text: &str, what: &'static str, name: &str, given: &str) -> Result<u32
     let number = text
         .parse()
         .ok()
-        .filter(|number| digits && (1..=crate::job::RANKS_MAX).contains(number));
+        .filter(|number| digits && (1..=oxmpi_join::RANKS_MAX).contains(number));
     number.ok_or_else(|| HostsError::Count {
         given: given.to_owned(),
         what,

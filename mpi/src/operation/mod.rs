@@ -10,7 +10,7 @@ mod wait;
 
 use std::sync::Arc;
 
-use oxmpi_engine::{Completion, RequestId};
+use oxmpi_engine::{Completion, Engine, RequestId};
 
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
@@ -36,6 +36,10 @@ pub enum Operation {
 pub trait Pending: Send {
     /// The communicator it belongs to, if there is one: its error handler is asked when it fails.
     fn comm(&self) -> Option<&Arc<Comm>>;
+    /// The engine to wait with; none if only another thread of the program can end it.
+    fn engine(&self) -> Option<&Arc<Engine>> {
+        self.comm().map(|comm| &comm.process.engine)
+    }
     /// Whether it is over, without waiting. May do some of the work itself.
     fn is_ready(&mut self) -> bool;
     /// Adds the engine's requests whose end may make it ready. Nothing is added if that depends on background work alone or on
@@ -142,6 +146,14 @@ impl Operation {
         }
     }
 
+    /// The engine to wait with.
+    pub(crate) fn engine(&self) -> Option<&Arc<Engine>> {
+        match self {
+            Operation::Other(other) => other.engine(),
+            _ => self.comm().map(|comm| &comm.process.engine),
+        }
+    }
+
     /// Whether it has been begun and not concluded.
     pub fn is_active(&self) -> bool {
         match self {
@@ -182,10 +194,9 @@ impl Operation {
 
     /// As `watch`, without what is over already.
     pub(crate) fn watch_unfinished(&self, requests: &mut Vec<RequestId>) {
-        let Some(comm) = self.comm() else { return };
+        let Some(engine) = self.engine() else { return };
         let first = requests.len();
         self.watch(requests);
-        let engine = &comm.process.engine;
         let mut at = first;
         while at < requests.len() {
             if engine.is_complete(oxmpi_engine::Request::Pending(requests[at])) {

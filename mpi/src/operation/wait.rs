@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use oxmpi_engine::RequestId;
+use oxmpi_engine::{Engine, RequestId};
 
 use super::Operation;
 use crate::error::ErrorKind;
-use crate::process::Process;
 
 /// Waits until at least one active operation is ready and tells which is the first; none if none is active.
 pub fn wait_ready(operations: &mut [&mut Operation]) -> Result<Option<usize>, ErrorKind> {
     let mut watched: Vec<RequestId> = Vec::new();
     loop {
-        let mut process: Option<Arc<Process>> = None;
+        let mut engine: Option<Arc<Engine>> = None;
         let mut active = false;
         watched.clear();
         for (index, operation) in operations.iter_mut().enumerate() {
@@ -24,19 +23,19 @@ pub fn wait_ready(operations: &mut [&mut Operation]) -> Result<Option<usize>, Er
             }
             active = true;
             operation.watch(&mut watched);
-            if process.is_none() {
-                process = operation.comm().map(|comm| comm.process().clone());
+            if engine.is_none() {
+                engine = operation.engine().cloned();
             }
         }
         if !active {
             return Ok(None);
         }
-        let Some(process) = process else {
+        let Some(engine) = engine else {
             // Only another thread of the program can end these (generalized requests).
             std::thread::sleep(std::time::Duration::from_micros(20));
             continue;
         };
         let noted = || operations.iter().any(|operation| operation.is_noted());
-        process.engine.wait_for(&watched, noted)?;
+        engine.wait_for(&watched, noted)?;
     }
 }

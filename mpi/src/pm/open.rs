@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use oxmpi_engine::Network;
-use oxmpi_launch::{Farewell, Membership};
+use oxmpi_join::{Farewell, Membership};
 use oxmpi_net::JobKey;
 use oxmpi_net::address::Reach;
 use oxmpi_net::device::Udp;

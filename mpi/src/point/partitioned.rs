@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use oxmpi_engine::{Envelope, Mode, Pattern, Request, RequestId};
 
 use crate::buffer::Buffer;
+use crate::communicator::check_tag;
 use crate::communicator::{Comm, Context};
 use crate::error::ErrorKind;
 use crate::operation::{Operation, Partitions, Pending, Report};
 use crate::process::Task;
 use crate::process::background::Work;
-use crate::status::check_tag;
 
 /// Tags of data messages: this bit, and the channel. Introductions have the program's tag, which never has the bit.
 const CHANNEL: i32 = 1 << 30;

@@ -4,18 +4,21 @@
 //! the C one. Every communicator holds its process, so the engine lives as long as anything that may use it.
 
 pub(crate) mod background;
+mod numbers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use oxmpi_engine::Threads;
 use oxmpi_engine::{Engine, Options, Ticket};
-use oxmpi_launch::{Farewell, Membership};
+use oxmpi_join::{Farewell, Membership};
 
-use crate::communicator::{Comm, Numbers};
+use crate::attached::Attached;
 use crate::error::{ErrorKind, Result};
-use crate::point::Attached;
 pub(crate) use background::{Background, Task};
+pub use numbers::COMMUNICATORS_MAX;
+use numbers::Numbers;
+pub(crate) use numbers::UNKNOWN;
 
 /// What all communicators of a process share.
 pub struct Process {
@@ -31,7 +34,7 @@ pub struct Process {
     /// Several threads may be inside the library at once.
     pub(crate) concurrent: bool,
     /// The board of all processes, set apart before any other is handed out.
-    world_board: Option<Ticket>,
+    pub(crate) world_board: Option<Ticket>,
     finalized: AtomicBool,
     /// The system's number of this process: a child of it must not leave the job in its name.
     system_number: u32,
@@ -56,10 +59,11 @@ impl Process {
         let background = Background::new(&engine);
         engine.set_background(background.clone());
         let shared = options.boards && size > 1 && engine.hosts() == 1;
+        let numbers = Numbers::new(engine.job_nonce(), rank);
         let world_board = shared.then(|| board_of_world(&engine));
         Ok(Arc::new(Process {
             engine,
-            numbers: Numbers::new(rank),
+            numbers,
             background,
             farewell,
             attached: Attached::default(),
@@ -84,16 +88,6 @@ impl Process {
     /// The name of the machine this process runs on.
     pub fn host(&self) -> &str {
         self.engine.host()
-    }
-
-    /// All processes of the job. To be called once: its members agree on everything by the order of their calls.
-    pub fn world(self: &Arc<Self>) -> Comm {
-        Comm::world(self.clone(), self.world_board)
-    }
-
-    /// This process alone (MPI_COMM_SELF).
-    pub fn this(self: &Arc<Self>) -> Comm {
-        Comm::this(self.clone())
     }
 
     /// Takes what has arrived and sends what is due, and does what background work can do now.
