@@ -69,11 +69,11 @@ impl Engine {
     ) -> Result<Board, EngineError> {
         let handler = self.shared.enter();
         let port = |process: u32| {
-            let port = handler.places.port(process);
+            let port = handler.places().port(process);
             port.expect("a board is for processes of one host")
         };
         let members = members.into_iter().map(port).collect();
-        Board::open(&handler.port, ticket, members, me)
+        Board::open(handler.port(), ticket, members, me)
             .map_err(|error| EngineError::memory(self.rank(), self.host(), &error))
     }
 

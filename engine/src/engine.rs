@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Instant;
 
 use oxmpi_matching::Pattern;
 use oxmpi_wire::Envelope;
@@ -15,7 +16,9 @@ use crate::progress::{
     Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Receive, Shared,
     Transport,
 };
-use crate::protocol::{Claim, Completion, Counters, Failure, Mode, Outcome, RequestId, Source};
+use crate::protocol::{
+    Claim, Completion, Counters, Failure, Mode, Outcome, Protocol, RequestId, Source,
+};
 
 /// One process's engine.
 pub struct Engine {
@@ -28,6 +31,8 @@ pub struct Engine {
     pub(crate) job_nonce: u32,
     pub(crate) extents: Arc<Extents>,
     pub(crate) boards: Boards,
+    /// When it was made: times are told from here.
+    pub(crate) started: Instant,
 }
 
 /// An operation that was begun.
@@ -121,7 +126,7 @@ impl Engine {
             // SAFETY: the caller's promise; the data is read before this returns.
             let buffer = unsafe { Area::readable(data) };
             // What goes wrong here goes wrong again in the general way, which tells.
-            sent = matches!(handler.send_eager(to, &header, buffer), Ok(true));
+            sent = matches!(handler.send_now(to, &header, buffer), Ok(true));
         }
         self.shared.leave(&mut handler);
         sent
@@ -172,7 +177,7 @@ impl Engine {
         if to != handler.rank
             && let Some(header) = handler.protocol.eager_now(to, &envelope, mode)
         {
-            match handler.send_eager(to, &header, buffer) {
+            match handler.send_now(to, &header, buffer) {
                 Ok(true) => {
                     let Envelope {
                         source, tag, bytes, ..
@@ -205,10 +210,10 @@ impl Engine {
             buffer,
             address,
             mapped: false,
-            fetchable: handler.single_copy && handler.places.port(to).is_some(),
+            fetchable: handler.memory.single_copy && handler.places().port(to).is_some(),
         };
         if handler.extents.exist()
-            && handler.places.port(to).is_some()
+            && handler.places().port(to).is_some()
             && let Some(offset) = handler.extents.find(address, envelope.bytes)
         {
             source = Source {
@@ -282,15 +287,15 @@ impl Engine {
         if let Some(from) = from
             && handler.protocol.is_quiet()
             && from != handler.rank
-            && let Some(port) = handler.places.port(from)
+            && let Some(port) = handler.places().port(from)
         {
-            let looks = if handler.inside > 0 {
+            let looks = if handler.waiters.inside > 0 {
                 1
             } else {
                 handler.policy.direct_looks()
             };
             for _ in 0..looks {
-                if handler.port.has_arrival() {
+                if handler.port().has_arrival() {
                     if let Some(completion) =
                         handler.receive_directly(from, port, &pattern, buffer, capacity)
                     {
@@ -315,8 +320,8 @@ impl Engine {
         capacity: u64,
     ) -> RequestId {
         let (id, posted) = handler.protocol.post(from, pattern, buffer, capacity);
-        handler.carry_out(posted, buffer);
-        if handler.entries.is_some() && handler.places.may_be_remote(from) {
+        handler.settle_posted(posted, buffer);
+        if handler.has_entries() && handler.places().may_be_remote(from) {
             let receive = Receive {
                 id,
                 pattern,
@@ -331,23 +336,42 @@ impl Engine {
     /// Waits for a request and frees it.
     #[inline(always)]
     fn finish(&self, handler: &mut Guard<'_>, id: RequestId) -> Result<Completion, EngineError> {
-        let mut is_over = |handler: &mut Handler| handler.protocol.is_complete(id);
-        let outcome = if is_over(handler) {
+        let outcome = if handler.protocol.is_complete(id) {
             self.outcome(handler, id)
         } else {
+            let mut is_settled = |handler: &mut Handler| handler.protocol.is_settled(id);
             self.shared
-                .wait(handler, Some(id), &mut is_over)
+                .wait(handler, Some(id), &mut is_settled)
                 .and_then(|()| self.outcome(handler, id))
         };
         self.shared.leave(handler);
         outcome
     }
 
+    /// The outcome of a request that is settled.
     #[inline(always)]
-    fn outcome(&self, handler: &mut Handler, id: RequestId) -> Result<Completion, EngineError> {
+    pub(crate) fn outcome(
+        &self,
+        handler: &mut Handler,
+        id: RequestId,
+    ) -> Result<Completion, EngineError> {
         match handler.protocol.take(id) {
             Some(Ok(completion)) => Ok(completion),
             Some(Outcome::Err(failure)) => Err(handler.explain(failure)),
+            None => self.stranded_outcome(handler, id),
+        }
+    }
+
+    #[cold]
+    fn stranded_outcome(
+        &self,
+        handler: &mut Handler,
+        id: RequestId,
+    ) -> Result<Completion, EngineError> {
+        handler.fail_stranded(id);
+        match handler.protocol.take(id) {
+            Some(Err(failure)) => Err(handler.explain(failure)),
+            Some(Ok(completion)) => Ok(completion),
             None => Err(Fault::UnknownRequest { rank: self.rank() }.into()),
         }
     }
@@ -370,15 +394,30 @@ impl Engine {
     /// The outcome if the request is over (it is gone then); `None` if it is not.
     #[inline(always)]
     pub fn test(&self, request: Request) -> Result<Option<Completion>, EngineError> {
+        self.test_if(request, |handler, id| handler.protocol.is_complete(id))
+    }
+
+    /// As [`Engine::test`], for work that cannot be taken back: a request fails that only a process which has finalised could end.
+    #[inline(always)]
+    pub fn test_or_fail(&self, request: Request) -> Result<Option<Completion>, EngineError> {
+        self.test_if(request, |handler, id| handler.protocol.is_settled(id))
+    }
+
+    #[inline(always)]
+    fn test_if(
+        &self,
+        request: Request,
+        is_over: impl Fn(&Handler, RequestId) -> bool,
+    ) -> Result<Option<Completion>, EngineError> {
         let id = match request {
             Request::Over(completion) => return Ok(Some(completion)),
             Request::Pending(id) => id,
         };
         let mut handler = self.shared.enter();
-        if !handler.protocol.is_complete(id) {
+        if !is_over(&handler, id) {
             handler.progress(Some(id));
         }
-        let outcome = if handler.protocol.is_complete(id) {
+        let outcome = if is_over(&handler, id) {
             self.outcome(&mut handler, id).map(Some)
         } else {
             handler.broken.clone().map_or(Ok(None), Err)
@@ -389,80 +428,47 @@ impl Engine {
 
     /// Whether the request is over; it stays.
     pub fn is_complete(&self, request: Request) -> bool {
+        self.is(request, Protocol::is_complete)
+    }
+
+    /// Whether [`Engine::wait`] would return at once: the request is over, or only a process that has finalised could end it.
+    pub fn is_settled(&self, request: Request) -> bool {
+        self.is(request, Protocol::is_settled)
+    }
+
+    #[inline(always)]
+    fn is(&self, request: Request, ended: impl Fn(&Protocol<Area>, RequestId) -> bool) -> bool {
         let Request::Pending(id) = request else {
             return true;
         };
         let mut handler = self.shared.enter();
-        if !handler.protocol.is_complete(id) {
+        if !ended(&handler.protocol, id) {
             handler.progress(Some(id));
         }
-        let complete = handler.protocol.is_complete(id) || handler.broken.is_some();
+        let is = ended(&handler.protocol, id) || handler.broken.is_some();
         self.shared.leave(&mut handler);
-        complete
+        is
     }
 
-    /// Waits until one of the requests is over; that one is gone then.
-    ///
-    /// # Panics
-    /// When there are none.
-    pub fn wait_any(&self, requests: &[Request]) -> (usize, Result<Completion, EngineError>) {
-        assert!(
-            !requests.is_empty(),
-            "waiting for any of no requests would never end"
-        );
-        let first_over = |handler: &Handler| {
-            requests.iter().position(|request| match request {
-                Request::Over(_) => true,
-                Request::Pending(id) => handler.protocol.is_complete(*id),
-            })
-        };
-        let mut found = None;
+    /// The outcome of a request that is over; it stays.
+    pub fn peek(&self, id: RequestId) -> Result<Completion, EngineError> {
         let mut handler = self.shared.enter();
-        let waited = self
-            .shared
-            .wait(&mut handler, None, &mut |handler: &mut Handler| {
-                found = first_over(handler);
-                found.is_some()
-            });
-        let outcome = match (waited, found) {
-            (Err(error), _) => (0, Err(error)),
-            (Ok(()), found) => {
-                let at = found.expect("the wait ends when one is found");
-                match requests[at] {
-                    Request::Over(completion) => (at, Ok(completion)),
-                    Request::Pending(id) => (at, self.outcome(&mut handler, id)),
-                }
+        let outcome = match handler.protocol.outcome(id) {
+            Some(Ok(completion)) => Ok(completion),
+            Some(Err(failure)) => Err(handler.explain(failure)),
+            None => {
+                let unknown = || Fault::UnknownRequest { rank: self.rank() }.into();
+                Err(handler.broken.clone().unwrap_or_else(unknown))
             }
         };
         self.shared.leave(&mut handler);
         outcome
     }
 
-    /// Waits until one of the requests is over, or `enough` says so; the requests stay. `enough` is asked whenever something may
-    /// have changed, under the engine's lock: it must not call the engine. What makes it true from another thread must be followed by [`Engine::rouse`].
-    pub fn wait_for(
-        &self,
-        requests: &[RequestId],
-        mut enough: impl FnMut() -> bool,
-    ) -> Result<(), EngineError> {
-        let mut handler = self.shared.enter();
-        let watched = match requests {
-            [only] => Some(*only),
-            _ => None,
-        };
-        let waited = self
-            .shared
-            .wait(&mut handler, watched, &mut |handler: &mut Handler| {
-                enough() || requests.iter().any(|id| handler.protocol.is_complete(*id))
-            });
-        self.shared.leave(&mut handler);
-        waited
-    }
-
     /// Makes threads that wait in [`Engine::wait_for`] ask again.
     pub fn rouse(&self) {
         let mut handler = self.shared.enter();
-        handler.news = true;
+        handler.waiters.news = true;
         self.shared.leave(&mut handler);
     }
 
@@ -480,7 +486,7 @@ impl Engine {
 
     /// Whether there is such work now.
     pub fn set_background_active(&self, active: bool) {
-        self.shared.enter().has_background = active;
+        self.shared.enter().waiters.has_background = active;
     }
 
     /// Asks to end a request early; waiting for it then tells whether it was.
@@ -491,7 +497,7 @@ impl Engine {
             if handler.recall(id) {
                 handler.protocol.cancel(id);
             }
-            handler.news = true;
+            handler.waiters.news = true;
             handler.flush();
             self.shared.leave(&mut handler);
         }
@@ -506,7 +512,7 @@ impl Engine {
         // SAFETY: the caller's promise is the area's.
         let buffer = unsafe { Area::writable(data) };
         let (id, posted) = handler.protocol.receive_claim(claim, buffer, capacity);
-        handler.carry_out(posted, buffer);
+        handler.settle_posted(posted, buffer);
         self.shared.leave(&mut handler);
         Request::Pending(id)
     }
@@ -522,9 +528,14 @@ impl Engine {
             self.shared.leave(&mut handler);
             return false;
         }
-        match handler.wakers.iter_mut().find(|(known, _)| *known == id) {
+        match handler
+            .waiters
+            .wakers
+            .iter_mut()
+            .find(|(known, _)| *known == id)
+        {
             Some((_, known)) => known.clone_from(waker),
-            None => handler.wakers.push((id, waker.clone())),
+            None => handler.waiters.wakers.push((id, waker.clone())),
         }
         self.shared.leave(&mut handler);
         if !Driver::hurry(&self.shared) && self.size > 1 {
@@ -562,9 +573,13 @@ impl Engine {
     }
 
     /// What the device that reaches other hosts has counted; `None` without one.
-    pub fn network_counters(&self) -> Option<oxmpi_net::tcp::Counters> {
+    pub fn network_counters(&self) -> Option<oxmpi_net::transport::Counters> {
         let handler = self.shared.enter();
-        handler.remote.as_ref().map(|remote| remote.net.counters())
+        handler
+            .ways
+            .remote
+            .as_ref()
+            .map(|remote| remote.net.counters())
     }
 
     /// How this process talks to the others.

@@ -4,13 +4,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use oxmpi_net::choice::Choice;
-use oxmpi_net::transport::Transport;
+use oxmpi_net::transport::{Sizes, Transport};
 use oxmpi_ports::{Port, Segment, SegmentError};
 
 use crate::boards::Boards;
 use crate::engine::Engine;
 use crate::error::{EngineError, Fault};
-use crate::options::{Options, Progress};
+use crate::options::Options;
 use crate::progress::{Bed, Driver, Guard, Handler, Places, Remote, Shared, Threads, WaitPolicy};
 use crate::protocol::{Limits, Protocol};
 
@@ -107,9 +107,9 @@ impl Engine {
         let port = Port::open(segment, own).map_err(memory)?;
         let mut protocol = Protocol::new(rank, size, limits(&port, options));
         let others = places.others().count() as u64;
-        if let Some((_, choice)) = &transport {
+        if let Some((net, _)) = &transport {
             for other in places.others() {
-                protocol.set_limits(other, limits_between_hosts(others, options, choice));
+                protocol.set_limits(other, limits_between_hosts(others, options, net.sizes()));
             }
         }
         let crowded = crowded || ports > usable_cpus;
@@ -128,11 +128,13 @@ impl Engine {
                 Some(Box::new(Remote::new(net, choice, size)))
             }
         };
+        let may_have_driver = remote
+            .as_ref()
+            .is_none_or(|remote| remote.net.may_have_driver_thread());
         let name = host.clone();
         let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);
         let extents = Arc::clone(&handler.extents);
-        let plain = host_count > 1 && options.progress == Progress::Sock;
-        let driver = Driver::new(options.driver && size > 1 && !plain, crowded);
+        let driver = Driver::new(options.driver && size > 1 && may_have_driver, crowded);
         // SAFETY: the caller's promise.
         let shared = Arc::new(unsafe { Shared::new(handler, bed, driver, threads) });
         Ok(Self {
@@ -144,6 +146,7 @@ impl Engine {
             job_nonce,
             extents,
             boards,
+            started: std::time::Instant::now(),
         })
     }
 
@@ -186,12 +189,12 @@ impl Engine {
     /// A socket that is closed while something lies in it unread makes the kernel drop what its other side has not read yet. So both sides say that they are
     /// done, and close only when they have heard it from each other.
     fn close_connections(&self, handler: &mut Guard<'_>, pause: bool) {
-        if let Some(remote) = &mut handler.remote {
+        if let Some(remote) = &mut handler.ways.remote {
             remote.net.close(pause);
             let _ = self
                 .shared
                 .wait(handler, None, &mut |handler: &mut Handler| {
-                    let remote = handler.remote.as_ref();
+                    let remote = handler.ways.remote.as_ref();
                     remote.is_none_or(|remote| remote.net.is_closed())
                 });
         }
@@ -224,24 +227,12 @@ fn limits(port: &Port, options: &Options) -> Limits {
 /// Bytes that all processes of other hosts together may have unmatched here.
 const ROOM_BYTES_BETWEEN_HOSTS: u64 = 256 << 20;
 
-/// Where bulk has a rail of its own, only matched messages go there: what is longer than this is offered. A round trip over frames is shorter than what the slower copy of more would take.
-const EAGER_BYTES_BESIDE_RAIL: u64 = 8 << 10;
-
 /// Sizes for the network: a message that is offered costs a round trip more, so that more go eager, and each peer has room for a window of 64 messages of 64 KiB; what is written in one call is the device's choice.
-fn limits_between_hosts(peers: u64, options: &Options, choice: &Choice) -> Limits {
+fn limits_between_hosts(peers: u64, options: &Options, sizes: Sizes) -> Limits {
     let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, 8 << 20);
-    let eager_bytes = match choice.has_rails() {
-        true => EAGER_BYTES_BESIDE_RAIL,
-        false => 64 << 10,
-    };
-    let eager_bytes_max = options
-        .eager_bytes
-        .unwrap_or(eager_bytes)
-        .min(room_bytes / 2);
-    let copied_bytes_max = match choice.network {
-        oxmpi_net::choice::Network::Tcp => u64::MAX,
-        _ => oxmpi_net::pm::COPIED_BYTES_MAX as u64,
-    };
+    let eager_bytes = options.eager_bytes.unwrap_or(sizes.eager_bytes);
+    let eager_bytes_max = eager_bytes.min(room_bytes / 2);
+    let copied_bytes_max = sizes.copied_bytes_max;
     Limits {
         eager_bytes_max,
         copied_bytes_max,

@@ -1,8 +1,8 @@
 //! Who am I: what a rank learns from the environment its launcher gave it.
 //!
-//! OXMPI_RANK, OXMPI_SIZE and OXMPI_SEGMENT come together or not at all. Without them the process is a
-//! job of one rank. Anything between the two is an error, never a silent job of one: N programs that each
-//! believe to be alone compute N times the same thing.
+//! OXMPI_RANK, OXMPI_SIZE and OXMPI_SEGMENT come together or not at all. Without them the process
+//! is a job of one rank. Anything between the two is an error, never a silent job of one: N
+//! programs that each believe to be alone compute N times the same thing.
 
 use std::os::fd::OwnedFd;
 
@@ -72,7 +72,8 @@ pub enum IdentityError {
 }
 
 impl Identity {
-    /// Reads the environment. The segment's descriptor no longer passes to programs this process starts.
+    /// Reads the environment. The segment's descriptor no longer passes to programs this process
+    /// starts.
     pub fn from_env() -> Result<Identity, IdentityError> {
         let identity = parse(|name| oxmpi_settings::find(name)?.read().text())?;
         let host = sys::host_name();
@@ -95,7 +96,8 @@ impl Identity {
     }
 }
 
-/// Variables by which launchers tell how many processes they started, and which of them this one is.
+/// Variables by which launchers tell how many processes they started, and which of them this one
+/// is.
 const FOREIGN: [(&str, &str, &str); 6] = [
     (
         "OMPI_COMM_WORLD_SIZE",
@@ -109,8 +111,8 @@ const FOREIGN: [(&str, &str, &str); 6] = [
     ("JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun"),
 ];
 
-/// A process that is about to run alone although a launcher started several says so: N programs that each believe to be alone
-/// compute N times the same thing.
+/// A process that is about to run alone although a launcher started several says so: N programs
+/// that each believe to be alone compute N times the same thing.
 pub(crate) fn warn_if_lonely() {
     let variable = |name: &str| std::env::var(name).ok();
     if let Some(text) = lonely(variable) {

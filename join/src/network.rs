@@ -1,6 +1,8 @@
-//! How the processes of a job agree on the network between their hosts, through the launcher's key-value space.
+//! How the processes of a job agree on the network between their hosts, through the launcher's
+//! key-value space.
 //!
-//! `oxmpi_net::choice` knows what there is and decides; this file carries cards, reports and the choice. Everybody fences equally often, whatever its own part is.
+//! `oxmpi_net::choice` knows what there is and decides; this file carries cards, reports and the
+//! choice. Everybody fences equally often, whatever its own part is.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,8 +12,8 @@ use oxmpi_net::transport::{Directory, Transport};
 use oxmpi_net::{Card, JobKey};
 use oxmpi_pmi::{Client, PmiError};
 
+use crate::error::WireUpError;
 use crate::identity::Identity;
-use crate::wireup::WireUpError;
 
 const CARD: &str = "oxmpi-card";
 const KEY: &str = "oxmpi-key";
@@ -20,7 +22,8 @@ const CHOICE: &str = "oxmpi-choice";
 /// Instead of a choice: what the user asked for does not work.
 const NOTHING: &str = "nothing";
 
-/// Opens what this process may use and tells the others how it is reached. They may be asked after the next fence.
+/// Opens what this process may use and tells the others how it is reached. They may be asked after
+/// the next fence.
 pub(crate) fn announce(
     client: &mut Client,
     identity: &Identity,
@@ -54,7 +57,8 @@ pub(crate) struct Agreed {
     choice: Choice,
 }
 
-/// Tries the devices out and agrees on one, together with all processes of the job. `hosts` are as the processes talk: each its own if they are set apart.
+/// Tries the devices out and agrees on one, together with all processes of the job. `hosts` are as
+/// the processes talk: each its own if they are set apart.
 pub(crate) fn agree(
     client: &mut Client,
     identity: &Identity,

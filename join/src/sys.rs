@@ -24,7 +24,8 @@ pub fn host_name() -> String {
     String::from_utf8_lossy(&name[..length]).into_owned()
 }
 
-/// Makes a copy of descriptor number `fd` that closes on exec, and makes the original close on exec too.
+/// Makes a copy of descriptor number `fd` that closes on exec, and makes the original close on exec
+/// too.
 pub(crate) fn adopt_inherited(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: fcntl on a number that is no open descriptor fails with EBADF and does nothing else.
     let copy = check(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) })?;

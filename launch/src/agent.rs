@@ -1,9 +1,10 @@
-//! The agent: what `oxmpi agent` does on a host, started by the head or by another agent through a remote shell.
+//! The agent: what `oxmpi agent` does on a host, started by the head or by another agent through a
+//! remote shell.
 //!
-//! It greets, learns its place in the tree, starts the agents below, says what its host is, and then is a
-//! [`Node`] with its parent above: frames from there are carried out, what happens is passed on. Its standard
-//! input and output are that connection. When it ends, for whatever reason, so does everything below: that is
-//! what makes "no orphans" true on every host.
+//! It greets, learns its place in the tree, starts the agents below, says what its host is, and
+//! then is a [`Node`] with its parent above: frames from there are carried out, what happens is
+//! passed on. Its standard input and output are that connection. When it ends, for whatever reason,
+//! so does everything below: that is what makes "no orphans" true on every host.
 
 use std::fs::File;
 use std::io;
@@ -11,10 +12,10 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use crate::channel::{Inbox, Outbox};
-use crate::crew::{Input, Muster};
 use crate::environment;
-use crate::frame::{Down, Hello, Orders, Up, WINDOW_BYTES};
+use crate::frame::{Down, Hello, JobSpec, Up, WINDOW_BYTES};
 use crate::job::LaunchError;
+use crate::local_ranks::{Input, StartRanks};
 use crate::node::Node;
 use crate::sys;
 
@@ -40,8 +41,8 @@ enum AgentError {
     },
 }
 
-/// Serves one job on this host; returns the exit status. What goes wrong is said on standard error, which the
-/// parent passes on.
+/// Serves one job on this host; returns the exit status. What goes wrong is said on standard error,
+/// which the parent passes on.
 pub fn agent() -> u8 {
     match serve() {
         Ok(()) => 0,
@@ -146,9 +147,9 @@ impl Agent {
                 self.node.grow(&plan, sys::signal_mask(), self.now);
                 self.outbox.put(&Up::Hello(hello(plan.host)));
             }
-            Down::Run(orders) => {
-                self.run(&orders);
-                self.node.down(&Down::Run(orders), self.now);
+            Down::Run(spec) => {
+                self.run(&spec);
+                self.node.down(&Down::Run(spec), self.now);
             }
             other => {
                 self.told_to_end |= other == Down::End;
@@ -157,22 +158,18 @@ impl Agent {
         }
     }
 
-    fn run(&mut self, orders: &Orders) {
+    fn run(&mut self, spec: &JobSpec) {
         let mut inherited = environment::own();
-        environment::overlay(&mut inherited, &orders.inherited);
-        let mustered = self.node.muster(Muster {
-            orders,
+        environment::overlay(&mut inherited, &spec.inherited);
+        let started = self.node.start_ranks(StartRanks {
+            spec,
             host: self.host,
             inherited: &inherited,
-            input: if orders.stdin {
-                Input::Fed
-            } else {
-                Input::Null
-            },
+            input: if spec.stdin { Input::Fed } else { Input::Null },
             window: WINDOW_BYTES,
             mask: sys::signal_mask(),
         });
-        if let Err(error) = mustered {
+        if let Err(error) = started {
             self.node.excuse(format!("host {}: {error}", self.name));
         }
     }

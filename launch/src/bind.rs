@@ -14,7 +14,8 @@ pub enum Bind {
     /// Ranks run wherever the launcher may run.
     #[default]
     None,
-    /// The r-th rank of a host runs on its r-th usable core (all hardware threads of it), round and round.
+    /// The r-th rank of a host runs on its r-th usable core (all hardware threads of it), round and
+    /// round.
     Core,
 }
 

@@ -1,9 +1,10 @@
 //! A connection to an agent: the remote shell's process, frames over its standard input and output.
 //!
-//! Started by whoever is above the agent in the tree, the head or another agent. It speaks for its host and
-//! all hosts below that: what the agent says leaves as [`Up`] frames, and when the agent, the shell or the
-//! connection ends too early, [`Up::Lost`] says so once, with the command and what it printed. Ending is
-//! always the same: close its standard input; what does not end by itself soon is killed.
+//! Started by whoever is above the agent in the tree, the head or another agent. It speaks for its
+//! host and all hosts below that: what the agent says leaves as [`Up`] frames, and when the agent,
+//! the shell or the connection ends too early, [`Up::Lost`] says so once, with the command and what
+//! it printed. Ending is always the same: close its standard input; what does not end by itself
+//! soon is killed.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -24,7 +25,8 @@ const LEAVE: Duration = Duration::from_secs(5);
 const WORDS_BYTES_MAX: usize = 4096;
 /// What is shown of output that is no agent's.
 const NOISE_SHOWN_BYTES: usize = 40;
-/// What is passed on of the standard error of a connection in its lifetime; nobody waits for who floods.
+/// What is passed on of the standard error of a connection in its lifetime; nobody waits for who
+/// floods.
 const REMARK_BYTES_MAX: usize = 64 * 1024;
 
 /// A connection to an agent.
@@ -57,14 +59,16 @@ enum State {
     Awaited { until: Instant },
     /// Frames go both ways.
     Up,
-    /// It has ended, or is to end: wait for the process, so that it can be said how, and kill it then.
+    /// It has ended, or is to end: wait for the process, so that it can be said how, and kill it
+    /// then.
     Leaving { kill_at: Instant },
     /// Nothing is left of it here.
     Gone,
 }
 
 impl Branch {
-    /// Starts the agent of a limb with the signal mask `mask`. A command that cannot be executed is a branch that is lost at once.
+    /// Starts the agent of a limb with the signal mask `mask`. A command that cannot be executed is
+    /// a branch that is lost at once.
     pub(crate) fn start(
         limb: Limb,
         plan: &Grow,
@@ -251,7 +255,8 @@ impl Branch {
         };
         let open = matches!(self.inbox.fill(stdout), Ok(true));
         if self.grow.is_some() && matches!(self.state, State::Leaving { .. }) {
-            // It ends, or is to end, before it has greeted: what it sends is of use for messages alone.
+            // It ends, or is to end, before it has greeted: what it sends is of use for messages
+            // alone.
             if self.inbox.greeting() == Greeting::Noise {
                 self.stop_reading(now);
             }
@@ -421,7 +426,8 @@ impl Branch {
 }
 
 impl Drop for Branch {
-    /// Whatever happened, no process of ours is left. Whoever drops several has told all to leave before.
+    /// Whatever happened, no process of ours is left. Whoever drops several has told all to leave
+    /// before.
     fn drop(&mut self) {
         self.leave(Instant::now());
         if let Some(shell) = self.shell.take() {

@@ -1,8 +1,9 @@
 //! The environment of a rank: what its host gives it, what the head passes on, what the job says.
 //!
-//! On the launcher's own host ranks inherit the launcher's environment. On another host they get what the
-//! remote shell gives, under what the head has, except for variables that describe a host or a login and
-//! would be wrong elsewhere ([`is_of_a_host`]). Variables of other launchers never reach a rank.
+//! On the launcher's own host ranks inherit the launcher's environment. On another host they get
+//! what the remote shell gives, under what the head has, except for variables that describe a host
+//! or a login and would be wrong elsewhere ([`is_of_a_host`]). Variables of other launchers never
+//! reach a rank.
 
 use std::ffi::{OsStr, OsString};
 

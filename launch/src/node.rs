@@ -1,29 +1,30 @@
-//! A host of the job as seen from its process: the crew here, the branches to agents below.
+//! A host of the job as seen from its process: the ranks here, the branches to agents below.
 //!
-//! The head and every agent consist of one `Node` and what is above it: signals, output and conduct for the
-//! head, a connection to its parent for an agent. `down` carries out a frame from above, here or below;
-//! `poll_up` yields what goes up. Fences are gathered here: one frame goes up when all below have sent theirs.
-//! Nothing waits: `poll_entries` and `poll_deadline` say when `handle_ready` has something to do.
+//! The head and every agent consist of one `Node` and what is above it: signals, output and
+//! supervision for the head, a connection to its parent for an agent. `down` carries out a frame
+//! from above, here or below; `poll_up` yields what goes up. Fences are gathered here: one frame
+//! goes up when all below have sent theirs. Nothing waits: `poll_entries` and `poll_deadline` say
+//! when `handle_ready` has something to do.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::branch::Branch;
-use crate::crew::{Crew, Muster};
 use crate::frame::{Down, Grow, Puts, Up};
 use crate::job::LaunchError;
+use crate::local_ranks::{LocalRanks, StartRanks};
 use crate::{tree, warden};
 
-/// The crew of this host and the branches below it.
+/// The ranks of this host and the branches below it.
 #[derive(Default)]
 pub(crate) struct Node {
     /// The number of this host; None when the head has no ranks on its own.
     host: Option<u32>,
-    crew: Option<Crew>,
+    local: Option<LocalRanks>,
     branches: Vec<Branch>,
     gathering: Gathering,
-    /// The crew's number in the gathering.
-    crew_number: usize,
+    /// The number of this host's ranks in the gathering.
+    local_number: usize,
     /// The branches' numbers in it.
     branch_numbers: Vec<usize>,
     up: VecDeque<Up>,
@@ -32,7 +33,7 @@ pub(crate) struct Node {
     adopts: bool,
 }
 
-/// Fences on their way up: what each contributor (the crew, each branch) has sent.
+/// Fences on their way up: what each contributor (this host's ranks, each branch) has sent.
 #[derive(Debug, Default)]
 struct Gathering {
     contributors: Vec<Contributor>,
@@ -57,7 +58,8 @@ impl Gathering {
         self.contributors.len() - 1
     }
 
-    /// A contributor has sent a fence, or is gone. What is to be said above, if this was all that was waited for.
+    /// A contributor has sent a fence, or is gone. What is to be said above, if this was all that
+    /// was waited for.
     fn handle(&mut self, number: usize, state: Contributor, puts: Puts) -> Option<Up> {
         self.puts.extend(puts);
         let entry = self.contributors.get_mut(number)?;
@@ -104,10 +106,10 @@ impl Node {
     }
 
     /// Starts the ranks of this host.
-    pub(crate) fn muster(&mut self, muster: Muster<'_>) -> Result<(), LaunchError> {
+    pub(crate) fn start_ranks(&mut self, start: StartRanks<'_>) -> Result<(), LaunchError> {
         let highest = self.branches.iter().filter_map(Branch::highest).max();
-        self.crew = Some(Crew::start(muster, highest.unwrap_or(0))?);
-        self.crew_number = self.gathering.add();
+        self.local = Some(LocalRanks::start(start, highest.unwrap_or(0))?);
+        self.local_number = self.gathering.add();
         Ok(())
     }
 
@@ -122,35 +124,37 @@ impl Node {
         match frame {
             Down::Credit { host, bytes } => {
                 if self.host == Some(*host) {
-                    self.crew.iter_mut().for_each(|crew| crew.widen(*bytes));
+                    self.local.iter_mut().for_each(|local| local.widen(*bytes));
                 } else if let Some(branch) = self.way_to(*host) {
                     branch.send(frame);
                 }
             }
-            Down::Stdin(bytes) => match &mut self.crew {
-                Some(crew) if crew.has_first() => crew.feed(bytes, &mut self.up),
+            Down::Stdin(bytes) => match &mut self.local {
+                Some(local) if local.has_first() => local.feed(bytes, &mut self.up),
                 _ => self.below(frame),
             },
             Down::Signal(signal) => {
-                self.crew.iter_mut().for_each(|crew| crew.signal(*signal));
+                self.local
+                    .iter_mut()
+                    .for_each(|local| local.signal(*signal));
                 self.below(frame);
             }
             Down::FenceOver(all) => {
                 let mut said = VecDeque::new();
-                let crew = self.crew.iter_mut();
-                crew.for_each(|crew| crew.fence_over(all, &mut said));
-                self.take_in(self.crew_number, said);
+                let local = self.local.iter_mut();
+                local.for_each(|local| local.fence_over(all, &mut said));
+                self.take_in(self.local_number, said);
                 self.below(frame);
             }
             Down::Died { rank, death } => {
-                let crew = self.crew.iter();
-                crew.for_each(|crew| crew.record_death(*rank, *death));
+                let local = self.local.iter();
+                local.for_each(|local| local.record_death(*rank, *death));
                 self.below(frame);
             }
             Down::End => {
                 self.ending = true;
-                match (&mut self.crew, self.host) {
-                    (Some(crew), _) => crew.end(),
+                match (&mut self.local, self.host) {
+                    (Some(local), _) => local.end(),
                     // Its ranks never ran.
                     (None, Some(host)) => self.up.push_back(Up::Over { host }),
                     (None, None) => {}
@@ -168,7 +172,7 @@ impl Node {
         self.up.pop_front()
     }
 
-    /// Passes on what the crew or a branch has said; fences wait for each other here.
+    /// Passes on what this host's ranks or a branch have said; fences wait for each other here.
     fn take_in(&mut self, number: usize, said: VecDeque<Up>) {
         for frame in said {
             let gathered = match frame {
@@ -181,28 +185,30 @@ impl Node {
     }
 
     pub(crate) fn poll_entries(&self, entries: &mut Vec<libc::pollfd>) {
-        self.crew.iter().for_each(|crew| crew.poll_entries(entries));
+        self.local
+            .iter()
+            .for_each(|local| local.poll_entries(entries));
         let branches = self.branches.iter();
         branches.for_each(|branch| branch.poll_entries(entries));
     }
 
     pub(crate) fn poll_deadline(&self) -> Option<Instant> {
-        let crew = self.crew.iter().filter_map(Crew::poll_deadline);
+        let local = self.local.iter().filter_map(LocalRanks::poll_deadline);
         let branches = self.branches.iter().filter_map(Branch::poll_deadline);
-        crew.chain(branches).min()
+        local.chain(branches).min()
     }
 
     /// Handles whatever has happened here and below.
     pub(crate) fn handle_ready(&mut self, now: Instant) -> Result<(), LaunchError> {
-        if let Some(crew) = &mut self.crew {
-            let guarded = !crew.is_unguarded();
+        if let Some(local) = &mut self.local {
+            let guarded = !local.is_unguarded();
             let mut said = VecDeque::new();
-            crew.handle_ready(now, &mut said)?;
-            if self.adopts && guarded && crew.is_unguarded() {
+            local.handle_ready(now, &mut said)?;
+            if self.adopts && guarded && local.is_unguarded() {
                 let shells: Vec<i32> = self.branches.iter().filter_map(Branch::pid).collect();
                 warden::kill_orphans(&shells);
             }
-            self.take_in(self.crew_number, said);
+            self.take_in(self.local_number, said);
         }
         for place in 0..self.branches.len() {
             let mut said = VecDeque::new();
@@ -217,7 +223,7 @@ impl Node {
 
     /// Nothing is left, here and below.
     pub(crate) fn is_over(&self) -> bool {
-        self.crew.as_ref().is_none_or(Crew::is_over)
+        self.local.as_ref().is_none_or(LocalRanks::is_over)
             && self.branches.iter().all(Branch::is_gone)
             && self.up.is_empty()
     }
@@ -260,7 +266,7 @@ impl Drop for Node {
         self.branches
             .iter_mut()
             .for_each(|branch| branch.leave(now));
-        self.crew = None;
+        self.local = None;
     }
 }
 

@@ -71,23 +71,23 @@ fn survives<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(frame
     );
 }
 
-/// Orders that an agent accepts name a program for every rank, or there is none.
-pub fn orders(input: &[u8]) {
+/// A job description that an agent accepts names a program for every rank, or there is none.
+pub fn job_spec(input: &[u8]) {
     let mut inbox = Inbox::default();
     inbox.put(&(input.len() as u32).to_le_bytes());
     inbox.put(input);
-    let Ok(Some(Down::Run(orders))) = inbox.next() else {
+    let Ok(Some(Down::Run(spec))) = inbox.next() else {
         return;
     };
-    for rank in 0..orders.size() {
-        let program = orders.program_of(rank);
-        assert!(program < orders.programs.len().max(1));
+    for rank in 0..spec.size() {
+        let program = spec.program_of(rank);
+        assert!(program < spec.programs.len().max(1));
     }
-    let local: usize = orders
+    let local: usize = spec
         .host_of
         .first()
-        .map_or(0, |host| orders.local(*host).len());
-    assert!(local <= orders.host_of.len());
+        .map_or(0, |host| spec.local(*host).len());
+    assert!(local <= spec.host_of.len());
 }
 
 /// A hostfile gives hosts that can take a rank, or an error that says which line is wrong.
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn every_kept_input_keeps_the_properties() {
         corpus::each("launcher_frames", frames);
-        corpus::each("launcher_orders", orders);
+        corpus::each("launcher_orders", job_spec);
         corpus::each("hostfile", hostfile);
     }
 
@@ -127,7 +127,7 @@ mod tests {
         #[test]
         fn arbitrary_bytes_keep_the_properties(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             frames(&bytes);
-            orders(&bytes);
+            job_spec(&bytes);
             hostfile(&bytes);
         }
     }
@@ -151,11 +151,7 @@ mod tests {
             outbox.put(&Down::FenceOver(vec![("a".to_owned(), "b".to_owned())]));
             outbox.put(&Down::End);
         });
-        corpus::write(
-            "launcher_frames",
-            "down",
-            &[&[0xff & !2], &down[..]].concat(),
-        );
+        corpus::write("launcher_frames", "down", &[&[!2], &down[..]].concat());
         corpus::write(
             "launcher_frames",
             "down-in-pieces",
@@ -174,29 +170,41 @@ mod tests {
         });
         let noise = [b"Welcome!\n", &up[..]].concat();
         corpus::write("launcher_frames", "up", &[&[0xfe], &noise[..]].concat());
-        let programs = [2, 1].map(|ranks| crate::frame::Program {
-            path: "/bin/true".into(),
-            argv0: "true".into(),
-            arguments: vec!["-v".into()],
-            ranks,
-            wdir: None,
-            env: vec![("A".into(), "b".into())],
-        });
-        let orders = Down::Run(Box::new(crate::frame::Orders {
-            name: "job".to_owned(),
-            host_of: vec![0, 0, 1],
-            cpus: vec![2, 2],
-            programs: programs.to_vec(),
-            inherited: vec![("PATH".into(), "/bin".into())],
-            env: Vec::new(),
-            bind: crate::Bind::default(),
-            stdin: true,
-        }));
-        let orders = written(&|outbox| outbox.put(&orders));
-        corpus::write("launcher_orders", "two-programs", &orders[4..]);
+        let programs = |ranks: [u32; 2]| {
+            let program = |ranks| crate::frame::Program {
+                path: "/bin/true".into(),
+                argv0: "true".into(),
+                arguments: vec!["-v".into()],
+                ranks,
+                wdir: None,
+                env: vec![("A".into(), "b".into())],
+            };
+            ranks.map(program).to_vec()
+        };
+        // A sum of ranks that no integer holds is no reason to panic.
+        for (name, ranks) in [("two-programs", [2, 1]), ("too-many-ranks", [1, u32::MAX])] {
+            let orders = Down::Run(Box::new(crate::frame::JobSpec {
+                name: "job".to_owned(),
+                host_of: vec![0, 0, 1],
+                cpus: vec![2, 2],
+                programs: programs(ranks),
+                inherited: vec![("PATH".into(), "/bin".into())],
+                env: Vec::new(),
+                bind: crate::Bind::default(),
+                stdin: true,
+            }));
+            let orders = written(&|outbox| outbox.put(&orders));
+            corpus::write("launcher_orders", name, &orders[4..]);
+        }
         let both =
             b"# nodes\n\na:4   # first\r\nb slots=2 max_slots=8\n  c\nd slots=9 max-slots=3\na\n";
         corpus::write("hostfile", "both-syntaxes", both);
+        // The limit of one line is a limit of the host.
+        corpus::write(
+            "hostfile",
+            "twice-with-one-limit",
+            b"d slots=9\nd slots=9 max_slots=3\n",
+        );
         corpus::write(
             "hostfile",
             "addresses",

@@ -1,7 +1,8 @@
 //! What the ranks of a host write: their pipes, cut into lines, taken as far as the window allows.
 //!
-//! A crew owns one of these. Blocks of lines leave as [`Up::Output`] in the order of each rank's writing. The
-//! window is what the head has said it can take: beyond it, output stays in the pipes and the ranks wait.
+//! `LocalRanks` owns one of these. Blocks of lines leave as [`Up::Output`] in the order of each
+//! rank's writing. The window is what the head has said it can take: beyond it, output stays in the
+//! pipes and the ranks wait.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, Read};
@@ -140,7 +141,8 @@ impl Streams {
         }
     }
 
-    /// Nobody writes any more: what is in the pipes is all there will be. Ends when the window allows.
+    /// Nobody writes any more: what is in the pipes is all there will be. Ends when the window
+    /// allows.
     pub(crate) fn finish(&mut self, now: Instant, up: &mut VecDeque<Up>) {
         for key in 0..self.list.len() {
             while self.pump(key, now, up) {}

@@ -1,4 +1,5 @@
-//! Ranks that use the job's segment, as MPI programs do: this test executes itself as the ranks of its jobs.
+//! Ranks that use the job's segment, as MPI programs do: this test executes itself as the ranks of
+//! its jobs.
 //!
 //! `as_rank` is no test but what a rank does; which part it plays comes in PART.
 

@@ -44,6 +44,13 @@ fn write_the_seeds() {
     corpus::write("card", "bare", version.as_bytes());
     let bare = version.trim_end_matches('@');
     let with =
-        format!("{bare}@020000000001/5/1500,020000000002/6/9000@l:10.0.0.1/24,g:2001:db8::1/64");
+        format!("{bare}@020000000001/5/1500,020000000002/6/9000@o:10.0.0.1/24,l:2001:db8::1/64");
     corpus::write("card", "addresses", with.as_bytes());
+    // More than any process has, and than would be written again.
+    let five = ["020000000001/5/1500"; 5].join(",");
+    corpus::write(
+        "card",
+        "five-ethernet-cards",
+        format!("{bare}@{five}@").as_bytes(),
+    );
 }

@@ -7,14 +7,10 @@ use oxmpi::op::Sum;
 fn main() -> oxmpi::Result<()> {
     let mpi = oxmpi::init()?;
     let world = mpi.world();
-    println!(
-        "rank {} of {} on {}",
-        world.rank(),
-        world.size(),
-        mpi.host()
-    );
+    let (rank, size) = (world.rank(), world.size());
+    println!("rank {rank} of {size} on {}", mpi.host());
     let mut total = [0];
-    world.allreduce(&[world.rank()], &mut total, Sum)?;
-    assert_eq!(total[0], (0..world.size()).sum());
+    world.allreduce(&[rank], &mut total, Sum)?;
+    assert_eq!(total[0], (0..size).sum());
     Ok(())
 }

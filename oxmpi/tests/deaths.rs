@@ -5,7 +5,6 @@
 //! would have ports. `PART` says what a rank does.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::exit;
 use std::time::{Duration, Instant};
 
@@ -49,7 +48,7 @@ fn job(part: &str, ranks: u32, network: &str) -> Job {
                 hosts: Some(Host::list("a,b,c", "the test").unwrap()),
                 map_by: Some(MapBy::parse("node", "the test").unwrap()),
                 launcher: Some(Template::parse(template, "the test").unwrap()),
-                agent: Some(PathBuf::from(binary)),
+                agent: Some(binary),
                 launch_timeout: Some(HANGS_AFTER),
             },
             ..Settings::default()
@@ -156,8 +155,10 @@ fn all_are_told(part: &str, how: &str, code: u8) {
                 .lines()
                 .find(told)
                 .unwrap_or_else(|| panic!("{network}: {text}"));
+            // A rank that has a connection may see its end before it is told how the process ended.
+            let seen = rank == 0 && line.ends_with("the process is gone");
             assert!(
-                line.contains("rank 1 on host") && line.ends_with(how),
+                line.contains("rank 1 on host") && (line.ends_with(how) || seen),
                 "{network}, {line}: {text}"
             );
         }

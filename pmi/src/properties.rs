@@ -14,8 +14,8 @@ use crate::socket::Socket;
 /// A socket holds so much of what a launcher said while nobody reads: more would block.
 const SAID_BYTES_MAX: usize = MESSAGE_BYTES_MAX;
 
-/// The input is a list: a byte that says which of two ranks speaks and how long, then its words.
-/// Nothing panics, answers go to the rank that was served, and the one that broke the protocol gets none.
+/// The input is a list: a byte that says which of two ranks speaks and how long, then its words; one
+/// that says nothing ends. Nothing panics, and a rank that has ended gets no answer.
 pub fn server(input: &[u8]) {
     let mut server = Server::new(Facts {
         job: "job 7".to_owned(),
@@ -23,20 +23,28 @@ pub fn server(input: &[u8]) {
         hosts: vec![0, 0, 1],
         local: vec![0, 1],
     });
-    let mut deaf = [false; 2];
+    let mut ended = [false; 2];
     let mut rest = input;
     while let Some((&choice, after)) = rest.split_first() {
         let (said, after) = after.split_at(after.len().min(usize::from(choice >> 1) * 4));
         rest = after;
-        server.handle(u32::from(choice & 1), said);
+        let rank = u32::from(choice & 1);
+        match (ended[rank as usize], said.is_empty()) {
+            (true, _) => {}
+            (false, true) => {
+                ended[rank as usize] = true;
+                server.handle_end(rank);
+            }
+            (false, false) => server.handle(rank, said),
+        }
         while let Some(event) = server.poll() {
             match event {
                 Event::Reply { rank, bytes } => {
-                    assert!(!deaf[rank as usize] && !bytes.is_empty());
+                    assert!(!ended[rank as usize] && !bytes.is_empty());
                 }
                 Event::Fence { puts } => server.fence_over(&puts),
-                Event::Deserted { .. } => {}
-                Event::Abort { rank, .. } => deaf[rank as usize] = true,
+                Event::Deserted { .. } => assert_eq!(ended, [true; 2]),
+                Event::Abort { .. } => {}
             }
         }
     }
@@ -148,6 +156,8 @@ mod tests {
             frames(&BODIES)
         );
         corpus::write("pmi_server", "pmi-2", &speech(1, frames_said.as_bytes()));
+        let left = [&speech(0, LINES.as_bytes())[..], &[1, 0]].concat();
+        corpus::write("pmi_server", "ends", &left);
         corpus::write("pmi_client", "pmi-1", &[&[0], ANSWERS.as_bytes()].concat());
         let opening = "cmd=response_to_init rc=0 pmi_version=2 pmi_subversion=0\n";
         let said = format!("{opening}{}", frames(&REPLIES));

@@ -53,9 +53,9 @@ pub struct Arrival<'p> {
     /// Its header and, when `inline`, its payload behind the header.
     pub prefix: &'p [u8; PREFIX_BYTES],
     /// Bytes of payload.
-    bytes: usize,
+    pub bytes: usize,
     /// The payload, when it does not lie in the prefix.
-    outside: Option<&'p [u8]>,
+    pub outside: Option<&'p [u8]>,
 }
 
 impl<'p> Arrival<'p> {

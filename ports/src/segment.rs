@@ -63,7 +63,7 @@ struct Resident {
     /// 0, or the descriptor of a pipe in this process: it sleeps there and not on its doorbell's word.
     pipe: AtomicU32,
     /// 1 when this process was told that another one is lost: if it fails now, that may be why.
-    bereaved: AtomicU32,
+    told_of_loss: AtomicU32,
 }
 
 /// Who lives in a port.
@@ -401,12 +401,12 @@ impl Segment {
 
     /// The process in `port` is told that another one is lost. If it fails afterwards, that may be the reason.
     pub fn note_loss(&self, port: u32) {
-        self.resident(port).bereaved.store(1, Ordering::Release);
+        self.resident(port).told_of_loss.store(1, Ordering::Release);
     }
 
     /// Whether the process in `port` was told that another one is lost.
     pub fn knows_of_loss(&self, port: u32) -> bool {
-        self.resident(port).bereaved.load(Ordering::Acquire) == 1
+        self.resident(port).told_of_loss.load(Ordering::Acquire) == 1
     }
 
     /// Processes that finished here or died anywhere, so far: a changed number means that states are worth reading.

@@ -116,7 +116,7 @@ impl World {
                 ));
             }
             self.happen(at, event, application)?;
-            for (due, from, to) in std::mem::take(&mut self.fabric.arrivals) {
+            for (due, from, to) in self.fabric.take_arrivals() {
                 self.plan(due, Event::Arrives { from, to });
             }
         }
@@ -267,6 +267,6 @@ impl World {
 
     /// Packets sent so far.
     pub fn packets(&self) -> u64 {
-        self.fabric.packets
+        self.fabric.packets()
     }
 }

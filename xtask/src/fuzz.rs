@@ -8,6 +8,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::SystemTime;
 
 use crate::steps::{Expect, Steps, cargo, root, target};
 
@@ -59,9 +60,10 @@ pub fn run(steps: &mut Steps, names: &[String], seconds: u64, jobs: u32) {
         return;
     }
     for name in wanted {
+        let began = SystemTime::now();
         let mut fuzz = command(name, seconds, jobs);
         steps.run(&title(name), 5 + seconds / 30, Expect::Success, &mut fuzz);
-        for crash in crashes(name) {
+        for crash in crashes(name, began) {
             println!("kept: {}", crash.display());
             println!(
                 "to repeat it: {} {}",
@@ -111,6 +113,8 @@ fn command(name: &str, seconds: u64, jobs: u32) -> Command {
     let mut fuzz = Command::new(program(name));
     fuzz.arg(format!("-max_total_time={seconds}"));
     fuzz.arg(format!("-timeout={HANG_SECONDS}"));
+    // Without a line for each input that is worth keeping.
+    fuzz.args(["-verbosity=0", "-print_final_stats=1"]);
     fuzz.arg(format!("-artifact_prefix={}/", crash_folder.display()));
     if jobs > 1 {
         fuzz.arg(format!("-fork={jobs}"));
@@ -120,9 +124,18 @@ fn command(name: &str, seconds: u64, jobs: u32) -> Command {
     fuzz
 }
 
-fn crashes(name: &str) -> Vec<PathBuf> {
+/// What made a target crash since a moment.
+fn crashes(name: &str, since: SystemTime) -> Vec<PathBuf> {
     let listed = std::fs::read_dir(crash_folder(name)).into_iter().flatten();
-    listed.flatten().map(|entry| entry.path()).collect()
+    let is_new = |path: &PathBuf| {
+        let written = path.metadata().and_then(|file| file.modified());
+        written.is_ok_and(|written| written >= since)
+    };
+    listed
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(is_new)
+        .collect()
 }
 
 fn program(name: &str) -> PathBuf {

@@ -18,6 +18,7 @@ mod kernel;
 mod launchers;
 mod layers;
 mod mpi4py;
+mod package;
 mod quick;
 mod signals;
 mod spread;
@@ -34,6 +35,7 @@ usage: cargo xtask quick [--install]
        cargo xtask fuzz [--seconds N] [--jobs N] [TARGET]...
        cargo xtask check [--install]
        cargo xtask layers
+       cargo xtask package
        cargo xtask install --prefix FOLDER [--soname0]
        cargo xtask uninstall --prefix FOLDER
        cargo xtask mpi4py [--ranks N]... [--prefix FOLDER] [TEST]...
@@ -52,6 +54,7 @@ usage: cargo xtask quick [--install]
   check    rustfmt, clippy, documentation, no_std build, cargo-deny
     --install   install what is missing (the no_std target, cargo-deny) first
   layers   crates and modules use only what ARCHITECTURE.md lets them use
+  package  the crates that are to be published, each built from its package
   install  build in release mode and lay out bin, include, lib and share below a folder, which can be moved later
     --soname0   also libmpi_abi.so.0, for programs linked against early releases of other libraries
   uninstall  remove what install put there
@@ -118,6 +121,7 @@ fn run() -> Result<bool, lexopt::Error> {
     match command.as_deref() {
         Some("install") => return Ok(install::run(&prefix()?, soname0)),
         Some("layers") => return Ok(layers::run()),
+        Some("package") => return Ok(package::run()),
         Some("uninstall") => return Ok(install::remove(&prefix()?)),
         _ => {}
     }

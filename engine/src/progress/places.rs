@@ -56,6 +56,11 @@ impl Places {
         self.me
     }
 
+    /// All processes that are known.
+    pub fn processes(&self) -> u32 {
+        self.ports.len() as u32
+    }
+
     /// Processes of this host.
     pub fn neighbours(&self) -> u32 {
         self.processes.len() as u32

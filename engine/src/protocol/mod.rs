@@ -7,6 +7,7 @@
 //!   first piece to it and the others to [`Protocol::landing`] and [`Protocol::landed`];
 //! - [`Protocol::poll_transmit`] yields the next packet for a peer, [`Protocol::sent`] confirms that it left;
 //! - [`Protocol::fetched`] reports on bytes that the caller fetched itself;
+//! - [`Protocol::turn`] says which of several finished requests comes first;
 //! - [`Protocol::take`] gives a finished request's outcome and frees it.
 //!
 //! A message goes *eager* when it is small and the receiver has room for it unmatched; else it is *offered* (a request to
@@ -16,6 +17,7 @@
 mod failure;
 mod landing;
 mod mirror;
+mod order;
 mod peer;
 mod receive;
 mod requests;
@@ -25,6 +27,7 @@ mod stash;
 pub use failure::Failure;
 pub use landing::{Landing, Stream};
 pub use mirror::Placement;
+pub use order::{STANDSTILL_MAX, Turn};
 pub use receive::{Arrived, Claim, Effect, Fetch, Posted};
 pub use requests::{Completion, Outcome, RequestId};
 pub use send::{Mode, Origin, Payload, Source, Transmit};
@@ -145,8 +148,11 @@ pub struct Protocol<B: Copy> {
     /// Peers that have something to transmit.
     busy: Vec<u32>,
     stashes: Stashes,
-    /// Peers known to be dead.
+    /// Peers known to be dead, and to have finalised.
     dead: u32,
+    finished: u32,
+    /// Looks at several requests so far.
+    look: u64,
     /// Offered messages are fetched where that is possible, for now.
     fetching: bool,
     counters: Counters,
@@ -169,6 +175,8 @@ impl<B: Copy> Protocol<B> {
             busy: Vec::new(),
             stashes: Stashes::new(),
             dead: 0,
+            finished: 0,
+            look: 0,
             fetching: true,
             counters: Counters::default(),
         }
@@ -177,6 +185,12 @@ impl<B: Copy> Protocol<B> {
     /// Sizes for one peer that differ from those for all: it is reached by another device. Before anything is sent to it.
     pub fn set_limits(&mut self, peer: u32, limits: Limits) {
         self.peers[peer as usize] = Peer::new(limits);
+    }
+
+    /// This process.
+    #[inline(always)]
+    pub fn me(&self) -> u32 {
+        self.me
     }
 
     /// Requests that are not over: while there are any, packets matter even when nobody waits.
@@ -211,6 +225,11 @@ impl<B: Copy> Protocol<B> {
     #[inline(always)]
     pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
         self.requests.take(id)
+    }
+
+    /// The outcome of a request that is over; it stays.
+    pub fn outcome(&self, id: RequestId) -> Option<Outcome> {
+        self.requests.outcome(id)
     }
 
     fn make_busy(&mut self, peer: u32) {

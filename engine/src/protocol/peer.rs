@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use oxmpi_wire::{CREDIT_MAX, CREDIT_UNIT, Envelope, Kind};
 
 use super::Limits;
+use super::order::InFlight;
 use super::requests::RequestId;
 use super::stash::StashId;
 
@@ -30,6 +31,8 @@ pub(super) struct Peer {
     pub streams: VecDeque<RequestId>,
     /// The eager message from this peer whose packets have not all arrived.
     pub inbound: Option<Inbound>,
+    /// Of the receives that were looked at last: the first matched one that is getting its bytes from this peer.
+    pub in_flight: Option<InFlight>,
     /// It is in `Protocol::busy`.
     pub busy: bool,
     /// The receiver-side fetch was refused for this peer; its messages are streamed.
@@ -63,6 +66,7 @@ impl Peer {
             messages: VecDeque::new(),
             streams: VecDeque::new(),
             inbound: None,
+            in_flight: None,
             busy: false,
             no_fetch: false,
             dead: false,

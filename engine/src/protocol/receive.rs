@@ -79,6 +79,8 @@ pub struct Claim {
     /// What was found.
     pub envelope: Envelope,
     unexpected: Unexpected,
+    /// When it was matched: by the probe.
+    turn: u64,
 }
 
 impl Claim {
@@ -117,7 +119,9 @@ impl<B: Copy> Protocol<B> {
         };
         peer.take_packet(header.credit);
         let id = matched.posted;
+        let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("posted receives are alive");
+        request.turn = turn;
         request.envelope = *envelope;
         request.peer = Some(from);
         let buffer = request
@@ -425,7 +429,11 @@ impl<B: Copy> Protocol<B> {
                 && self.fetching
                 && !peer.no_fetch
                 && envelope.bytes >= self.limits.fetch_bytes_min;
+        let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("matched receives are alive");
+        if request.turn == 0 {
+            request.turn = turn;
+        }
         request.envelope = envelope;
         request.peer = Some(from);
         request.state = State::Receiving { arrived: 0 };
@@ -537,28 +545,24 @@ impl<B: Copy> Protocol<B> {
             tag: 0,
             bytes: 0,
         };
-        let request = Request::new(
+        let mut request = Request::new(
             State::Receiving { arrived: 0 },
             nothing,
             buffer,
             capacity,
             from,
         );
+        request.is_receive = true;
         let id = self.requests.insert(request);
         match self.queues.post(pattern, capacity, id) {
             Post::Queued(posted) => {
-                let gone = from.is_some_and(|from| self.peers[from as usize].gone);
+                // From a process that has finalised nothing comes, but the receive can be tested and taken back.
+                let dead = from.filter(|&from| self.peers[from as usize].dead);
                 if let Some(request) = self.requests.get(id) {
                     request.state = State::Posted(posted);
                 }
-                if gone {
-                    self.fail_posted(
-                        id,
-                        posted,
-                        Failure::PeerDied {
-                            peer: from.unwrap_or(self.me),
-                        },
-                    );
+                if let Some(peer) = dead {
+                    self.fail_posted(id, posted, Failure::PeerDied { peer });
                 }
                 (id, Posted::Waiting)
             }
@@ -577,13 +581,15 @@ impl<B: Copy> Protocol<B> {
         buffer: B,
         capacity: u64,
     ) -> (RequestId, Posted<B>) {
-        let request = Request::new(
+        let mut request = Request::new(
             State::Receiving { arrived: 0 },
             claim.envelope,
             buffer,
             capacity,
             Some(claim.from()),
         );
+        request.is_receive = true;
+        request.turn = claim.turn;
         let id = self.requests.insert(request);
         (id, self.accept(id, claim.envelope, claim.unexpected))
     }
@@ -604,7 +610,11 @@ impl<B: Copy> Protocol<B> {
             };
         };
         let arrived = self.stashes.arrived(stash);
+        let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("just inserted");
+        if request.turn == 0 {
+            request.turn = turn;
+        }
         request.envelope = envelope;
         request.peer = Some(from);
         let bytes = arrived.min(request.capacity) as usize;
@@ -643,11 +653,11 @@ impl<B: Copy> Protocol<B> {
 
     /// As [`Protocol::probe`], and nobody else gets the message.
     pub fn claim(&mut self, pattern: &Pattern) -> Option<Claim> {
-        self.queues
-            .claim(pattern)
-            .map(|(envelope, unexpected)| Claim {
-                envelope,
-                unexpected,
-            })
+        let (envelope, unexpected) = self.queues.claim(pattern)?;
+        Some(Claim {
+            envelope,
+            unexpected,
+            turn: self.requests.next_turn(),
+        })
     }
 }

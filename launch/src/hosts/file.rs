@@ -1,7 +1,7 @@
 //! Hostfiles: MPICH's syntax (`host:4`) and Open MPI's (`host slots=4 max_slots=8`), line by line.
 //!
-//! A line holds one host; `#` begins a comment; empty lines are nothing. A file may mix both syntaxes.
-//! What has no meaning here is an error that names file and line, never silently ignored.
+//! A line holds one host; `#` begins a comment; empty lines are nothing. A file may mix both
+//! syntaxes. What has no meaning here is an error that names file and line, never silently ignored.
 
 use std::path::Path;
 

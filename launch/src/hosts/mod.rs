@@ -1,8 +1,8 @@
 //! Hosts of a job: how people name them, and what is refused.
 //!
 //! A list (`-host a:2,b:2`), a hostfile (`file`), where ranks go (`place`), how a host is reached
-//! (`template`), and the settings that hold all of it together (`spread`). No I/O except for reading the
-//! hostfile; every name has been checked before it can become a word of a command.
+//! (`template`), and the settings that hold all of it together (`spread`). No I/O except for
+//! reading the hostfile; every name has been checked before it can become a word of a command.
 
 pub(crate) mod file;
 mod place;
@@ -15,6 +15,9 @@ pub use place::MapBy;
 pub use spread::Spread;
 pub(crate) use spread::{Placement, fanout};
 pub use template::Template;
+
+/// Ranks one host carries at most: one port each.
+pub const HOST_RANKS_MAX: u32 = oxmpi_ports::layout::PORTS_MAX;
 
 /// Hosts one job may use: as many as it may have ranks, for a host without ranks is not used.
 pub const HOSTS_MAX: usize = oxmpi_join::RANKS_MAX as usize;
@@ -107,7 +110,7 @@ pub enum HostsError {
     /// More ranks on one host than it can carry.
     #[error(
         "host {name} would get {ranks} ranks and carries at most {}: name more hosts (-host, -hostfile) or start fewer ranks",
-        crate::job::HOST_RANKS_MAX
+        HOST_RANKS_MAX
     )]
     Crowded {
         /// The host.
@@ -219,6 +222,7 @@ fn merged(hosts: Vec<Host>, given: &str) -> Result<Vec<Host>, HostsError> {
                     (Some(one), Some(other)) => Some(one.saturating_add(other)),
                     (one, other) => one.or(other),
                 };
+                known.slots = known.slots.min(known.slots_max.unwrap_or(known.slots));
             }
             None => merged.push(host),
         }
@@ -234,8 +238,9 @@ fn merged(hosts: Vec<Host>, given: &str) -> Result<Vec<Host>, HostsError> {
     }
 }
 
-/// Names become words of a command, often one that a remote shell reads once more: what could be an option
-/// or mean something to a shell is refused, not quoted, for nobody knows how many shells there are.
+/// Names become words of a command, often one that a remote shell reads once more: what could be an
+/// option or mean something to a shell is refused, not quoted, for nobody knows how many shells
+/// there are.
 fn check_name(name: &str, given: &str) -> Result<(), HostsError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:%@/".contains(&byte);
     let why = match name.as_bytes() {

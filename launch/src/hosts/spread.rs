@@ -1,7 +1,8 @@
 //! Everything a job says about its hosts, with the environment for what it does not say.
 //!
-//! OXMPI_HOST, OXMPI_HOSTFILE, OXMPI_MAP_BY, OXMPI_PPN, OXMPI_LAUNCHER, OXMPI_AGENT and OXMPI_AGENT_FANOUT are
-//! read here and nowhere else, so that any program that starts jobs can be spread over hosts from outside.
+//! OXMPI_HOST, OXMPI_HOSTFILE, OXMPI_MAP_BY, OXMPI_PPN, OXMPI_LAUNCHER, OXMPI_AGENT and
+//! OXMPI_AGENT_FANOUT are read here and nowhere else, so that any program that starts jobs can be
+//! spread over hosts from outside.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,13 +11,14 @@ use oxmpi_settings::{AGENT, AGENT_FANOUT, Given, HOST, HOSTFILE, LAUNCHER, MAP_B
 
 use super::{Host, HostsError, MapBy, Template, place, template};
 
-/// Agents one process starts: a tree of depth 2 reaches 1 056 hosts, of depth 3 more than 33 000. More at
-/// once would be more remote shells than sshd admits in one go elsewhere and memory here.
+/// Agents one process starts: a tree of depth 2 reaches 1 056 hosts, of depth 3 more than 33 000.
+/// More at once would be more remote shells than sshd admits in one go elsewhere and memory here.
 const FANOUT_MAX: usize = 32;
 /// How long hosts may take to answer: name look-ups and slow logins included.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where the ranks of a job run. What is None comes from the environment, and is this host without that.
+/// Where the ranks of a job run. What is None comes from the environment, and is this host without
+/// that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
     /// The hosts.

@@ -184,7 +184,8 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
         while self.step(combine)? {
             let mut at = 0;
             while let Some(started) = self.in_flight.get(at) {
-                match self.comm.borrow().process.engine.test(started.request) {
+                let engine = &self.comm.borrow().process.engine;
+                match engine.test_or_fail(started.request) {
                     Ok(None) => at += 1,
                     Ok(Some(completion)) => {
                         let started = self.in_flight.swap_remove(at);

@@ -150,7 +150,7 @@ impl Duplication {
     fn settle(&mut self) -> Result<bool, ErrorKind> {
         let engine = &self.old.process.engine;
         while let Some(&request) = self.in_flight.last() {
-            if !engine.is_complete(request) {
+            if !engine.is_settled(request) {
                 return Ok(false);
             }
             self.in_flight.pop();

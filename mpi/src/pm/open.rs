@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use oxmpi_engine::Network;
-use oxmpi_join::{Farewell, Membership};
+use oxmpi_join::{LauncherLine, Membership};
 use oxmpi_net::JobKey;
 use oxmpi_net::address::Reach;
 use oxmpi_net::device::Udp;
@@ -21,11 +21,11 @@ pub(super) struct Opened {
     pub node: u32,
     pub nodes: u32,
     pub pm: Pm,
-    pub farewell: Farewell,
+    pub launcher: LauncherLine,
 }
 
 pub(super) fn open() -> Result<Opened, PmError> {
-    let Membership { seat, farewell } = Membership::from_env()?;
+    let Membership { seat, launcher } = Membership::from_env()?;
     let (node, nodes) = (seat.rank, seat.size);
     let pm = match seat.network {
         Some(Network {
@@ -43,7 +43,7 @@ pub(super) fn open() -> Result<Opened, PmError> {
         node,
         nodes,
         pm,
-        farewell,
+        launcher,
     })
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use oxmpi_engine::Threads;
 use oxmpi_engine::{Engine, Options, Ticket};
-use oxmpi_join::{Farewell, Membership};
+use oxmpi_join::{LauncherLine, Membership};
 
 use crate::attached::Attached;
 use crate::error::{ErrorKind, Result};
@@ -26,7 +26,7 @@ pub struct Process {
     pub(crate) numbers: Numbers,
     pub(crate) background: Arc<Background>,
     /// The line to the launcher, where it wants to be told.
-    farewell: Farewell,
+    launcher: LauncherLine,
     /// Space for buffered sends of communicators that have none of their own.
     pub attached: Attached,
     /// Small collectives may use boards.
@@ -47,7 +47,7 @@ impl Process {
     /// With [`Threads::One`], no two calls that reach the engine may overlap in time, and calls of different threads must be ordered by
     /// other means.
     pub unsafe fn join(threads: Threads) -> Result<Arc<Process>> {
-        let Membership { seat, farewell } = Membership::from_env()
+        let Membership { seat, launcher } = Membership::from_env()
             .map_err(|error| ErrorKind::WireUp(error).before_start("init"))?;
         let (rank, size, host) = (seat.rank, seat.size, seat.host.clone());
         let options = Options::from_env()
@@ -65,7 +65,7 @@ impl Process {
             engine,
             numbers,
             background,
-            farewell,
+            launcher,
             attached: Attached::default(),
             boards: options.boards,
             concurrent: threads == Threads::Many,
@@ -104,7 +104,7 @@ impl Process {
     /// The job is to end with this code; the launcher ends every process. True if no process has asked for it before.
     pub fn set_abort(&self, code: i32) -> bool {
         let first = self.engine.set_abort(code);
-        self.farewell
+        self.launcher
             .abort(code, "MPI_Abort, or an error that ends the job");
         first
     }
@@ -117,6 +117,7 @@ impl Process {
     /// Nobody uses the library for now: what is due is sent. If the process ends before [`Process::resume`], it has left the job
     /// properly.
     pub fn pause(&self) {
+        self.background.send_what_is_due(&self.engine);
         self.engine.pause();
     }
 
@@ -130,8 +131,9 @@ impl Process {
     pub fn finalize(&self) {
         let first = !self.finalized.swap(true, Ordering::AcqRel);
         if first && self.system_number == std::process::id() {
+            self.background.send_what_is_due(&self.engine);
             self.engine.finalize();
-            self.farewell.leave();
+            self.launcher.leave();
         }
     }
 }

@@ -313,6 +313,11 @@ impl Pm {
         true
     }
 
+    /// Whether bulk has a rail of its own.
+    pub fn has_bulk_rail(&self) -> bool {
+        self.lines.len() > 1
+    }
+
     /// Whether something waits to be let go: progress must not stop for long.
     #[inline(always)]
     pub fn has_unsent(&self) -> bool {

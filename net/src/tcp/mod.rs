@@ -192,6 +192,11 @@ impl Tcp {
         }
     }
 
+    /// How connections are found, and who reads them.
+    pub fn progress(&self) -> Progress {
+        self.progress
+    }
+
     /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. Dials if there is no connection yet.
     ///
     /// # Safety

@@ -234,7 +234,6 @@ impl Node {
                     assert!(!self.pm.at_hand().is_empty());
                     self.take(from);
                 }
-                Event::Matched { .. } => unreachable!("no driver matches for this transport"),
                 Event::Released { token } => self.released.push(token),
                 Event::Finished(peer) => self.finished.push(peer),
                 Event::Lost(peer) => self.lost.push(peer),

@@ -1,8 +1,9 @@
 //! The ranks' connections to their launcher: a socket each, on which they may speak PMI.
 //!
-//! OxMPI programs use it when their job has several hosts, programs on other MPI libraries always. What is
-//! said is understood by `oxmpi_pmi::Server`; here bytes are moved. A fence that all ranks of this host have
-//! entered, or ended before, goes up as [`Up::Fence`] and comes back through [`Wires::fence_over`].
+//! OxMPI programs use it when their job has several hosts, programs on other MPI libraries always.
+//! What is said is understood by `oxmpi_pmi::Server`; here bytes are moved. A fence that all ranks
+//! of this host have entered, or ended before, goes up as [`Up::Fence`] and comes back through
+//! [`PmiSockets::fence_over`].
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -11,23 +12,23 @@ use std::os::unix::net::UnixStream;
 
 use oxmpi_pmi::{Event, Facts, Left, Server};
 
-use crate::frame::{Orders, Up};
+use crate::frame::{JobSpec, Up};
 use crate::sys::{self, Epoll};
 
 /// Taken from one socket in one go; a PMI message has a few hundred bytes.
 const READ_BYTES: usize = 16 * 1024;
 
 /// The launcher's ends of all of them.
-pub(crate) struct Wires {
+pub(crate) struct PmiSockets {
     server: Server,
     /// By port: the rank and its socket, None when it has ended.
     sockets: Vec<(u32, Option<UnixStream>)>,
     readable: Epoll,
 }
 
-impl Wires {
+impl PmiSockets {
     /// The sockets of `ranks`, and the ranks' ends of them.
-    pub(crate) fn new(orders: &Orders, ranks: &[u32]) -> io::Result<(Wires, Vec<OwnedFd>)> {
+    pub(crate) fn new(spec: &JobSpec, ranks: &[u32]) -> io::Result<(PmiSockets, Vec<OwnedFd>)> {
         let readable = Epoll::new()?;
         let mut sockets = Vec::with_capacity(ranks.len());
         let mut ends = Vec::with_capacity(ranks.len());
@@ -39,17 +40,17 @@ impl Wires {
             ends.push(theirs.into());
         }
         let server = Server::new(Facts {
-            job: orders.name.clone(),
-            size: orders.size(),
-            hosts: orders.host_of.clone(),
+            job: spec.name.clone(),
+            size: spec.size(),
+            hosts: spec.host_of.clone(),
             local: ranks.to_vec(),
         });
-        let wires = Wires {
+        let pmi = PmiSockets {
             server,
             sockets,
             readable,
         };
-        Ok((wires, ends))
+        Ok((pmi, ends))
     }
 
     pub(crate) fn poll_entries(&self, entries: &mut Vec<libc::pollfd>) {
@@ -115,8 +116,8 @@ impl Wires {
         }
     }
 
-    /// A question has one answer, so an answer always finds room in the socket; a rank that asks without
-    /// reading is not waited for.
+    /// A question has one answer, so an answer always finds room in the socket; a rank that asks
+    /// without reading is not waited for.
     fn reply(&mut self, rank: u32, bytes: &[u8]) {
         // Ranks of a host rise with their ports.
         let Ok(port) = self.sockets.binary_search_by_key(&rank, |entry| entry.0) else {

@@ -1,10 +1,11 @@
-//! How a job is conducted: what follows from a start, an end, a signal or the clock.
+//! How a job is supervised: what follows from a start, an end, a signal or the clock.
 //!
-//! No I/O and no clock, and no difference between one host and many. The head calls `handle_*` with what happened and then takes [`Action`]s from
-//! `poll_action` until there are none; `poll_deadline` says when `handle_time` is due. The job is over when
-//! `is_over`; `code` is then the launcher's exit status.
+//! No I/O and no clock, and no difference between one host and many. The head calls `handle_*` with
+//! what happened and then takes [`Action`]s from `poll_action` until there are none;
+//! `poll_deadline` says when `handle_time` is due. The job is over when `is_over`; `code` is then
+//! the launcher's exit status.
 
-mod words;
+mod wording;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -15,19 +16,19 @@ use serde::{Deserialize, Serialize};
 use crate::hosts::Placement;
 use crate::job::Job;
 use crate::record::Stage;
-use words::{count, describe_end};
+use wording::{count, describe_end};
 
 /// The exit status of a job that ran into its time-out, as timeout(1) has it.
 const CODE_TIMEOUT: u8 = 124;
 /// The exit status when nobody reads the output any more: 128 + SIGPIPE, as a shell would see it.
 const CODE_BROKEN_PIPE: u8 = 128 + libc::SIGPIPE as u8;
 
-/// A rank on another host may notice a death by its connection and give up before word of the death itself has come
-/// through the tree of agents. A rank that only exits with a status is accused after this time: that word needs a few
-/// round trips.
+/// A rank on another host may notice a death by its connection and give up before word of the death
+/// itself has come through the tree of agents. A rank that only exits with a status is accused
+/// after this time: that word needs a few round trips.
 const DOUBT: Duration = Duration::from_millis(200);
-/// The same for a rank that was told of a loss: then there is a cause, and word of it is sure to come unless the network
-/// itself is at fault. Generous, because launchers on busy hosts are slow.
+/// The same for a rank that was told of a loss: then there is a cause, and word of it is sure to
+/// come unless the network itself is at fault. Generous, because launchers on busy hosts are slow.
 const DOUBT_AFTER_LOSS: Duration = Duration::from_secs(3);
 
 /// What the launcher has to do.
@@ -55,7 +56,7 @@ pub(crate) struct Abort {
     pub(crate) rank: u32,
     pub(crate) code: i32,
     /// The caller had been told that another rank is lost.
-    pub(crate) bereaved: bool,
+    pub(crate) told_of_loss: bool,
 }
 
 /// The end of a rank's process and what its host knows about it.
@@ -66,7 +67,7 @@ pub(crate) struct Ended {
     /// The first call of abort on its host.
     pub(crate) abort: Option<Abort>,
     /// It had been told that another rank is lost: its failure may be the consequence.
-    pub(crate) bereaved: bool,
+    pub(crate) told_of_loss: bool,
 }
 
 /// How a rank ended that did not finalise MPI, for the other ranks.
@@ -104,10 +105,11 @@ pub(crate) enum Standing {
 enum Phase {
     /// Ranks run as long as they like.
     Running,
-    /// Ranks have given up, perhaps because of another one: until this time that one may be heard of.
+    /// Ranks have given up, perhaps because of another one: until this time that one may be heard
+    /// of.
     Doubting { until: Instant },
     /// One has failed after it had finalised: the others may finish by themselves until this time.
-    Waning { end_at: Instant },
+    Finishing { end_at: Instant },
     /// They have been asked to end and are killed at this time.
     Ending { kill_at: Instant },
     /// They have been killed.
@@ -120,7 +122,7 @@ enum Then {
     /// They are asked to end.
     End,
     /// They may finish, but who still waits for the one that failed must not wait for ever.
-    Wane,
+    LetFinish,
     /// They go on as if nothing had happened.
     GoOn,
 }
@@ -145,9 +147,9 @@ struct Rank {
     host: u32,
 }
 
-/// The conduct of one job.
+/// The supervision of one job.
 #[derive(Debug)]
-pub(crate) struct Conduct {
+pub(crate) struct Supervisor {
     hosts: Vec<String>,
     programs: Vec<String>,
     ranks: Vec<Rank>,
@@ -213,8 +215,8 @@ impl From<RankDeath> for Death {
     }
 }
 
-impl Conduct {
-    pub(crate) fn new(job: &Job, placement: &Placement, now: Instant) -> Conduct {
+impl Supervisor {
+    pub(crate) fn new(job: &Job, placement: &Placement, now: Instant) -> Supervisor {
         let counts = job.apps.iter().map(|app| app.ranks as usize);
         let apps = counts.enumerate();
         let apps = apps.flat_map(|(app, ranks)| std::iter::repeat_n(app, ranks));
@@ -225,7 +227,7 @@ impl Conduct {
             host,
         };
         let ranks: Vec<Rank> = apps.zip(&placement.host_of).map(rank).collect();
-        Conduct {
+        Supervisor {
             hosts: placement.hosts.clone(),
             programs: job
                 .apps
@@ -260,7 +262,7 @@ impl Conduct {
             _ if self.left == 0 => None,
             Phase::Running => self.time_over,
             Phase::Doubting { until } => Some(until),
-            Phase::Waning { end_at } => Some(end_at),
+            Phase::Finishing { end_at } => Some(end_at),
             Phase::Ending { kill_at } => Some(kill_at),
             Phase::Killed => None,
         }
@@ -275,7 +277,7 @@ impl Conduct {
     pub(crate) fn is_peaceful(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Running | Phase::Doubting { .. } | Phase::Waning { .. }
+            Phase::Running | Phase::Doubting { .. } | Phase::Finishing { .. }
         )
     }
 
@@ -372,7 +374,8 @@ impl Conduct {
             return;
         }
         if !matches!(self.phase, Phase::Running | Phase::Doubting { .. }) {
-            // What ranks do when they are asked to end is their affair; only the first status counts.
+            // What ranks do when they are asked to end is their affair; only the first status
+            // counts.
             if ended.end.code() != 0 {
                 self.code.get_or_insert(ended.end.code());
             }
@@ -407,7 +410,7 @@ impl Conduct {
             true => DOUBT,
         };
         if let Some(abort) = relevant_abort(rank, ended) {
-            return match abort.bereaved {
+            return match abort.told_of_loss {
                 true => Verdict::Doubtful(after_loss),
                 false => Verdict::Guilty,
             };
@@ -415,7 +418,7 @@ impl Conduct {
         let member = ended.standing == Standing::Member;
         match ended.end {
             End::Status(0) if !member => Verdict::Good,
-            _ if ended.bereaved => Verdict::Doubtful(after_loss),
+            _ if ended.told_of_loss => Verdict::Doubtful(after_loss),
             // It may have noticed a death by other means than the library's.
             End::Status(1..) if member && self.hosts.len() > 1 && !self.keep_going => {
                 Verdict::Doubtful(DOUBT)
@@ -441,7 +444,7 @@ impl Conduct {
             }
             let then = match (self.keep_going, finished) {
                 (true, _) => Then::GoOn,
-                (false, true) => Then::Wane,
+                (false, true) => Then::LetFinish,
                 (false, false) => Then::End,
             };
             self.fail(text, end.code(), then, now);
@@ -457,14 +460,14 @@ impl Conduct {
         }
     }
 
-    /// The waiting for a cause is over: what the suspects did counts as far as nothing before it has ended the job.
-    /// Those that were told of no loss come first.
+    /// The waiting for a cause is over: what the suspects did counts as far as nothing before it
+    /// has ended the job. Those that were told of no loss come first.
     fn conclude(&mut self, now: Instant) {
         if matches!(self.phase, Phase::Doubting { .. }) {
             self.phase = Phase::Running;
         }
         let mut suspects = std::mem::take(&mut self.suspects);
-        suspects.sort_by_key(|(_, ended)| ended.bereaved);
+        suspects.sort_by_key(|(_, ended)| ended.told_of_loss);
         for (rank, ended) in suspects {
             if self.phase == Phase::Running {
                 self.judge(rank, ended, now);
@@ -532,7 +535,7 @@ impl Conduct {
                 self.end(libc::SIGTERM, now);
             }
             Phase::Doubting { until } if now >= until => self.conclude(now),
-            Phase::Waning { end_at } if now >= end_at => self.end(libc::SIGTERM, now),
+            Phase::Finishing { end_at } if now >= end_at => self.end(libc::SIGTERM, now),
             Phase::Ending { kill_at } if now >= kill_at => {
                 let (ranks, grace) = (count(self.left), self.grace.as_secs_f64());
                 let text =
@@ -623,16 +626,16 @@ impl Conduct {
         text += &match then {
             _ if self.left == 0 || !started => String::new(),
             Then::End => format!("; ending {others}"),
-            Then::Wane => format!("; ending {others} in {grace} s"),
+            Then::LetFinish => format!("; ending {others} in {grace} s"),
             Then::GoOn => format!("; {others} may go on"),
         };
         self.actions.push_back(Action::Say(text));
         self.code.get_or_insert(code);
         match then {
             Then::End => self.end(libc::SIGTERM, now),
-            Then::Wane => {
+            Then::LetFinish => {
                 let end_at = self.after_grace(now);
-                self.phase = Phase::Waning { end_at };
+                self.phase = Phase::Finishing { end_at };
             }
             Then::GoOn => {}
         }
@@ -686,7 +689,7 @@ impl Conduct {
 fn relevant_abort(rank: u32, ended: &Ended) -> Option<Abort> {
     ended
         .abort
-        .filter(|abort| !abort.bereaved || abort.rank == rank)
+        .filter(|abort| !abort.told_of_loss || abort.rank == rank)
 }
 
 #[cfg(test)]

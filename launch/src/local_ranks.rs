@@ -1,8 +1,10 @@
-//! The ranks of one host: their segment, their warden, their output, their input, their PMI sockets.
+//! The ranks of one host: their segment, their warden, their output, their input, their PMI
+//! sockets.
 //!
-//! The head has one for its own host and every agent has one for its. What happens leaves as [`Up`] frames in
-//! a queue, what is to be done comes as method calls; who is at the other end of either is not known here.
-//! Nothing waits: `poll_entries` and `poll_deadline` say when `handle_ready` has something to do.
+//! The head has one for its own host and every agent has one for its. What happens leaves as [`Up`]
+//! frames in a queue, what is to be done comes as method calls; who is at the other end of either
+//! is not known here. Nothing waits: `poll_entries` and `poll_deadline` say when `handle_ready` has
+//! something to do.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -15,41 +17,41 @@ use std::time::Instant;
 use oxmpi_pmi::Left;
 use oxmpi_ports::{PortState, Segment};
 
-use crate::conduct::{Abort, End, Ended, RankDeath, Standing};
 use crate::environment::Variables;
-use crate::frame::{Orders, Up};
+use crate::frame::{JobSpec, Up};
 use crate::job::LaunchError;
 use crate::plan::{Ends, Plan, RankEnds};
+use crate::pmi_sockets::PmiSockets;
 use crate::record::{Command, Report};
 use crate::stdin::Feed;
 use crate::streams::Streams;
+use crate::supervise::{Abort, End, Ended, RankDeath, Standing};
 use crate::sys;
 use crate::warden::Warden;
-use crate::wires::Wires;
 
 /// Both ends of two pipes and of a socket per rank.
 const DESCRIPTORS_PER_RANK: u64 = 6;
 /// For everything else: four for each agent below, and what the process had open before.
 const DESCRIPTORS_BESIDES: u64 = 64 + 4 * 32;
 
-/// Descriptors are created and handed to the warden one job at a time: a warden that is forked while
-/// another job is half set up would hold that job's pipes open for its own lifetime.
+/// Descriptors are created and handed to the warden one job at a time: a warden that is forked
+/// while another job is half set up would hold that job's pipes open for its own lifetime.
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// What rank 0 reads, if it is one of this crew.
+/// What rank 0 reads, if it is one of these ranks.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// Nothing.
     Null,
     /// A file, a pipe: what the launcher itself would read.
     Own(OwnedFd),
-    /// What is handed to [`Crew::feed`].
+    /// What is handed to [`LocalRanks::feed`].
     Fed,
 }
 
-/// Everything the crew of a host is made from.
-pub(crate) struct Muster<'a> {
-    pub(crate) orders: &'a Orders,
+/// Everything that starting the ranks of a host takes.
+pub(crate) struct StartRanks<'a> {
+    pub(crate) spec: &'a JobSpec,
     pub(crate) host: u32,
     /// What ranks inherit on this host.
     pub(crate) inherited: &'a Variables,
@@ -61,7 +63,7 @@ pub(crate) struct Muster<'a> {
 }
 
 /// The ranks of one host.
-pub(crate) struct Crew {
+pub(crate) struct LocalRanks {
     host: u32,
     /// By port.
     ranks: Vec<Member>,
@@ -71,7 +73,7 @@ pub(crate) struct Crew {
     /// When the warden was seen to have ended.
     lost_at: Option<Instant>,
     streams: Streams,
-    wires: Wires,
+    pmi: PmiSockets,
     feed: Option<Feed>,
     state: State,
 }
@@ -84,7 +86,7 @@ struct Member {
     began: bool,
 }
 
-/// How far the crew is on its way to its end.
+/// How far the ranks of this host are on their way to their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Ranks may run and write.
@@ -97,15 +99,15 @@ enum State {
     Over,
 }
 
-impl Crew {
-    /// Makes the segment and has the warden start the ranks. `highest` is the highest descriptor of the
-    /// connections to other hosts, which are not for the warden.
-    pub(crate) fn start(muster: Muster<'_>, highest: RawFd) -> Result<Crew, LaunchError> {
-        let (orders, host) = (muster.orders, muster.host);
-        let ranks = orders.local(host);
+impl LocalRanks {
+    /// Makes the segment and has the warden start the ranks. `highest` is the highest descriptor of
+    /// the connections to other hosts, which are not for the warden.
+    pub(crate) fn start(start: StartRanks<'_>, highest: RawFd) -> Result<LocalRanks, LaunchError> {
+        let (spec, host) = (start.spec, start.host);
+        let ranks = spec.local(host);
         let count = ranks.len() as u32;
-        check_folders(orders, &ranks)?;
-        let cpus = orders.cpus.get(host as usize).copied().unwrap_or(1);
+        check_folders(spec, &ranks)?;
+        let cpus = spec.cpus.get(host as usize).copied().unwrap_or(1);
         let segment = Segment::create(count, cpus).map_err(|error| LaunchError::Segment {
             ranks: count,
             error,
@@ -125,7 +127,7 @@ impl Crew {
         // A panic elsewhere while holding the lock leaves nothing half done that matters here.
         let starting = STARTING.lock().unwrap_or_else(|broken| broken.into_inner());
         let first = ranks.first() == Some(&0);
-        let (feed, first_stdin) = match muster.input {
+        let (feed, first_stdin) = match start.input {
             Input::Fed if first => {
                 let (feed, reader) = Feed::new().map_err(too_few)?;
                 (Some(feed), Some(reader.into()))
@@ -133,8 +135,8 @@ impl Crew {
             Input::Own(file) if first => (None, Some(file)),
             _ => (None, None),
         };
-        let (streams, outputs) = Streams::new(&ranks, muster.window).map_err(too_few)?;
-        let (wires, sockets) = Wires::new(orders, &ranks).map_err(too_few)?;
+        let (streams, outputs) = Streams::new(&ranks, start.window).map_err(too_few)?;
+        let (pmi, sockets) = PmiSockets::new(spec, &ranks).map_err(too_few)?;
         let ends = outputs.into_iter().zip(sockets);
         let ends = Ends {
             first_stdin,
@@ -147,14 +149,14 @@ impl Crew {
                 })
                 .collect(),
         };
-        let inherited = muster.inherited;
+        let inherited = start.inherited;
         let plan = Plan::new(
-            orders,
+            spec,
             &ranks,
             inherited,
             segment.fd(),
             ends,
-            muster.mask,
+            start.mask,
             open_files,
         )?;
         let warden =
@@ -166,7 +168,7 @@ impl Crew {
             pid: 0,
             began: true,
         };
-        Ok(Crew {
+        Ok(LocalRanks {
             host,
             ranks: ranks.into_iter().map(member).collect(),
             segment,
@@ -174,7 +176,7 @@ impl Crew {
             warden_lives: true,
             lost_at: None,
             streams,
-            wires,
+            pmi,
             feed,
             state: State::Working,
         })
@@ -185,12 +187,13 @@ impl Crew {
             entries.push(sys::poll_entry(self.warden.fd(), libc::POLLIN));
         }
         self.streams.poll_entries(entries);
-        self.wires.poll_entries(entries);
+        self.pmi.poll_entries(entries);
         entries.extend(self.feed.as_ref().and_then(Feed::poll_entry));
     }
 
     pub(crate) fn poll_deadline(&self) -> Option<Instant> {
-        // Without a warden no descriptor tells that the rest can be finished, and it can be at once.
+        // Without a warden no descriptor tells that the rest can be finished, and it can be at
+        // once.
         let finish = self.lost_at.filter(|_| self.can_finish());
         [finish, self.streams.poll_deadline()]
             .into_iter()
@@ -223,7 +226,7 @@ impl Crew {
         self.streams
             .handle_ready(now, up)
             .map_err(LaunchError::system("watch the ranks' pipes"))?;
-        self.wires
+        self.pmi
             .handle_ready(up)
             .map_err(LaunchError::system("watch the ranks' sockets"))?;
         self.handle_reports(now, up)?;
@@ -273,7 +276,7 @@ impl Crew {
     }
 
     pub(crate) fn fence_over(&mut self, all: &[(String, String)], up: &mut VecDeque<Up>) {
-        self.wires.fence_over(all, up);
+        self.pmi.fence_over(all, up);
     }
 
     fn flush_feed(&mut self, up: &mut VecDeque<Up>) {
@@ -344,21 +347,21 @@ impl Crew {
             // Its last words come before ours about it.
             self.streams.last_words(port, now, up);
         }
-        let left = self.wires.has_left(port, up);
+        let left = self.pmi.has_left(port, up);
         let state = self.segment.state_at_end(port);
         let abort = |(port, code): (u32, i32)| {
             let member = self.ranks.get(port as usize)?;
             Some(Abort {
                 rank: member.rank,
                 code,
-                bereaved: self.segment.knows_of_loss(port),
+                told_of_loss: self.segment.knows_of_loss(port),
             })
         };
         let ended = Ended {
             end,
             standing: standing(state, left),
             abort: self.segment.abort_code().and_then(abort),
-            bereaved: self.segment.knows_of_loss(port),
+            told_of_loss: self.segment.knows_of_loss(port),
         };
         if began
             && state != PortState::Finished
@@ -368,7 +371,7 @@ impl Crew {
         }
         up.push_back(Up::Ended { rank, ended });
         // Behind the word of its end, so that whoever leaves a fence because of it knows why.
-        self.wires.handle_end(port, up);
+        self.pmi.handle_end(port, up);
     }
 
     /// A rank has died, here or on another host: the ranks here that are wired up learn of it.
@@ -377,7 +380,8 @@ impl Crew {
     }
 }
 
-/// What a rank was to the others when it ended: its port says so, or for programs on other libraries PMI does.
+/// What a rank was to the others when it ended: its port says so, or for programs on other
+/// libraries PMI does.
 fn standing(port: PortState, left: Left) -> Standing {
     match (port, left) {
         (PortState::Finished, _) | (PortState::Empty, Left::Finalised) => Standing::Finished,
@@ -387,10 +391,10 @@ fn standing(port: PortState, left: Left) -> Standing {
 }
 
 /// Every program must find its folder on this host.
-fn check_folders(orders: &Orders, ranks: &[u32]) -> Result<(), LaunchError> {
+fn check_folders(spec: &JobSpec, ranks: &[u32]) -> Result<(), LaunchError> {
     let mut checked: Option<&OsStr> = None;
     for &rank in ranks {
-        let Some(program) = orders.programs.get(orders.program_of(rank)) else {
+        let Some(program) = spec.programs.get(spec.program_of(rank)) else {
             continue;
         };
         let Some(wdir) = program.wdir.as_deref().filter(|wdir| checked != Some(wdir)) else {

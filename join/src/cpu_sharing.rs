@@ -1,8 +1,10 @@
 //! Whether a job's ranks outnumber the CPUs of the machine below its hosts.
 //!
-//! Containers and namespaces on one machine are hosts of their own to the launcher, and each may have as few ranks as the machine has CPUs; together they have not. Who waits has
-//! to know: a rank that spins on a CPU which others need costs them whole time slices. All of them run on one kernel, and a kernel that was booted has a random name. What this
-//! cannot see (other jobs, virtual machines) the engine notices while it waits.
+//! Containers and namespaces on one machine are hosts of their own to the launcher, and each may
+//! have as few ranks as the machine has CPUs; together they have not. Who waits has to know: a rank
+//! that spins on a CPU which others need costs them whole time slices. All of them run on one
+//! kernel, and a kernel that was booted has a random name. What this cannot see (other jobs,
+//! virtual machines) the engine notices while it waits.
 
 use std::collections::HashMap;
 
@@ -10,21 +12,24 @@ use oxmpi_net::address::boot_id;
 use oxmpi_pmi::Client;
 
 use crate::cpus::usable_cpus;
+use crate::error::WireUpError;
 use crate::network::get_unless_gone;
-use crate::wireup::WireUpError;
 
 const KERNEL: &str = "oxmpi-kernel";
-/// Hosts that are asked for their kernel at most: a question costs a rank some ten microseconds, and a machine below more hosts is noticed soon enough.
+/// Hosts that are asked for their kernel at most: a question costs a rank some ten microseconds,
+/// and a machine below more hosts is noticed soon enough.
 const HOSTS_MAX: usize = 32;
 
-/// Tells the others which kernel this process's host runs on; the first process of each host does. They may be asked after the next fence.
+/// Tells the others which kernel this process's host runs on; the first process of each host does.
+/// They may be asked after the next fence.
 pub(crate) fn announce(client: &mut Client) -> Result<(), WireUpError> {
     client.put(KERNEL, &kernel())?;
     Ok(())
 }
 
-/// Whether the ranks on this process's kernel, on whatever hosts, are more than its CPUs. `hosts`: that of each rank.
-pub(crate) fn is_crowded(
+/// Whether the ranks on this process's kernel, on whatever hosts, are more than its CPUs. `hosts`:
+/// that of each rank.
+pub(crate) fn is_oversubscribed(
     client: &mut Client,
     rank: u32,
     hosts: &[u32],
@@ -58,7 +63,8 @@ fn kernel() -> String {
     boot_id().unwrap_or_else(|| UNKNOWN.into())
 }
 
-/// CPUs of the machine, whichever of them this process may use; those it may use where the machine does not say.
+/// CPUs of the machine, whichever of them this process may use; those it may use where the machine
+/// does not say.
 fn machine_cpus() -> u32 {
     let told = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     count(told.trim()).unwrap_or(0).max(usable_cpus())

@@ -1,26 +1,26 @@
 //! From a job to what every host needs to know about it.
 //!
-//! On one host most of it is what the user said. Where there are others, "here" and "this program" have to be spelled
-//! out, and the environment goes along.
+//! On one host most of it is what the user said. Where there are others, "here" and "this program"
+//! have to be spelled out, and the environment goes along.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
 use crate::environment;
-use crate::frame::{self, Hello, Orders, Program};
+use crate::frame::{self, Hello, JobSpec, Program};
 use crate::hosts::Placement;
 use crate::job::{AppContext, Job, LaunchError};
 
-/// The orders for a job whose hosts have all answered. `stdin`: rank 0 is fed.
-pub(crate) fn orders(
+/// The description of a job whose hosts have all answered. `stdin`: rank 0 is fed.
+pub(crate) fn job_spec(
     job: &Job,
     placement: &Placement,
     hellos: &[Hello],
     stdin: bool,
-) -> Result<Orders, LaunchError> {
+) -> Result<JobSpec, LaunchError> {
     let several = placement.is_elsewhere();
-    Ok(Orders {
+    Ok(JobSpec {
         name: name()?,
         cpus: frame::shares(hellos, &placement.host_of),
         host_of: placement.host_of.clone(),
@@ -56,7 +56,8 @@ fn name() -> Result<String, LaunchError> {
     Ok(format!("oxmpi-{random:016x}"))
 }
 
-/// What exec gets. "This program" means another file on another host, unless the agent there is the same one.
+/// What exec gets. "This program" means another file on another host, unless the agent there is the
+/// same one.
 fn path(path: &Path, several: bool) -> OsString {
     if !several || path != Path::new("/proc/self/exe") {
         return path.into();

@@ -1,6 +1,6 @@
 //! How ends and numbers of ranks are put into words.
 //!
-//! `conduct` says what is told and when; the texts are pinned by its tests.
+//! `supervise` says what is told and when; the texts are pinned by its tests.
 
 use super::End;
 

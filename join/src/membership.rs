@@ -1,7 +1,8 @@
-//! How a rank takes its seat in the job, whoever started it.
+//! How a rank joins its job, whoever started it.
 //!
-//! On one host under our own launcher everything is inherited. In every other case the rank is a client of its launcher (PMI-1, PMI-2, PMIx): it
-//! tells the others where it can be dialled, learns who shares its host, and opens the memory they share. What ranks tell each other:
+//! On one host under our own launcher everything is inherited. In every other case the rank is a
+//! client of its launcher (PMI-1, PMI-2, PMIx): it tells the others where it can be dialled, learns
+//! who shares its host, and opens the memory they share. What ranks tell each other:
 //!
 //! | key           | who puts it                            | value                                     |
 //! |---------------|----------------------------------------|-------------------------------------------|
@@ -20,172 +21,46 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 use oxmpi_engine::{Network, Seat};
-use oxmpi_net::choice::{DecideError, EquipError, Mode, ModeError};
-use oxmpi_pmi::{Client, PmiError};
-use oxmpi_ports::{Segment, SegmentError};
+use oxmpi_pmi::Client;
+use oxmpi_ports::Segment;
 use oxmpi_settings::SettingError;
 
+use crate::cpu_sharing;
 use crate::cpus::usable_cpus;
-use crate::crowd;
-use crate::identity::{Identity, IdentityError, warn_if_lonely};
+use crate::error::WireUpError;
+use crate::identity::{Identity, warn_if_lonely};
 use crate::network;
 
 const SEGMENT: &str = "oxmpi-segment";
 const HOST: &str = "oxmpi-host";
 
-/// A process that has taken its seat, and its line to the launcher.
+/// A process that has joined its job, and its line to the launcher.
 pub struct Membership {
     /// What the engine needs; to be taken once.
     pub seat: Seat,
     /// How to leave the job, and to end it.
-    pub farewell: Farewell,
+    pub launcher: LauncherLine,
 }
 
-/// A process's line to a foreign launcher; nothing where there is none.
+/// A process's line to its launcher; nothing where there is none.
 #[derive(Clone, Default)]
-pub struct Farewell {
+pub struct LauncherLine {
     client: Option<Arc<Mutex<Client>>>,
     /// Our own launcher sees by the segment what becomes of its ranks.
     foreign: bool,
 }
 
-/// Why a process cannot take its seat.
-#[derive(Debug, thiserror::Error)]
-pub enum WireUpError {
-    /// The environment contradicts itself.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// The launcher's protocol does not work.
-    #[error(transparent)]
-    Pmi(#[from] PmiError),
-    /// The launcher of a job on several hosts left no line to it.
-    #[error(
-        "rank {rank} of {size} shares its host with {ports} ranks of the job, and nothing tells where the others are: PMI_FD is missing; was the program started through a wrapper that closes descriptors or clears the environment?"
-    )]
-    NoLauncher {
-        /// This rank.
-        rank: u32,
-        /// The job's.
-        size: u32,
-        /// Ports of the inherited segment.
-        ports: u32,
-    },
-    /// The two descriptions of this process differ.
-    #[error(
-        "OXMPI_RANK={rank} of {size}, but the launcher's protocol says {pmi_rank} of {pmi_size}: unset the variables of one of the two launchers"
-    )]
-    TwoLaunchers {
-        /// By our environment.
-        rank: u32,
-        /// By our environment.
-        size: u32,
-        /// By PMI.
-        pmi_rank: u32,
-        /// By PMI.
-        pmi_size: u32,
-    },
-    /// The memory of the host's ranks cannot be made or used.
-    #[error("rank {rank} on host {host}: {error}")]
-    Segment {
-        /// This rank.
-        rank: u32,
-        /// Its host.
-        host: String,
-        /// Why.
-        error: SegmentError,
-    },
-    /// The memory of the host's ranks cannot be reached.
-    #[error(
-        "rank {rank} on host {host} cannot open the memory it is to share with rank {leader} ({what}: {error}): are both in one container and of one user? OXMPI_SHARED_MEMORY=off makes ranks of one host talk by the network"
-    )]
-    Neighbour {
-        /// This rank.
-        rank: u32,
-        /// Its host.
-        host: String,
-        /// Whose memory it is.
-        leader: u32,
-        /// What was opened.
-        what: String,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// Nobody could reach this process.
-    #[error("rank {rank} on host {host}: {error}")]
-    Equip {
-        /// This rank.
-        rank: u32,
-        /// Its host.
-        host: String,
-        /// Why.
-        error: EquipError,
-    },
-    /// A setting.
-    #[error(transparent)]
-    Mode(ModeError),
-    /// The network that was asked for does not work.
-    #[error(transparent)]
-    Network(DecideError),
-    /// The same, at a rank that was only told.
-    #[error("rank {rank} cannot use --net {mode}: rank 0 says why")]
-    Refused {
-        /// This rank.
-        rank: u32,
-        /// What was asked for.
-        mode: Mode,
-    },
-    /// Rank 0 ended while the job was wired up.
-    #[error(
-        "rank {rank} cannot join the job: rank 0 ended before it told {key}; the launcher says how it ended"
-    )]
-    FirstGone {
-        /// This rank.
-        rank: u32,
-        /// What only rank 0 tells.
-        key: &'static str,
-    },
-    /// Something that another rank told makes no sense.
-    #[error(
-        "rank {rank} told {key}={value}, which makes no sense: {why}; do all ranks run the same OxMPI version?"
-    )]
-    Told {
-        /// Who told it.
-        rank: u32,
-        /// Under which key.
-        key: &'static str,
-        /// What.
-        value: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A system call failed.
-    #[error("rank {rank} on host {host} cannot {what}: {error}")]
-    System {
-        /// This rank.
-        rank: u32,
-        /// Its host.
-        host: String,
-        /// What it did.
-        what: &'static str,
-        /// What the system said.
-        error: std::io::Error,
-    },
-    /// A setting.
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-}
-
 impl Membership {
-    /// Takes the seat that the environment describes; without a launcher the process is alone.
+    /// Joins the job that the environment describes; without a launcher the process is alone.
     pub fn from_env() -> Result<Membership, WireUpError> {
         let identity = Identity::from_env()?;
         let apart = is_apart()?;
         let inherited = identity.segment.is_some();
         if inherited && !apart && ports(&identity)? == identity.size {
-            return Ok(Membership::alone_on_host(identity, Farewell::default()));
+            return Ok(Membership::alone_on_host(identity, LauncherLine::default()));
         }
         if inherited && identity.size == 1 {
-            return Ok(Membership::alone_on_host(identity, Farewell::default()));
+            return Ok(Membership::alone_on_host(identity, LauncherLine::default()));
         }
         let Some(client) = Client::from_env()? else {
             if inherited {
@@ -197,7 +72,7 @@ impl Membership {
             }
             warn_if_lonely();
             tell_of_settings(&identity);
-            return Ok(Membership::alone_on_host(identity, Farewell::default()));
+            return Ok(Membership::alone_on_host(identity, LauncherLine::default()));
         };
         let (pmi_rank, pmi_size) = (client.rank(), client.size());
         if inherited && (pmi_rank, pmi_size) != (identity.rank, identity.size) {
@@ -217,7 +92,7 @@ impl Membership {
         wire_up(identity, client, apart, !inherited)
     }
 
-    fn alone_on_host(identity: Identity, farewell: Farewell) -> Membership {
+    fn alone_on_host(identity: Identity, launcher: LauncherLine) -> Membership {
         let Identity {
             rank,
             size,
@@ -231,11 +106,11 @@ impl Membership {
             segment,
             network: None,
         };
-        Membership { seat, farewell }
+        Membership { seat, launcher }
     }
 }
 
-impl Farewell {
+impl LauncherLine {
     /// The process leaves the job properly.
     pub fn leave(&self) {
         if let Some(client) = &self.client
@@ -330,7 +205,7 @@ fn wire_up(
     let mut equipment = match is_spread {
         true => {
             if leader == rank {
-                crowd::announce(&mut client)?;
+                cpu_sharing::announce(&mut client)?;
             }
             Some(network::announce(&mut client, &identity, apart)?)
         }
@@ -357,7 +232,7 @@ fn wire_up(
         }
         None => None,
     };
-    let crowded = is_spread && crowd::is_crowded(&mut client, rank, &hosts)?;
+    let crowded = is_spread && cpu_sharing::is_oversubscribed(&mut client, rank, &hosts)?;
     let client = Arc::new(Mutex::new(client));
     let network = match (agreed, equipment) {
         (Some(agreed), Some(equipment)) => {
@@ -381,7 +256,7 @@ fn wire_up(
             segment,
             network,
         },
-        farewell: Farewell {
+        launcher: LauncherLine {
             client: Some(client),
             foreign,
         },

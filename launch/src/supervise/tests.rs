@@ -1,4 +1,4 @@
-//! The conduct of a job without processes: events in, actions out, time by hand.
+//! The supervision of a job without processes: events in, actions out, time by hand.
 
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,12 @@ use Standing::{Finished, Member, Stranger};
 const GOOD: End = End::Status(0);
 
 /// A job on one host.
-fn conduct(ranks: u32, settings: Settings) -> (Conduct, Instant) {
+fn supervisor(ranks: u32, settings: Settings) -> (Supervisor, Instant) {
     spread(&["host"], &vec![0; ranks as usize], settings)
 }
 
 /// A job on several.
-fn spread(hosts: &[&str], host_of: &[u32], settings: Settings) -> (Conduct, Instant) {
+fn spread(hosts: &[&str], host_of: &[u32], settings: Settings) -> (Supervisor, Instant) {
     let ranks = host_of.len() as u32;
     let app = AppContext {
         executable: Executable::this_one("prog"),
@@ -34,11 +34,11 @@ fn spread(hosts: &[&str], host_of: &[u32], settings: Settings) -> (Conduct, Inst
         here: None,
         host_of: host_of.to_vec(),
     };
-    let mut conduct = Conduct::new(&job, &placement, now);
+    let mut supervisor = Supervisor::new(&job, &placement, now);
     for rank in 0..ranks {
-        conduct.handle_started(rank, 100 + rank as i32);
+        supervisor.handle_started(rank, 100 + rank as i32);
     }
-    (conduct, now)
+    (supervisor, now)
 }
 
 fn ended(end: End, standing: Standing) -> Ended {
@@ -46,7 +46,7 @@ fn ended(end: End, standing: Standing) -> Ended {
         end,
         standing,
         abort: None,
-        bereaved: false,
+        told_of_loss: false,
     }
 }
 
@@ -55,7 +55,7 @@ fn aborted(end: End, standing: Standing, (rank, code): (u32, i32)) -> Ended {
     let abort = Some(Abort {
         rank,
         code,
-        bereaved: false,
+        told_of_loss: false,
     });
     Ended {
         abort,
@@ -68,11 +68,11 @@ fn gave_up(rank: u32, code: i32) -> Ended {
     let abort = Some(Abort {
         rank,
         code,
-        bereaved: true,
+        told_of_loss: true,
     });
     Ended {
         abort,
-        bereaved: true,
+        told_of_loss: true,
         ..ended(End::Status(code as u8), Member)
     }
 }
@@ -82,8 +82,8 @@ const KILLED: End = End::Signal {
     core: false,
 };
 
-fn actions(conduct: &mut Conduct) -> Vec<Action> {
-    std::iter::from_fn(|| conduct.poll_action()).collect()
+fn actions(supervisor: &mut Supervisor) -> Vec<Action> {
+    std::iter::from_fn(|| supervisor.poll_action()).collect()
 }
 
 fn say(text: &str) -> Action {
@@ -92,7 +92,7 @@ fn say(text: &str) -> Action {
 
 #[test]
 fn a_death_is_told_to_the_user_and_ends_the_job() {
-    let (mut job, now) = conduct(3, Settings::default());
+    let (mut job, now) = supervisor(3, Settings::default());
     let end = End::Signal {
         signal: libc::SIGSEGV,
         core: true,
@@ -118,7 +118,7 @@ fn a_death_is_told_to_the_user_and_ends_the_job() {
 
 #[test]
 fn the_grace_ends_with_a_kill() {
-    let (mut job, now) = conduct(2, Settings::default());
+    let (mut job, now) = supervisor(2, Settings::default());
     job.handle_end(0, ended(End::Status(9), Stranger), now);
     actions(&mut job);
     let due = job.poll_deadline().unwrap();
@@ -138,7 +138,7 @@ fn the_grace_ends_with_a_kill() {
 
 #[test]
 fn an_abort_counts_even_when_another_rank_is_seen_to_end_first() {
-    let (mut job, now) = conduct(2, Settings::default());
+    let (mut job, now) = supervisor(2, Settings::default());
     job.handle_end(0, aborted(End::Status(1), Member, (1, 256)), now);
     assert_eq!(
         actions(&mut job)[0],
@@ -155,7 +155,7 @@ fn an_abort_counts_even_when_another_rank_is_seen_to_end_first() {
 
 #[test]
 fn interrupted_jobs_end_by_the_signal() {
-    let (mut job, now) = conduct(1, Settings::default());
+    let (mut job, now) = supervisor(1, Settings::default());
     job.handle_signal(libc::SIGINT, now);
     assert_eq!(
         actions(&mut job),
@@ -173,7 +173,7 @@ fn interrupted_jobs_end_by_the_signal() {
 
 #[test]
 fn a_fork_that_fails_ends_the_ranks_that_were_started() {
-    let (mut job, now) = conduct(4, Settings::default());
+    let (mut job, now) = supervisor(4, Settings::default());
     job.handle_failed(2, Stage::Fork, libc::EAGAIN, now);
     assert_eq!(
         actions(&mut job)[0],
@@ -190,7 +190,7 @@ fn a_fork_that_fails_ends_the_ranks_that_were_started() {
 
 #[test]
 fn a_failed_start_is_said_once() {
-    let (mut job, now) = conduct(2, Settings::default());
+    let (mut job, now) = supervisor(2, Settings::default());
     job.handle_failed(1, Stage::Exec, libc::EACCES, now);
     job.handle_failed(0, Stage::Exec, libc::EACCES, now);
     let said = actions(&mut job)
@@ -210,7 +210,7 @@ fn a_failed_start_is_said_once() {
 
 #[test]
 fn a_failure_after_finalising_gives_the_others_time() {
-    let (mut job, now) = conduct(3, Settings::default());
+    let (mut job, now) = supervisor(3, Settings::default());
     job.handle_end(1, ended(End::Status(6), Finished), now);
     assert_eq!(
         actions(&mut job),
@@ -281,7 +281,7 @@ fn a_lost_warden_takes_the_ranks_of_its_host() {
         actions(&mut job)[0],
         say("the warden process on b was killed, and its ranks with it; ending the other rank")
     );
-    let (mut job, now) = conduct(2, Settings::default());
+    let (mut job, now) = supervisor(2, Settings::default());
     job.handle_lost_warden(0, now);
     assert_eq!(
         actions(&mut job),
@@ -413,7 +413,7 @@ fn survivors_that_may_go_on_are_reported_after_the_cause() {
     };
     let (mut job, now) = spread(&["a", "b"], &[0, 1, 1], settings);
     let status = Ended {
-        bereaved: true,
+        told_of_loss: true,
         ..ended(End::Status(4), Member)
     };
     job.handle_end(0, status, now);
