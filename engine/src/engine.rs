@@ -210,7 +210,7 @@ impl Engine {
             buffer,
             address,
             mapped: false,
-            fetchable: handler.memory.single_copy && readable,
+            fetchable: readable && (handler.memory.single_copy || to == handler.rank),
         };
         if handler.extents.exist()
             && readable
