@@ -345,6 +345,12 @@ impl Transport {
         each!(self, it => it.is_closed())
     }
 
+    /// A process sends what no process sends: nothing more is taken from it or sent to it. No event
+    /// tells of that.
+    pub fn expel(&mut self, peer: u32, what: &str) {
+        each!(self, it => it.expel(peer, what));
+    }
+
     /// Why a process cannot be reached, if it cannot.
     pub fn trouble(&self, peer: u32) -> Option<&Trouble> {
         each!(self, it => it.trouble(peer))

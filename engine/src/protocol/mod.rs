@@ -29,6 +29,9 @@ pub use receive::{Arrived, Claim, Effect, Fetch, Posted};
 pub use requests::{Completion, Outcome, RequestId};
 pub use send::{Mode, Origin, Payload, Source, Transmit};
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use oxmpi_matching::{Capacity, Queues};
 use oxmpi_wire::{CREDIT_UNIT, Kind};
 
@@ -45,6 +48,9 @@ pub struct Limits {
     pub copied_bytes_max: u64,
     /// Eager bytes a peer may have unmatched here (each message counts its length and a header, in whole credit units).
     pub room_bytes: u64,
+    /// Eager bytes that a peer may have unmatched here before it is taken for one that does not obey: at
+    /// least `room_bytes` of every process that sends to this one.
+    pub kept_bytes_max: u64,
     /// Longest payload of one packet.
     pub fragment_bytes: usize,
     /// Longest payload of one packet while a message is short: smaller pieces let both sides copy at the same time.
@@ -143,8 +149,10 @@ pub struct Protocol<B: Copy> {
     /// Peers that have something to transmit.
     busy: Vec<u32>,
     stashes: Stashes,
-    /// Peers known to be dead.
-    dead: u32,
+    /// Peers known to be dead, in the order in which that became known.
+    died: Vec<u32>,
+    /// The processes that send messages in a context, where they are known.
+    members: HashMap<u32, Arc<[u32]>>,
     /// Offered messages are fetched where that is possible, for now.
     fetching: bool,
     counters: Counters,
@@ -166,7 +174,8 @@ impl<B: Copy> Protocol<B> {
             peers: (0..size).map(|_| Peer::new(limits)).collect(),
             busy: Vec::new(),
             stashes: Stashes::new(),
-            dead: 0,
+            died: Vec::new(),
+            members: HashMap::new(),
             fetching: true,
             counters: Counters::default(),
         }

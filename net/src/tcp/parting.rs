@@ -70,6 +70,18 @@ impl Tcp {
         );
     }
 
+    /// Parts with a process because of what its packets say.
+    #[cold]
+    pub fn expel(&mut self, peer: u32, what: &str) {
+        let host = (self.directory)(peer).map_or_else(|_| "unknown".into(), |card| card.host);
+        let what = format!("sent what no OxMPI process sends: {what}");
+        self.end(peer, Link::Lost(Box::new(Trouble { host, what })));
+        self.events.retain(|event| match event {
+            Event::Finished(other) | Event::Lost(other) => *other != peer,
+            _ => true,
+        });
+    }
+
     /// The other side has closed the connection.
     pub(super) fn lose_end(&mut self, from: u32) {
         let untouched = matches!(&self.links[from as usize], Link::Open(connection) if connection.accepted && !connection.used);
