@@ -11,7 +11,7 @@ local FRAME_VERSION = 1
 local PIECE_HEADER_BYTES = 4
 local PACKET_LENGTH_BYTES = 4
 local PACKET_HEADER_BYTES = 32
-local PACKET_VERSION = 1
+local PACKET_VERSION = 2
 local GOODBYE = 0xFFFFFFFF
 local PAUSE = 0xFFFFFFFE
 local ETHERTYPES = { 0x88B5, 0x88B6 }
@@ -26,16 +26,39 @@ local FIRST, LAST = 1, 2
 
 -- Kinds of packets, each with the names of the words that follow its header.
 local PACKETS = {
-  [1] = { "eager" },
-  [2] = { "more", "offset" },
-  [3] = { "request to send", "send", "address" },
-  [4] = { "clear to send", "send", "receive" },
-  [5] = { "data", "receive", "offset" },
-  [6] = { "done", "send" },
-  [7] = { "credit" },
-  [8] = { "cancel", "send" },
-  [9] = { "cancel reply", "send" },
+  [0x01] = { "eager" },
+  [0x02] = { "credit" },
+  [0x03] = { "revoke" },
+  [0x41] = { "more", "offset" },
+  [0x42] = { "done", "send" },
+  [0x43] = { "cancel", "send" },
+  [0x44] = { "cancel reply", "send" },
+  [0x45] = { "lock", "token" },
+  [0x46] = { "locked", "token" },
+  [0x47] = { "unlock", "token" },
+  [0x48] = { "flush", "token" },
+  [0x49] = { "served", "token" },
+  [0x81] = { "request to send", "send", "address" },
+  [0x82] = { "clear to send", "send", "receive" },
+  [0x83] = { "refused", "token", "refusal" },
+  [0x84] = { "put", "token", "offset" },
+  [0x85] = { "get", "token", "offset" },
+  [0x86] = { "agree", "instance", "value" },
+  [0x87] = { "agreed", "instance", "value" },
+  [0x88] = { "introduce", "token", "name" },
+  [0x89] = { "introduced", "token", "name" },
+  [0xa1] = { "data", "receive", "offset" },
+  [0xa2] = { "fetched", "token", "offset" },
+  [0xc1] = { "accumulate", "token", "offset", "operation" },
+  [0xc2] = { "compare and swap", "token", "offset", "operation" },
 }
+-- A kind that is not in the table is one of a later release: its two upper bits tell how many words it has.
+local function names_of(kind)
+  if PACKETS[kind] ~= nil or kind % 32 == 0 then return PACKETS[kind] end
+  local names = { string.format("unknown kind 0x%02x", kind) }
+  for _ = 1, math.floor(kind / 64) do table.insert(names, "token") end
+  return names
+end
 local PACKET_NAMES = {}
 for code, names in pairs(PACKETS) do PACKET_NAMES[code] = names[1] end
 
@@ -67,18 +90,24 @@ local f = {
   packet_length = ProtoField.uint32("oxmpi.packet.length", "Bytes of payload"),
   farewell = ProtoField.uint32("oxmpi.farewell", "Farewell", base.HEX, { [GOODBYE] = "goodbye", [PAUSE] = "pause" }),
   packet_version = ProtoField.uint8("oxmpi.packet.version", "Version"),
-  packet_kind = ProtoField.uint8("oxmpi.packet.kind", "Kind", base.DEC, PACKET_NAMES),
-  packet_flags = ProtoField.uint16("oxmpi.packet.flags", "Flags", base.HEX),
-  context = ProtoField.uint32("oxmpi.packet.context", "Context"),
+  packet_kind = ProtoField.uint8("oxmpi.packet.kind", "Kind", base.HEX, PACKET_NAMES),
+  packet_flags = ProtoField.uint8("oxmpi.packet.flags", "Flags", base.HEX),
+  context = ProtoField.uint64("oxmpi.packet.context", "Context", base.HEX),
   source = ProtoField.uint32("oxmpi.packet.source", "Source"),
   tag = ProtoField.int32("oxmpi.packet.tag", "Tag"),
   bytes = ProtoField.uint64("oxmpi.packet.bytes", "Bytes of the whole message"),
   packet_sequence = ProtoField.uint32("oxmpi.packet.sequence", "Sequence"),
-  credit = ProtoField.uint32("oxmpi.packet.credit", "Credit, in units of 64 bytes"),
+  credit = ProtoField.uint16("oxmpi.packet.credit", "Credit, in units of 64 bytes"),
   offset = ProtoField.uint64("oxmpi.packet.offset", "Offset"),
   send = ProtoField.uint64("oxmpi.packet.send", "Sender's token", base.HEX),
   receive = ProtoField.uint64("oxmpi.packet.receive", "Receiver's token", base.HEX),
   address = ProtoField.uint64("oxmpi.packet.address", "Address", base.HEX),
+  token = ProtoField.uint64("oxmpi.packet.token", "Token", base.HEX),
+  refusal = ProtoField.uint64("oxmpi.packet.refusal", "Refused kind, and reason in the second byte", base.HEX),
+  instance = ProtoField.uint64("oxmpi.packet.instance", "Agreement"),
+  value = ProtoField.uint64("oxmpi.packet.value", "Value", base.HEX),
+  name = ProtoField.uint64("oxmpi.packet.name", "Name that the sender gives to the receiver"),
+  operation = ProtoField.uint64("oxmpi.packet.operation", "Element, and operation in the upper 16 bits", base.HEX),
 }
 for _, field in pairs(f) do table.insert(oxmpi.fields, field) end
 
@@ -107,7 +136,7 @@ local function packet(tvb, tree, info)
   end
   if tvb:len() < PACKET_LENGTH_BYTES + PACKET_HEADER_BYTES then return false end
   local head = tvb(PACKET_LENGTH_BYTES)
-  local names = PACKETS[head(1, 1):uint()]
+  local names = names_of(head(1, 1):uint())
   if head(0, 1):uint() ~= PACKET_VERSION or names == nil then return false end
   local body = 8 * (#names - 1)
   if head:len() < PACKET_HEADER_BYTES + body then return false end
@@ -115,17 +144,17 @@ local function packet(tvb, tree, info)
   branch:add_le(f.packet_length, tvb(0, 4))
   branch:add_le(f.packet_version, head(0, 1))
   branch:add_le(f.packet_kind, head(1, 1))
-  branch:add_le(f.packet_flags, head(2, 2))
-  branch:add_le(f.context, head(4, 4))
-  branch:add_le(f.source, head(8, 4))
-  branch:add_le(f.tag, head(12, 4))
-  branch:add_le(f.bytes, head(16, 8))
-  branch:add_le(f.packet_sequence, head(24, 4))
-  branch:add_le(f.credit, head(28, 4))
+  branch:add_le(f.credit, head(2, 2))
+  branch:add_le(f.source, head(4, 4))
+  branch:add_le(f.context, head(8, 8))
+  branch:add_le(f.tag, head(16, 4))
+  branch:add_le(f.packet_sequence, head(20, 4))
+  branch:add_le(f.bytes, head(24, 7))
+  branch:add_le(f.packet_flags, head(31, 1))
   for word = 2, #names do
     branch:add_le(f[names[word]], head(PACKET_HEADER_BYTES + 8 * (word - 2), 8))
   end
-  local text = string.format("%s, tag %d, %s bytes", names[1], head(12, 4):le_int(), tostring(head(16, 8):le_uint64()))
+  local text = string.format("%s, tag %d, %s bytes", names[1], head(16, 4):le_int(), tostring(head(24, 7):le_uint64()))
   branch:append_text(": " .. text)
   table.insert(info, text)
   return true

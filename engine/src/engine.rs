@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Instant;
 
 use oxmpi_matching::Pattern;
 use oxmpi_wire::Envelope;
@@ -15,7 +16,9 @@ use crate::progress::{
     Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Receive, Shared,
     Transport,
 };
-use crate::protocol::{Claim, Completion, Counters, Failure, Mode, Outcome, RequestId, Source};
+use crate::protocol::{
+    Claim, Completion, Counters, Failure, Mode, Outcome, Protocol, RequestId, Source,
+};
 
 /// One process's engine.
 pub struct Engine {
@@ -25,8 +28,11 @@ pub struct Engine {
     /// The host of every process.
     pub(crate) hosts: Vec<u32>,
     pub(crate) host_count: u32,
+    pub(crate) job_nonce: u32,
     pub(crate) extents: Arc<Extents>,
     pub(crate) boards: Boards,
+    /// When it was made: times are told from here.
+    pub(crate) started: Instant,
 }
 
 /// An operation that was begun.
@@ -64,6 +70,11 @@ impl Engine {
     /// The number of a process's host: the same in every process.
     pub fn host_of(&self, process: u32) -> u32 {
         self.hosts[process as usize]
+    }
+
+    /// The job's number among all jobs: random, and the same in all of its processes.
+    pub fn job_nonce(&self) -> u32 {
+        self.job_nonce
     }
 
     /// Hosts of the job.
@@ -325,23 +336,42 @@ impl Engine {
     /// Waits for a request and frees it.
     #[inline(always)]
     fn finish(&self, handler: &mut Guard<'_>, id: RequestId) -> Result<Completion, EngineError> {
-        let mut is_over = |handler: &mut Handler| handler.protocol.is_complete(id);
-        let outcome = if is_over(handler) {
+        let outcome = if handler.protocol.is_complete(id) {
             self.outcome(handler, id)
         } else {
+            let mut is_settled = |handler: &mut Handler| handler.protocol.is_settled(id);
             self.shared
-                .wait(handler, Some(id), &mut is_over)
+                .wait(handler, Some(id), &mut is_settled)
                 .and_then(|()| self.outcome(handler, id))
         };
         self.shared.leave(handler);
         outcome
     }
 
+    /// The outcome of a request that is settled.
     #[inline(always)]
-    fn outcome(&self, handler: &mut Handler, id: RequestId) -> Result<Completion, EngineError> {
+    pub(crate) fn outcome(
+        &self,
+        handler: &mut Handler,
+        id: RequestId,
+    ) -> Result<Completion, EngineError> {
         match handler.protocol.take(id) {
             Some(Ok(completion)) => Ok(completion),
             Some(Outcome::Err(failure)) => Err(handler.explain(failure)),
+            None => self.stranded_outcome(handler, id),
+        }
+    }
+
+    #[cold]
+    fn stranded_outcome(
+        &self,
+        handler: &mut Handler,
+        id: RequestId,
+    ) -> Result<Completion, EngineError> {
+        handler.fail_stranded(id);
+        match handler.protocol.take(id) {
+            Some(Err(failure)) => Err(handler.explain(failure)),
+            Some(Ok(completion)) => Ok(completion),
             None => Err(Fault::UnknownRequest { rank: self.rank() }.into()),
         }
     }
@@ -364,15 +394,30 @@ impl Engine {
     /// The outcome if the request is over (it is gone then); `None` if it is not.
     #[inline(always)]
     pub fn test(&self, request: Request) -> Result<Option<Completion>, EngineError> {
+        self.test_if(request, |handler, id| handler.protocol.is_complete(id))
+    }
+
+    /// As [`Engine::test`], for work that cannot be taken back: a request fails that only a process which has finalised could end.
+    #[inline(always)]
+    pub fn test_or_fail(&self, request: Request) -> Result<Option<Completion>, EngineError> {
+        self.test_if(request, |handler, id| handler.protocol.is_settled(id))
+    }
+
+    #[inline(always)]
+    fn test_if(
+        &self,
+        request: Request,
+        is_over: impl Fn(&Handler, RequestId) -> bool,
+    ) -> Result<Option<Completion>, EngineError> {
         let id = match request {
             Request::Over(completion) => return Ok(Some(completion)),
             Request::Pending(id) => id,
         };
         let mut handler = self.shared.enter();
-        if !handler.protocol.is_complete(id) {
+        if !is_over(&handler, id) {
             handler.progress(Some(id));
         }
-        let outcome = if handler.protocol.is_complete(id) {
+        let outcome = if is_over(&handler, id) {
             self.outcome(&mut handler, id).map(Some)
         } else {
             handler.broken.clone().map_or(Ok(None), Err)
@@ -383,74 +428,41 @@ impl Engine {
 
     /// Whether the request is over; it stays.
     pub fn is_complete(&self, request: Request) -> bool {
+        self.is(request, Protocol::is_complete)
+    }
+
+    /// Whether [`Engine::wait`] would return at once: the request is over, or only a process that has finalised could end it.
+    pub fn is_settled(&self, request: Request) -> bool {
+        self.is(request, Protocol::is_settled)
+    }
+
+    #[inline(always)]
+    fn is(&self, request: Request, ended: impl Fn(&Protocol<Area>, RequestId) -> bool) -> bool {
         let Request::Pending(id) = request else {
             return true;
         };
         let mut handler = self.shared.enter();
-        if !handler.protocol.is_complete(id) {
+        if !ended(&handler.protocol, id) {
             handler.progress(Some(id));
         }
-        let complete = handler.protocol.is_complete(id) || handler.broken.is_some();
+        let is = ended(&handler.protocol, id) || handler.broken.is_some();
         self.shared.leave(&mut handler);
-        complete
+        is
     }
 
-    /// Waits until one of the requests is over; that one is gone then.
-    ///
-    /// # Panics
-    /// When there are none.
-    pub fn wait_any(&self, requests: &[Request]) -> (usize, Result<Completion, EngineError>) {
-        assert!(
-            !requests.is_empty(),
-            "waiting for any of no requests would never end"
-        );
-        let first_over = |handler: &Handler| {
-            requests.iter().position(|request| match request {
-                Request::Over(_) => true,
-                Request::Pending(id) => handler.protocol.is_complete(*id),
-            })
-        };
-        let mut found = None;
+    /// The outcome of a request that is over; it stays.
+    pub fn peek(&self, id: RequestId) -> Result<Completion, EngineError> {
         let mut handler = self.shared.enter();
-        let waited = self
-            .shared
-            .wait(&mut handler, None, &mut |handler: &mut Handler| {
-                found = first_over(handler);
-                found.is_some()
-            });
-        let outcome = match (waited, found) {
-            (Err(error), _) => (0, Err(error)),
-            (Ok(()), found) => {
-                let at = found.expect("the wait ends when one is found");
-                match requests[at] {
-                    Request::Over(completion) => (at, Ok(completion)),
-                    Request::Pending(id) => (at, self.outcome(&mut handler, id)),
-                }
+        let outcome = match handler.protocol.outcome(id) {
+            Some(Ok(completion)) => Ok(completion),
+            Some(Err(failure)) => Err(handler.explain(failure)),
+            None => {
+                let unknown = || Fault::UnknownRequest { rank: self.rank() }.into();
+                Err(handler.broken.clone().unwrap_or_else(unknown))
             }
         };
         self.shared.leave(&mut handler);
         outcome
-    }
-
-    /// Waits until one of the requests is over, or `enough` says so; the requests stay. `enough` is asked whenever something may
-    /// have changed, under the engine's lock: it must not call the engine. What makes it true from another thread must be followed by [`Engine::rouse`].
-    pub fn wait_for(
-        &self,
-        requests: &[RequestId],
-        mut enough: impl FnMut() -> bool,
-    ) -> Result<(), EngineError> {
-        let mut handler = self.shared.enter();
-        let watched = match requests {
-            [only] => Some(*only),
-            _ => None,
-        };
-        let waited = self
-            .shared
-            .wait(&mut handler, watched, &mut |handler: &mut Handler| {
-                enough() || requests.iter().any(|id| handler.protocol.is_complete(*id))
-            });
-        self.shared.leave(&mut handler);
-        waited
     }
 
     /// Makes threads that wait in [`Engine::wait_for`] ask again.
@@ -557,12 +569,12 @@ impl Engine {
 
     /// Only these processes send messages in a context: when another dies, receives from anybody there
     /// go on. Without this every death ends them.
-    pub fn set_members(&self, context: u32, members: Arc<[u32]>) {
+    pub fn set_members(&self, context: u64, members: Arc<[u32]>) {
         self.shared.enter().protocol.set_members(context, members);
     }
 
     /// A context is not used any more.
-    pub fn forget_members(&self, context: u32) {
+    pub fn forget_members(&self, context: u64) {
         self.shared.enter().protocol.forget_members(context);
     }
 

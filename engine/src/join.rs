@@ -88,6 +88,10 @@ impl Engine {
             return Err(Fault::Memory { rank, host, reason }.into());
         }
         let usable_cpus = segment.usable_cpus();
+        let job_nonce = match &transport {
+            Some((net, _)) => net.job_nonce(),
+            None => segment.nonce(),
+        };
         let boards = Boards::new(segment.layout().boards);
         let own = places.port(rank).expect("a process is on its own host");
         let bed = match &transport {
@@ -139,8 +143,10 @@ impl Engine {
             host,
             hosts,
             host_count,
+            job_nonce,
             extents,
             boards,
+            started: std::time::Instant::now(),
         })
     }
 

@@ -19,6 +19,7 @@ mod port_buffer;
 pub mod progress;
 #[forbid(unsafe_code)]
 pub mod protocol;
+mod several;
 
 pub use engine::{Engine, Request};
 pub use error::{EngineError, Fault};
@@ -32,3 +33,4 @@ pub use oxmpi_wire::Envelope;
 pub use port_buffer::{InPlace, PortBuffer};
 pub use progress::{Background, Condition, Threads, Transport};
 pub use protocol::{Claim, Completion, Mode, RequestId};
+pub use several::{Several, keep_first};

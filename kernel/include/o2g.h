@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #endif
 
-#define O2G_VERSION 1
+#define O2G_VERSION 2
 #define O2G_PAGE_BYTES 4096
 #define O2G_RECORD_ALIGN 32
 #define O2G_DUMP_BYTES_MIN (64u << 10)
@@ -23,6 +23,7 @@
 #define O2G_SOCKETS_MAX (1u << 16)
 #define O2G_EARLY_BYTES_MAX (64u << 10)
 #define O2G_NO_SLOT 0xffffffffu
+#define O2G_OTHER_VERSION (1u << 16) /* o2g_record.detail of O2G_GARBAGE, and the version byte */
 
 /* o2g_entry.flags */
 #define O2G_ANY_SOURCE 1
@@ -65,10 +66,11 @@ struct o2g_dump_area {
 
 struct o2g_entry {
 	__u64 cookie; /* the low 32 bits are its slot */
-	__u32 context;
+	__u64 context;
 	__u32 source;
 	__s32 tag;
 	__u32 flags;
+	__u32 reserved;
 	__u64 address;
 	__u64 bytes;
 	__u64 tail;

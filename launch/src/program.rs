@@ -1,8 +1,8 @@
 //! Finding the program a rank executes, before anything is started.
 //!
-//! The search is done once by the launcher, so that a typing error is one message that names what was
-//! tried, and not as many as there are ranks. A name without a slash is looked up in PATH; a relative path
-//! counts from the rank's working directory, as it would after a `cd`.
+//! The search is done once by the launcher, so that a typing error is one message that names what
+//! was tried, and not as many as there are ranks. A name without a slash is looked up in PATH; a
+//! relative path counts from the rank's working directory, as it would after a `cd`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -60,7 +60,8 @@ pub enum ProgramError {
 }
 
 impl ProgramError {
-    /// The exit status shells use for this: 127 for what is not there, 126 for what cannot be executed.
+    /// The exit status shells use for this: 127 for what is not there, 126 for what cannot be
+    /// executed.
     pub fn exit_code(&self) -> u8 {
         match self {
             ProgramError::NotInPath { .. } | ProgramError::Missing { .. } => 127,
@@ -84,8 +85,9 @@ impl Executable {
         })
     }
 
-    /// The running program itself, found even when its file has been replaced meanwhile. It sees the name
-    /// `oxmpi`, whatever this process was called: mpiexec is the same program and goes by its name.
+    /// The running program itself, found even when its file has been replaced meanwhile. It sees
+    /// the name `oxmpi`, whatever this process was called: mpiexec is the same program and goes by
+    /// its name.
     pub fn this_one(shown: &str) -> Executable {
         Executable {
             path: PathBuf::from("/proc/self/exe"),

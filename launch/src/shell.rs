@@ -1,6 +1,7 @@
 //! The process of a remote shell: its three files, its end.
 //!
-//! `branch` knows what is said through it. Nothing here waits except `end_within`, which is for the very end.
+//! `branch` knows what is said through it. Nothing here waits except `end_within`, which is for the
+//! very end.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};

@@ -57,7 +57,7 @@ impl Others {
             },
             Others::OneKey => Envelope { tag: 78, ..OURS },
             Others::OtherContexts => Envelope {
-                context: 1_000 + number,
+                context: 1_000 + u64::from(number),
                 ..OURS
             },
         }
@@ -78,7 +78,7 @@ impl Others {
                 ..envelope
             },
             Others::OtherContexts => Envelope {
-                context: u32::MAX - envelope.context,
+                context: u64::MAX - envelope.context,
                 ..envelope
             },
         }

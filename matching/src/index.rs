@@ -157,9 +157,10 @@ impl Index {
         }
     }
 
-    /// The key an entry is filed under.
-    pub(crate) fn key(&self, entry: u32) -> Key {
-        self.links[entry as usize].key
+    /// What an entry is filed under.
+    pub(crate) fn filed(&self, entry: u32) -> Sought {
+        let Link { key, hash, .. } = self.links[entry as usize];
+        Sought { key, hash }
     }
 
     #[inline]

@@ -1,8 +1,8 @@
 //! What a receive accepts, and the keys under which receives and messages are filed.
 //!
-//! A pattern belongs to one of four classes by which of its fields are wild. A key is the class and
-//! the fields that count in it, so that equal keys mean "these two match" and keys of different
-//! classes never meet.
+//! A pattern belongs to one of four classes by which of its fields are wild. A pattern and a message
+//! are filed under the fields that count in a class and a hash that contains the class, so that equal
+//! keys with equal hashes mean "these two match" and different classes never meet.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use oxmpi_wire::Envelope;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     /// The communicator's context; there is no wildcard for it.
-    pub context: u32,
+    pub context: u64,
     /// The sender's rank, or any.
     pub source: Option<u32>,
     /// The tag, or any.
@@ -42,13 +42,13 @@ impl Pattern {
     pub(crate) fn sought(&self, class: Class) -> Sought {
         let source = self.source.unwrap_or(0);
         let tag = self.tag.unwrap_or(0);
-        Key::new(class, self.context, source, tag).sought()
+        Sought::new(class, self.context, source, tag)
     }
 }
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "context {}", self.context)?;
+        write!(f, "context {:#x}", self.context)?;
         match self.source {
             Some(source) => write!(f, " source {source}")?,
             None => f.write_str(" any source")?,
@@ -79,20 +79,25 @@ pub(crate) const CLASSES: usize = 4;
 /// The classes with a wildcard in them.
 pub(crate) const WILD: [Class; CLASSES - 1] = [Class::AnySource, Class::AnyTag, Class::AnyBoth];
 
-/// A class and the fields that count in it; wild fields are zero. Two words, so that a comparison
-/// takes two instructions: context and source, then class and tag.
+/// The fields that count in a class; wild fields are zero. Two words, so that a comparison takes two
+/// instructions: the context, then source and tag. The class is in the hash, which is compared
+/// before the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    peer: u64,
+    context: u64,
     label: u64,
 }
 
 /// A key with its hash, which is computed once however many tables are searched.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sought {
     pub(crate) key: Key,
+    /// The class in the upper two bits; the others are mixed out of class and key.
     pub(crate) hash: u32,
 }
+
+/// Where the class begins in a hash.
+const CLASS_SHIFT: u32 = 30;
 
 impl Sought {
     /// What a message is found under by the patterns of a class.
@@ -104,25 +109,27 @@ impl Sought {
             Class::AnyTag => (envelope.source, 0),
             Class::AnyBoth => (0, 0),
         };
-        Key::new(class, envelope.context, source, tag).sought()
+        Sought::new(class, envelope.context, source, tag)
     }
-}
 
-impl Key {
-    /// Fills places that have no key yet.
-    pub(crate) const BLANK: Key = Key { peer: 0, label: 0 };
-
+    /// Mixes all bits: one 64 by 64 bit product, folded. Ranks, tags and contexts count up, so the
+    /// constants fill the upper halves of both factors (digits of π); the class goes where ranks end.
     #[inline]
-    fn new(class: Class, context: u32, source: u32, tag: i32) -> Key {
-        Key {
-            peer: u64::from(context) << 32 | u64::from(source),
-            label: (class as u64) << 32 | u64::from(tag.cast_unsigned()),
+    fn new(class: Class, context: u64, source: u32, tag: i32) -> Sought {
+        let label = u64::from(source) << 32 | u64::from(tag.cast_unsigned());
+        let product = u128::from(context ^ 0x243f_6a88_85a3_08d3)
+            * u128::from(label ^ (class as u64) << 62 ^ 0x1319_8a2e_0370_7345);
+        let folded = (product >> 64) as u64 ^ product as u64;
+        let mixed = (folded >> 32) as u32 ^ folded as u32;
+        Sought {
+            key: Key { context, label },
+            hash: (class as u32) << CLASS_SHIFT | mixed & ((1 << CLASS_SHIFT) - 1),
         }
     }
 
     #[inline]
     pub(crate) fn class(self) -> Class {
-        match self.label >> 32 {
+        match self.hash >> CLASS_SHIFT {
             0 => Class::Exact,
             1 => Class::AnySource,
             2 => Class::AnyTag,
@@ -130,28 +137,26 @@ impl Key {
         }
     }
 
-    /// The pattern that has this key.
+    /// The pattern that is filed under this.
     pub(crate) fn pattern(self) -> Pattern {
         let class = self.class();
         let any_source = matches!(class, Class::AnySource | Class::AnyBoth);
         let any_tag = matches!(class, Class::AnyTag | Class::AnyBoth);
+        let label = self.key.label;
         Pattern {
-            context: (self.peer >> 32) as u32,
-            source: (!any_source).then_some(self.peer as u32),
-            tag: (!any_tag).then_some((self.label as u32).cast_signed()),
+            context: self.key.context,
+            source: (!any_source).then_some((label >> 32) as u32),
+            tag: (!any_tag).then_some((label as u32).cast_signed()),
         }
     }
+}
 
-    /// Mixes all bits of the key: one 64 by 64 bit product, folded. Ranks, tags and contexts count
-    /// up from zero, so the constants fill the upper halves of both factors (digits of π).
-    #[inline]
-    fn sought(self) -> Sought {
-        let product = u128::from(self.peer ^ 0x243f_6a88_85a3_08d3)
-            * u128::from(self.label ^ 0x1319_8a2e_0370_7345);
-        let folded = (product >> 64) as u64 ^ product as u64;
-        let hash = (folded >> 32) as u32 ^ folded as u32;
-        Sought { key: self, hash }
-    }
+impl Key {
+    /// Fills places that have no key yet.
+    pub(crate) const BLANK: Key = Key {
+        context: 0,
+        label: 0,
+    };
 }
 
 #[cfg(test)]
@@ -162,12 +167,12 @@ mod tests {
     use super::*;
 
     /// How many of the keys share their home with others, in a table with four slots a key.
-    fn crowded(keys: impl Iterator<Item = Key>) -> f64 {
-        let keys: Vec<Key> = keys.collect();
+    fn crowded(keys: impl Iterator<Item = Sought>) -> f64 {
+        let keys: Vec<Sought> = keys.collect();
         let slots = (keys.len() * 4).next_power_of_two();
         let mut homes = vec![0u32; slots];
         for key in &keys {
-            homes[key.sought().hash as usize & (slots - 1)] += 1;
+            homes[key.hash as usize & (slots - 1)] += 1;
         }
         let shared: u32 = homes.iter().filter(|&&count| count > 1).sum();
         f64::from(shared) / keys.len() as f64
@@ -177,7 +182,7 @@ mod tests {
     /// a quarter of the slots taken, up to 22 in 100 share their home.
     #[test]
     fn keys_that_count_up_are_spread() {
-        let key = |context, source, tag| Key::new(Class::Exact, context, source, tag);
+        let key = |context: u64, source, tag| Sought::new(Class::Exact, context, source, tag);
         let mut worst = 0.0_f64;
         let mut see = |name: &str, share: f64| {
             assert!(
@@ -192,11 +197,20 @@ mod tests {
             let stride = stride as u32;
             let sources = (0..30_000).map(|n: u32| key(1, n.wrapping_mul(stride), 3));
             see("sources", crowded(sources));
-            let contexts = (0..30_000).map(|n: u32| key(n.wrapping_mul(stride), 3, 3));
+            let contexts = (0..30_000).map(|n: u32| key(n.wrapping_mul(stride).into(), 3, 3));
             see("contexts", crowded(contexts));
+            // As communicators have them: those of one maker differ in the middle, makers above.
+            let job = 0x9e37_79b9_u64 << 32;
+            let one_maker = (0..30_000).map(|n: u64| key(job | n << 2, 3, 3));
+            see("contexts of one maker", crowded(one_maker));
+            let makers = (0..30_000).map(|n: u64| key((job + (n << 32)) | 8, 3, stride as i32));
+            see("contexts of many makers", crowded(makers));
+            let both = (0..30_000).map(|n: u64| key((job + (n / 99 << 32)) | n % 99 << 2, 3, 3));
+            see("contexts of makers with many", crowded(both));
             let grid = (0..30_000).map(|n: u32| key(2, n / 173, (n % 173 * stride) as i32));
             see("sources and tags", crowded(grid));
-            let diagonal = (0..30_000).map(|n: u32| key(n % 7, n * stride, (n * stride) as i32));
+            let diagonal =
+                (0..30_000).map(|n: u32| key((n % 7).into(), n * stride, (n * stride) as i32));
             see("both together", crowded(diagonal));
         }
         assert!(worst > 0.1, "the measure itself is broken: {worst}");
@@ -207,11 +221,11 @@ mod tests {
         for source in [None, Some(0), Some(u32::MAX)] {
             for tag in [None, Some(0), Some(-1), Some(i32::MAX)] {
                 let pattern = Pattern {
-                    context: 7,
+                    context: u64::MAX - 7,
                     source,
                     tag,
                 };
-                assert_eq!(pattern.sought(pattern.class()).key.pattern(), pattern);
+                assert_eq!(pattern.sought(pattern.class()).pattern(), pattern);
             }
         }
     }
@@ -226,7 +240,7 @@ mod tests {
             };
             alloc::format!("{pattern}")
         };
-        assert_eq!(text(Some(3), Some(5)), "context 7 source 3 tag 5");
-        assert_eq!(text(None, None), "context 7 any source any tag");
+        assert_eq!(text(Some(3), Some(5)), "context 0x7 source 3 tag 5");
+        assert_eq!(text(None, None), "context 0x7 any source any tag");
     }
 }

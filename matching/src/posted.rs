@@ -212,7 +212,7 @@ impl<P: Copy> Posted<P> {
         let first = self.first.iter();
         let first = first.map(move |first| (id, first.pattern, &first.value));
         first.chain(self.slab.iter().map(|(number, stamp, receive)| {
-            let pattern = self.index.key(number).pattern();
+            let pattern = self.index.filed(number).pattern();
             (PostedId { number, stamp }, pattern, &receive.value)
         }))
     }

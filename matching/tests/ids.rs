@@ -82,7 +82,7 @@ fn the_bound_hands_the_message_back() {
     let full = full.expect_err("four wait already");
     assert_eq!(
         full.to_string(),
-        "unexpected message (context 1 source 2 tag 3, 100 bytes) refused: 4 messages without a \
+        "unexpected message (context 0x1 source 2 tag 3, 100 bytes) refused: 4 messages without a \
          receive wait already, which is the bound; post receives earlier, or raise the bound"
     );
     assert_eq!(full.unexpected, "back");

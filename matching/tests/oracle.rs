@@ -9,7 +9,7 @@ use oxmpi_matching::{Capacity, Pattern, Post, PostedId, Queues, UnexpectedId};
 use oxmpi_wire::Envelope;
 use proptest::prelude::*;
 
-const CONTEXTS: [u32; 2] = [0, u32::MAX];
+const CONTEXTS: [u64; 3] = [0, 1 << 32, u64::MAX];
 const SOURCES: [u32; 3] = [0, 1, u32::MAX];
 const TAGS: [i32; 4] = [0, 1, i32::MAX, -1];
 const UNEXPECTED_MAX: usize = 40;

@@ -4,7 +4,7 @@
 //! received; most buffers are, and cost nothing here. Whoever makes a buffer from an address promises that the memory
 //! stays valid while the operation goes on; from there on everything is safe.
 
-use crate::datatype::{Datatype, DatatypeError};
+use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
 
 /// Memory of the program that an operation reads or writes.
 #[derive(Debug, Clone)]
@@ -222,7 +222,7 @@ impl Buffer {
 }
 
 impl Scattered {
-    fn layout(&self) -> crate::datatype::Layout {
+    fn layout(&self) -> oxmpi_datatypes::datatype::Layout {
         let layout = self.datatype.layout(self.count);
         layout.expect("the layout was made before")
     }
@@ -269,7 +269,7 @@ fn too_large(count: u64, error: DatatypeError) -> BufferError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datatype::Basic;
+    use oxmpi_datatypes::datatype::Basic;
 
     #[test]
     fn data_may_begin_behind_or_before_the_address() {

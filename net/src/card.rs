@@ -167,6 +167,9 @@ impl FromStr for Card {
         let machine = part();
         let port = part();
         let wires = part();
+        if wires.split(',').count() > WIRES_MAX {
+            return Err(wrong("number of Ethernet cards", wires));
+        }
         let addresses = part();
         Ok(Card {
             host: host.to_owned(),

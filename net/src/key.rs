@@ -89,6 +89,13 @@ impl JobKey {
         self.mac(parts).verify_slice(claimed).is_ok()
     }
 
+    /// The job's number among all jobs, for contexts: random, and no secret.
+    pub fn job_nonce(&self) -> u32 {
+        let proof = self.proof(&[b"oxmpi job nonce"]);
+        let first = proof.first_chunk().expect("a proof has 32 bytes");
+        u32::from_le_bytes(*first)
+    }
+
     fn mac(&self, parts: &[&[u8]]) -> Hmac<Sha256> {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");

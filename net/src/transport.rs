@@ -351,6 +351,16 @@ impl Transport {
         each!(self, it => it.expel(peer, what));
     }
 
+    /// The launcher says that a process has died. [`Event::Lost`] follows, after what can still come from it.
+    pub fn handle_death(&mut self, peer: u32, what: String) {
+        each!(self, it => it.handle_death(peer, what));
+    }
+
+    /// The job's number among all jobs, which all of its processes know.
+    pub fn job_nonce(&self) -> u32 {
+        each!(self, it => it.job_nonce())
+    }
+
     /// Why a process cannot be reached, if it cannot.
     pub fn trouble(&self, peer: u32) -> Option<&Trouble> {
         each!(self, it => it.trouble(peer))

@@ -56,7 +56,7 @@ fn next(device: &mut Udp) -> Vec<u8> {
     let begun = Instant::now();
     while !device.poll() {
         assert!(
-            begun.elapsed() < Duration::from_secs(5),
+            begun.elapsed() < Duration::from_secs(300),
             "no frame came to {}",
             device.describe()
         );
@@ -190,7 +190,10 @@ fn a_closed_port_refuses() {
             if let Some(refused) = one.refused() {
                 break refused;
             }
-            assert!(begun.elapsed() < Duration::from_secs(5), "no refusal came");
+            assert!(
+                begun.elapsed() < Duration::from_secs(300),
+                "no refusal came"
+            );
         };
         assert_eq!(refused, gone);
         let to = at_four(&other);
@@ -378,7 +381,10 @@ fn talking_to_one_peer_does_not_make_deaf_for_others() {
             if let Some(refused) = one.refused() {
                 break refused;
             }
-            assert!(begun.elapsed() < Duration::from_secs(5), "no refusal came");
+            assert!(
+                begun.elapsed() < Duration::from_secs(300),
+                "no refusal came"
+            );
         };
         assert_eq!(refused, gone);
         let to = at(&other);

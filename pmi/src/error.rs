@@ -17,6 +17,9 @@ pub enum PmiError {
         /// What would be right.
         expected: &'static str,
     },
+    /// A setting makes no sense.
+    #[error(transparent)]
+    Setting(#[from] oxmpi_settings::SettingError),
     /// A launcher sets several variables, and only some are here.
     #[error(
         "{present} is set in the environment but {absent} is not: the program was not started by the launcher that set it; start it with mpiexec or srun, or unset {present} to run it alone"

@@ -11,30 +11,13 @@
 
 use std::sync::Arc;
 
-use crate::layout::PAGE_BYTES;
+use crate::layout::{CELL_LINES, DEPTH, HALVES, LINE, PAGE_BYTES, member_bytes};
 use crate::port::Port;
 use crate::segment::{PortState, Segment, SegmentError};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Bytes that travel in the stamp's own line, behind the stamp and the note.
 pub const INLINE_BYTES: usize = 48;
-
-const LINE: u64 = 64;
-/// Operations whose stamps and short contributions are kept at once; a power of two.
-const DEPTH: u64 = 64;
-/// Operations whose long contributions are kept at once.
-const HALVES: u64 = 2;
-/// The stamped lines and the done line.
-const CELL_LINES: u64 = (DEPTH + 1) * LINE;
-
-/// Bytes of a board for so many members with so large cells.
-pub fn bytes(members: usize, cell_bytes: usize) -> u64 {
-    PAGE_BYTES + members as u64 * member_bytes(cell_bytes)
-}
-
-fn member_bytes(cell_bytes: usize) -> u64 {
-    (CELL_LINES + HALVES * cell_bytes as u64).next_multiple_of(PAGE_BYTES)
-}
 
 /// Which board a group uses: chosen by its first member, told to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,7 +22,7 @@ struct Member {
 impl Member {
     /// Waits until `is_met`; some members sleep.
     fn wait(&mut self, mut is_met: impl FnMut(&mut Board) -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(300);
         while !is_met(&mut self.board) {
             assert!(
                 Instant::now() < deadline,
@@ -36,7 +36,7 @@ impl Member {
             self.board.announce_sleep();
             if self.port.prepare_sleep() && !is_met(&mut self.board) {
                 // Longer than the deadline: a lost wake-up shows.
-                doorbell::sleep(self.port.bell(), Some(Duration::from_secs(25)));
+                doorbell::sleep(self.port.bell(), Some(Duration::from_secs(400)));
             }
             self.port.bell().announce_awake();
             self.board.announce_awake();

@@ -3,14 +3,14 @@
 //! All ranks make the same calls one after the other, each at its own pace, so calls overlap: a rank may be in
 //! the next collective while others are in the last. Results are compared with the collectives' own oracle.
 
-use oxmpi::collectives::choose::{Algorithm, Collective, rules};
-use oxmpi::collectives::oracle::{Case, Scenario, combine};
-use oxmpi::collectives::plan::schedule_by;
-use oxmpi::collectives::{
-    Action, Direction, Execution, Hosts, Memory, Place, Position, Region, Schedule, Transfer,
-};
 use oxmpi_engine::protocol::{Mode, RequestId};
 use oxmpi_matching::Pattern;
+use oxmpi_schedules::choose::{Algorithm, Collective, rules};
+use oxmpi_schedules::oracle::{Case, Scenario, combine};
+use oxmpi_schedules::plan::schedule_by;
+use oxmpi_schedules::{
+    Action, Direction, Execution, Hosts, Memory, Place, Position, Region, Schedule, Transfer,
+};
 use oxmpi_wire::Envelope;
 
 use crate::fabric::{Area, Fabric};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use oxmpi::collectives::choose::Collective;
 use oxmpi_engine::protocol::Limits;
+use oxmpi_schedules::choose::Collective;
 
 use crate::collective::Collectives;
 use crate::fabric::Faults;

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
 
-use oxmpi::collectives::choose::Collective;
+use oxmpi_schedules::choose::Collective;
 use oxmpi_sim::{Config, Kind, link, run};
 
 const USAGE: &str = "\

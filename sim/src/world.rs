@@ -107,13 +107,13 @@ fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], Vec<u8>) {
     ];
     let repr = Repr {
         envelope: Envelope {
-            context: u32::MAX,
+            context: u64::MAX,
             source: random.any() as u32,
             tag: random.any() as i32,
             bytes: random.any() >> random.below(64),
         },
         sequence: random.below(100) as u32,
-        credit: random.any() as u32,
+        credit: random.any() as u16,
         kind: random.pick(&kinds),
     };
     repr.emit_prefix(&mut prefix);

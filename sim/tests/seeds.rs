@@ -2,7 +2,7 @@
 //! `OXMPI_SIM_TIMES=50 cargo test --release -p oxmpi-sim` runs fifty times as many seeds, and all algorithms
 //! at 1 024 ranks. A failure prints its seed and the command that repeats it.
 
-use oxmpi::collectives::choose::Collective;
+use oxmpi_schedules::choose::Collective;
 use oxmpi_sim::{Config, Kind, run};
 
 /// How many times as many seeds as usual.

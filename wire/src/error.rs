@@ -1,7 +1,7 @@
 //! Why received bytes are not a packet of this version.
 //!
 //! Written out by hand rather than derived: this crate has no dependencies (see `Cargo.toml`), and
-//! four texts do not pay for one. The texts are pinned in `tests/golden.rs`.
+//! five texts do not pay for one. The texts are pinned in `tests/golden.rs`.
 
 use core::fmt;
 
@@ -22,7 +22,7 @@ pub enum WireError {
         /// The version byte that was found.
         found: u8,
     },
-    /// The kind byte names no kind of this version.
+    /// The kind byte is one that no version has.
     Kind {
         /// The kind byte that was found.
         found: u8,
@@ -32,9 +32,14 @@ pub enum WireError {
         /// The kind byte, which is a legal one.
         kind: u8,
         /// All flags that were found.
-        found: u16,
+        found: u8,
         /// The flags this kind may carry.
-        allowed: u16,
+        allowed: u8,
+    },
+    /// The body has values where the kind has none.
+    Body {
+        /// The kind byte, which is a legal one.
+        kind: u8,
     },
 }
 
@@ -54,8 +59,8 @@ impl fmt::Display for WireError {
             ),
             WireError::Kind { found } => write!(
                 f,
-                "packet has unknown kind {found}, version {VERSION} knows 1 to 9; the bytes are \
-                 damaged or do not come from OxMPI"
+                "packet has kind {found:#04x}, which is none; the bytes are damaged or do not come \
+                 from OxMPI"
             ),
             WireError::Flags {
                 kind,
@@ -63,8 +68,13 @@ impl fmt::Display for WireError {
                 allowed,
             } => write!(
                 f,
-                "packet of kind {kind} has flags {found:#06x}, of which only {allowed:#06x} are \
-                 legal; the bytes are damaged or do not come from OxMPI"
+                "packet of kind {kind:#04x} has flags {found:#04x} instead of some of {allowed:#04x}; \
+                 the bytes are damaged or do not come from OxMPI"
+            ),
+            WireError::Body { kind } => write!(
+                f,
+                "packet of kind {kind:#04x} has values in parts of its body that it does not use; \
+                 the bytes are damaged or do not come from OxMPI"
             ),
         }
     }

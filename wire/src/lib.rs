@@ -9,7 +9,8 @@
 //! - arbitrary bytes give a [`Repr`] or a [`WireError`] that names the offending values, never a panic;
 //! - a [`Repr`] can hold only legal states, and survives emit and parse unchanged;
 //! - the layout is the field table in [`packet`], pinned by golden bytes in `tests/golden.rs`. It
-//!   changes only together with [`VERSION`], and other versions are refused.
+//!   changes only together with [`VERSION`], and other versions are refused. Kinds may be added
+//!   within a version: [`code`] says what a receiver does with one that it does not know.
 //!
 //! What it leaves to the engine: a fragment's offset and payload are not compared with the length of
 //! the message, because the payload's length is known only to the device that delivered it.
@@ -31,25 +32,28 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod code;
 mod error;
 pub mod frame;
+mod kind;
 pub mod o2g;
 pub mod packet;
 mod repr;
 pub mod stream;
 
+pub use code::{Code, flag, reason};
 pub use error::WireError;
-pub use packet::{Code, Packet, flag};
-pub use repr::{Eager, Envelope, Kind, Repr};
+pub use kind::{Kind, Unknown};
+pub use packet::{MESSAGE_BYTES_MAX, Packet};
+pub use repr::{Eager, Envelope, Repr};
 
 /// The layout version this build speaks; a header with any other one is refused.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Bytes of the header that every packet starts with.
 pub const HEADER_BYTES: usize = 32;
 
-/// Most bytes a kind's body may take behind the header: three 64-bit words, of which the kinds of
-/// this version use at most two.
+/// Most bytes a kind's body may take behind the header: three 64-bit words.
 pub const BODY_MAX: usize = 24;
 
 /// Header and the largest body: 56 bytes, which with an 8-byte stamp before them fill exactly one
@@ -57,7 +61,10 @@ pub const BODY_MAX: usize = 24;
 pub const PREFIX_BYTES: usize = HEADER_BYTES + BODY_MAX;
 
 /// Bytes that one unit of the header's credit field gives back. A cache line: no eager message takes
-/// less of a ring, and 32 bits of units (256 GiB) exceed any ring.
+/// less of a ring.
 pub const CREDIT_UNIT: u64 = 64;
+
+/// Most units that one packet gives back, 4 MiB; more than that takes a further packet.
+pub const CREDIT_MAX: u32 = u16::MAX as u32;
 
 const _: () = assert!(PREFIX_BYTES + 8 == 64);

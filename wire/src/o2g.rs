@@ -15,7 +15,7 @@
 //! at least [`RECORD_BYTES`] left, [`RecordKind::Filler`] included, which leads to the beginning.
 
 /// The version of these structures; a driver refuses others.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Bytes of the control page.
 pub const PAGE_BYTES: usize = 4096;
@@ -95,13 +95,15 @@ pub struct Entry {
     /// Names it. The low 32 bits are its slot; a request to send that it matches is answered with it as the receiver's token.
     pub cookie: u64,
     /// The communicator's context.
-    pub context: u32,
+    pub context: u64,
     /// The sender's rank in it.
     pub source: u32,
     /// The tag.
     pub tag: i32,
     /// [`ANY_SOURCE`], [`ANY_TAG`], [`NO_BUFFER`].
     pub flags: u32,
+    /// 0.
+    pub reserved: u32,
     /// Where the message goes.
     pub address: u64,
     /// How long it may be.
@@ -152,6 +154,10 @@ pub struct Control {
     pub tail: u64,
 }
 
+/// [`Record::detail`] of [`RecordKind::Garbage`]: a packet of another version of the layout, which is
+/// the value less this.
+pub const OTHER_VERSION: u32 = 1 << 16;
+
 /// What a record tells.
 #[repr(u16)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +170,10 @@ pub enum RecordKind {
     Payload = 2,
     /// The sender has finalised; [`Record::detail`] 1: it may come back.
     Farewell = 3,
-    /// What no OxMPI process sends; nothing more is read of that socket. [`Record::payload`] is the length found, [`Record::detail`] the kind byte or `u32::MAX`.
+    /// What no OxMPI process of this version sends; nothing more is read of that socket.
+    /// [`Record::payload`] is the length found, [`Record::detail`] the kind byte, [`OTHER_VERSION`]
+    /// and the version byte, or `u32::MAX`. A packet of a kind that the driver does not know is no
+    /// garbage but a [`RecordKind::Packet`].
     Garbage = 4,
     /// The connection has ended; [`Record::detail`] is the errno, 0 for an orderly end.
     Closed = 5,
@@ -255,6 +264,6 @@ pub struct Counters {
 }
 
 const _: () = {
-    assert!(RECORD_BYTES == 104 && size_of::<Done>() == 32 && size_of::<Entry>() == 48);
+    assert!(RECORD_BYTES == 104 && size_of::<Done>() == 32 && size_of::<Entry>() == 56);
     assert!(size_of::<Control>() <= PAGE_BYTES && core::mem::offset_of!(Control, tail) == 128);
 };

@@ -2,115 +2,49 @@
 //!
 //! All integers are little endian. A packet is the header, the body its kind calls for, the payload:
 //!
-//! | offset | field    | type | meaning                                                          |
-//! |-------:|----------|------|------------------------------------------------------------------|
-//! |      0 | version  | u8   | [`VERSION`]                                                      |
-//! |      1 | kind     | u8   | [`Code`]                                                         |
-//! |      2 | flags    | u16  | [`flag`]; a kind refuses flags it does not have                  |
-//! |      4 | context  | u32  | the communicator's context                                       |
-//! |      8 | source   | u32  | the sender's rank in that communicator                           |
-//! |     12 | tag      | i32  | users' tags are not negative; the library's own may be           |
-//! |     16 | bytes    | u64  | length of the whole message, not of this fragment                |
-//! |     24 | sequence | u32  | counts packets between this ordered pair of processes            |
-//! |     28 | credit   | u32  | eager space given back, in [`CREDIT_UNIT`](crate::CREDIT_UNIT)s  |
+//! | offset | field    | type | meaning                                                         |
+//! |-------:|----------|------|-----------------------------------------------------------------|
+//! |      0 | version  | u8   | [`VERSION`]                                                     |
+//! |      1 | kind     | u8   | [`Code`], whose bits say how long the body is                   |
+//! |      2 | credit   | u16  | eager space given back, in [`CREDIT_UNIT`](crate::CREDIT_UNIT)s |
+//! |      4 | source   | u32  | the sender's rank in the communicator                           |
+//! |      8 | context  | u64  | the communicator's context                                      |
+//! |     16 | tag      | i32  | users' tags are not negative; the library's own may be          |
+//! |     20 | sequence | u32  | counts packets between this ordered pair of processes           |
+//! |     24 | bytes    | u56  | length of the whole message, not of this fragment               |
+//! |     31 | flags    | u8   | [`flag`](crate::flag); a kind refuses flags it does not have                 |
 //! |     32 | word 0   | u64  | body, see [`Kind`](crate::Kind): tokens, or the offset of `More` |
-//! |     40 | word 1   | u64  | body: address, receive token, or the offset of `Data`            |
-//! |     48 | word 2   | u64  | body: not used by this version                                   |
+//! |     40 | word 1   | u64  | body: address, receive token, offsets                           |
+//! |     48 | word 2   | u64  | body: operation and element of an accumulate                    |
+//!
+//! What the bits of the kind byte mean, and what a receiver does with a kind that it does not know, is in [`code`](crate::code).
 //!
 //! [`Packet`] checks once, in [`Packet::new_checked`], and reads without failing afterwards.
 
-use crate::{BODY_MAX, HEADER_BYTES, PREFIX_BYTES, VERSION, WireError};
+use crate::code::{body_bytes, is_possible};
+use crate::{BODY_MAX, Code, HEADER_BYTES, PREFIX_BYTES, VERSION, WireError};
 
 /// Where the fields lie; nobody outside this file knows.
 mod field {
     pub const VERSION: usize = 0;
     pub const KIND: usize = 1;
-    pub const FLAGS: usize = 2;
-    pub const CONTEXT: usize = 4;
-    pub const SOURCE: usize = 8;
-    pub const TAG: usize = 12;
-    pub const BYTES: usize = 16;
-    pub const SEQUENCE: usize = 24;
-    pub const CREDIT: usize = 28;
+    pub const CREDIT: usize = 2;
+    pub const SOURCE: usize = 4;
+    pub const CONTEXT: usize = 8;
+    pub const TAG: usize = 16;
+    pub const SEQUENCE: usize = 20;
+    /// One word: the length in the lower 56 bits, the flags in the upper 8.
+    pub const LENGTH: usize = 24;
     pub const BODY: usize = 32;
 }
 
-const _: () = assert!(field::BODY == HEADER_BYTES && field::CREDIT + 4 == HEADER_BYTES);
+const _: () = assert!(field::BODY == HEADER_BYTES && field::LENGTH + 8 == HEADER_BYTES);
 
-/// The flag bits of the header.
-pub mod flag {
-    /// `RequestToSend`: the address is an offset in the shared segment.
-    pub const MAPPED: u16 = 1;
-    /// `RequestToSend`: the receiver may read the bytes out of the sender's memory itself.
-    pub const FETCHABLE: u16 = 2;
-    /// `RequestToSend`: the sender waits for the match, even of a message that would fit elsewhere.
-    pub const SYNC: u16 = 4;
-    /// `CancelReply`: the message was taken back; without it the match came first.
-    pub const CANCELLED: u16 = 8;
-}
+/// Where the flags begin in the word of the length.
+const FLAGS_SHIFT: u32 = 56;
 
-/// The kind byte of a header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Code {
-    /// First fragment of a message whose bytes travel without asking.
-    Eager = 1,
-    /// Further fragment of the eager message this sender began last.
-    More = 2,
-    /// A message that waits at the sender until it is matched.
-    RequestToSend = 3,
-    /// The receiver has matched and awaits the data.
-    ClearToSend = 4,
-    /// Fragment of a matched message.
-    Data = 5,
-    /// The receiver fetched everything itself.
-    Done = 6,
-    /// Nothing but the header's credit.
-    Credit = 7,
-    /// The sender asks to take back an unmatched `RequestToSend`.
-    Cancel = 8,
-    /// The answer to `Cancel`.
-    CancelReply = 9,
-}
-
-impl Code {
-    /// The kind a kind byte names, if this version has it.
-    #[inline]
-    pub const fn from_byte(byte: u8) -> Option<Code> {
-        Some(match byte {
-            1 => Code::Eager,
-            2 => Code::More,
-            3 => Code::RequestToSend,
-            4 => Code::ClearToSend,
-            5 => Code::Data,
-            6 => Code::Done,
-            7 => Code::Credit,
-            8 => Code::Cancel,
-            9 => Code::CancelReply,
-            _ => return None,
-        })
-    }
-
-    /// Bytes of the body that follows the header of this kind.
-    #[inline]
-    pub const fn body_bytes(self) -> usize {
-        match self {
-            Code::Eager | Code::Credit => 0,
-            Code::More | Code::Done | Code::Cancel | Code::CancelReply => 8,
-            Code::RequestToSend | Code::ClearToSend | Code::Data => 16,
-        }
-    }
-
-    /// The flags this kind may carry.
-    #[inline]
-    pub const fn flags_allowed(self) -> u16 {
-        match self {
-            Code::RequestToSend => flag::MAPPED | flag::FETCHABLE | flag::SYNC,
-            Code::CancelReply => flag::CANCELLED,
-            _ => 0,
-        }
-    }
-}
+/// The longest message: 56 bits of length, as many as the address space of any user process has.
+pub const MESSAGE_BYTES_MAX: u64 = (1 << FLAGS_SHIFT) - 1;
 
 /// A read-only view of a packet that has been found legal.
 ///
@@ -118,33 +52,38 @@ impl Code {
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<T: AsRef<[u8]>> {
     buffer: T,
-    code: Code,
 }
 
 impl<T: AsRef<[u8]>> Packet<T> {
     /// Checks version, kind, flags and length; everything read afterwards is there and legal.
     #[inline]
     pub fn new_checked(buffer: T) -> Result<Self, WireError> {
-        let code = check(buffer.as_ref())?;
-        Ok(Packet { buffer, code })
+        check(buffer.as_ref())?;
+        Ok(Packet { buffer })
     }
 
-    /// The kind.
+    /// The kind byte.
     #[inline]
-    pub fn code(&self) -> Code {
-        self.code
+    pub fn kind_byte(&self) -> u8 {
+        self.buffer.as_ref()[field::KIND]
     }
 
-    /// The flags, all of which the kind allows.
+    /// The kind; `None` if it is one that this version does not know.
     #[inline]
-    pub fn flags(&self) -> u16 {
-        u16::from_le_bytes(self.array(field::FLAGS))
+    pub fn code(&self) -> Option<Code> {
+        Code::from_byte(self.kind_byte())
+    }
+
+    /// The flags, all of which the kind allows if it is known.
+    #[inline]
+    pub fn flags(&self) -> u8 {
+        (self.length() >> FLAGS_SHIFT) as u8
     }
 
     /// The communicator's context.
     #[inline]
-    pub fn context(&self) -> u32 {
-        u32::from_le_bytes(self.array(field::CONTEXT))
+    pub fn context(&self) -> u64 {
+        u64::from_le_bytes(self.array(field::CONTEXT))
     }
 
     /// The sender's rank in the communicator.
@@ -162,7 +101,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
     /// Length of the whole message.
     #[inline]
     pub fn bytes(&self) -> u64 {
-        u64::from_le_bytes(self.array(field::BYTES))
+        self.length() & MESSAGE_BYTES_MAX
     }
 
     /// Number of this packet between its pair of processes.
@@ -173,26 +112,25 @@ impl<T: AsRef<[u8]>> Packet<T> {
 
     /// Eager space given back, in units of [`CREDIT_UNIT`](crate::CREDIT_UNIT) bytes.
     #[inline]
-    pub fn credit(&self) -> u32 {
-        u32::from_le_bytes(self.array(field::CREDIT))
+    pub fn credit(&self) -> u16 {
+        u16::from_le_bytes(self.array(field::CREDIT))
     }
 
-    /// The body's first word; only for kinds whose body has it.
+    /// A word of the body; only for kinds whose body has it.
     #[inline]
-    pub(crate) fn word0(&self) -> u64 {
-        u64::from_le_bytes(self.array(field::BODY))
-    }
-
-    /// The body's second word; only for kinds whose body has it.
-    #[inline]
-    pub(crate) fn word1(&self) -> u64 {
-        u64::from_le_bytes(self.array(field::BODY + 8))
+    pub(crate) fn word(&self, number: usize) -> u64 {
+        u64::from_le_bytes(self.array(field::BODY + 8 * number))
     }
 
     /// What follows header and body.
     #[inline]
     pub fn payload(&self) -> &[u8] {
-        &self.buffer.as_ref()[HEADER_BYTES + self.code.body_bytes()..]
+        &self.buffer.as_ref()[HEADER_BYTES + body_bytes(self.kind_byte())..]
+    }
+
+    #[inline]
+    fn length(&self) -> u64 {
+        u64::from_le_bytes(self.array(field::LENGTH))
     }
 
     #[inline]
@@ -204,7 +142,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
 }
 
 #[inline]
-fn check(bytes: &[u8]) -> Result<Code, WireError> {
+fn check(bytes: &[u8]) -> Result<(), WireError> {
     let found = bytes.len();
     let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
         return Err(WireError::Short {
@@ -217,37 +155,55 @@ fn check(bytes: &[u8]) -> Result<Code, WireError> {
             found: header[field::VERSION],
         });
     }
-    let Some(code) = Code::from_byte(header[field::KIND]) else {
-        return Err(WireError::Kind {
-            found: header[field::KIND],
-        });
-    };
-    let flags = u16::from_le_bytes([header[field::FLAGS], header[field::FLAGS + 1]]);
-    let allowed = code.flags_allowed();
-    if flags & !allowed != 0 {
-        return Err(WireError::Flags {
-            kind: code as u8,
-            found: flags,
-            allowed,
-        });
+    let kind = header[field::KIND];
+    if !is_possible(kind) {
+        return Err(WireError::Kind { found: kind });
     }
-    let needed = HEADER_BYTES + code.body_bytes();
+    let needed = HEADER_BYTES + body_bytes(kind);
     if found < needed {
         return Err(WireError::Short { found, needed });
     }
-    Ok(code)
+    let Some(code) = Code::from_byte(kind) else {
+        return Ok(());
+    };
+    let flags = header[HEADER_BYTES - 1];
+    let (allowed, required) = (code.flags_allowed(), code.flags_required());
+    if flags & !allowed != required {
+        return Err(WireError::Flags {
+            kind,
+            found: flags,
+            allowed: allowed | required,
+        });
+    }
+    check_body(code, &bytes[HEADER_BYTES..needed])
+}
+
+/// Parts of words that no kind uses are 0.
+#[inline]
+fn check_body(code: Code, body: &[u8]) -> Result<(), WireError> {
+    let unused: &[u8] = match code {
+        Code::Refused => &body[10..],
+        Code::Introduce | Code::Introduced => &body[12..],
+        Code::Accumulate => &body[20..],
+        Code::CompareSwap => &body[18..],
+        _ => return Ok(()),
+    };
+    match unused.iter().all(|&byte| byte == 0) {
+        true => Ok(()),
+        false => Err(WireError::Body { kind: code as u8 }),
+    }
 }
 
 /// All fields of a prefix, ready to be written; built by `Repr` only.
 pub(crate) struct Fields {
-    pub code: Code,
-    pub flags: u16,
-    pub context: u32,
+    pub kind: u8,
+    pub flags: u8,
+    pub context: u64,
     pub source: u32,
     pub tag: i32,
     pub bytes: u64,
     pub sequence: u32,
-    pub credit: u32,
+    pub credit: u16,
     pub words: [u64; BODY_MAX / 8],
 }
 
@@ -255,19 +211,20 @@ impl Fields {
     /// The fields of an eager header of this version without flags; `None` for anything else.
     #[inline(always)]
     pub(crate) fn read_eager(prefix: &[u8; PREFIX_BYTES]) -> Option<Fields> {
-        const EAGER: [u8; 4] = [VERSION, Code::Eager as u8, 0, 0];
-        if get::<4>(prefix, field::VERSION) != EAGER {
+        const EAGER: [u8; 2] = [VERSION, Code::Eager as u8];
+        let length = u64::from_le_bytes(get(prefix, field::LENGTH));
+        if get::<2>(prefix, field::VERSION) != EAGER || length > MESSAGE_BYTES_MAX {
             return None;
         }
         Some(Fields {
-            code: Code::Eager,
+            kind: Code::Eager as u8,
             flags: 0,
-            context: u32::from_le_bytes(get(prefix, field::CONTEXT)),
+            context: u64::from_le_bytes(get(prefix, field::CONTEXT)),
             source: u32::from_le_bytes(get(prefix, field::SOURCE)),
             tag: i32::from_le_bytes(get(prefix, field::TAG)),
-            bytes: u64::from_le_bytes(get(prefix, field::BYTES)),
+            bytes: length,
             sequence: u32::from_le_bytes(get(prefix, field::SEQUENCE)),
-            credit: u32::from_le_bytes(get(prefix, field::CREDIT)),
+            credit: u16::from_le_bytes(get(prefix, field::CREDIT)),
             words: [0; BODY_MAX / 8],
         })
     }
@@ -275,21 +232,26 @@ impl Fields {
     /// Writes header and body and returns how many bytes they took; the rest stays as it was.
     #[inline(always)]
     pub(crate) fn write(&self, out: &mut [u8; PREFIX_BYTES]) -> usize {
+        // No address space holds more, so a longer one is a mistake of the layer above.
+        debug_assert!(self.bytes <= MESSAGE_BYTES_MAX);
+        let length = self.bytes & MESSAGE_BYTES_MAX | u64::from(self.flags) << FLAGS_SHIFT;
         out[field::VERSION] = VERSION;
-        out[field::KIND] = self.code as u8;
-        put(out, field::FLAGS, self.flags.to_le_bytes());
-        put(out, field::CONTEXT, self.context.to_le_bytes());
-        put(out, field::SOURCE, self.source.to_le_bytes());
-        put(out, field::TAG, self.tag.to_le_bytes());
-        put(out, field::BYTES, self.bytes.to_le_bytes());
-        put(out, field::SEQUENCE, self.sequence.to_le_bytes());
+        out[field::KIND] = self.kind;
         put(out, field::CREDIT, self.credit.to_le_bytes());
-        let body = self.code.body_bytes();
+        put(out, field::SOURCE, self.source.to_le_bytes());
+        put(out, field::CONTEXT, self.context.to_le_bytes());
+        put(out, field::TAG, self.tag.to_le_bytes());
+        put(out, field::SEQUENCE, self.sequence.to_le_bytes());
+        put(out, field::LENGTH, length.to_le_bytes());
+        let body = body_bytes(self.kind);
         if body > 0 {
             put(out, field::BODY, self.words[0].to_le_bytes());
         }
         if body > 8 {
             put(out, field::BODY + 8, self.words[1].to_le_bytes());
+        }
+        if body > 16 {
+            put(out, field::BODY + 16, self.words[2].to_le_bytes());
         }
         HEADER_BYTES + body
     }

@@ -6,134 +6,22 @@
 
 use core::fmt;
 
+use crate::code::body_bytes;
 use crate::packet::Fields;
-use crate::{BODY_MAX, CREDIT_UNIT, Code, PREFIX_BYTES, Packet, WireError, flag};
+use crate::{CREDIT_UNIT, Kind, PREFIX_BYTES, Packet, WireError};
 
 /// What a message is matched by, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Envelope {
-    /// The communicator's context: messages of different contexts never meet.
-    pub context: u32,
+    /// The communicator's context: messages of different contexts never meet. How it is composed is
+    /// the affair of the layer that makes communicators.
+    pub context: u64,
     /// The sender's rank in that communicator.
     pub source: u32,
     /// The tag; users' tags are not negative.
     pub tag: i32,
-    /// Length of the whole message.
+    /// Length of the whole message, at most [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX).
     pub bytes: u64,
-}
-
-/// What a packet is for, with the fields only that kind has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// First fragment of a message whose bytes travel without asking; payload follows.
-    Eager,
-    /// Further fragment of the eager message this sender began last; payload follows.
-    More {
-        /// Where in the message the payload belongs.
-        offset: u64,
-    },
-    /// A message that waits at the sender until it is matched.
-    RequestToSend {
-        /// The sender's token for it.
-        send: u64,
-        /// Where the bytes lie: in the sender's memory, or in the shared segment if `mapped`.
-        address: u64,
-        /// The address is an offset in the shared segment.
-        mapped: bool,
-        /// The receiver may read the bytes itself.
-        fetchable: bool,
-        /// A synchronous send: it completes only when it is matched.
-        sync: bool,
-    },
-    /// The receiver has matched and awaits the data.
-    ClearToSend {
-        /// The sender's token, out of its request.
-        send: u64,
-        /// The receiver's token, to be put into the data.
-        receive: u64,
-    },
-    /// Fragment of a matched message; payload follows.
-    Data {
-        /// The receiver's token.
-        receive: u64,
-        /// Where in the message the payload belongs.
-        offset: u64,
-    },
-    /// The receiver fetched everything itself.
-    Done {
-        /// The sender's token.
-        send: u64,
-    },
-    /// Nothing but the header's credit.
-    Credit,
-    /// The sender asks to take back an unmatched request to send.
-    Cancel {
-        /// The sender's token.
-        send: u64,
-    },
-    /// The answer to a cancel.
-    CancelReply {
-        /// The sender's token.
-        send: u64,
-        /// Whether the message was taken back; otherwise the match came first.
-        cancelled: bool,
-    },
-}
-
-impl Kind {
-    /// The kind byte that stands for it on the wire.
-    #[inline]
-    pub const fn code(&self) -> Code {
-        match self {
-            Kind::Eager => Code::Eager,
-            Kind::More { .. } => Code::More,
-            Kind::RequestToSend { .. } => Code::RequestToSend,
-            Kind::ClearToSend { .. } => Code::ClearToSend,
-            Kind::Data { .. } => Code::Data,
-            Kind::Done { .. } => Code::Done,
-            Kind::Credit => Code::Credit,
-            Kind::Cancel { .. } => Code::Cancel,
-            Kind::CancelReply { .. } => Code::CancelReply,
-        }
-    }
-
-    /// Whether the packet has a place in the order of its pair of processes. Data of a matched message has none: it says itself where it belongs, and may take another way
-    /// than what decides about matching.
-    #[inline]
-    pub const fn is_ordered(&self) -> bool {
-        !matches!(self, Kind::Data { .. })
-    }
-
-    #[inline]
-    const fn flags(&self) -> u16 {
-        match *self {
-            Kind::RequestToSend {
-                mapped,
-                fetchable,
-                sync,
-                ..
-            } => {
-                (mapped as u16 * flag::MAPPED)
-                    | (fetchable as u16 * flag::FETCHABLE)
-                    | (sync as u16 * flag::SYNC)
-            }
-            Kind::CancelReply { cancelled, .. } => cancelled as u16 * flag::CANCELLED,
-            _ => 0,
-        }
-    }
-
-    #[inline]
-    const fn words(&self) -> [u64; BODY_MAX / 8] {
-        match *self {
-            Kind::Eager | Kind::Credit => [0; 3],
-            Kind::More { offset } => [offset, 0, 0],
-            Kind::RequestToSend { send, address, .. } => [send, address, 0],
-            Kind::ClearToSend { send, receive } => [send, receive, 0],
-            Kind::Data { receive, offset } => [receive, offset, 0],
-            Kind::Done { send } | Kind::Cancel { send } => [send, 0, 0],
-            Kind::CancelReply { send, .. } => [send, 0, 0],
-        }
-    }
 }
 
 /// A packet without its payload.
@@ -141,57 +29,25 @@ impl Kind {
 pub struct Repr {
     /// What the message is matched by. Kinds that answer by token carry it for people to read.
     pub envelope: Envelope,
-    /// Number of this packet between its ordered pair of processes; it wraps. 0 where [`Kind::is_ordered`] says that there is none.
+    /// Number of this packet between its ordered pair of processes; it wraps. 0 where
+    /// [`Kind::is_ordered`] says that there is none.
     pub sequence: u32,
     /// Eager space given back to the peer, in units of [`CREDIT_UNIT`] bytes.
-    pub credit: u32,
+    pub credit: u16,
     /// What the packet is for.
     pub kind: Kind,
 }
 
 impl Repr {
-    /// Bytes of header and body, without payload: 32 to 48 in this version.
+    /// Bytes of header and body, without payload: 32 to 56.
     #[inline]
     pub const fn bytes_on_wire(&self) -> usize {
-        crate::HEADER_BYTES + self.kind.code().body_bytes()
+        crate::HEADER_BYTES + body_bytes(self.kind.byte())
     }
 
     /// Reads a packet that has been checked.
     #[inline]
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Repr {
-        let flags = packet.flags();
-        let kind = match packet.code() {
-            Code::Eager => Kind::Eager,
-            Code::More => Kind::More {
-                offset: packet.word0(),
-            },
-            Code::RequestToSend => Kind::RequestToSend {
-                send: packet.word0(),
-                address: packet.word1(),
-                mapped: flags & flag::MAPPED != 0,
-                fetchable: flags & flag::FETCHABLE != 0,
-                sync: flags & flag::SYNC != 0,
-            },
-            Code::ClearToSend => Kind::ClearToSend {
-                send: packet.word0(),
-                receive: packet.word1(),
-            },
-            Code::Data => Kind::Data {
-                receive: packet.word0(),
-                offset: packet.word1(),
-            },
-            Code::Done => Kind::Done {
-                send: packet.word0(),
-            },
-            Code::Credit => Kind::Credit,
-            Code::Cancel => Kind::Cancel {
-                send: packet.word0(),
-            },
-            Code::CancelReply => Kind::CancelReply {
-                send: packet.word0(),
-                cancelled: flags & flag::CANCELLED != 0,
-            },
-        };
         Repr {
             envelope: Envelope {
                 context: packet.context(),
@@ -201,7 +57,7 @@ impl Repr {
             },
             sequence: packet.sequence(),
             credit: packet.credit(),
-            kind,
+            kind: Kind::parse(packet),
         }
     }
 
@@ -223,7 +79,7 @@ impl Repr {
             bytes,
         } = self.envelope;
         Fields {
-            code: self.kind.code(),
+            kind: self.kind.byte(),
             flags: self.kind.flags(),
             context,
             source,
@@ -266,7 +122,7 @@ pub struct Eager {
     /// As [`Repr::sequence`].
     pub sequence: u32,
     /// As [`Repr::credit`].
-    pub credit: u32,
+    pub credit: u16,
 }
 
 impl Eager {
@@ -309,44 +165,12 @@ impl fmt::Display for Envelope {
         } = self;
         write!(
             f,
-            "context {context} source {source} tag {tag}, {bytes} bytes"
+            "context {context:#x} source {source} tag {tag}, {bytes} bytes"
         )
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Kind::Eager => f.write_str("eager"),
-            Kind::More { offset } => write!(f, "more at {offset}"),
-            Kind::RequestToSend {
-                send,
-                address,
-                mapped,
-                fetchable,
-                sync,
-            } => {
-                let place = if mapped { "segment" } else { "address" };
-                write!(f, "request to send {send:#x}, {place} {address:#x}")?;
-                f.write_str(if fetchable { ", fetchable" } else { "" })?;
-                f.write_str(if sync { ", synchronous" } else { "" })
-            }
-            Kind::ClearToSend { send, receive } => {
-                write!(f, "clear to send {send:#x}, receive {receive:#x}")
-            }
-            Kind::Data { receive, offset } => write!(f, "data for {receive:#x} at {offset}"),
-            Kind::Done { send } => write!(f, "done {send:#x}"),
-            Kind::Credit => f.write_str("credit"),
-            Kind::Cancel { send } => write!(f, "cancel {send:#x}"),
-            Kind::CancelReply { send, cancelled } => {
-                let answer = if cancelled { "taken back" } else { "too late" };
-                write!(f, "cancel {send:#x}: {answer}")
-            }
-        }
-    }
-}
-
-/// One line for traces: `#9 eager | context 2 source 1 tag 7, 4096 bytes | returns 128 bytes`.
+/// One line for traces: `#9 eager | context 0x2 source 1 tag 7, 4096 bytes | returns 128 bytes`.
 impl fmt::Display for Repr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{} {} | {}", self.sequence, self.kind, self.envelope)?;

@@ -6,7 +6,8 @@
 //! |      4 | header  |      | 32 bytes and the kind's body, see [`packet`](crate::packet)  |
 //! |        | payload |      |                                                              |
 
-use crate::{Code, HEADER_BYTES, PREFIX_BYTES};
+use crate::code::{body_bytes, is_possible};
+use crate::{HEADER_BYTES, PREFIX_BYTES, VERSION};
 
 /// Bytes before the header.
 pub const LENGTH_BYTES: usize = 4;
@@ -37,6 +38,11 @@ pub enum Next {
         /// The sender may come back.
         pause: bool,
     },
+    /// A packet of another version of the layout: nothing behind it can be read.
+    OtherVersion {
+        /// The version byte that was found.
+        found: u8,
+    },
     /// What no sender writes.
     Garbage {
         /// The length found.
@@ -61,17 +67,21 @@ pub fn next(bytes: &[u8]) -> Next {
     if length as usize > PAYLOAD_MAX {
         return Next::Garbage { length, kind: None };
     }
-    // The kind is the header's second byte; `wire` checks the rest once all of it is here.
-    let Some(&kind) = bytes.get(LENGTH_BYTES + 1) else {
+    // Version and kind are the header's first bytes; the rest is checked once all of it is here.
+    // The kind byte tells the length of the body, of kinds that this version does not know, too.
+    let Some(&[found, kind]) = bytes[LENGTH_BYTES..].first_chunk() else {
         return Next::Incomplete;
     };
-    let Some(code) = Code::from_byte(kind) else {
+    if found != VERSION {
+        return Next::OtherVersion { found };
+    }
+    if !is_possible(kind) {
         return Next::Garbage {
             length,
             kind: Some(kind),
         };
-    };
-    let head = LENGTH_BYTES + HEADER_BYTES + code.body_bytes();
+    }
+    let head = LENGTH_BYTES + HEADER_BYTES + body_bytes(kind);
     if bytes.len() < head {
         return Next::Incomplete;
     }
@@ -139,11 +149,26 @@ mod tests {
         let long = (PAYLOAD_MAX as u32 + 1).to_le_bytes();
         let length = PAYLOAD_MAX as u32 + 1;
         assert_eq!(next(&long), Next::Garbage { length, kind: None });
-        let kind = Some(77);
+        let kind = Some(0x40);
         assert_eq!(
-            next(&[0, 0, 0, 0, 1, 77]),
+            next(&[0, 0, 0, 0, VERSION, 0x40]),
             Next::Garbage { length: 0, kind }
         );
+        let other = [0, 0, 0, 0, VERSION - 1, 1];
+        let found = VERSION - 1;
+        assert_eq!(next(&other), Next::OtherVersion { found });
+    }
+
+    /// A kind of a later release has a known length, so that what follows it can be read.
+    #[test]
+    fn an_unknown_kind_is_a_packet() {
+        for (kind, words) in [(0x1f, 0), (0x5f, 1), (0xbf, 2), (0xdf, 3)] {
+            let mut bytes = std::vec![0; HEAD_MAX];
+            bytes[0] = 7;
+            bytes[LENGTH_BYTES..][..2].copy_from_slice(&[VERSION, kind]);
+            let head = LENGTH_BYTES + HEADER_BYTES + 8 * words;
+            assert_eq!(next(&bytes), Next::Packet { head, payload: 7 });
+        }
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 //! Every legal value survives the wire; no bytes at all make the parser panic, and whatever it
 //! accepts it would have emitted the same way.
 
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Packet, Repr, VERSION};
+use oxmpi_wire::{Code, Envelope, Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES, Packet, Repr, VERSION};
 use proptest::prelude::*;
 
 fn kinds() -> impl Strategy<Value = Kind> {
@@ -28,26 +28,94 @@ fn kinds() -> impl Strategy<Value = Kind> {
         Just(Kind::Credit),
         word().prop_map(|send| Kind::Cancel { send }),
         (word(), any::<bool>()).prop_map(|(send, cancelled)| Kind::CancelReply { send, cancelled }),
+        later_kinds(),
+    ]
+}
+
+/// Kinds that the engine does not speak yet.
+fn later_kinds() -> impl Strategy<Value = Kind> {
+    let words = any::<(u64, u64)>;
+    let halves = any::<(u16, u16)>;
+    let region = (words(), any::<bool>(), any::<bool>()).prop_map(
+        |((token, offset), typed, get)| match get {
+            true => Kind::Get {
+                token,
+                offset,
+                typed,
+            },
+            false => Kind::Put {
+                token,
+                offset,
+                typed,
+            },
+        },
+    );
+    let accumulate = (words(), halves(), any::<(bool, bool)>()).prop_map(
+        |((token, offset), (operation, element), (typed, fetching))| Kind::Accumulate {
+            token,
+            offset,
+            operation,
+            element,
+            typed,
+            fetching,
+        },
+    );
+    prop_oneof![
+        region,
+        accumulate,
+        (words(), any::<u16>()).prop_map(|((token, offset), element)| Kind::CompareSwap {
+            token,
+            offset,
+            element
+        }),
+        words().prop_map(|(token, offset)| Kind::Fetched { token, offset }),
+        (any::<u64>(), any::<(u8, u8)>()).prop_map(|(token, (kind, reason))| Kind::Refused {
+            token,
+            kind,
+            reason
+        }),
+        (any::<u64>(), any::<bool>())
+            .prop_map(|(token, exclusive)| Kind::Lock { token, exclusive }),
+        (any::<u64>(), 0..4).prop_map(|(token, which)| match which {
+            0 => Kind::Served { token },
+            1 => Kind::Locked { token },
+            2 => Kind::Unlock { token },
+            _ => Kind::Flush { token },
+        }),
+        words().prop_map(|(instance, value)| Kind::Agree { instance, value }),
+        words().prop_map(|(instance, value)| Kind::Agreed { instance, value }),
+        any::<(u64, u32)>().prop_map(|(token, name)| Kind::Introduce { token, name }),
+        any::<(u64, u32)>().prop_map(|(token, name)| Kind::Introduced { token, name }),
+        Just(Kind::Revoke),
     ]
 }
 
 prop_compose! {
     fn reprs()(
-        (context, source, sequence, credit) in any::<(u32, u32, u32, u32)>(),
+        (context, source, sequence, credit) in any::<(u64, u32, u32, u16)>(),
         tag in any::<i32>(),
-        bytes in any::<u64>(),
+        bytes in 0..=MESSAGE_BYTES_MAX,
         kind in kinds(),
     ) -> Repr {
         Repr { envelope: Envelope { context, source, tag, bytes }, sequence, credit, kind }
     }
 }
 
-/// Bytes that come far: mostly a right version, a kind near the legal ones and few flags.
+/// Bytes that come far: mostly a right version, a kind that exists or nearly, and few flags.
 fn plausible() -> impl Strategy<Value = Vec<u8>> {
-    let rest = prop::collection::vec(any::<u8>(), 0..80);
-    (0u8..3, 0u8..12, 0u8..20, 0u8..2, rest).prop_map(|(version, kind, flags, more, rest)| {
-        let mut bytes = vec![version, kind, flags, more];
+    let rest = prop::collection::vec(any::<u8>(), 30..110);
+    let known = prop::sample::select(&Code::ALL[..]).prop_map(|code| code as u8);
+    let kind = prop_oneof![3 => known, 1 => any::<u8>()];
+    let flags = prop_oneof![0u8..20, Just(0x80), Just(0x81)];
+    (1u8..4, kind, flags, any::<bool>(), rest).prop_map(|(version, kind, flags, tidy, rest)| {
+        let mut bytes = vec![version, kind];
         bytes.extend(rest);
+        bytes[31] = flags;
+        if tidy && bytes.len() >= PREFIX_BYTES {
+            // Many bodies leave the ends of their words at 0.
+            bytes[42..48].fill(0);
+            bytes[50..56].fill(0);
+        }
         bytes
     })
 }

@@ -5,8 +5,8 @@
 
 use std::ffi::{CStr, c_void};
 
-use oxmpi::buffer::Buffer;
-use oxmpi::datatype::Datatype;
+use oxmpi_core::buffer::Buffer;
+use oxmpi_datatypes::datatype::Datatype;
 
 use crate::argument::{CountOut, Out, Position};
 use crate::call::Call;

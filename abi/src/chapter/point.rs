@@ -5,9 +5,9 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use oxmpi::buffer::Buffer;
-use oxmpi::communicator::Comm;
-use oxmpi::{Incoming, Outgoing, SendMode, Source, Tag};
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::{Incoming, Outgoing, SendMode, Source, Tag};
 
 use crate::argument::{FlagOut, InOut, Out, StatusOut};
 use crate::call::Call;
@@ -72,10 +72,10 @@ pub(super) fn tag_of_receive(tag: i32) -> Tag {
 /// A tag is checked even where the null process makes the message needless.
 #[inline]
 fn checked_tag(tag: i32) -> Result<i32, Failure> {
-    if (0..=oxmpi::TAG_MAX).contains(&tag) {
+    if (0..=oxmpi_core::TAG_MAX).contains(&tag) {
         return Ok(tag);
     }
-    Err(Failure::from(oxmpi::ErrorKind::Tag { tag }))
+    Err(Failure::from(oxmpi_core::ErrorKind::Tag { tag }))
 }
 
 #[inline]
@@ -347,11 +347,11 @@ pub fn improbe(
 fn receive_message(
     (buf, count, datatype): (*mut c_void, i64, &Type),
     message: &InOut<Handle>,
-) -> Result<oxmpi::operation::Operation, Failure> {
+) -> Result<oxmpi_core::operation::Operation, Failure> {
     let buffer = buffer(buf, count, datatype)?;
     let operation = match Message::take(message.get())? {
         Some(claimed) => claimed.irecv(&buffer)?,
-        None => oxmpi::operation::Operation::Over(oxmpi::operation::Report::NOBODY),
+        None => oxmpi_core::operation::Operation::Over(oxmpi_core::operation::Report::NOBODY),
     };
     message.set(MPI_MESSAGE_NULL);
     Ok(operation)

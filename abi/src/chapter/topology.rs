@@ -1,8 +1,8 @@
-//! Process topologies (MPI 5.0 §8.5): arrays and constants around `oxmpi::topology`.
+//! Process topologies (MPI 5.0 §8.5): arrays and constants around `oxmpi_core::topology`.
 //!
 //! Arrays that are too short for what the topology has are refused, except where the standard says that the first entries are wanted.
 
-use oxmpi::topology::{self, Cartesian, EdgeList, Graph, Topology};
+use oxmpi_core::topology::{self, Cartesian, EdgeList, Graph, Topology};
 
 use super::communicator::set_child;
 use crate::argument::{FlagOut, Integers, IntegersOut, Out, Weights};

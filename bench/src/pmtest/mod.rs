@@ -46,7 +46,7 @@ const BREAKDOWN: &str = "half a round trip of 8 B";
 const COUNTED: &str = "counters";
 
 /// Processes of one host take the network, too: loopback.
-const THROUGH_THE_NETWORK: (&str, &str) = ("OXMPI_PORTS", "off");
+const THROUGH_THE_NETWORK: (&str, &str) = (oxmpi_settings::SHARED_MEMORY.name, "off");
 
 /// Jobs of a full run, each of which measures everything once; a quick one has those of the session.
 const REPETITIONS_MAX: usize = 5;

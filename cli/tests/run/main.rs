@@ -6,6 +6,7 @@ mod mistakes;
 mod mpiexec;
 mod output;
 mod programs;
+mod settings;
 mod signals;
 mod survivors;
 mod terminal;

@@ -107,7 +107,7 @@ impl Remote {
         let Some(&receive) = entries.waiting.front() else {
             return Offer::Rest;
         };
-        if !protocol.is_posted(receive.id) {
+        if !protocol.is_posted(receive.id) || protocol.is_stranded(receive.id) {
             entries.waiting.pop_front();
             return Offer::Next;
         }
@@ -220,7 +220,7 @@ impl Handler {
     /// A receive was posted whose message may come through the driver.
     #[cold]
     pub fn hand_over(&mut self, receive: Receive) {
-        if !self.protocol.is_posted(receive.id) {
+        if !self.protocol.is_posted(receive.id) || self.protocol.is_stranded(receive.id) {
             return;
         }
         let remote = self.ways.remote.as_mut();
@@ -257,6 +257,14 @@ impl Handler {
         }
     }
 
+    /// A thread waits for a receive, or a send, that needs a process which has finalised.
+    #[cold]
+    pub fn fail_stranded(&mut self, id: RequestId) {
+        if self.recall(id) {
+            self.protocol.fail_stranded(id);
+        }
+    }
+
     /// As [`Remote::recall`]; true where no driver has receives.
     pub fn recall(&mut self, id: RequestId) -> bool {
         match &mut self.ways.remote {
@@ -287,7 +295,7 @@ impl Handler {
         self.protocol.peer_died(peer);
     }
 
-    /// A process has finalised: the same, except for receives from anybody.
+    /// A process has finalised: the driver need not have receives from it any more, which stay posted.
     #[cold]
     pub(super) fn peer_finished(&mut self, peer: u32) {
         if let Some(remote) = &mut self.ways.remote {

@@ -61,16 +61,27 @@ impl Handler {
         fault.into()
     }
 
-    /// Why nothing more can come from a process.
+    /// Why nothing more can come from a process. If it was lost, the launcher is told that a failure of
+    /// this process has its reason there.
     #[cold]
     fn explain_departure(&mut self, peer: u32) -> Fault {
+        let fault = self.departure(peer);
+        let finished = matches!(fault, Fault::PeerDied { death: None, .. });
+        if !finished && !matches!(fault, Fault::UnknownRequest { .. }) {
+            self.segment().note_loss(self.port().index());
+        }
+        fault
+    }
+
+    fn departure(&mut self, peer: u32) -> Fault {
         let rank = self.rank;
         if let Some(failure) = self.protocol.garbage_of(peer) {
             return self.explain_garbage(peer, failure);
         }
         let Some(port) = self.places().port(peer) else {
+            let death = self.segment().death_of(peer);
             return match &mut self.ways.remote {
-                Some(remote) => remote.explain(rank, peer),
+                Some(remote) => remote.explain(rank, peer, death),
                 None => Fault::UnknownRequest { rank },
             };
         };

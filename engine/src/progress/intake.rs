@@ -1,6 +1,7 @@
 //! What comes in: the handler's looks at its carriers, and what follows from what they bring.
 
 use oxmpi_matching::Pattern;
+use oxmpi_ports::Death;
 use oxmpi_wire::{Eager, Envelope, HEADER_BYTES};
 
 use super::area::Area;
@@ -10,6 +11,9 @@ use crate::protocol::{Completion, Posted, RequestId};
 
 /// Packets taken in one go before the caller looks whether its own business is done.
 const BATCH_MAX: usize = 32;
+/// Batches of events that are taken before a process counts as dead. 32 of each: the others' messages
+/// must not keep the word of a death waiting for ever.
+const DRAIN_ROUNDS_MAX: usize = 1024;
 
 impl Handler {
     /// As [`Handler::advance`], for callers that are not the waiting loop: what they took in may be what a thread that waits, or its background work, awaits.
@@ -48,7 +52,10 @@ impl Handler {
                 break;
             }
         }
-        if self.ways.remote.is_some() {
+        if let Some(remote) = &mut self.ways.remote {
+            if remote.departures != self.ways.ports.port.segment().departures() {
+                self.notice_remote_deaths();
+            }
             happened |= self.take_from_network(watched);
             if self.has_waiting() {
                 self.offer_waiting();
@@ -97,6 +104,34 @@ impl Handler {
             }
         }
         happened
+    }
+
+    /// Passes the launcher's word of deaths to the network, for processes that are reached by it. The
+    /// network then reports each of them as lost, also those that this process never talked to.
+    #[cold]
+    #[inline(never)]
+    fn notice_remote_deaths(&mut self) {
+        let departures = self.segment().departures();
+        let dead: Vec<(u32, Death)> = self
+            .places()
+            .others()
+            .filter(|peer| !self.protocol.is_gone(*peer))
+            .filter_map(|peer| Some((peer, self.segment().death_of(peer)?)))
+            .collect();
+        if !dead.is_empty() {
+            // What the dead have sent and the network has delivered still counts.
+            for _ in 0..DRAIN_ROUNDS_MAX {
+                if self.broken.is_some() || !self.take_from_network(None) {
+                    break;
+                }
+            }
+        }
+        if let Some(remote) = &mut self.ways.remote {
+            remote.departures = departures;
+            for (peer, death) in dead {
+                remote.net.handle_death(peer, format!("it {death}"));
+            }
+        }
     }
 
     /// A process has left, or must be parted with. True: something happened.

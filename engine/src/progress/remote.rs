@@ -6,6 +6,7 @@
 
 use oxmpi_net::choice::Choice;
 use oxmpi_net::transport::{self, Transport};
+use oxmpi_ports::Death;
 use oxmpi_wire::{Eager, PREFIX_BYTES};
 
 use super::area::Area;
@@ -24,6 +25,8 @@ pub(crate) struct Remote {
     pub choice: Choice,
     /// Receives that a driver in the kernel has, if there is one.
     pub entries: Option<Entries>,
+    /// The segment's count of departures, up to which deaths on other hosts have been told.
+    pub departures: u32,
     /// By process.
     peers: Vec<Peer>,
     /// The last packet.
@@ -54,6 +57,7 @@ impl Remote {
             entries: net.matcher().is_some().then(Entries::new),
             net,
             choice,
+            departures: 0,
             peers: vec![Peer::default(); size as usize],
             shown: None,
             event: None,
@@ -74,21 +78,21 @@ impl Remote {
         Some(Matched { receive, placed })
     }
 
-    /// Why nothing more can come from a process.
+    /// Why nothing more can come from a process. `death`: what the launcher says of its end.
     #[cold]
-    pub fn explain(&mut self, rank: u32, peer: u32) -> Fault {
+    pub fn explain(&mut self, rank: u32, peer: u32, death: Option<Death>) -> Fault {
         match self.net.trouble(peer) {
-            Some(trouble) => Fault::Unreachable {
+            Some(trouble) if death.is_none() => Fault::Unreachable {
                 rank,
                 peer,
                 host: trouble.host.clone(),
                 reason: trouble.what.clone(),
             },
-            None => Fault::PeerDied {
+            _ => Fault::PeerDied {
                 rank,
                 peer,
                 host: self.net.host_of(peer).unwrap_or_else(|| "unknown".into()),
-                death: None,
+                death,
             },
         }
     }

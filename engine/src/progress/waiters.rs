@@ -44,7 +44,7 @@ impl Handler {
         let protocol = &self.protocol;
         let broken = self.broken.is_some();
         let concerns = |watched: Option<RequestId>| match watched {
-            Some(id) => broken || protocol.is_complete(id),
+            Some(id) => broken || protocol.is_settled(id),
             None => broken || happened,
         };
         if self.waiters.sleepers.take_concerned(concerns) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oxmpi_matching::PostedId;
 use oxmpi_wire::{Envelope, Kind, WireError};
 
-use super::requests::{Completion, RequestId, State};
+use super::requests::{Completion, Request, RequestId, State};
 use super::{Protocol, Unexpected};
 
 /// Why an operation did not end well. The engine adds names of ranks and hosts.
@@ -86,8 +86,12 @@ impl<B: Copy> Protocol<B> {
                 self.requests.complete(id, cancelled);
             }
             State::Offered => {
-                request.state = State::Cancelling;
                 let (peer, envelope) = (request.peer.expect("sends have a peer"), request.envelope);
+                if self.peers[peer as usize].gone {
+                    // It has finalised without taking the offer.
+                    return self.requests.complete(id, cancelled);
+                }
+                request.state = State::Cancelling;
                 self.answer(peer, envelope, Kind::Cancel { send: id.token() });
             }
             _ => {}
@@ -152,17 +156,17 @@ impl<B: Copy> Protocol<B> {
 
     /// Only these processes send messages in a context: the death of others does not concern receives
     /// from anybody there. A context of which this is not known is concerned by every death.
-    pub fn set_members(&mut self, context: u32, members: Arc<[u32]>) {
+    pub fn set_members(&mut self, context: u64, members: Arc<[u32]>) {
         self.members.insert(context, members);
     }
 
     /// A context is not used any more.
-    pub fn forget_members(&mut self, context: u32) {
+    pub fn forget_members(&mut self, context: u64) {
         self.members.remove(&context);
     }
 
     /// Whether the death of a process concerns receives from anybody in a context.
-    pub fn is_member(&self, context: u32, peer: u32) -> bool {
+    pub fn is_member(&self, context: u64, peer: u32) -> bool {
         let members = self.members.get(&context);
         members.is_none_or(|members| members.contains(&peer))
     }
@@ -180,12 +184,59 @@ impl<B: Copy> Protocol<B> {
         }
     }
 
-    /// A process has finalised. What waits for it would wait for ever, and fails; receives from anybody go on. Messages that
-    /// need no answer may still be sent: nobody reads them, and nobody could tell.
+    /// A process has finalised. What was under way with it fails. What has not met its partner stays as it is, although it
+    /// never will: it can be tested and taken back, and is [stranded](Protocol::is_stranded) for a thread that waits for it.
+    /// Messages that need no answer may still be sent: nobody reads them, and nobody could tell.
     pub fn peer_finished(&mut self, peer: u32) {
         let state = &self.peers[peer as usize];
         if !state.dead && !state.gone {
+            self.finished += 1;
             self.give_up(peer, false);
+        }
+    }
+
+    /// Whether nothing but its being taken back can end a request any more: the process that it needs has finalised.
+    #[inline(always)]
+    pub fn is_stranded(&self, id: RequestId) -> bool {
+        self.finished > 0
+            && self
+                .requests
+                .peek(id)
+                .is_some_and(|request| self.needs_gone(request))
+    }
+
+    #[cold]
+    fn needs_gone(&self, request: &Request<B>) -> bool {
+        let unmet = matches!(
+            request.state,
+            State::Posted(_) | State::Queued { .. } | State::Offered
+        );
+        unmet
+            && request
+                .peer
+                .is_some_and(|peer| self.peers[peer as usize].gone)
+    }
+
+    /// A request is over, or it is stranded.
+    #[inline(always)]
+    pub fn is_settled(&self, id: RequestId) -> bool {
+        self.is_complete(id) || self.is_stranded(id)
+    }
+
+    /// A thread waits for a stranded request: the request fails.
+    pub fn fail_stranded(&mut self, id: RequestId) {
+        if !self.is_stranded(id) {
+            return;
+        }
+        let Some(request) = self.requests.get(id) else {
+            return;
+        };
+        let failure = Failure::PeerDied {
+            peer: request.peer.expect("a stranded request needs a process"),
+        };
+        match request.state {
+            State::Posted(posted) => self.fail_posted(id, posted, failure),
+            _ => self.requests.complete(id, Err(failure)),
         }
     }
 
@@ -198,11 +249,13 @@ impl<B: Copy> Protocol<B> {
         state.inbound = None;
         if !with_wildcards {
             self.conclude_departures(peer);
+            self.conclude_cancels(peer);
         }
         let failure = Failure::PeerDied { peer };
         let concerned: Vec<(RequestId, Option<PostedId>)> = self
             .requests
             .active()
+            .filter(|(_, request)| with_wildcards || !self.needs_gone(request))
             .filter(|(_, request)| match (request.state, request.peer) {
                 // It has a message; whether that can still become complete is for who knows the driver to say.
                 (State::Awarded, _) => false,
@@ -223,18 +276,39 @@ impl<B: Copy> Protocol<B> {
         self.settle();
     }
 
-    /// A process that has finalised has received all that it asked for, whether or not its last acknowledgement has come.
+    /// A process that has finalised has received all that it asked for, whether or not its last acknowledgement has come; what was
+    /// to be sent without an answer counts as sent.
     fn conclude_departures(&mut self, peer: u32) {
-        let departing: Vec<RequestId> = self
-            .requests
-            .active()
-            .filter(|(_, request)| {
-                request.peer == Some(peer) && matches!(request.state, State::Departing)
-            })
+        let is_on_its_way =
+            |state| matches!(state, State::Departing | State::Queued { eager: true, .. });
+        for id in self.active_with(peer, is_on_its_way) {
+            self.end(id, false);
+        }
+    }
+
+    /// A process that has finalised did not receive what it was asked to give back: it would have said so.
+    fn conclude_cancels(&mut self, peer: u32) {
+        for id in self.active_with(peer, |state| matches!(state, State::Cancelling)) {
+            self.end(id, true);
+        }
+    }
+
+    fn active_with(&self, peer: u32, wanted: impl Fn(State) -> bool) -> Vec<RequestId> {
+        let active = self.requests.active();
+        active
+            .filter(|(_, request)| request.peer == Some(peer) && wanted(request.state))
             .map(|(id, _)| id)
-            .collect();
-        for id in departing {
-            self.released(id);
+            .collect()
+    }
+
+    /// A send ends well.
+    pub(super) fn end(&mut self, id: RequestId, cancelled: bool) {
+        if let Some(request) = self.requests.get(id) {
+            let completion = Completion {
+                cancelled,
+                ..request.completion()
+            };
+            self.requests.complete(id, Ok(completion));
         }
     }
 

@@ -16,6 +16,8 @@ pub enum Stream {
     Eager,
     /// A matched message, by the receiver's token.
     Matched(u64),
+    /// A packet of a kind that this process does not serve: its payload is thrown away.
+    Unserved,
 }
 
 impl Stream {
@@ -24,7 +26,13 @@ impl Stream {
         match *kind {
             Kind::Eager | Kind::More { .. } => Some(Stream::Eager),
             Kind::Data { receive, .. } => Some(Stream::Matched(receive)),
-            _ => None,
+            Kind::RequestToSend { .. }
+            | Kind::ClearToSend { .. }
+            | Kind::Done { .. }
+            | Kind::Credit
+            | Kind::Cancel { .. }
+            | Kind::CancelReply { .. } => None,
+            _ => Some(Stream::Unserved),
         }
     }
 }
@@ -54,7 +62,7 @@ impl<B: Copy> Protocol<B> {
             (Stream::Matched(receive), _) => RequestId::from_token(receive),
             (Stream::Eager, Some(Inbound::Request(id))) => id,
             (Stream::Eager, Some(Inbound::Stash(_))) => return Landing::Kept,
-            (Stream::Eager, None) => return Landing::Nowhere,
+            (Stream::Eager, None) | (Stream::Unserved, _) => return Landing::Nowhere,
         };
         let Some(request) = self.requests.get(id) else {
             return Landing::Nowhere;
@@ -77,7 +85,7 @@ impl<B: Copy> Protocol<B> {
         let id = match (stream, self.peers[from as usize].inbound) {
             (Stream::Matched(receive), _) => RequestId::from_token(receive),
             (Stream::Eager, Some(Inbound::Request(id))) => id,
-            (Stream::Eager, _) => return Ok(()),
+            (Stream::Eager | Stream::Unserved, _) => return Ok(()),
         };
         let Some(request) = self.requests.get(id) else {
             return Ok(());

@@ -7,6 +7,7 @@
 //!   first piece to it and the others to [`Protocol::landing`] and [`Protocol::landed`];
 //! - [`Protocol::poll_transmit`] yields the next packet for a peer, [`Protocol::sent`] confirms that it left;
 //! - [`Protocol::fetched`] reports on bytes that the caller fetched itself;
+//! - [`Protocol::turn`] says which of several finished requests comes first;
 //! - [`Protocol::take`] gives a finished request's outcome and frees it.
 //!
 //! A message goes *eager* when it is small and the receiver has room for it unmatched; else it is *offered* (a request to
@@ -16,6 +17,7 @@
 mod failure;
 mod landing;
 mod mirror;
+mod order;
 mod peer;
 mod receive;
 mod requests;
@@ -25,6 +27,7 @@ mod stash;
 pub use failure::Failure;
 pub use landing::{Landing, Stream};
 pub use mirror::Placement;
+pub use order::{STANDSTILL_MAX, Turn};
 pub use receive::{Arrived, Claim, Effect, Fetch, Posted};
 pub use requests::{Completion, Outcome, RequestId};
 pub use send::{Mode, Origin, Payload, Source, Transmit};
@@ -137,6 +140,8 @@ pub struct Counters {
     pub stashed_bytes: u64,
     /// The largest `stashed_bytes` so far.
     pub stashed_bytes_high: u64,
+    /// Packets of kinds that this process does not know or does not serve.
+    pub unserved: u64,
 }
 
 /// The protocol state of one process.
@@ -152,7 +157,11 @@ pub struct Protocol<B: Copy> {
     /// Peers known to be dead, in the order in which that became known.
     died: Vec<u32>,
     /// The processes that send messages in a context, where they are known.
-    members: HashMap<u32, Arc<[u32]>>,
+    members: HashMap<u64, Arc<[u32]>>,
+    /// How many processes have finalised.
+    finished: u32,
+    /// Looks at several requests so far.
+    look: u64,
     /// Offered messages are fetched where that is possible, for now.
     fetching: bool,
     counters: Counters,
@@ -176,6 +185,8 @@ impl<B: Copy> Protocol<B> {
             stashes: Stashes::new(),
             died: Vec::new(),
             members: HashMap::new(),
+            finished: 0,
+            look: 0,
             fetching: true,
             counters: Counters::default(),
         }
@@ -224,6 +235,11 @@ impl<B: Copy> Protocol<B> {
     #[inline(always)]
     pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
         self.requests.take(id)
+    }
+
+    /// The outcome of a request that is over; it stays.
+    pub fn outcome(&self, id: RequestId) -> Option<Outcome> {
+        self.requests.outcome(id)
     }
 
     fn make_busy(&mut self, peer: u32) {

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use oxmpi_wire::{CREDIT_UNIT, Envelope, Kind};
+use oxmpi_wire::{CREDIT_MAX, CREDIT_UNIT, Envelope, Kind};
 
 use super::Limits;
 use super::failure::Failure;
+use super::order::InFlight;
 use super::requests::RequestId;
 use super::stash::StashId;
 
@@ -31,6 +32,8 @@ pub(super) struct Peer {
     pub streams: VecDeque<RequestId>,
     /// The eager message from this peer whose packets have not all arrived.
     pub inbound: Option<Inbound>,
+    /// Of the receives that were looked at last: the first matched one that is getting its bytes from this peer.
+    pub in_flight: Option<InFlight>,
     /// It is in `Protocol::busy`.
     pub busy: bool,
     /// The receiver-side fetch was refused for this peer; its messages are streamed.
@@ -66,6 +69,7 @@ impl Peer {
             messages: VecDeque::new(),
             streams: VecDeque::new(),
             inbound: None,
+            in_flight: None,
             busy: false,
             no_fetch: false,
             dead: false,
@@ -77,14 +81,20 @@ impl Peer {
 
     /// The next packet from the peer has come, and gives so many units of room back.
     #[inline(always)]
-    pub fn take_packet(&mut self, credit: u32) {
+    pub fn take_packet(&mut self, credit: u16) {
         self.next_in = self.next_in.wrapping_add(1);
         self.take_credit(credit);
     }
 
+    /// What the next packet gives back of the peer's room: all that is owed, or as much as fits.
+    #[inline(always)]
+    pub fn due(&self) -> u16 {
+        self.owed.min(CREDIT_MAX) as u16
+    }
+
     /// The peer gives so many units of room back.
     #[inline(always)]
-    pub fn take_credit(&mut self, credit: u32) {
+    pub fn take_credit(&mut self, credit: u16) {
         self.room += u64::from(credit) * CREDIT_UNIT;
     }
 

@@ -1,7 +1,7 @@
 //! Receiving: what an arrived packet means, and what a posted receive finds.
 
 use oxmpi_matching::{Pattern, Post};
-use oxmpi_wire::{Eager, Envelope, Kind, Repr};
+use oxmpi_wire::{Eager, Envelope, Kind, Repr, reason};
 
 use super::failure::Failure;
 use super::peer::Inbound;
@@ -79,6 +79,8 @@ pub struct Claim {
     /// What was found.
     pub envelope: Envelope,
     unexpected: Unexpected,
+    /// When it was matched: by the probe.
+    turn: u64,
 }
 
 impl Claim {
@@ -117,7 +119,9 @@ impl<B: Copy> Protocol<B> {
         };
         peer.take_packet(header.credit);
         let id = matched.posted;
+        let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("posted receives are alive");
+        request.turn = turn;
         request.envelope = *envelope;
         request.peer = Some(from);
         let buffer = request
@@ -264,7 +268,36 @@ impl<B: Copy> Protocol<B> {
                 }
                 Ok(Effect::None)
             }
+            _ => {
+                self.refuse(from, repr);
+                Ok(Effect::None)
+            }
         }
+    }
+
+    /// A packet of a kind that this process does not know or does not serve: counted, and refused if
+    /// its sender waits for an answer (see `oxmpi_wire::code`).
+    #[cold]
+    fn refuse(&mut self, from: u32, repr: &Repr) {
+        self.counters.unserved += 1;
+        let Some(token) = repr.kind.asks() else {
+            return;
+        };
+        let reason = match repr.kind {
+            Kind::Unknown(_) => reason::UNKNOWN,
+            _ => reason::NOT_SERVED,
+        };
+        let refused = Kind::Refused {
+            token,
+            kind: repr.kind.byte(),
+            reason,
+        };
+        let envelope = Envelope {
+            source: self.me,
+            bytes: 0,
+            ..repr.envelope
+        };
+        self.answer(from, envelope, refused);
     }
 
     /// What every packet's head says: its place in the order, if it has one, and credit.
@@ -401,7 +434,11 @@ impl<B: Copy> Protocol<B> {
                 && self.fetching
                 && !peer.no_fetch
                 && envelope.bytes >= self.limits.fetch_bytes_min;
+        let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("matched receives are alive");
+        if request.turn == 0 {
+            request.turn = turn;
+        }
         request.envelope = envelope;
         request.peer = Some(from);
         request.state = State::Receiving { arrived: 0 };
@@ -513,28 +550,24 @@ impl<B: Copy> Protocol<B> {
             tag: 0,
             bytes: 0,
         };
-        let request = Request::new(
+        let mut request = Request::new(
             State::Receiving { arrived: 0 },
             nothing,
             buffer,
             capacity,
             from,
         );
+        request.is_receive = true;
         let id = self.requests.insert(request);
         match self.queues.post(pattern, capacity, id) {
             Post::Queued(posted) => {
-                let gone = from.is_some_and(|from| self.peers[from as usize].gone);
+                // From a process that has finalised nothing comes, but the receive can be tested and taken back.
+                let dead = from.filter(|&from| self.peers[from as usize].dead);
                 if let Some(request) = self.requests.get(id) {
                     request.state = State::Posted(posted);
                 }
-                if gone {
-                    self.fail_posted(
-                        id,
-                        posted,
-                        Failure::PeerDied {
-                            peer: from.unwrap_or(self.me),
-                        },
-                    );
+                if let Some(peer) = dead {
+                    self.fail_posted(id, posted, Failure::PeerDied { peer });
                 }
                 (id, Posted::Waiting)
             }
@@ -553,13 +586,15 @@ impl<B: Copy> Protocol<B> {
         buffer: B,
         capacity: u64,
     ) -> (RequestId, Posted<B>) {
-        let request = Request::new(
+        let mut request = Request::new(
             State::Receiving { arrived: 0 },
             claim.envelope,
             buffer,
             capacity,
             Some(claim.from()),
         );
+        request.is_receive = true;
+        request.turn = claim.turn;
         let id = self.requests.insert(request);
         (id, self.accept(id, claim.envelope, claim.unexpected))
     }
@@ -580,7 +615,11 @@ impl<B: Copy> Protocol<B> {
             };
         };
         let arrived = self.stashes.arrived(stash);
+        let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("just inserted");
+        if request.turn == 0 {
+            request.turn = turn;
+        }
         request.envelope = envelope;
         request.peer = Some(from);
         let bytes = arrived.min(request.capacity) as usize;
@@ -619,11 +658,11 @@ impl<B: Copy> Protocol<B> {
 
     /// As [`Protocol::probe`], and nobody else gets the message.
     pub fn claim(&mut self, pattern: &Pattern) -> Option<Claim> {
-        self.queues
-            .claim(pattern)
-            .map(|(envelope, unexpected)| Claim {
-                envelope,
-                unexpected,
-            })
+        let (envelope, unexpected) = self.queues.claim(pattern)?;
+        Some(Claim {
+            envelope,
+            unexpected,
+            turn: self.requests.next_turn(),
+        })
     }
 }

@@ -88,7 +88,7 @@ impl<B: Copy> Protocol<B> {
         leaves.then_some(Eager {
             envelope: *envelope,
             sequence: peer.next_out,
-            credit: peer.owed,
+            credit: peer.due(),
         })
     }
 
@@ -97,7 +97,7 @@ impl<B: Copy> Protocol<B> {
     pub fn sent_eager(&mut self, to: u32, header: &Eager) {
         let peer = &mut self.peers[to as usize];
         peer.next_out = peer.next_out.wrapping_add(1);
-        peer.owed -= header.credit;
+        peer.owed -= u32::from(header.credit);
         peer.room -= cost(header.envelope.bytes);
         self.counters.eager += 1;
     }
@@ -111,13 +111,29 @@ impl<B: Copy> Protocol<B> {
         mode: Mode,
     ) -> Result<RequestId, Failure> {
         let peer = &self.peers[to as usize];
-        if peer.gone {
+        if peer.dead {
             return Err(Failure::PeerDied { peer: to });
         }
+        let gone = peer.gone;
         let short = envelope.bytes <= peer.limits.eager_bytes_max && mode == Mode::Standard;
         let eager = short && peer.room >= cost(envelope.bytes);
         self.counters.out_of_room += u64::from(short && !eager);
-        Ok(self.enqueue(to, envelope, source, eager, mode))
+        let id = self.enqueue(to, envelope, source, eager, mode);
+        if gone {
+            self.shelve(to, id, eager);
+        }
+        Ok(id)
+    }
+
+    /// A send to a process that has finalised never leaves. What needs no answer is over, for nobody could tell; anything else can
+    /// be tested and taken back.
+    #[cold]
+    fn shelve(&mut self, to: u32, id: RequestId, eager: bool) {
+        self.peers[to as usize].messages.clear();
+        if eager {
+            self.end(id, false);
+        }
+        self.settle();
     }
 
     fn enqueue(
@@ -246,7 +262,7 @@ impl<B: Copy> Protocol<B> {
         Repr {
             envelope,
             sequence: if kind.is_ordered() { peer.next_out } else { 0 },
-            credit: peer.owed,
+            credit: peer.due(),
             kind,
         }
     }
@@ -279,10 +295,13 @@ impl<B: Copy> Protocol<B> {
         if transmit.repr.kind.is_ordered() {
             peer.next_out = peer.next_out.wrapping_add(1);
         }
-        peer.owed -= transmit.repr.credit;
+        peer.owed -= u32::from(transmit.repr.credit);
         match transmit.origin {
             Origin::Answer => {
                 peer.answers.pop_front();
+                if peer.owed >= peer.owed_max {
+                    self.pay(transmit.to);
+                }
             }
             Origin::Queued(id) => self.advance_message(transmit, id, held),
             Origin::Stream(id) => self.advance_stream(transmit, id, held),

@@ -134,7 +134,7 @@ pub fn pair(options: &Options, threads: Threads) -> (Arc<Engine>, Arc<Engine>) {
 }
 
 /// Context of all test messages.
-pub const CONTEXT: u32 = 5;
+pub const CONTEXT: u64 = 5;
 
 /// A pattern for messages from `source` with `tag`.
 pub fn from(source: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Pattern {
@@ -289,7 +289,7 @@ pub fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], usize, Vec<u8>) {
         },
         // Not the number of the first packet, so that one of these is enough.
         sequence: 1 + random.below(100) as u32,
-        credit: random.any() as u32,
+        credit: random.any() as u16,
         kind: kinds[random.below(kinds.len())],
     };
     let used = repr.emit_prefix(&mut prefix);
@@ -297,7 +297,7 @@ pub fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], usize, Vec<u8>) {
 }
 
 /// A context in which the rank that sends garbage is no member.
-pub const WITHOUT: u32 = CONTEXT + 1;
+pub const WITHOUT: u64 = CONTEXT + 1;
 
 /// What three engines do while rank 3 sends garbage: all that they send to each other arrives; what
 /// concerns rank 3 fails and names it; a receive from anybody fails only where rank 3 is a member.

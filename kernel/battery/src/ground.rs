@@ -18,7 +18,7 @@ use crate::runner::{Outcome, Trouble, fail};
 use crate::sys::Buffer;
 
 /// How long news may take. Generous: software emulation is slow, and the machine may be busy.
-pub const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// How long nothing must happen where nothing should.
 const SILENCE: Duration = Duration::from_millis(100);
 
@@ -104,6 +104,7 @@ impl Receive {
             source: self.source.unwrap_or(0),
             tag: self.tag.unwrap_or(0),
             flags,
+            reserved: 0,
             address: self.buffer.map_or(0, |buffer| buffer.address()),
             bytes: self.buffer.map_or(0, |buffer| buffer.bytes() as u64),
             tail,

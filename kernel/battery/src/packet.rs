@@ -3,7 +3,7 @@
 use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
 
 /// The communicator that all cases use unless they try others.
-pub const CONTEXT: u32 = 11;
+pub const CONTEXT: u64 = 11 | 7 << 40;
 
 /// A packet's head without payload; `payload` bytes are announced.
 pub fn head(kind: Kind, source: u32, tag: i32, message_bytes: usize, payload: usize) -> Vec<u8> {

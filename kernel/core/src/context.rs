@@ -160,7 +160,7 @@ impl Core {
             return Err(PutError::NoArea);
         };
         let flags = entry.flags;
-        if flags & !(ANY_SOURCE | ANY_TAG | NO_BUFFER) != 0 {
+        if flags & !(ANY_SOURCE | ANY_TAG | NO_BUFFER) != 0 || entry.reserved != 0 {
             return Err(PutError::Flags { flags });
         }
         let (address, bytes) = (entry.address, entry.bytes);

@@ -70,7 +70,7 @@ pub enum PutError {
         /// How many there are.
         n_entries: u32,
     },
-    /// Flags that mean nothing.
+    /// Flags that mean nothing, or a field that is to be 0.
     Flags {
         /// The flags.
         flags: u32,

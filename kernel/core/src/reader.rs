@@ -3,7 +3,7 @@
 //! [`Core::feed`] goes as far as it can by itself and answers with what only the caller can do. Nothing of a head is used before there is room for its record and, for a message
 //! that no entry accepts, in the unexpected queue: so a socket that has stopped goes on with the same bytes and decides anew.
 
-use oxmpi_wire::o2g::{NO_SLOT, RecordKind};
+use oxmpi_wire::o2g::{NO_SLOT, OTHER_VERSION, RecordKind};
 use oxmpi_wire::stream::{self, LENGTH_BYTES, Next};
 use oxmpi_wire::{PREFIX_BYTES, Repr};
 
@@ -121,6 +121,9 @@ impl Core {
             }
             Next::Garbage { length, kind } => {
                 Err(self.condemn(index, length, kind.map_or(u32::MAX, u32::from)))
+            }
+            Next::OtherVersion { found } => {
+                Err(self.condemn(index, 0, OTHER_VERSION | u32::from(found)))
             }
             Next::Incomplete => unreachable!("kept above"),
         }

@@ -5,12 +5,17 @@ mod double;
 use double::{Double, Random, content, entry, envelope, packet, seeds};
 use oxmpi_o2g_core::Step;
 use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, Entry, NO_BUFFER};
-use oxmpi_wire::{HEADER_BYTES, Kind, VERSION};
+use oxmpi_wire::{Code, HEADER_BYTES, Kind, VERSION};
 
 /// A head that could be one: its kind is legal, its other fields and its payload are anything.
 fn likely(random: &mut Random) -> Vec<u8> {
     let mut bytes = (random.below(3000) as u32).to_le_bytes().to_vec();
-    bytes.extend([VERSION, 1 + random.below(9) as u8, 0, 0]);
+    let known = Code::ALL[random.below(Code::ALL.len() as u64) as usize] as u8;
+    let kind = match random.one_in(3) {
+        true => random.next() as u8,
+        false => known,
+    };
+    bytes.extend([VERSION, kind, 0, 0]);
     for _ in 0..random.below(3000) + HEADER_BYTES as u64 {
         let byte = if random.one_in(2) { 0 } else { random.next() };
         bytes.push(byte as u8);

@@ -84,6 +84,7 @@ fn layouts() -> Table {
         source,
         tag,
         flags,
+        reserved,
         address,
         bytes,
         tail

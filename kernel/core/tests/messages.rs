@@ -5,7 +5,8 @@ mod double;
 use double::{content, data, eager, entry, envelope, one_socket, packet, request};
 use oxmpi_o2g_core::{CancelError, PutError, Step};
 use oxmpi_wire::o2g::{
-    ANY_SOURCE, ANY_TAG, DONE, Entry, FREE, MATCHED, NO_BUFFER, NO_SLOT, RecordKind, WAITING,
+    ANY_SOURCE, ANY_TAG, DONE, Entry, FREE, MATCHED, NO_BUFFER, NO_SLOT, OTHER_VERSION, RecordKind,
+    WAITING,
 };
 use oxmpi_wire::{Envelope, HEADER_BYTES, Kind};
 
@@ -261,4 +262,55 @@ fn entries_of_one_context_do_not_take_messages_of_another() {
     };
     double.run(socket, true, &packet(theirs, 0, Kind::Eager, &[1]), 99);
     assert_eq!(double.flag(1).state, DONE);
+}
+
+/// Packets that only the process can judge, of a later release among them, are its to read; messages
+/// behind them are matched as before.
+#[test]
+fn kinds_that_the_driver_does_not_serve_become_records() {
+    let put = Kind::Put {
+        token: 7,
+        offset: 9,
+        typed: false,
+    };
+    let known = packet(envelope(1, 30), 0, put, &content(1, 0, 30));
+    // Three words, unordered, a number that no kind has.
+    let mut later = packet(envelope(1, 40), 0, Kind::Eager, &[]);
+    later[0] = 40;
+    later[5] = 0xff;
+    later.extend([0xab; 24]);
+    later.extend(content(2, 0, 40));
+    let stream = [known, later.clone(), eager(5, 60)].concat();
+    for cut in [usize::MAX, 7] {
+        let (mut double, socket) = one_socket();
+        double.put(entry(3, 5, 100), true).expect("empty");
+        assert_eq!(double.run(socket, true, &stream, cut).step, Step::Done);
+        let taken = double.take_all();
+        let kinds: Vec<_> = taken.iter().map(|taken| taken.kind).collect();
+        let packets = kinds.iter().filter(|kind| **kind == RecordKind::Packet);
+        assert_eq!(packets.count(), 3, "{kinds:?}");
+        let payload: Vec<u8> = taken
+            .iter()
+            .flat_map(|taken| taken.payload.clone())
+            .collect();
+        assert_eq!(payload, [content(1, 0, 30), content(2, 0, 40)].concat());
+        let strange = taken.iter().find(|taken| taken.record.prefix[1] == 0xff);
+        let strange = strange.expect("the later kind has a record");
+        assert_eq!(strange.record.prefix[..], later[4..60]);
+        assert_eq!(double.flag(3).state, DONE);
+    }
+}
+
+#[test]
+fn another_version_is_told_with_its_number() {
+    let (mut double, socket) = one_socket();
+    let mut other = eager(5, 60);
+    other[4] = 1;
+    assert_eq!(
+        double.run(socket, true, &other, usize::MAX).step,
+        Step::Broken
+    );
+    let taken = double.take_all();
+    assert_eq!(taken[0].kind, RecordKind::Garbage);
+    assert_eq!(taken[0].record.detail, OTHER_VERSION | 1);
 }

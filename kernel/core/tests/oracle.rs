@@ -168,7 +168,7 @@ impl World {
     fn send(&mut self, wire: usize) {
         let bytes = self.length();
         let envelope = Envelope {
-            context: 1 + u32::from(self.random.one_in(8)),
+            context: 1 + u64::from(self.random.one_in(8)),
             source: wire as u32,
             tag: self.random.below(3) as i32,
             bytes,
@@ -383,7 +383,7 @@ impl World {
             [ANY_SOURCE, ANY_TAG, NO_BUFFER].map(|flag| flag * u32::from(self.random.one_in(4)));
         let entry = Entry {
             cookie: self.generation << 32 | u64::from(slot),
-            context: 1 + u32::from(self.random.one_in(8)),
+            context: 1 + u64::from(self.random.one_in(8)),
             source: self.random.below(self.wires.len() as u64) as u32,
             tag: self.random.below(3) as i32,
             flags: flags.iter().sum(),

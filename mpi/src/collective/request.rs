@@ -12,12 +12,12 @@ use oxmpi_engine::RequestId;
 use super::Collective;
 use super::job::Job;
 use super::run::Run;
-use crate::collectives::Schedule;
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
 use crate::operation::{Operation, Pending, Report};
 use crate::process::Task;
 use crate::process::background::Work;
+use oxmpi_schedules::Schedule;
 
 impl Comm {
     /// Begins a collective and leaves the rest to the background. The memory must stay as it is until the operation is

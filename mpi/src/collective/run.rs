@@ -11,11 +11,11 @@ use std::borrow::Borrow;
 use oxmpi_engine::{Completion, EngineError, Envelope, Fault, Mode, Pattern, Request};
 
 use super::Combine;
-use crate::collectives::{
-    Action, Direction, Execution, Local, Place, Region, SCRATCH_ALIGN, Schedule, Transfer,
-};
 use crate::communicator::{Comm, Context};
 use crate::error::ErrorKind;
+use oxmpi_schedules::{
+    Action, Direction, Execution, Local, Place, Region, SCRATCH_ALIGN, Schedule, Transfer,
+};
 
 /// The caller's memory, as addresses: transfers in flight write to it, so there may be no references to it meanwhile. Where blocks
 /// lie apart, only what a schedule names is touched; what lies between them may be anybody's.
@@ -184,7 +184,8 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
         while self.step(combine)? {
             let mut at = 0;
             while let Some(started) = self.in_flight.get(at) {
-                match self.comm.borrow().process.engine.test(started.request) {
+                let engine = &self.comm.borrow().process.engine;
+                match engine.test_or_fail(started.request) {
                     Ok(None) => at += 1,
                     Ok(Some(completion)) => {
                         let started = self.in_flight.swap_remove(at);

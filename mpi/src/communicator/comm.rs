@@ -10,21 +10,22 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use oxmpi_engine::{Envelope, Pattern, Ticket};
 
+use super::arguments::check_tag;
+use super::board::GroupBoard;
 use super::details::Details;
-use super::numbers::{THIS, UNKNOWN, WORLD};
-use crate::collective::{GroupBoard, hosts_of};
-use crate::collectives::Hosts;
+use super::hosts::hosts_of;
+use crate::attached::Attached;
 use crate::error::ErrorKind;
 use crate::group::Group;
-use crate::point::Attached;
-use crate::process::Process;
-use crate::status::{Source, Tag, check_tag};
+use crate::process::{Process, UNKNOWN};
+use crate::status::{Source, Tag};
+use oxmpi_schedules::Hosts;
 
 /// What the handles of one communicator share within a process.
 pub struct Comm {
     pub(crate) process: Arc<Process>,
     /// Number of the communicator; its contexts are the four numbers from `4 * number` on.
-    number: AtomicU32,
+    number: AtomicU64,
     pub(crate) rank: u32,
     pub(crate) size: u32,
     group: Group,
@@ -51,7 +52,7 @@ pub struct Comm {
     /// The members of this host have asked their leader for a board.
     pub(crate) asked_for_board: AtomicBool,
     /// What no message needs: name, hints, attributes, topology.
-    pub(super) details: Details,
+    pub(crate) details: Details,
 }
 
 /// The other half of an intercommunicator.
@@ -61,6 +62,17 @@ pub(crate) struct Inter {
     pub(crate) union: Arc<Comm>,
     /// This group stands first in the union.
     pub(crate) first: bool,
+}
+
+impl Inter {
+    /// The same sides with another union.
+    pub(crate) fn with_union(&self, union: Comm) -> Inter {
+        Inter {
+            remote: self.remote.clone(),
+            union: Arc::new(union),
+            first: self.first,
+        }
+    }
 }
 
 /// What a context is for: messages of different contexts never meet.
@@ -74,16 +86,24 @@ pub(crate) enum Context {
     Making = 3,
 }
 
+impl Context {
+    /// The context of the communicator with this number.
+    #[inline(always)]
+    pub(crate) fn of(self, number: u64) -> u64 {
+        number << 2 | self as u64
+    }
+}
+
 // SAFETY: everything but `board` is Sync, and `in_collective` keeps `board` to one thread at a time.
 unsafe impl Sync for Comm {}
 
 impl Comm {
-    pub(crate) fn new(process: Arc<Process>, number: u32, rank: u32, group: Group) -> Self {
+    pub(crate) fn new(process: Arc<Process>, number: u64, rank: u32, group: Group) -> Self {
         let (peers, processes) = by_rank(&group);
         let hosts = hosts_of(&process, &group);
         let comm = Comm {
             process,
-            number: AtomicU32::new(number),
+            number: AtomicU64::new(number),
             rank,
             size: group.size(),
             group,
@@ -118,7 +138,8 @@ impl Comm {
     /// All ranks. `ticket` is the board that rank 0 has set apart for them.
     pub(crate) fn world(process: Arc<Process>, ticket: Option<Ticket>) -> Self {
         let (rank, group) = (process.rank(), Group::all(process.size()));
-        let mut world = Comm::new(process, WORLD, rank, group);
+        let number = process.numbers.world();
+        let mut world = Comm::new(process, number, rank, group);
         world.set_board(ticket);
         world.details = Details::named("MPI_COMM_WORLD");
         world
@@ -126,7 +147,8 @@ impl Comm {
 
     pub(crate) fn this(process: Arc<Process>) -> Self {
         let group = Group::new(vec![process.rank()]);
-        let mut this = Comm::new(process, THIS, 0, group);
+        let number = process.numbers.this();
+        let mut this = Comm::new(process, number, 0, group);
         this.details = Details::named("MPI_COMM_SELF");
         this
     }
@@ -150,7 +172,7 @@ impl Comm {
     }
 
     /// Whether its members, at least two, share memory.
-    pub(super) fn may_share_board(&self) -> bool {
+    pub(crate) fn may_share_board(&self) -> bool {
         self.size > 1 && self.hosts.is_none()
     }
 
@@ -160,7 +182,7 @@ impl Comm {
     }
 
     /// What became known after the communicator was made (`idup`): its number, and its board if it has one.
-    pub(super) fn found(&self, number: u32, ticket: Option<Ticket>) {
+    pub(crate) fn found(&self, number: u64, ticket: Option<Ticket>) {
         // Nobody may use the communicator yet; if a program does all the same, its call comes before or after this.
         while self.in_collective.swap(true, Ordering::Acquire) {
             std::thread::yield_now();
@@ -173,7 +195,7 @@ impl Comm {
     }
 
     #[inline]
-    pub(crate) fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> u64 {
         self.number.load(Ordering::Relaxed)
     }
 
@@ -229,8 +251,8 @@ impl Comm {
     }
 
     #[inline(always)]
-    pub(crate) fn context(&self, context: Context) -> u32 {
-        4 * self.number() + context as u32
+    pub(crate) fn context(&self, context: Context) -> u64 {
+        context.of(self.number())
     }
 
     /// The process behind a rank that messages can go to, which must have been checked.
@@ -296,6 +318,18 @@ impl Comm {
     }
 }
 
+impl Process {
+    /// All processes of the job. To be called once: its members agree on everything by the order of their calls.
+    pub fn world(self: &Arc<Self>) -> Comm {
+        Comm::world(self.clone(), self.world_board)
+    }
+
+    /// This process alone (MPI_COMM_SELF).
+    pub fn this(self: &Arc<Self>) -> Comm {
+        Comm::this(self.clone())
+    }
+}
+
 /// How many ranks a group has and the process of each; `None` when rank and process number are the same.
 fn by_rank(group: &Group) -> (u32, Option<Box<[u32]>>) {
     let processes = group.processes();
@@ -315,7 +349,7 @@ impl Drop for Comm {
         self.process.numbers.give_back(self.number());
         if let Some(board) = self.board.get_mut().take() {
             // The board of all ranks ends with the segment.
-            if self.number() != WORLD {
+            if self.number() != self.process.numbers.world() {
                 board.close(&self.process.engine);
             }
         }

@@ -55,6 +55,14 @@ impl Pending for Staged {
         requests.push(self.request);
     }
 
+    fn message(&self) -> Option<RequestId> {
+        Some(self.request)
+    }
+
+    fn is_departing(&self) -> bool {
+        self.target.is_none()
+    }
+
     fn conclude(&mut self) -> Result<Report, ErrorKind> {
         let engine = &self.comm.process.engine;
         let ended = engine.wait(Request::Pending(self.request));

@@ -1,7 +1,7 @@
 //! How a process gets its endpoint: it takes its seat in the job as a process that initialises MPI does, and keeps only the network of it.
 
 use oxmpi_engine::Network;
-use oxmpi_launch::{Farewell, Membership};
+use oxmpi_join::{LauncherLine, Membership};
 use oxmpi_net::JobKey;
 use oxmpi_net::device::Udp;
 use oxmpi_net::device::udp::Families;
@@ -18,11 +18,11 @@ pub(super) struct Opened {
     pub node: u32,
     pub nodes: u32,
     pub pm: Pm,
-    pub farewell: Farewell,
+    pub launcher: LauncherLine,
 }
 
 pub(super) fn open() -> Result<Opened, PmError> {
-    let Membership { seat, farewell } = Membership::from_env()?;
+    let Membership { seat, launcher } = Membership::from_env()?;
     let (node, nodes) = (seat.rank, seat.size);
     let pm = match seat.network {
         Some(Network {
@@ -40,7 +40,7 @@ pub(super) fn open() -> Result<Opened, PmError> {
         node,
         nodes,
         pm,
-        farewell,
+        launcher,
     })
 }
 

@@ -108,7 +108,7 @@ impl Operation {
             }
         };
         let envelope = Envelope {
-            context,
+            context: u64::from(context),
             source,
             tag,
             bytes,
@@ -132,6 +132,9 @@ impl Operation {
             bytes,
             ..
         } = envelope;
+        let Ok(context) = u32::try_from(context) else {
+            return Ok(None);
+        };
         Ok(Some(match (kind, tag) {
             (Kind::Eager, MESSAGE) => Operation::Message {
                 offset: 0,
@@ -179,17 +182,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn operations() -> impl Strategy<Value = Operation> {
-        let message = (any::<u64>(), any::<u64>())
+        let length = || 0..=oxmpi_wire::MESSAGE_BYTES_MAX;
+        let message = (any::<u64>(), length())
             .prop_map(|(offset, total)| Operation::Message { offset, total });
-        let write =
-            (any::<u32>(), any::<u64>(), any::<u64>()).prop_map(|(region, offset, bytes)| {
-                Operation::Write {
-                    region,
-                    offset,
-                    bytes,
-                }
-            });
-        let read = (any::<u32>(), any::<u64>(), any::<u64>(), 1..u32::MAX).prop_map(
+        let write = (any::<u32>(), any::<u64>(), length()).prop_map(|(region, offset, bytes)| {
+            Operation::Write {
+                region,
+                offset,
+                bytes,
+            }
+        });
+        let read = (any::<u32>(), any::<u64>(), length(), 1..u32::MAX).prop_map(
             |(region, offset, bytes, token)| Operation::Read {
                 region,
                 offset,
@@ -197,22 +200,20 @@ mod tests {
                 token,
             },
         );
-        let answer =
-            (any::<u32>(), any::<u64>(), any::<u64>()).prop_map(|(token, offset, total)| {
-                Operation::Answer {
-                    token,
-                    offset,
-                    total,
-                }
-            });
-        let refusal =
-            (any::<u32>(), any::<u64>(), any::<u32>()).prop_map(|(region, bytes, token)| {
-                Operation::Refusal {
-                    region,
-                    bytes,
-                    token,
-                }
-            });
+        let answer = (any::<u32>(), any::<u64>(), length()).prop_map(|(token, offset, total)| {
+            Operation::Answer {
+                token,
+                offset,
+                total,
+            }
+        });
+        let refusal = (any::<u32>(), length(), any::<u32>()).prop_map(|(region, bytes, token)| {
+            Operation::Refusal {
+                region,
+                bytes,
+                token,
+            }
+        });
         prop_oneof![message, write, read, answer, refusal]
     }
 

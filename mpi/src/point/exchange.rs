@@ -169,6 +169,10 @@ impl Pending for Both {
         }
     }
 
+    fn is_departing(&self) -> bool {
+        self.send.is_departing()
+    }
+
     fn conclude(&mut self) -> Result<Report, ErrorKind> {
         let sent = self.send.conclude();
         let received = self.receive.conclude();

@@ -80,6 +80,14 @@ impl Pending for Persistent {
         }
     }
 
+    fn message(&self) -> Option<RequestId> {
+        self.active.as_ref().and_then(Operation::message)
+    }
+
+    fn is_departing(&self) -> bool {
+        self.active.as_ref().is_some_and(Operation::is_departing)
+    }
+
     fn is_noted(&self) -> bool {
         self.active.as_ref().is_some_and(Operation::is_noted)
     }

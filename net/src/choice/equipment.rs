@@ -16,7 +16,7 @@ use crate::tcp::{BindError, Listener, Tcp};
 use crate::transport::{Directory, Transport};
 
 /// Interfaces whose cards are used as one, separated by commas.
-pub const TRUNK: &str = "OXMPI_NET_TRUNK";
+pub const TRUNK: &str = oxmpi_settings::NET_TRUNK.name;
 
 /// Over paths of which nothing is known.
 const MTU_DEFAULT: usize = 1500;
@@ -260,7 +260,7 @@ impl Frames {
         if let Err(error) = ethernet::permitted() {
             return refuse(Verdict::NotPermitted, error.to_string());
         }
-        let trunk = std::env::var(TRUNK).unwrap_or_default();
+        let trunk = oxmpi_settings::NET_TRUNK.read().text().unwrap_or_default();
         let names: Vec<String> = match trunk.is_empty() {
             true => best_interface(listener).into_iter().collect(),
             false => trunk.split(',').map(|word| word.trim().into()).collect(),

@@ -11,12 +11,14 @@ mod wrap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::tcp::{Progress, ProgressError};
+use crate::tcp::Progress;
+use oxmpi_settings::SettingError;
+
 pub use equipment::{EquipError, Equipment, TRUNK};
 pub use wrap::{CHECK, FAULT, PCAP, RAILS, TRACE, WrapError};
 
 /// The variable behind `--net`.
-pub const NET: &str = "OXMPI_NET";
+pub const NET: &str = oxmpi_settings::NET.name;
 
 /// What the user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,14 +40,10 @@ pub enum Mode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModeError {
     /// There is no such network.
-    #[error("{NET}={value:?} (--net) makes no sense: expected auto, ethernet, xdp, udp or tcp")]
-    Unknown {
-        /// The value.
-        value: String,
-    },
-    /// There is no such way to look after connections.
+    ///
+    /// Or no such way to look after connections.
     #[error(transparent)]
-    Progress(#[from] ProgressError),
+    Unknown(#[from] SettingError),
     /// The driver knows one network.
     #[error(
         "--progress kernel and --net {mode} contradict each other: the driver /dev/o2g takes TCP connections; leave one of them out, or say --net tcp"
@@ -59,10 +57,7 @@ pub enum ModeError {
 impl Mode {
     /// What the environment says.
     pub fn from_env() -> Result<Mode, ModeError> {
-        let mode = match std::env::var(NET) {
-            Ok(value) if !value.is_empty() => value.parse()?,
-            _ => Mode::Auto,
-        };
+        let mode: Mode = oxmpi_settings::NET.read().choice()?.parse()?;
         mode.looked_after(Progress::from_env()?)
     }
 
@@ -94,7 +89,7 @@ impl FromStr for Mode {
             "udp" => Ok(Mode::Udp),
             "ethernet" => Ok(Mode::Ethernet),
             "xdp" => Ok(Mode::Xdp),
-            _ => Err(ModeError::Unknown { value: text.into() }),
+            _ => Err(oxmpi_settings::NET.wrong(text).into()),
         }
     }
 }

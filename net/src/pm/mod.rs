@@ -359,6 +359,11 @@ impl Pm {
         rails.collect::<Vec<_>>().join(", bulk by ")
     }
 
+    /// The job's number among all jobs.
+    pub fn job_nonce(&self) -> u32 {
+        self.key.job_nonce()
+    }
+
     /// Why a process cannot be reached, if it cannot.
     pub fn trouble(&self, peer: u32) -> Option<&Trouble> {
         match &self.partners[peer as usize] {

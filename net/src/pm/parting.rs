@@ -124,6 +124,12 @@ impl Pm {
         });
     }
 
+    /// The launcher says that a process has died: what it sent and has not arrived never will.
+    #[cold]
+    pub fn handle_death(&mut self, peer: u32, what: String) {
+        self.lose(peer, what);
+    }
+
     /// The process cannot be reached any more, or never could.
     #[cold]
     pub(super) fn lose(&mut self, peer: u32, what: String) {

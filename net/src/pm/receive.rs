@@ -5,8 +5,8 @@
 //! that it claims to come from.
 
 use oxmpi_link::Delivered;
-use oxmpi_wire::PREFIX_BYTES;
 use oxmpi_wire::frame::{Frame, Kind};
+use oxmpi_wire::{PREFIX_BYTES, WireError};
 
 use super::conversation::session;
 use super::{Pm, Standing, Way};
@@ -303,6 +303,12 @@ impl Pm {
                 conversation.partial_bytes = 0;
                 self.current = None;
                 self.hear_farewell(from, pause);
+                None
+            }
+            Next::OtherVersion { found } => {
+                self.current = None;
+                let error = WireError::Version { found };
+                self.lose(from, error.to_string());
                 None
             }
             Next::Garbage { length, kind } => {

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 
 use o2g::{Cancel, Put, PutError, RecordError, RecordKind, RecordView};
 use oxmpi_wire::PREFIX_BYTES;
-use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, DONE, Entry, NO_BUFFER};
+use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, DONE, Entry, NO_BUFFER, OTHER_VERSION};
 
 use super::driver::{self, Driver, DriverError};
 use super::epoll::Epoll;
@@ -27,7 +27,7 @@ pub struct Receive {
     /// Names it; the low 32 bits are its slot, below [`ENTRIES`](super::ENTRIES).
     pub cookie: u64,
     /// The communicator's context.
-    pub context: u32,
+    pub context: u64,
     /// The sender's rank there; `None`: any.
     pub source: Option<u32>,
     /// The tag; `None`: any.
@@ -290,6 +290,9 @@ impl Tcp {
         }
         match told.kind {
             RecordKind::Farewell => self.hear_farewell(from, told.detail == 1),
+            RecordKind::Garbage if told.detail & !0xff == OTHER_VERSION => {
+                self.lose_to_version(from, told.detail as u8);
+            }
             RecordKind::Garbage => {
                 let kind = (told.detail != u32::MAX).then_some(told.detail as u8);
                 self.lose_to_garbage(from, told.packet_bytes as u32, kind);
@@ -364,6 +367,7 @@ impl Matcher for Tcp {
             flags: flag(receive.source.is_none(), ANY_SOURCE)
                 | flag(receive.tag.is_none(), ANY_TAG)
                 | flag(receive.buffer.is_none(), NO_BUFFER),
+            reserved: 0,
             address: address as u64,
             bytes,
             tail: home.driver.tail(),

@@ -42,7 +42,7 @@ pub use kernel::{Match, Receive};
 pub use meeting::{BindError, Listener};
 use meeting::{Dial, Strangers};
 pub use oxmpi_wire::stream::PAYLOAD_MAX;
-pub use progress::{EXPECTED, PROGRESS, Progress, ProgressError};
+pub use progress::{PROGRESS, Progress, ProgressError};
 use vigil::Vigil;
 
 /// What is read at once when nobody knows yet whose it is. The first piece of a long payload is copied out of it, the rest goes straight to where it belongs. To read only the
@@ -340,6 +340,11 @@ impl Tcp {
         for (rank, what) in lost {
             self.lose(rank, what);
         }
+    }
+
+    /// The job's number among all jobs.
+    pub fn job_nonce(&self) -> u32 {
+        self.key.job_nonce()
     }
 
     /// Why a process cannot be reached, if it cannot.

@@ -1,5 +1,7 @@
 //! How connections end: by goodbyes that both sides say, or because the other side is gone.
 
+use oxmpi_wire::WireError;
+
 use super::{Event, Link, Tcp, Trouble};
 
 impl Tcp {
@@ -82,6 +84,13 @@ impl Tcp {
         });
     }
 
+    /// The other side speaks another version.
+    #[cold]
+    pub(super) fn lose_to_version(&mut self, from: u32, found: u8) {
+        let error = WireError::Version { found };
+        self.lose(from, error.to_string());
+    }
+
     /// The other side has closed the connection.
     pub(super) fn lose_end(&mut self, from: u32) {
         let untouched = matches!(&self.links[from as usize], Link::Open(connection) if connection.accepted && !connection.used);
@@ -93,6 +102,18 @@ impl Tcp {
             from,
             "the connection ended without a goodbye: the process is gone".into(),
         );
+    }
+
+    /// The launcher says that a process has died. Its kernel ends an open connection behind the last
+    /// bytes that the process wrote, and then it is lost; without one it is lost now.
+    #[cold]
+    pub fn handle_death(&mut self, peer: u32, what: String) {
+        match &mut self.links[peer as usize] {
+            // An end of a connection that was never used would not count as a loss.
+            Link::Open(connection) => connection.used = true,
+            Link::Idle | Link::Dialling(_) | Link::Awaiting(..) => self.lose(peer, what),
+            Link::Finished | Link::Lost(_) => {}
+        }
     }
 
     /// The process cannot be reached any more.

@@ -76,6 +76,10 @@ impl Tcp {
                 self.current = None;
                 self.hear_farewell(from, pause);
             }
+            Next::OtherVersion { found } => {
+                self.current = None;
+                self.lose_to_version(from, found);
+            }
             Next::Garbage { length, kind } => {
                 self.current = None;
                 self.lose_to_garbage(from, length, kind);

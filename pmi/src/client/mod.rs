@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// The client of a connected socket.
-    fn over(
+    pub(crate) fn over(
         socket: Socket,
         rank: u32,
         size: u32,

@@ -22,7 +22,7 @@ use receiver::{Discipline, Receiver};
 use sender::Sender;
 
 /// Contexts that the messages are spread over.
-const CONTEXTS: u32 = 2;
+const CONTEXTS: u64 = 2;
 /// Few tags, so that messages often compete for the same receive.
 const TAGS: u64 = 3;
 /// Messages too short to carry their number are told apart by a tag of their own, from here on.
@@ -49,7 +49,7 @@ struct Message {
     number: u32,
     from: u32,
     to: u32,
-    context: u32,
+    context: u64,
     tag: i32,
     bytes: usize,
     mode: Mode,
@@ -131,7 +131,7 @@ impl Point {
                     anybody
                 } as u32;
                 let number = messages.len() as u32;
-                let context = random.below(u64::from(CONTEXTS)) as u32;
+                let context = random.below(CONTEXTS);
                 let bytes = draw_bytes(&mut random, limits);
                 let tag = if bytes < NUMBER_BYTES {
                     UNIQUE_TAGS + number as i32

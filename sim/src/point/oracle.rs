@@ -144,7 +144,7 @@ impl Point {
     /// sender. If it would have accepted that sender's earlier message too, it should have got that one: at the
     /// moment of either match the other choice was there.
     fn check_order(&self, rank: u32) -> Result<(), String> {
-        let mut by_sender: HashMap<(u32, u32), Vec<(&Entry, &Message)>> = HashMap::new();
+        let mut by_sender: HashMap<(u64, u32), Vec<(&Entry, &Message)>> = HashMap::new();
         for entry in &self.receivers[rank as usize].log {
             if let Some(number) = entry.got {
                 let message = &self.messages[number as usize];

@@ -147,7 +147,7 @@ impl Receiver {
             .collect()
     }
 
-    fn is_disorderly(&self, context: u32) -> bool {
+    fn is_disorderly(&self, context: u64) -> bool {
         self.disciplines[context as usize] == Discipline::Disorder
     }
 

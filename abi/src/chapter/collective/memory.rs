@@ -2,10 +2,10 @@
 
 use std::ffi::c_void;
 
-use oxmpi::buffer::Buffer;
-use oxmpi::collective::Root;
-use oxmpi::communicator::Comm;
-use oxmpi::datatype::Datatype;
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::collective::Root;
+use oxmpi_core::communicator::Comm;
+use oxmpi_datatypes::datatype::Datatype;
 
 use crate::argument::{Datatypes, Integers};
 use crate::call::Call;

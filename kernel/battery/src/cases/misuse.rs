@@ -240,6 +240,13 @@ fn put(_: &mut Random) -> Outcome {
         ),
         ("flags 8", Entry { flags: 8, ..good }),
         (
+            "a reserved field",
+            Entry {
+                reserved: 1,
+                ..good
+            },
+        ),
+        (
             "all flags",
             Entry {
                 flags: u32::MAX,
