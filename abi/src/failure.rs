@@ -251,4 +251,21 @@ mod tests {
         );
         assert_eq!(Failure::from(InfoError::EmptyKey).code(), MPI_ERR_INFO_KEY);
     }
+
+    #[test]
+    fn a_lost_process_is_an_ended_one_and_is_named() {
+        let fault = Fault::Unreachable {
+            rank: 0,
+            peer: 3,
+            host: "b".into(),
+            reason: "the connection ended without a goodbye".into(),
+        };
+        let failure = Failure::from(EngineError::from(fault));
+        assert_eq!(failure.code(), MPI_ERR_PROC_ABORTED);
+        assert!(
+            failure.text().contains("rank 3 on host b"),
+            "{}",
+            failure.text()
+        );
+    }
 }

@@ -1,12 +1,12 @@
 //! Runs a test as several ranks: real processes, the real launcher, inside `cargo test`.
 //!
-//! A test made by [`ranks!`](crate::ranks) is an ordinary `#[test]`. Run by `cargo test` it starts the test
-//! binary again under the launcher, once for each number of ranks, with the test's own name; in
-//! there the same function finds itself to be a rank and runs the body. A rank that panics fails the job, and
-//! the job's output is shown. For the tests of this workspace, not for programs.
+//! A test made by [`ranks!`](crate::ranks) is an ordinary `#[test]`. Run by `cargo test` it starts
+//! the test binary again under the launcher, once for each number of ranks, with the test's own
+//! name; in there the same function finds itself to be a rank and runs the body. A rank that panics
+//! fails the job, and the job's output is shown. For the tests of this workspace, not for programs.
 //!
-//! It uses the launcher alone and knows nothing of MPI, so every crate above `launch` can use it in tests
-//! and none links it otherwise.
+//! It uses the launcher alone and knows nothing of MPI, so every crate above `launch` can use it in
+//! tests and none links it otherwise.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,7 +31,8 @@ const CASE: &str = "OXMPI_TEST_CASE";
 /// }
 /// ```
 ///
-/// A second argument runs it under several settings of the environment, `[&[], &[("OXMPI_BOARDS", "off")]]`.
+/// A second argument runs it under several settings of the environment, `[&[], &[("OXMPI_BOARDS",
+/// "off")]]`.
 #[macro_export]
 macro_rules! ranks {
     ($($(#[$attribute:meta])* fn $name:ident($sizes:expr $(, $settings:expr)?) $body:block)*) => {$(
@@ -50,7 +51,8 @@ macro_rules! ranks {
 /// Environment variables for a job.
 pub type Setting = &'static [(&'static str, &'static str)];
 
-/// For tests of what only processes of one host can do. Where the environment spreads jobs over hosts (`cargo xtask hosts`), they are skipped.
+/// For tests of what only processes of one host can do. Where the environment spreads jobs over
+/// hosts (`cargo xtask hosts`), they are skipped.
 pub const ONE_HOST: Setting = &[(oxmpi_settings::SHARED_MEMORY.name, "on")];
 
 /// Runs `body` if this process is a rank of the test, otherwise starts jobs that do.
@@ -81,8 +83,9 @@ pub fn run(path: &str, sizes: &[u32], settings: &[Setting], body: impl FnOnce())
     }
 }
 
-/// Runs `body` if this process is a rank of the test, otherwise starts a job for each size and hands
-/// what came of it, and what was said, to `judge`: for tests that look at output or are meant to fail.
+/// Runs `body` if this process is a rank of the test, otherwise starts a job for each size and
+/// hands what came of it, and what was said, to `judge`: for tests that look at output or are meant
+/// to fail.
 pub fn run_and_judge(
     path: &str,
     sizes: &[u32],
@@ -120,7 +123,8 @@ pub fn job(path: &str, size: u32, env: &[(&str, &str)]) -> Outcome {
     start(binary, &arguments, size, &variables)
 }
 
-/// Runs an example of the crate under test as `size` ranks, as `oxmpi run` does. What came of it, and what was said.
+/// Runs an example of the crate under test as `size` ranks, as `oxmpi run` does. What came of it,
+/// and what was said.
 pub fn example(name: &str, size: u32) -> (Outcome, String) {
     let test = std::env::current_exe().expect("a test binary knows its own path");
     let built = test.ancestors().nth(2).expect("tests are built in deps");

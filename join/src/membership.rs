@@ -290,8 +290,7 @@ fn open_neighbours_segment(
         });
     };
     let path = format!("/proc/{pid}/fd/{fd}");
-    let opened: std::io::Result<File> = OpenOptions::new().read(true).write(true).open(&path);
-    match opened {
+    match open_for_neighbours(&path) {
         Ok(file) => Ok(file.into()),
         Err(error) => Err(WireUpError::Neighbour {
             rank: identity.rank,
@@ -301,6 +300,17 @@ fn open_neighbours_segment(
             error,
         }),
     }
+}
+
+/// A launcher is its caller's choice, and so is the name that it tells: a privileged process opens none.
+fn open_for_neighbours(path: &str) -> std::io::Result<File> {
+    if oxmpi_trust::is_privileged() {
+        return Err(std::io::Error::new(
+            std::io::ErrorKind::PermissionDenied,
+            "this program has privileges that its caller does not have",
+        ));
+    }
+    OpenOptions::new().read(true).write(true).open(path)
 }
 
 /// For launchers that do not say who is where: every rank tells, and reads what all others told.

@@ -76,7 +76,7 @@ impl Executable {
         let path = if name.as_bytes().contains(&b'/') {
             from_path(name, wdir)?
         } else {
-            from_search(name, wdir, std::env::var_os("PATH"))?
+            from_search(name, wdir, &oxmpi_trust::search_path())?
         };
         Ok(Executable {
             path,
@@ -116,19 +116,13 @@ fn from_path(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, ProgramError>
     }
 }
 
-fn from_search(
-    name: &OsStr,
-    wdir: Option<&Path>,
-    path: Option<OsString>,
-) -> Result<PathBuf, ProgramError> {
-    // Without PATH, what execvp(3) takes.
-    let path = path.unwrap_or_else(|| OsString::from("/bin:/usr/bin"));
+fn from_search(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathBuf, ProgramError> {
     let is_program = |file: &Path| {
         file.metadata()
             .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
     if !name.is_empty() {
-        let found = std::env::split_paths(&path)
+        let found = std::env::split_paths(path)
             .map(|folder| folder.join(name))
             .find(|file| is_program(file));
         if let Some(file) = found {
@@ -156,11 +150,7 @@ mod tests {
 
     #[test]
     fn errors_name_what_was_tried() {
-        let error = from_search(
-            OsStr::new("nonesuch"),
-            None,
-            Some(OsString::from("/bin:/usr/bin")),
-        );
+        let error = from_search(OsStr::new("nonesuch"), None, OsStr::new("/bin:/usr/bin"));
         assert_eq!(
             error.unwrap_err().to_string(),
             "no program 'nonesuch' in PATH (/bin:/usr/bin)"

@@ -1,8 +1,9 @@
 //! Space for buffered sends, and the copies that are on their way (MPI 5.0 §3.6).
 //!
-//! A [`Pool`] keeps book of the space that the program attached: to the process, to a session or to a communicator, each of
-//! which has an [`Attached`]. The copies themselves lie in memory of the library; the attached buffer is a promise of how much
-//! there may be. A pool without a bound is what MPI_BUFFER_AUTOMATIC asks for. The sends that use it are in `point/buffered`.
+//! A [`Pool`] keeps book of the space that the program attached: to the process, to a session or to
+//! a communicator, each of which has an [`Attached`]. The copies themselves lie in memory of the
+//! library; the attached buffer is a promise of how much there may be. A pool without a bound is
+//! what MPI_BUFFER_AUTOMATIC asks for. The sends that use it are in `point/buffered`.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,8 @@ use oxmpi_engine::{Engine, EngineError, Request, RequestId};
 
 use crate::error::ErrorKind;
 
-/// Bytes that every message costs beside its data; MPI_BSEND_OVERHEAD tells programs to allow for it.
+/// Bytes that every message costs beside its data; MPI_BSEND_OVERHEAD tells programs to allow for
+/// it.
 pub const OVERHEAD_BYTES: u64 = 512;
 
 /// The pool of an object that may have one.
@@ -28,7 +30,8 @@ impl Attached {
         self.slot().clone()
     }
 
-    /// Attaches a pool; there can be one at a time. `lent` is what the program gave for it, address and size, to be given back.
+    /// Attaches a pool; there can be one at a time. `lent` is what the program gave for it, address
+    /// and size, to be given back.
     pub fn attach(&self, capacity: Option<u64>, lent: (usize, i64)) -> Result<(), ErrorKind> {
         let mut slot = self.slot();
         if slot.is_some() {
@@ -42,7 +45,8 @@ impl Attached {
         Ok(())
     }
 
-    /// Waits until all messages have left and takes the pool away. What was lent for it; none if there was no pool.
+    /// Waits until all messages have left and takes the pool away. What was lent for it; none if
+    /// there was no pool.
     pub fn detach(&self) -> Result<Option<(usize, i64)>, ErrorKind> {
         let Some(pool) = self.pool() else {
             return Ok(None);
@@ -92,7 +96,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Takes in a copy for which there is space, and which the engine reads until `request` is over.
+    /// Takes in a copy for which there is space, and which the engine reads until `request` is
+    /// over.
     pub(crate) fn keep(&self, engine: Arc<Engine>, request: RequestId, data: Vec<u8>) {
         self.state().leaving.push(Leaving {
             engine,

@@ -1,16 +1,17 @@
 //! The core of OxMPI: communicators, ranks, tags, requests and collectives that run.
 //!
-//! What the layer is: it checks arguments, turns ranks into processes and typed slices into addresses,
-//! and asks the engine below to move the bytes; nothing is copied here. It has two faces over the same
-//! code: the safe one that the public crate `oxmpi` shows to Rust programs, and the one that takes
-//! addresses and datatypes, for the C interface. What it uses: `oxmpi-engine`, `oxmpi-datatypes`,
-//! `oxmpi-schedules`, and `oxmpi-join` to learn which rank this process is. What it promises: no call of
-//! the safe face can make the engine touch memory that is not lent to it (the borrow checker sees to
-//! that), no handle outlives finalisation, and a wrong argument is an error that names the values.
+//! What the layer is: it checks arguments, turns ranks into processes and typed slices into
+//! addresses, and asks the engine below to move the bytes; nothing is copied here. It has two faces
+//! over the same code: the safe one that the public crate `oxmpi` shows to Rust programs, and the
+//! one that takes addresses and datatypes, for the C interface. What it uses: `oxmpi-engine`,
+//! `oxmpi-datatypes`, `oxmpi-schedules`, and `oxmpi-join` to learn which rank this process is. What
+//! it promises: no call of the safe face can make the engine touch memory that is not lent to it
+//! (the borrow checker sees to that), no handle outlives finalisation, and a wrong argument is an
+//! error that names the values.
 //!
 //! The modules, from the caller inwards: [`init()`] and [`thread`] (the process joins its job),
-//! `communicator` (groups and contexts), `point` (messages between two ranks), `collective` (calls all
-//! ranks make together, over the schedules of `oxmpi-schedules`).
+//! `communicator` (groups and contexts), `point` (messages between two ranks), `collective` (calls
+//! all ranks make together, over the schedules of `oxmpi-schedules`).
 
 // `derive(Plain)` names the public crate; this crate's own structs are derived, too.
 extern crate self as oxmpi;

@@ -1,6 +1,7 @@
 //! Collectives: the power method for the largest eigenvalue of a matrix whose rows are dealt out.
 //!
-//! Rank 0 has the matrix; scatter deals it out, allgather puts the vector together, allreduce finds its length.
+//! Rank 0 has the matrix; scatter deals it out, allgather puts the vector together, allreduce finds
+//! its length.
 
 use oxmpi::op::Sum;
 

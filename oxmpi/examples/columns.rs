@@ -1,4 +1,5 @@
-//! A column of a matrix as a datatype: bytes that do not lie together are gathered and scattered by a description.
+//! A column of a matrix as a datatype: bytes that do not lie together are gathered and scattered by
+//! a description.
 //!
 //! Each rank sends its last column to the right, where it becomes the first one.
 

@@ -44,16 +44,19 @@ fn step(world: &Communicator<'_>, piece: &[f64]) -> oxmpi::Result<Vec<f64>> {
     let (rank, size) = (world.rank(), world.size());
     let (mut left, mut right) = ([0.0], [0.0]);
     let inner = oxmpi::scope(|s| {
+        let mut under_way = Vec::new();
         if rank > 0 {
-            let _ = world.irecv(s, &mut left, rank - 1, 0)?;
-            let _ = world.isend(s, &piece[..1], rank - 1, 0)?;
+            under_way.push(world.irecv(s, &mut left, rank - 1, 0)?);
+            under_way.push(world.isend(s, &piece[..1], rank - 1, 0)?);
         }
         if rank + 1 < size {
-            let _ = world.irecv(s, &mut right, rank + 1, 0)?;
-            let _ = world.isend(s, &piece[piece.len() - 1..], rank + 1, 0)?;
+            under_way.push(world.irecv(s, &mut right, rank + 1, 0)?);
+            under_way.push(world.isend(s, &piece[piece.len() - 1..], rank + 1, 0)?);
         }
-        // The scope waits for all four at its end; until then this rank computes.
-        Ok(spread(0.0, piece, 0.0))
+        // The messages travel while this rank computes.
+        let inner = spread(0.0, piece, 0.0);
+        oxmpi::wait_all(under_way)?;
+        Ok(inner)
     })?;
     Ok(corrected(inner, piece, left[0], right[0]))
 }

@@ -1,4 +1,5 @@
-//! An operation of the program's own: functions x -> a * x + b are composed, in the order of the ranks.
+//! An operation of the program's own: functions x -> a * x + b are composed, in the order of the
+//! ranks.
 //!
 //! Composition is associative and does not commute; the library keeps the order when it is told so.
 

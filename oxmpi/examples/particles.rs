@@ -1,7 +1,8 @@
-//! Structs in messages: particles move, and those that leave a rank's region go to the rank that owns their place.
+//! Structs in messages: particles move, and those that leave a rank's region go to the rank that
+//! owns their place.
 //!
-//! `derive(Plain)` proves that a struct may travel as it lies in memory. Every rank tells every other how many particles will come
-//! (alltoall), then all particles move in one call (alltoallv).
+//! `derive(Plain)` proves that a struct may travel as it lies in memory. Every rank tells every
+//! other how many particles will come (alltoall), then all particles move in one call (alltoallv).
 
 use oxmpi::op::Sum;
 use oxmpi::{Communicator, Plain};

@@ -1,4 +1,5 @@
-//! A ping-pong in the PM style, and a write into another node's memory: `oxmpi run -n 2 -host a,b --net udp pm_ping`.
+//! A ping-pong in the PM style, and a write into another node's memory: `oxmpi run -n 2 -host a,b
+//! --net udp pm_ping`.
 //!
 //! The complete program of docs/pm.md.
 
@@ -32,7 +33,8 @@ fn main() -> Result<(), PmError> {
     if me == 0 {
         let one_way = began.elapsed() / (2 * ROUNDS);
         println!("{one_way:?} one way by {}", channel.describe());
-        // Written before the next message is received, because all that goes to a node stays in order.
+        // Written before the next message is received, because all that goes to a node stays in
+        // order.
         channel.write(peer, board.number(), 0, b"thank you")?;
         say(&mut channel, peer, ROUNDS)?;
     } else {

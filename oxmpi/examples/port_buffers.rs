@@ -1,6 +1,7 @@
 //! Port buffers: memory that all processes of the host see, so long messages need one copy or none.
 //!
-//! Rank 0 sends an image to all others, which look at it where it lies. Between hosts the same program works, and copies.
+//! Rank 0 sends an image to all others, which look at it where it lies. Between hosts the same
+//! program works, and copies.
 
 const PIXELS: usize = 1 << 18;
 

@@ -1,6 +1,7 @@
 //! A ring: what each rank has travels past all the others, one neighbour at a time.
 //!
-//! The pattern behind many algorithms in which every rank must see all data and none has room for it at once.
+//! The pattern behind many algorithms in which every rank must see all data and none has room for
+//! it at once.
 
 fn main() -> oxmpi::Result<()> {
     let mpi = oxmpi::init()?;

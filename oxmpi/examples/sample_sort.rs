@@ -1,4 +1,5 @@
-//! A sort across ranks: samples choose the borders, everything moves once, each rank sorts its share.
+//! A sort across ranks: samples choose the borders, everything moves once, each rank sorts its
+//! share.
 
 use oxmpi::Communicator;
 use oxmpi::op::Sum;

@@ -1,6 +1,7 @@
 //! Communicators: a grid of ranks, with one communicator for each row and one for each column.
 //!
-//! What is sent on one is never received on another, so libraries can have one of their own (`dup`).
+//! What is sent on one is never received on another, so libraries can have one of their own
+//! (`dup`).
 
 use oxmpi::op::{Max, Sum};
 

@@ -1,6 +1,7 @@
 //! Threads: several of each rank send and receive at once, each pair on a tag of its own.
 //!
-//! The level is part of the types. Below `Multiple` this program would not compile, because handles stay on their thread.
+//! The level is part of the types. Below `Multiple` this program would not compile, because handles
+//! stay on their thread.
 
 use oxmpi::op::Sum;
 use oxmpi::thread::Multiple;

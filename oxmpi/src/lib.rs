@@ -13,9 +13,9 @@
 //! }
 //! ```
 //!
-//! What the layer is: a choice of names from `oxmpi-core` and `oxmpi-datatypes`, the ones that a Rust
-//! program needs; there is no code here. What it uses: those two crates. What it promises: what is not
-//! named here may change in any version.
+//! What the layer is: a choice of names from `oxmpi-core` and `oxmpi-datatypes`, the ones that a
+//! Rust program needs; there is no code here. What it uses: those two crates. What it promises:
+//! what is not named here may change in any version.
 #![forbid(unsafe_code)]
 
 pub use oxmpi_core::{
@@ -30,8 +30,8 @@ pub mod plain {
     pub use oxmpi_datatypes::plain::{bytes, bytes_mut};
 }
 
-/// Operations for reduce, allreduce, scan and their kin: the larger of two, the sum, a function of the
-/// program's own ([`user`](op::user)).
+/// Operations for reduce, allreduce, scan and their kin: the larger of two, the sum, a function of
+/// the program's own ([`user`](op::user)).
 pub mod op {
     pub use oxmpi_datatypes::op::{
         BitAnd, BitOr, BitXor, LogicalAnd, LogicalOr, LogicalXor, Max, Min, Operation, Product,

@@ -1,4 +1,5 @@
-//! Every example runs under the launcher on four ranks, on one, and on three, and finds its own result right.
+//! Every example runs under the launcher on four ranks, on one, and on three, and finds its own
+//! result right.
 
 macro_rules! examples {
     ($($name:ident)*) => {

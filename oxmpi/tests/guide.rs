@@ -1,4 +1,5 @@
-//! The code in docs/rust.md is that of the examples, which are run: a block belongs to the example linked last before it.
+//! The code in docs/rust.md is that of the examples, which are run: a block belongs to the example
+//! linked last before it.
 
 use std::path::Path;
 

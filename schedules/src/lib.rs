@@ -1,19 +1,21 @@
 //! Collectives as schedules: which rank sends what to whom, and what is combined where.
 //!
-//! What the layer is: an algorithm turns (rank, size, bytes, …) into a [`Schedule`] without any I/O; an
-//! [`Execution`] walks through it and holds indexes only, so the library (with engine requests) and the
-//! simulator (with simulated links) drive the same code. [`choose`] holds the one table of which algorithm
-//! runs when, [`plan`] applies it. [`Memory`] runs the local steps on plain slices. What it uses: no other
-//! layer. What it promises: a schedule names ranks of the communicator and bytes of the caller's buffers,
-//! nothing else, and no two steps of a round touch the same bytes unless both read.
+//! What the layer is: an algorithm turns (rank, size, bytes, …) into a [`Schedule`] without any
+//! I/O; an [`Execution`] walks through it and holds indexes only, so the library (with engine
+//! requests) and the simulator (with simulated links) drive the same code. [`choose`] holds the one
+//! table of which algorithm runs when, [`plan`] applies it. [`Memory`] runs the local steps on
+//! plain slices. What it uses: no other layer. What it promises: a schedule names ranks of the
+//! communicator and bytes of the caller's buffers, nothing else, and no two steps of a round touch
+//! the same bytes unless both read.
 //!
-//! What the driver must provide: messages between one pair of ranks that belong to one collective are
-//! matched in the order in which they were started (MPI's non-overtaking order does that with one tag per
-//! collective).
+//! What the driver must provide: messages between one pair of ranks that belong to one collective
+//! are matched in the order in which they were started (MPI's non-overtaking order does that with
+//! one tag per collective).
 //!
-//! The algorithms beside this file treat all ranks alike; those in [`across`] know which ranks share a host.
-//! The feature `oracle` adds what checks them: `oracle` computes every collective the slow way, and
-//! `Schedule::validate` proves a schedule's promises. Programs have no use for either.
+//! The algorithms beside this file treat all ranks alike; those in [`across`] know which ranks
+//! share a host. The feature `oracle` adds what checks them: `oracle` computes every collective the
+//! slow way, and `Schedule::validate` proves a schedule's promises. Programs have no use for
+//! either.
 #![forbid(unsafe_code)]
 
 pub mod across;
@@ -102,7 +104,8 @@ impl Operand {
     }
 }
 
-/// What a phase of a reduction reduces: this rank's contribution, wherever the phase before has left it.
+/// What a phase of a reduction reduces: this rank's contribution, wherever the phase before has
+/// left it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vector {
     /// Where the contribution lies.

@@ -6,7 +6,8 @@
 //! docs/environment.md, a section of the manual pages, `oxmpi info --settings`, and what the
 //! launcher says about a variable that it does not know.
 //!
-//! The layer is the lowest beside `wire`: it uses no other and knows none. It keeps no values: a
+//! The layer is the lowest beside `wire` and `trust`, which it asks whether files may be named: it
+//! uses no other and knows none. It keeps no values: a
 //! setting is read when its layer starts, once, and never on the data path.
 
 #![forbid(unsafe_code)]

@@ -48,8 +48,9 @@ static FILES_DISTRUSTED: AtomicBool = AtomicBool::new(false);
 
 /// From now on, settings that name files or commands count as not set in this process.
 ///
-/// For a process with more rights than its caller (AT_SECURE): whoever starts it chooses its
-/// environment, and must not choose what it loads, writes or executes.
+/// A process with more rights than its caller (AT_SECURE) never reads them: whoever starts it chooses
+/// its environment, and must not choose what it loads, writes or executes. A layer that would
+/// otherwise do something else than it was told asks `oxmpi_trust::variable`, which is an error.
 pub fn distrust_files() {
     FILES_DISTRUSTED.store(true, Ordering::Relaxed);
 }
@@ -79,7 +80,9 @@ impl Setting {
             name: self.name,
             value: None,
         };
-        if self.kind.names_files() && FILES_DISTRUSTED.load(Ordering::Relaxed) {
+        let distrusted =
+            || FILES_DISTRUSTED.load(Ordering::Relaxed) || oxmpi_trust::is_privileged();
+        if self.kind.names_files() && distrusted() {
             return unset;
         }
         let names = std::iter::once(&self.name).chain(self.former);

@@ -49,6 +49,9 @@ fn formatting(steps: &mut Steps) {
 
 fn no_std(steps: &mut Steps, install: bool) {
     let name = "no_std build of wire, matching and link";
+    if !steps.selects("no_std") {
+        return;
+    }
     if install && !target_installed() {
         steps.run(
             "rustup target add",
@@ -116,6 +119,9 @@ fn target_installed() -> bool {
 }
 
 fn deny(steps: &mut Steps, install: bool) {
+    if !steps.selects("deny") {
+        return;
+    }
     let own = target().join("tools");
     if install && !answers(&mut deny_command(&own)) {
         let mut get = cargo(&["install", "--locked", "cargo-deny", "--root"]);

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use crate::steps::{Expect, Steps, cargo, root, target};
 
 /// Seconds for each target in `cargo xtask test`.
-pub const SECONDS_SHORT: u64 = 10;
+pub const SECONDS_SHORT: u64 = 5;
 
 /// What has the compiler count edges and comparisons for libFuzzer. One unit of code generation,
 /// because the tables of several would be merged wrongly.

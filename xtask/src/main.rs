@@ -49,7 +49,7 @@ usage: cargo xtask quick [--install]
   bench-gate  every benchmark, on a machine that does nothing else
     --quick     in seconds each, with a wide spread
   fuzz     every parser on mutated input, guided by coverage; with TARGET, those (fuzz/targets has them)
-    --seconds N for each target; 10 without it
+    --seconds N for each target; 5 without it
     --jobs N    so many processes for each target; 1 without it
   check    rustfmt, clippy, documentation, no_std build, cargo-deny
     --install   install what is missing (the no_std target, cargo-deny) first

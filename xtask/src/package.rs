@@ -1,6 +1,8 @@
-//! `cargo xtask package`: what is to be published can be packaged, and builds from its packages alone.
+//! `cargo xtask package`: what is to be published can be packaged, and builds from its packages
+//! alone.
 //!
-//! That is the crate `oxmpi` and all of the workspace that it uses. The packages are left in target/package.
+//! That is the crate `oxmpi` and all of the workspace that it uses. The packages are left in
+//! target/package.
 
 use crate::steps::{cargo, root};
 

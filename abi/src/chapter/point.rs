@@ -8,8 +8,9 @@ use std::sync::Arc;
 use oxmpi_core::buffer::Buffer;
 use oxmpi_core::communicator::Comm;
 use oxmpi_core::{Incoming, Outgoing, SendMode, Source, Tag};
+use oxmpi_datatypes::datatype::Datatype;
 
-use crate::argument::{FlagOut, InOut, Out, StatusOut};
+use crate::argument::{FlagOut, InOut, Out, StatusOut, constant};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
@@ -22,10 +23,22 @@ use crate::request;
 pub(super) fn buffer(
     address: *const c_void,
     count: i64,
-    datatype: &Type,
+    datatype: &Datatype,
 ) -> Result<Buffer, Failure> {
+    if let Some(name) = constant(address.addr())
+        && count > 0
+    {
+        return Err(no_memory(name));
+    }
     // SAFETY: the C program vouches for the memory that its arguments name, until the operation is over.
     Ok(unsafe { Buffer::new(address.cast_mut().cast(), count as u64, datatype)? })
+}
+
+#[cold]
+fn no_memory(name: &'static str) -> Failure {
+    let text =
+        format!("a buffer is {name}, which means nothing here; give the address of the data");
+    Failure::new(MPI_ERR_BUFFER, text)
 }
 
 /// The receiver; none for MPI_PROC_NULL.

@@ -101,10 +101,9 @@ pub fn main(words: &[String]) -> ExitCode {
         print!("{}", report::table::render(&report));
     }
     if let Some(path) = arguments.html
-        && let Err(error) = std::fs::write(&path, report::html::render(&report))
+        && let Err(error) = report::html::write(&path, &report)
     {
-        let path = path.display();
-        return fail(&format!("cannot write the page to {path}: {error}"), 1);
+        return fail(&format!("cannot write the page: {error}"), 1);
     }
     if measured && session.failures == 0 {
         ExitCode::SUCCESS

@@ -74,6 +74,8 @@ impl Language {
 /// Why nothing was compiled.
 #[derive(Debug, thiserror::Error)]
 enum CompileError {
+    #[error(transparent)]
+    Untrusted(#[from] oxmpi_trust::Untrusted),
     #[error(
         "{wrapper}: what to compile? {wrapper} program.c -o program; {wrapper} -help tells more"
     )]
@@ -204,6 +206,7 @@ impl Compiler {
             return Compiler::named(wrapper, language, language.option(), value);
         }
         for variable in language.variables() {
+            oxmpi_trust::variable(variable)?;
             let value = match oxmpi_settings::find(variable) {
                 Some(setting) => setting.read().raw().map(OsStr::to_owned),
                 None => std::env::var_os(variable),

@@ -39,6 +39,9 @@ pub struct Host {
 /// Why hosts cannot be used as they were given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostsError {
+    /// A variable names a file or a program, and the launcher is privileged.
+    #[error(transparent)]
+    Untrusted(#[from] oxmpi_trust::Untrusted),
     /// A list or a file without hosts.
     #[error("{given} names no host; write for example a:2,b:2")]
     None {

@@ -54,6 +54,9 @@ impl Placement {
 impl Spread {
     /// Completes what is not given from the environment.
     pub fn or_env(&self) -> Result<Spread, HostsError> {
+        for setting in [&HOSTFILE, &LAUNCHER, &AGENT] {
+            oxmpi_trust::variable(setting.name)?;
+        }
         self.or(Setting::read)
     }
 

@@ -216,8 +216,8 @@ pub enum ErrorKind {
 
     /// No number left for a new communicator.
     #[error(
-        "no communicator can be added: {max} exist already on some of the ranks; \
-         drop communicators that are no longer needed"
+        "no communicator can be added: the process that numbers it (rank 0 of its group) has numbered {max} that exist, the \
+         most there can be with MPI_COMM_WORLD and MPI_COMM_SELF; free those that are no longer needed (MPI_Comm_free)"
     )]
     Communicators {
         /// The most a process can have.

@@ -1,8 +1,11 @@
 //! How a process gets its endpoint: it takes its seat in the job as a process that initialises MPI does, and keeps only the network of it.
 
+use std::net::Ipv4Addr;
+
 use oxmpi_engine::Network;
 use oxmpi_join::{LauncherLine, Membership};
 use oxmpi_net::JobKey;
+use oxmpi_net::address::Reach;
 use oxmpi_net::device::Udp;
 use oxmpi_net::device::udp::Families;
 use oxmpi_net::pm::{Options, Pm, Rail, RailKind};
@@ -49,7 +52,8 @@ fn alone() -> Result<Pm, PmError> {
     let failed = |error: &dyn std::fmt::Display| PmError::Alone {
         what: error.to_string(),
     };
-    let device = Udp::bind(0, MTU, Families::Both).map_err(|error| failed(&error))?;
+    let reach = Reach::One(Ipv4Addr::LOCALHOST.into(), 0);
+    let device = Udp::bind_at(&reach, 0, MTU, Families::Both).map_err(|error| failed(&error))?;
     let rail = Rail {
         device: Box::new(device),
         kind: RailKind::Udp,

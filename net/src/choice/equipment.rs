@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::trial::{self, Neighbour};
+use super::trial::{self, Neighbour, Trial};
 use super::wrap::{WrapError, has_rails, is_checked, wrapped};
 use super::{Choice, Mode, Network, Report, Verdict};
 use crate::address::{self, Interface, Use, judge};
@@ -90,8 +90,8 @@ impl Equipment {
             });
         }
         let mtu = mtu_of(&offering()?);
-        let (listener, udp) = Listener::bind_with(rank, |port| {
-            Udp::bind(port, mtu, Families::Both).map_err(io::Error::other)
+        let (listener, udp) = Listener::bind_with(rank, |port, reach| {
+            Udp::bind_at(reach, port, mtu, Families::Both).map_err(io::Error::other)
         })?;
         let own = own_address(&listener);
         let frames = match mode.wants_frames() && !apart {
@@ -124,33 +124,48 @@ impl Equipment {
 
     /// Greets the first processes of the hosts beside this one, and says what is heard from them.
     pub fn try_out(&mut self, me: u32, key: &JobKey, neighbours: &[(u32, Card)]) -> Report {
-        let frames = match &mut self.frames {
-            Err(verdict) => *verdict,
-            Ok(frames) => {
-                let on_wire = |(rank, card): &(u32, Card)| Neighbour {
-                    rank: *rank,
-                    addresses: frame_addresses(card),
-                    channel: card.wires.first().map_or(NO_CHANNEL, |wire| wire.channel),
-                };
-                let neighbours: Vec<Neighbour> = neighbours.iter().map(on_wire).collect();
-                let channel = frames.wires[0].channel;
-                trial::try_out(frames.device.as_mut(), 0, channel, me, key, &neighbours)
-            }
+        let on_wire = |(rank, card): &(u32, Card)| Neighbour {
+            rank: *rank,
+            addresses: frame_addresses(card),
+            channel: card.wires.first().map_or(NO_CHANNEL, |wire| wire.channel),
         };
+        let listener = &self.listener;
+        let by_udp = |(rank, card): &(u32, Card)| Neighbour {
+            rank: *rank,
+            addresses: udp_addresses(card, listener),
+            channel: NO_CHANNEL,
+        };
+        let mut trials = Vec::new();
+        if let Ok(frames) = &mut self.frames {
+            trials.push(Trial::new(
+                frames.device.as_mut(),
+                0,
+                frames.wires[0].channel,
+                self.mode != Mode::Auto,
+                neighbours.iter().map(on_wire).collect(),
+            ));
+        }
         // Bulk beside frames is rail 1, and so is the trial of UDP: a process does not know yet which it will be.
-        let udp = match &mut self.udp {
-            Err(verdict) => *verdict,
-            Ok(device) => {
-                let listener = &self.listener;
-                let by_udp = |(rank, card): &(u32, Card)| Neighbour {
-                    rank: *rank,
-                    addresses: udp_addresses(card, listener),
-                    channel: NO_CHANNEL,
-                };
-                let neighbours: Vec<Neighbour> = neighbours.iter().map(by_udp).collect();
-                trial::try_out(device.as_mut(), 1, NO_CHANNEL, me, key, &neighbours)
-            }
+        if let Ok(device) = &mut self.udp {
+            trials.push(Trial::new(
+                device.as_mut(),
+                1,
+                NO_CHANNEL,
+                self.mode == Mode::Udp,
+                neighbours.iter().map(by_udp).collect(),
+            ));
+        }
+        trial::try_out(&mut trials, me, key);
+        let mut verdicts = trials
+            .iter()
+            .map(Trial::verdict)
+            .collect::<Vec<Verdict>>()
+            .into_iter();
+        let mut verdict = |opened: Option<Verdict>| {
+            opened.unwrap_or_else(|| verdicts.next().expect("each device was tried"))
         };
+        let frames = verdict(self.frames.as_ref().err().copied());
+        let udp = verdict(self.udp.as_ref().err().copied());
         Report { frames, udp }
     }
 

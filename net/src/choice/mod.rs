@@ -158,7 +158,7 @@ impl fmt::Display for Verdict {
             Verdict::Off => "was not tried",
             Verdict::NotPermitted => "is not permitted (CAP_NET_RAW; see oxmpi setup-net)",
             Verdict::NoCard => "has no interface",
-            Verdict::Unheard => "does not get through from a neighbour",
+            Verdict::Unheard => "brought nothing from a neighbour in time",
             Verdict::NoPeer => "is not offered by a neighbour",
         })
     }
@@ -275,7 +275,13 @@ pub fn decide(
                 network: "UDP",
                 verdict: choice.udp.0,
                 rank: choice.udp.1,
-                advice: "does a firewall let UDP pass between the hosts, on the ports of --port-range? Try --net tcp",
+                advice: match choice.udp.0 {
+                    // Filtered, lost, sent to a wrong address or not sent: all look alike from here.
+                    Verdict::Unheard => {
+                        "why is not known: 10 s were given; compare oxmpi info --net of both hosts, or use --net tcp"
+                    }
+                    _ => "use --net tcp",
+                },
             });
         }
         Mode::Auto => Network::Tcp,
@@ -392,7 +398,7 @@ mod tests {
         };
         assert_eq!(
             chosen(Mode::Udp, &[unheard]).unwrap_err(),
-            "--net udp: UDP does not get through from a neighbour at rank 0; does a firewall let UDP pass between the hosts, on the ports of --port-range? Try --net tcp"
+            "--net udp: UDP brought nothing from a neighbour in time at rank 0; why is not known: 10 s were given; compare oxmpi info --net of both hosts, or use --net tcp"
         );
     }
 
@@ -407,7 +413,7 @@ mod tests {
         assert_eq!(Choice::from_word("t.c3.u12"), Some(choice));
         assert_eq!(
             choice.to_string(),
-            "TCP (raw Ethernet has no interface at rank 3, UDP does not get through from a neighbour at rank 12)"
+            "TCP (raw Ethernet has no interface at rank 3, UDP brought nothing from a neighbour in time at rank 12)"
         );
         for word in ["", "t", "t.c3", "x.c3.u12", "t.z3.u12", "t.c.u12"] {
             assert_eq!(Choice::from_word(word), None, "{word}");

@@ -24,6 +24,9 @@ pub enum WrapError {
     /// A switch.
     #[error(transparent)]
     Switch(#[from] SettingError),
+    /// A variable that this process must not obey.
+    #[error(transparent)]
+    Untrusted(#[from] oxmpi_trust::Untrusted),
     /// Of captures.
     #[error("{PCAP} (--net-pcap): {0}")]
     Pcap(#[from] CaptureError),
@@ -36,6 +39,7 @@ pub(super) fn wrapped(
     name: &str,
     own: Address,
 ) -> Result<Box<dyn Device>, WrapError> {
+    oxmpi_trust::variable(settings::NET_PCAP.name)?;
     let prefix = settings::NET_PCAP.read().text().unwrap_or_default();
     if !prefix.is_empty() {
         let path = format!("{prefix}.{rank}.{name}.pcapng");

@@ -29,7 +29,7 @@ fn memory(kernel: &Kernel) -> &'static str {
 }
 
 /// The guest ends at the first oops. Emulated CPUs share those of this machine, so they may be without one for a while.
-const COMMAND_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic rcupdate.rcu_cpu_stall_timeout=60 watchdog_thresh=60";
+const COMMAND_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60";
 
 /// The kernel's allocator checks what it hands out and gets back. It takes time, so one number of CPUs has to do.
 const CHECKED: (u32, &str) = (1, " slub_debug=FZPU");

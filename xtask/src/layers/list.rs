@@ -1,7 +1,8 @@
 //! The list of layers in ARCHITECTURE.md.
 //!
-//! It is the first indented text of the page: a line per folder, the name first, the uppermost layer at the top. What follows
-//! after an empty line stands beside the layers: it may use any of them, and none of them may use it.
+//! It is the first indented text of the page: a line per folder, the name first, the uppermost
+//! layer at the top. What follows after an empty line stands beside the layers: it may use any of
+//! them, and none of them may use it.
 
 /// The layers, by the names of their folders.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,8 +46,8 @@ impl Layers {
             };
         (!is_legal).then(|| {
             format!(
-                "{user} uses {used}: in ARCHITECTURE.md {below} is not below {above}; move what {user} needs \
-                 down, or correct the list if it is the list that is wrong"
+                "{user} uses {used}: in ARCHITECTURE.md {below} is not below {above}; move what \
+                 {user} needs down, or correct the list if it is the list that is wrong"
             )
         })
     }
@@ -73,8 +74,8 @@ fn layer(folder: &str) -> &str {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "# Title\n\nWords.\n\n    cli   commands\n    mpi   more\n    wire  headers\n\n    sim   \
-                        beside\n    derive  too\n\n## Next\n\n    code\n";
+    const PAGE: &str = "# Title\n\nWords.\n\n    cli   commands\n    mpi   more\n    wire  headers\n\
+                        \n    sim   beside\n    derive  too\n\n## Next\n\n    code\n";
 
     #[test]
     fn a_page_is_read() {

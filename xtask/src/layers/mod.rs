@@ -1,8 +1,10 @@
-//! `cargo xtask layers`: the dependency graph is the one that ARCHITECTURE.md shows, and no module needs itself.
+//! `cargo xtask layers`: the dependency graph is the one that ARCHITECTURE.md shows, and no module
+//! needs itself.
 //!
-//! Two checks. Crates: `list` reads the layers from ARCHITECTURE.md, `cargo tree` tells which crate uses which, and a crate may
-//! use only its own layer and those below. Modules: `modules` reads the sources of each crate, and `cycles` finds top-level modules
-//! that need each other. Dependencies of tests count in neither.
+//! Two checks. Crates: `list` reads the layers from ARCHITECTURE.md, `cargo tree` tells which crate
+//! uses which, and a crate may use only its own layer and those below. Modules: `modules` reads the
+//! sources of each crate, and `cycles` finds top-level modules that need each other. Dependencies
+//! of tests count in neither.
 
 mod cycles;
 mod list;
@@ -70,7 +72,8 @@ fn dependencies() -> Result<Found, String> {
     Ok(read_tree(&String::from_utf8_lossy(&output.stdout), &root()))
 }
 
-/// Reads lines like `1oxmpi-wire v0.1.0 (/folder/of/the/workspace/wire)`: a crate at depth 0, what it uses at depth 1.
+/// Reads lines like `1oxmpi-wire v0.1.0 (/folder/of/the/workspace/wire)`: a crate at depth 0, what
+/// it uses at depth 1.
 fn read_tree(text: &str, root: &Path) -> Found {
     let (mut folders, mut uses) = (Vec::new(), Vec::new());
     for line in text.lines() {
@@ -115,7 +118,8 @@ fn module_cycles(folder: &str) -> Vec<String> {
             .iter()
             .map(|(user, used, file)| format!("    {user} uses {used} in {folder}/src/{file}"));
         format!(
-            "modules of {folder} need each other; move what both need to where both can have it:\n{}",
+            "modules of {folder} need each other; move what both need to where both can \
+             have it:\n{}",
             edges.collect::<Vec<_>>().join("\n")
         )
     });

@@ -1,8 +1,8 @@
 //! Which top-level modules of a crate use which, read from the paths in its sources.
 //!
-//! A path counts if it begins with `crate::` or climbs to the root by `super::`, and names a top-level module or something that the
-//! root re-exports from one. Comments, texts and tests do not count. A scan of the text is enough for that: what a macro makes up
-//! is not seen.
+//! A path counts if it begins with `crate::` or climbs to the root by `super::`, and names a
+//! top-level module or something that the root re-exports from one. Comments, texts and tests do
+//! not count. A scan of the text is enough for that: what a macro makes up is not seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -292,7 +292,8 @@ mod tests {
 
     #[test]
     fn comments_texts_and_tests_do_not_count() {
-        let a = "// crate::b\n/* crate::b */ const T: &str = \"crate::b \\\" {\"; const R: &str = r#\"crate::b\"#;\n\
+        let a = "// crate::b\n/* crate::b */ const T: &str = \"crate::b \\\" {\";\n\
+                 const R: &str = r#\"crate::b\"#;\n\
                  fn f<'a>(q: char) -> bool { q == '\"' || q == '\\'' }\n\
                  #[cfg(test)]\nmod tests { use crate::b; fn g() { let _ = '{'; } }\nuse crate::c;";
         let sources = [
