@@ -574,6 +574,17 @@ impl Engine {
         died.map_or(Ok(()), Err)
     }
 
+    /// Only these processes send messages in a context: when another dies, receives from anybody there
+    /// go on. Without this every death ends them.
+    pub fn set_members(&self, context: u64, members: Arc<[u32]>) {
+        self.shared.enter().protocol.set_members(context, members);
+    }
+
+    /// A context is not used any more.
+    pub fn forget_members(&self, context: u64) {
+        self.shared.enter().protocol.forget_members(context);
+    }
+
     /// What has been counted.
     pub fn counters(&self) -> Counters {
         self.shared.enter().protocol.counters()

@@ -216,6 +216,7 @@ fn limits(port: &Port, options: &Options) -> Limits {
         eager_bytes_max: options.eager_bytes.unwrap_or(64 << 10),
         copied_bytes_max: u64::MAX,
         room_bytes: 1 << 20,
+        kept_bytes_max: 1 << 20,
         fragment_bytes,
         fragment_bytes_short: fragment_bytes.min(16 << 10),
         short_bytes_max: 64 << 10,
@@ -227,9 +228,13 @@ fn limits(port: &Port, options: &Options) -> Limits {
 /// Bytes that all processes of other hosts together may have unmatched here.
 const ROOM_BYTES_BETWEEN_HOSTS: u64 = 256 << 20;
 
+/// Bytes that one of them may have unmatched here at most. Hosts with more ranks give each peer less
+/// room, so that the least and the most differ within a job.
+const ROOM_BYTES_MAX: u64 = 8 << 20;
+
 /// Sizes for the network: a message that is offered costs a round trip more, so that more go eager, and each peer has room for a window of 64 messages of 64 KiB; what is written in one call is the device's choice.
 fn limits_between_hosts(peers: u64, options: &Options, sizes: Sizes) -> Limits {
-    let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, 8 << 20);
+    let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, ROOM_BYTES_MAX);
     let eager_bytes = options.eager_bytes.unwrap_or(sizes.eager_bytes);
     let eager_bytes_max = eager_bytes.min(room_bytes / 2);
     let copied_bytes_max = sizes.copied_bytes_max;
@@ -237,6 +242,7 @@ fn limits_between_hosts(peers: u64, options: &Options, sizes: Sizes) -> Limits {
         eager_bytes_max,
         copied_bytes_max,
         room_bytes,
+        kept_bytes_max: ROOM_BYTES_MAX,
         fragment_bytes: 256 << 10,
         fragment_bytes_short: 256 << 10,
         short_bytes_max: 64 << 10,

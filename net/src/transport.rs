@@ -345,6 +345,12 @@ impl Transport {
         each!(self, it => it.is_closed())
     }
 
+    /// A process sends what no process sends: nothing more is taken from it or sent to it. No event
+    /// tells of that.
+    pub fn expel(&mut self, peer: u32, what: &str) {
+        each!(self, it => it.expel(peer, what));
+    }
+
     /// The launcher says that a process has died. [`Event::Lost`] follows, after what can still come from it.
     pub fn handle_death(&mut self, peer: u32, what: String) {
         each!(self, it => it.handle_death(peer, what));

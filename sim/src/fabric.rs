@@ -223,8 +223,10 @@ impl Fabric {
 
     /// Puts bytes on a link that no protocol has made.
     pub fn forge(&mut self, from: u32, to: u32, prefix: [u8; PREFIX_BYTES], payload: Vec<u8>) {
-        let (now, faults) = (self.now, self.faults);
-        self.wires.put(now, &faults, (from, to), prefix, payload);
+        if self.is_alive(to) {
+            let (now, faults) = (self.now, self.faults);
+            self.wires.put(now, &faults, (from, to), prefix, payload);
+        }
     }
 
     /// Packets that have been sent, for reports.

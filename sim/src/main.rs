@@ -157,6 +157,7 @@ fn kind(name: &str) -> Result<Kind, String> {
     match name {
         "point" => Ok(Kind::Point),
         "death" => Ok(Kind::Death),
+        "garbage" => Ok(Kind::Garbage),
         "collective" => Ok(Kind::Collective),
         _ => Err(format!(
             "--kind is point, death or collective, not {name:?}"

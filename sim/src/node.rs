@@ -4,7 +4,7 @@
 //! whatever the protocol wants transmitted goes out through the fabric (`flush`): all of them by the engine's own
 //! `path`, with the fabric as carrier and memory. Nothing is decided here.
 
-use oxmpi_engine::path::{self, Stopped, Taken};
+use oxmpi_engine::path::{self, Carrier, Stopped, Taken};
 use oxmpi_engine::protocol::{
     Claim, Failure, Limits, Mode, Outcome, Posted, Protocol, RequestId, Source,
 };
@@ -17,6 +17,8 @@ use crate::fabric::{Area, Fabric};
 pub struct Node {
     rank: u32,
     protocol: Protocol<Area>,
+    /// No rank goes mad in this run: garbage is a finding.
+    pub(crate) trusting: bool,
     /// A link was full: the rank must be run again although nothing arrives.
     pub(crate) retry: bool,
 }
@@ -36,6 +38,7 @@ impl Node {
         Node {
             rank,
             protocol: Protocol::new(rank, size, limits),
+            trusting: true,
             retry: false,
         }
     }
@@ -153,8 +156,12 @@ impl Node {
             return Ok(false);
         }
         while let Some(taken) = path::take(&mut self.protocol, &mut seat, &mut view) {
-            if let Taken::Garbage(_, failure) = taken {
-                return Err(failure);
+            if let Taken::Garbage(peer, failure) = taken {
+                if self.trusting {
+                    return Err(failure);
+                }
+                seat.expel(peer, "garbage");
+                self.protocol.part_with(peer, failure);
             }
         }
         self.flush(fabric)?;

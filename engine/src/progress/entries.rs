@@ -186,7 +186,12 @@ impl Remote {
         }
     }
 
-    fn recall_for(&mut self, protocol: &mut Protocol<Area>, peer: u32, with_wildcards: bool) {
+    pub(super) fn recall_for(
+        &mut self,
+        protocol: &mut Protocol<Area>,
+        peer: u32,
+        with_wildcards: bool,
+    ) {
         let Some(entries) = &self.entries else {
             return;
         };
@@ -194,7 +199,7 @@ impl Remote {
             let awarded = protocol.is_awarded(id);
             let concerned = match protocol.peer_of(id) {
                 Some(other) => other == peer,
-                None => with_wildcards || awarded,
+                None => with_wildcards && protocol.is_concerned(id, peer) || awarded,
             };
             // An awarded receive that the driver knows no more was to get a message of this process, which is incomplete for ever.
             if concerned && self.recall(protocol, id) && awarded {

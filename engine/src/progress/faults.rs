@@ -4,50 +4,23 @@ use oxmpi_ports::{PortState, SegmentError};
 
 use super::handler::Handler;
 use crate::error::{EngineError, Fault};
+use crate::path::Carrier;
 use crate::protocol::Failure;
 
 impl Handler {
-    /// A failure that concerns no single request ends the engine's work.
+    /// A process has sent what no process sends: whatever needs it fails, and nothing else.
     #[cold]
-    pub(super) fn fail(&mut self, from: u32, failure: Failure) {
-        match failure {
-            Failure::UnexpectedFull { peer, messages } => {
-                let (rank, host) = (self.rank, self.host.clone());
-                self.break_with(
-                    Fault::UnexpectedFull {
-                        rank,
-                        host,
-                        peer,
-                        messages,
-                    }
-                    .into(),
-                );
-            }
-            Failure::PacketLost {
-                expected, found, ..
-            } => {
-                self.break_down(from, format!("packet {expected} is missing, {found} came"));
-            }
-            Failure::Malformed { what, .. } => self.break_down(from, what.into()),
-            Failure::Unreadable { error, .. } => self.break_down(from, error.to_string()),
-            Failure::Truncated { .. } | Failure::PeerDied { .. } => {
-                unreachable!("{failure:?} concerns a request, not the engine")
-            }
+    pub(super) fn part_with(&mut self, peer: u32, failure: Failure) {
+        let reason = describe(failure);
+        if self.places().port(peer).is_some() {
+            self.ways.ports.expel(peer, &reason);
+        } else if let Some(remote) = &mut self.ways.remote {
+            remote.expel(peer, &reason);
         }
-    }
-
-    #[cold]
-    pub(super) fn break_down(&mut self, peer: u32, reason: String) {
-        let (rank, host) = (self.rank, self.host.clone());
-        self.break_with(
-            Fault::Protocol {
-                rank,
-                host,
-                peer,
-                reason,
-            }
-            .into(),
-        );
+        if let Some(remote) = &mut self.ways.remote {
+            remote.recall_for(&mut self.protocol, peer, true);
+        }
+        self.protocol.part_with(peer, failure);
     }
 
     /// The engine cannot go on. Who waits is told and has its memory back, so nobody may write there any more.
@@ -80,12 +53,10 @@ impl Handler {
                 capacity,
             },
             Failure::PeerDied { peer } => self.explain_departure(peer),
-            other => Fault::Protocol {
-                rank: self.rank,
-                host: self.host.clone(),
-                peer: self.rank,
-                reason: format!("{other:?}"),
-            },
+            Failure::PacketLost { peer, .. }
+            | Failure::Malformed { peer, .. }
+            | Failure::Unreadable { peer, .. }
+            | Failure::UnexpectedFull { peer, .. } => self.explain_garbage(peer, failure),
         };
         fault.into()
     }
@@ -104,6 +75,9 @@ impl Handler {
 
     fn departure(&mut self, peer: u32) -> Fault {
         let rank = self.rank;
+        if let Some(failure) = self.protocol.garbage_of(peer) {
+            return self.explain_garbage(peer, failure);
+        }
         let Some(port) = self.places().port(peer) else {
             let death = self.segment().death_of(peer);
             return match &mut self.ways.remote {
@@ -120,6 +94,42 @@ impl Handler {
             peer,
             host: self.host.clone(),
             death,
+        }
+    }
+
+    /// Why this process has parted with another.
+    fn explain_garbage(&self, peer: u32, failure: Failure) -> Fault {
+        let (rank, host) = (self.rank, self.host.clone());
+        match failure {
+            Failure::UnexpectedFull { messages, .. } => Fault::UnexpectedFull {
+                rank,
+                host,
+                peer,
+                messages,
+            },
+            _ => Fault::Protocol {
+                rank,
+                host,
+                peer,
+                reason: describe(failure),
+            },
+        }
+    }
+}
+
+/// What a process sent, in words.
+fn describe(failure: Failure) -> String {
+    match failure {
+        Failure::PacketLost {
+            expected, found, ..
+        } => format!("packet {expected} is missing, {found} came"),
+        Failure::Malformed { what, .. } => what.into(),
+        Failure::Unreadable { error, .. } => error.to_string(),
+        Failure::UnexpectedFull { messages, .. } => {
+            format!("another message beside {messages} that nobody received")
+        }
+        Failure::Truncated { .. } | Failure::PeerDied { .. } => {
+            unreachable!("{failure:?} is no fault of what came")
         }
     }
 }

@@ -140,7 +140,7 @@ impl Handler {
     fn part(&mut self, taken: Taken) -> bool {
         match taken {
             Taken::Packet => {}
-            Taken::Garbage(from, failure) => self.fail(from, failure),
+            Taken::Garbage(from, failure) => self.part_with(from, failure),
             Taken::Finished(peer) => self.peer_finished(peer),
             Taken::Lost(peer) => self.peer_died(peer),
         }
@@ -160,7 +160,12 @@ impl Handler {
     ) -> Option<Completion> {
         let arrival = self.ways.ports.port.poll_from(port)?;
         let header = Eager::parse_prefix(arrival.prefix)?;
-        let payload = arrival.payload(HEADER_BYTES);
+        let payload = match arrival.outside {
+            Some(payload) => payload,
+            None => arrival
+                .prefix
+                .get(HEADER_BYTES..HEADER_BYTES + arrival.bytes)?,
+        };
         let Envelope {
             source, tag, bytes, ..
         } = header.envelope;

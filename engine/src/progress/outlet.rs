@@ -105,7 +105,7 @@ impl Handler {
                 true
             }
             Err(Stopped::Own(failure)) => {
-                self.fail(self.rank, failure);
+                self.part_with(self.rank, failure);
                 true
             }
         };

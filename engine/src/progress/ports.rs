@@ -198,7 +198,11 @@ impl Carrier<Area> for Ports {
         self.port.consume();
     }
 
-    fn expel(&mut self, _peer: u32, _reason: &str) {}
+    fn expel(&mut self, peer: u32, _reason: &str) {
+        if let Some(port) = self.places.port(peer) {
+            self.port.shut(port);
+        }
+    }
 
     fn prepare_sleep(&mut self) -> bool {
         if !self.port.prepare_sleep() {

@@ -258,7 +258,10 @@ impl Carrier<Area> for Remote {
         }
     }
 
-    fn expel(&mut self, _peer: u32, _reason: &str) {}
+    fn expel(&mut self, peer: u32, reason: &str) {
+        self.forget(peer);
+        self.net.expel(peer, reason);
+    }
 
     fn prepare_sleep(&mut self) -> bool {
         self.net.prepare_sleep()

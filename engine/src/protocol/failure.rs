@@ -1,5 +1,7 @@
 //! What can go wrong with a request, and the two ways a request ends early: cancelled, or its peer died.
 
+use std::sync::Arc;
+
 use oxmpi_matching::PostedId;
 use oxmpi_wire::{Envelope, Kind, WireError};
 
@@ -129,14 +131,57 @@ impl<B: Copy> Protocol<B> {
         );
     }
 
-    /// A process has died. What waits for it fails, and so does every receive from anybody: its message may have been the dead
-    /// process's to send. Messages that have arrived completely can still be received.
+    /// A process has died. What waits for it fails, and so does every receive from anybody in a context
+    /// that has lost a member by it: its message may have been the dead process's to send. Messages
+    /// that have arrived completely can still be received.
     pub fn peer_died(&mut self, peer: u32) {
         if std::mem::replace(&mut self.peers[peer as usize].dead, true) {
             return;
         }
-        self.dead += 1;
+        self.died.push(peer);
         self.give_up(peer, true);
+    }
+
+    /// A process has sent what no process sends. It is as good as dead, and nothing that it sends is
+    /// taken any more; whatever does not need it goes on.
+    pub fn part_with(&mut self, peer: u32, failure: Failure) {
+        self.peers[peer as usize].garbage.get_or_insert(failure);
+        self.peer_died(peer);
+    }
+
+    /// What made this process part with another, if it has.
+    pub fn garbage_of(&self, peer: u32) -> Option<Failure> {
+        self.peers[peer as usize].garbage
+    }
+
+    /// Only these processes send messages in a context: the death of others does not concern receives
+    /// from anybody there. A context of which this is not known is concerned by every death.
+    pub fn set_members(&mut self, context: u64, members: Arc<[u32]>) {
+        self.members.insert(context, members);
+    }
+
+    /// A context is not used any more.
+    pub fn forget_members(&mut self, context: u64) {
+        self.members.remove(&context);
+    }
+
+    /// Whether the death of a process concerns receives from anybody in a context.
+    pub fn is_member(&self, context: u64, peer: u32) -> bool {
+        let members = self.members.get(&context);
+        members.is_none_or(|members| members.contains(&peer))
+    }
+
+    /// Whether the death of a process ends a request: it is the only one that its message can come from
+    /// or go to, or a member of the context of a receive from anybody.
+    pub fn is_concerned(&mut self, id: RequestId, peer: u32) -> bool {
+        let Some(request) = self.requests.get(id) else {
+            return false;
+        };
+        let (other, context) = (request.peer, request.envelope.context);
+        match other {
+            Some(other) => other == peer,
+            None => self.is_member(context, peer),
+        }
     }
 
     /// A process has finalised. What was under way with it fails. What has not met its partner stays as it is, although it
@@ -215,7 +260,7 @@ impl<B: Copy> Protocol<B> {
                 // It has a message; whether that can still become complete is for who knows the driver to say.
                 (State::Awarded, _) => false,
                 (_, Some(other)) => other == peer,
-                (_, None) => with_wildcards,
+                (_, None) => with_wildcards && self.is_member(request.envelope.context, peer),
             })
             .map(|(id, request)| match request.state {
                 State::Posted(posted) => (id, Some(posted)),
@@ -275,7 +320,12 @@ impl<B: Copy> Protocol<B> {
     /// Whether any process is known to be dead.
     #[inline(always)]
     pub fn has_dead(&self) -> bool {
-        self.dead > 0
+        !self.died.is_empty()
+    }
+
+    /// The dead, in the order in which that became known.
+    pub fn died(&self) -> &[u32] {
+        &self.died
     }
 
     /// Whether `peer` is known to be dead.

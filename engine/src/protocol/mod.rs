@@ -32,6 +32,9 @@ pub use receive::{Arrived, Claim, Effect, Fetch, Posted};
 pub use requests::{Completion, Outcome, RequestId};
 pub use send::{Mode, Origin, Payload, Source, Transmit};
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use oxmpi_matching::{Capacity, Queues};
 use oxmpi_wire::{CREDIT_UNIT, Kind};
 
@@ -48,6 +51,9 @@ pub struct Limits {
     pub copied_bytes_max: u64,
     /// Eager bytes a peer may have unmatched here (each message counts its length and a header, in whole credit units).
     pub room_bytes: u64,
+    /// Eager bytes that a peer may have unmatched here before it is taken for one that does not obey: at
+    /// least `room_bytes` of every process that sends to this one.
+    pub kept_bytes_max: u64,
     /// Longest payload of one packet.
     pub fragment_bytes: usize,
     /// Longest payload of one packet while a message is short: smaller pieces let both sides copy at the same time.
@@ -148,8 +154,11 @@ pub struct Protocol<B: Copy> {
     /// Peers that have something to transmit.
     busy: Vec<u32>,
     stashes: Stashes,
-    /// Peers known to be dead, and to have finalised.
-    dead: u32,
+    /// Peers known to be dead, in the order in which that became known.
+    died: Vec<u32>,
+    /// The processes that send messages in a context, where they are known.
+    members: HashMap<u64, Arc<[u32]>>,
+    /// How many processes have finalised.
     finished: u32,
     /// Looks at several requests so far.
     look: u64,
@@ -174,7 +183,8 @@ impl<B: Copy> Protocol<B> {
             peers: (0..size).map(|_| Peer::new(limits)).collect(),
             busy: Vec::new(),
             stashes: Stashes::new(),
-            dead: 0,
+            died: Vec::new(),
+            members: HashMap::new(),
             finished: 0,
             look: 0,
             fetching: true,

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use oxmpi_wire::{CREDIT_MAX, CREDIT_UNIT, Envelope, Kind};
 
 use super::Limits;
+use super::failure::Failure;
 use super::order::InFlight;
 use super::requests::RequestId;
 use super::stash::StashId;
@@ -37,8 +38,10 @@ pub(super) struct Peer {
     pub busy: bool,
     /// The receiver-side fetch was refused for this peer; its messages are streamed.
     pub no_fetch: bool,
-    /// It is dead: nothing is sent any more.
+    /// It is dead or was parted with: nothing is sent to it or taken from it any more.
     pub dead: bool,
+    /// What it sent that no process sends, if that is why it was parted with.
+    pub garbage: Option<Failure>,
     /// It is dead or has finalised: it answers nothing any more.
     pub gone: bool,
     /// Sizes for the device that reaches it.
@@ -70,6 +73,7 @@ impl Peer {
             busy: false,
             no_fetch: false,
             dead: false,
+            garbage: None,
             gone: false,
             limits,
         }

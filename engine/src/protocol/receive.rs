@@ -111,7 +111,7 @@ impl<B: Copy> Protocol<B> {
         let peer = &mut self.peers[from as usize];
         let envelope = &header.envelope;
         let arrived = payload.len() as u64;
-        if header.sequence != peer.next_in || arrived > envelope.bytes {
+        if header.sequence != peer.next_in || arrived > envelope.bytes || peer.dead {
             return Arrived::Refused;
         }
         let Some(matched) = self.queues.arrive(envelope) else {
@@ -156,7 +156,8 @@ impl<B: Copy> Protocol<B> {
         pattern: &Pattern,
     ) -> bool {
         let peer = &mut self.peers[from as usize];
-        let takes = pattern.accepts(&header.envelope)
+        let takes = !peer.dead
+            && pattern.accepts(&header.envelope)
             && header.envelope.bytes == payload_bytes as u64
             && header.sequence == peer.next_in;
         if takes {
@@ -172,7 +173,7 @@ impl<B: Copy> Protocol<B> {
         let kept = self.peers[from as usize]
             .kept
             .saturating_add(cost(envelope.bytes));
-        if kept > self.peers[from as usize].limits.room_bytes {
+        if kept > self.peers[from as usize].limits.kept_bytes_max {
             return Arrived::Refused;
         }
         let stash = self.stashes.insert(envelope.bytes as usize, payload);
@@ -202,6 +203,10 @@ impl<B: Copy> Protocol<B> {
 
     /// A packet has arrived from process `from`.
     pub fn handle(&mut self, from: u32, repr: &Repr, payload: &[u8]) -> Result<Effect<B>, Failure> {
+        if self.peers[from as usize].dead {
+            // What is waiting for it has failed already.
+            return Ok(Effect::None);
+        }
         if repr.kind == Kind::Eager {
             let header = Eager {
                 envelope: repr.envelope,
@@ -230,7 +235,7 @@ impl<B: Copy> Protocol<B> {
                 what: "an eager packet longer than its message",
             }),
             Kind::Eager
-                if peer.kept.saturating_add(cost(envelope.bytes)) > peer.limits.room_bytes =>
+                if peer.kept.saturating_add(cost(envelope.bytes)) > peer.limits.kept_bytes_max =>
             {
                 Err(Failure::Malformed {
                     peer: from,

@@ -367,7 +367,10 @@ impl<B: Copy> Protocol<B> {
     #[inline(always)]
     pub(super) fn owe(&mut self, peer: u32, bytes: u64) {
         let state = &mut self.peers[peer as usize];
-        state.owed += (cost(bytes) / CREDIT_UNIT) as u32;
+        // A peer that takes nothing and sends more than it may must not make the count overflow.
+        state.owed = state
+            .owed
+            .saturating_add((cost(bytes) / CREDIT_UNIT) as u32);
         if state.owed >= state.owed_max {
             self.pay(peer);
         }

@@ -14,8 +14,13 @@ mod threads;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use messages::engines::{data, envelope, irecv, isend, job_on, pair, recv, send, within};
-use oxmpi_engine::{Fault, Mode, Options, Threads};
+use messages::engines::{
+    Random, data, envelope, irecv, isend, job_on, nonsense, pair, recv, seats, send,
+    survive_garbage, within,
+};
+use oxmpi_engine::{Engine, Fault, Mode, Options, Threads};
+use oxmpi_net::transport::Sent;
+use oxmpi_wire::{Kind, Repr};
 
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -275,6 +280,70 @@ fn a_goodbye_behind_a_long_message_is_no_failure() {
                 recv(&right, 0, 1, &mut into).unwrap();
                 assert!(into == data(turn, bytes));
                 right.finalize();
+            });
+        });
+    }
+}
+
+/// A process of another host that proves that it belongs to the job, and then sends garbage.
+#[test]
+fn garbage_from_another_host_concerns_its_sender_alone() {
+    for seed in 0..12 {
+        let (mut seats, options, _segment) = seats(vec![0, 1, 2, 3], &Options::default());
+        let mut rogue = seats.pop().unwrap().network.unwrap().transport;
+        // SAFETY: each engine is used by one thread.
+        let attach = |seat| unsafe { Engine::attach(seat, &options, Threads::One) };
+        let engines: Vec<Engine> = seats
+            .into_iter()
+            .map(|seat| attach(seat).unwrap())
+            .collect();
+        within(LIMIT, &format!("garbage, seed {seed}"), || {
+            thread::scope(|scope| {
+                let running: Vec<_> = engines
+                    .iter()
+                    .map(|engine| {
+                        scope.spawn(move || {
+                            survive_garbage(engine, 4);
+                            engine.finalize();
+                        })
+                    })
+                    .collect();
+                let mut random = Random(seed);
+                let mut left = [3usize; 3];
+                while !running.iter().all(|thread| thread.is_finished()) {
+                    while rogue.poll().is_some() {
+                        let bytes = rogue.at_hand().len();
+                        rogue.pass(bytes);
+                    }
+                    for to in 0..3 {
+                        let (mut prefix, mut used, payload) = nonsense(&mut random);
+                        if left[to] == 0 || random.below(2) == 0 {
+                            continue;
+                        }
+                        if left[to] == 1 {
+                            // Surely garbage: nobody has offered anything.
+                            let kind = Kind::ClearToSend {
+                                send: 1 << 40,
+                                receive: 0,
+                            };
+                            let repr = Repr {
+                                envelope: envelope(3, 1, 0),
+                                sequence: 0,
+                                credit: 0,
+                                kind,
+                            };
+                            used = repr.emit_prefix(&mut prefix);
+                        }
+                        let head = &prefix[..used];
+                        // SAFETY: the payload is copied, because it is not lasting.
+                        let sent = unsafe {
+                            rogue.send(to as u32, head, payload.as_ptr(), payload.len(), None)
+                        };
+                        left[to] -= usize::from(sent == Sent::Left);
+                    }
+                    rogue.flush_unsent();
+                    thread::sleep(Duration::from_micros(200));
+                }
             });
         });
     }

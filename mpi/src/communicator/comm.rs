@@ -17,7 +17,7 @@ use super::hosts::hosts_of;
 use crate::attached::Attached;
 use crate::error::ErrorKind;
 use crate::group::Group;
-use crate::process::Process;
+use crate::process::{Process, UNKNOWN};
 use crate::status::{Source, Tag};
 use oxmpi_schedules::Hosts;
 
@@ -101,7 +101,7 @@ impl Comm {
     pub(crate) fn new(process: Arc<Process>, number: u64, rank: u32, group: Group) -> Self {
         let (peers, processes) = by_rank(&group);
         let hosts = hosts_of(&process, &group);
-        Comm {
+        let comm = Comm {
             process,
             number: AtomicU64::new(number),
             rank,
@@ -119,7 +119,20 @@ impl Comm {
             board: UnsafeCell::new(None),
             asked_for_board: AtomicBool::new(false),
             details: Details::default(),
+        };
+        comm.tell_members();
+        comm
+    }
+
+    /// Tells the engine who may send here: a receive from anybody fails only when one of them dies. A
+    /// communicator of all ranks is concerned by every death, and needs no list.
+    fn tell_members(&self) {
+        if self.number() == UNKNOWN || self.peers == self.process.size() && !self.is_inter() {
+            return;
         }
+        let members = self.remote_group().unwrap_or(&self.group).processes();
+        let context = self.context(Context::Point);
+        self.process.engine.set_members(context, members.into());
     }
 
     /// All ranks. `ticket` is the board that rank 0 has set apart for them.
@@ -144,6 +157,7 @@ impl Comm {
     pub(crate) fn set_inter(&mut self, inter: Inter) {
         (self.peers, self.processes) = by_rank(&inter.remote);
         self.inter = Some(inter);
+        self.tell_members();
     }
 
     /// Gives the group the board that its leader chose.
@@ -177,6 +191,7 @@ impl Comm {
         unsafe { *self.board.get() = self.board_of(ticket) };
         self.in_collective.store(false, Ordering::Release);
         self.number.store(number, Ordering::Release);
+        self.tell_members();
     }
 
     #[inline]
@@ -327,6 +342,10 @@ fn by_rank(group: &Group) -> (u32, Option<Box<[u32]>>) {
 
 impl Drop for Comm {
     fn drop(&mut self) {
+        if self.number() != UNKNOWN {
+            let context = self.context(Context::Point);
+            self.process.engine.forget_members(context);
+        }
         self.process.numbers.give_back(self.number());
         if let Some(board) = self.board.get_mut().take() {
             // The board of all ranks ends with the segment.

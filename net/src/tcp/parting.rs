@@ -72,6 +72,18 @@ impl Tcp {
         );
     }
 
+    /// Parts with a process because of what its packets say.
+    #[cold]
+    pub fn expel(&mut self, peer: u32, what: &str) {
+        let host = (self.directory)(peer).map_or_else(|_| "unknown".into(), |card| card.host);
+        let what = format!("sent what no OxMPI process sends: {what}");
+        self.end(peer, Link::Lost(Box::new(Trouble { host, what })));
+        self.events.retain(|event| match event {
+            Event::Finished(other) | Event::Lost(other) => *other != peer,
+            _ => true,
+        });
+    }
+
     /// The other side speaks another version.
     #[cold]
     pub(super) fn lose_to_version(&mut self, from: u32, found: u8) {
