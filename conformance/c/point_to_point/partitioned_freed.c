@@ -1,5 +1,5 @@
 /* ranks: 2 */
-/* skip-mpich: MPICH 5.0.2 does not free active partitioned requests */
+/* skip-mpich: MPICH 5.0.2 crashes when an active partitioned receive is freed */
 /* MPI 5.0 §3.7.3 and chapter 4: a request may be freed while its operation is active; the operation goes on. Ten partitioned
  * receives that were started and freed do not keep other calls from answering, and their data arrive. */
 #include "check.h"
