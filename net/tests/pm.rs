@@ -1,6 +1,5 @@
 //! Endpoints of the PM network over real UDP sockets: messages of all sizes, goodbyes, processes that vanish, memory that is held until it has arrived.
 
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../xtask/limit.rs"]
 mod limit;
 mod pm_world;
