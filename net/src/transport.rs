@@ -326,7 +326,7 @@ impl Transport {
                 let counters = pm.counters();
                 Counters {
                     connections: counters.peers,
-                    refused: counters.forged,
+                    refused: counters.forged + counters.replayed,
                     reads: counters.device.receives,
                     empty_reads: counters.device.receives_empty,
                     questions: 0,

@@ -5,12 +5,13 @@
 
 use std::time::{Duration, Instant};
 
+use oxmpi_link::Session;
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, Frame, Kind};
 
 use super::Verdict;
 use crate::device::{Address, Batch, Device};
 use crate::key::JobKey;
-use crate::pm::session;
+use crate::pm::secret::{Party, Purpose, session};
 
 /// How long greetings may take: neighbours come from a fence of the launcher, on busy machines one after the other.
 const TRIAL_TIME: Duration = Duration::from_millis(500);
@@ -23,7 +24,7 @@ const LOOK_TIME: Duration = Duration::from_micros(100);
 
 /// A process of another host, as a device reaches it.
 pub(super) struct Neighbour {
-    pub rank: u32,
+    pub party: Party,
     pub addresses: Vec<Address>,
     pub channel: u16,
 }
@@ -33,14 +34,19 @@ pub(super) fn try_out(
     device: &mut dyn Device,
     rail: usize,
     channel: u16,
-    me: u32,
+    me: Party,
     key: &JobKey,
     neighbours: &[Neighbour],
 ) -> Verdict {
     if neighbours.iter().any(|other| other.addresses.is_empty()) {
         return Verdict::NoPeer;
     }
-    let mut awaited: Vec<u32> = neighbours.iter().map(|other| other.rank).collect();
+    let own = me.process;
+    let mut sessions: Vec<Session> = neighbours
+        .iter()
+        .map(|other| session(key, Purpose::Trial, rail, me, other.party))
+        .collect();
+    let mut awaited: Vec<u32> = neighbours.iter().map(|other| other.party.process).collect();
     let begin = Instant::now();
     let mut greeted = None::<Instant>;
     while !awaited.is_empty() {
@@ -48,18 +54,24 @@ pub(super) fn try_out(
             return Verdict::Unheard;
         }
         if greeted.is_none_or(|last| last.elapsed() > REPEAT_TIME) {
-            greet(device, rail, me, key, neighbours);
+            greet(device, own, neighbours, &mut sessions);
             greeted = Some(Instant::now());
         }
         let mut heard = false;
         while device.poll() {
             heard = true;
-            if let Ok((frame, _)) = Frame::parse(device.frame())
+            let bytes = device.frame();
+            let named = |frame: &Frame| {
+                let mut others = neighbours.iter();
+                others.position(|other| other.party.process == frame.name)
+            };
+            if let Ok((frame, _)) = Frame::parse(bytes)
                 && frame.kind == Kind::Hello
-                && (frame.to, frame.channel) == (me, channel)
-                && frame.session == session(key, frame.from, me, rail)
+                && (frame.to, frame.channel) == (own, channel)
+                && let Some(number) = named(&frame)
+                && sessions[number].verify(bytes).is_ok()
             {
-                awaited.retain(|rank| *rank != frame.from);
+                awaited.retain(|rank| *rank != frame.name);
             }
         }
         if !heard {
@@ -69,24 +81,26 @@ pub(super) fn try_out(
     Verdict::Works
 }
 
-fn greet(device: &mut dyn Device, rail: usize, me: u32, key: &JobKey, neighbours: &[Neighbour]) {
-    for other in neighbours {
+fn greet(device: &mut dyn Device, me: u32, neighbours: &[Neighbour], sessions: &mut [Session]) {
+    for (other, session) in neighbours.iter().zip(sessions) {
         let frame = Frame {
             kind: Kind::Hello,
             channel: other.channel,
-            to: other.rank,
-            from: me,
+            to: other.party.process,
+            name: me,
             length: 0,
             flags: 0,
-            session: session(key, me, other.rank, rail),
             sequence: 0,
             ack: 0,
+            serial: 0,
             crc: 0,
+            tag: 0,
         };
         let mut header = [0; FRAME_HEADER_BYTES];
         frame.emit(&mut header);
         for address in &other.addresses {
             for _ in 0..GREETINGS {
+                session.sign(&mut header);
                 let mut batch = Batch::new();
                 // SAFETY: the header outlives the batch.
                 #[allow(unsafe_code)]
