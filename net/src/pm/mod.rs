@@ -29,9 +29,10 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+use crate::card::Card;
 use crate::device::{Address, Device};
 use crate::key::JobKey;
-use crate::transport::{Event, Trouble};
+use crate::transport::{Event, Introductions, Trouble};
 pub(crate) use conversation::session;
 use conversation::{Conversation, Ground, Way};
 pub use counters::Counters;
@@ -141,6 +142,7 @@ pub struct Pm {
     me: u32,
     key: JobKey,
     finder: Finder,
+    introductions: Introductions,
     options: Options,
     lines: Vec<Line>,
     /// Stands for all devices, if there are several.
@@ -206,6 +208,7 @@ impl Pm {
             me,
             key,
             finder,
+            introductions: Introductions::default(),
             options,
             lines: lines.collect(),
             watch,
@@ -233,6 +236,23 @@ impl Pm {
             closing: false,
             counters: Counters::default(),
         })
+    }
+
+    /// Processes may be introduced: the finder asks there first.
+    pub fn with_introductions(mut self, introductions: Introductions) -> Pm {
+        self.introductions = introductions;
+        self
+    }
+
+    /// A process becomes known; its number.
+    pub(crate) fn introduce(&mut self, card: Card) -> u32 {
+        let process = self.partners.len() as u32;
+        self.introductions.add(process, card);
+        self.partners.push(Standing::Unknown);
+        for line in &mut self.lines {
+            line.sessions.push(0);
+        }
+        process
     }
 
     /// The conversation on a way, if there is one.
