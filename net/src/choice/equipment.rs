@@ -14,7 +14,7 @@ use crate::key::{JobKey, RandomError, random_salt};
 use crate::pm::secret::Party;
 use crate::pm::{self, Peer, Pm, Rail, RailKind};
 use crate::tcp::{BindError, Listener, Tcp};
-use crate::transport::{Directory, Transport};
+use crate::transport::{Directory, Introductions, Transport};
 
 /// Interfaces whose cards are used as one, separated by commas.
 pub const TRUNK: &str = oxmpi_settings::NET_TRUNK.name;
@@ -191,19 +191,21 @@ impl Equipment {
         size: u32,
         key: JobKey,
         choice: &Choice,
-        mut directory: Directory,
+        directory: Directory,
     ) -> io::Result<Transport> {
         let unavailable = |what: &str| {
             let text = format!("rank 0 chose {what}, which this process could not open");
             io::Error::other(text)
         };
+        let introductions = Introductions::default();
+        let mut directory = introductions.before(directory);
         let mut rails = Vec::new();
         let mut channels = Vec::new();
         let mut held = Vec::new();
         match choice.network {
             Network::Tcp => {
                 let tcp = Tcp::new(me, size, key, self.listener, directory)?;
-                return Ok(Transport::Tcp(tcp));
+                return Ok(Transport::Tcp(tcp.with_introductions(introductions)));
             }
             Network::Udp => {
                 let device = self.udp.map_err(|_| unavailable("UDP"))?;
@@ -275,7 +277,7 @@ impl Equipment {
             ..pm::Options::default()
         };
         let pm = Pm::new(me, size, key, rails, channels, Box::new(finder), options)?;
-        Ok(Transport::Pm(pm))
+        Ok(Transport::Pm(pm.with_introductions(introductions)))
     }
 }
 
