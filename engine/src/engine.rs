@@ -3,7 +3,7 @@
 //! Every method may be called by any thread at any time; one lock guards the handler, and a call that need not wait holds it for some
 //! tens of nanoseconds. A send that left in the call that began it needs no request: its [`Request`] says so itself.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::task::Waker;
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::progress::{
     Transport,
 };
 use crate::protocol::{
-    Claim, Completion, Counters, Failure, Mode, Outcome, Protocol, RequestId, Source,
+    Claim, Completion, Counters, Failure, Limits, Mode, Outcome, Protocol, RequestId, Source,
 };
 
 /// One process's engine.
@@ -26,7 +26,9 @@ pub struct Engine {
     pub(crate) size: u32,
     pub(crate) host: String,
     /// The host of every process.
-    pub(crate) hosts: Vec<u32>,
+    pub(crate) hosts: RwLock<Vec<u32>>,
+    /// Sizes for processes that are introduced; `None` without a network.
+    pub(crate) limits: Option<Limits>,
     pub(crate) host_count: u32,
     pub(crate) job_nonce: u32,
     pub(crate) extents: Arc<Extents>,
@@ -69,7 +71,11 @@ impl Engine {
 
     /// The number of a process's host: the same in every process.
     pub fn host_of(&self, process: u32) -> u32 {
-        self.hosts[process as usize]
+        self.known_hosts()[process as usize]
+    }
+
+    pub(crate) fn known_hosts(&self) -> RwLockReadGuard<'_, Vec<u32>> {
+        self.hosts.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The job's number among all jobs: random, and the same in all of its processes.
@@ -545,7 +551,7 @@ impl Engine {
             None => handler.waiters.wakers.push((id, waker.clone())),
         }
         self.shared.leave(&mut handler);
-        if !Driver::hurry(&self.shared) && self.size > 1 {
+        if !Driver::hurry(&self.shared) && self.known_hosts().len() > 1 {
             // Nobody looks for it while the executor sleeps, so it must not.
             waker.wake_by_ref();
         }

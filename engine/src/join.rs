@@ -1,7 +1,7 @@
 //! How a process joins its job and leaves it: its seat, the devices that reach the others, and the sizes that suit them.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use oxmpi_net::choice::Choice;
 use oxmpi_net::transport::{Sizes, Transport};
@@ -107,10 +107,10 @@ impl Engine {
         let port = Port::open(segment, own).map_err(memory)?;
         let mut protocol = Protocol::new(rank, size, limits(&port, options));
         let others = places.others().count() as u64;
-        if let Some((net, _)) = &transport {
-            for other in places.others() {
-                protocol.set_limits(other, limits_between_hosts(others, options, net.sizes()));
-            }
+        let sizes = transport.as_ref().map(|(net, _)| net.sizes());
+        let limits = sizes.map(|sizes| limits_between_hosts(others, options, sizes));
+        for other in places.others() {
+            protocol.set_limits(other, limits.expect("others are reached by a network"));
         }
         let crowded = crowded || ports > usable_cpus;
         let policy = WaitPolicy::new(options, crowded);
@@ -128,20 +128,22 @@ impl Engine {
                 Some(Box::new(Remote::new(net, choice, size)))
             }
         };
+        let has_others = size > 1 || remote.is_some();
         let may_have_driver = remote
             .as_ref()
             .is_none_or(|remote| remote.net.may_have_driver_thread());
         let name = host.clone();
         let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);
         let extents = Arc::clone(&handler.extents);
-        let driver = Driver::new(options.driver && size > 1 && may_have_driver, crowded);
+        let driver = Driver::new(options.driver && has_others && may_have_driver, crowded);
         // SAFETY: the caller's promise.
         let shared = Arc::new(unsafe { Shared::new(handler, bed, driver, threads) });
         Ok(Self {
             shared,
             size,
             host,
-            hosts,
+            hosts: RwLock::new(hosts),
+            limits,
             host_count,
             job_nonce,
             extents,

@@ -10,6 +10,7 @@
 mod boards;
 mod engine;
 mod error;
+mod introduce;
 mod join;
 mod look;
 mod options;
@@ -23,6 +24,7 @@ mod several;
 
 pub use engine::{Engine, Request};
 pub use error::{EngineError, Fault};
+pub use introduce::ProcessId;
 pub use join::{Network, Seat};
 pub use options::{Options, OptionsError, Progress, WaitMode};
 pub use oxmpi_matching::Pattern;

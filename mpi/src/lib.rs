@@ -25,6 +25,7 @@ mod error;
 pub mod group;
 pub mod info;
 mod init;
+mod kept;
 pub mod making;
 pub mod operation;
 pub mod pm;

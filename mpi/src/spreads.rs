@@ -8,6 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use oxmpi_engine::Spread;
 
 /// Layouts of scattered messages under way stay where they are, and their memory is used again.
+#[allow(
+    clippy::vec_box,
+    reason = "the engine knows a spread's address, so a spread must not move while it is used"
+)]
 #[derive(Default)]
 pub(crate) struct Spreads(Mutex<Vec<Box<Spread>>>);
 

@@ -1,6 +1,8 @@
 //! What every transport between hosts has in common: how the engine sends packets by it and hears of what arrived.
 
+use std::collections::HashMap;
 use std::os::fd::RawFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use oxmpi_wire::PREFIX_BYTES;
@@ -12,6 +14,41 @@ pub use crate::tcp::{Cancel, DriverError, ENTRIES, Match, Progress, Put, PutErro
 
 /// Tells a process's card; asked when it is first talked to.
 pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
+
+/// Cards of processes that became known after the job was wired up. The directory of an assembled
+/// transport looks here first.
+#[derive(Debug, Clone, Default)]
+pub struct Introductions(Arc<Mutex<HashMap<u32, Card>>>);
+
+impl Introductions {
+    /// A directory that knows them too.
+    pub fn before(&self, mut directory: Directory) -> Directory {
+        let known = self.clone();
+        Box::new(move |process| match known.cards().get(&process) {
+            Some(card) => Ok(card.clone()),
+            None => directory(process),
+        })
+    }
+
+    /// A process becomes known.
+    pub(crate) fn add(&self, process: u32, card: Card) {
+        self.cards().insert(process, card);
+    }
+
+    fn cards(&self) -> MutexGuard<'_, HashMap<u32, Card>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A process cannot be introduced.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IntroduceError {
+    /// The driver's table of connections has the size of the job.
+    #[error(
+        "the driver /dev/o2g has room for the processes that the job began with; run without --progress kernel"
+    )]
+    Driver,
+}
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy)]
@@ -361,6 +398,16 @@ impl Transport {
         each!(self, it => it.job_nonce())
     }
 
+    /// Makes a process known that was not there when the job was wired up; its number here. That process
+    /// must know this one by its number, and call itself by the number that this returns.
+    pub fn introduce(&mut self, card: Card) -> Result<u32, IntroduceError> {
+        match self {
+            Transport::Tcp(tcp) if tcp.has_driver() => Err(IntroduceError::Driver),
+            Transport::Tcp(tcp) => Ok(tcp.introduce(card)),
+            Transport::Pm(pm) => Ok(pm.introduce(card)),
+        }
+    }
+
     /// Why a process cannot be reached, if it cannot.
     pub fn trouble(&self, peer: u32) -> Option<&Trouble> {
         each!(self, it => it.trouble(peer))
@@ -384,7 +431,7 @@ impl Transport {
                 let counters = pm.counters();
                 Counters {
                     peers: counters.peers,
-                    refused: counters.forged,
+                    refused: counters.forged + counters.replayed,
                     reads: counters.device.receives,
                     empty_reads: counters.device.receives_empty,
                     ..Counters::default()

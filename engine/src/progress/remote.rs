@@ -4,8 +4,9 @@
 //! straight into the receive's buffer. Where a driver in the kernel reads the connections, `entries`
 //! knows which receives it has, and says of its records which receive their message has met.
 
+use oxmpi_net::Card;
 use oxmpi_net::choice::Choice;
-use oxmpi_net::transport::{self, Transport};
+use oxmpi_net::transport::{self, IntroduceError, Transport};
 use oxmpi_ports::Death;
 use oxmpi_wire::{Eager, PREFIX_BYTES};
 
@@ -79,6 +80,13 @@ impl Remote {
         }
         buffer.read(offset, &mut self.bounce[..bytes]);
         self.bounce.as_ptr()
+    }
+
+    /// A process becomes known to the network; its number.
+    pub fn introduce(&mut self, card: Card) -> Result<u32, IntroduceError> {
+        let process = self.net.introduce(card)?;
+        self.peers.push(Peer::default());
+        Ok(process)
     }
 
     /// Nothing more comes from that process, and nothing goes to it.

@@ -192,6 +192,12 @@ impl<B: Copy> Protocol<B> {
         }
     }
 
+    /// Another process becomes known, and its number.
+    pub fn add_peer(&mut self, limits: Limits) -> u32 {
+        self.peers.push(Peer::new(limits));
+        self.peers.len() as u32 - 1
+    }
+
     /// Sizes for one peer that differ from those for all: it is reached by another device. Before anything is sent to it.
     pub fn set_limits(&mut self, peer: u32, limits: Limits) {
         self.peers[peer as usize] = Peer::new(limits);

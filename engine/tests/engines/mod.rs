@@ -14,7 +14,7 @@ use oxmpi_net::choice::{Equipment, Mode as NetMode, Report, Verdict, decide};
 use oxmpi_net::transport::Transport;
 use oxmpi_net::{Card, JobKey};
 use oxmpi_ports::Segment;
-use oxmpi_wire::{Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES, Repr};
 
 mod double;
 
@@ -74,6 +74,17 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
 
 /// The seats of a job on these hosts, with the options for them and the first host's segment.
 pub fn seats(hosts: Vec<u32>, options: &Options) -> (Vec<Seat>, Options, Segment) {
+    let known = vec![hosts.len(); hosts.len()];
+    let (seats, _, options, segment) = seats_that_know(&known, hosts, options);
+    (seats, options, segment)
+}
+
+/// As [`seats`], with cards; each process knows only so many of all at first.
+pub fn seats_that_know(
+    known: &[usize],
+    hosts: Vec<u32>,
+    options: &Options,
+) -> (Vec<Seat>, Vec<Card>, Options, Segment) {
     let mut options = *options;
     if KERNEL && options.progress == Progress::User {
         options.progress = Progress::Kernel;
@@ -101,6 +112,8 @@ pub fn seats(hosts: Vec<u32>, options: &Options) -> (Vec<Seat>, Options, Segment
     let seats = equipments.into_iter().enumerate().map(|(rank, equipment)| {
         let segment = &segments[hosts[rank] as usize];
         let fd = segment.fd().try_clone_to_owned().unwrap();
+        let hosts = hosts[..known[rank]].to_vec();
+        let size = hosts.len() as u32;
         let mut seat = seat(rank as u32, size, fd);
         if host_count > 1 {
             let cards = cards.clone();
@@ -113,7 +126,6 @@ pub fn seats(hosts: Vec<u32>, options: &Options) -> (Vec<Seat>, Options, Segment
             {
                 tcp.set_driver(Box::new(double::Double::new(size))).unwrap();
             }
-            let hosts = hosts.clone();
             seat.network = Some(Network {
                 choice,
                 hosts,
@@ -124,7 +136,12 @@ pub fn seats(hosts: Vec<u32>, options: &Options) -> (Vec<Seat>, Options, Segment
         }
         seat
     });
-    (seats.collect(), options, segments.swap_remove(0))
+    (
+        seats.collect(),
+        cards.clone(),
+        options,
+        segments.swap_remove(0),
+    )
 }
 
 /// Two engines.
@@ -285,7 +302,10 @@ pub fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], usize, Vec<u8>) {
             context: CONTEXT + 1000,
             source: random.any() as u32,
             tag: random.any() as i32,
-            bytes: random.any() >> random.below(64),
+            bytes: random.any()
+                >> random
+                    .below(64)
+                    .max(MESSAGE_BYTES_MAX.leading_zeros() as usize),
         },
         // Not the number of the first packet, so that one of these is enough.
         sequence: 1 + random.below(100) as u32,

@@ -51,7 +51,7 @@ impl Comm {
 
 /// A collective in the background. The run stands first: it lets go of the memory before the job frees its copies.
 struct Walk {
-    run: Run<Arc<Comm>, Schedule>,
+    run: Run<Arc<Comm>, Arc<Schedule>>,
     job: Job,
     outcome: Option<Result<(), ErrorKind>>,
 }
@@ -105,7 +105,7 @@ impl Request {
         job.prepare(comm, collective)?;
         let ground = comm.shared_ground();
         let schedule = match job.take_schedule() {
-            Some(schedule) => schedule,
+            Some(schedule) => Arc::new(schedule),
             None => ground.schedule(&job.call()),
         };
         // SAFETY: the makers of the buffers promise their memory until the operation is over, and copies live in the job, which stands

@@ -30,7 +30,9 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
+use crate::card::Card;
 use crate::key::JobKey;
+use crate::transport::Introductions;
 pub use crate::transport::{Directory, Event, Sent, Trouble};
 use connection::Connection;
 pub use driver::{
@@ -102,6 +104,7 @@ pub struct Tcp {
     me: u32,
     key: JobKey,
     directory: Directory,
+    introductions: Introductions,
     epoll: Epoll,
     listener: Listener,
     links: Vec<Link>,
@@ -156,6 +159,7 @@ impl Tcp {
             me,
             key,
             directory,
+            introductions: Introductions::default(),
             epoll,
             listener,
             links: (0..size).map(|_| Link::Idle).collect(),
@@ -181,6 +185,20 @@ impl Tcp {
             entries: Vec::new(),
             counters: Counters::default(),
         })
+    }
+
+    /// Processes may be introduced: the directory asks there first.
+    pub fn with_introductions(mut self, introductions: Introductions) -> Tcp {
+        self.introductions = introductions;
+        self
+    }
+
+    /// A process becomes known; its number.
+    pub(crate) fn introduce(&mut self, card: Card) -> u32 {
+        let process = self.links.len() as u32;
+        self.introductions.add(process, card);
+        self.links.push(Link::Idle);
+        process
     }
 
     /// How connections are found, and who reads them; before the first poll.
