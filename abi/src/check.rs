@@ -190,6 +190,7 @@ impl Call {
         if address.is_null() {
             return Err(null(argument));
         }
+        check_room(argument, length)?;
         // SAFETY: the program vouches for the array during the call, and chapters do not keep it.
         Ok(unsafe { std::slice::from_raw_parts(address, length) })
     }
@@ -208,6 +209,7 @@ impl Call {
         if address.is_null() {
             return Err(null(argument));
         }
+        check_room(argument, length)?;
         // SAFETY: the program vouches for the array during the call, and chapters do not keep it.
         Ok(unsafe { std::slice::from_raw_parts_mut(address, length) })
     }
@@ -222,6 +224,7 @@ impl Call {
         if address.is_null() && length > 0 {
             return Err(null(argument));
         }
+        check_room(argument, length)?;
         Ok(W::array(address, length))
     }
 
@@ -262,6 +265,7 @@ impl Call {
         if address.is_null() && length > 0 {
             return Err(null(argument));
         }
+        check_room(argument, length)?;
         // SAFETY: the program vouches for the array.
         Ok(unsafe { Datatypes::bounded(address, length) })
     }

@@ -5,16 +5,15 @@
 
 use std::fmt;
 
-use oxmpi::ErrorKind;
-use oxmpi::attribute::AttributeError;
-use oxmpi::buffer::BufferError;
-use oxmpi::communicator::CommunicatorError;
-use oxmpi::datatype::{CopyError, DatatypeError, ExternalError};
-use oxmpi::group::GroupError;
-use oxmpi::info::InfoError;
-use oxmpi::op::OpError;
-use oxmpi::session::SessionError;
-use oxmpi::topology::TopologyError;
+use oxmpi_core::attribute::AttributeError;
+use oxmpi_core::buffer::BufferError;
+use oxmpi_core::group::GroupError;
+use oxmpi_core::info::InfoError;
+use oxmpi_core::session::SessionError;
+use oxmpi_core::topology::TopologyError;
+use oxmpi_core::{CommunicatorError, ErrorKind};
+use oxmpi_datatypes::datatype::{CopyError, DatatypeError, ExternalError};
+use oxmpi_datatypes::op::OpError;
 use oxmpi_engine::{EngineError, Fault};
 
 use crate::call::Subject;
@@ -123,9 +122,9 @@ classes! {
     };
 }
 
-impl From<oxmpi::Error> for Failure {
+impl From<oxmpi_core::Error> for Failure {
     #[cold]
-    fn from(error: oxmpi::Error) -> Failure {
+    fn from(error: oxmpi_core::Error) -> Failure {
         Failure::new(kind_class(error.kind()), error.kind().to_string())
     }
 }
@@ -159,7 +158,8 @@ fn buffer_class(error: &BufferError) -> i32 {
 fn engine_class(error: &EngineError) -> i32 {
     match error.fault() {
         Fault::Truncated { .. } => MPI_ERR_TRUNCATE,
-        Fault::PeerDied { .. } => MPI_ERR_PROC_ABORTED,
+        // A process that cannot be reached any more is as good as ended, and mostly it has.
+        Fault::PeerDied { .. } | Fault::Unreachable { .. } => MPI_ERR_PROC_ABORTED,
         Fault::Memory { .. } => MPI_ERR_NO_MEM,
         Fault::UnknownRequest { .. } => MPI_ERR_REQUEST,
         _ => MPI_ERR_INTERN,
@@ -250,5 +250,22 @@ mod tests {
             MPI_ERR_TAG
         );
         assert_eq!(Failure::from(InfoError::EmptyKey).code(), MPI_ERR_INFO_KEY);
+    }
+
+    #[test]
+    fn a_lost_process_is_an_ended_one_and_is_named() {
+        let fault = Fault::Unreachable {
+            rank: 0,
+            peer: 3,
+            host: "b".into(),
+            reason: "the connection ended without a goodbye".into(),
+        };
+        let failure = Failure::from(EngineError::from(fault));
+        assert_eq!(failure.code(), MPI_ERR_PROC_ABORTED);
+        assert!(
+            failure.text().contains("rank 3 on host b"),
+            "{}",
+            failure.text()
+        );
     }
 }

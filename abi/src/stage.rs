@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Once, RwLock};
 
-use oxmpi::info::Environment;
-use oxmpi::process::{Process, Threads};
+use oxmpi_core::info::Environment;
+use oxmpi_core::process::{Process, Threads};
 
 use crate::constant::*;
 use crate::failure::Failure;

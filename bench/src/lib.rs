@@ -78,12 +78,9 @@ pub fn main(words: &[String]) -> ExitCode {
         print!("{}", report::table::render(&report));
     }
     if let Some(path) = arguments.html
-        && let Err(error) = std::fs::write(&path, report::html::render(&report))
+        && let Err(error) = report::html::write(&path, &report)
     {
-        return fail(
-            &format!("cannot write the page to {}: {error}", path.display()),
-            1,
-        );
+        return fail(&format!("cannot write the page: {error}"), 1);
     }
     if session.failures > 0 {
         ExitCode::FAILURE

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// The variable that tells ranks which network to use.
-pub const VARIABLE: &str = "OXMPI_NET";
+pub const VARIABLE: &str = oxmpi_settings::NET.name;
 
 /// A network between hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -69,7 +69,7 @@ pub enum BenchError {
     #[error(
         "both ranks run on one host and talk through shared memory, so there is no network to measure; name two hosts \
          (OXMPI_HOST=a,b oxmpi bench network), make two on this machine (cargo xtask hosts 2 -- oxmpi bench network), or \
-         measure TCP over loopback (OXMPI_PORTS=off oxmpi bench network)"
+         measure TCP over loopback (OXMPI_SHARED_MEMORY=off oxmpi bench network)"
     )]
     OneHost,
     /// No network of those asked for.

@@ -4,7 +4,7 @@
 //! This layer turns words into a [`oxmpi_launch::Job`] and an outcome into an exit status; nothing is
 //! started or decided here. `words` splits a command line the way MPI users write it, `options` says what
 //! the options are, `run` makes the job, `compile` calls the compiler, `info` tells about the installation,
-//! `net_info` about the network, `setup_net` how programs are permitted to use all of it.
+//! `net_info` about the network, `settings` about the environment, `setup_net` how programs are permitted to use all of it.
 //! Every message on standard error begins with `oxmpi: `.
 
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ mod info;
 mod net_info;
 mod options;
 mod run;
+mod settings;
 mod setup_net;
 mod words;
 
@@ -51,6 +52,12 @@ enum Oxmpi {
         /// Show the network: addresses of this host, which of them a job uses and why
         #[arg(long)]
         net: bool,
+        /// Show every setting: its value here, where the value comes from, what it does
+        #[arg(long, conflicts_with = "net")]
+        settings: bool,
+        /// With --settings: the list of settings as JSON, for programs
+        #[arg(long, requires = "settings")]
+        json: bool,
     },
     /// Print the commands that permit programs to use raw Ethernet (--net ethernet)
     SetupNet {
@@ -94,7 +101,12 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
             let command = Oxmpi::try_parse_from(with_name)
                 .map_err(|error| Failure::from_clap(error, "oxmpi"))?;
             match command {
-                Oxmpi::Info { net: true } => net_info::print()?,
+                Oxmpi::Info { net: true, .. } => net_info::print()?,
+                Oxmpi::Info {
+                    settings: true,
+                    json,
+                    ..
+                } => settings::print(json)?,
                 Oxmpi::SetupNet { programs } => setup_net::print(&programs)?,
                 _ => info::print(),
             }

@@ -156,14 +156,14 @@ fn net(text: &str) -> Result<String, String> {
     let known = text.parse::<oxmpi_net::choice::Mode>();
     known
         .map(|_| text.to_owned())
-        .map_err(|_| "expected auto, ethernet, xdp, udp or tcp".to_owned())
+        .map_err(|_| format!("expected {}", oxmpi_settings::NET.kind.accepted()))
 }
 
 fn progress(text: &str) -> Result<String, String> {
     let known = text.parse::<oxmpi_net::tcp::Progress>();
     known
         .map(|_| text.to_owned())
-        .map_err(|_| format!("expected {}", oxmpi_net::tcp::EXPECTED))
+        .map_err(|_| format!("expected {}", oxmpi_settings::PROGRESS.kind.accepted()))
 }
 
 fn ports(text: &str) -> Result<String, String> {

@@ -14,11 +14,14 @@ use oxmpi_launch::{
 use crate::PROGRAM;
 use crate::failure::Failure;
 use crate::options::{BindTo, Options};
+use crate::settings;
 use crate::words::{self, Segment};
 
 /// `command` is what the user typed: mpiexec, mpirun or oxmpi run.
 pub(crate) fn run(command: &str, words: &[OsString]) -> Result<ExitCode, Failure> {
-    let job = job(command, words)?;
+    let mut job = job(command, words)?;
+    settings::complete(&mut job);
+    settings::examine(&job)?;
     let outcome = job.run().map_err(|error| Failure::from_launch(&error))?;
     if let Some(signal) = outcome.signal {
         // A script that called us must see an interrupted program, not one that chose its status.
@@ -124,13 +127,13 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
         Some(BindTo::Core) => Bind::Core,
     };
     let network = [
-        ("OXMPI_PORT_RANGE", &options.port_range),
-        ("OXMPI_NET_INCLUDE", &options.net_include),
-        ("OXMPI_NET_EXCLUDE", &options.net_exclude),
-        ("OXMPI_NET", &options.net),
-        ("OXMPI_PROGRESS", &options.progress),
-        ("OXMPI_NET_FAULT", &options.net_fault),
-        ("OXMPI_NET_PCAP", &options.net_pcap),
+        (oxmpi_settings::PORT_RANGE.name, &options.port_range),
+        (oxmpi_settings::NET_INCLUDE.name, &options.net_include),
+        (oxmpi_settings::NET_EXCLUDE.name, &options.net_exclude),
+        (oxmpi_settings::NET.name, &options.net),
+        (oxmpi_settings::PROGRESS.name, &options.progress),
+        (oxmpi_settings::NET_FAULT.name, &options.net_fault),
+        (oxmpi_settings::NET_PCAP.name, &options.net_pcap),
     ];
     for (name, value) in network {
         let value = value.iter().map(|value| (name.into(), value.into()));

@@ -10,5 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod library;
+#[path = "../../xtask/limit.rs"]
+mod limit;
 pub mod program;
 pub mod trial;

@@ -12,12 +12,13 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::library::{Kind, Library, RANKS, is_spread};
+use crate::limit;
 use crate::program::{Expect, Program, sources};
 
 /// Compilers and jobs at a time.
 pub const TRIALS_MAX: u32 = 2;
 
-/// A job that takes longer hangs: the programs take well under a second on an idle machine.
+/// A job that takes longer on an idle machine hangs: the programs take well under a second there.
 const HANG_AFTER: Duration = Duration::from_secs(60);
 
 /// How long a job that hangs has for dying in order, before it is killed.
@@ -205,12 +206,12 @@ fn execute(
 
 /// Waits for a child, but not for ever.
 fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
-    let deadline = Instant::now() + limit;
+    let began = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        if Instant::now() > deadline {
+        if began.elapsed() > limit::limit(limit) {
             return Ok(None);
         }
         std::thread::sleep(Duration::from_millis(10));

@@ -42,7 +42,7 @@ impl Engine {
                 && resting.is_quiet()
             {
                 *state = State::Free {
-                    base: resting.last_operation(),
+                    base: resting.next_base(),
                 };
             }
             let State::Free { base } = *state else {
@@ -69,16 +69,18 @@ impl Engine {
     ) -> Result<Board, EngineError> {
         let handler = self.shared.enter();
         let port = |process: u32| {
-            let port = handler.places.port(process);
+            let port = handler.places().port(process);
             port.expect("a board is for processes of one host")
         };
         let members = members.into_iter().map(port).collect();
-        Board::open(&handler.port, ticket, members, me)
+        Board::open(handler.port(), ticket, members, me)
             .map_err(|error| EngineError::memory(self.rank(), self.host(), &error))
     }
 
-    /// Gives a board back.
+    /// Gives a board back. A group that has lost a member cannot end its operations; its board is free
+    /// again when every member that lives has given it back.
     pub fn close_board(&self, board: Board) {
+        board.leave();
         if board.ticket().port == self.shared.port {
             let mut states = self
                 .boards

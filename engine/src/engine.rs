@@ -3,8 +3,9 @@
 //! Every method may be called by any thread at any time; one lock guards the handler, and a call that need not wait holds it for some
 //! tens of nanoseconds. A send that left in the call that began it needs no request: its [`Request`] says so itself.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::task::Waker;
+use std::time::Instant;
 
 use oxmpi_matching::Pattern;
 use oxmpi_wire::Envelope;
@@ -15,7 +16,9 @@ use crate::progress::{
     Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Receive, Shared,
     Transport,
 };
-use crate::protocol::{Claim, Completion, Counters, Failure, Mode, Outcome, RequestId, Source};
+use crate::protocol::{
+    Claim, Completion, Counters, Failure, Limits, Mode, Outcome, Protocol, RequestId, Source,
+};
 
 /// One process's engine.
 pub struct Engine {
@@ -23,11 +26,15 @@ pub struct Engine {
     pub(crate) size: u32,
     pub(crate) host: String,
     /// The host of every process.
-    pub(crate) hosts: Vec<u32>,
+    pub(crate) hosts: RwLock<Vec<u32>>,
+    /// Sizes for processes that are introduced; `None` without a network.
+    pub(crate) limits: Option<Limits>,
     pub(crate) host_count: u32,
     pub(crate) job_nonce: u32,
     pub(crate) extents: Arc<Extents>,
     pub(crate) boards: Boards,
+    /// When it was made: times are told from here.
+    pub(crate) started: Instant,
 }
 
 /// An operation that was begun.
@@ -64,7 +71,11 @@ impl Engine {
 
     /// The number of a process's host: the same in every process.
     pub fn host_of(&self, process: u32) -> u32 {
-        self.hosts[process as usize]
+        self.known_hosts()[process as usize]
+    }
+
+    pub(crate) fn known_hosts(&self) -> RwLockReadGuard<'_, Vec<u32>> {
+        self.hosts.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The job's number among all jobs: random, and the same in all of its processes.
@@ -89,7 +100,7 @@ impl Engine {
         &self,
         to: u32,
         envelope: Envelope,
-        data: *const u8,
+        data: impl Into<Area>,
         mode: Mode,
     ) -> Result<Request, EngineError> {
         let mut handler = self.shared.enter();
@@ -109,7 +120,7 @@ impl Engine {
         &self,
         to: u32,
         envelope: &Envelope,
-        data: *const u8,
+        data: impl Into<Area>,
         mode: Mode,
     ) -> bool {
         let mut handler = self.shared.enter();
@@ -118,10 +129,9 @@ impl Engine {
             && to != handler.rank
             && let Some(header) = handler.protocol.eager_now(to, envelope, mode)
         {
-            // SAFETY: the caller's promise; the data is read before this returns.
-            let buffer = unsafe { Area::readable(data) };
+            let buffer: Area = data.into();
             // What goes wrong here goes wrong again in the general way, which tells.
-            sent = matches!(handler.send_eager(to, &header, buffer), Ok(true));
+            sent = matches!(handler.send_now(to, &header, buffer), Ok(true));
         }
         self.shared.leave(&mut handler);
         sent
@@ -136,7 +146,7 @@ impl Engine {
         &self,
         to: u32,
         envelope: Envelope,
-        data: *const u8,
+        data: impl Into<Area>,
         mode: Mode,
     ) -> Result<(), EngineError> {
         let mut handler = self.shared.enter();
@@ -161,18 +171,17 @@ impl Engine {
         handler: &mut Handler,
         to: u32,
         envelope: Envelope,
-        data: *const u8,
+        data: impl Into<Area>,
         mode: Mode,
     ) -> Result<Request, EngineError> {
         if let Some(broken) = &handler.broken {
             return Err(broken.clone());
         }
-        // SAFETY: the caller's promise is the area's.
-        let buffer = unsafe { Area::readable(data) };
+        let buffer: Area = data.into();
         if to != handler.rank
             && let Some(header) = handler.protocol.eager_now(to, &envelope, mode)
         {
-            match handler.send_eager(to, &header, buffer) {
+            match handler.send_now(to, &header, buffer) {
                 Ok(true) => {
                     let Envelope {
                         source, tag, bytes, ..
@@ -201,14 +210,16 @@ impl Engine {
         mode: Mode,
     ) -> Result<Request, EngineError> {
         let address = buffer.address();
+        // The receiver can read one block by itself, no matter in whose memory.
+        let readable = handler.places().port(to).is_some() && !buffer.is_scattered();
         let mut source = Source {
             buffer,
             address,
             mapped: false,
-            fetchable: handler.single_copy && handler.places.port(to).is_some(),
+            fetchable: readable && (handler.memory.single_copy || to == handler.rank),
         };
         if handler.extents.exist()
-            && handler.places.port(to).is_some()
+            && readable
             && let Some(offset) = handler.extents.find(address, envelope.bytes)
         {
             source = Source {
@@ -236,7 +247,7 @@ impl Engine {
         &self,
         from: Option<u32>,
         pattern: Pattern,
-        data: *mut u8,
+        data: impl Into<Area>,
         capacity: u64,
     ) -> Result<Request, EngineError> {
         // SAFETY: the caller's promise.
@@ -253,12 +264,11 @@ impl Engine {
         &self,
         from: Option<u32>,
         pattern: Pattern,
-        data: *mut u8,
+        data: impl Into<Area>,
         capacity: u64,
     ) -> RequestId {
         let mut handler = self.shared.enter();
-        // SAFETY: the caller's promise is the area's.
-        let buffer = unsafe { Area::writable(data) };
+        let buffer: Area = data.into();
         let id = Self::begin_receive(&mut handler, from, pattern, buffer, capacity);
         self.shared.leave(&mut handler);
         id
@@ -273,24 +283,23 @@ impl Engine {
         &self,
         from: Option<u32>,
         pattern: Pattern,
-        data: *mut u8,
+        data: impl Into<Area>,
         capacity: u64,
     ) -> Result<Completion, EngineError> {
         let mut handler = self.shared.enter();
-        // SAFETY: the caller's promise, and we wait below.
-        let buffer = unsafe { Area::writable(data) };
+        let buffer: Area = data.into();
         if let Some(from) = from
             && handler.protocol.is_quiet()
             && from != handler.rank
-            && let Some(port) = handler.places.port(from)
+            && let Some(port) = handler.places().port(from)
         {
-            let looks = if handler.inside > 0 {
+            let looks = if handler.waiters.inside > 0 {
                 1
             } else {
                 handler.policy.direct_looks()
             };
             for _ in 0..looks {
-                if handler.port.has_arrival() {
+                if handler.port().has_arrival() {
                     if let Some(completion) =
                         handler.receive_directly(from, port, &pattern, buffer, capacity)
                     {
@@ -315,8 +324,8 @@ impl Engine {
         capacity: u64,
     ) -> RequestId {
         let (id, posted) = handler.protocol.post(from, pattern, buffer, capacity);
-        handler.carry_out(posted, buffer);
-        if handler.entries.is_some() && handler.places.may_be_remote(from) {
+        handler.settle_posted(posted, buffer);
+        if handler.has_entries() && handler.places().may_be_remote(from) {
             let receive = Receive {
                 id,
                 pattern,
@@ -328,26 +337,50 @@ impl Engine {
         id
     }
 
+    /// Whether a receive's bytes may be scattered. The kernel's driver places messages in one block.
+    pub fn receives_scattered(&self) -> bool {
+        !self.shared.enter().has_entries()
+    }
+
     /// Waits for a request and frees it.
     #[inline(always)]
     fn finish(&self, handler: &mut Guard<'_>, id: RequestId) -> Result<Completion, EngineError> {
-        let mut is_over = |handler: &mut Handler| handler.protocol.is_complete(id);
-        let outcome = if is_over(handler) {
+        let outcome = if handler.protocol.is_complete(id) {
             self.outcome(handler, id)
         } else {
+            let mut is_settled = |handler: &mut Handler| handler.protocol.is_settled(id);
             self.shared
-                .wait(handler, Some(id), &mut is_over)
+                .wait(handler, Some(id), &mut is_settled)
                 .and_then(|()| self.outcome(handler, id))
         };
         self.shared.leave(handler);
         outcome
     }
 
+    /// The outcome of a request that is settled.
     #[inline(always)]
-    fn outcome(&self, handler: &mut Handler, id: RequestId) -> Result<Completion, EngineError> {
+    pub(crate) fn outcome(
+        &self,
+        handler: &mut Handler,
+        id: RequestId,
+    ) -> Result<Completion, EngineError> {
         match handler.protocol.take(id) {
             Some(Ok(completion)) => Ok(completion),
             Some(Outcome::Err(failure)) => Err(handler.explain(failure)),
+            None => self.stranded_outcome(handler, id),
+        }
+    }
+
+    #[cold]
+    fn stranded_outcome(
+        &self,
+        handler: &mut Handler,
+        id: RequestId,
+    ) -> Result<Completion, EngineError> {
+        handler.fail_stranded(id);
+        match handler.protocol.take(id) {
+            Some(Err(failure)) => Err(handler.explain(failure)),
+            Some(Ok(completion)) => Ok(completion),
             None => Err(Fault::UnknownRequest { rank: self.rank() }.into()),
         }
     }
@@ -370,15 +403,30 @@ impl Engine {
     /// The outcome if the request is over (it is gone then); `None` if it is not.
     #[inline(always)]
     pub fn test(&self, request: Request) -> Result<Option<Completion>, EngineError> {
+        self.test_if(request, |handler, id| handler.protocol.is_complete(id))
+    }
+
+    /// As [`Engine::test`], for work that cannot be taken back: a request fails that only a process which has finalised could end.
+    #[inline(always)]
+    pub fn test_or_fail(&self, request: Request) -> Result<Option<Completion>, EngineError> {
+        self.test_if(request, |handler, id| handler.protocol.is_settled(id))
+    }
+
+    #[inline(always)]
+    fn test_if(
+        &self,
+        request: Request,
+        is_over: impl Fn(&Handler, RequestId) -> bool,
+    ) -> Result<Option<Completion>, EngineError> {
         let id = match request {
             Request::Over(completion) => return Ok(Some(completion)),
             Request::Pending(id) => id,
         };
         let mut handler = self.shared.enter();
-        if !handler.protocol.is_complete(id) {
+        if !is_over(&handler, id) {
             handler.progress(Some(id));
         }
-        let outcome = if handler.protocol.is_complete(id) {
+        let outcome = if is_over(&handler, id) {
             self.outcome(&mut handler, id).map(Some)
         } else {
             handler.broken.clone().map_or(Ok(None), Err)
@@ -389,80 +437,47 @@ impl Engine {
 
     /// Whether the request is over; it stays.
     pub fn is_complete(&self, request: Request) -> bool {
+        self.is(request, Protocol::is_complete)
+    }
+
+    /// Whether [`Engine::wait`] would return at once: the request is over, or only a process that has finalised could end it.
+    pub fn is_settled(&self, request: Request) -> bool {
+        self.is(request, Protocol::is_settled)
+    }
+
+    #[inline(always)]
+    fn is(&self, request: Request, ended: impl Fn(&Protocol<Area>, RequestId) -> bool) -> bool {
         let Request::Pending(id) = request else {
             return true;
         };
         let mut handler = self.shared.enter();
-        if !handler.protocol.is_complete(id) {
+        if !ended(&handler.protocol, id) {
             handler.progress(Some(id));
         }
-        let complete = handler.protocol.is_complete(id) || handler.broken.is_some();
+        let is = ended(&handler.protocol, id) || handler.broken.is_some();
         self.shared.leave(&mut handler);
-        complete
+        is
     }
 
-    /// Waits until one of the requests is over; that one is gone then.
-    ///
-    /// # Panics
-    /// When there are none.
-    pub fn wait_any(&self, requests: &[Request]) -> (usize, Result<Completion, EngineError>) {
-        assert!(
-            !requests.is_empty(),
-            "waiting for any of no requests would never end"
-        );
-        let first_over = |handler: &Handler| {
-            requests.iter().position(|request| match request {
-                Request::Over(_) => true,
-                Request::Pending(id) => handler.protocol.is_complete(*id),
-            })
-        };
-        let mut found = None;
+    /// The outcome of a request that is over; it stays.
+    pub fn peek(&self, id: RequestId) -> Result<Completion, EngineError> {
         let mut handler = self.shared.enter();
-        let waited = self
-            .shared
-            .wait(&mut handler, None, &mut |handler: &mut Handler| {
-                found = first_over(handler);
-                found.is_some()
-            });
-        let outcome = match (waited, found) {
-            (Err(error), _) => (0, Err(error)),
-            (Ok(()), found) => {
-                let at = found.expect("the wait ends when one is found");
-                match requests[at] {
-                    Request::Over(completion) => (at, Ok(completion)),
-                    Request::Pending(id) => (at, self.outcome(&mut handler, id)),
-                }
+        let outcome = match handler.protocol.outcome(id) {
+            Some(Ok(completion)) => Ok(completion),
+            Some(Err(failure)) => Err(handler.explain(failure)),
+            None => {
+                let unknown = || Fault::UnknownRequest { rank: self.rank() }.into();
+                Err(handler.broken.clone().unwrap_or_else(unknown))
             }
         };
         self.shared.leave(&mut handler);
         outcome
     }
 
-    /// Waits until one of the requests is over, or `enough` says so; the requests stay. `enough` is asked whenever something may
-    /// have changed, under the engine's lock: it must not call the engine. What makes it true from another thread must be followed by [`Engine::rouse`].
-    pub fn wait_for(
-        &self,
-        requests: &[RequestId],
-        mut enough: impl FnMut() -> bool,
-    ) -> Result<(), EngineError> {
-        let mut handler = self.shared.enter();
-        let watched = match requests {
-            [only] => Some(*only),
-            _ => None,
-        };
-        let waited = self
-            .shared
-            .wait(&mut handler, watched, &mut |handler: &mut Handler| {
-                enough() || requests.iter().any(|id| handler.protocol.is_complete(*id))
-            });
-        self.shared.leave(&mut handler);
-        waited
-    }
-
     /// Makes threads that wait in [`Engine::wait_for`] ask again.
     pub fn rouse(&self) {
         let mut handler = self.shared.enter();
-        handler.news = true;
+        handler.waiters.news = true;
         self.shared.leave(&mut handler);
     }
 
@@ -480,7 +495,7 @@ impl Engine {
 
     /// Whether there is such work now.
     pub fn set_background_active(&self, active: bool) {
-        self.shared.enter().has_background = active;
+        self.shared.enter().waiters.has_background = active;
     }
 
     /// Asks to end a request early; waiting for it then tells whether it was.
@@ -491,7 +506,7 @@ impl Engine {
             if handler.recall(id) {
                 handler.protocol.cancel(id);
             }
-            handler.news = true;
+            handler.waiters.news = true;
             handler.flush();
             self.shared.leave(&mut handler);
         }
@@ -501,12 +516,16 @@ impl Engine {
     ///
     /// # Safety
     /// As [`Engine::irecv`].
-    pub unsafe fn irecv_claimed(&self, claim: Claim, data: *mut u8, capacity: u64) -> Request {
+    pub unsafe fn irecv_claimed(
+        &self,
+        claim: Claim,
+        data: impl Into<Area>,
+        capacity: u64,
+    ) -> Request {
         let mut handler = self.shared.enter();
-        // SAFETY: the caller's promise is the area's.
-        let buffer = unsafe { Area::writable(data) };
+        let buffer: Area = data.into();
         let (id, posted) = handler.protocol.receive_claim(claim, buffer, capacity);
-        handler.carry_out(posted, buffer);
+        handler.settle_posted(posted, buffer);
         self.shared.leave(&mut handler);
         Request::Pending(id)
     }
@@ -522,12 +541,17 @@ impl Engine {
             self.shared.leave(&mut handler);
             return false;
         }
-        match handler.wakers.iter_mut().find(|(known, _)| *known == id) {
+        match handler
+            .waiters
+            .wakers
+            .iter_mut()
+            .find(|(known, _)| *known == id)
+        {
             Some((_, known)) => known.clone_from(waker),
-            None => handler.wakers.push((id, waker.clone())),
+            None => handler.waiters.wakers.push((id, waker.clone())),
         }
         self.shared.leave(&mut handler);
-        if !Driver::hurry(&self.shared) && self.size > 1 {
+        if !Driver::hurry(&self.shared) && self.known_hosts().len() > 1 {
             // Nobody looks for it while the executor sleeps, so it must not.
             waker.wake_by_ref();
         }
@@ -556,15 +580,30 @@ impl Engine {
         died.map_or(Ok(()), Err)
     }
 
+    /// Only these processes send messages in a context: when another dies, receives from anybody there
+    /// go on. Without this every death ends them.
+    pub fn set_members(&self, context: u64, members: Arc<[u32]>) {
+        self.shared.enter().protocol.set_members(context, members);
+    }
+
+    /// A context is not used any more.
+    pub fn forget_members(&self, context: u64) {
+        self.shared.enter().protocol.forget_members(context);
+    }
+
     /// What has been counted.
     pub fn counters(&self) -> Counters {
         self.shared.enter().protocol.counters()
     }
 
     /// What the device that reaches other hosts has counted; `None` without one.
-    pub fn network_counters(&self) -> Option<oxmpi_net::tcp::Counters> {
+    pub fn network_counters(&self) -> Option<oxmpi_net::transport::Counters> {
         let handler = self.shared.enter();
-        handler.remote.as_ref().map(|remote| remote.net.counters())
+        handler
+            .ways
+            .remote
+            .as_ref()
+            .map(|remote| remote.net.counters())
     }
 
     /// How this process talks to the others.

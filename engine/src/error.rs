@@ -85,9 +85,10 @@ pub enum Fault {
         /// The cause.
         reason: String,
     },
-    /// Something arrived that no engine sends.
+    /// A process sent something that no engine sends; nothing more is taken from it.
     #[error(
-        "rank {rank} on host {host} cannot go on: {reason} (from rank {peer}); do all ranks run the same OxMPI version?"
+        "rank {rank} on host {host} takes nothing more from rank {peer}, which sent what no OxMPI process sends: {reason}; \
+         do all ranks run the same OxMPI version?"
     )]
     Protocol {
         /// Who.

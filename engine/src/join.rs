@@ -1,16 +1,16 @@
 //! How a process joins its job and leaves it: its seat, the devices that reach the others, and the sizes that suit them.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 use oxmpi_net::choice::Choice;
-use oxmpi_net::transport::Transport;
+use oxmpi_net::transport::{Sizes, Transport};
 use oxmpi_ports::{Port, Segment, SegmentError};
 
 use crate::boards::Boards;
 use crate::engine::Engine;
 use crate::error::{EngineError, Fault};
-use crate::options::{Options, Progress};
+use crate::options::Options;
 use crate::progress::{Bed, Driver, Guard, Handler, Places, Remote, Shared, Threads, WaitPolicy};
 use crate::protocol::{Limits, Protocol};
 
@@ -107,10 +107,10 @@ impl Engine {
         let port = Port::open(segment, own).map_err(memory)?;
         let mut protocol = Protocol::new(rank, size, limits(&port, options));
         let others = places.others().count() as u64;
-        if let Some((_, choice)) = &transport {
-            for other in places.others() {
-                protocol.set_limits(other, limits_between_hosts(others, options, choice));
-            }
+        let sizes = transport.as_ref().map(|(net, _)| net.sizes());
+        let limits = sizes.map(|sizes| limits_between_hosts(others, options, sizes));
+        for other in places.others() {
+            protocol.set_limits(other, limits.expect("others are reached by a network"));
         }
         let crowded = crowded || ports > usable_cpus;
         let policy = WaitPolicy::new(options, crowded);
@@ -128,22 +128,27 @@ impl Engine {
                 Some(Box::new(Remote::new(net, choice, size)))
             }
         };
+        let has_others = size > 1 || remote.is_some();
+        let may_have_driver = remote
+            .as_ref()
+            .is_none_or(|remote| remote.net.may_have_driver_thread());
         let name = host.clone();
         let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);
         let extents = Arc::clone(&handler.extents);
-        let plain = host_count > 1 && options.progress == Progress::Sock;
-        let driver = Driver::new(options.driver && size > 1 && !plain, crowded);
+        let driver = Driver::new(options.driver && has_others && may_have_driver, crowded);
         // SAFETY: the caller's promise.
         let shared = Arc::new(unsafe { Shared::new(handler, bed, driver, threads) });
         Ok(Self {
             shared,
             size,
             host,
-            hosts,
+            hosts: RwLock::new(hosts),
+            limits,
             host_count,
             job_nonce,
             extents,
             boards,
+            started: std::time::Instant::now(),
         })
     }
 
@@ -186,12 +191,12 @@ impl Engine {
     /// A socket that is closed while something lies in it unread makes the kernel drop what its other side has not read yet. So both sides say that they are
     /// done, and close only when they have heard it from each other.
     fn close_connections(&self, handler: &mut Guard<'_>, pause: bool) {
-        if let Some(remote) = &mut handler.remote {
+        if let Some(remote) = &mut handler.ways.remote {
             remote.net.close(pause);
             let _ = self
                 .shared
                 .wait(handler, None, &mut |handler: &mut Handler| {
-                    let remote = handler.remote.as_ref();
+                    let remote = handler.ways.remote.as_ref();
                     remote.is_none_or(|remote| remote.net.is_closed())
                 });
         }
@@ -213,6 +218,7 @@ fn limits(port: &Port, options: &Options) -> Limits {
         eager_bytes_max: options.eager_bytes.unwrap_or(64 << 10),
         copied_bytes_max: u64::MAX,
         room_bytes: 1 << 20,
+        kept_bytes_max: 1 << 20,
         fragment_bytes,
         fragment_bytes_short: fragment_bytes.min(16 << 10),
         short_bytes_max: 64 << 10,
@@ -224,28 +230,21 @@ fn limits(port: &Port, options: &Options) -> Limits {
 /// Bytes that all processes of other hosts together may have unmatched here.
 const ROOM_BYTES_BETWEEN_HOSTS: u64 = 256 << 20;
 
-/// Where bulk has a rail of its own, only matched messages go there: what is longer than this is offered. A round trip over frames is shorter than what the slower copy of more would take.
-const EAGER_BYTES_BESIDE_RAIL: u64 = 8 << 10;
+/// Bytes that one of them may have unmatched here at most. Hosts with more ranks give each peer less
+/// room, so that the least and the most differ within a job.
+const ROOM_BYTES_MAX: u64 = 8 << 20;
 
 /// Sizes for the network: a message that is offered costs a round trip more, so that more go eager, and each peer has room for a window of 64 messages of 64 KiB; what is written in one call is the device's choice.
-fn limits_between_hosts(peers: u64, options: &Options, choice: &Choice) -> Limits {
-    let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, 8 << 20);
-    let eager_bytes = match choice.has_rails() {
-        true => EAGER_BYTES_BESIDE_RAIL,
-        false => 64 << 10,
-    };
-    let eager_bytes_max = options
-        .eager_bytes
-        .unwrap_or(eager_bytes)
-        .min(room_bytes / 2);
-    let copied_bytes_max = match choice.network {
-        oxmpi_net::choice::Network::Tcp => u64::MAX,
-        _ => oxmpi_net::pm::COPIED_BYTES_MAX as u64,
-    };
+fn limits_between_hosts(peers: u64, options: &Options, sizes: Sizes) -> Limits {
+    let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, ROOM_BYTES_MAX);
+    let eager_bytes = options.eager_bytes.unwrap_or(sizes.eager_bytes);
+    let eager_bytes_max = eager_bytes.min(room_bytes / 2);
+    let copied_bytes_max = sizes.copied_bytes_max;
     Limits {
         eager_bytes_max,
         copied_bytes_max,
         room_bytes,
+        kept_bytes_max: ROOM_BYTES_MAX,
         fragment_bytes: 256 << 10,
         fragment_bytes_short: 256 << 10,
         short_bytes_max: 64 << 10,

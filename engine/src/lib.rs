@@ -10,23 +10,29 @@
 mod boards;
 mod engine;
 mod error;
+mod introduce;
 mod join;
 mod look;
 mod options;
+#[forbid(unsafe_code)]
+pub mod path;
 mod port_buffer;
 pub mod progress;
 #[forbid(unsafe_code)]
 pub mod protocol;
+mod several;
 
 pub use engine::{Engine, Request};
 pub use error::{EngineError, Fault};
+pub use introduce::ProcessId;
 pub use join::{Network, Seat};
 pub use options::{Options, OptionsError, Progress, WaitMode};
 pub use oxmpi_matching::Pattern;
-pub use oxmpi_net::tcp::Counters as NetworkCounters;
+pub use oxmpi_net::transport::Counters as NetworkCounters;
 pub use oxmpi_ports::Death;
 pub use oxmpi_ports::board::{Board, Ticket};
 pub use oxmpi_wire::Envelope;
 pub use port_buffer::{InPlace, PortBuffer};
-pub use progress::{Background, Condition, Threads, Transport};
+pub use progress::{Area, Background, Condition, Spread, Threads, Transport};
 pub use protocol::{Claim, Completion, Mode, RequestId};
+pub use several::{Several, keep_first};

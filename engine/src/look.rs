@@ -16,7 +16,7 @@ impl Engine {
 
     /// As [`Engine::probe`], waiting for one.
     pub fn probe_wait(&self, from: Option<u32>, pattern: Pattern) -> Result<Envelope, EngineError> {
-        self.look_wait(from, |handler| handler.protocol.probe(&pattern))
+        self.look_wait(from, pattern, |handler| handler.protocol.probe(&pattern))
     }
 
     /// As [`Engine::probe`]; the message is the caller's alone then.
@@ -26,7 +26,7 @@ impl Engine {
 
     /// As [`Engine::claim`], waiting for one.
     pub fn claim_wait(&self, from: Option<u32>, pattern: Pattern) -> Result<Claim, EngineError> {
-        self.look_wait(from, |handler| handler.protocol.claim(&pattern))
+        self.look_wait(from, pattern, |handler| handler.protocol.claim(&pattern))
     }
 
     fn look<R>(
@@ -47,16 +47,28 @@ impl Engine {
     fn look_wait<R>(
         &self,
         from: Option<u32>,
+        pattern: Pattern,
         mut look: impl FnMut(&mut Handler) -> Option<R>,
     ) -> Result<R, EngineError> {
         let mut found = None;
         let mut gone = None;
         let mut handler = self.shared.enter();
+        // As with a receive from anybody: who was dead before this began will not be waited for.
+        let known = handler.protocol.died().len();
         let waited = self
             .shared
             .wait(&mut handler, None, &mut |handler: &mut Handler| {
                 found = look(handler);
-                gone = from.filter(|&peer| found.is_none() && handler.protocol.is_gone(peer));
+                if found.is_none() {
+                    let protocol = &handler.protocol;
+                    gone = match from {
+                        Some(peer) => Some(peer).filter(|&peer| protocol.is_gone(peer)),
+                        None => protocol.died()[known..]
+                            .iter()
+                            .copied()
+                            .find(|&peer| protocol.is_member(pattern.context, peer)),
+                    };
+                }
                 found.is_some() || gone.is_some()
             });
         let gone = gone.map(|peer| handler.explain(Failure::PeerDied { peer }));

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 pub use oxmpi_net::tcp::Progress;
+pub use oxmpi_settings::SettingError as OptionsError;
+use oxmpi_settings::{self as settings, Given, Setting};
 
 /// How a thread waits for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,18 +39,6 @@ pub struct Options {
     pub eager_bytes: Option<u64>,
 }
 
-/// A setting makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{name}={value:?} makes no sense: expected {expected}")]
-pub struct OptionsError {
-    /// The variable.
-    pub name: &'static str,
-    /// Its value.
-    pub value: String,
-    /// What it may be.
-    pub expected: &'static str,
-}
-
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -67,61 +57,25 @@ impl Default for Options {
 impl Options {
     /// The settings of this process's environment.
     pub fn from_env() -> Result<Self, OptionsError> {
-        Self::from_lookup(|name| {
-            std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
-        })
+        Self::of(Setting::read)
     }
 
-    fn from_lookup(lookup: impl Fn(&'static str) -> Option<String>) -> Result<Self, OptionsError> {
-        let mut options = Self::default();
-        let number = |name, expected| match lookup(name) {
-            None => Ok(None),
-            Some(value) => value.parse::<u64>().map(Some).map_err(|_| OptionsError {
-                name,
-                value,
-                expected,
-            }),
-        };
-        let switch = |name, default| match lookup(name).as_deref() {
-            None => Ok(default),
-            Some("on" | "1") => Ok(true),
-            Some("off" | "0") => Ok(false),
-            Some(value) => Err(OptionsError {
-                name,
-                value: value.into(),
-                expected: "on or off",
-            }),
-        };
-        options.wait = match lookup("OXMPI_WAIT").as_deref() {
-            None | Some("auto") => WaitMode::Auto,
-            Some("spin") => WaitMode::Spin,
-            Some("yield") => WaitMode::Yield,
-            Some("sleep") => WaitMode::Sleep,
-            Some(value) => {
-                let expected = "auto, spin, yield or sleep";
-                return Err(OptionsError {
-                    name: "OXMPI_WAIT",
-                    value: value.into(),
-                    expected,
-                });
-            }
-        };
-        options.progress = match lookup("OXMPI_PROGRESS").as_deref() {
-            None | Some("") => Progress::User,
-            Some(value) => value.parse().map_err(|_| OptionsError {
-                name: "OXMPI_PROGRESS",
-                value: value.into(),
-                expected: oxmpi_net::tcp::EXPECTED,
-            })?,
-        };
-        if let Some(micros) = number("OXMPI_SPIN_US", "a number of microseconds")? {
-            options.patience = Duration::from_micros(micros);
-        }
-        options.driver = switch("OXMPI_DRIVER", options.driver)?;
-        options.single_copy = switch("OXMPI_SINGLE_COPY", options.single_copy)?;
-        options.boards = switch("OXMPI_BOARDS", options.boards)?;
-        options.eager_bytes = number("OXMPI_EAGER_BYTES", "a number of bytes")?;
-        Ok(options)
+    fn of(given: impl Fn(&'static Setting) -> Given) -> Result<Self, OptionsError> {
+        let default = Self::default();
+        Ok(Self {
+            wait: match given(&settings::WAIT).choice()? {
+                "spin" => WaitMode::Spin,
+                "yield" => WaitMode::Yield,
+                "sleep" => WaitMode::Sleep,
+                _ => WaitMode::Auto,
+            },
+            patience: (given(&settings::SPIN_US).duration()?).unwrap_or(default.patience),
+            driver: given(&settings::DRIVER).switch()?.unwrap_or(default.driver),
+            single_copy: (given(&settings::SINGLE_COPY).switch()?).unwrap_or(default.single_copy),
+            boards: given(&settings::BOARDS).switch()?.unwrap_or(default.boards),
+            progress: given(&settings::PROGRESS).choice()?.parse()?,
+            eager_bytes: given(&settings::EAGER_BYTES).bytes()?,
+        })
     }
 }
 
@@ -129,32 +83,41 @@ impl Options {
 mod tests {
     use super::*;
 
+    fn of(variable: impl Fn(&str) -> Option<&'static str>) -> Result<Options, OptionsError> {
+        Options::of(|setting| setting.read_from(&variable))
+    }
+
     #[test]
     fn nonsense_is_named() {
-        let error = Options::from_lookup(|name| (name == "OXMPI_WAIT").then(|| "snooze".into()))
-            .unwrap_err();
+        let error = of(|name| (name == "OXMPI_WAIT").then_some("snooze")).unwrap_err();
         assert_eq!(
             error.to_string(),
             "OXMPI_WAIT=\"snooze\" makes no sense: expected auto, spin, yield or sleep"
         );
-        let error = Options::from_lookup(|name| (name == "OXMPI_SPIN_US").then(|| "-1".into()))
-            .unwrap_err();
+        let error = of(|name| (name == "OXMPI_SPIN_US").then_some("-1")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "OXMPI_SPIN_US=\"-1\" makes no sense: expected a number of microseconds"
+            "OXMPI_SPIN_US=\"-1\" makes no sense: expected a number of microseconds, \
+             or a time such as 500us, 2ms or 1s"
         );
     }
 
     #[test]
+    fn the_defaults_are_those_of_the_table() {
+        let unset = of(|_| None).unwrap();
+        assert_eq!(format!("{unset:?}"), format!("{:?}", Options::default()));
+    }
+
+    #[test]
     fn settings_are_read() {
-        let options = Options::from_lookup(|name| {
+        let options = of(|name| {
             Some(match name {
-                "OXMPI_WAIT" => "yield".into(),
-                "OXMPI_DRIVER" => "off".into(),
-                "OXMPI_PROGRESS" => "sock".into(),
-                "OXMPI_SINGLE_COPY" => "0".into(),
-                "OXMPI_BOARDS" => "on".into(),
-                _ => "7".into(),
+                "OXMPI_WAIT" => "yield",
+                "OXMPI_DRIVER" => "off",
+                "OXMPI_PROGRESS" => "sock",
+                "OXMPI_SINGLE_COPY" => "0",
+                "OXMPI_BOARDS" => "on",
+                _ => "7",
             })
         })
         .unwrap();

@@ -32,7 +32,7 @@ impl Engine {
         };
         let mut handler = self.shared.enter();
         let bytes = claim.envelope.bytes;
-        let mapped = handler.mappings.borrow(offset, bytes);
+        let mapped = handler.memory.mappings.borrow(offset, bytes);
         self.shared.leave(&mut handler);
         let address =
             mapped.map_err(|error| EngineError::memory(self.rank(), self.host(), &error))?;
@@ -98,7 +98,10 @@ impl Drop for InPlace {
         };
         let mut handler = self.engine.shared.enter();
         if let Some(offset) = claim.mapped() {
-            handler.mappings.release(offset, claim.envelope.bytes);
+            handler
+                .memory
+                .mappings
+                .release(offset, claim.envelope.bytes);
         }
         handler.protocol.finish_claim(claim);
         handler.flush();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use network::messages::engines::{data, from, irecv, isend, job_on, recv, send, within};
 use oxmpi_engine::{Engine, Mode, Options, Progress, Request, Threads};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Splitmix64: enough for tests, and repeatable.
 struct Random(u64);

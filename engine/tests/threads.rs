@@ -11,7 +11,7 @@ use std::time::Duration;
 use engines::{data, irecv, isend, job, job_on, pair, recv, send, within};
 use oxmpi_engine::{Board, Condition, Mode, Options, Threads, Ticket, WaitMode};
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(600);
 
 fn sleeping() -> Options {
     Options {
@@ -422,7 +422,7 @@ fn background_work_is_stepped_again_for_what_it_took_in_itself() {
                 });
                 left.set_background(work.clone());
                 left.set_background_active(true);
-                left.wait_for(&[], || work.over.load(Ordering::Relaxed))
+                left.wait_for(&[], || work.over.load(Ordering::Relaxed), false)
                     .unwrap();
                 left.set_background_active(false);
                 send(&left, 1, 9, &[0; 8]).unwrap();

@@ -1,9 +1,10 @@
-//! The agent: what `oxmpi agent` does on a host, started by the head or by another agent through a remote shell.
+//! The agent: what `oxmpi agent` does on a host, started by the head or by another agent through a
+//! remote shell.
 //!
-//! It greets, learns its place in the tree, starts the agents below, says what its host is, and then is a
-//! [`Node`] with its parent above: frames from there are carried out, what happens is passed on. Its standard
-//! input and output are that connection. When it ends, for whatever reason, so does everything below: that is
-//! what makes "no orphans" true on every host.
+//! It greets, learns its place in the tree, starts the agents below, says what its host is, and
+//! then is a [`Node`] with its parent above: frames from there are carried out, what happens is
+//! passed on. Its standard input and output are that connection. When it ends, for whatever reason,
+//! so does everything below: that is what makes "no orphans" true on every host.
 
 use std::fs::File;
 use std::io;
@@ -11,12 +12,12 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use crate::channel::{Inbox, Outbox};
-use crate::crew::{Input, Muster};
 use crate::environment;
-use crate::frame::{Down, Hello, Orders, Up, WINDOW_BYTES};
+use crate::frame::{Down, Hello, JobSpec, Up, WINDOW_BYTES};
 use crate::job::LaunchError;
+use crate::local_ranks::{Input, StartRanks};
 use crate::node::Node;
-use crate::{bind, sys};
+use crate::sys;
 
 /// Why an agent ended before its parent told it to.
 #[derive(Debug, thiserror::Error)]
@@ -40,8 +41,8 @@ enum AgentError {
     },
 }
 
-/// Serves one job on this host; returns the exit status. What goes wrong is said on standard error, which the
-/// parent passes on.
+/// Serves one job on this host; returns the exit status. What goes wrong is said on standard error,
+/// which the parent passes on.
 pub fn agent() -> u8 {
     match serve() {
         Ok(()) => 0,
@@ -81,7 +82,7 @@ fn serve() -> Result<(), AgentError> {
         inbox: Inbox::default(),
         outbox: Outbox::default(),
         node: Node::default(),
-        name: sys::host_name(),
+        name: oxmpi_join::host_name(),
         host: 0,
         told_to_end: false,
         now: Instant::now(),
@@ -146,9 +147,9 @@ impl Agent {
                 self.node.grow(&plan, sys::signal_mask(), self.now);
                 self.outbox.put(&Up::Hello(hello(plan.host)));
             }
-            Down::Run(orders) => {
-                self.run(&orders);
-                self.node.down(&Down::Run(orders), self.now);
+            Down::Run(spec) => {
+                self.run(&spec);
+                self.node.down(&Down::Run(spec), self.now);
             }
             other => {
                 self.told_to_end |= other == Down::End;
@@ -157,22 +158,18 @@ impl Agent {
         }
     }
 
-    fn run(&mut self, orders: &Orders) {
+    fn run(&mut self, spec: &JobSpec) {
         let mut inherited = environment::own();
-        environment::overlay(&mut inherited, &orders.inherited);
-        let mustered = self.node.muster(Muster {
-            orders,
+        environment::overlay(&mut inherited, &spec.inherited);
+        let started = self.node.start_ranks(StartRanks {
+            spec,
             host: self.host,
             inherited: &inherited,
-            input: if orders.stdin {
-                Input::Fed
-            } else {
-                Input::Null
-            },
+            input: if spec.stdin { Input::Fed } else { Input::Null },
             window: WINDOW_BYTES,
             mask: sys::signal_mask(),
         });
-        if let Err(error) = mustered {
+        if let Err(error) = started {
             self.node.excuse(format!("host {}: {error}", self.name));
         }
     }
@@ -183,7 +180,7 @@ pub(crate) fn hello(host: u32) -> Hello {
     Hello {
         host,
         machine: machine(),
-        cpus: bind::usable_cpus(),
+        cpus: oxmpi_join::usable_cpus(),
     }
 }
 
@@ -191,7 +188,7 @@ pub(crate) fn hello(host: u32) -> Hello {
 fn machine() -> u64 {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     // A kernel that does not tell: hosts of one name are one machine.
-    let id = id.unwrap_or_else(|_| sys::host_name());
+    let id = id.unwrap_or_else(|_| oxmpi_join::host_name());
     // FNV-1a, because it must be the same number in every process of every build.
     id.trim()
         .bytes()

@@ -1,7 +1,6 @@
-//! CPUs: how many the job may use, and which of them a rank is bound to.
+//! Which CPUs a rank is bound to.
 //!
-//! The count goes into the job's segment, where the engine's wait policy finds it. Topology is read from
-//! /sys only when binding to cores was asked for: start-up scans no hardware.
+//! Topology is read from /sys only when binding to cores was asked for: start-up scans no hardware.
 
 use std::io;
 
@@ -15,13 +14,9 @@ pub enum Bind {
     /// Ranks run wherever the launcher may run.
     #[default]
     None,
-    /// The r-th rank of a host runs on its r-th usable core (all hardware threads of it), round and round.
+    /// The r-th rank of a host runs on its r-th usable core (all hardware threads of it), round and
+    /// round.
     Core,
-}
-
-/// The CPUs this process may use: the affinity mask, and the cgroup's CPU quota (v1 and v2) where it is less.
-pub fn usable_cpus() -> u32 {
-    std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32)
 }
 
 /// The usable cores, each as the list of its usable CPUs.
@@ -58,8 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_core_and_a_cpu() {
-        assert!(usable_cpus() >= 1);
+    fn there_is_a_core() {
         assert!(!cores().unwrap().is_empty());
     }
 }

@@ -1,9 +1,10 @@
 //! A connection to an agent: the remote shell's process, frames over its standard input and output.
 //!
-//! Started by whoever is above the agent in the tree, the head or another agent. It speaks for its host and
-//! all hosts below that: what the agent says leaves as [`Up`] frames, and when the agent, the shell or the
-//! connection ends too early, [`Up::Lost`] says so once, with the command and what it printed. Ending is
-//! always the same: close its standard input; what does not end by itself soon is killed.
+//! Started by whoever is above the agent in the tree, the head or another agent. It speaks for its
+//! host and all hosts below that: what the agent says leaves as [`Up`] frames, and when the agent,
+//! the shell or the connection ends too early, [`Up::Lost`] says so once, with the command and what
+//! it printed. Ending is always the same: close its standard input; what does not end by itself
+//! soon is killed.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -22,7 +23,10 @@ use crate::tree::Limb;
 const LEAVE: Duration = Duration::from_secs(5);
 /// What is kept of the standard error of a shell that has not answered yet: its last words.
 const WORDS_BYTES_MAX: usize = 4096;
-/// What is passed on of the standard error of a connection in its lifetime; nobody waits for who floods.
+/// What is shown of output that is no agent's.
+const NOISE_SHOWN_BYTES: usize = 40;
+/// What is passed on of the standard error of a connection in its lifetime; nobody waits for who
+/// floods.
 const REMARK_BYTES_MAX: usize = 64 * 1024;
 
 /// A connection to an agent.
@@ -55,14 +59,16 @@ enum State {
     Awaited { until: Instant },
     /// Frames go both ways.
     Up,
-    /// It has ended, or is to end: wait for the process, so that it can be said how, and kill it then.
+    /// It has ended, or is to end: wait for the process, so that it can be said how, and kill it
+    /// then.
     Leaving { kill_at: Instant },
     /// Nothing is left of it here.
     Gone,
 }
 
 impl Branch {
-    /// Starts the agent of a limb with the signal mask `mask`. A command that cannot be executed is a branch that is lost at once.
+    /// Starts the agent of a limb with the signal mask `mask`. A command that cannot be executed is
+    /// a branch that is lost at once.
     pub(crate) fn start(
         limb: Limb,
         plan: &Grow,
@@ -248,6 +254,14 @@ impl Branch {
             return false;
         };
         let open = matches!(self.inbox.fill(stdout), Ok(true));
+        if self.grow.is_some() && matches!(self.state, State::Leaving { .. }) {
+            // It ends, or is to end, before it has greeted: what it sends is of use for messages
+            // alone.
+            if self.inbox.greeting() == Greeting::Noise {
+                self.stop_reading(now);
+            }
+            return open;
+        }
         if let State::Awaited { until } = self.state {
             match self.inbox.greeting() {
                 Greeting::Waiting => return open,
@@ -267,22 +281,23 @@ impl Branch {
                         self.name, self.command
                     );
                     self.lose(text, up);
+                    self.stop_reading(now);
                     return false;
                 }
                 Greeting::Noise => {
                     let text = format!(
-                        "host {} prints text instead of starting an agent: {}{}",
+                        "host {} sends something else than an agent would, beginning with {:?}: {}; run that command by hand to see all of it, silence what login scripts print, or name another command with --launcher",
                         self.name,
+                        self.inbox.first(NOISE_SHOWN_BYTES),
                         self.command,
-                        self.printed()
                     );
                     self.lose(text, up);
+                    self.stop_reading(now);
                     return false;
                 }
             }
         }
-        // One that was told to leave before it greeted has nothing to say.
-        while self.grow.is_none() {
+        loop {
             match self.inbox.next::<Up>() {
                 Ok(Some(frame)) => {
                     match &frame {
@@ -296,11 +311,21 @@ impl Branch {
                 Err(error) => {
                     let text = format!("lost host {}: its agent sent {error}", self.name);
                     self.lose(text, up);
+                    self.stop_reading(now);
                     return false;
                 }
             }
         }
-        open
+    }
+
+    /// What comes from there makes no sense, and more of it would not either: nothing is read any
+    /// more, and the command is killed at once.
+    fn stop_reading(&mut self, now: Instant) {
+        self.inbox = Inbox::default();
+        if let Some(shell) = &mut self.shell {
+            shell.stdout = None;
+        }
+        self.give_up(now);
     }
 
     /// Standard error: kept until the agent greets, then passed on line by line.
@@ -401,7 +426,8 @@ impl Branch {
 }
 
 impl Drop for Branch {
-    /// Whatever happened, no process of ours is left. Whoever drops several has told all to leave before.
+    /// Whatever happened, no process of ours is left. Whoever drops several has told all to leave
+    /// before.
     fn drop(&mut self) {
         self.leave(Instant::now());
         if let Some(shell) = self.shell.take() {

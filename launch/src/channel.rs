@@ -1,8 +1,9 @@
 //! Frames on a pair of pipes: a length of four bytes, then the frame as postcard writes it.
 //!
-//! [`Inbox`] and [`Outbox`] are pure: bytes in, frames out and the other way round. Neither waits. What an
-//! inbox holds is bounded by the longest frame; what an outbox holds is bounded by windows (`frame`), for
-//! only output and input are long and both are sent on credit.
+//! [`Inbox`] and [`Outbox`] are pure: bytes in, frames out and the other way round. Neither waits.
+//! An inbox holds at most the longest frame, provided that its owner stops reading at the first
+//! error. An outbox is bounded by windows (`frame`): only output and input are long, and both are
+//! sent on credit.
 
 use std::io::{self, Read, Write};
 
@@ -17,7 +18,8 @@ const LENGTH_BYTES: usize = 4;
 const READ_BYTES: usize = 64 * 1024;
 /// What login scripts may print before the agent speaks.
 const NOISE_BYTES_MAX: usize = 64 * 1024;
-/// The agent's first line, version and protocol after it. The NUL keeps it apart from anything a person prints.
+/// The agent's first line, version and protocol after it. The NUL keeps it apart from anything a
+/// person prints.
 const GREETING: &str = "\0oxmpi-agent ";
 
 /// Why what came is no frame.
@@ -129,6 +131,12 @@ impl Inbox {
         Greeting::Ours
     }
 
+    /// The first bytes that have not been used, for messages.
+    pub(crate) fn first(&self, bytes: usize) -> String {
+        let waiting = &self.bytes[self.head..];
+        String::from_utf8_lossy(&waiting[..waiting.len().min(bytes)]).into_owned()
+    }
+
     /// What has been printed so far and is no frame, for messages.
     pub(crate) fn noise(&self) -> String {
         String::from_utf8_lossy(&self.bytes[self.head..]).into_owned()
@@ -155,7 +163,8 @@ impl Outbox {
     }
 
     pub(crate) fn put(&mut self, frame: &impl Serialize) {
-        // Serialising into a vector fails for no type without a length of its own, and there is none here.
+        // Serialising into a vector fails for no type without a length of its own, and there is
+        // none here.
         let frame = postcard::to_stdvec(frame).expect("frames are plain data");
         assert!(
             frame.len() <= FRAME_BYTES_MAX,
@@ -177,7 +186,8 @@ impl Outbox {
                 Err(error) => return Err(error),
             }
         }
-        // Moved seldom, so that a slow reader does not make every frame cost a copy of all that wait.
+        // Moved seldom, so that a slow reader does not make every frame cost a copy of all that
+        // wait.
         if self.is_empty() || self.head > READ_BYTES && self.head * 2 > self.bytes.len() {
             self.bytes.drain(..self.head);
             self.head = 0;

@@ -1,8 +1,9 @@
 //! Room for output: how much of it a host may send before it waits.
 //!
-//! Every host may have a window of bytes under way ([`WINDOW_BYTES`], [`OWN_WINDOW_BYTES`]); what the head has passed on
-//! is granted anew, in pieces that are worth a frame. A reader that pauses thus pauses the ranks on all hosts, and what
-//! the head holds for it stays bounded, while everything else keeps flowing. Pure.
+//! Every host may have a window of bytes under way ([`WINDOW_BYTES`], [`OWN_WINDOW_BYTES`]); what
+//! the head has passed on is granted anew, in pieces that are worth a frame. A reader that pauses
+//! thus pauses the ranks on all hosts, and what the head holds for it stays bounded, while
+//! everything else keeps flowing. Pure.
 
 use crate::frame::WINDOW_BYTES;
 use crate::hosts::Placement;

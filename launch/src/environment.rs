@@ -1,8 +1,9 @@
 //! The environment of a rank: what its host gives it, what the head passes on, what the job says.
 //!
-//! On the launcher's own host ranks inherit the launcher's environment. On another host they get what the
-//! remote shell gives, under what the head has, except for variables that describe a host or a login and
-//! would be wrong elsewhere ([`is_of_a_host`]). Variables of other launchers never reach a rank.
+//! On the launcher's own host ranks inherit the launcher's environment. On another host they get
+//! what the remote shell gives, under what the head has, except for variables that describe a host
+//! or a login and would be wrong elsewhere ([`is_of_a_host`]). Variables of other launchers never
+//! reach a rank.
 
 use std::ffi::{OsStr, OsString};
 
@@ -36,8 +37,6 @@ const OF_A_HOST: [&str; 20] = [
 const OF_A_LOGIN: [&str; 3] = ["SSH_", "XDG_", "SUDO_"];
 /// What other launchers tell their ranks: the ranks of this job are none of theirs.
 const OF_LAUNCHERS: [&str; 4] = ["PMI_", "PMI2_", "PMIX_", "HYDI_"];
-/// What this launcher tells its ranks.
-const OF_RANKS: [&str; 3] = ["OXMPI_RANK", "OXMPI_SIZE", "OXMPI_SEGMENT"];
 
 /// What a rank on this host inherits: everything but the words of launchers.
 pub(crate) fn own() -> Variables {
@@ -71,7 +70,7 @@ fn is_of_a_host(name: &OsStr) -> bool {
 }
 
 fn is_of_a_launcher(name: &OsStr) -> bool {
-    OF_RANKS.iter().any(|known| name == *known) || begins(name, &OF_LAUNCHERS)
+    name.to_str().is_some_and(oxmpi_settings::is_handed_down) || begins(name, &OF_LAUNCHERS)
 }
 
 fn begins(name: &OsStr, prefixes: &[&str]) -> bool {

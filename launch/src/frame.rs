@@ -1,8 +1,9 @@
 //! What the head and its agents say to each other: `Down` towards the ranks, `Up` towards the head.
 //!
-//! Both travel over the remote shell's standard input and output, between programs of the same version
-//! ([`PROTOCOL`], checked by `greeting` before the first frame). `channel` cuts the bytes; `node` carries
-//! out what comes down and passes on what goes up; nothing here knows descriptors or processes.
+//! Both travel over the remote shell's standard input and output, between programs of the same
+//! version ([`PROTOCOL`], checked by `greeting` before the first frame). `channel` cuts the bytes;
+//! `node` carries out what comes down and passes on what goes up; nothing here knows descriptors or
+//! processes.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -10,18 +11,18 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::bind::Bind;
-use crate::conduct::{End, Standing};
 use crate::outlet::Which;
 use crate::record::Stage;
+use crate::supervise::{Ended, RankDeath};
 
-/// Changes with every change of a frame.
-pub(crate) const PROTOCOL: u32 = 1;
+/// The version of the frames between the head and its agents. Changes with every change of a frame.
+pub const PROTOCOL: u32 = 2;
 
 /// The longest frame: the cards of 65 535 ranks in a fence with up to 1 000 bytes each.
 pub(crate) const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Output a host may have sent without the head having passed it on. 1 000 hosts hold 128 MiB at worst;
-/// one that streams is asked for more before it stops.
+/// Output a host may have sent without the head having passed it on. 1 000 hosts hold 128 MiB at
+/// worst; one that streams is asked for more before it stops.
 pub(crate) const WINDOW_BYTES: u64 = 128 * 1024;
 
 /// Standard input that may be under way to rank 0.
@@ -36,15 +37,17 @@ pub(crate) enum Down {
     /// The first frame: who you are, and the hosts below you.
     Grow(Grow),
     /// All hosts have answered: start the ranks.
-    Run(Box<Orders>),
+    Run(Box<JobSpec>),
     /// A signal for all ranks.
     Signal(i32),
     /// Input for rank 0; nothing is the end of it.
     Stdin(Vec<u8>),
     /// A host may send so many more bytes of output.
     Credit { host: u32, bytes: u64 },
-    /// Every rank has reached the fence; what all of them had put.
+    /// Every rank that has not ended has reached the fence; what all of them had put.
     FenceOver(Puts),
+    /// A rank has ended without finalising MPI, wherever it ran: the others are told.
+    Died { rank: u32, death: RankDeath },
     /// The job is over: kill what is left, send what has been said, end.
     End,
 }
@@ -72,7 +75,7 @@ pub(crate) struct Grow {
 
 /// A job, as every host needs to know it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Orders {
+pub(crate) struct JobSpec {
     /// The name under which ranks find each other's words.
     pub(crate) name: String,
     /// The host number of every rank.
@@ -106,19 +109,15 @@ pub(crate) struct Program {
 pub(crate) enum Up {
     /// An agent lives and knows its place.
     Hello(Hello),
-    /// Hosts that could not be reached, or are out of reach now. Their ranks have ended or will by themselves.
+    /// Hosts that could not be reached, or are out of reach now. Their ranks have ended or will by
+    /// themselves.
     Lost { hosts: Vec<u32>, text: String },
     /// The process of a rank exists.
     Started { rank: u32, pid: i32 },
     /// A rank could not be started, with errno.
     Failed { rank: u32, stage: Stage, errno: i32 },
-    /// A rank's process has ended. `abort` is who called abort with which code, as its host knows.
-    Ended {
-        rank: u32,
-        end: End,
-        standing: Standing,
-        abort: Option<(u32, i32)>,
-    },
+    /// A rank's process has ended.
+    Ended { rank: u32, ended: Ended },
     /// The warden of a host was killed, and its ranks with it.
     WardenLost { host: u32 },
     /// Lines a rank has written, or what is there of one.
@@ -133,8 +132,11 @@ pub(crate) enum Up {
     StdinTaken(u32),
     /// Rank 0 reads no more.
     StdinClosed,
-    /// All ranks from here on down are in a fence; what they had put.
+    /// All ranks from here on down that have not ended are in a fence; what they had put.
     Fence(Puts),
+    /// All ranks from here on down have ended: fences go on without them. What they had put since
+    /// the last one.
+    Deserted(Puts),
     /// A rank that speaks PMI asked for the end of the job.
     Abort { rank: u32, code: i32, text: String },
     /// Something the remote shell or the agent said on its standard error.
@@ -153,13 +155,14 @@ pub(crate) struct Hello {
     pub(crate) cpus: u32,
 }
 
-impl Orders {
+impl JobSpec {
     /// Ranks in the job.
     pub(crate) fn size(&self) -> u32 {
         self.host_of.len() as u32
     }
 
-    /// The ranks of a host, rising: rank `local(host)[port]` lives in that port of the host's segment.
+    /// The ranks of a host, rising: rank `local(host)[port]` lives in that port of the host's
+    /// segment.
     pub(crate) fn local(&self, host: u32) -> Vec<u32> {
         let ranks = (0..self.size()).zip(&self.host_of);
         let ours = ranks.filter(|(_, place)| **place == host);
@@ -168,9 +171,9 @@ impl Orders {
 
     /// The number of the program that a rank executes.
     pub(crate) fn program_of(&self, rank: u32) -> usize {
-        let mut end = 0;
+        let mut end = 0_u32;
         let within = |program: &Program| {
-            end += program.ranks;
+            end = end.saturating_add(program.ranks);
             rank < end
         };
         // Counts come from another process: a rank beyond them gets the last program.
@@ -179,7 +182,8 @@ impl Orders {
     }
 }
 
-/// The CPUs that the ranks of each host may count on: hosts that are one machine share its CPUs in proportion.
+/// The CPUs that the ranks of each host may count on: hosts that are one machine share its CPUs in
+/// proportion.
 pub(crate) fn shares(hellos: &[Hello], host_of: &[u32]) -> Vec<u32> {
     let mut ranks = vec![0u64; hellos.len()];
     for host in host_of {
@@ -234,7 +238,7 @@ mod tests {
             wdir: None,
             env: Vec::new(),
         };
-        let orders = Orders {
+        let spec = JobSpec {
             name: "job".to_owned(),
             host_of: vec![0, 1, 0, 1, 1],
             cpus: vec![1, 1],
@@ -244,8 +248,8 @@ mod tests {
             bind: Bind::None,
             stdin: false,
         };
-        assert_eq!(orders.local(1), [1, 3, 4]);
-        let programs: Vec<usize> = (0..6).map(|rank| orders.program_of(rank)).collect();
+        assert_eq!(spec.local(1), [1, 3, 4]);
+        let programs: Vec<usize> = (0..6).map(|rank| spec.program_of(rank)).collect();
         assert_eq!(programs, [0, 1, 1, 1, 1, 1]);
     }
 }

@@ -1,28 +1,28 @@
 //! The head: the process that the user started, with the whole job in view.
 //!
-//! It is a [`Node`] with the user above: one thread that waits for ranks and agents, signals, readers and the
-//! clock. It performs what `conduct` decides and passes output to the `outlet`. A job comes up in two steps:
-//! all hosts answer (`Hello`), then all start their ranks (`Run`); on one host there is nothing to wait for.
-//! There is no polling interval: it sleeps until a descriptor is ready or a deadline is due. It never waits
-//! for a reader or a writer, so a signal is always seen.
+//! It is a [`Node`] with the user above: one thread that waits for ranks and agents, signals,
+//! readers and the clock. It performs what `supervise` decides and passes output to the `outlet`. A
+//! job comes up in two steps: all hosts answer (`Hello`), then all start their ranks (`Run`); on
+//! one host there is nothing to wait for. There is no polling interval: it sleeps until a
+//! descriptor is ready or a deadline is due. It never waits for a reader or a writer, so a signal
+//! is always seen.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use crate::agent;
-use crate::bind;
-use crate::conduct::{Action, Conduct};
 use crate::credit::{Credit, OWN_WINDOW_BYTES};
-use crate::crew::{Input, Muster};
 use crate::environment;
 use crate::frame::{Down, Grow, Hello, Up};
 use crate::hosts::{self, Placement, Spread};
 use crate::job::{Job, LaunchError, Outcome, Output, Stdin};
+use crate::job_spec;
+use crate::local_ranks::{Input, StartRanks};
 use crate::node::Node;
-use crate::orders;
 use crate::outlet::Outlet;
 use crate::stdin::Source;
+use crate::supervise::{Action, RankDeath, Supervisor};
 use crate::sys::{self, Signals};
 
 /// Signals that are passed to the ranks.
@@ -37,8 +37,8 @@ const SIGNALS: [i32; 8] = [
     libc::SIGCONT,
 ];
 
-/// When all ranks have ended well and a process they started still holds their output (`exec > >(tee log)`),
-/// it gets this long to write the rest before it is killed.
+/// When all ranks have ended well and a process they started still holds their output (`exec >
+/// >(tee log)`), it gets this long to write the rest before it is killed.
 const LINGER: Duration = Duration::from_millis(500);
 
 /// How long hosts may keep silent between being told that the job is over and confirming it.
@@ -55,7 +55,7 @@ pub(crate) fn run(
     head.wind_up()?;
     let Head {
         node,
-        conduct,
+        supervisor,
         outlet,
         ..
     } = head;
@@ -63,8 +63,8 @@ pub(crate) fn run(
     drop(node);
     let (stdout, stderr) = outlet.captured();
     Ok(Outcome {
-        code: conduct.code(),
-        signal: conduct.signal(),
+        code: supervisor.code(),
+        signal: supervisor.signal(),
         wall: begin.elapsed(),
         stdout,
         stderr,
@@ -76,7 +76,7 @@ struct Head<'a> {
     placement: Placement,
     node: Node,
     signals: Signals,
-    conduct: Conduct,
+    supervisor: Supervisor,
     outlet: Outlet,
     source: Option<Source>,
     /// What each host is, as far as it has answered.
@@ -86,6 +86,10 @@ struct Head<'a> {
     /// Hosts whose output has not ended.
     loud: Vec<bool>,
     credit: Credit,
+    /// A fence has been reached: there are ranks that wait for others.
+    joined: bool,
+    /// Ranks that have died and of which the others have not been told.
+    deaths: Vec<(u32, RankDeath)>,
     now: Instant,
 }
 
@@ -108,13 +112,15 @@ impl<'a> Head<'a> {
             job,
             node: Node::new(placement.here),
             signals,
-            conduct: Conduct::new(job, &placement, now),
+            supervisor: Supervisor::new(job, &placement, now),
             outlet,
             source: None,
             hellos: vec![None; hosts],
             launched: false,
             loud: vec![true; hosts],
             credit: Credit::new(&placement),
+            joined: false,
+            deaths: Vec::new(),
             placement,
             now,
         };
@@ -124,7 +130,7 @@ impl<'a> Head<'a> {
                 1 => Hello {
                     host: here,
                     machine: 0,
-                    cpus: bind::usable_cpus(),
+                    cpus: oxmpi_join::usable_cpus(),
                 },
                 _ => agent::hello(here),
             });
@@ -160,7 +166,7 @@ impl<'a> Head<'a> {
 
     /// Starts the ranks once all hosts have answered.
     fn launch(&mut self) -> Result<(), LaunchError> {
-        if self.launched || !self.conduct.is_peaceful() {
+        if self.launched || !self.supervisor.is_peaceful() {
             return Ok(());
         }
         let hellos: Option<Vec<Hello>> = self.hellos.iter().cloned().collect();
@@ -169,10 +175,10 @@ impl<'a> Head<'a> {
         };
         let several = self.placement.is_elsewhere();
         let (input, fed) = self.input()?;
-        let orders = orders::orders(self.job, &self.placement, &hellos, fed)?;
+        let spec = job_spec::job_spec(self.job, &self.placement, &hellos, fed)?;
         if let Some(host) = self.placement.here {
-            self.node.muster(Muster {
-                orders: &orders,
+            self.node.start_ranks(StartRanks {
+                spec: &spec,
                 host,
                 inherited: &environment::own(),
                 input,
@@ -182,7 +188,7 @@ impl<'a> Head<'a> {
         }
         self.launched = true;
         if several {
-            self.node.down(&Down::Run(Box::new(orders)), self.now);
+            self.node.down(&Down::Run(Box::new(spec)), self.now);
         }
         Ok(())
     }
@@ -206,13 +212,13 @@ impl<'a> Head<'a> {
     fn watch(&mut self) -> Result<(), LaunchError> {
         let mut linger = None;
         loop {
-            if !self.launched && !self.conduct.is_peaceful() {
-                self.conduct.handle_cancelled();
+            if !self.launched && !self.supervisor.is_peaceful() {
+                self.supervisor.handle_cancelled();
             }
-            if self.conduct.is_over() {
+            if self.supervisor.is_over() {
                 let until = *linger.get_or_insert(self.now + LINGER);
                 let quiet = !self.loud.contains(&true) || self.now >= until;
-                if quiet || !self.conduct.is_peaceful() {
+                if quiet || !self.supervisor.is_peaceful() {
                     return Ok(());
                 }
             }
@@ -251,7 +257,7 @@ impl<'a> Head<'a> {
         self.outlet.poll_entries(&mut entries);
         let due = [
             until,
-            self.conduct.poll_deadline(),
+            self.supervisor.poll_deadline(),
             self.node.poll_deadline(),
         ];
         let due = due.into_iter().flatten().min();
@@ -268,7 +274,7 @@ impl<'a> Head<'a> {
         self.node.handle_ready(self.now)?;
         let heard = self.relay();
         self.launch()?;
-        self.conduct.handle_time(self.now);
+        self.supervisor.handle_time(self.now);
         self.act();
         self.flush();
         Ok(heard)
@@ -279,15 +285,16 @@ impl<'a> Head<'a> {
             signal,
             libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT
         );
-        // All ranks have ended and only a reader is waited for: nobody waits for ever for who does not read.
+        // All ranks have ended and only a reader is waited for: nobody waits for ever for who does
+        // not read.
         let stalled = self.node.is_over() || !self.outlet.has_room();
-        if ends && self.conduct.is_over() && stalled {
+        if ends && self.supervisor.is_over() && stalled {
             self.outlet.give_up();
         }
         if signal == libc::SIGCONT {
             self.source.iter_mut().for_each(Source::handle_continue);
         }
-        self.conduct.handle_signal(signal, self.now);
+        self.supervisor.handle_signal(signal, self.now);
         self.act();
     }
 
@@ -325,19 +332,19 @@ impl<'a> Head<'a> {
             }
             Up::Lost { hosts, text } => {
                 hosts.iter().for_each(|host| self.quieten(*host));
-                self.conduct.handle_lost(&hosts, text, now);
+                self.supervisor.handle_lost(&hosts, text, now);
             }
-            Up::Started { rank, pid } => self.conduct.handle_started(rank, pid),
+            Up::Started { rank, pid } => self.supervisor.handle_started(rank, pid),
             Up::Failed { rank, stage, errno } => {
-                self.conduct.handle_failed(rank, stage, errno, now);
+                self.supervisor.handle_failed(rank, stage, errno, now);
             }
-            Up::Ended {
-                rank,
-                end,
-                standing,
-                abort,
-            } => self.conduct.handle_end(rank, end, standing, abort, now),
-            Up::WardenLost { host } => self.conduct.handle_lost_warden(host, now),
+            Up::Ended { rank, ended } => {
+                self.supervisor.handle_end(rank, ended, now);
+                self.deaths
+                    .extend(ended.death(rank).map(|death| (rank, death)));
+                self.tell_deaths();
+            }
+            Up::WardenLost { host } => self.supervisor.handle_lost_warden(host, now),
             Up::Output { rank, which, bytes } => {
                 if let Some(&host) = self.placement.host_of.get(rank as usize) {
                     self.credit.handle_output(host, bytes.len());
@@ -350,9 +357,25 @@ impl<'a> Head<'a> {
                 source.for_each(|source| source.handle_taken(bytes));
             }
             Up::StdinClosed => self.source = None,
-            Up::Fence(all) => self.node.down(&Down::FenceOver(all), now),
-            Up::Abort { rank, code, text } => self.conduct.handle_abort(rank, code, &text, now),
+            Up::Fence(all) => {
+                self.joined = true;
+                self.tell_deaths();
+                self.node.down(&Down::FenceOver(all), now);
+            }
+            Up::Deserted(_) => {}
+            Up::Abort { rank, code, text } => self.supervisor.handle_abort(rank, code, &text, now),
             Up::Remark { text, .. } => self.outlet.say(&text),
+        }
+    }
+
+    /// Tells all hosts which ranks have died, if ranks have joined and the job goes on. Ranks that
+    /// are not wired up yet learn of it before their first fence is over.
+    fn tell_deaths(&mut self) {
+        if !self.joined || !self.supervisor.is_peaceful() {
+            return;
+        }
+        for (rank, death) in std::mem::take(&mut self.deaths) {
+            self.node.down(&Down::Died { rank, death }, self.now);
         }
     }
 
@@ -361,9 +384,9 @@ impl<'a> Head<'a> {
         loud.for_each(|loud| *loud = false);
     }
 
-    /// Does what the conduct asks for.
+    /// Does what the supervisor asks for.
     fn act(&mut self) {
-        while let Some(action) = self.conduct.poll_action() {
+        while let Some(action) = self.supervisor.poll_action() {
             match action {
                 Action::Signal(signal) => self.node.down(&Down::Signal(signal), self.now),
                 Action::Say(text) => self.outlet.say(&text),
@@ -378,7 +401,7 @@ impl<'a> Head<'a> {
     /// Writes what readers take, and lets those go on whose output found room.
     fn flush(&mut self) {
         if let Err(error) = self.outlet.flush() {
-            self.conduct.handle_broken_output(&error, self.now);
+            self.supervisor.handle_broken_output(&error, self.now);
             self.act();
         }
         while self.outlet.has_room()

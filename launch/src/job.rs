@@ -1,27 +1,18 @@
 //! What a job is: programs with their counts, settings, and what came of it.
 //!
-//! This is the layer's face towards `cli` and `bench`. `Job::run` checks everything that can be checked
-//! before a process exists, decides where the ranks go, then hands over to `head`.
+//! This is the layer's face towards `cli` and `bench`; `run` has what `Job::run` does.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use oxmpi_join::RANKS_MAX;
 use oxmpi_ports::SegmentError;
 
 use crate::bind::Bind;
-use crate::crew::check_folder;
-use crate::head;
 use crate::hosts::{HostsError, Spread};
 use crate::program::{Executable, ProgramError};
-use crate::sys;
-
-/// Ranks of a job at most: communicators are numbered by the process that makes them, with 16 bits for it.
-pub const RANKS_MAX: u32 = 65_535;
-
-/// Ranks one host carries at most: one port each.
-pub const HOST_RANKS_MAX: u32 = oxmpi_ports::layout::PORTS_MAX;
 
 /// Some ranks that execute the same program.
 #[derive(Clone, Debug)]
@@ -222,21 +213,5 @@ impl Job {
             return Err(LaunchError::TooManyRanks { asked });
         }
         Ok(asked as u32)
-    }
-
-    /// Runs the job and returns when no process of it is left.
-    ///
-    /// While it runs, the calling thread takes over SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
-    /// SIGTSTP and SIGCONT and passes them to the ranks.
-    pub fn run(&self) -> Result<Outcome, LaunchError> {
-        let ranks = self.ranks()?;
-        let spread = self.settings.spread.or_env()?;
-        let placement = spread.place(ranks, &sys::host_name())?;
-        if placement.here.is_some() {
-            for wdir in self.apps.iter().filter_map(|app| app.wdir.as_deref()) {
-                check_folder(wdir)?;
-            }
-        }
-        head::run(self, &spread, placement)
     }
 }

@@ -1,25 +1,25 @@
 //! Starting a job and wiring it up.
 //!
-//! A [`Job`] says what is to run and where; [`Job::run`] starts its ranks, relays their output line by line and
-//! comes back with an [`Outcome`] when nothing of the job is left. There are no files, no daemon and no open
-//! ports. Four kinds of processes take part:
+//! A [`Job`] says what is to run and where; [`Job::run`] starts its ranks, relays their output line
+//! by line and comes back with an [`Outcome`] when nothing of the job is left. There are no files,
+//! no daemon and no open ports. Four kinds of processes take part:
 //!
 //! - the head (this code, in the caller's process): output, signals, time-outs, what to say;
-//! - agents, one on every other host ([`agent`]), started through ssh or any other command as a tree, connected
-//!   by the standard input and output of that command;
-//! - wardens, one small forked process per host: parent of the ranks there, adopts what they leave behind, and
-//!   kills every descendant when the head or agent above it ends or dies, `kill -9` included;
+//! - agents, one on every other host ([`agent`]), started through ssh or any other command as a
+//!   tree, connected by the standard input and output of that command;
+//! - wardens, one small forked process per host: parent of the ranks there, adopts what they leave
+//!   behind, and kills every descendant when the head or agent above it ends or dies, `kill -9`
+//!   included;
 //! - the ranks, each in a process group of its own, bound to the warden's life by the kernel.
 //!
-//! Head and agents are the same thing, a `node` (the `crew` of this host and `branch`es to the agents below), with
-//! the user above the one and a connection above the other. `frame` is what they say to each other. On one host
-//! there is a head with a crew and nothing else.
+//! Head and agents are the same thing, a `node` (`local_ranks` and `branch`es to the agents below),
+//! with the user above the one and a connection above the other. `frame` is what they say to each
+//! other. On one host there is a head with its ranks and nothing else.
 //!
-//! [`Identity::from_env`] and [`Membership`] are the other end: what a rank learns from its environment and its
-//! launcher. The layer uses `engine` and `net` for the seat that a rank takes, `ports` for the shared segment of each
-//! host, `pmi` for what ranks ask their launcher, and nothing above it.
-//! Decisions (`conduct`, `hosts`, `tree`, `lines`, `program`) are apart from system calls (`sys`, `warden`),
-//! which hold all the unsafe code.
+//! The other end, what a rank does with all this, is the layer below, `join`. The layer also uses
+//! `ports` for the shared segment of each host and `pmi` for what ranks ask their launcher.
+//! Decisions (`supervise`, `hosts`, `tree`, `lines`, `program`) are apart from system calls (`sys`,
+//! `warden`), which hold all the unsafe code.
 
 #![deny(unsafe_code)]
 
@@ -27,52 +27,44 @@ mod agent;
 mod bind;
 mod branch;
 mod channel;
-mod conduct;
 mod credit;
-mod crew;
-mod crowd;
 mod environment;
 mod frame;
 mod head;
 mod hosts;
-mod identity;
 mod job;
+mod job_spec;
 mod lines;
-mod network;
+mod local_ranks;
 mod node;
-mod orders;
 mod outlet;
 mod plan;
+mod pmi_sockets;
 mod program;
+#[cfg(any(test, fuzzing))]
+pub mod properties;
 mod record;
+mod run;
 mod shell;
 mod stdin;
 mod streams;
+mod supervise;
 #[allow(unsafe_code)]
 mod sys;
 mod tree;
 #[allow(unsafe_code)]
 mod warden;
-mod wires;
-mod wireup;
 
 pub use agent::agent;
-pub use bind::{Bind, usable_cpus};
-pub use hosts::{HOSTS_MAX, Host, HostsError, MapBy, Spread, Template};
-pub use identity::{Identity, IdentityError};
-pub use job::{
-    AppContext, HOST_RANKS_MAX, Job, LaunchError, Outcome, Output, RANKS_MAX, Settings, Stdin,
-};
+pub use bind::Bind;
+pub use frame::PROTOCOL as AGENT_PROTOCOL;
+pub use hosts::{HOST_RANKS_MAX, HOSTS_MAX, Host, HostsError, MapBy, Spread, Template};
+pub use job::{AppContext, Job, LaunchError, Outcome, Output, Settings, Stdin};
+pub use oxmpi_join::{RANKS_MAX, host_name, usable_cpus};
 pub use program::{Executable, ProgramError};
-pub use wireup::{Farewell, Membership, WireUpError};
 
 /// The word after the program's path that makes it an agent.
 pub const AGENT_COMMAND: &str = "agent";
-
-/// The name of this host, as error reports give it.
-pub fn host_name() -> String {
-    sys::host_name()
-}
 
 /// Ends this process by `signal`, so that a calling shell or script sees an interrupted program.
 pub fn die_of_signal(signal: i32) -> ! {

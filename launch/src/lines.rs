@@ -1,16 +1,16 @@
 //! Bytes of one stream of one rank, cut into whole lines.
 //!
-//! No I/O and no clock: bytes and `now` come in, blocks that end with a newline go out. What is left of an
-//! unfinished line is held until its newline comes, until [`PARTIAL_MAX`] has passed (a prompt must be
-//! seen) or until it is longer than [`LINE_BYTES_MAX`].
+//! No I/O and no clock: bytes and `now` come in, blocks that end with a newline go out. What is
+//! left of an unfinished line is held until its newline comes, until [`PARTIAL_MAX`] has passed (a
+//! prompt must be seen) or until it is longer than [`LINE_BYTES_MAX`].
 
 use std::time::{Duration, Instant};
 
 /// The longest line that is kept in one piece. Two streams of 4096 ranks hold 512 MiB at worst.
 pub(crate) const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// How long the beginning of a line waits for its end: too short to annoy at a prompt, long enough for
-/// programs that write a line in several calls.
+/// How long the beginning of a line waits for its end: too short to annoy at a prompt, long enough
+/// for programs that write a line in several calls.
 pub(crate) const PARTIAL_MAX: Duration = Duration::from_millis(100);
 
 /// The unfinished line of a stream.

@@ -1,9 +1,10 @@
 //! Where the ranks' output goes: the launcher's standard output and error, or memory.
 //!
-//! Blocks of whole lines are queued and written when the other side takes them, so that a reader who has
-//! paused (`| less`) never stops the launcher from seeing signals and deaths. Standard output and error
-//! that are one file share a queue: lines of the one never break into lines of the other. Queues are
-//! bounded: `has_room` tells the launcher to leave further output in the ranks' pipes.
+//! Blocks of whole lines are queued and written when the other side takes them, so that a reader
+//! who has paused (`| less`) never stops the launcher from seeing signals and deaths. Standard
+//! output and error that are one file share a queue: lines of the one never break into lines of the
+//! other. Queues are bounded: `has_room` tells the launcher to leave further output in the ranks'
+//! pipes.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,7 +17,8 @@ use crate::sys;
 
 /// Bytes that may wait for a slow reader. The ranks are stopped by their full pipes beyond it.
 const QUEUE_BYTES_MAX: usize = 1024 * 1024;
-/// Captured bytes kept per stream; what comes after is dropped, for a runaway job must not eat all memory.
+/// Captured bytes kept per stream; what comes after is dropped, for a runaway job must not eat all
+/// memory.
 const CAPTURE_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// What poll's "writable" promises for a pipe: this many bytes go in without waiting.
 const WRITE_BYTES: usize = libc::PIPE_BUF;
@@ -125,8 +127,8 @@ impl Outlet {
         }
     }
 
-    /// Writes what can be written now. An error is one of standard output; a standard error of its own
-    /// that nobody reads is silently given up.
+    /// Writes what can be written now. An error is one of standard output; a standard error of its
+    /// own that nobody reads is silently given up.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let stdout = self.door_of[Which::Stdout as usize];
         let mut result = Ok(());
@@ -202,8 +204,8 @@ impl Door {
         self.open_line = (block.last() != Some(&b'\n')).then_some((rank, which));
     }
 
-    /// Unlabelled output is passed on byte for byte; with labels every line says whose it is, so a line
-    /// begun by somebody else is ended first.
+    /// Unlabelled output is passed on byte for byte; with labels every line says whose it is, so a
+    /// line begun by somebody else is ended first.
     fn put_labelled(&mut self, rank: u32, which: Which, block: &[u8]) {
         let mut continues = self.open_line == Some((rank, which));
         if self.open_line.is_some() && !continues {

@@ -1,7 +1,9 @@
-//! A crew made ready for exec: every string and descriptor a rank needs, laid out before the warden forks.
+//! The ranks of a host made ready for exec: every string and descriptor a rank needs, laid out
+//! before the warden forks.
 //!
-//! After the fork only async-signal-safe calls are allowed (the launcher may live in a process with many
-//! threads), so nothing may be allocated, formatted or looked up there. All of that happens here.
+//! After the fork only async-signal-safe calls are allowed (the launcher may live in a process with
+//! many threads), so nothing may be allocated, formatted or looked up there. All of that happens
+//! here.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -9,8 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::bind::{self, Bind};
 use crate::environment::{self, Variables};
-use crate::frame::{Orders, Program};
-use crate::identity;
+use crate::frame::{JobSpec, Program};
 use crate::job::LaunchError;
 use crate::sys;
 
@@ -52,7 +53,7 @@ pub(crate) struct Plan {
     _strings: Vec<CString>,
 }
 
-/// The ranks' ends of everything the crew made.
+/// The ranks' ends of all pipes and sockets.
 pub(crate) struct Ends {
     pub(crate) first_stdin: Option<OwnedFd>,
     pub(crate) null: OwnedFd,
@@ -61,10 +62,10 @@ pub(crate) struct Ends {
 }
 
 impl Plan {
-    /// `ranks` are those of this host, rising; `inherited` is what they find in their environment unless the
-    /// job says something else.
+    /// `ranks` are those of this host, rising; `inherited` is what they find in their environment
+    /// unless the job says something else.
     pub(crate) fn new(
-        orders: &Orders,
+        spec: &JobSpec,
         ranks: &[u32],
         inherited: &Variables,
         segment: BorrowedFd<'_>,
@@ -73,24 +74,24 @@ impl Plan {
         open_files: libc::rlimit,
     ) -> Result<Plan, LaunchError> {
         let mut strings = Strings::default();
-        let cores = match orders.bind {
+        let cores = match spec.bind {
             Bind::None => Vec::new(),
             Bind::Core => bind::cores().map_err(LaunchError::system("read the CPU affinity"))?,
         };
         let mut plans = Vec::with_capacity(ranks.len());
         let mut shared: Option<(usize, Shared)> = None;
         for (port, (&rank, ends)) in ranks.iter().zip(ends.ranks).enumerate() {
-            let number = orders.program_of(rank);
+            let number = spec.program_of(rank);
             // Ranks of one program follow each other: what they share is made once.
             let known = shared.take().filter(|known| known.0 == number);
             let common = match known {
                 Some((_, common)) => common,
-                None => strings.shared(orders, number, inherited, segment.as_raw_fd())?,
+                None => strings.shared(spec, number, inherited, segment.as_raw_fd())?,
             };
             let mut envp = common.envp.clone();
             let pmi = ends.pmi.as_raw_fd();
             for (name, value) in [
-                (identity::RANK, rank as i32),
+                (oxmpi_settings::RANK.name, rank as i32),
                 ("PMI_RANK", rank as i32),
                 ("PMI_FD", pmi),
             ] {
@@ -164,17 +165,17 @@ impl Strings {
 
     fn shared(
         &mut self,
-        orders: &Orders,
+        spec: &JobSpec,
         number: usize,
         inherited: &Variables,
         segment: RawFd,
     ) -> Result<Shared, LaunchError> {
-        let program = &orders.programs[number];
+        let program = &spec.programs[number];
         let wdir = program.wdir.as_ref();
         Ok(Shared {
             path: self.keep(&program.path, "the program's path")?,
             argv: self.arguments(program)?,
-            envp: self.environment(orders, program, inherited, segment)?,
+            envp: self.environment(spec, program, inherited, segment)?,
             wdir: wdir
                 .map(|wdir| self.keep(wdir, "the working directory"))
                 .transpose()?,
@@ -192,23 +193,23 @@ impl Strings {
 
     fn environment(
         &mut self,
-        orders: &Orders,
+        spec: &JobSpec,
         program: &Program,
         inherited: &Variables,
         segment: RawFd,
     ) -> Result<Vec<*const libc::c_char>, LaunchError> {
         let pair = |name: &str, value: String| (OsString::from(name), OsString::from(value));
         let ours = [
-            pair(identity::SIZE, orders.size().to_string()),
-            pair(identity::SEGMENT, segment.to_string()),
-            pair("PMI_SIZE", orders.size().to_string()),
+            pair(oxmpi_settings::SIZE.name, spec.size().to_string()),
+            pair(oxmpi_settings::SEGMENT.name, segment.to_string()),
+            pair("PMI_SIZE", spec.size().to_string()),
         ];
         let mut variables = inherited.clone();
-        let said = orders.env.iter().chain(&program.env);
+        let said = spec.env.iter().chain(&program.env);
         environment::overlay(&mut variables, said.chain(&ours));
         // What differs from rank to rank is added for each, and must not be there twice.
         variables.retain(|(name, _)| {
-            ![identity::RANK, "PMI_RANK", "PMI_FD"]
+            ![oxmpi_settings::RANK.name, "PMI_RANK", "PMI_FD"]
                 .iter()
                 .any(|own| name == own)
         });

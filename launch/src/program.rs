@@ -1,8 +1,8 @@
 //! Finding the program a rank executes, before anything is started.
 //!
-//! The search is done once by the launcher, so that a typing error is one message that names what was
-//! tried, and not as many as there are ranks. A name without a slash is looked up in PATH; a relative path
-//! counts from the rank's working directory, as it would after a `cd`.
+//! The search is done once by the launcher, so that a typing error is one message that names what
+//! was tried, and not as many as there are ranks. A name without a slash is looked up in PATH; a
+//! relative path counts from the rank's working directory, as it would after a `cd`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -60,7 +60,8 @@ pub enum ProgramError {
 }
 
 impl ProgramError {
-    /// The exit status shells use for this: 127 for what is not there, 126 for what cannot be executed.
+    /// The exit status shells use for this: 127 for what is not there, 126 for what cannot be
+    /// executed.
     pub fn exit_code(&self) -> u8 {
         match self {
             ProgramError::NotInPath { .. } | ProgramError::Missing { .. } => 127,
@@ -75,7 +76,7 @@ impl Executable {
         let path = if name.as_bytes().contains(&b'/') {
             from_path(name, wdir)?
         } else {
-            from_search(name, wdir, std::env::var_os("PATH"))?
+            from_search(name, wdir, &oxmpi_trust::search_path())?
         };
         Ok(Executable {
             path,
@@ -84,8 +85,9 @@ impl Executable {
         })
     }
 
-    /// The running program itself, found even when its file has been replaced meanwhile. It sees the name
-    /// `oxmpi`, whatever this process was called: mpiexec is the same program and goes by its name.
+    /// The running program itself, found even when its file has been replaced meanwhile. It sees
+    /// the name `oxmpi`, whatever this process was called: mpiexec is the same program and goes by
+    /// its name.
     pub fn this_one(shown: &str) -> Executable {
         Executable {
             path: PathBuf::from("/proc/self/exe"),
@@ -114,19 +116,13 @@ fn from_path(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, ProgramError>
     }
 }
 
-fn from_search(
-    name: &OsStr,
-    wdir: Option<&Path>,
-    path: Option<OsString>,
-) -> Result<PathBuf, ProgramError> {
-    // Without PATH, what execvp(3) takes.
-    let path = path.unwrap_or_else(|| OsString::from("/bin:/usr/bin"));
+fn from_search(name: &OsStr, wdir: Option<&Path>, path: &OsStr) -> Result<PathBuf, ProgramError> {
     let is_program = |file: &Path| {
         file.metadata()
             .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
     if !name.is_empty() {
-        let found = std::env::split_paths(&path)
+        let found = std::env::split_paths(path)
             .map(|folder| folder.join(name))
             .find(|file| is_program(file));
         if let Some(file) = found {
@@ -154,11 +150,7 @@ mod tests {
 
     #[test]
     fn errors_name_what_was_tried() {
-        let error = from_search(
-            OsStr::new("nonesuch"),
-            None,
-            Some(OsString::from("/bin:/usr/bin")),
-        );
+        let error = from_search(OsStr::new("nonesuch"), None, OsStr::new("/bin:/usr/bin"));
         assert_eq!(
             error.unwrap_err().to_string(),
             "no program 'nonesuch' in PATH (/bin:/usr/bin)"

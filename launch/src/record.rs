@@ -1,14 +1,17 @@
-//! What a crew and its warden tell each other: fixed records on two pipes. Ranks are ports here: numbers on this host.
+//! What `local_ranks` and the warden tell each other: fixed records on two pipes. Ranks are ports
+//! here: numbers on this host.
 //!
-//! Both ends are the same executable image (the warden is a fork), so the records are plain native-endian
-//! words. Writes are whole records and below PIPE_BUF, so reads never see half of one.
+//! Both ends are the same executable image (the warden is a fork), so the records are plain
+//! native-endian words. Writes are whole records and below PIPE_BUF, so reads never see half of
+//! one.
 
 use serde::{Deserialize, Serialize};
 
 /// A line of the launcher to the warden.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Send a signal to the group of every rank that still runs, and to what the others left behind.
+    /// Send a signal to the group of every rank that still runs, and to what the others left
+    /// behind.
     Signal(i32),
     /// The job is over: kill whatever is left and end.
     End,

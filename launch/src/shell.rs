@@ -1,6 +1,7 @@
 //! The process of a remote shell: its three files, its end.
 //!
-//! `branch` knows what is said through it. Nothing here waits except `end_within`, which is for the very end.
+//! `branch` knows what is said through it. Nothing here waits except `end_within`, which is for the
+//! very end.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -31,6 +32,9 @@ impl Shell {
             .stderr(Stdio::piped())
             // Ctrl-C at the terminal is for the head to pass on, not for the shell to die of.
             .process_group(0);
+        if oxmpi_trust::is_privileged() {
+            command.env("PATH", oxmpi_trust::search_path());
+        }
         sys::bind_life(&mut command, mask);
         let mut child = command.spawn()?;
         let (stdin, stdout, stderr) =

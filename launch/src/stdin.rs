@@ -1,9 +1,9 @@
 //! Standard input of rank 0, when it cannot simply inherit the launcher's.
 //!
-//! It cannot when it is on another host, nor when the launcher sits at a terminal: rank 0 is in a process
-//! group of its own, and the kernel stops background groups that read from a terminal. Then the head reads
-//! ([`Source`]) and the crew of rank 0 writes ([`Feed`]); what is between them is bounded by
-//! [`STDIN_BYTES`], so that a rank that does not read stops the reading.
+//! It cannot when it is on another host, nor when the launcher sits at a terminal: rank 0 is in a
+//! process group of its own, and the kernel stops background groups that read from a terminal. Then
+//! the head reads ([`Source`]) and the host of rank 0 writes ([`Feed`]); what is between them is
+//! bounded by [`STDIN_BYTES`], so that a rank that does not read stops the reading.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -48,7 +48,8 @@ impl Source {
         self.window = (self.window + bytes as usize).min(STDIN_BYTES);
     }
 
-    /// Reads the next piece after `poll_entry` was ready. An empty one is the end, None is nothing now.
+    /// Reads the next piece after `poll_entry` was ready. An empty one is the end, None is nothing
+    /// now.
     pub(crate) fn read(&mut self) -> Option<Vec<u8>> {
         let mut bytes = [0; PIECE_BYTES];
         match self.file.read(&mut bytes) {

@@ -1,7 +1,8 @@
 //! What the ranks of a host write: their pipes, cut into lines, taken as far as the window allows.
 //!
-//! A crew owns one of these. Blocks of lines leave as [`Up::Output`] in the order of each rank's writing. The
-//! window is what the head has said it can take: beyond it, output stays in the pipes and the ranks wait.
+//! `LocalRanks` owns one of these. Blocks of lines leave as [`Up::Output`] in the order of each
+//! rank's writing. The window is what the head has said it can take: beyond it, output stays in the
+//! pipes and the ranks wait.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, Read};
@@ -82,6 +83,11 @@ impl Streams {
         self.open == 0
     }
 
+    /// The head can take more.
+    pub(crate) fn has_room(&self) -> bool {
+        self.window > 0
+    }
+
     /// The head can take so much more.
     pub(crate) fn widen(&mut self, bytes: u64) {
         self.window = self.window.saturating_add(bytes);
@@ -95,7 +101,9 @@ impl Streams {
 
     /// When an unfinished line is to be shown.
     pub(crate) fn poll_deadline(&self) -> Option<Instant> {
-        self.partial.front().map(|front| front.0)
+        // Without room the rest of the line may wait in its pipe.
+        let front = self.partial.front().filter(|_| self.window > 0);
+        front.map(|front| front.0)
     }
 
     /// Takes what is there, and shows unfinished lines whose time has come.
@@ -109,12 +117,16 @@ impl Streams {
         }
         while let Some(&(due, key)) = self.partial.front() {
             // Entries whose line has ended meanwhile are dropped without waiting for their time.
-            let current = self.list[key].lines.deadline() == Some(due);
-            if current && due > now {
+            let is_current = |streams: &Streams| streams.list[key].lines.deadline() == Some(due);
+            if is_current(self) && (due > now || self.window == 0) {
                 break;
             }
             self.partial.pop_front();
-            if current {
+            if is_current(self) {
+                // The rest may have come while other streams were served.
+                self.pump(key, now, up);
+            }
+            if is_current(self) {
                 self.show(key, up);
             }
         }
@@ -129,7 +141,8 @@ impl Streams {
         }
     }
 
-    /// Nobody writes any more: what is in the pipes is all there will be. Ends when the window allows.
+    /// Nobody writes any more: what is in the pipes is all there will be. Ends when the window
+    /// allows.
     pub(crate) fn finish(&mut self, now: Instant, up: &mut VecDeque<Up>) {
         for key in 0..self.list.len() {
             while self.pump(key, now, up) {}
@@ -196,5 +209,41 @@ fn output(rank: u32, which: Which, block: &[u8]) -> Up {
         rank,
         which,
         bytes: block.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn written(up: &mut VecDeque<Up>) -> Vec<String> {
+        let text = |frame| match frame {
+            Up::Output { bytes, .. } => String::from_utf8(bytes).unwrap(),
+            other => panic!("{other:?}"),
+        };
+        up.drain(..).map(text).collect()
+    }
+
+    #[test]
+    fn a_line_whose_end_waits_for_room_stays_whole() {
+        let (mut streams, ends) = Streams::new(&[0], 4).unwrap();
+        let mut stdout = std::fs::File::from(ends.into_iter().next().unwrap().0);
+        let (begin, mut up) = (Instant::now(), VecDeque::new());
+        stdout.write_all(b"line 1\nli").unwrap();
+        streams.handle_ready(begin, &mut up).unwrap();
+        assert_eq!(written(&mut up), ["line 1\n"]);
+        stdout.write_all(b"ne 2\n$ ").unwrap();
+        let late = begin + Duration::from_secs(9);
+        streams.handle_ready(late, &mut up).unwrap();
+        assert_eq!((written(&mut up), streams.poll_deadline()), (vec![], None));
+        streams.widen(100);
+        streams.handle_ready(late, &mut up).unwrap();
+        assert_eq!(written(&mut up), ["line 2\n"]);
+        let prompt = streams.poll_deadline().unwrap();
+        streams.handle_ready(prompt, &mut up).unwrap();
+        assert_eq!(written(&mut up), ["$ "]);
     }
 }

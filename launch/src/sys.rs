@@ -1,7 +1,8 @@
-//! The few system calls the launcher needs and the standard library does not offer, as safe functions.
+//! The few system calls the launcher needs and the standard library does not offer, as safe
+//! functions.
 //!
-//! Only this file and `warden.rs` contain unsafe code. Nothing here keeps state, decides anything or
-//! retries except for EINTR; the callers say what a failure means.
+//! Only this file and `warden.rs` contain unsafe code. Nothing here keeps state, decides anything
+//! or retries except for EINTR; the callers say what a failure means.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -18,22 +19,11 @@ pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// The name of this host, as in `hostname`.
-pub(crate) fn host_name() -> String {
-    let mut name = [0u8; 256];
-    // SAFETY: the pointer and the length describe `name`, which outlives the call.
-    let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) } != 0;
-    let length = name.iter().position(|&byte| byte == 0).unwrap_or(0);
-    if failed || length == 0 {
-        return "localhost".to_owned();
-    }
-    String::from_utf8_lossy(&name[..length]).into_owned()
-}
-
 /// The CPUs this process may run on.
 pub(crate) fn affinity() -> io::Result<libc::cpu_set_t> {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: the kernel writes at most the given number of bytes into `set`; all-zero is a valid value.
+    // SAFETY: the kernel writes at most the given number of bytes into `set`; all-zero is a valid
+    // value.
     unsafe {
         check(libc::sched_getaffinity(
             0,
@@ -64,7 +54,8 @@ pub(crate) fn cpu_set(cpus: &[u32]) -> libc::cpu_set_t {
     set
 }
 
-/// Raises the soft limit of open files to `wanted` when the hard limit allows it; gives the limit of before.
+/// Raises the soft limit of open files to `wanted` when the hard limit allows it; gives the limit
+/// of before.
 pub(crate) fn raise_open_files(wanted: u64) -> io::Result<libc::rlimit> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -83,19 +74,8 @@ pub(crate) fn raise_open_files(wanted: u64) -> io::Result<libc::rlimit> {
     Ok(limit)
 }
 
-/// Makes a copy of descriptor number `fd` that closes on exec, and makes the original close on exec too.
-pub(crate) fn adopt_inherited(fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: fcntl on a number that is no open descriptor fails with EBADF and does nothing else.
-    let copy = check(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) })?;
-    // SAFETY: `copy` was just made by the kernel for us; nobody else owns it.
-    let copy = unsafe { OwnedFd::from_raw_fd(copy) };
-    // SAFETY: as above; only the flag of a descriptor this process inherited changes.
-    check(unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) })?;
-    Ok(copy)
-}
-
-/// Takes standard input and output for this process's own purposes: what is started, or prints, finds
-/// nothing to read and its output among the errors.
+/// Takes standard input and output for this process's own purposes: what is started, or prints,
+/// finds nothing to read and its output among the errors.
 pub(crate) fn claim_standard_files() -> io::Result<(OwnedFd, OwnedFd)> {
     let stdin = io::stdin().as_fd().try_clone_to_owned()?;
     let stdout = io::stdout().as_fd().try_clone_to_owned()?;
@@ -118,11 +98,11 @@ pub(crate) fn signal_mask() -> libc::sigset_t {
     }
 }
 
-/// Has what `command` starts begin with this signal mask, and the kernel kill it when this thread ends, however
-/// it does.
+/// Has what `command` starts begin with this signal mask, and the kernel kill it when this thread
+/// ends, however it does.
 pub(crate) fn bind_life(command: &mut std::process::Command, mask: libc::sigset_t) {
-    // SAFETY: the closure runs in the forked child and makes plain system calls on integers and on a set that
-    // it owns.
+    // SAFETY: the closure runs in the forked child and makes plain system calls on integers and on
+    // a set that it owns.
     unsafe {
         let parent = libc::getpid();
         command.pre_exec(move || {
@@ -150,8 +130,8 @@ pub(crate) fn process_descriptor(pid: u32) -> io::Result<OwnedFd> {
 /// Makes reads and writes on this descriptor return WouldBlock instead of waiting.
 pub(crate) fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
     let on: libc::c_int = 1;
-    // One call where fcntl takes two: every rank has three of these.
-    // SAFETY: the descriptor is open for the duration of the borrow; the kernel reads `on` during the call.
+    // One call where fcntl takes two: every rank has three of these. SAFETY: the descriptor is open
+    // for the duration of the borrow; the kernel reads `on` during the call.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::FIONBIO, &on) })?;
     Ok(())
 }
@@ -165,14 +145,16 @@ pub(crate) fn poll_entry(fd: BorrowedFd<'_>, events: libc::c_short) -> libc::pol
     }
 }
 
-/// Waits until an entry is ready or the time is over; None waits for ever. EINTR counts as nothing ready.
+/// Waits until an entry is ready or the time is over; None waits for ever. EINTR counts as nothing
+/// ready.
 pub(crate) fn poll(entries: &mut [libc::pollfd], wait: Option<Duration>) -> io::Result<()> {
     let wait = wait.map(|wait| libc::timespec {
         tv_sec: wait.as_secs().min(i64::MAX as u64 / 2) as libc::time_t,
         tv_nsec: libc::c_long::from(wait.subsec_nanos() as i32),
     });
     let wait = wait.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: pointer and length describe `entries`; `wait` is null or a timespec that outlives the call.
+    // SAFETY: pointer and length describe `entries`; `wait` is null or a timespec that outlives the
+    // call.
     let ready = unsafe {
         libc::ppoll(
             entries.as_mut_ptr(),
@@ -243,22 +225,24 @@ impl Epoll {
     }
 }
 
-/// Signals that arrive as data: blocked for this thread while the value lives, read from a descriptor.
+/// Signals that arrive as data: blocked for this thread while the value lives, read from a
+/// descriptor.
 pub(crate) struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
 }
 
 impl Signals {
-    /// Takes over those of `wanted` that are not ignored: nohup and background jobs of scripts stay what
-    /// they are. SIGPIPE, SIGTTIN and SIGTTOU are blocked as well, so that a closed pipe or a terminal that
-    /// belongs to somebody else is an error code and not a death or a stop.
+    /// Takes over those of `wanted` that are not ignored: nohup and background jobs of scripts stay
+    /// what they are. SIGPIPE, SIGTTIN and SIGTTOU are blocked as well, so that a closed pipe or a
+    /// terminal that belongs to somebody else is an error code and not a death or a stop.
     pub(crate) fn take(wanted: &[libc::c_int]) -> io::Result<Signals> {
         let mut read = MaybeUninit::<libc::sigset_t>::uninit();
         let mut block = MaybeUninit::<libc::sigset_t>::uninit();
         let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises each set before it is used; all pointers are to locals that
-        // outlive the calls; `before` is filled by pthread_sigmask, which succeeded when it is read.
+        // SAFETY: sigemptyset initialises each set before it is used; all pointers are to locals
+        // that outlive the calls; `before` is filled by pthread_sigmask, which succeeded when it is
+        // read.
         unsafe {
             libc::sigemptyset(read.as_mut_ptr());
             libc::sigemptyset(block.as_mut_ptr());
@@ -331,8 +315,8 @@ pub(crate) fn stop_self() {
 
 /// Ends this process by a signal, so that the shell that started it sees how it ended.
 pub(crate) fn die_of(signal: libc::c_int) -> ! {
-    // SAFETY: the default action is restored and unblocked for one signal, then raised; no memory effects
-    // besides the local set.
+    // SAFETY: the default action is restored and unblocked for one signal, then raised; no memory
+    // effects besides the local set.
     unsafe {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigemptyset(set.as_mut_ptr());

@@ -1,12 +1,12 @@
 //! The warden: one small process between the launcher (or an agent) and the ranks of this host.
 //!
-//! It forks and executes the ranks, reports their ends, passes signals on, and is what makes "nothing
-//! survives" true: as a child subreaper it inherits every process the ranks leave behind, and when the
-//! launcher says so or disappears (its pipe ends) it kills all descendants until it has none. If the
-//! warden itself is killed, the kernel kills the ranks (PR_SET_PDEATHSIG).
+//! It forks and executes the ranks, reports their ends, passes signals on, and is what makes
+//! "nothing survives" true: as a child subreaper it inherits every process the ranks leave behind,
+//! and when the launcher says so or disappears (its pipe ends) it kills all descendants until it
+//! has none. If the warden itself is killed, the kernel kills the ranks (PR_SET_PDEATHSIG).
 //!
-//! Everything after the fork runs in a copy of a possibly multi-threaded process: only system calls, no
-//! allocation, no locks, no panics. All memory was prepared in [`Plan`].
+//! Everything after the fork runs in a copy of a possibly multi-threaded process: only system
+//! calls, no allocation, no locks, no panics. All memory was prepared in [`Plan`].
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -23,8 +23,8 @@ pub(crate) struct Warden {
 }
 
 impl Warden {
-    /// Forks the warden, which starts the ranks at once. The plan's descriptors are closed here. Others up to
-    /// `highest` are not for the warden.
+    /// Forks the warden, which starts the ranks at once. The plan's descriptors are closed here.
+    /// Others up to `highest` are not for the warden.
     pub(crate) fn start(plan: Plan, highest: RawFd) -> io::Result<Warden> {
         let (command_reader, commands) = io::pipe()?;
         let (reports, report_writer) = io::pipe()?;
@@ -35,7 +35,8 @@ impl Warden {
         // SAFETY: the child runs `guard`, which keeps to async-signal-safe calls and never returns.
         let pid = sys::check(unsafe { libc::fork() })?;
         if pid == 0 {
-            // SAFETY: only this copy of the process uses these descriptors and this memory from here on.
+            // SAFETY: only this copy of the process uses these descriptors and this memory from
+            // here on.
             unsafe {
                 forget_descriptors(&kept, highest);
                 guard(
@@ -126,7 +127,8 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
     for rank in 0..plan.ranks.len() {
         // SAFETY: the child side only executes or exits.
         let started = unsafe { ward.start(plan, rank) };
-        // At once, so that later ranks do not each copy and close the descriptors of all earlier ones.
+        // At once, so that later ranks do not each copy and close the descriptors of all earlier
+        // ones.
         let ends = &plan.ranks[rank].ends;
         for fd in [&ends.stdout, &ends.stderr, &ends.pmi] {
             close(fd);
@@ -170,11 +172,13 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
     unsafe { libc::_exit(0) }
 }
 
-/// Closes what the fork copied and the warden does not need: the launcher must see the ends of the ranks'
-/// output, rank 0 that of its input, and agents that of their connections to it. What is meant to be inherited (no close-on-exec) stays as it is.
+/// Closes what the fork copied and the warden does not need: the launcher must see the ends of the
+/// ranks' output, rank 0 that of its input, and agents that of their connections to it. What is
+/// meant to be inherited (no close-on-exec) stays as it is.
 fn forget_descriptors(kept: &[RawFd], highest: RawFd) {
     for fd in (3..=highest).filter(|fd| kept.binary_search(fd).is_err()) {
-        // SAFETY: integers only. The warden leaves by _exit, so the owners' destructors never run here.
+        // SAFETY: integers only. The warden leaves by _exit, so the owners' destructors never run
+        // here.
         unsafe {
             let flags = libc::fcntl(fd, libc::F_GETFD);
             if flags >= 0 && flags & libc::FD_CLOEXEC != 0 {
@@ -196,8 +200,9 @@ fn drain(children: RawFd) {
     while unsafe { libc::read(children, infos.as_mut_ptr().cast(), infos.len()) } > 0 {}
 }
 
-/// The ranks in the warden's care. A pid of 0 is a rank that has not started or whose end was reported:
-/// only pids the kernel still keeps for us are ever signalled, so a recycled number is never hit.
+/// The ranks in the warden's care. A pid of 0 is a rank that has not started or whose end was
+/// reported: only pids the kernel still keeps for us are ever signalled, so a recycled number is
+/// never hit.
 struct Ward<'a> {
     pids: &'a mut [i32],
     mail: Mail,
@@ -206,14 +211,15 @@ struct Ward<'a> {
 impl Ward<'_> {
     /// Forks and executes one rank; the report waits in the mail.
     ///
-    /// A plain fork, because the warden is small. Sharing memory as vfork does saves the copied page tables,
-    /// but the warden would wait for every exec: two context switches per rank and, with 64 ranks on 2 busy
-    /// cores, 107 ms instead of 90 ms.
+    /// A plain fork, because the warden is small. Sharing memory as vfork does saves the copied
+    /// page tables, but the warden would wait for every exec: two context switches per rank and,
+    /// with 64 ranks on 2 busy cores, 107 ms instead of 90 ms.
     ///
     /// # Safety
     /// As for [`guard`].
     unsafe fn start(&mut self, plan: &Plan, rank: usize) -> bool {
-        // SAFETY: getpid has no preconditions; the warden has one thread, and the child only executes or exits.
+        // SAFETY: getpid has no preconditions; the warden has one thread, and the child only
+        // executes or exits.
         let (warden, pid) = unsafe { (libc::getpid(), libc::fork()) };
         let number = rank as u32;
         match pid {
@@ -232,8 +238,8 @@ impl Ward<'_> {
                 false
             }
             pid => {
-                // The child does the same; whoever comes first, the group exists before it is signalled.
-                // SAFETY: integers only.
+                // The child does the same; whoever comes first, the group exists before it is
+                // signalled. SAFETY: integers only.
                 unsafe { libc::setpgid(pid, pid) };
                 self.pids[rank] = pid;
                 self.mail.put(Report::Started { port: number, pid });
@@ -246,7 +252,8 @@ impl Ward<'_> {
         self.mail.put(Report::Failed { port, stage, errno });
     }
 
-    /// Collects ended children and reports those that were ranks. True: there are none left to wait for.
+    /// Collects ended children and reports those that were ranks. True: there are none left to wait
+    /// for.
     fn reap(&mut self, flags: libc::c_int) -> bool {
         let none_left = loop {
             let mut status = 0;
@@ -287,7 +294,8 @@ impl Ward<'_> {
         });
     }
 
-    /// Kills every descendant. Children of the killed become ours (subreaper), so this ends with none left.
+    /// Kills every descendant. Children of the killed become ours (subreaper), so this ends with
+    /// none left.
     fn kill_all(&mut self) {
         loop {
             if self.reap(libc::WNOHANG) {
@@ -301,7 +309,8 @@ impl Ward<'_> {
                 unsafe { libc::kill(pid, libc::SIGKILL) };
             });
             let running = self.pids.iter().any(|pid| *pid != 0);
-            // Without /proc, orphans beyond the ranks' groups cannot be found: do not wait for them.
+            // Without /proc, orphans beyond the ranks' groups cannot be found: do not wait for
+            // them.
             if (!listed && !running) || self.reap(0) {
                 return;
             }
@@ -315,8 +324,8 @@ impl Ward<'_> {
 /// Only in a freshly forked child.
 unsafe fn become_rank(plan: &Plan, number: usize, warden: i32) -> (Stage, i32) {
     let rank = &plan.ranks[number];
-    // SAFETY: all pointers come from the plan, which lives in this copy of the process; the rest are
-    // integers. Nothing here allocates.
+    // SAFETY: all pointers come from the plan, which lives in this copy of the process; the rest
+    // are integers. Nothing here allocates.
     unsafe {
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -378,8 +387,8 @@ impl Mail {
 
     fn send(&mut self) {
         if self.used > 0 {
-            // SAFETY: pointer and length describe the used part of `bytes`. SIGPIPE is blocked; a launcher
-            // that is gone does not matter.
+            // SAFETY: pointer and length describe the used part of `bytes`. SIGPIPE is blocked; a
+            // launcher that is gone does not matter.
             unsafe { libc::write(self.reports, self.bytes.as_ptr().cast(), self.used) };
         }
         self.used = 0;
@@ -391,7 +400,8 @@ fn errno() -> i32 {
     unsafe { *libc::__errno_location() }
 }
 
-/// Makes this process inherit what its descendants leave behind. For a process that has no other children.
+/// Makes this process inherit what its descendants leave behind. For a process that has no other
+/// children.
 pub(crate) fn adopt_orphans() {
     // SAFETY: integers only.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
@@ -399,7 +409,8 @@ pub(crate) fn adopt_orphans() {
 
 /// Kills the children of this process that are not `spared`, and what becomes its child by that.
 pub(crate) fn kill_orphans(spared: &[i32]) {
-    // A killed process is gone at once unless the kernel is busy for it: half a second is patience enough.
+    // A killed process is gone at once unless the kernel is busy for it: half a second is patience
+    // enough.
     for _ in 0..250 {
         let mut orphans = Vec::new();
         for_each_child(|pid| {
@@ -411,7 +422,8 @@ pub(crate) fn kill_orphans(spared: &[i32]) {
             return;
         }
         for pid in orphans {
-            // SAFETY: integers only; a child that was not waited for keeps its pid. A null status is allowed.
+            // SAFETY: integers only; a child that was not waited for keeps its pid. A null status
+            // is allowed.
             unsafe {
                 libc::kill(pid, libc::SIGKILL);
                 libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG);

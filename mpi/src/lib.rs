@@ -1,62 +1,50 @@
-//! MPI in safe Rust: the crate programs use.
+//! The core of OxMPI: communicators, ranks, tags, requests and collectives that run.
 //!
-//! ```no_run
-//! use oxmpi::op::Sum;
-//!
-//! fn main() -> oxmpi::Result<()> {
-//!     let mpi = oxmpi::init()?;
-//!     let world = mpi.world();
-//!     let mut total = [0];
-//!     world.allreduce(&[world.rank()], &mut total, Sum)?;
-//!     println!("rank {} of {}: the sum of all ranks is {}", world.rank(), world.size(), total[0]);
-//!     Ok(())
-//! }
-//! ```
-//!
-//! What the layer is: communicators, ranks, tags, types and collectives. It checks arguments, turns
-//! ranks into processes and typed slices into addresses, and asks the engine below to move the bytes;
-//! nothing is copied here. What it uses: `oxmpi-engine`, and `oxmpi-launch` to learn which rank this
-//! process is. What it promises: no call can make the engine touch memory that is not lent to it (the
-//! borrow checker sees to that), no handle outlives finalisation, and a wrong argument is an error that
-//! names the values.
+//! What the layer is: it checks arguments, turns ranks into processes and typed slices into
+//! addresses, and asks the engine below to move the bytes; nothing is copied here. It has two faces
+//! over the same code: the safe one that the public crate `oxmpi` shows to Rust programs, and the
+//! one that takes addresses and datatypes, for the C interface. What it uses: `oxmpi-engine`,
+//! `oxmpi-datatypes`, `oxmpi-schedules`, and `oxmpi-join` to learn which rank this process is. What
+//! it promises: no call of the safe face can make the engine touch memory that is not lent to it
+//! (the borrow checker sees to that), no handle outlives finalisation, and a wrong argument is an
+//! error that names the values.
 //!
 //! The modules, from the caller inwards: [`init()`] and [`thread`] (the process joins its job),
-//! `communicator` (groups and contexts), `point` (messages between two ranks), `collective` (calls all
-//! ranks make together) over [`collectives`] (their schedules, without I/O), [`op`] and [`Plain`].
+//! `communicator` (groups and contexts), `point` (messages between two ranks), `collective` (calls
+//! all ranks make together, over the schedules of `oxmpi-schedules`).
 
-// `derive(Plain)` names this crate from outside; so must this crate's own structs.
+// `derive(Plain)` names the public crate; this crate's own structs are derived, too.
 extern crate self as oxmpi;
 
+mod attached;
 pub mod attribute;
 pub mod buffer;
 pub mod collective;
-pub mod collectives;
 pub mod communicator;
-pub mod datatype;
 mod error;
 pub mod group;
-#[doc(hidden)]
-pub mod harness;
 pub mod info;
 mod init;
-pub mod op;
+mod kept;
+pub mod making;
 pub mod operation;
-mod plain;
 pub mod pm;
 mod point;
 pub mod process;
 pub mod session;
+mod spreads;
 mod status;
 pub mod thread;
 pub mod topology;
 
-pub use communicator::{COMMUNICATORS_MAX, Communicator};
-pub use error::{Error, ErrorKind, Result};
+pub use attached::{Attached, OVERHEAD_BYTES as BUFFERED_OVERHEAD_BYTES, Pool};
+pub use communicator::Communicator;
+pub use error::{CommunicatorError, Error, ErrorKind, Result};
 pub use init::{Mpi, init, init_with, wtime};
-pub use oxmpi_derive::Plain;
-pub use plain::Plain;
+pub use oxmpi_datatypes::Plain;
 pub use point::{
-    Attached, BUFFERED_OVERHEAD_BYTES, Claimed, InPlace, Incoming, Message, Outgoing, Pool,
-    PortBuffer, Request, Scope, SendMode, scope, wait_all, wait_any,
+    Claimed, InPlace, Incoming, Message, Outgoing, PortBuffer, Request, Scope, SendMode, scope,
+    wait_all, wait_any,
 };
+pub use process::COMMUNICATORS_MAX;
 pub use status::{ANY_SOURCE, ANY_TAG, Source, Status, TAG_MAX, Tag};

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
+use crate::attached::Attached;
 use crate::communicator::MEMORY_KINDS;
 use crate::error::Result;
 use crate::group::Group;
 use crate::info::Info;
-use crate::point::Attached;
 use crate::process::Process;
 
 /// The set of all processes of the job.

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use oxmpi::communicator::{create_from_group, create_from_groups};
-use oxmpi::group::Group;
-use oxmpi::info::Info;
-use oxmpi::process::{Process, Threads};
-use oxmpi::session::{Session, ThreadLevel};
+use oxmpi_core::group::Group;
+use oxmpi_core::info::Info;
+use oxmpi_core::making::{create_from_group, create_from_groups};
+use oxmpi_core::process::{Process, Threads};
+use oxmpi_core::session::{Session, ThreadLevel};
 
 fn join(threads: Threads) -> Arc<Process> {
     // SAFETY: these processes have one thread.
     unsafe { Process::join(threads) }.unwrap()
 }
 
-oxmpi::ranks! {
+oxmpi_harness::ranks! {
     fn communicators_without_a_world([1, 3]) {
         let process = join(Threads::Many);
         for round in 0..3 {

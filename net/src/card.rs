@@ -184,6 +184,9 @@ impl FromStr for Card {
         let port = part();
         let salt = part();
         let wires = part();
+        if wires.split(',').count() > WIRES_MAX {
+            return Err(wrong("number of Ethernet cards", wires));
+        }
         let addresses = part();
         Ok(Card {
             host: host.to_owned(),

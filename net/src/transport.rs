@@ -1,31 +1,60 @@
 //! What every transport between hosts has in common: how the engine sends packets by it and hears of what arrived.
 
+use std::collections::HashMap;
 use std::os::fd::RawFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use oxmpi_wire::PREFIX_BYTES;
 
 use crate::card::Card;
 use crate::pm::{COPIED_BYTES_MAX, Pm};
-use crate::tcp::{Cancel, Counters, DriverError, Match, Progress, Put, PutError, Receive, Tcp};
+use crate::tcp::Tcp;
+pub use crate::tcp::{Cancel, DriverError, ENTRIES, Match, Progress, Put, PutError, Receive};
 
 /// Tells a process's card; asked when it is first talked to.
 pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
+
+/// Cards of processes that became known after the job was wired up. The directory of an assembled
+/// transport looks here first.
+#[derive(Debug, Clone, Default)]
+pub struct Introductions(Arc<Mutex<HashMap<u32, Card>>>);
+
+impl Introductions {
+    /// A directory that knows them too.
+    pub fn before(&self, mut directory: Directory) -> Directory {
+        let known = self.clone();
+        Box::new(move |process| match known.cards().get(&process) {
+            Some(card) => Ok(card.clone()),
+            None => directory(process),
+        })
+    }
+
+    /// A process becomes known.
+    pub(crate) fn add(&self, process: u32, card: Card) {
+        self.cards().insert(process, card);
+    }
+
+    fn cards(&self) -> MutexGuard<'_, HashMap<u32, Card>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A process cannot be introduced.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IntroduceError {
+    /// The driver's table of connections has the size of the job.
+    #[error(
+        "the driver /dev/o2g has room for the processes that the job began with; run without --progress kernel"
+    )]
+    Driver,
+}
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy)]
 pub enum Event {
     /// A packet begins; its payload follows, as far as it is at hand and by further [`Event::Payload`]s.
     Packet {
-        /// The process it comes from.
-        from: u32,
-        /// Header and body, and whatever was there behind them before.
-        prefix: [u8; PREFIX_BYTES],
-        /// Payload bytes.
-        payload: usize,
-    },
-    /// As [`Event::Packet`], of a message that the driver has matched with the receive of [`Transport::matched`]. Payload that has been placed there does not follow.
-    Matched {
         /// The process it comes from.
         from: u32,
         /// Header and body, and whatever was there behind them before.
@@ -83,6 +112,61 @@ pub enum Transport {
     Pm(Pm),
 }
 
+/// Longest message that leaves unasked for.
+const EAGER_BYTES: u64 = 64 << 10;
+/// Where bulk has a rail of its own, only matched messages go there. Above this size a round trip over
+/// frames costs less than the slower copy of the message through the frame path.
+const EAGER_BYTES_BESIDE_RAIL: u64 = 8 << 10;
+
+/// Sizes that suit a transport.
+#[derive(Debug, Clone, Copy)]
+pub struct Sizes {
+    /// Longer messages are offered first.
+    pub eager_bytes: u64,
+    /// Longest message that is copied when it is sent; the memory of a longer one is read until it has left.
+    pub copied_bytes_max: u64,
+}
+
+/// What the transports count; `oxmpi info` and reports show it.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Counters {
+    /// Processes that this one has talked to.
+    pub peers: u64,
+    /// Attempts of strangers and other jobs that were turned away.
+    pub refused: u64,
+    /// Looks that found something.
+    pub reads: u64,
+    /// Looks that found nothing.
+    pub empty_reads: u64,
+    /// Questions to the kernel what has changed.
+    pub questions: u64,
+    /// Receives given to a [`Matcher`] and taken back.
+    pub requests: u64,
+}
+
+/// Something below this process that takes posted receives and matches messages with them: a driver in
+/// the kernel. It writes into the receives' memory.
+pub trait Matcher {
+    /// Gives it a receive.
+    ///
+    /// # Safety
+    /// The buffer must stay valid for writing, and untouched by others, until the receive's message is
+    /// complete by its packets, [`Matcher::cancel`] has answered [`Cancel::Cancelled`] or
+    /// [`Cancel::Unknown`], or the matcher is [closed](Matcher::close).
+    #[allow(unsafe_code)]
+    unsafe fn put(&mut self, receive: &Receive) -> Result<Put, PutError>;
+
+    /// Takes a receive back. [`Cancel::Again`]: it has a message, and packets say or will say so.
+    fn cancel(&mut self, cookie: u64) -> Cancel;
+
+    /// The receive that the message of the last [`Event::Packet`] was matched with, if it was. Payload
+    /// that has been placed there does not follow.
+    fn matched(&self) -> Option<Match>;
+
+    /// It writes no memory of this process any more, for good.
+    fn close(&mut self);
+}
+
 /// The same call, whatever the transport.
 macro_rules! each {
     ($self:ident, $it:ident => $call:expr) => {
@@ -103,48 +187,38 @@ impl Transport {
         }
     }
 
-    /// Whether a driver reads the connections and takes receives.
-    pub fn has_driver(&self) -> bool {
+    /// What matches messages below this process, if the transport has such a thing.
+    #[inline(always)]
+    pub fn matcher(&mut self) -> Option<&mut dyn Matcher> {
         match self {
-            Transport::Tcp(tcp) => tcp.has_driver(),
-            Transport::Pm(_) => false,
+            Transport::Tcp(tcp) if tcp.has_driver() => Some(tcp),
+            Transport::Tcp(_) | Transport::Pm(_) => None,
         }
     }
 
-    /// Gives a receive to the driver.
-    ///
-    /// # Safety
-    /// As [`Tcp::put`].
-    #[allow(unsafe_code)]
-    pub unsafe fn put(&mut self, receive: &Receive) -> Result<Put, PutError> {
+    /// What suits it.
+    pub fn sizes(&self) -> Sizes {
         match self {
-            // SAFETY: the caller's promise.
-            Transport::Tcp(tcp) => unsafe { tcp.put(receive) },
-            Transport::Pm(_) => Ok(Put::Again),
+            Transport::Tcp(_) => Sizes {
+                eager_bytes: EAGER_BYTES,
+                copied_bytes_max: u64::MAX,
+            },
+            Transport::Pm(pm) => Sizes {
+                eager_bytes: match pm.has_bulk_rail() {
+                    true => EAGER_BYTES_BESIDE_RAIL,
+                    false => EAGER_BYTES,
+                },
+                copied_bytes_max: COPIED_BYTES_MAX as u64,
+            },
         }
     }
 
-    /// Takes a receive back from the driver. [`Cancel::Again`]: it has a message, and events say or will say so.
-    pub fn cancel(&mut self, cookie: u64) -> Cancel {
+    /// Whether a thread beside the application may look after it; false for the plain loop, which is
+    /// a baseline that has none.
+    pub fn may_have_driver_thread(&self) -> bool {
         match self {
-            Transport::Tcp(tcp) => tcp.cancel(cookie),
-            Transport::Pm(_) => Cancel::Unknown,
-        }
-    }
-
-    /// The receive of the last [`Event::Matched`].
-    pub fn matched(&self) -> Option<Match> {
-        match self {
-            Transport::Tcp(tcp) => tcp.matched(),
-            Transport::Pm(_) => None,
-        }
-    }
-
-    /// Closes the driver: it writes no memory of this process any more.
-    pub fn close_driver(&mut self) {
-        match self {
-            Transport::Tcp(tcp) => tcp.close_driver(),
-            Transport::Pm(_) => {}
+            Transport::Tcp(tcp) => tcp.progress() != Progress::Sock,
+            Transport::Pm(_) => true,
         }
     }
 
@@ -308,9 +382,30 @@ impl Transport {
         each!(self, it => it.is_closed())
     }
 
+    /// A process sends what no process sends: nothing more is taken from it or sent to it. No event
+    /// tells of that.
+    pub fn expel(&mut self, peer: u32, what: &str) {
+        each!(self, it => it.expel(peer, what));
+    }
+
+    /// The launcher says that a process has died. [`Event::Lost`] follows, after what can still come from it.
+    pub fn handle_death(&mut self, peer: u32, what: String) {
+        each!(self, it => it.handle_death(peer, what));
+    }
+
     /// The job's number among all jobs, which all of its processes know.
     pub fn job_nonce(&self) -> u32 {
         each!(self, it => it.job_nonce())
+    }
+
+    /// Makes a process known that was not there when the job was wired up; its number here. That process
+    /// must know this one by its number, and call itself by the number that this returns.
+    pub fn introduce(&mut self, card: Card) -> Result<u32, IntroduceError> {
+        match self {
+            Transport::Tcp(tcp) if tcp.has_driver() => Err(IntroduceError::Driver),
+            Transport::Tcp(tcp) => Ok(tcp.introduce(card)),
+            Transport::Pm(pm) => Ok(pm.introduce(card)),
+        }
     }
 
     /// Why a process cannot be reached, if it cannot.
@@ -321,16 +416,25 @@ impl Transport {
     /// What has been counted.
     pub fn counters(&self) -> Counters {
         match self {
-            Transport::Tcp(tcp) => tcp.counters(),
+            Transport::Tcp(tcp) => {
+                let counters = tcp.counters();
+                Counters {
+                    peers: counters.connections,
+                    refused: counters.refused,
+                    reads: counters.reads,
+                    empty_reads: counters.empty_reads,
+                    questions: counters.questions,
+                    requests: counters.requests,
+                }
+            }
             Transport::Pm(pm) => {
                 let counters = pm.counters();
                 Counters {
-                    connections: counters.peers,
+                    peers: counters.peers,
                     refused: counters.forged + counters.replayed,
                     reads: counters.device.receives,
                     empty_reads: counters.device.receives_empty,
-                    questions: 0,
-                    requests: 0,
+                    ..Counters::default()
                 }
             }
         }

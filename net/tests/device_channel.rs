@@ -53,3 +53,64 @@ fn processes_have_channels_of_their_own_until_they_are_killed() {
     }
     assert_eq!(Channel::claim(NOWHERE).unwrap().number(), 1);
 }
+
+/// A user without rights: `nobody`.
+const NOBODY: &str = "65534";
+/// Its own interface number, because all names of it are taken for a while.
+const SQUATTED: u32 = u32::MAX - 8;
+
+/// Not a test of its own: a user without rights takes all names that are known.
+#[test]
+#[ignore = "a process of the other tests"]
+fn squat() {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixListener};
+    let names = (1..=4095).map(|number| format!("oxmpi-channel-{SQUATTED}-{number}"));
+    let held: Vec<UnixListener> = names
+        .map(|name| {
+            let address = SocketAddr::from_abstract_name(name).unwrap();
+            UnixListener::bind_addr(&address).unwrap()
+        })
+        .collect();
+    writeln!(std::io::stderr(), "channel {}", held.len()).unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(60));
+}
+
+#[test]
+fn another_user_cannot_take_all_channels() {
+    // A copy that the other user may execute, wherever the tests are built.
+    let folder = std::env::temp_dir().join(format!("oxmpi-squat-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let program = folder.join("squat");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let started = Command::new("prlimit")
+        .args(["--nofile=8192", "setpriv", "--reuid", NOBODY])
+        .args(["--regid", NOBODY, "--clear-groups"])
+        .arg(&program)
+        .args(["--exact", "squat", "--ignored", "--nocapture"])
+        .current_dir("/")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = started.expect("prlimit and setpriv are part of util-linux");
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let said: Vec<String> = lines
+        .map_while(Result::ok)
+        .take_while(|line| line != "channel 4095")
+        .collect();
+    if said.iter().any(|line| line.contains("not permitted")) {
+        child.wait().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        eprintln!("skipped: acting as another user takes root ({said:?})");
+        return;
+    }
+    let channels = [
+        Channel::claim(SQUATTED).unwrap(),
+        Channel::claim(SQUATTED).unwrap(),
+    ];
+    let numbers = channels.each_ref().map(Channel::number);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(numbers, [1, 2]);
+}

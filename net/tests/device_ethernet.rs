@@ -47,7 +47,7 @@ impl End {
     fn next(&mut self) -> &[u8] {
         let begun = Instant::now();
         while !self.device.poll() {
-            let late = begun.elapsed() > Duration::from_secs(5);
+            let late = begun.elapsed() > Duration::from_secs(300);
             assert!(!late, "no frame came to {}", self.device.describe());
         }
         self.device.frame()
@@ -229,13 +229,13 @@ fn what_waits_is_seen_and_what_overflows_is_counted() {
     send_more(&other);
     let begun = Instant::now();
     while other.device.backlog(100) < 100 {
-        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert!(begun.elapsed() < Duration::from_secs(300));
     }
     assert_eq!(other.device.backlog(64), 64);
     let about = other.device.backlog(1000);
     assert!((50..=100).contains(&about), "{about}");
     while other.device.counters().overruns == 0 {
-        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert!(begun.elapsed() < Duration::from_secs(300));
         send_more(&other);
     }
     assert_eq!(other.device.backlog(usize::MAX), 4096);

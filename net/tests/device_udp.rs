@@ -29,6 +29,8 @@ fn frame(number: usize, bytes: usize) -> Vec<u8> {
     let mut frame = garbage(number, bytes);
     let payload = (bytes - FRAME_HEADER_BYTES) as u16;
     frame[LENGTH_OFFSET..LENGTH_OFFSET + 2].copy_from_slice(&payload.to_le_bytes());
+    // No flag: one of them would make the frame longer.
+    frame[LENGTH_OFFSET + 2..LENGTH_OFFSET + 4].fill(0);
     frame
 }
 
@@ -56,7 +58,7 @@ fn next(device: &mut Udp) -> Vec<u8> {
     let begun = Instant::now();
     while !device.poll() {
         assert!(
-            begun.elapsed() < Duration::from_secs(5),
+            begun.elapsed() < Duration::from_secs(300),
             "no frame came to {}",
             device.describe()
         );
@@ -190,7 +192,10 @@ fn a_closed_port_refuses() {
             if let Some(refused) = one.refused() {
                 break refused;
             }
-            assert!(begun.elapsed() < Duration::from_secs(5), "no refusal came");
+            assert!(
+                begun.elapsed() < Duration::from_secs(300),
+                "no refusal came"
+            );
         };
         assert_eq!(refused, gone);
         let to = at_four(&other);
@@ -378,7 +383,10 @@ fn talking_to_one_peer_does_not_make_deaf_for_others() {
             if let Some(refused) = one.refused() {
                 break refused;
             }
-            assert!(begun.elapsed() < Duration::from_secs(5), "no refusal came");
+            assert!(
+                begun.elapsed() < Duration::from_secs(300),
+                "no refusal came"
+            );
         };
         assert_eq!(refused, gone);
         let to = at(&other);

@@ -181,7 +181,10 @@ fn a_pulled_cable_is_left_out_until_it_is_back() {
             send(&mut one, &two, next..next + 100, 100);
             next += 100;
             two.take(&mut came, from);
-            assert!(begun.elapsed() < Duration::from_secs(5), "never used again");
+            assert!(
+                begun.elapsed() < Duration::from_secs(300),
+                "never used again"
+            );
         }
     }
 }

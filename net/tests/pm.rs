@@ -1,11 +1,13 @@
 //! Endpoints of the PM network over real UDP sockets: messages of all sizes, goodbyes, processes that vanish, memory that is held until it has arrived.
 
-#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../../xtask/limit.rs"]
+mod limit;
 mod pm_world;
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
+use limit::limit;
 use oxmpi_net::device::udp::Families;
 use oxmpi_net::device::{Address, Device, Udp};
 use oxmpi_net::pm::{COPIED_BYTES_MAX, Options, Peer, RailKind};
@@ -286,7 +288,7 @@ fn a_process_that_vanished_is_noticed_at_once() {
     nodes[0].send(1, 0, &[1]);
     until(&mut nodes, "the loss", |nodes| nodes[0].lost == [1]);
     assert!(
-        begin.elapsed() < Duration::from_secs(3),
+        begin.elapsed() < limit(Duration::from_secs(3)),
         "{:?}",
         begin.elapsed()
     );

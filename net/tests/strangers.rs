@@ -68,7 +68,7 @@ fn message_arrives(from: &mut Tcp, at: &mut Tcp, sequence: u32) {
             }
         }
         assert!(
-            begun.elapsed() < Duration::from_secs(20),
+            begun.elapsed() < Duration::from_secs(300),
             "the message never came"
         );
     }
@@ -137,7 +137,7 @@ fn another_jobs_key_is_refused_at_its_proof() {
                 return;
             }
         }
-        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert!(begun.elapsed() < Duration::from_secs(300));
     }
 }
 
@@ -167,7 +167,7 @@ fn garbage_from_a_member_is_an_error_and_no_crash() {
                     stream.write_all(garbage).unwrap();
                 }
             }
-            assert!(begun.elapsed() < Duration::from_secs(10));
+            assert!(begun.elapsed() < Duration::from_secs(300));
         };
         assert!(lost);
     }

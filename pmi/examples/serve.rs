@@ -52,7 +52,9 @@ fn main() -> ExitCode {
                     }
                     return ExitCode::from(code as u8);
                 }
-                Event::Fence { .. } => unreachable!("fences stay inside the job"),
+                Event::Fence { .. } | Event::Deserted { .. } => {
+                    unreachable!("fences stay inside the job")
+                }
             }
         }
     }

@@ -17,6 +17,9 @@ pub enum PmiError {
         /// What would be right.
         expected: &'static str,
     },
+    /// A setting makes no sense.
+    #[error(transparent)]
+    Setting(#[from] oxmpi_settings::SettingError),
     /// A launcher sets several variables, and only some are here.
     #[error(
         "{present} is set in the environment but {absent} is not: the program was not started by the launcher that set it; start it with mpiexec or srun, or unset {present} to run it alone"
@@ -176,6 +179,14 @@ pub enum PmiError {
         namespace: String,
         /// What the loader said.
         reason: String,
+    },
+    /// The PMIx library is not for privileged programs.
+    #[error(
+        "PMIX_NAMESPACE={namespace} says that a PMIx launcher (srun --mpi=pmix, prterun, Open MPI's mpirun) started this rank, but the program has privileges that its caller does not have (setuid, setgid or file capabilities, as getcap shows), and libpmix loads what the environment names: it is not loaded; start the program with srun --mpi=pmi2 or OxMPI's mpiexec, or run a copy of it without privileges"
+    )]
+    PmixPrivileged {
+        /// The job's name.
+        namespace: String,
     },
     /// The library lacks a function.
     #[error("{library} has no function {symbol}: is it libpmix of PMIx 3 or later?")]

@@ -18,6 +18,8 @@ mod error;
 mod mapping;
 mod message;
 mod pieces;
+#[cfg(any(test, fuzzing))]
+pub mod properties;
 mod server;
 mod socket;
 #[allow(unsafe_code)]

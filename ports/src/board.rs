@@ -11,30 +11,13 @@
 
 use std::sync::Arc;
 
-use crate::layout::PAGE_BYTES;
+use crate::layout::{CELL_LINES, DEPTH, HALVES, LINE, PAGE_BYTES, member_bytes};
 use crate::port::Port;
-use crate::segment::{Segment, SegmentError};
+use crate::segment::{PortState, Segment, SegmentError};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Bytes that travel in the stamp's own line, behind the stamp and the note.
 pub const INLINE_BYTES: usize = 48;
-
-const LINE: u64 = 64;
-/// Operations whose stamps and short contributions are kept at once; a power of two.
-const DEPTH: u64 = 64;
-/// Operations whose long contributions are kept at once.
-const HALVES: u64 = 2;
-/// The stamped lines and the done line.
-const CELL_LINES: u64 = (DEPTH + 1) * LINE;
-
-/// Bytes of a board for so many members with so large cells.
-pub fn bytes(members: usize, cell_bytes: usize) -> u64 {
-    PAGE_BYTES + members as u64 * member_bytes(cell_bytes)
-}
-
-fn member_bytes(cell_bytes: usize) -> u64 {
-    (CELL_LINES + HALVES * cell_bytes as u64).next_multiple_of(PAGE_BYTES)
-}
 
 /// Which board a group uses: chosen by its first member, told to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,16 +192,39 @@ impl Board {
         }
     }
 
-    /// Whether every member is done with everything this member has begun: the board can be handed out again.
-    pub fn is_quiet(&self) -> bool {
-        self.operation == self.ticket.base
-            || (0..self.members.len())
-                .all(|member| self.done(member).load(Ordering::Acquire) == self.operation)
+    /// This member does not touch the board any more.
+    pub fn leave(&self) {
+        // Release: pairs with the acquire in `is_quiet`; this member's reads and writes are over.
+        self.left(self.me)
+            .store(self.ticket.base + 1, Ordering::Release);
     }
 
-    /// Number of the last operation begun: the base of whoever gets the board next.
-    pub fn last_operation(&self) -> u64 {
-        self.operation
+    /// Whether the board can be handed out again: every member is done with everything this member has
+    /// begun. A dead member is done with nothing, and the living ones of its group may be in the middle
+    /// of an operation that fails: then all of those must have left.
+    pub fn is_quiet(&self) -> bool {
+        let mut members = 0..self.members.len();
+        if members.clone().any(|member| self.is_dead(member)) {
+            return members.all(|member| self.is_dead(member) || self.has_left(member));
+        }
+        self.operation == self.ticket.base
+            || members.all(|member| self.done(member).load(Ordering::Acquire) == self.operation)
+    }
+
+    fn is_dead(&self, member: usize) -> bool {
+        let port = self.members[member];
+        matches!(self.segment.state(port), PortState::Dead(_))
+    }
+
+    fn has_left(&self, member: usize) -> bool {
+        self.left(member).load(Ordering::Acquire) == self.ticket.base + 1
+    }
+
+    /// The base of the group that gets the board next: beyond every number that a member of this one may
+    /// have used, and never this one's own, so that who has left which group is certain. A member is
+    /// ahead of another by `DEPTH` operations at most.
+    pub fn next_base(&self) -> u64 {
+        self.operation + DEPTH + 1
     }
 
     /// This member is about to sleep until a contribution arrives; call [`Port::prepare_sleep`] afterwards and look once more.
@@ -282,6 +288,17 @@ impl Board {
     fn done(&self, member: usize) -> &AtomicU64 {
         // SAFETY: the last line of the member's cell, an atomic.
         unsafe { &*self.address(self.cell_offset(member) + DEPTH * LINE).cast() }
+    }
+
+    /// One more than the base of the group that the member has left last.
+    #[inline(always)]
+    fn left(&self, member: usize) -> &AtomicU64 {
+        // SAFETY: the second word of the last line of the member's cell, an atomic.
+        unsafe {
+            &*self
+                .address(self.cell_offset(member) + DEPTH * LINE + 8)
+                .cast()
+        }
     }
 
     /// Where a contribution of so many bytes lies: behind its stamp if it fits there.

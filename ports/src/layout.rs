@@ -1,13 +1,13 @@
 //! Where everything lies in a segment: pure arithmetic, the same in every process that maps it.
 //!
 //! ```text
-//! header | one line per port: who lives there | port 0 | port 1 | … | extents, appended as they are asked for
+//! header | one line per port: who lives there | port 0 | port 1 | … | deaths | extents, appended as they are asked for
 //!                                               port = doorbell | boards | a ring per possible sender
+//!                                                                   deaths = a word for each process of the job
 //! ```
 //! A memfd is sparse: of all this only the pages that are touched exist, so room for every possible pair costs nothing
 //! until the pair talks.
 
-use crate::board;
 use crate::doorbell::{Doorbell, SENDERS_MAX};
 use crate::ring::{Control, LINE_BYTES, Slot};
 
@@ -15,6 +15,28 @@ use crate::ring::{Control, LINE_BYTES, Slot};
 pub const PAGE_BYTES: u64 = 4096;
 /// Ports one segment can hold: as many as a doorbell's bitmap has bits.
 pub const PORTS_MAX: u32 = SENDERS_MAX as u32;
+/// Processes of a job whose deaths a segment can record, on whatever host they ran: 65 536 words of 8 bytes are 512 KiB, of
+/// which only touched pages exist.
+pub const PROCESSES_MAX: u32 = 65_536;
+
+/// A line of a board.
+pub(crate) const LINE: u64 = 64;
+/// Operations whose stamps and short contributions a board keeps at once; a power of two.
+pub(crate) const DEPTH: u64 = 64;
+/// Operations whose long contributions a board keeps at once.
+pub(crate) const HALVES: u64 = 2;
+/// The stamped lines and the done line of a member's cell.
+pub(crate) const CELL_LINES: u64 = (DEPTH + 1) * LINE;
+
+/// Bytes of a board for so many members with so large cells.
+fn board_bytes(members: usize, cell_bytes: usize) -> u64 {
+    PAGE_BYTES + members as u64 * member_bytes(cell_bytes)
+}
+
+/// Bytes of one member's cell.
+pub(crate) fn member_bytes(cell_bytes: usize) -> u64 {
+    (CELL_LINES + HALVES * cell_bytes as u64).next_multiple_of(PAGE_BYTES)
+}
 
 /// The sizes of a segment's parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +92,7 @@ impl Layout {
 
     /// Bytes of one board.
     pub fn board_bytes(&self) -> u64 {
-        board::bytes(self.ports as usize, self.board_cell_bytes).next_multiple_of(PAGE_BYTES)
+        board_bytes(self.ports as usize, self.board_cell_bytes).next_multiple_of(PAGE_BYTES)
     }
 
     fn port_bytes(&self) -> u64 {
@@ -108,9 +130,14 @@ impl Layout {
         self.ring_bytes() - self.payload_bytes as u64
     }
 
+    /// Offset of the word that says how a process of the job died.
+    pub fn death(&self, process: u32) -> u64 {
+        self.port(self.ports) + u64::from(process) * size_of::<u64>() as u64
+    }
+
     /// Bytes of the fixed part: everything but extents.
     pub fn bytes(&self) -> u64 {
-        self.port(self.ports)
+        self.death(PROCESSES_MAX)
     }
 }
 
@@ -138,7 +165,9 @@ mod tests {
                 }
                 end = inner;
             }
-            assert_eq!(layout.bytes(), end);
+            assert_eq!(layout.death(0), end);
+            assert_eq!(layout.bytes(), layout.death(PROCESSES_MAX - 1) + 8);
+            assert_eq!(layout.bytes() % PAGE_BYTES, 0);
         }
     }
 

@@ -18,11 +18,16 @@ pub const HOT_MAX: usize = 16;
 /// Messages taken from hot rings before the next ring, and cold ones, get their turn.
 const BURST_MAX: u32 = 32;
 
+/// In place of a payload's length that its ring cannot hold: more than fits behind any header.
+const UNSOUND_BYTES: usize = PREFIX_BYTES + 1;
+
 /// This process's end of the shared segment.
 pub struct Port {
     // Declared before `segment`: the rings point into it and must go first.
     outgoing: Vec<Option<Outgoing>>,
     incoming: Vec<Option<Receiver<'static>>>,
+    /// Ports from which nothing is taken any more.
+    shut: Vec<bool>,
     bell: &'static Doorbell,
     segment: Arc<Segment>,
     index: u32,
@@ -53,16 +58,17 @@ pub struct Arrival<'p> {
     /// Its header and, when `inline`, its payload behind the header.
     pub prefix: &'p [u8; PREFIX_BYTES],
     /// Bytes of payload.
-    bytes: usize,
+    pub bytes: usize,
     /// The payload, when it does not lie in the prefix.
-    outside: Option<&'p [u8]>,
+    pub outside: Option<&'p [u8]>,
 }
 
 impl<'p> Arrival<'p> {
     /// The payload of a message whose header takes `used` bytes.
     ///
     /// # Panics
-    /// When the slot names more bytes than it holds: the sender's memory is corrupt.
+    /// When the slot names more bytes than it holds: the sender's memory is corrupt. `bytes` and
+    /// `outside` tell without a panic.
     #[inline(always)]
     pub fn payload(&self, used: usize) -> &'p [u8] {
         match self.outside {
@@ -108,6 +114,7 @@ impl Port {
             bell,
             outgoing: (0..ports).map(|_| None).collect(),
             incoming: (0..ports).map(|_| None).collect(),
+            shut: vec![false; ports],
             segment,
             index,
             registered,
@@ -237,11 +244,15 @@ impl Port {
     pub fn current(&self) -> Option<Arrival<'_>> {
         let (from, seen) = self.current.as_ref()?;
         let receiver = self.incoming[*from as usize].as_ref()?;
-        let outside = (!seen.inline).then(|| receiver.payload(seen));
+        let (bytes, outside) = match seen.inline {
+            true => (seen.bytes, None),
+            false if receiver.is_sound(seen) => (seen.bytes, Some(receiver.payload(seen))),
+            false => (UNSOUND_BYTES, None),
+        };
         Some(Arrival {
             from: *from,
             prefix: receiver.prefix(seen),
-            bytes: seen.bytes,
+            bytes,
             outside,
         })
     }
@@ -334,7 +345,7 @@ impl Port {
     }
 
     fn open_incoming(&mut self, from: u32) {
-        if self.incoming[from as usize].is_none() {
+        if self.incoming[from as usize].is_none() && !self.shut[from as usize] {
             self.incoming[from as usize] = Some(Receiver::new(self.static_ring(self.index, from)));
         }
     }
@@ -345,6 +356,19 @@ impl Port {
             if let Some(receiver) = &self.incoming[from as usize] {
                 receiver.ring().set_hot(true);
             }
+        }
+    }
+
+    /// Takes nothing more from port `from`, whatever it sends: what is in its ring makes no sense.
+    pub fn shut(&mut self, from: u32) {
+        self.shut[from as usize] = true;
+        if let Some(receiver) = self.incoming[from as usize].take() {
+            receiver.ring().set_hot(false);
+        }
+        self.hot.retain(|&hot| hot != from);
+        self.ready.retain(|&ready| ready != from);
+        if matches!(self.current, Some((current, _)) if current == from) {
+            self.current = None;
         }
     }
 
@@ -365,11 +389,13 @@ impl Port {
         if self.registered {
             membarrier::fence_everybody();
         }
-        for from in std::mem::take(&mut self.hot) {
+        for at in 0..self.hot.len() {
+            let from = self.hot[at];
             if self.has_message(from) {
                 self.ready.push_back(from);
             }
         }
+        self.hot.clear();
         if self.ready.is_empty() && !self.bell.is_rung_before_sleep() {
             return true;
         }

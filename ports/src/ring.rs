@@ -358,10 +358,18 @@ impl<'m> Receiver<'m> {
         unsafe { self.ring.slot(self.head).prefix.read(|bytes| *bytes) }
     }
 
+    /// Whether the slot names no more bytes than the payload buffer holds where they would lie. The
+    /// sender wrote the number, and may have written nonsense.
+    #[inline(always)]
+    pub fn is_sound(&self, seen: &Seen) -> bool {
+        let offset = seen.start & (self.ring.payload_bytes() - 1);
+        offset + seen.bytes as u64 <= self.ring.payload_bytes()
+    }
+
     /// The payload of a message that was not inline.
     ///
     /// # Panics
-    /// When the slot names more bytes than the buffer holds: the sender's memory is corrupt.
+    /// When it is not [sound](Receiver::is_sound): the sender's memory is corrupt.
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn payload(&self, seen: &Seen) -> &'m [u8] {

@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::ptr::NonNull;
 
 use crate::doorbell::{self, Doorbell};
-use crate::layout::{Layout, PORTS_MAX};
+use crate::layout::{Layout, PAGE_BYTES, PORTS_MAX, PROCESSES_MAX};
 use crate::ring::{Control, LINE_BYTES, Ring, Slot};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, SharedBytes};
 
@@ -62,6 +62,8 @@ struct Resident {
     excused: AtomicU32,
     /// 0, or the descriptor of a pipe in this process: it sleeps there and not on its doorbell's word.
     pipe: AtomicU32,
+    /// 1 when this process was told that another one is lost: if it fails now, that may be why.
+    told_of_loss: AtomicU32,
 }
 
 /// Who lives in a port.
@@ -157,6 +159,32 @@ pub enum SegmentError {
         /// What was found.
         found: String,
     },
+}
+
+impl PortState {
+    fn from_word(word: u64) -> PortState {
+        let code = (word >> 32) as i32;
+        match word as u32 {
+            0 => PortState::Empty,
+            1 => PortState::Attached { pid: code as u32 },
+            2 => PortState::Finished,
+            3 => PortState::Dead(Death::Signal(code)),
+            4 => PortState::Dead(Death::Status(code)),
+            _ => PortState::Dead(Death::Aborted(code)),
+        }
+    }
+
+    fn to_word(self) -> u64 {
+        let (kind, code) = match self {
+            PortState::Empty => (0, 0),
+            PortState::Attached { pid } => (1, pid),
+            PortState::Finished => (2, 0),
+            PortState::Dead(Death::Signal(code)) => (3, code as u32),
+            PortState::Dead(Death::Status(code)) => (4, code as u32),
+            PortState::Dead(Death::Aborted(code)) => (5, code as u32),
+        };
+        u64::from(code) << 32 | kind
+    }
 }
 
 impl Segment {
@@ -272,30 +300,12 @@ impl Segment {
 
     /// Who lives in `port`.
     pub fn state(&self, port: u32) -> PortState {
-        let state = self.resident(port).state.load(Ordering::Acquire);
-        let code = (state >> 32) as i32;
-        match state as u32 {
-            0 => PortState::Empty,
-            1 => PortState::Attached { pid: code as u32 },
-            2 => PortState::Finished,
-            3 => PortState::Dead(Death::Signal(code)),
-            4 => PortState::Dead(Death::Status(code)),
-            _ => PortState::Dead(Death::Aborted(code)),
-        }
+        PortState::from_word(self.resident(port).state.load(Ordering::Acquire))
     }
 
     fn set_state(&self, port: u32, state: PortState) {
-        let (kind, code) = match state {
-            PortState::Empty => (0, 0),
-            PortState::Attached { pid } => (1, pid),
-            PortState::Finished => (2, 0),
-            PortState::Dead(Death::Signal(code)) => (3, code as u32),
-            PortState::Dead(Death::Status(code)) => (4, code as u32),
-            PortState::Dead(Death::Aborted(code)) => (5, code as u32),
-        };
-        self.resident(port)
-            .state
-            .store(u64::from(code) << 32 | kind, Ordering::Release);
+        let resident = self.resident(port);
+        resident.state.store(state.to_word(), Ordering::Release);
     }
 
     /// This process moves in. `fences`: it can fence all others before it sleeps.
@@ -350,11 +360,56 @@ impl Segment {
 
     fn depart(&self, port: u32, state: PortState) {
         self.set_state(port, state);
+        self.count_departure();
+    }
+
+    fn count_departure(&self) {
         self.header().departures.fetch_add(1, Ordering::SeqCst);
         self.wake_everybody();
     }
 
-    /// Processes that finished or died so far: a changed number means that states are worth reading.
+    /// Records how a process of the job died, on whatever host it ran, and wakes every sleeper. The
+    /// first record stays. Launchers call this; without memory for the record nobody is told.
+    pub fn record_death(&self, process: u32, death: Death) {
+        if process >= PROCESSES_MAX {
+            return;
+        }
+        let page = self.layout.death(process) / PAGE_BYTES * PAGE_BYTES;
+        // A page that cannot be had would be a SIGBUS for the launcher.
+        if self.reserve(page, PAGE_BYTES).is_err() {
+            return;
+        }
+        let word: &AtomicU64 = self.at(self.layout.death(process));
+        let death = PortState::Dead(death).to_word();
+        let first = word.compare_exchange(0, death, Ordering::AcqRel, Ordering::Relaxed);
+        if first.is_ok() {
+            self.count_departure();
+        }
+    }
+
+    /// How a process of the job died, as far as the launcher has recorded it.
+    pub fn death_of(&self, process: u32) -> Option<Death> {
+        if process >= PROCESSES_MAX {
+            return None;
+        }
+        let word: &AtomicU64 = self.at(self.layout.death(process));
+        match PortState::from_word(word.load(Ordering::Acquire)) {
+            PortState::Dead(death) => Some(death),
+            _ => None,
+        }
+    }
+
+    /// The process in `port` is told that another one is lost. If it fails afterwards, that may be the reason.
+    pub fn note_loss(&self, port: u32) {
+        self.resident(port).told_of_loss.store(1, Ordering::Release);
+    }
+
+    /// Whether the process in `port` was told that another one is lost.
+    pub fn knows_of_loss(&self, port: u32) -> bool {
+        self.resident(port).told_of_loss.load(Ordering::Acquire) == 1
+    }
+
+    /// Processes that finished here or died anywhere, so far: a changed number means that states are worth reading.
     #[inline(always)]
     pub fn departures(&self) -> u32 {
         self.header().departures.load(Ordering::Relaxed)

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use oxmpi_ports::board::{Board, Ticket};
-use oxmpi_ports::{Port, Segment, doorbell};
+use oxmpi_ports::{Death, Port, Segment, doorbell};
 use processes::{Random, rounds};
 
 /// One member: its port, its view of the board, and how it waits.
@@ -22,7 +22,7 @@ struct Member {
 impl Member {
     /// Waits until `is_met`; some members sleep.
     fn wait(&mut self, mut is_met: impl FnMut(&mut Board) -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(300);
         while !is_met(&mut self.board) {
             assert!(
                 Instant::now() < deadline,
@@ -36,7 +36,7 @@ impl Member {
             self.board.announce_sleep();
             if self.port.prepare_sleep() && !is_met(&mut self.board) {
                 // Longer than the deadline: a lost wake-up shows.
-                doorbell::sleep(self.port.bell(), Some(Duration::from_secs(25)));
+                doorbell::sleep(self.port.bell(), Some(Duration::from_secs(400)));
             }
             self.port.bell().announce_awake();
             self.board.announce_awake();
@@ -129,7 +129,7 @@ fn group(
         for _ in 0..operations {
             member.operate(&mut random);
         }
-        let last = member.board.last_operation();
+        let last = member.board.next_base();
         if me == 0 {
             member.wait(|board| board.is_quiet());
         }
@@ -214,4 +214,35 @@ fn boards_do_not_disturb_each_other() {
         scope.spawn(|| group(ports, START, 6, 500, |_| true));
         scope.spawn(|| group(others, Ticket { board: 1, ..START }, 7, 500, |_| true));
     });
+}
+
+/// A member that died is done with nothing: the board is free again when all that live have left it, and
+/// what the broken group left behind means nothing to the next.
+#[test]
+fn the_board_of_a_group_that_lost_a_member_is_free_when_the_living_have_left() {
+    let (segment, mut ports) = segment_and_ports(4);
+    let open = |ports: &[Port], me: usize, ticket| {
+        Board::open(&ports[me], ticket, vec![0, 1, 2], me).unwrap()
+    };
+    let mut boards: Vec<Board> = (0..3).map(|me| open(&ports, me, START)).collect();
+    // Member 1 is ahead of the owner, member 2 dies in the middle.
+    for (me, operations) in [(0, 1), (1, 3), (2, 1)] {
+        for _ in 0..operations {
+            let operation = boards[me].begin();
+            boards[me].write(operation, 0, 8, |out| out.fill(7));
+        }
+    }
+    assert!(!boards[0].is_quiet());
+    segment.mark_dead(2, Death::Signal(9));
+    boards[0].leave();
+    assert!(!boards[0].is_quiet(), "member 1 may still write");
+    boards[1].leave();
+    assert!(boards[0].is_quiet());
+    let ticket = Ticket {
+        base: boards[0].next_base(),
+        ..START
+    };
+    drop(boards);
+    ports.remove(2);
+    group(ports, ticket, 9, 200, |_| false);
 }

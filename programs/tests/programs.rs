@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use oxmpi::harness::run_and_judge;
+use oxmpi_harness::run_and_judge;
 
 /// Makes a test that runs a program at some sizes and looks for words in what it says.
 macro_rules! program {

@@ -3,14 +3,14 @@
 //! All ranks make the same calls one after the other, each at its own pace, so calls overlap: a rank may be in
 //! the next collective while others are in the last. Results are compared with the collectives' own oracle.
 
-use oxmpi::collectives::choose::{Algorithm, Collective, rules};
-use oxmpi::collectives::oracle::{Case, Scenario, combine};
-use oxmpi::collectives::plan::schedule_by;
-use oxmpi::collectives::{
-    Action, Direction, Execution, Hosts, Memory, Place, Position, Region, Schedule, Transfer,
-};
 use oxmpi_engine::protocol::{Mode, RequestId};
 use oxmpi_matching::Pattern;
+use oxmpi_schedules::choose::{Algorithm, Collective, rules};
+use oxmpi_schedules::oracle::{Case, Scenario, combine};
+use oxmpi_schedules::plan::schedule_by;
+use oxmpi_schedules::{
+    Action, Direction, Execution, Hosts, Memory, Place, Position, Region, Schedule, Transfer,
+};
 use oxmpi_wire::Envelope;
 
 use crate::fabric::{Area, Fabric};
@@ -102,7 +102,7 @@ impl Collectives {
             )
         })?;
         let (send, receive) = call.case.buffers(rank);
-        let arena = &mut fabric.arenas[rank as usize];
+        let arena = &mut *fabric.arena(rank);
         Ok(Member {
             send: arena.keep(send),
             receive: arena.keep(receive),
@@ -144,7 +144,7 @@ impl Collectives {
                 }
                 Action::Run(local) => {
                     let commutative = self.calls[number].case.scenario.commutative;
-                    let arena = &mut fabric.arenas[rank as usize];
+                    let arena = &mut *fabric.arena(rank);
                     let send = arena.lend(member.send);
                     let (mut receive, mut scratch) =
                         (arena.lend(member.receive), arena.lend(member.scratch));
@@ -281,7 +281,7 @@ impl Application for Collectives {
             self.progress[rank as usize] = (number, Some(member));
             return Ok(if over { Next::After(1) } else { Next::Wait });
         }
-        let arena = &mut fabric.arenas[rank as usize];
+        let arena = &mut *fabric.arena(rank);
         let receive = arena.free(member.receive);
         arena.free(member.send);
         arena.free(member.scratch);
@@ -297,7 +297,7 @@ impl Application for Collectives {
     }
 
     fn check(&mut self, _nodes: &[Node], fabric: &Fabric) -> Result<(), String> {
-        let left: usize = fabric.arenas.iter().map(|arena| arena.len()).sum();
+        let left: usize = fabric.kept();
         if left > 0 {
             Err(format!("{left} buffers were never given back"))
         } else {

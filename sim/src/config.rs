@@ -3,8 +3,8 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use oxmpi::collectives::choose::Collective;
 use oxmpi_engine::protocol::Limits;
+use oxmpi_schedules::choose::Collective;
 
 use crate::collective::Collectives;
 use crate::fabric::Faults;
@@ -19,6 +19,8 @@ pub enum Kind {
     Point,
     /// The same while ranks die.
     Death,
+    /// The same while ranks go mad: they send what no process sends, and then nothing more.
+    Garbage,
     /// Collectives.
     Collective,
 }
@@ -28,6 +30,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Kind::Point => "point",
             Kind::Death => "death",
+            Kind::Garbage => "garbage",
             Kind::Collective => "collective",
         })
     }
@@ -104,9 +107,10 @@ fn run_inside(config: Config) -> Result<Report, String> {
     let limits = draw_limits(&mut random);
     let faults = draw_faults(&mut random);
     let mut world = World::new(config.ranks, limits, faults, random.fork());
-    let deaths = config.kind == Kind::Death;
+    // Nobody can rely on a rank that went mad, as on one that died.
+    let deaths = matches!(config.kind, Kind::Death | Kind::Garbage);
     let mut application: Box<dyn Application> = match config.kind {
-        Kind::Point | Kind::Death => {
+        Kind::Point | Kind::Death | Kind::Garbage => {
             let shape = Shape {
                 size: config.ranks,
                 messages: config.work,
@@ -126,10 +130,11 @@ fn run_inside(config: Config) -> Result<Report, String> {
         let dying = 1 + random.below(u64::from(config.ranks.div_ceil(4)));
         for _ in 0..dying {
             let rank = random.below(u64::from(config.ranks)) as u32;
-            world.kill(
-                rank,
-                random.below(20 * (faults.delay_max + faults.compute_max)),
-            );
+            let at = random.below(20 * (faults.delay_max + faults.compute_max));
+            match config.kind {
+                Kind::Garbage => world.madden(rank, at),
+                _ => world.kill(rank, at),
+            }
         }
     }
     let events = world.run(application.as_mut())?;
@@ -143,9 +148,12 @@ fn run_inside(config: Config) -> Result<Report, String> {
 fn draw_limits(random: &mut Random) -> Limits {
     let fragment_bytes_short: usize = random.pick(&[1, 7, 64, 512, 4096]);
     let short_bytes_max = random.pick(&[0, 16, 100, 1000]);
+    let eager_bytes_max = random.pick(&[0, 16, 200, 1000, 5000]);
+    let room_bytes = random.pick(&[64, 128, 1024, 16 * 1024]);
     Limits {
-        eager_bytes_max: random.pick(&[0, 16, 200, 1000, 5000]),
-        room_bytes: random.pick(&[64, 128, 1024, 16 * 1024]),
+        eager_bytes_max,
+        room_bytes,
+        kept_bytes_max: room_bytes,
         fragment_bytes: fragment_bytes_short.max(500),
         fragment_bytes_short: fragment_bytes_short.max(short_bytes_max as usize / 16),
         short_bytes_max,

@@ -5,11 +5,18 @@
 //! says "full" beyond that, and now and then without reason. Memory is one arena per rank; a buffer that
 //! has been freed is gone, so that a protocol which touches it after completion is caught.
 
+use std::cell::{RefCell, RefMut};
 use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
 
-use oxmpi_wire::PREFIX_BYTES;
+use oxmpi_engine::path::{Carrier, Event, Memory, Outgoing, Packet as Arrival, Sent};
+use oxmpi_engine::protocol::{Fetch, Payload, Stream, Transmit};
+use oxmpi_wire::{Eager, PREFIX_BYTES};
 
 use crate::random::Random;
+
+/// In how many of 100 cases a packet arrives in pieces.
+const PIECES_PERCENT: u32 = 20;
 
 /// Simulated time, in no unit.
 pub type Time = u64;
@@ -130,106 +137,106 @@ pub struct Packet {
     due: Time,
 }
 
-/// The link has no room now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkFull;
-
 /// All links and all memory.
 #[derive(Debug)]
 pub struct Fabric {
-    /// The ranks' memory.
-    pub arenas: Vec<Arena>,
     /// The faults.
     pub faults: Faults,
     /// The present.
     pub now: Time,
-    /// Packets that have been sent, for reports.
-    pub packets: u64,
+    arenas: Vec<RefCell<Arena>>,
+    alive: Vec<bool>,
+    wires: Wires,
+    /// Which fetches are refused.
+    refusals: RefCell<Random>,
+}
+
+/// The links alone.
+#[derive(Debug)]
+struct Wires {
     random: Random,
     links: HashMap<(u32, u32), VecDeque<Packet>>,
-    alive: Vec<bool>,
+    packets: u64,
     /// Arrivals to be put on the world's agenda: when, from, to.
-    pub(crate) arrivals: Vec<(Time, u32, u32)>,
+    arrivals: Vec<(Time, u32, u32)>,
 }
 
 impl Fabric {
     /// Links and memory for `size` ranks.
-    pub fn new(size: u32, faults: Faults, random: Random) -> Fabric {
+    pub fn new(size: u32, faults: Faults, mut random: Random) -> Fabric {
         Fabric {
-            arenas: (0..size).map(|_| Arena::default()).collect(),
+            arenas: (0..size).map(|_| RefCell::default()).collect(),
             faults,
             now: 0,
-            packets: 0,
-            random,
-            links: HashMap::new(),
             alive: vec![true; size as usize],
-            arrivals: Vec::new(),
+            refusals: RefCell::new(random.fork()),
+            wires: Wires {
+                random,
+                links: HashMap::new(),
+                packets: 0,
+                arrivals: Vec::new(),
+            },
         }
     }
 
-    /// Puts a packet on the link; `payload` is asked for only if it leaves.
-    pub fn send(
-        &mut self,
-        from: u32,
-        to: u32,
-        prefix: [u8; PREFIX_BYTES],
-        payload: impl FnOnce(&Arena) -> Vec<u8>,
-    ) -> Result<(), LinkFull> {
-        let waiting = self.links.get(&(from, to)).map_or(0, VecDeque::len);
-        if waiting >= self.faults.link_packets_max || self.random.chance(self.faults.full_percent) {
-            return Err(LinkFull);
-        }
-        let payload = payload(&self.arenas[from as usize]);
-        let link = self.links.entry((from, to)).or_default();
-        let earliest = link.back().map_or(0, |before| before.due);
-        let due = earliest.max(self.now + 1 + self.random.below(self.faults.delay_max));
-        link.push_back(Packet {
-            prefix,
-            payload,
-            due,
-        });
-        self.packets += 1;
-        self.arrivals.push((due, from, to));
-        Ok(())
+    /// A rank's memory.
+    pub fn arena(&self, rank: u32) -> RefMut<'_, Arena> {
+        self.arenas[rank as usize].borrow_mut()
     }
 
-    /// Takes the next packet off a link.
-    pub fn take(&mut self, from: u32, to: u32) -> Option<Packet> {
-        let link = self.links.get_mut(&(from, to))?;
-        let packet = link.pop_front();
-        if link.is_empty() {
-            self.links.remove(&(from, to));
-        }
-        packet
+    /// Buffers that are kept by all ranks.
+    pub fn kept(&self) -> usize {
+        self.arenas.iter().map(|arena| arena.borrow().len()).sum()
     }
 
-    /// Reads another rank's memory, as the receiver of an offered message may. A dead rank's own memory is gone; what lies in
-    /// the shared segment survives it.
-    pub fn fetch(
-        &mut self,
-        from: u32,
-        to: u32,
-        address: u64,
-        mapped: bool,
-        bytes: usize,
-        into: Area,
-    ) -> bool {
-        if from != to
-            && (self.random.chance(self.faults.fetch_refused_percent)
-                || !(mapped || self.is_alive(from)))
-        {
-            return false;
-        }
-        let bytes = self.arenas[from as usize]
-            .read(Area::from_address(address), 0, bytes)
-            .to_vec();
-        self.arenas[to as usize].write(into, 0, &bytes);
-        true
+    /// A rank's end of all links, and all memory as that rank reaches it.
+    pub(crate) fn seat(&mut self, rank: u32) -> (Seat<'_>, View<'_>) {
+        let Fabric {
+            faults,
+            now,
+            arenas,
+            alive,
+            wires,
+            refusals,
+        } = self;
+        let seat = Seat {
+            rank,
+            now: *now,
+            faults: *faults,
+            alive,
+            arenas,
+            wires,
+            arrived: None,
+            shown: 0,
+            stream: None,
+            was_full: false,
+        };
+        let view = View {
+            rank,
+            faults: *faults,
+            alive,
+            arenas,
+            refusals,
+        };
+        (seat, view)
     }
 
-    /// Whether a link to a dead rank has room for one more packet that nobody will take.
-    pub(crate) fn swallows(&mut self) -> bool {
-        self.random.chance(50)
+    /// Puts bytes on a link that no protocol has made.
+    pub fn forge(&mut self, from: u32, to: u32, prefix: [u8; PREFIX_BYTES], payload: Vec<u8>) {
+        if self.is_alive(to) {
+            let (now, faults) = (self.now, self.faults);
+            self.wires.put(now, &faults, (from, to), prefix, payload);
+        }
+    }
+
+    /// Packets that have been sent, for reports.
+    pub fn packets(&self) -> u64 {
+        self.wires.packets
+    }
+
+    /// Arrivals since the last call: when, from, to.
+    pub(crate) fn take_arrivals(&mut self) -> Vec<(Time, u32, u32)> {
+        std::mem::take(&mut self.wires.arrivals)
     }
 
     /// Whether the rank lives.
@@ -240,11 +247,238 @@ impl Fabric {
     /// The rank dies. What it has put on links still arrives; what was under way to it is lost.
     pub(crate) fn kill(&mut self, rank: u32) {
         self.alive[rank as usize] = false;
-        self.links.retain(|(_, to), _| *to != rank);
+        self.wires.links.retain(|(_, to), _| *to != rank);
     }
 
     /// Packets under way.
     pub fn in_flight(&self) -> usize {
-        self.links.values().map(VecDeque::len).sum()
+        self.wires.links.values().map(VecDeque::len).sum()
+    }
+}
+
+impl Wires {
+    fn is_full(&mut self, faults: &Faults, link: (u32, u32)) -> bool {
+        let waiting = self.links.get(&link).map_or(0, VecDeque::len);
+        waiting >= faults.link_packets_max || self.random.chance(faults.full_percent)
+    }
+
+    fn put(
+        &mut self,
+        now: Time,
+        faults: &Faults,
+        (from, to): (u32, u32),
+        prefix: [u8; PREFIX_BYTES],
+        payload: Vec<u8>,
+    ) {
+        let link = self.links.entry((from, to)).or_default();
+        let earliest = link.back().map_or(0, |before| before.due);
+        let due = earliest.max(now + 1 + self.random.below(faults.delay_max));
+        link.push_back(Packet {
+            prefix,
+            payload,
+            due,
+        });
+        self.packets += 1;
+        self.arrivals.push((due, from, to));
+    }
+}
+
+/// A rank's end of all links, as the engine's carrier of packets.
+pub(crate) struct Seat<'f> {
+    rank: u32,
+    now: Time,
+    faults: Faults,
+    alive: &'f [bool],
+    arenas: &'f [RefCell<Arena>],
+    wires: &'f mut Wires,
+    /// The packet that arrives, and from whom.
+    arrived: Option<(u32, Packet)>,
+    /// How much of its payload has been shown; packets arrive in pieces now and then.
+    shown: usize,
+    /// What the rest of its payload belongs to.
+    stream: Option<Stream>,
+    /// A link was full.
+    pub was_full: bool,
+}
+
+impl Seat<'_> {
+    /// Takes the next packet off the link from `from`: the next event. False if there is none.
+    pub fn fetch_from(&mut self, from: u32) -> bool {
+        let link = (from, self.rank);
+        let Some(queue) = self.wires.links.get_mut(&link) else {
+            return false;
+        };
+        self.arrived = queue.pop_front().map(|packet| (from, packet));
+        if queue.is_empty() {
+            self.wires.links.remove(&link);
+        }
+        self.stream = None;
+        self.shown = 0;
+        if let Some((_, packet)) = &self.arrived {
+            let whole = packet.payload.len();
+            self.shown = match self.wires.random.chance(PIECES_PERCENT) {
+                true => self.wires.random.below(whole as u64 + 1) as usize,
+                false => whole,
+            };
+        }
+        self.arrived.is_some()
+    }
+
+    /// Puts a packet on its link, unless that is full.
+    fn put(
+        &mut self,
+        to: u32,
+        prefix: [u8; PREFIX_BYTES],
+        payload: Option<Payload<Area>>,
+    ) -> Result<Sent, Infallible> {
+        let has_room = match self.alive[to as usize] {
+            true => !self.wires.is_full(&self.faults, (self.rank, to)),
+            // The ring of a process that has just died swallows what it is given, or is full for ever; nobody knows yet.
+            false => self.wires.random.chance(50),
+        };
+        if !has_room {
+            self.was_full = true;
+            return Ok(Sent::Later);
+        }
+        if self.alive[to as usize] {
+            let arena = self.arenas[self.rank as usize].borrow();
+            let payload = payload.map_or(Vec::new(), |piece| {
+                arena.read(piece.buffer, piece.offset, piece.bytes).to_vec()
+            });
+            let link = (self.rank, to);
+            self.wires
+                .put(self.now, &self.faults, link, prefix, payload);
+        }
+        Ok(Sent::Left)
+    }
+}
+
+impl Outgoing<Area> for Seat<'_> {
+    type Error = Infallible;
+
+    fn send_now(&mut self, to: u32, header: &Eager, buffer: Area) -> Result<Sent, Infallible> {
+        let mut prefix = [0; PREFIX_BYTES];
+        header.emit_prefix(&mut prefix);
+        let bytes = header.envelope.bytes as usize;
+        let whole = Payload {
+            buffer,
+            offset: 0,
+            bytes,
+        };
+        self.put(to, prefix, Some(whole))
+    }
+
+    fn send(&mut self, transmit: &Transmit<Area>) -> Result<Sent, Infallible> {
+        let mut prefix = [0; PREFIX_BYTES];
+        transmit.repr.emit_prefix(&mut prefix);
+        self.put(transmit.to, prefix, transmit.payload)
+    }
+}
+
+impl Carrier<Area> for Seat<'_> {
+    const SHARES_MEMORY: bool = true;
+
+    fn arrival(&mut self) -> Option<Arrival<'_>> {
+        match self.stream {
+            None => self.current(),
+            Some(_) => None,
+        }
+    }
+
+    fn event(&mut self) -> Option<Event> {
+        let (from, packet) = self.arrived.as_ref()?;
+        let left = packet.payload.len() as u64;
+        self.shown = 1 + self.wires.random.below(left) as usize;
+        Some(Event::Payload { from: *from })
+    }
+
+    fn current(&self) -> Option<Arrival<'_>> {
+        self.arrived.as_ref().map(|(from, packet)| Arrival {
+            from: *from,
+            prefix: &packet.prefix,
+            bytes: packet.payload.len(),
+            outside: Some(&packet.payload[..self.shown]),
+            matched: None,
+        })
+    }
+
+    fn pass(&mut self, bytes: usize) {
+        let Some((_, packet)) = &mut self.arrived else {
+            return;
+        };
+        packet.payload.drain(..bytes);
+        if packet.payload.is_empty() {
+            self.arrived = None;
+        }
+    }
+
+    fn expect(&mut self, _from: u32, stream: Stream) {
+        self.stream = Some(stream);
+    }
+
+    fn expected(&self, _from: u32) -> Option<Stream> {
+        self.stream
+    }
+
+    fn piece(&mut self) -> &[u8] {
+        match &self.arrived {
+            Some((_, packet)) => &packet.payload[..self.shown],
+            None => &[],
+        }
+    }
+
+    fn expel(&mut self, peer: u32, _reason: &str) {
+        self.arrived = None;
+        self.wires.links.remove(&(peer, self.rank));
+    }
+
+    fn prepare_sleep(&mut self) -> bool {
+        self.arrived.is_none()
+    }
+}
+
+/// Memory as one rank reaches it.
+pub(crate) struct View<'f> {
+    rank: u32,
+    faults: Faults,
+    alive: &'f [bool],
+    arenas: &'f [RefCell<Arena>],
+    refusals: &'f RefCell<Random>,
+}
+
+impl Memory<Area> for View<'_> {
+    fn write(&mut self, buffer: Area, offset: u64, bytes: &[u8]) {
+        self.arenas[self.rank as usize]
+            .borrow_mut()
+            .write(buffer, offset, bytes);
+    }
+
+    fn show<R>(
+        &mut self,
+        payload: Option<Payload<Area>>,
+        take: impl FnOnce(&mut Self, &[u8]) -> R,
+    ) -> R {
+        let arena = self.arenas[self.rank as usize].borrow();
+        let bytes = payload.map_or(Vec::new(), |piece| {
+            arena.read(piece.buffer, piece.offset, piece.bytes).to_vec()
+        });
+        drop(arena);
+        take(self, &bytes)
+    }
+
+    /// Reads another rank's memory, as the receiver of an offered message may. A dead rank's own memory is gone; what lies in
+    /// the shared segment survives it.
+    fn fetch(&mut self, wanted: &Fetch<Area>) -> bool {
+        let refused = self.faults.fetch_refused_percent;
+        let gone = !(wanted.mapped || self.alive[wanted.from as usize]);
+        if wanted.from != self.rank && (self.refusals.borrow_mut().chance(refused) || gone) {
+            return false;
+        }
+        let area = Area::from_address(wanted.address);
+        let arena = self.arenas[wanted.from as usize].borrow();
+        let bytes = arena.read(area, 0, wanted.bytes as usize).to_vec();
+        drop(arena);
+        self.write(wanted.buffer, 0, &bytes);
+        true
     }
 }

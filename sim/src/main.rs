@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::process::ExitCode;
 
-use oxmpi::collectives::choose::Collective;
+use oxmpi_schedules::choose::Collective;
 use oxmpi_sim::{Config, Kind, link, run};
 
 const USAGE: &str = "\
@@ -157,6 +157,7 @@ fn kind(name: &str) -> Result<Kind, String> {
     match name {
         "point" => Ok(Kind::Point),
         "death" => Ok(Kind::Death),
+        "garbage" => Ok(Kind::Garbage),
         "collective" => Ok(Kind::Collective),
         _ => Err(format!(
             "--kind is point, death or collective, not {name:?}"

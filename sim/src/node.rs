@@ -1,21 +1,24 @@
 //! One simulated process: the real protocol, driven as the library's handler drives it.
 //!
 //! The calls of an application come in at the top (`send`, `receive`, …), packets at the bottom (`arrive`), and
-//! whatever the protocol wants transmitted goes out through the fabric (`flush`). Nothing is decided here.
+//! whatever the protocol wants transmitted goes out through the fabric (`flush`): all of them by the engine's own
+//! `path`, with the fabric as carrier and memory. Nothing is decided here.
 
+use oxmpi_engine::path::{self, Carrier, Stopped, Taken};
 use oxmpi_engine::protocol::{
-    Claim, Effect, Failure, Fetch, Limits, Mode, Outcome, Posted, Protocol, RequestId, Source,
-    Transmit,
+    Claim, Failure, Limits, Mode, Outcome, Posted, Protocol, RequestId, Source,
 };
 use oxmpi_matching::Pattern;
-use oxmpi_wire::{Envelope, PREFIX_BYTES, Repr};
+use oxmpi_wire::Envelope;
 
-use crate::fabric::{Area, Arena, Fabric, LinkFull};
+use crate::fabric::{Area, Fabric};
 
 /// A rank of the job.
 pub struct Node {
     rank: u32,
     protocol: Protocol<Area>,
+    /// No rank goes mad in this run: garbage is a finding.
+    pub(crate) trusting: bool,
     /// A link was full: the rank must be run again although nothing arrives.
     pub(crate) retry: bool,
 }
@@ -35,6 +38,7 @@ impl Node {
         Node {
             rank,
             protocol: Protocol::new(rank, size, limits),
+            trusting: true,
             retry: false,
         }
     }
@@ -68,11 +72,10 @@ impl Node {
         if to != self.rank
             && let Some(header) = self.protocol.eager_now(to, &envelope, mode)
         {
-            let mut prefix = [0; PREFIX_BYTES];
-            header.emit_prefix(&mut prefix);
-            let whole = |arena: &Arena| arena.read(area, 0, envelope.bytes as usize).to_vec();
-            if self.leaves(fabric, to, prefix, whole) {
-                self.protocol.sent_eager(to, &header);
+            let (mut seat, _) = fabric.seat(self.rank);
+            let Ok(left) = path::send_now(&mut self.protocol, &mut seat, to, &header, area);
+            self.retry |= seat.was_full;
+            if left {
                 return Ok(Sent::Over);
             }
         }
@@ -91,7 +94,7 @@ impl Node {
         capacity: u64,
     ) -> Result<RequestId, Failure> {
         let (id, posted) = self.protocol.post(from, pattern, area, capacity);
-        self.carry_out(fabric, posted, area)?;
+        self.settle(fabric, posted, area)?;
         Ok(id)
     }
 
@@ -114,7 +117,7 @@ impl Node {
         capacity: u64,
     ) -> Result<RequestId, Failure> {
         let (id, posted) = self.protocol.receive_claim(claim, area, capacity);
-        self.carry_out(fabric, posted, area)?;
+        self.settle(fabric, posted, area)?;
         Ok(id)
     }
 
@@ -135,67 +138,34 @@ impl Node {
         self.flush(fabric)
     }
 
-    fn carry_out(
+    fn settle(
         &mut self,
         fabric: &mut Fabric,
         posted: Posted<Area>,
         area: Area,
     ) -> Result<(), Failure> {
-        match posted {
-            Posted::Waiting => {}
-            Posted::Stashed { stash, bytes } => {
-                fabric.arenas[self.rank as usize].write(area, 0, &stash[..bytes]);
-                self.protocol.recycle(stash);
-            }
-            Posted::Fetch(fetch) => self.fetch(fabric, &fetch),
-        }
+        let (_, mut view) = fabric.seat(self.rank);
+        path::settle_posted(&mut self.protocol, &mut view, posted, area);
         self.flush(fabric)
-    }
-
-    fn fetch(&mut self, fabric: &mut Fabric, wanted: &Fetch<Area>) {
-        let bytes = wanted.bytes as usize;
-        let done = bytes == 0
-            || fabric.fetch(
-                wanted.from,
-                self.rank,
-                wanted.address,
-                wanted.mapped,
-                bytes,
-                wanted.buffer,
-            );
-        self.protocol.fetched(wanted, done);
     }
 
     /// Takes the next packet from `from` off its link, if there is one.
     pub(crate) fn arrive(&mut self, fabric: &mut Fabric, from: u32) -> Result<bool, Failure> {
-        let Some(packet) = fabric.take(from, self.rank) else {
+        let (mut seat, mut view) = fabric.seat(self.rank);
+        if !seat.fetch_from(from) {
             return Ok(false);
-        };
-        self.handle(fabric, from, &packet.prefix, &packet.payload)?;
+        }
+        while let Some(taken) = path::take(&mut self.protocol, &mut seat, &mut view) {
+            if let Taken::Garbage(peer, failure) = taken {
+                if self.trusting {
+                    return Err(failure);
+                }
+                seat.expel(peer, "garbage");
+                self.protocol.part_with(peer, failure);
+            }
+        }
         self.flush(fabric)?;
         Ok(true)
-    }
-
-    fn handle(
-        &mut self,
-        fabric: &mut Fabric,
-        from: u32,
-        prefix: &[u8; PREFIX_BYTES],
-        payload: &[u8],
-    ) -> Result<(), Failure> {
-        let repr = Repr::parse_prefix(prefix).expect("what a node emitted can be parsed");
-        match self.protocol.handle(from, &repr, payload)? {
-            Effect::None => {}
-            Effect::Deliver {
-                buffer,
-                offset,
-                bytes,
-            } => {
-                fabric.arenas[self.rank as usize].write(buffer, offset, &payload[..bytes]);
-            }
-            Effect::Fetch(fetch) => self.fetch(fabric, &fetch),
-        }
-        Ok(())
     }
 
     /// Sends what waits, as far as the links have room.
@@ -203,61 +173,13 @@ impl Node {
         if self.protocol.busy().is_empty() {
             return Ok(());
         }
-        let mut at = 0;
-        while let Some(&peer) = self.protocol.busy().get(at) {
-            while let Some(transmit) = self.protocol.poll_transmit(peer) {
-                if !self.transmit(fabric, &transmit)? {
-                    break;
-                }
-            }
-            at += 1;
+        let (mut seat, mut view) = fabric.seat(self.rank);
+        let flushed = path::flush(&mut self.protocol, &mut seat, &mut view, |_, _, _| {});
+        self.retry |= seat.was_full;
+        match flushed {
+            Ok(_) => Ok(()),
+            Err(Stopped::Own(failure)) => Err(failure),
         }
-        self.protocol.settle();
-        Ok(())
-    }
-
-    /// Sends one packet; false if the link is full.
-    fn transmit(
-        &mut self,
-        fabric: &mut Fabric,
-        transmit: &Transmit<Area>,
-    ) -> Result<bool, Failure> {
-        let mut prefix = [0; PREFIX_BYTES];
-        transmit.repr.emit_prefix(&mut prefix);
-        let piece = |arena: &Arena| {
-            transmit.payload.map_or(Vec::new(), |piece| {
-                arena.read(piece.buffer, piece.offset, piece.bytes).to_vec()
-            })
-        };
-        if transmit.to == self.rank {
-            let payload = piece(&fabric.arenas[self.rank as usize]);
-            self.protocol.sent(transmit);
-            self.handle(fabric, self.rank, &prefix, &payload)?;
-            return Ok(true);
-        }
-        let left = self.leaves(fabric, transmit.to, prefix, piece);
-        if left {
-            self.protocol.sent(transmit);
-        }
-        Ok(left)
-    }
-
-    /// Puts a packet on its link; false if the link is full.
-    fn leaves(
-        &mut self,
-        fabric: &mut Fabric,
-        to: u32,
-        prefix: [u8; PREFIX_BYTES],
-        payload: impl FnOnce(&Arena) -> Vec<u8>,
-    ) -> bool {
-        let left = if fabric.is_alive(to) {
-            fabric.send(self.rank, to, prefix, payload) != Err(LinkFull)
-        } else {
-            // The ring of a process that has just died swallows what it is given, or is full for ever; nobody knows yet.
-            fabric.swallows()
-        };
-        self.retry |= !left;
-        left
     }
 
     /// This rank learns that another one has died; what that one sent before still counts.

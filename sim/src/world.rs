@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use oxmpi_engine::protocol::Limits;
+use oxmpi_wire::{Envelope, Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES, Repr};
 
 use crate::fabric::{Fabric, Faults, Time};
 use crate::node::Node;
@@ -46,6 +47,8 @@ enum Event {
     Runs(u32),
     /// The rank dies.
     Dies(u32),
+    /// The rank sends garbage to everybody, and nothing afterwards.
+    GoesMad(u32),
     /// One rank learns of another's death.
     Learns { rank: u32, dead: u32 },
 }
@@ -66,6 +69,60 @@ pub struct World {
 /// A run of this many events is going round in circles: the largest test needs a tenth of it.
 const EVENTS_MAX: u64 = 200_000_000;
 
+/// Packets of garbage to one rank at most, plus one.
+const GARBAGE_MAX: u64 = 5;
+
+/// A packet that no process sends: bytes by chance, or a head in which everything is by chance but its
+/// form. Its context is one that no rank uses, so that it cannot pass for a message.
+fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], Vec<u8>) {
+    let mut prefix = [0; PREFIX_BYTES];
+    let mut bytes = |count| (0..count).map(|_| random.any() as u8).collect::<Vec<u8>>();
+    prefix.copy_from_slice(&bytes(PREFIX_BYTES));
+    let payload = bytes(200);
+    let payload = payload[..random.below(200) as usize].to_vec();
+    if random.chance(30) {
+        return (prefix, payload);
+    }
+    let (send, receive) = (random.below(64), random.below(64));
+    let (offset, flag) = (random.below(300), random.chance(50));
+    let kinds = [
+        Kind::Eager,
+        Kind::More { offset },
+        Kind::Data { receive, offset },
+        Kind::RequestToSend {
+            send,
+            address: random.any(),
+            mapped: flag,
+            fetchable: !flag,
+            sync: flag,
+        },
+        Kind::ClearToSend { send, receive },
+        Kind::Done { send: random.any() },
+        Kind::Credit,
+        Kind::Cancel { send },
+        Kind::CancelReply {
+            send: random.any(),
+            cancelled: flag,
+        },
+    ];
+    let repr = Repr {
+        envelope: Envelope {
+            context: u64::MAX,
+            source: random.any() as u32,
+            tag: random.any() as i32,
+            bytes: random.any()
+                >> random
+                    .below(64)
+                    .max(MESSAGE_BYTES_MAX.leading_zeros().into()),
+        },
+        sequence: random.below(100) as u32,
+        credit: random.any() as u16,
+        kind: random.pick(&kinds),
+    };
+    repr.emit_prefix(&mut prefix);
+    (prefix, payload)
+}
+
 impl World {
     /// `size` ranks under the given limits and faults.
     pub fn new(size: u32, limits: Limits, faults: Faults, mut random: Random) -> World {
@@ -85,6 +142,14 @@ impl World {
     /// A rank will die at that time.
     pub fn kill(&mut self, rank: u32, at: Time) {
         self.plan(at, Event::Dies(rank));
+    }
+
+    /// A rank will go mad at that time.
+    pub fn madden(&mut self, rank: u32, at: Time) {
+        for node in &mut self.nodes {
+            node.trusting = false;
+        }
+        self.plan(at, Event::GoesMad(rank));
     }
 
     fn plan(&mut self, at: Time, event: Event) {
@@ -116,7 +181,7 @@ impl World {
                 ));
             }
             self.happen(at, event, application)?;
-            for (due, from, to) in std::mem::take(&mut self.fabric.arrivals) {
+            for (due, from, to) in self.fabric.take_arrivals() {
                 self.plan(due, Event::Arrives { from, to });
             }
         }
@@ -177,6 +242,18 @@ impl World {
                             },
                         );
                     }
+                }
+            }
+            Event::GoesMad(rank) => {
+                if self.fabric.is_alive(rank) && !self.finished[rank as usize] {
+                    for other in (0..self.nodes.len() as u32).filter(|other| *other != rank) {
+                        for _ in 0..self.random.below(GARBAGE_MAX) {
+                            let (prefix, payload) = nonsense(&mut self.random);
+                            self.fabric.forge(rank, other, prefix, payload);
+                        }
+                    }
+                    // From here on it is as good as dead, and those whom no garbage told will learn it.
+                    self.happen(at, Event::Dies(rank), application)?;
                 }
             }
             Event::Learns { rank, dead } => {
@@ -267,6 +344,6 @@ impl World {
 
     /// Packets sent so far.
     pub fn packets(&self) -> u64 {
-        self.fabric.packets
+        self.fabric.packets()
     }
 }

@@ -7,6 +7,7 @@ use oxmpi_wire::Envelope;
 const LIMITS: Limits = Limits {
     eager_bytes_max: 0,
     room_bytes: 1024,
+    kept_bytes_max: 1024,
     fragment_bytes: 64,
     fragment_bytes_short: 64,
     short_bytes_max: 0,
@@ -53,4 +54,28 @@ fn a_receive_that_finds_a_dead_ranks_offer_fails() {
             Some(Err(Failure::PeerDied { peer: 1 }))
         );
     }
+}
+
+/// A death ends receives from anybody only where the dead rank could have sent.
+#[test]
+fn a_receive_from_anybody_fails_only_where_a_member_died() {
+    let mut protocol: Protocol<()> = Protocol::new(0, 4, LIMITS);
+    protocol.set_members(1, [0, 1, 2].into());
+    protocol.set_members(2, [0, 3].into());
+    let mut post = |context| {
+        let pattern = Pattern {
+            context,
+            source: None,
+            tag: None,
+        };
+        protocol.post(None, pattern, (), 100).0
+    };
+    let (unknown, without, with) = (post(0), post(1), post(2));
+    protocol.peer_died(3);
+    let died = Some(Err(Failure::PeerDied { peer: 3 }));
+    assert_eq!(protocol.take(unknown), died);
+    assert_eq!(protocol.take(with), died);
+    assert!(!protocol.is_complete(without));
+    protocol.peer_died(2);
+    assert!(protocol.is_complete(without));
 }

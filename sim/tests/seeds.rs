@@ -2,7 +2,7 @@
 //! `OXMPI_SIM_TIMES=50 cargo test --release -p oxmpi-sim` runs fifty times as many seeds, and all algorithms
 //! at 1 024 ranks. A failure prints its seed and the command that repeats it.
 
-use oxmpi::collectives::choose::Collective;
+use oxmpi_schedules::choose::Collective;
 use oxmpi_sim::{Config, Kind, run};
 
 /// How many times as many seeds as usual.
@@ -73,6 +73,12 @@ fn messages_while_ranks_die() {
 }
 
 #[test]
+fn messages_while_ranks_send_garbage() {
+    seeds(Kind::Garbage, 4, 60, 60);
+    seeds(Kind::Garbage, 20, 40, 6);
+}
+
+#[test]
 fn collectives_of_few_ranks() {
     for ranks in 1..=17 {
         seeds(Kind::Collective, ranks, 30, 2);
@@ -113,7 +119,7 @@ fn a_failure_tells_its_seed_and_its_command() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    for kind in [Kind::Point, Kind::Death, Kind::Collective] {
+    for kind in [Kind::Point, Kind::Death, Kind::Garbage, Kind::Collective] {
         let config = Config {
             kind,
             seed: 11,

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::layers;
 use crate::steps::{Expect, Steps, cargo, root, target};
 
 /// A target without an operating system: what builds for it uses no std.
@@ -11,47 +12,57 @@ const PURE: [&str; 3] = ["wire", "matching", "link"];
 /// What they may depend on beside each other; no_std too.
 const PURE_FOREIGN: [&str; 2] = ["crc ", "crc-catalog "];
 
-/// All of it; with `install`, what is missing is installed first.
+/// All of it, what fails fastest first; with `install`, what is missing is installed before.
 pub fn run(steps: &mut Steps, install: bool) {
-    cheap(steps);
-    let mut documentation = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
-    steps.run(
-        "doc",
-        20,
-        Expect::Success,
-        documentation.env("RUSTDOCFLAGS", "-D warnings"),
-    );
-    no_std(steps, install);
+    formatting(steps);
+    if steps.selects("layers") {
+        let kept = layers::run().then_some(());
+        steps.judge(
+            "layers",
+            kept.ok_or("dependencies that ARCHITECTURE.md does not allow".into()),
+        );
+    }
     deny(steps, install);
+    no_std(steps, install);
+    let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
+    clippy.args(["--", "-D", "warnings"]);
+    steps.run("clippy", 20, Expect::Success, &mut clippy);
+    let mut documentation = cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+    documentation.env("RUSTDOCFLAGS", "-D warnings");
+    steps.run("doc", 20, Expect::Success, &mut documentation);
 }
 
-/// Formatting and lints: fast enough to belong to every test run.
-pub fn cheap(steps: &mut Steps) {
+fn formatting(steps: &mut Steps) {
     steps.run(
         "fmt",
         2,
         Expect::Success,
         &mut cargo(&["fmt", "--all", "--check"]),
     );
-    // A workspace by itself.
-    let mut module = cargo(&["fmt", "--check", "--manifest-path"]);
-    steps.run(
-        "fmt of kernel/module",
-        2,
-        Expect::Success,
-        module.arg("kernel/module/Cargo.toml"),
-    );
-    let mut clippy = cargo(&["clippy", "--workspace", "--all-targets", "--locked"]);
-    steps.run(
-        "clippy",
-        20,
-        Expect::Success,
-        clippy.args(["--", "-D", "warnings"]),
-    );
+    // Workspaces by themselves.
+    for apart in ["kernel/module", "fuzz"] {
+        let mut format = cargo(&["fmt", "--check", "--manifest-path"]);
+        format.arg(format!("{apart}/Cargo.toml"));
+        steps.run(&format!("fmt of {apart}"), 2, Expect::Success, &mut format);
+    }
+    // A new crate of the workspace changes it, and only a late step would notice.
+    let mut lock = cargo(&[
+        "tree",
+        "--locked",
+        "--quiet",
+        "--depth",
+        "0",
+        "--manifest-path",
+    ]);
+    lock.arg("fuzz/Cargo.toml");
+    steps.run("lock of fuzz", 2, Expect::Success, &mut lock);
 }
 
 fn no_std(steps: &mut Steps, install: bool) {
     let name = "no_std build of wire, matching and link";
+    if !steps.selects("no_std") {
+        return;
+    }
     if install && !target_installed() {
         steps.run(
             "rustup target add",
@@ -77,45 +88,33 @@ fn no_std(steps: &mut Steps, install: bool) {
         ),
     );
     for package in PURE {
-        let source =
-            std::fs::read_to_string(root().join(package).join("src/lib.rs")).unwrap_or_default();
-        let script = if source.contains("#![no_std]") {
-            "true"
-        } else {
-            "false"
-        };
-        steps.run(
-            &format!("{package} declares no_std"),
-            1,
-            Expect::Success,
-            &mut Command::new(script),
-        );
-        let mut tree = cargo(&[
-            "tree",
-            "--locked",
-            "--edges",
-            "normal",
-            "--prefix",
-            "none",
-            "--package",
-        ]);
-        let listing = tree
-            .arg(format!("oxmpi-{package}"))
-            .current_dir(root())
-            .output();
-        let alone = listing.is_ok_and(|output| {
-            String::from_utf8_lossy(&output.stdout).lines().all(|line| {
-                let foreign = PURE_FOREIGN.iter().any(|name| line.starts_with(name));
-                line.is_empty() || line.starts_with("oxmpi-") || foreign
-            })
-        });
-        let script = if alone { "true" } else { "false" };
-        steps.run(
+        let source = root().join(package).join("src/lib.rs");
+        let source = std::fs::read_to_string(source).unwrap_or_default();
+        let declared = source.contains("#![no_std]").then_some(());
+        let declared = declared.ok_or(format!("{package}/src/lib.rs has no #![no_std]"));
+        steps.judge(&format!("{package} declares no_std"), declared);
+        steps.judge(
             &format!("{package} depends on pure crates only"),
-            1,
-            Expect::Success,
-            &mut Command::new(script),
+            is_alone(package),
         );
+    }
+}
+
+/// Whether a crate depends on pure ones alone.
+fn is_alone(package: &str) -> Result<(), String> {
+    let mut tree = cargo(&["tree", "--locked", "--edges", "normal", "--prefix", "none"]);
+    tree.args(["--package", &format!("oxmpi-{package}")]);
+    let listing = tree.current_dir(root()).output();
+    let listing = listing.map_err(|error| format!("cargo tree: {error}"))?;
+    let listing = String::from_utf8_lossy(&listing.stdout).into_owned();
+    let pure = |line: &&str| {
+        let foreign = PURE_FOREIGN.iter().any(|name| line.starts_with(name));
+        line.is_empty() || line.starts_with("oxmpi-") || foreign
+    };
+    match listing.lines().find(|line| !pure(line)) {
+        Some(line) => Err(format!("{package} depends on {line}")),
+        None if listing.is_empty() => Err("cargo tree lists nothing".to_owned()),
+        None => Ok(()),
     }
 }
 
@@ -131,6 +130,9 @@ fn target_installed() -> bool {
 }
 
 fn deny(steps: &mut Steps, install: bool) {
+    if !steps.selects("deny") {
+        return;
+    }
     let own = target().join("tools");
     if install && !answers(&mut deny_command(&own)) {
         let mut get = cargo(&["install", "--locked", "cargo-deny", "--root"]);

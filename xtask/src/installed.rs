@@ -7,14 +7,17 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use crate::hosts;
+use crate::hpcc;
 use crate::launchers;
 use crate::spread;
 use crate::steps::{Expect, Steps, own_program, root, target};
 
 /// The name says which words of --only select it: everything below needs it.
-const INSTALL: &str = "install, for the installed, conformance, mpi4py, hosts and launchers steps";
+const INSTALL: &str =
+    "install, for the installed, conformance, mpi4py, hpcc, hosts and launchers steps";
 
 /// Everything these steps make.
 fn folder() -> PathBuf {
@@ -28,12 +31,7 @@ pub fn prefix() -> PathBuf {
 
 /// Makes the installation; false when there is none afterwards.
 pub fn install(steps: &mut Steps) -> bool {
-    if !["installed", "conformance", "mpi4py"]
-        .iter()
-        .any(|step| steps.selects(step))
-        && !spread::wants_installation(steps)
-        && !launchers::wants_installation(steps)
-    {
+    if !is_wanted(steps) {
         return false;
     }
     let first = folder().join("first place");
@@ -41,6 +39,16 @@ pub fn install(steps: &mut Steps) -> bool {
     let mut install = task(&["install", "--soname0", "--prefix"]);
     let good = steps.run_always(INSTALL, 20, Expect::Text("to use it:"), install.arg(&first));
     good && std::fs::rename(&first, prefix()).is_ok()
+}
+
+/// Whether a step will use it.
+pub fn is_wanted(steps: &Steps) -> bool {
+    ["installed", "conformance", "mpi4py"]
+        .iter()
+        .any(|step| steps.selects(step))
+        || hpcc::is_wanted(steps)
+        || spread::wants_installation(steps)
+        || launchers::wants_installation(steps)
 }
 
 /// Compiles and runs programs with the installation.
@@ -172,6 +180,9 @@ pub fn provide(steps: &mut Steps, name: &str, tool: &str, package: &str) -> bool
 
 /// Whether a tool is there, after an attempt to install it (Debian, root).
 pub fn fetch(steps: &mut Steps, tool: &str, package: &str) -> bool {
+    // Another lane may want something, too, and apt-get can run only once.
+    static FETCHING: Mutex<()> = Mutex::new(());
+    let _fetching = FETCHING.lock().unwrap_or_else(PoisonError::into_inner);
     if is_there(tool) {
         return true;
     }
@@ -202,7 +213,7 @@ fn is_there(tool: &str) -> bool {
 }
 
 /// The installation's commands before all others.
-fn with_path(command: &mut Command) {
+pub fn with_path(command: &mut Command) {
     let mut folders = vec![prefix().join("bin")];
     let path = std::env::var_os("PATH").unwrap_or_default();
     folders.extend(std::env::split_paths(&path));

@@ -118,14 +118,30 @@ pub fn wants_installation(steps: &Steps) -> bool {
     guests || hosted_names().iter().any(|name| steps.selects(name))
 }
 
+/// Fetches MPICH and builds the runner of the C programs, for whatever step wants them. Now, because
+/// there is no way out of the hosts' network, and because steps of two lanes use them.
+pub fn fetch(steps: &mut Steps, is_installed: bool) {
+    if !is_installed {
+        return;
+    }
+    let mut build = cargo(&[
+        "build",
+        "--workspace",
+        "--locked",
+        "--bin",
+        "oxmpi-conformance",
+    ]);
+    steps.run_always("runner of the C programs", 10, Expect::Success, &mut build);
+    if installed::fetch(steps, "python3", "python3-venv") {
+        provide(steps, "MPICH beside OxMPI", MPICH);
+    }
+}
+
 /// All of them.
 pub fn run(steps: &mut Steps) {
     if !wants_installation(steps) {
         return;
     }
-    // There is no way out of the hosts' network: what has to be fetched is fetched now.
-    let mut build = cargo(&["build", "--locked", "--package", "oxmpi-conformance"]);
-    steps.run_always("build for launchers", 5, Expect::Success, &mut build);
     let hosts = spread::possible();
     for launcher in &LAUNCHERS {
         guest(steps, launcher, None);
@@ -168,8 +184,7 @@ fn guest(steps: &mut Steps, launcher: &Launcher, hosts: Option<&Result<(), Strin
         .args(["program", "pi"]);
     steps.run(&title("pi"), 2, Expect::Text("4 ranks"), &mut pi);
     let mut programs = start();
-    programs.arg(cargo(&[]).get_program());
-    programs.args(RUN_PROGRAMS);
+    programs.arg(runner());
     programs.args(["--launcher", &filled(words)]);
     programs.arg(installed::prefix()).args(C_PROGRAMS);
     steps.run(
@@ -222,16 +237,10 @@ impl Launcher {
     }
 }
 
-/// The runner of the C programs, as cargo's words; without the network, which hosts do not have.
-const RUN_PROGRAMS: [&str; 7] = [
-    "run",
-    "--quiet",
-    "--locked",
-    "--offline",
-    "--package",
-    "oxmpi-conformance",
-    "--",
-];
+/// The runner of the C programs, as the build of the tests has left it.
+fn runner() -> PathBuf {
+    target().join("debug/oxmpi-conformance")
+}
 
 /// Programs on MPICH's library under our mpiexec.
 fn hosted(steps: &mut Steps, hosts: &Result<(), String>) {
@@ -255,7 +264,7 @@ fn hosted(steps: &mut Steps, hosts: &Result<(), String>) {
             _ => task(&["hosts", "2", "--"]),
         };
         programs.env("OXMPI_MAP_BY", "node");
-        programs.arg(cargo(&[]).get_program()).args(RUN_PROGRAMS);
+        programs.arg(runner());
         programs.args(["--launcher", &words]);
         programs.arg(environment(MPICH)).args(C_PROGRAMS);
         steps.run(&name, 4, Expect::Text(" 0 failed"), &mut programs);

@@ -1,17 +1,26 @@
 //! `cargo xtask`: the one entry point for people and CI.
 //!
-//! `test` runs every test there is and does its own set-up; `check` looks at the code without running it; `install` lays OxMPI
-//! out for those who use it from C, C++ and Python; `hosts` runs a command with several hosts; `kernel` builds and tries the module o2g.ko.
-//! The first two end with one line that says how much passed and failed, and with a status that says the same.
+//! `quick` says in minutes whether a change is sound; `test` runs every test there is and does its
+//! own set-up; `bench-gate` measures; `fuzz` looks for input that a parser does not bear; `check`
+//! looks at the code without running it; `install` lays OxMPI out for those who use it from C, C++
+//! and Python; `hosts` runs a command with several hosts; `kernel` builds and tries the module
+//! o2g.ko. Tasks made of steps end with a line that says how many passed and failed, and with a
+//! status that says the same.
 //! A step that cannot run here (a missing target, a missing tool) says so and is counted as skipped, never as passed.
 
+mod bench_gate;
 mod check;
+mod fuzz;
 mod hosts;
+mod hpcc;
 mod install;
 mod installed;
 mod kernel;
 mod launchers;
+mod layers;
 mod mpi4py;
+mod package;
+mod quick;
 mod signals;
 mod spread;
 mod steps;
@@ -21,19 +30,32 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-usage: cargo xtask test [--long] [--only WORD]
+usage: cargo xtask quick [--install]
+       cargo xtask test [--long] [--only WORD]
+       cargo xtask bench-gate [--quick]
+       cargo xtask fuzz [--seconds N] [--jobs N] [TARGET]...
        cargo xtask check [--install]
+       cargo xtask layers
+       cargo xtask package
        cargo xtask install --prefix FOLDER [--soname0]
        cargo xtask uninstall --prefix FOLDER
        cargo xtask mpi4py [--ranks N]... [--prefix FOLDER] [TEST]...
        cargo xtask hosts N [--ipv6] [--mtu M] -- COMMAND...
        cargo xtask kernel build|test [--kernel 6.1|6.12|debug] [--cpus N] [--only CASE]...
 
-  test     all tests of the workspace, loom tests, programs on real ranks, and the cheap checks
-    --long      more seeds and deeper searches: hours, not minutes
+  quick    check, and the unit tests: minutes
+  test     quick, then all tests there are, side by side where they allow it (docs/testing.md)
+    --long      all seeds and matrices, deeper searches: hours, not minutes
     --only WORD only the steps whose name contains WORD (see the names a run prints)
+  bench-gate  every benchmark, on a machine that does nothing else
+    --quick     in seconds each, with a wide spread
+  fuzz     every parser on mutated input, guided by coverage; with TARGET, those (fuzz/targets has them)
+    --seconds N for each target; 5 without it
+    --jobs N    so many processes for each target; 1 without it
   check    rustfmt, clippy, documentation, no_std build, cargo-deny
     --install   install what is missing (the no_std target, cargo-deny) first
+  layers   crates and modules use only what ARCHITECTURE.md lets them use
+  package  the crates that are to be published, each built from its package
   install  build in release mode and lay out bin, include, lib and share below a folder, which can be moved later
     --soname0   also libmpi_abi.so.0, for programs linked against early releases of other libraries
   uninstall  remove what install put there
@@ -69,11 +91,15 @@ fn run() -> Result<bool, lexopt::Error> {
     use lexopt::prelude::*;
     let mut words = lexopt::Parser::from_env();
     let (mut command, mut long, mut install, mut only) = (None, false, false, None);
+    let (mut seconds, mut jobs, mut quick) = (fuzz::SECONDS_SHORT, 1, false);
     let (mut prefix, mut soname0, mut ranks, mut names) = (None, false, Vec::new(), Vec::new());
     while let Some(word) = words.next()? {
         match word {
             Long("long") => long = true,
             Long("install") => install = true,
+            Long("quick") => quick = true,
+            Long("seconds") => seconds = words.value()?.parse()?,
+            Long("jobs") => jobs = words.value()?.parse()?,
             Long("only") => only = Some(words.value()?.string()?),
             Long("prefix") => prefix = Some(PathBuf::from(words.value()?)),
             Long("soname0") => soname0 = true,
@@ -84,7 +110,7 @@ fn run() -> Result<bool, lexopt::Error> {
             }
             Value(name) if command.is_none() && name == "kernel" => return kernel::run(&mut words),
             Value(name) if command.is_none() => command = Some(name.string()?),
-            Value(name) if command.as_deref() == Some("mpi4py") => names.push(name.string()?),
+            Value(name) if takes_names(command.as_deref()) => names.push(name.string()?),
             other => return Err(other.unexpected()),
         }
     }
@@ -95,15 +121,25 @@ fn run() -> Result<bool, lexopt::Error> {
     let prefix = || prefix.ok_or("where to? --prefix FOLDER");
     match command.as_deref() {
         Some("install") => return Ok(install::run(&prefix()?, soname0)),
+        Some("layers") => return Ok(layers::run()),
+        Some("package") => return Ok(package::run()),
         Some("uninstall") => return Ok(install::remove(&prefix()?)),
         _ => {}
     }
     let mut steps = steps::Steps::new(only);
     match command.as_deref() {
+        Some("quick") => quick::run(&mut steps, long, install),
         Some("test") => test::run(&mut steps, long),
+        Some("bench-gate") => bench_gate::run(&mut steps, quick),
+        Some("fuzz") => fuzz::run(&mut steps, &names, seconds, jobs),
         Some("check") => check::run(&mut steps, install),
         Some(other) => return Err(format!("there is no task {other:?}").into()),
         None => return Err("which task?".into()),
     }
     Ok(steps.close())
+}
+
+/// Whether words that follow a task are names.
+fn takes_names(task: Option<&str>) -> bool {
+    matches!(task, Some("mpi4py" | "fuzz"))
 }

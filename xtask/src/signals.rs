@@ -2,13 +2,16 @@
 //!
 //! A shell that starts us in the background has us ignore SIGINT and SIGQUIT, every process below us would inherit that, and
 //! tests that interrupt a job would wait for ever; so the defaults are restored. Steps run in process groups of their own,
-//! which a Ctrl-C of the terminal does not reach; so whoever interrupts us ends the step that is running. The tasks of `hosts` run
+//! which a Ctrl-C of the terminal does not reach; so whoever interrupts us ends the steps that are running. The tasks of `hosts` run
 //! their command in our own group, where the terminal reaches it: they pass on only what a process sent.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The process group of the running step, or 0.
-static GROUP: AtomicI32 = AtomicI32::new(0);
+/// Most steps that run at once: two lanes, and room.
+const GROUPS_MAX: usize = 8;
+
+/// The process groups of the running steps; 0 where there is none.
+static GROUPS: [AtomicI32; GROUPS_MAX] = [const { AtomicI32::new(0) }; GROUPS_MAX];
 
 /// The process that signals are passed on to, or 0.
 static CHILD: AtomicI32 = AtomicI32::new(0);
@@ -38,9 +41,30 @@ pub fn prepare() {
     }
 }
 
-/// Tells which group to end; 0 for none.
-pub fn running(group: u32) {
-    GROUP.store(i32::try_from(group).unwrap_or(0), Ordering::Relaxed);
+/// From now on a group is ended with us.
+///
+/// # Panics
+/// When more than [`GROUPS_MAX`] run at once.
+pub fn add_group(group: u32) {
+    assert!(
+        exchange(0, group),
+        "more than {GROUPS_MAX} steps run at once"
+    );
+}
+
+/// A group has ended by itself.
+pub fn remove_group(group: u32) {
+    exchange(i32::try_from(group).unwrap_or(0), 0);
+}
+
+/// Puts a group in the place of another; false when the other has no place.
+fn exchange(old: i32, new: u32) -> bool {
+    let new = i32::try_from(new).unwrap_or(0);
+    let place = |group: &AtomicI32| {
+        let done = group.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+        done.is_ok()
+    };
+    GROUPS.iter().any(place)
 }
 
 /// Ends every process of a group.
@@ -105,12 +129,13 @@ fn kill_child(signal: i32) -> bool {
 }
 
 extern "C" fn end(signal: i32) {
-    let group = GROUP.load(Ordering::Relaxed);
-    // SAFETY: kill and _exit are async-signal-safe; a group of 0 or 1 is never ended.
-    unsafe {
+    for group in &GROUPS {
+        let group = group.load(Ordering::Relaxed);
         if group > 1 {
-            libc::kill(-group, libc::SIGKILL);
+            // SAFETY: kill is async-signal-safe, and the group is that of a child of ours.
+            unsafe { libc::kill(-group, libc::SIGKILL) };
         }
-        libc::_exit(128 + signal);
     }
+    // SAFETY: async-signal-safe.
+    unsafe { libc::_exit(128 + signal) };
 }

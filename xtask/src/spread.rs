@@ -6,6 +6,7 @@
 //! environment have the launcher deal the ranks out. A test that is about one host says so and is counted as skipped. Where
 //! hosts cannot be made, every step is skipped, and counted.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::hosts;
@@ -13,16 +14,14 @@ use crate::installed::{self, task};
 use crate::mpi4py;
 use crate::steps::{Expect, Steps, cargo, root};
 
-/// The test programs that run on 2 hosts: packages and targets.
-const RUST: [&str; 14] = [
-    "--package",
-    "oxmpi",
-    "--package",
-    "oxmpi-programs",
+/// The test programs that run on 2 hosts.
+const RUST: [&str; 12] = [
     "--test",
     "conformance",
     "--test",
     "collective",
+    "--test",
+    "scattered",
     "--test",
     "sessions",
     "--test",
@@ -32,9 +31,8 @@ const RUST: [&str; 14] = [
 ];
 
 /// Programs of the release build: hosts, options of `hosts`, words after `oxmpi`, and the text that says that the result was checked.
-const PROGRAMS: [(u32, &str, &str, &str); 14] = [
+const PROGRAMS: [(u32, &str, &str, &str); 13] = [
     (2, "", "run -n 2 ring", "correct"),
-    (2, "--cable", "bench network --quick", "targets met"),
     (2, "", "pmtest --quick", "UDP"),
     (
         2,
@@ -54,8 +52,8 @@ const PROGRAMS: [(u32, &str, &str, &str); 14] = [
     (16, "", "run -n 16 is --class S", "verification successful"),
 ];
 
-/// The networks between hosts.
-const NETWORKS: [&str; 3] = ["tcp", "udp", "ethernet"];
+/// The networks between hosts, and on how many ranks mpi4py's tests run over them.
+const NETWORKS: [(&str, u32); 3] = [("tcp", 2), ("udp", 3), ("ethernet", 2)];
 
 /// Bad networks, and whether everything runs over them in every run or the Rust API alone.
 const FAULTY: [(&str, &str); 4] = [
@@ -78,7 +76,7 @@ const BY_SSH: &str = "unset OXMPI_LAUNCHER; exec \"$1\" run -n 4 ring";
 const VANISHING: &str = r#"
 (sleep 2; "$2" link h1 down) &
 status=0
-"$1" run -n 3 --timeout 100 ring --rounds 1000000000 >"$3" 2>&1 || status=$?
+"$1" run -n 3 --timeout 1000 ring --rounds 1000000000 >"$3" 2>&1 || status=$?
 cat "$3"
 case "$status" in
     0) echo "it ended well" ;;
@@ -90,7 +88,7 @@ esac
 /// A cable that is out for a second in the middle of a conversation: nothing is lost, and nobody is told.
 const RECOVERING: &str = r#"
 (sleep 1; "$2" link h1 down; sleep 1; "$2" link h1 up) &
-exec "$1" run -n 2 --timeout 150 ring --rounds 200000
+exec "$1" run -n 2 --timeout 1500 ring --rounds 200000
 "#;
 
 /// Whether a step will want the installation of `installed`.
@@ -119,7 +117,13 @@ pub fn run(steps: &mut Steps, is_installed: bool, long: bool) {
         if job.name.contains("mpi4py") && !mpi4py::provide(steps, &job.name) {
             continue;
         }
-        steps.run(&job.name, job.minutes, job.expect, &mut job.command);
+        let run = |steps: &mut Steps| {
+            steps.run(&job.name, job.minutes, job.expect, &mut job.command);
+        };
+        match job.measures {
+            true => steps.alone(run),
+            false => run(steps),
+        }
     }
 }
 
@@ -130,6 +134,8 @@ struct Job {
     expect: Expect,
     /// Whether it uses the installation.
     installed: bool,
+    /// Whether it needs the machine for itself.
+    measures: bool,
     command: Command,
 }
 
@@ -140,6 +146,7 @@ impl Job {
             minutes,
             expect,
             installed: !name.contains("themselves"),
+            measures: name.contains("pmtest"),
             command,
         }
     }
@@ -163,9 +170,8 @@ fn jobs(long: bool) -> Vec<Job> {
     jobs.push(Job::new("hosts: themselves", 5, Expect::Tests, themselves));
 
     // There is no way out of the hosts' network: what has to be fetched is fetched now.
-    let mut build = cargo(&["test", "--locked", "--no-run"]);
-    build.args(RUST).args(["--package", "oxmpi-conformance"]);
-    build.args(["--test", "chapters"]);
+    let mut build = cargo(&["test", "--workspace", "--locked", "--no-run"]);
+    build.args(RUST).args(["--test", "chapters"]);
     jobs.push(Job::new("hosts: build", 20, Expect::Success, build));
     let mut dealt_out = on_hosts(2, "");
     dealt_out.args(["sh", "-c", DEALT_OUT, "sh"]).arg(oxmpi());
@@ -181,15 +187,14 @@ fn jobs(long: bool) -> Vec<Job> {
     let mut by_ssh = on_hosts(2, "");
     by_ssh.args(["sh", "-c", BY_SSH, "sh"]).arg(oxmpi());
     jobs.push(Job::new("hosts: ssh", 2, Expect::Text("correct"), by_ssh));
-    for network in NETWORKS {
+    for (network, ranks) in NETWORKS {
         jobs.push(rust_on_2().over(network, None));
         jobs.push(vanishing().over(network, None));
         jobs.push(recovering().over(network, None));
         jobs.push(sorting().over(network, None));
-        jobs.extend(installed_on_2().map(|job| job.over(network, None)));
+        jobs.extend(installed_on_2(ranks).map(|job| job.over(network, None)));
     }
-    let some = ["--package", "oxmpi", "--test", "conformance"];
-    let on_4 = tests(4, &some);
+    let on_4 = tests(4, &["--test", "conformance"]);
     let name = "hosts: Rust API on 4 hosts";
     jobs.push(Job::new(name, 8, Expect::Tests, on_4));
     let mut pool = on_hosts(4, "");
@@ -205,7 +210,7 @@ fn jobs(long: bool) -> Vec<Job> {
             jobs.push(sorting().over(network, Some(faults)));
         }
         if long {
-            jobs.extend(installed_on_2().map(|job| job.over(network, Some(faults))));
+            jobs.extend(installed_on_2(2).map(|job| job.over(network, Some(faults))));
         }
     }
     jobs
@@ -247,16 +252,16 @@ fn recovering() -> Job {
 }
 
 /// What C and Python users run.
-fn installed_on_2() -> impl Iterator<Item = Job> {
-    let mut programs = tests(2, &["--package", "oxmpi-conformance", "--test", "chapters"]);
+fn installed_on_2(ranks: u32) -> impl Iterator<Item = Job> {
+    let mut programs = tests(2, &["--test", "chapters"]);
     programs.env("OXMPI_TEST_PREFIX", installed::prefix());
     let programs = Job::new("hosts: C programs on 2 hosts", 8, Expect::Tests, programs);
     let mut suite = on_hosts(2, "");
     suite.arg(task(&[]).get_program());
-    suite.args(["mpi4py", "--ranks", "2", "--prefix"]);
+    suite.args(["mpi4py", "--ranks", &ranks.to_string(), "--prefix"]);
     suite.arg(installed::prefix());
-    let name = "hosts: mpi4py's tests on 2 ranks over 2 hosts";
-    let suite = Job::new(name, 8, Expect::Tests, suite);
+    let name = format!("hosts: mpi4py's tests on {ranks} ranks over 2 hosts");
+    let suite = Job::new(&name, 8, Expect::Tests, suite);
     [programs, suite].into_iter()
 }
 
@@ -264,7 +269,13 @@ fn installed_on_2() -> impl Iterator<Item = Job> {
 fn tests(count: u32, words: &[&str]) -> Command {
     let mut command = on_hosts(count, "");
     command.arg(cargo(&[]).get_program());
-    command.args(["test", "--locked", "--offline", "--no-fail-fast"]);
+    command.args([
+        "test",
+        "--workspace",
+        "--locked",
+        "--offline",
+        "--no-fail-fast",
+    ]);
     // With what the tests say, which one was left out is among it.
     command.args(words).args(["--", "--show-output"]);
     command
@@ -272,11 +283,16 @@ fn tests(count: u32, words: &[&str]) -> Command {
 
 /// What follows runs with this many hosts, and its jobs are spread over all of them.
 fn on_hosts(count: u32, options: &str) -> Command {
+    on_hosts_of(count, options, &oxmpi())
+}
+
+/// The same with agents of a certain build.
+pub fn on_hosts_of(count: u32, options: &str, oxmpi: &Path) -> Command {
     let mut command = task(&["hosts", &count.to_string()]);
     command.args(options.split_whitespace()).arg("--");
     command
         .env("OXMPI_MAP_BY", "node")
-        .env("OXMPI_AGENT", oxmpi());
+        .env("OXMPI_AGENT", oxmpi);
     command
 }
 

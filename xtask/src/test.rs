@@ -1,24 +1,29 @@
 //! `cargo xtask test`.
 //!
-//! Order: what fails fastest first. The workspace's tests, loom's search of the rings, the programs on real ranks from a
-//! release build as a newcomer would run them, a quick run of every benchmark, an installation as C and Python users get it, with the C programs of
-//! `conformance` and mpi4py's own tests, all of it again on several hosts, jobs under the launchers of others, the kernel's module in a guest, and the checks.
+//! Order: what fails fastest first. [`quick`], then all builds, then two lanes side by side on what
+//! was built. The first has what keeps both cores busy: the tests of the workspace and those on
+//! several hosts. The second has what often waits, or uses one core: the programs as a newcomer
+//! runs them, an installation as C and Python users get it, jobs under the launchers of others, the
+//! kernel's module in a guest.
+//!
+//! Nothing here measures speed; that is [`bench_gate`](crate::bench_gate).
 
 use std::process::Command;
 
-use crate::check;
+use crate::fuzz;
+use crate::hpcc;
+use crate::install;
 use crate::installed;
 use crate::kernel;
 use crate::launchers;
 use crate::mpi4py;
+use crate::quick::{self, minutes, tests};
 use crate::spread;
 use crate::steps::{Expect, Steps, cargo, target};
 
-/// The simulator's long run: this many times the seeds of the short one.
-const LONG_TIMES: &str = "100";
-
-/// Programs on real ranks: words after `oxmpi`, and the text by which they say that the result was checked.
-const PROGRAMS: [(&str, &str); 10] = [
+/// Programs on real ranks: words after `oxmpi`, and the text by which they say that the result was
+/// checked. The last one only shows that measuring works.
+const PROGRAMS: [(&str, &str); 11] = [
     ("run -n 1 pi", "correct"),
     ("run -n 4 pi", "correct"),
     ("run -n 16 pi", "correct"),
@@ -29,75 +34,93 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("run -n 2 ring", "correct"),
     ("run -n 8 ring", "correct"),
     ("program pi", "correct"),
+    ("bench --quick latency", "targets met"),
 ];
 
 /// All of it.
 pub fn run(steps: &mut Steps, long: bool) {
-    // The C programs need an installation, which is made further down.
-    let mut tests = cargo(&[
-        "test",
-        "--workspace",
-        "--exclude",
-        "oxmpi-conformance",
-        "--locked",
-        "--no-fail-fast",
+    quick::run(steps, long, false);
+    // Examples and programs included, which some tests start.
+    let mut build = tests(&["--no-run"], long);
+    steps.run("build of the tests", 25, Expect::Success, &mut build);
+    let is_released = release(steps);
+    let is_installed = is_released && installed::install(steps);
+    launchers::fetch(steps, is_installed);
+    steps.side_by_side(vec![
+        Box::new(move |steps: &mut Steps| {
+            workspace(steps, long);
+            spread::run(steps, is_installed, long);
+        }),
+        Box::new(move |steps: &mut Steps| {
+            // First, because the other lane wants what it builds.
+            if is_installed {
+                mpi4py::run(steps, long);
+            }
+            steps.run("loom", minutes(long, 15), Expect::Tests, &mut loom(long));
+            if is_released {
+                programs(steps);
+            }
+            if is_installed {
+                installed::run(steps);
+                conformance(steps);
+                hpcc::run(steps);
+                launchers::run(steps);
+            }
+            fuzz::short(steps);
+            kernel::test(steps, long);
+        }),
     ]);
-    if long {
-        tests
-            .env("OXMPI_SIM_TIMES", LONG_TIMES)
-            .env("OXMPI_TEST_LONG", "1")
-            .env("PROPTEST_CASES", "20000");
-    }
-    steps.run(
-        "tests",
-        if long { 600 } else { 25 },
-        Expect::Tests,
-        &mut tests,
-    );
-    steps.run(
-        "loom",
-        if long { 600 } else { 15 },
-        Expect::Tests,
-        &mut loom(long),
-    );
+}
 
-    let mut build = cargo(&["build", "--release", "--locked", "--package", "oxmpi-cli"]);
-    if !steps.run("release build", 20, Expect::Success, &mut build) {
-        return;
+/// The tests that start processes or explore, and those in the documentation.
+fn workspace(steps: &mut Steps, long: bool) {
+    // The C programs need the installation.
+    let mut whole = tests(&["--exclude", "oxmpi-conformance", "--test", "*"], long);
+    steps.run("tests", minutes(long, 25), Expect::Tests, &mut whole);
+    let mut documentation = tests(&["--doc"], long);
+    steps.run(
+        "tests in documentation",
+        10,
+        Expect::Tests,
+        &mut documentation,
+    );
+}
+
+/// Builds what users run; false when it does not build.
+fn release(steps: &mut Steps) -> bool {
+    let names = PROGRAMS.map(|(words, _)| program_name(words));
+    if !names.iter().any(|name| steps.selects(name)) && !installed::is_wanted(steps) {
+        return false;
     }
+    steps.run_always("release build", 20, Expect::Success, &mut install::build())
+}
+
+fn programs(steps: &mut Steps) {
     for (words, text) in PROGRAMS {
-        let name = format!("oxmpi {words}");
-        steps.run(&name, 3, Expect::Text(text), oxmpi().args(words.split(' ')));
+        let mut program = Command::new(target().join("release/oxmpi"));
+        program.args(words.split(' '));
+        let mut run = |steps: &mut Steps| {
+            steps.run(&program_name(words), 3, Expect::Text(text), &mut program);
+        };
+        match words.starts_with("bench") {
+            true => steps.alone(run),
+            false => run(steps),
+        }
     }
-    steps.run(
-        "oxmpi bench --quick",
-        15,
-        Expect::Text("targets met"),
-        oxmpi().args(["bench", "--quick"]),
-    );
-    let is_installed = installed::install(steps);
-    if is_installed {
-        installed::run(steps);
-        let mut conformance = cargo(&["test", "--package", "oxmpi-conformance", "--locked"]);
-        conformance.env("OXMPI_TEST_PREFIX", installed::prefix());
-        steps.run("conformance", 10, Expect::Tests, &mut conformance);
-        mpi4py::run(steps);
-    }
-    spread::run(steps, is_installed, long);
-    if is_installed {
-        launchers::run(steps);
-    }
-    kernel::test(steps, long);
-    check::cheap(steps);
 }
 
-/// The release build's launcher.
-fn oxmpi() -> Command {
-    Command::new(target().join("release/oxmpi"))
+fn program_name(words: &str) -> String {
+    format!("oxmpi {words}")
 }
 
-/// loom replaces the atomics at compile time, so it has a build folder of its own; it explores in release mode because
-/// it runs each test tens of thousands of times.
+fn conformance(steps: &mut Steps) {
+    let mut conformance = cargo(&["test", "--workspace", "--locked", "--test", "chapters"]);
+    conformance.env("OXMPI_TEST_PREFIX", installed::prefix());
+    steps.run("conformance", 10, Expect::Tests, &mut conformance);
+}
+
+/// loom replaces the atomics at compile time, so it has a build folder of its own; it explores in
+/// release mode because it runs each test tens of thousands of times.
 fn loom(long: bool) -> Command {
     let mut command = cargo(&[
         "test",

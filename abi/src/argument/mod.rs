@@ -3,13 +3,28 @@
 //! Entry points make these values by methods of `Call` (check.rs), which refuse null pointers; who uses them needs no `unsafe`. Results are
 //! written through pointers and never through `&mut`, because programs may give one address for two results.
 
+use crate::constant::{MPI_BUFFER_AUTOMATIC, MPI_IN_PLACE};
+
 mod array;
+mod list;
 mod result;
 mod text;
 
 pub use array::{Counted, Datatypes, Integers, IntegersOut, StatusesOut, Weights};
+pub use list::{check_room, list};
 pub use result::{CountOut, FlagOut, InOut, Out, Position, StatusOut};
 pub use text::TextOut;
+
+/// The name of the constant that this address is, where a program gave it for memory; 0 is MPI_BOTTOM, which can be
+/// the origin of a datatype.
+#[inline(always)]
+pub fn constant(address: usize) -> Option<&'static str> {
+    match address {
+        MPI_IN_PLACE => Some("MPI_IN_PLACE"),
+        MPI_BUFFER_AUTOMATIC => Some("MPI_BUFFER_AUTOMATIC"),
+        _ => None,
+    }
+}
 
 /// A function of the program, or one of the constants that stand for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

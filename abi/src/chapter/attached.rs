@@ -5,8 +5,8 @@
 
 use std::ffi::c_void;
 
-use oxmpi::Attached;
-use oxmpi::operation::{Operation, Report};
+use oxmpi_core::Attached;
+use oxmpi_core::operation::{Operation, Report};
 
 use crate::argument::{CountOut, Out};
 use crate::call::Call;

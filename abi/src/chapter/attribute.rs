@@ -1,14 +1,14 @@
 //! Attributes of communicators, datatypes and windows (MPI 5.0 §7.7), and those of communicators that the standard defines (§9.1.2).
 //!
-//! Keys and sets are `oxmpi::attribute`'s; here C functions become callbacks. Predefined attributes are constants, so every
+//! Keys and sets are `oxmpi_core::attribute`'s; here C functions become callbacks. Predefined attributes are constants, so every
 //! communicator has them and nobody can change them; a program gets the address of an int.
 
 use std::ffi::{c_int, c_void};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use oxmpi::TAG_MAX;
-use oxmpi::attribute::{
+use oxmpi_core::TAG_MAX;
+use oxmpi_core::attribute::{
     Attributes, CopyCallback, DeleteCallback, Keyvals, Kind, always_copied, never_copied,
     nothing_on_delete,
 };

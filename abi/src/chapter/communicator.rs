@@ -1,4 +1,4 @@
-//! Communicators (MPI 5.0 §7.4 to §7.6, §7.8): handles and constants around `oxmpi::communicator`.
+//! Communicators (MPI 5.0 §7.4 to §7.6, §7.8): handles and constants around `oxmpi_core::communicator`.
 //!
 //! Whatever is made from a communicator inherits its error handler; what is made from groups has the one that was given. Where
 //! a process gets no communicator its handle is MPI_COMM_NULL.
@@ -6,9 +6,9 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use oxmpi::communicator::{
-    self, Comm, CommunicatorError, Comparison, SplitType, create_from_group, create_from_groups,
-};
+use oxmpi_core::CommunicatorError;
+use oxmpi_core::communicator::{Comm, Comparison};
+use oxmpi_core::making::{self, SplitType, create_from_group, create_from_groups};
 
 use super::group;
 use crate::argument::{FlagOut, InOut, Out, TextOut};
@@ -261,7 +261,7 @@ pub fn intercomm_create(
     let is_leader = local_comm.rank() == leader;
     let found = Communicator::table().get(peer_comm).filter(|_| is_leader);
     let peer = found.as_ref().map(|peer| &*peer.comm);
-    let new = communicator::intercomm_create(local_comm, leader, peer, remote_leader, tag);
+    let new = making::intercomm_create(local_comm, leader, peer, remote_leader, tag);
     let new = match (new, is_leader && peer.is_none()) {
         (Ok(new), _) => new,
         // The text for a bad handle says more than that there is none.

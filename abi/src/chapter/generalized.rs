@@ -4,9 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oxmpi::ErrorKind;
-use oxmpi::communicator::Comm;
-use oxmpi::operation::{Operation, Pending, Report, Sender};
+use oxmpi_core::ErrorKind;
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::operation::{Operation, Pending, Report, Sender};
 use oxmpi_engine::RequestId;
 
 use crate::argument::{Callback, Out};
@@ -135,7 +135,7 @@ pub fn grequest_start(
             is_complete: is_complete.clone(),
         }
     };
-    let operation = Operation::Other(Box::new(generalized));
+    let operation = Operation::other(generalized);
     request.set(request::of_generalized(operation, is_complete)?);
     Ok(())
 }

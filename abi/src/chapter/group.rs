@@ -1,6 +1,6 @@
-//! Groups (MPI 5.0 §7.3): handles and constants around `oxmpi::group`.
+//! Groups (MPI 5.0 §7.3): handles and constants around `oxmpi_core::group`.
 
-use oxmpi::group::{Comparison, PROC_NULL, Translated};
+use oxmpi_core::group::{Comparison, PROC_NULL, Translated};
 
 use crate::argument::{InOut, IntegersOut, Out};
 use crate::call::Call;

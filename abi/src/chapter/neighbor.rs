@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use oxmpi::collective::{Collective, Neighbours, Parts};
+use oxmpi_core::collective::{Collective, Neighbours, Parts};
 
 use super::collective::calls;
 use super::collective::memory::Memory;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use oxmpi::buffer::Buffer;
+use oxmpi_core::buffer::Buffer;
 
 use crate::argument::{Callback, FlagOut, InOut, Out};
 use crate::call::Call;

@@ -5,9 +5,9 @@
 
 use std::ffi::{CStr, c_void};
 
-use oxmpi::buffer::Buffer;
-use oxmpi::datatype::Datatype;
+use oxmpi_datatypes::datatype::Datatype;
 
+use super::point::buffer;
 use crate::argument::{CountOut, Out, Position};
 use crate::call::Call;
 use crate::constant::{MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_TRUNCATE};
@@ -25,8 +25,7 @@ pub fn pack(
     position: Position,
     _comm: &Communicator,
 ) -> Result<(), Failure> {
-    // SAFETY: the program vouches for the memory during the call.
-    let data = unsafe { Buffer::new(inbuf.cast_mut().cast(), incount as u64, datatype) }?;
+    let data = buffer(inbuf, incount, datatype)?;
     let packed = Packed::new("outbuf", outbuf, outsize, position)?;
     let bytes = packed.holds(data.bytes())?;
     if bytes > 0 {
@@ -47,8 +46,7 @@ pub fn unpack(
     datatype: &Type,
     _comm: &Communicator,
 ) -> Result<(), Failure> {
-    // SAFETY: the program vouches for the memory during the call.
-    let data = unsafe { Buffer::new(outbuf.cast(), outcount as u64, datatype) }?;
+    let data = buffer(outbuf, outcount, datatype)?;
     let packed = Packed::new("inbuf", inbuf.cast_mut(), insize, position)?;
     let bytes = packed.holds(data.bytes())?;
     if bytes > 0 {
@@ -231,8 +229,7 @@ struct Span {
 
 impl Span {
     fn new(address: *mut u8, count: i64, datatype: &Datatype) -> Result<Span, Failure> {
-        // SAFETY: the buffer is only made for its checks.
-        let data = unsafe { Buffer::new(address, count as u64, datatype) }?;
+        let data = buffer(address.cast(), count, datatype)?;
         if data.bytes() == 0 {
             return Ok(Span {
                 first: std::ptr::dangling_mut(),

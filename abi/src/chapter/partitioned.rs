@@ -2,10 +2,10 @@
 
 use std::ffi::c_void;
 
-use oxmpi::buffer::Buffer;
+use oxmpi_core::buffer::Buffer;
 
 use super::point::{buffer, dest};
-use crate::argument::{FlagOut, Out};
+use crate::argument::{FlagOut, Out, check_room};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
@@ -20,6 +20,7 @@ fn whole(
     count: i64,
     datatype: &Type,
 ) -> Result<Buffer, Failure> {
+    check_room("partitions", partitions)?;
     let Some(count) = count.checked_mul(partitions as i64) else {
         let text =
             format!("{partitions} partitions of {count} elements are more than can be addressed");

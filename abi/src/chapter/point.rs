@@ -5,11 +5,12 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use oxmpi::buffer::Buffer;
-use oxmpi::communicator::Comm;
-use oxmpi::{Incoming, Outgoing, SendMode, Source, Tag};
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::{Incoming, Outgoing, SendMode, Source, Tag};
+use oxmpi_datatypes::datatype::Datatype;
 
-use crate::argument::{FlagOut, InOut, Out, StatusOut};
+use crate::argument::{FlagOut, InOut, Out, StatusOut, constant};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
@@ -22,10 +23,22 @@ use crate::request;
 pub(super) fn buffer(
     address: *const c_void,
     count: i64,
-    datatype: &Type,
+    datatype: &Datatype,
 ) -> Result<Buffer, Failure> {
+    if let Some(name) = constant(address.addr())
+        && count > 0
+    {
+        return Err(no_memory(name));
+    }
     // SAFETY: the C program vouches for the memory that its arguments name, until the operation is over.
     Ok(unsafe { Buffer::new(address.cast_mut().cast(), count as u64, datatype)? })
+}
+
+#[cold]
+fn no_memory(name: &'static str) -> Failure {
+    let text =
+        format!("a buffer is {name}, which means nothing here; give the address of the data");
+    Failure::new(MPI_ERR_BUFFER, text)
 }
 
 /// The receiver; none for MPI_PROC_NULL.
@@ -72,10 +85,10 @@ pub(super) fn tag_of_receive(tag: i32) -> Tag {
 /// A tag is checked even where the null process makes the message needless.
 #[inline]
 fn checked_tag(tag: i32) -> Result<i32, Failure> {
-    if (0..=oxmpi::TAG_MAX).contains(&tag) {
+    if (0..=oxmpi_core::TAG_MAX).contains(&tag) {
         return Ok(tag);
     }
-    Err(Failure::from(oxmpi::ErrorKind::Tag { tag }))
+    Err(Failure::from(oxmpi_core::ErrorKind::Tag { tag }))
 }
 
 #[inline]
@@ -347,11 +360,11 @@ pub fn improbe(
 fn receive_message(
     (buf, count, datatype): (*mut c_void, i64, &Type),
     message: &InOut<Handle>,
-) -> Result<oxmpi::operation::Operation, Failure> {
+) -> Result<oxmpi_core::operation::Operation, Failure> {
     let buffer = buffer(buf, count, datatype)?;
     let operation = match Message::take(message.get())? {
         Some(claimed) => claimed.irecv(&buffer)?,
-        None => oxmpi::operation::Operation::Over(oxmpi::operation::Report::NOBODY),
+        None => oxmpi_core::operation::Operation::Over(oxmpi_core::operation::Report::NOBODY),
     };
     message.set(MPI_MESSAGE_NULL);
     Ok(operation)

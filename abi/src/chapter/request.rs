@@ -5,75 +5,60 @@
 
 use std::cell::Cell;
 
-use oxmpi::operation::{Operation, Report, wait_ready};
+use oxmpi_core::operation::{Operation, Report, first_ready, wait_ready};
 
 use crate::argument::{FlagOut, InOut, IntegersOut, Out, StatusOut, StatusesOut};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::handle::Handle;
-use crate::request::{self, Taken};
+use crate::request::{self, All, Taken};
 use crate::stage;
 
-/// Those of the requests that a call can complete, with their places.
-fn active(all: &mut [Option<Taken>]) -> Vec<(usize, &mut Taken)> {
-    let taken = all.iter_mut().enumerate();
-    taken
-        .filter_map(|(index, taken)| Some((index, taken.as_mut()?)))
-        .filter(|(_, taken)| taken.is_active())
-        .collect()
+/// Ends several operations one after the other; if some fail, it is MPI_ERR_IN_STATUS, and every status says how its own one ended.
+struct Ending<'c> {
+    handles: &'c mut [Handle],
+    statuses: &'c StatusesOut,
+    /// Of those that failed: where their status is, and their code.
+    failed: Vec<(usize, i32)>,
+    first_failure: Option<Failure>,
 }
 
-/// Waits until one of them is ready, and tells which.
-fn wait_for_one(active: &mut [(usize, &mut Taken)]) -> Result<Option<usize>, Failure> {
-    let mut operations: Vec<&mut Operation> = active
-        .iter_mut()
-        .map(|(_, taken)| taken.operation())
-        .collect();
-    Ok(wait_ready(&mut operations)?)
-}
+impl Ending<'_> {
+    fn new<'c>(handles: &'c mut [Handle], statuses: &'c StatusesOut) -> Ending<'c> {
+        Ending {
+            handles,
+            statuses,
+            failed: Vec::new(),
+            first_failure: None,
+        }
+    }
 
-/// The places, in `active`, of those that are ready now.
-fn ready_now(active: &mut [(usize, &mut Taken)]) -> Vec<usize> {
-    stage::progress();
-    let looked = active.iter_mut().enumerate();
-    looked
-        .filter_map(|(at, (_, taken))| taken.operation().is_ready().then_some(at))
-        .collect()
-}
-
-/// Ends several operations that are ready; the failures make it MPI_ERR_IN_STATUS. `place` tells where a status belongs.
-fn conclude_all<'t>(
-    ready: impl Iterator<Item = (usize, &'t mut Taken)>,
-    handles: &mut [Handle],
-    statuses: &StatusesOut,
-    mut place: impl FnMut(usize) -> usize,
-) -> Result<(), Failure> {
-    let mut first_failure: Option<Failure> = None;
-    let mut ended = Vec::new();
-    for (index, taken) in ready {
+    /// Ends the operation of the request at `index`, whose status is at `at`.
+    fn end(&mut self, index: usize, at: usize, taken: &mut Taken) {
         let (outcome, handle) = taken.wait();
-        handles[index] = handle;
-        let at = place(index);
+        self.handles[index] = handle;
         match outcome {
-            Ok(report) => {
-                statuses.set(at, &report);
-                ended.push((at, MPI_SUCCESS));
-            }
+            Ok(report) => self.statuses.set(at, &report),
             Err(failure) => {
-                statuses.set(at, &Report::EMPTY);
-                ended.push((at, failure.code()));
-                first_failure.get_or_insert(failure);
+                self.statuses.set(at, &Report::EMPTY);
+                self.failed.push((at, failure.code()));
+                self.first_failure.get_or_insert(failure);
             }
         }
     }
-    let Some(failure) = first_failure else {
-        return Ok(());
-    };
-    for (at, code) in ended {
-        statuses.set_error(at, code);
+
+    /// The outcome of the call, of whose statuses the first `count` are in use.
+    fn finish(self, count: usize) -> Result<(), Failure> {
+        let Some(failure) = self.first_failure else {
+            return Ok(());
+        };
+        (0..count).for_each(|at| self.statuses.set_error(at, MPI_SUCCESS));
+        for (at, code) in self.failed {
+            self.statuses.set_error(at, code);
+        }
+        Err(in_status(&failure))
     }
-    Err(in_status(&failure))
 }
 
 /// The failure of a call on several requests, of which this one failed first.
@@ -138,15 +123,18 @@ pub fn waitall(
     if let Some(outcome) = wait_for_messages(requests, &statuses) {
         return outcome;
     }
-    let mut all = request::take_all(requests)?;
-    for (index, taken) in all.iter().enumerate() {
-        if !taken.as_ref().is_some_and(Taken::is_active) {
-            statuses.set(index, &Report::EMPTY);
-        }
-    }
-    conclude_all(active(&mut all).into_iter(), requests, &statuses, |index| {
-        index
-    })
+    end_all(&mut request::take_all(requests)?, requests, &statuses)
+}
+
+/// Waits for all of them and ends them.
+fn end_all(all: &mut All, requests: &mut [Handle], statuses: &StatusesOut) -> Result<(), Failure> {
+    all.inactive()
+        .for_each(|index| statuses.set(index, &Report::EMPTY));
+    let count = requests.len();
+    let mut ending = Ending::new(requests, statuses);
+    all.active()
+        .for_each(|(index, taken)| ending.end(index, index, taken));
+    ending.finish(count)
 }
 
 thread_local! {
@@ -209,29 +197,24 @@ pub fn testall(
     statuses: StatusesOut,
 ) -> Result<(), Failure> {
     let mut all = request::take_all(requests)?;
-    let mut active = active(&mut all);
-    let is_over = ready_now(&mut active).len() == active.len();
+    let is_over = all.find_ready() == all.active().count();
     flag.set(is_over);
     if !is_over {
         return Ok(());
     }
-    let places: Vec<usize> = active.iter().map(|(index, _)| *index).collect();
-    for index in (0..requests.len()).filter(|index| !places.contains(index)) {
-        statuses.set(index, &Report::EMPTY);
-    }
-    conclude_all(active.into_iter(), requests, &statuses, |index| index)
+    end_all(&mut all, requests, &statuses)
 }
 
 /// Ends the one operation that was found, and tells its index.
 fn conclude_one(
-    (index, taken): &mut (usize, &mut Taken),
+    (index, taken): (usize, &mut Taken),
     requests: &mut [Handle],
     indx: &Out<i32>,
     status: &StatusOut,
 ) -> Result<(), Failure> {
     let (outcome, handle) = taken.conclude();
-    requests[*index] = handle;
-    indx.set(*index as i32);
+    requests[index] = handle;
+    indx.set(index as i32);
     status.set(&outcome?);
     Ok(())
 }
@@ -244,9 +227,8 @@ pub fn waitany(
     status: StatusOut,
 ) -> Result<(), Failure> {
     let mut all = request::take_all(requests)?;
-    let mut active = active(&mut all);
-    match wait_for_one(&mut active)? {
-        Some(at) => conclude_one(&mut active[at], requests, &indx, &status),
+    match wait_ready(&mut all)? {
+        Some(index) => conclude_one((index, all.at(index)), requests, &indx, &status),
         None => {
             indx.set(MPI_UNDEFINED);
             status.set(&Report::EMPTY);
@@ -264,14 +246,14 @@ pub fn testany(
     status: StatusOut,
 ) -> Result<(), Failure> {
     let mut all = request::take_all(requests)?;
-    let mut active = active(&mut all);
-    let first = ready_now(&mut active).first().copied();
-    flag.set(first.is_some() || active.is_empty());
+    let first = first_ready(&mut all);
+    let is_any_active = first.is_some() || all.is_any_active();
+    flag.set(first.is_some() || !is_any_active);
     match first {
-        Some(at) => conclude_one(&mut active[at], requests, &indx, &status),
+        Some(index) => conclude_one((index, all.at(index)), requests, &indx, &status),
         None => {
             indx.set(MPI_UNDEFINED);
-            if active.is_empty() {
+            if !is_any_active {
                 status.set(&Report::EMPTY);
             }
             Ok(())
@@ -279,28 +261,25 @@ pub fn testany(
     }
 }
 
-/// Ends those that are ready and lists them.
+/// Ends those that are ready and lists them, in the order in which their messages were matched.
 fn conclude_some(
-    mut active: Vec<(usize, &mut Taken)>,
+    all: &mut All,
     requests: &mut [Handle],
     (outcount, indices, statuses): (Out<i32>, IntegersOut, StatusesOut),
 ) -> Result<(), Failure> {
-    if active.is_empty() {
+    if !all.is_any_active() {
         outcount.set(MPI_UNDEFINED);
         return Ok(());
     }
-    let ready = ready_now(&mut active);
-    outcount.set(ready.len() as i32);
-    let mut listed = 0;
-    let chosen = active.into_iter().enumerate();
-    let chosen = chosen
-        .filter(|(at, _)| ready.contains(at))
-        .map(|(_, taken)| taken);
-    conclude_all(chosen, requests, &statuses, |index| {
+    let count = all.find_ready();
+    outcount.set(count as i32);
+    let mut ending = Ending::new(requests, &statuses);
+    for listed in 0..count {
+        let index = all.ready(listed);
         indices.set(listed, index as i64);
-        listed += 1;
-        listed - 1
-    })
+        ending.end(index, listed, all.at(index));
+    }
+    ending.finish(count)
 }
 
 pub fn waitsome(
@@ -312,9 +291,8 @@ pub fn waitsome(
     statuses: StatusesOut,
 ) -> Result<(), Failure> {
     let mut all = request::take_all(requests)?;
-    let mut active = active(&mut all);
-    wait_for_one(&mut active)?;
-    conclude_some(active, requests, (outcount, indices, statuses))
+    wait_ready(&mut all)?;
+    conclude_some(&mut all, requests, (outcount, indices, statuses))
 }
 
 pub fn testsome(
@@ -326,8 +304,7 @@ pub fn testsome(
     statuses: StatusesOut,
 ) -> Result<(), Failure> {
     let mut all = request::take_all(requests)?;
-    let active = active(&mut all);
-    conclude_some(active, requests, (outcount, indices, statuses))
+    conclude_some(&mut all, requests, (outcount, indices, statuses))
 }
 
 pub fn start(_: &Call, request: InOut<Handle>) -> Result<(), Failure> {
@@ -375,18 +352,21 @@ pub fn request_free(_: &Call, request: InOut<Handle>) -> Result<(), Failure> {
 }
 
 /// What a request that stays would report; none if it is not over.
-fn peek(taken: &mut Option<Taken>) -> Result<Option<Report>, Failure> {
-    let Some(taken) = taken.as_mut().filter(|taken| taken.is_active()) else {
+fn peek(taken: Option<&mut Taken>) -> Result<Option<Report>, Failure> {
+    let Some(taken) = taken.filter(|taken| taken.is_active()) else {
         return Ok(Some(Report::EMPTY));
     };
-    let operation = taken.operation();
-    if !operation.is_ready() {
+    if !taken.operation().is_ready() {
         return Ok(None);
     }
+    peek_ready(taken).map(Some)
+}
+
+/// The same of one that is ready.
+fn peek_ready(taken: &mut Taken) -> Result<Report, Failure> {
+    let operation = taken.operation();
     let outcome = operation.peek();
-    outcome
-        .map(Some)
-        .map_err(|kind| request::failed(kind, operation.comm()))
+    outcome.map_err(|kind| request::failed(kind, operation.comm()))
 }
 
 pub fn request_get_status(
@@ -396,7 +376,7 @@ pub fn request_get_status(
     status: StatusOut,
 ) -> Result<(), Failure> {
     stage::progress();
-    let report = peek(&mut request::take(request)?)?;
+    let report = peek(request::take(request)?.as_mut())?;
     flag.set(report.is_some());
     if let Some(report) = report {
         status.set(&report);
@@ -412,21 +392,14 @@ pub fn request_get_status_any(
     flag: FlagOut,
     status: StatusOut,
 ) -> Result<(), Failure> {
-    stage::progress();
     let mut all = request::take_all(requests)?;
-    let mut is_any_active = false;
-    for (index, taken) in all.iter_mut().enumerate() {
-        if !taken.as_ref().is_some_and(Taken::is_active) {
-            continue;
-        }
-        is_any_active = true;
-        if let Some(report) = peek(taken)? {
-            indx.set(index as i32);
-            flag.set(true);
-            status.set(&report);
-            return Ok(());
-        }
+    if let Some(index) = first_ready(&mut all) {
+        indx.set(index as i32);
+        flag.set(true);
+        status.set(&peek_ready(all.at(index))?);
+        return Ok(());
     }
+    let is_any_active = all.is_any_active();
     indx.set(MPI_UNDEFINED);
     flag.set(!is_any_active);
     if !is_any_active {
@@ -442,21 +415,16 @@ pub fn request_get_status_all(
     flag: FlagOut,
     statuses: StatusesOut,
 ) -> Result<(), Failure> {
-    stage::progress();
     let mut all = request::take_all(requests)?;
-    let mut reports = Vec::with_capacity(all.len());
-    for taken in &mut all {
-        match peek(taken)? {
-            Some(report) => reports.push(report),
-            None => {
-                flag.set(false);
-                return Ok(());
-            }
-        }
+    let is_over = all.find_ready() == all.active().count();
+    flag.set(is_over);
+    if !is_over {
+        return Ok(());
     }
-    flag.set(true);
-    for (index, report) in reports.iter().enumerate() {
-        statuses.set(index, report);
+    all.inactive()
+        .for_each(|index| statuses.set(index, &Report::EMPTY));
+    for (index, taken) in all.active() {
+        statuses.set(index, &peek_ready(taken)?);
     }
     Ok(())
 }
@@ -469,25 +437,17 @@ pub fn request_get_status_some(
     indices: IntegersOut,
     statuses: StatusesOut,
 ) -> Result<(), Failure> {
-    stage::progress();
     let mut all = request::take_all(requests)?;
-    let mut listed = 0;
-    let mut is_any_active = false;
-    for (index, taken) in all.iter_mut().enumerate() {
-        if !taken.as_ref().is_some_and(Taken::is_active) {
-            continue;
-        }
-        is_any_active = true;
-        if let Some(report) = peek(taken)? {
-            indices.set(listed, index as i64);
-            statuses.set(listed, &report);
-            listed += 1;
-        }
+    if !all.is_any_active() {
+        outcount.set(MPI_UNDEFINED);
+        return Ok(());
     }
-    outcount.set(if is_any_active {
-        listed as i32
-    } else {
-        MPI_UNDEFINED
-    });
+    let count = all.find_ready();
+    for listed in 0..count {
+        let index = all.ready(listed);
+        indices.set(listed, index as i64);
+        statuses.set(listed, &peek_ready(all.at(index))?);
+    }
+    outcount.set(count as i32);
     Ok(())
 }

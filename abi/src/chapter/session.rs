@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use oxmpi::session::ThreadLevel;
+use oxmpi_core::session::ThreadLevel;
 
 use super::group;
 use crate::argument::{InOut, Out, TextOut};
@@ -31,7 +31,7 @@ pub fn session_init(
         ThreadLevel::Multiple => MPI_THREAD_MULTIPLE,
     };
     let process = stage::join(level)?;
-    let new = oxmpi::session::Session::new(process, info);
+    let new = oxmpi_core::session::Session::new(process, info);
     let handle = handle_for(Session::new(new, errhandler.clone()));
     session.set(handle.inspect_err(|_| stage::leave())?);
     Ok(())

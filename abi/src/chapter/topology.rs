@@ -1,11 +1,11 @@
-//! Process topologies (MPI 5.0 §8.5): arrays and constants around `oxmpi::topology`.
+//! Process topologies (MPI 5.0 §8.5): arrays and constants around `oxmpi_core::topology`.
 //!
 //! Arrays that are too short for what the topology has are refused, except where the standard says that the first entries are wanted.
 
-use oxmpi::topology::{self, Cartesian, EdgeList, Graph, Topology};
+use oxmpi_core::topology::{self, Cartesian, EdgeList, Graph, Topology};
 
 use super::communicator::set_child;
-use crate::argument::{FlagOut, Integers, IntegersOut, Out, Weights};
+use crate::argument::{FlagOut, Integers, IntegersOut, Out, Weights, check_room};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
@@ -35,6 +35,7 @@ fn list(argument: &'static str, array: &Integers, count: usize) -> Result<Vec<i3
         let text = format!("{argument} is a null pointer");
         return Err(Failure::new(MPI_ERR_ARG, text));
     }
+    check_room(argument, count)?;
     Ok((0..count).map(|index| array.get(index) as i32).collect())
 }
 
@@ -60,7 +61,7 @@ fn fill(out: &IntegersOut, values: impl IntoIterator<Item = i64>) {
 }
 
 /// Refuses room that is too small.
-fn check_room(argument: &'static str, room: usize, needed: usize) -> Result<(), Failure> {
+fn check_fits(argument: &'static str, room: usize, needed: usize) -> Result<(), Failure> {
     if room >= needed {
         return Ok(());
     }
@@ -118,7 +119,7 @@ pub fn cart_get(
     coords: IntegersOut,
 ) -> Result<(), Failure> {
     let grid = comm.cartesian(call.name())?;
-    check_room("maxdims", maxdims, grid.dimensions())?;
+    check_fits("maxdims", maxdims, grid.dimensions())?;
     fill(&dims, grid.dims().into_iter().map(i64::from));
     fill(&periods, grid.periods().into_iter().map(i64::from));
     fill(
@@ -151,7 +152,7 @@ pub fn cart_coords(
 ) -> Result<(), Failure> {
     let grid = comm.cartesian(call.name())?;
     let found = grid.coords(rank_of(rank)?)?;
-    check_room("maxdims", maxdims, grid.dimensions())?;
+    check_fits("maxdims", maxdims, grid.dimensions())?;
     fill(&coords, found.into_iter().map(i64::from));
     Ok(())
 }
@@ -239,8 +240,8 @@ pub fn graph_get(
     edges: IntegersOut,
 ) -> Result<(), Failure> {
     let graph = comm.graph(call.name())?;
-    check_room("maxindex", maxindex, graph.index().len())?;
-    check_room("maxedges", maxedges, graph.edges().len())?;
+    check_fits("maxindex", maxindex, graph.index().len())?;
+    check_fits("maxedges", maxedges, graph.edges().len())?;
     fill(&index, graph.index().iter().copied().map(i64::from));
     fill(&edges, graph.edges().iter().copied().map(i64::from));
     Ok(())
@@ -267,7 +268,7 @@ pub fn graph_neighbors(
     neighbors: IntegersOut,
 ) -> Result<(), Failure> {
     let found = comm.graph(call.name())?.neighbours(rank_of(rank)?)?;
-    check_room("maxneighbors", maxneighbors, found.len())?;
+    check_fits("maxneighbors", maxneighbors, found.len())?;
     fill(&neighbors, found.iter().copied().map(i64::from));
     Ok(())
 }

@@ -205,7 +205,7 @@ pub fn aint_diff(addr1: i64, addr2: i64) -> i64 {
 
 /// MPI_Wtime.
 pub fn wtime() -> f64 {
-    oxmpi::wtime()
+    oxmpi_core::wtime()
 }
 
 /// MPI_Wtick: the clock counts nanoseconds.

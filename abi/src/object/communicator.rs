@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use oxmpi::communicator::Comm;
+use oxmpi_core::communicator::Comm;
 
 use super::{Errhandler, ErrhandlerSlot};
 use crate::failure::Failure;

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{LazyLock, Mutex, OnceLock};
 
-use oxmpi::attribute::Attributes;
-use oxmpi::datatype::{Basic, Combiner, Constructor, Datatype};
+use oxmpi_core::attribute::Attributes;
+use oxmpi_datatypes::datatype::{Basic, Combiner, Constructor, Datatype};
 
 use crate::constant::{MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME, MPI_UNDEFINED};
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use oxmpi::Claimed;
+use oxmpi_core::Claimed;
 
 use super::handle_for;
 use crate::constant::*;

@@ -20,8 +20,8 @@ pub use datatype::Type;
 pub use errhandler::{Errhandler, ErrhandlerSlot, FILE_ERRHANDLER, Handled, UserHandler};
 pub use message::Message;
 pub use op::{Form, Op};
-pub use oxmpi::group::Group;
-pub use oxmpi::info::Info;
+pub use oxmpi_core::group::Group;
+pub use oxmpi_core::info::Info;
 pub use session::Session;
 
 /// A window; there are none in this release.

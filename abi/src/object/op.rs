@@ -6,8 +6,8 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use oxmpi::datatype::Datatype;
-use oxmpi::op::{Predefined, UserOp};
+use oxmpi_datatypes::datatype::Datatype;
+use oxmpi_datatypes::op::{Predefined, UserOp};
 
 use super::Type;
 use crate::handle::{Handle, Object};
@@ -62,7 +62,7 @@ impl Op {
     }
 
     /// The operation for a reduction that the program has called with this datatype.
-    pub fn with_datatype(&self, handle: Handle) -> oxmpi::op::Op {
+    pub fn with_datatype(&self, handle: Handle) -> oxmpi_datatypes::op::Op {
         match *self {
             Op::Predefined(predefined) => predefined.into(),
             Op::User(function) => {
@@ -71,7 +71,7 @@ impl Op {
                         function.call(input, inout, count, datatype, handle);
                     };
                 let user = UserOp::new(function.commutative, combine);
-                oxmpi::op::Op::User(Arc::new(user))
+                oxmpi_datatypes::op::Op::User(Arc::new(user))
             }
         }
     }
@@ -135,7 +135,7 @@ impl Function {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oxmpi::datatype::Basic;
+    use oxmpi_datatypes::datatype::Basic;
 
     unsafe extern "C" fn minus(
         input: *mut c_void,

@@ -7,14 +7,14 @@ use super::{Errhandler, ErrhandlerSlot};
 /// What an `MPI_Session` stands for.
 #[derive(Debug)]
 pub struct Session {
-    session: oxmpi::session::Session,
+    session: oxmpi_core::session::Session,
     /// Who is told of errors.
     pub errhandler: ErrhandlerSlot,
 }
 
 impl Session {
     /// A new one.
-    pub fn new(session: oxmpi::session::Session, errhandler: Errhandler) -> Session {
+    pub fn new(session: oxmpi_core::session::Session, errhandler: Errhandler) -> Session {
         Session {
             session,
             errhandler: ErrhandlerSlot::new(errhandler),
@@ -23,9 +23,9 @@ impl Session {
 }
 
 impl Deref for Session {
-    type Target = oxmpi::session::Session;
+    type Target = oxmpi_core::session::Session;
 
-    fn deref(&self) -> &oxmpi::session::Session {
+    fn deref(&self) -> &oxmpi_core::session::Session {
         &self.session
     }
 }

@@ -4,7 +4,6 @@
 //! `_c` twin are one [`Function`]; a [`Face`] says which of the two a generator is writing.
 
 use crate::kind::Kind;
-use crate::parse::{TableError, parse};
 
 /// The whole table.
 #[derive(Debug)]
@@ -123,16 +122,6 @@ pub enum Face {
 }
 
 impl Table {
-    /// The table of MPI 5.0.
-    pub fn mpi5() -> Table {
-        parse(include_str!("../mpi5.table")).expect("the tests of this crate read this very file")
-    }
-
-    /// A table from its text.
-    pub fn parse(text: &str) -> Result<Table, TableError> {
-        parse(text)
-    }
-
     /// Every function of every chapter.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         self.chapters.iter().flat_map(|chapter| &chapter.functions)

@@ -72,8 +72,20 @@ enum Place {
     Chapter,
 }
 
+impl Table {
+    /// The table of MPI 5.0.
+    pub fn mpi5() -> Table {
+        parse(include_str!("../mpi5.table")).expect("the tests of this crate read this very file")
+    }
+
+    /// A table from its text.
+    pub fn parse(text: &str) -> Result<Table, TableError> {
+        parse(text)
+    }
+}
+
 /// Reads a table.
-pub(crate) fn parse(text: &str) -> Result<Table, TableError> {
+fn parse(text: &str) -> Result<Table, TableError> {
     let mut table = Table {
         integers: Vec::new(),
         handles: Vec::new(),

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use oxmpi_settings::{HOST, HOSTFILE, MAP_BY, PPN};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -178,8 +179,8 @@ fn command(
     let root = unsafe { libc::geteuid() } == 0;
     let fill = |word: &str| hosts.map_or_else(|| word.to_owned(), |hosts| hosts.fill(word));
     // Where ranks run stands on the command line, for every library alike.
-    for name in ["OXMPI_HOST", "OXMPI_HOSTFILE", "OXMPI_MAP_BY", "OXMPI_PPN"] {
-        command.env_remove(name);
+    for setting in [&HOST, &HOSTFILE, &MAP_BY, &PPN] {
+        command.env_remove(setting.name);
     }
     command
         .args(setting::always(installation.family, root))

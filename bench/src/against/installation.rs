@@ -43,7 +43,7 @@ pub enum Family {
 
 /// What a library contains that no other does.
 const MARKS: [(Family, &[u8]); 4] = [
-    (Family::Oxmpi, b"OXMPI_SEGMENT"),
+    (Family::Oxmpi, oxmpi_settings::SEGMENT.name.as_bytes()),
     (Family::Intel, b"I_MPI_PIN"),
     (Family::OpenMpi, b"ompi_mpi_init"),
     (Family::Mpich, b"MPIR_CVAR_"),

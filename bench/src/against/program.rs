@@ -5,6 +5,8 @@
 //! the standard ABI: LD_LIBRARY_PATH decides which library it runs with.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -111,7 +113,14 @@ impl Workshop {
             folder,
             source,
         };
-        workshop.make_folder(&workshop.folder)?;
+        // Somebody else may have prepared a folder of this name, with programs of their own in it.
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&workshop.folder)
+            .map_err(|error| ProgramError::Folder {
+                path: workshop.folder.clone(),
+                error,
+            })?;
         std::fs::write(&workshop.source, which.source()).map_err(|error| ProgramError::Folder {
             path: workshop.source.clone(),
             error,
@@ -181,6 +190,7 @@ impl Workshop {
     ) -> Result<(), ProgramError> {
         let folder = library.parent().unwrap_or(Path::new("/"));
         let output = Command::new(&compiler[0])
+            .env("PATH", oxmpi_trust::search_path())
             .args(&compiler[1..])
             .args(FLAGS)
             .arg("-I")
@@ -213,13 +223,6 @@ impl Workshop {
                 .to_owned(),
         })
     }
-
-    fn make_folder(&self, path: &Path) -> Result<(), ProgramError> {
-        std::fs::create_dir_all(path).map_err(|error| ProgramError::Folder {
-            path: path.to_owned(),
-            error,
-        })
-    }
 }
 
 impl Drop for Workshop {
@@ -237,7 +240,11 @@ fn joined(option: &str, folder: &Path) -> OsString {
 
 /// CC with its words, or cc.
 fn compiler() -> Vec<OsString> {
-    let named = std::env::var_os("CC").unwrap_or_default();
+    // A privileged process takes the system's compiler.
+    let named = oxmpi_trust::variable("CC")
+        .ok()
+        .flatten()
+        .unwrap_or_default();
     let words: Vec<OsString> = named
         .to_string_lossy()
         .split_whitespace()

@@ -46,7 +46,7 @@ const BREAKDOWN: &str = "half a round trip of 8 B";
 const COUNTED: &str = "counters";
 
 /// Processes of one host take the network, too: loopback.
-const THROUGH_THE_NETWORK: (&str, &str) = ("OXMPI_PORTS", "off");
+const THROUGH_THE_NETWORK: (&str, &str) = (oxmpi_settings::SHARED_MEMORY.name, "off");
 
 /// Jobs of a full run, each of which measures everything once; a quick one has those of the session.
 const REPETITIONS_MAX: usize = 5;
@@ -101,10 +101,9 @@ pub fn main(words: &[String]) -> ExitCode {
         print!("{}", report::table::render(&report));
     }
     if let Some(path) = arguments.html
-        && let Err(error) = std::fs::write(&path, report::html::render(&report))
+        && let Err(error) = report::html::write(&path, &report)
     {
-        let path = path.display();
-        return fail(&format!("cannot write the page to {path}: {error}"), 1);
+        return fail(&format!("cannot write the page: {error}"), 1);
     }
     if measured && session.failures == 0 {
         ExitCode::SUCCESS

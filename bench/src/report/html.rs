@@ -1,6 +1,9 @@
 //! The page: one file with its style and its plots inside, so that it opens anywhere, also without a network.
 
 use std::fmt::Write;
+use std::path::Path;
+
+use oxmpi_trust::{Access, FileError};
 
 use super::table::{spread, verdict};
 use super::{Report, plot};
@@ -14,6 +17,17 @@ th,td{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #e4e4e4;white
 th:first-child,td:first-child,td.left,th.left{text-align:left}\
 .met{color:#00704a}.missed{color:#b3261e;font-weight:600}.dim{color:#777}\
 figure{margin:1rem 0;overflow-x:auto}svg{max-width:100%;height:auto}ul{padding-left:1.2rem}";
+
+/// Writes the page to a file that the user names.
+pub fn write(path: &Path, report: &Report) -> Result<(), FileError> {
+    use std::io::Write;
+    let mut file = oxmpi_trust::create(path, Access::Usual)?;
+    file.write_all(render(report).as_bytes())
+        .map_err(|source| FileError::System {
+            path: path.to_owned(),
+            source,
+        })
+}
 
 /// The whole report as an HTML page.
 pub fn render(report: &Report) -> String {

@@ -5,7 +5,7 @@ use crate::rank::Probe;
 use crate::session::{BenchError, Session};
 
 /// The engine's switch.
-const SWITCH: &str = "OXMPI_DRIVER";
+const SWITCH: &str = oxmpi_settings::DRIVER.name;
 
 /// 8 B and 1 KiB.
 pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {

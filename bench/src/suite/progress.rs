@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use oxmpi_settings as settings;
+
 use crate::figure::{Row, Target, Unit};
 use crate::floor::Effort;
 use crate::rank::Probe;
@@ -16,16 +18,16 @@ const NAME: &str = "progress";
 type Environment = &'static [(&'static str, &'static str)];
 
 /// By TCP only.
-const TCP: (&str, &str) = ("OXMPI_PORTS", "off");
+const TCP: (&str, &str) = (settings::SHARED_MEMORY.name, "off");
 /// The ways to look after sockets.
-const HANDLER: &[(&str, &str)] = &[TCP, ("OXMPI_PROGRESS", "user")];
-const PLAIN: &[(&str, &str)] = &[TCP, ("OXMPI_PROGRESS", "sock")];
-const KERNEL: &[(&str, &str)] = &[TCP, ("OXMPI_PROGRESS", "kernel")];
+const HANDLER: &[(&str, &str)] = &[TCP, (settings::PROGRESS.name, "user")];
+const PLAIN: &[(&str, &str)] = &[TCP, (settings::PROGRESS.name, "sock")];
+const KERNEL: &[(&str, &str)] = &[TCP, (settings::PROGRESS.name, "kernel")];
 /// The same for the two ranks that talk among hundreds. A job of more ranks than CPUs yields at every look, which would hide
 /// what a look costs.
-const HANDLER_SPINNING: &[(&str, &str)] = &[TCP, HANDLER[1], ("OXMPI_WAIT", "spin")];
-const PLAIN_SPINNING: &[(&str, &str)] = &[TCP, PLAIN[1], ("OXMPI_WAIT", "spin")];
-const KERNEL_SPINNING: &[(&str, &str)] = &[TCP, KERNEL[1], ("OXMPI_WAIT", "spin")];
+const HANDLER_SPINNING: &[(&str, &str)] = &[TCP, HANDLER[1], (settings::WAIT.name, "spin")];
+const PLAIN_SPINNING: &[(&str, &str)] = &[TCP, PLAIN[1], (settings::WAIT.name, "spin")];
+const KERNEL_SPINNING: &[(&str, &str)] = &[TCP, KERNEL[1], (settings::WAIT.name, "spin")];
 
 /// Connections that nobody uses, at most; ranks 0 and 1 have as many each.
 const IDLE: u32 = 500;

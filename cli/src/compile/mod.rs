@@ -57,8 +57,8 @@ impl Language {
     /// them (CMake sets MPICH_CC to the compiler of the project) and because people have them in their profiles.
     fn variables(self) -> [&'static str; 3] {
         match self {
-            Language::C => ["OXMPI_CC", "MPICH_CC", "OMPI_CC"],
-            Language::Cxx => ["OXMPI_CXX", "MPICH_CXX", "OMPI_CXX"],
+            Language::C => [oxmpi_settings::CC.name, "MPICH_CC", "OMPI_CC"],
+            Language::Cxx => [oxmpi_settings::CXX.name, "MPICH_CXX", "OMPI_CXX"],
         }
     }
 
@@ -74,6 +74,8 @@ impl Language {
 /// Why nothing was compiled.
 #[derive(Debug, thiserror::Error)]
 enum CompileError {
+    #[error(transparent)]
+    Untrusted(#[from] oxmpi_trust::Untrusted),
     #[error(
         "{wrapper}: what to compile? {wrapper} program.c -o program; {wrapper} -help tells more"
     )]
@@ -204,11 +206,13 @@ impl Compiler {
             return Compiler::named(wrapper, language, language.option(), value);
         }
         for variable in language.variables() {
-            match std::env::var_os(variable) {
-                Some(value) if !value.is_empty() => {
-                    return Compiler::named(wrapper, language, &format!("{variable}="), &value);
-                }
-                _ => {}
+            oxmpi_trust::variable(variable)?;
+            let value = match oxmpi_settings::find(variable) {
+                Some(setting) => setting.read().raw().map(OsStr::to_owned),
+                None => std::env::var_os(variable),
+            };
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                return Compiler::named(wrapper, language, &format!("{variable}="), &value);
             }
         }
         let found = language

@@ -26,7 +26,7 @@ fn a_status_ends_the_job_with_one_line() {
         ran.said(),
         "oxmpi: rank 2 (pid PID on HOST, sh) exited with status 7; ending the other 3 ranks\n"
     );
-    assert!(ran.wall < Duration::from_secs(10));
+    assert!(ran.wall < Duration::from_secs(300));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn time_is_up() {
         "oxmpi: the job has reached its --timeout of 0.3 s; ending its 2 ranks\n"
     );
     let wall = begin.elapsed();
-    assert!(wall >= Duration::from_millis(300) && wall < Duration::from_secs(10));
+    assert!(wall >= Duration::from_millis(300) && wall < Duration::from_secs(300));
 }
 
 #[test]
@@ -105,16 +105,16 @@ fn who_does_not_listen_is_killed() {
         "oxmpi: the job has reached its --timeout of 0.3 s; ending its 2 ranks\n\
          oxmpi: killing 2 ranks that did not end within 0.2 s of being asked to\n"
     );
-    assert!(ran.wall < Duration::from_secs(10));
+    assert!(ran.wall < Duration::from_secs(300));
 }
 
 #[test]
 fn a_stopped_rank_is_ended_too() {
     let script = one_of(0, "sleep 0.2; exit 4").replace("sleep 1000", "kill -STOP $$; sleep 1000");
-    let ran = run(&["-n", "2", "sh", "-c", &script]);
+    let ran = run(&["--grace", "1000", "-n", "2", "sh", "-c", &script]);
     assert_eq!(ran.code, 4);
     assert!(
-        ran.wall < Duration::from_secs(2),
+        ran.wall < Duration::from_secs(300),
         "by TERM and CONT, not after the grace"
     );
 }

@@ -1,11 +1,14 @@
 //! The launcher as people use it: real processes, real signals, exact texts.
 
+mod addresses;
 mod ends;
 mod hosts;
 mod mistakes;
 mod mpiexec;
 mod output;
+mod privilege;
 mod programs;
+mod settings;
 mod signals;
 mod survivors;
 mod terminal;

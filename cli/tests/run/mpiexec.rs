@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-const HANGS_AFTER: Duration = Duration::from_secs(60);
+const HANGS_AFTER: Duration = Duration::from_secs(600);
 
 /// What a run came to.
 #[derive(Debug)]
@@ -132,10 +132,10 @@ pub fn marked(marker: &str) -> Vec<i32> {
     found
 }
 
-/// Waits until `condition` holds; the machine may be busy, so it is given ten seconds.
+/// Waits until `condition` holds; the machine may be busy, so it is given five minutes.
 pub fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(10) {
+    while begin.elapsed() < Duration::from_secs(300) {
         if condition() {
             return true;
         }

@@ -74,6 +74,30 @@ fn kill_9_of_the_warden_ends_the_job() {
 }
 
 #[test]
+fn nobody_waits_for_a_killed_wardens_confirmation() {
+    // A process in a session of its own outlives the warden here and keeps the ranks' output open.
+    let marker = marker("unconfirmed");
+    let script = format!("setsid sh -c 'sleep 1000; : {marker}' & sleep 1000; : {marker}");
+    let child = start(&mut command(&["-n", "2", "sh", "-c", &script]));
+    started(&marker, 2 + 2 * 2);
+    let is_warden = |pid: &i32| {
+        std::fs::read_to_string(format!("/proc/{pid}/comm"))
+            .is_ok_and(|name| name == "oxmpi-warden\n")
+    };
+    let warden = marked(&marker).into_iter().find(is_warden);
+    kill("KILL", warden.expect("there is a warden"));
+    let ran = finish(child, b"");
+    for orphan in marked(&marker) {
+        kill("KILL", orphan);
+    }
+    assert_eq!(ran.code, 128 + 9);
+    assert!(
+        ran.wall < std::time::Duration::from_secs(8),
+        "hosts get 10 s to confirm the end of a job; there was no one to wait for: {ran:?}"
+    );
+}
+
+#[test]
 fn a_good_end_leaves_nothing() {
     let marker = marker("good");
     let script = format!(

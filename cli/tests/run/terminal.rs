@@ -63,7 +63,7 @@ impl Terminal {
     /// Waits until the screen shows `text`.
     fn shows(&mut self, text: &str) {
         while !self.seen.contains(text) {
-            let more = self.screen.recv_timeout(Duration::from_secs(20));
+            let more = self.screen.recv_timeout(Duration::from_secs(300));
             let more =
                 more.unwrap_or_else(|_| panic!("{text:?} is not on the screen: {:?}", self.seen));
             self.seen += &String::from_utf8_lossy(&more);

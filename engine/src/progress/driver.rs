@@ -151,7 +151,7 @@ fn run(shared: &Shared) {
         };
         let pending = handler.protocol.pending() > 0 || handler.needs_company();
         quiet = if pending { 0 } else { quiet + 1 };
-        if handler.inside > 0 || quiet > QUIET_GLANCES_MAX {
+        if handler.waiters.inside > 0 || quiet > QUIET_GLANCES_MAX {
             // Who waits inside does the work, and starts us again when it leaves something behind.
             shared.driver.parked.store(true, Ordering::Relaxed);
             quiet = 0;

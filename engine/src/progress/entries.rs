@@ -9,12 +9,13 @@
 use std::collections::VecDeque;
 
 use oxmpi_matching::Pattern;
-use oxmpi_net::tcp::{self, Cancel, ENTRIES, Put, PutError};
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_net::transport::{self, Cancel, ENTRIES, Put, PutError};
+use oxmpi_wire::{Envelope, Kind, Repr};
 
 use super::area::Area;
 use super::handler::Handler;
-use crate::protocol::{Effect, Placement, RequestId};
+use super::remote::Remote;
+use crate::protocol::{Protocol, RequestId};
 
 /// How often a receive is offered again in the call that posts it: each time what has arrived is looked at first, so that a second time is rare.
 const OFFERS_MAX: usize = 8;
@@ -73,7 +74,12 @@ impl Entries {
         self.held[slot(id)] = held;
     }
 
-    fn release(&mut self, id: RequestId) {
+    /// Whether the driver has a receive without its memory: this process copies its message.
+    pub fn is_bare(&self, id: RequestId) -> bool {
+        matches!(self.get(id), Held::Bare(_))
+    }
+
+    pub fn release(&mut self, id: RequestId) {
         if self.get(id) != Held::No {
             self.set(id, Held::No);
         }
@@ -93,50 +99,15 @@ fn slot(id: RequestId) -> usize {
     id.token() as u32 as usize
 }
 
-impl Handler {
-    /// A receive was posted whose message may come through the driver.
-    #[cold]
-    pub fn hand_over(&mut self, receive: Receive) {
-        if !self.protocol.is_posted(receive.id) {
-            return;
-        }
-        if let Some(entries) = &mut self.entries {
-            entries.waiting.push_back(receive);
-            self.offer_waiting();
-        }
-    }
-
-    /// Whether receives wait to be handed over.
-    #[inline(always)]
-    pub(super) fn has_waiting(&self) -> bool {
-        let entries = self.entries.as_ref();
-        entries.is_some_and(|entries| !entries.waiting.is_empty())
-    }
-
-    /// Hands over what waits, as far as the driver takes it.
-    #[cold]
-    pub(super) fn offer_waiting(&mut self) {
-        let mut agains = 0;
-        while agains < OFFERS_MAX && self.broken.is_none() {
-            match self.offer_first() {
-                Offer::Rest => return,
-                Offer::Next => {}
-                Offer::Again => {
-                    agains += 1;
-                    self.news |= self.take_remote_events(None);
-                }
-            }
-        }
-    }
-
-    fn offer_first(&mut self) -> Offer {
-        let (Some(entries), Some(remote)) = (&mut self.entries, &mut self.remote) else {
+impl Remote {
+    fn offer_first(&mut self, protocol: &mut Protocol<Area>) -> Offer {
+        let (Some(entries), Some(matcher)) = (&mut self.entries, self.net.matcher()) else {
             return Offer::Rest;
         };
         let Some(&receive) = entries.waiting.front() else {
             return Offer::Rest;
         };
-        if !self.protocol.is_posted(receive.id) {
+        if !protocol.is_posted(receive.id) || protocol.is_stranded(receive.id) {
             entries.waiting.pop_front();
             return Offer::Next;
         }
@@ -149,7 +120,7 @@ impl Handler {
             buffer,
             capacity,
         } = receive;
-        let mut offered = tcp::Receive {
+        let mut offered = transport::Receive {
             cookie: id.token(),
             context: pattern.context,
             source: pattern.source,
@@ -158,12 +129,12 @@ impl Handler {
         };
         // SAFETY: the receiving request's promise covers its buffer until it is over, and it does not end while the driver has it: `held` is set, and who
         // would end it asks `recall` first.
-        let mut put = unsafe { remote.net.put(&offered) };
+        let mut put = unsafe { matcher.put(&offered) };
         if matches!(put, Err(PutError::Memory { .. })) {
             // Less memory than the receive promises, or of a kind that the kernel does not write: the message may be short, and this process copies it.
             offered.buffer = None;
             // SAFETY: there is no buffer.
-            put = unsafe { remote.net.put(&offered) };
+            put = unsafe { matcher.put(&offered) };
         }
         match put {
             Ok(Put::Posted) => {
@@ -183,20 +154,20 @@ impl Handler {
 
     /// Takes a receive back, because something else is to end it. False: the driver has a message for it, and its records will end it.
     #[cold]
-    pub fn recall(&mut self, id: RequestId) -> bool {
-        let (Some(entries), Some(remote)) = (&mut self.entries, &mut self.remote) else {
+    pub fn recall(&mut self, protocol: &mut Protocol<Area>, id: RequestId) -> bool {
+        let (Some(entries), Some(matcher)) = (&mut self.entries, self.net.matcher()) else {
             return true;
         };
         if entries.get(id) == Held::No {
             return true;
         }
-        match remote.net.cancel(id.token()) {
+        match matcher.cancel(id.token()) {
             Cancel::Cancelled | Cancel::Unknown => {
                 entries.release(id);
                 true
             }
             Cancel::Again => {
-                self.protocol.award(id);
+                protocol.award(id);
                 false
             }
         }
@@ -204,107 +175,144 @@ impl Handler {
 
     /// A message that did not come through the driver is about to be matched: the receive that it will take is nobody else's afterwards.
     #[cold]
-    pub(super) fn make_way(&mut self, envelope: &Envelope) {
-        while let Some(id) = self.protocol.next_for(envelope) {
-            if self.recall(id) {
+    pub fn make_way(&mut self, protocol: &mut Protocol<Area>, envelope: &Envelope) {
+        if self.entries.is_none() {
+            return;
+        }
+        while let Some(id) = protocol.next_for(envelope) {
+            if self.recall(protocol, id) {
                 return;
             }
         }
     }
 
-    /// As [`Handler::make_way`] for the packet that the port shows, if it has to be matched.
+    pub(super) fn recall_for(
+        &mut self,
+        protocol: &mut Protocol<Area>,
+        peer: u32,
+        with_wildcards: bool,
+    ) {
+        let Some(entries) = &self.entries else {
+            return;
+        };
+        for id in entries.ids() {
+            let awarded = protocol.is_awarded(id);
+            let concerned = match protocol.peer_of(id) {
+                Some(other) => other == peer,
+                None => with_wildcards && protocol.is_concerned(id, peer) || awarded,
+            };
+            // An awarded receive that the driver knows no more was to get a message of this process, which is incomplete for ever.
+            if concerned && self.recall(protocol, id) && awarded {
+                protocol.fail_awarded(id, peer);
+            }
+        }
+    }
+}
+
+impl Handler {
+    /// Whether a driver in the kernel has receives of this process.
+    #[inline(always)]
+    pub fn has_entries(&self) -> bool {
+        let remote = self.ways.remote.as_ref();
+        remote.is_some_and(|remote| remote.entries.is_some())
+    }
+
+    /// A receive was posted whose message may come through the driver.
+    #[cold]
+    pub fn hand_over(&mut self, receive: Receive) {
+        if !self.protocol.is_posted(receive.id) || self.protocol.is_stranded(receive.id) {
+            return;
+        }
+        let remote = self.ways.remote.as_mut();
+        if let Some(entries) = remote.and_then(|remote| remote.entries.as_mut()) {
+            entries.waiting.push_back(receive);
+            self.offer_waiting();
+        }
+    }
+
+    /// Whether receives wait to be handed over.
+    #[inline(always)]
+    pub(super) fn has_waiting(&self) -> bool {
+        let remote = self.ways.remote.as_ref();
+        let entries = remote.and_then(|remote| remote.entries.as_ref());
+        entries.is_some_and(|entries| !entries.waiting.is_empty())
+    }
+
+    /// Hands over what waits, as far as the driver takes it.
+    #[cold]
+    pub(super) fn offer_waiting(&mut self) {
+        let mut agains = 0;
+        while agains < OFFERS_MAX && self.broken.is_none() {
+            let Some(remote) = &mut self.ways.remote else {
+                return;
+            };
+            match remote.offer_first(&mut self.protocol) {
+                Offer::Rest => return,
+                Offer::Next => {}
+                Offer::Again => {
+                    agains += 1;
+                    self.waiters.news |= self.take_from_network(None);
+                }
+            }
+        }
+    }
+
+    /// A thread waits for a receive, or a send, that needs a process which has finalised.
+    #[cold]
+    pub fn fail_stranded(&mut self, id: RequestId) {
+        if self.recall(id) {
+            self.protocol.fail_stranded(id);
+        }
+    }
+
+    /// As [`Remote::recall`]; true where no driver has receives.
+    pub fn recall(&mut self, id: RequestId) -> bool {
+        match &mut self.ways.remote {
+            Some(remote) => remote.recall(&mut self.protocol, id),
+            None => true,
+        }
+    }
+
+    /// As [`Remote::make_way`], for the packet that the port shows next, if it has to be matched.
     #[cold]
     pub(super) fn make_way_for_arrival(&mut self) {
-        let repr = self
-            .port
-            .current()
-            .map(|arrival| Repr::parse_prefix(arrival.prefix));
+        let arrival = self.ways.ports.port.poll();
+        let repr = arrival.map(|arrival| Repr::parse_prefix(arrival.prefix));
         if let Some(Ok(repr)) = repr
             && is_matched(&repr.kind)
+            && let Some(remote) = &mut self.ways.remote
         {
-            self.make_way(&repr.envelope);
+            remote.make_way(&mut self.protocol, &repr.envelope);
         }
     }
 
     /// A process has died: what waits for it is over, and its memory is given back.
     #[cold]
     pub(super) fn peer_died(&mut self, peer: u32) {
-        self.recall_for(peer, true);
+        if let Some(remote) = &mut self.ways.remote {
+            remote.recall_for(&mut self.protocol, peer, true);
+        }
         self.protocol.peer_died(peer);
     }
 
-    /// A process has finalised: the same, except for receives from anybody.
+    /// A process has finalised: the driver need not have receives from it any more, which stay posted.
     #[cold]
     pub(super) fn peer_finished(&mut self, peer: u32) {
-        self.recall_for(peer, false);
-        self.protocol.peer_finished(peer);
-    }
-
-    fn recall_for(&mut self, peer: u32, with_wildcards: bool) {
-        let Some(entries) = &self.entries else {
-            return;
-        };
-        for id in entries.ids() {
-            let awarded = self.protocol.is_awarded(id);
-            let concerned = match self.protocol.peer_of(id) {
-                Some(other) => other == peer,
-                None => with_wildcards || awarded,
-            };
-            // An awarded receive that the driver knows no more was to get a message of this process, which is incomplete for ever.
-            if concerned && self.recall(id) && awarded {
-                self.protocol.fail_awarded(id, peer);
-            }
+        if let Some(remote) = &mut self.ways.remote {
+            remote.recall_for(&mut self.protocol, peer, false);
         }
+        self.protocol.peer_finished(peer);
     }
 
     /// The driver writes nothing any more: what it had is over, or is about to be.
     #[cold]
     pub fn close_driver(&mut self) {
-        if let Some(remote) = &mut self.remote {
-            remote.net.close_driver();
+        if let Some(remote) = &mut self.ways.remote {
+            if let Some(matcher) = remote.net.matcher() {
+                matcher.close();
+            }
+            remote.entries = None;
         }
-        self.entries = None;
-    }
-
-    /// A packet of a message that the driver has matched.
-    pub(super) fn take_matched_packet(
-        &mut self,
-        from: u32,
-        prefix: &[u8; PREFIX_BYTES],
-        payload: usize,
-    ) {
-        let Some(repr) = self.parse_remote(from, prefix, payload) else {
-            return;
-        };
-        let (Some(entries), Some(remote)) = (&mut self.entries, &mut self.remote) else {
-            return;
-        };
-        let Some(matched) = remote.net.matched() else {
-            return self.break_down(from, "a match without a receive".into());
-        };
-        let id = RequestId::from_token(matched.cookie);
-        let placement = match entries.get(id) {
-            Held::Bare(_) => Placement::AtHand(remote.net.at_hand()),
-            _ => Placement::Placed {
-                payload: payload as u64,
-                placed: matched.placed,
-            },
-        };
-        let bytes_at_hand = remote.net.at_hand().len();
-        let effect = self.protocol.handle_matched(from, &repr, id, placement);
-        if let Ok(Effect::Deliver {
-            buffer,
-            offset,
-            bytes,
-        }) = &effect
-        {
-            buffer.write(*offset, &remote.net.at_hand()[..*bytes]);
-        }
-        remote.net.pass(bytes_at_hand);
-        if self.protocol.is_complete(id) {
-            entries.release(id);
-        }
-        self.carry_out_effect(from, effect);
     }
 }
 

@@ -52,8 +52,23 @@ impl Places {
         }
     }
 
+    /// A process becomes known that is reached by the network; its number. It counts as alone on its host.
+    pub fn add(&mut self) -> u32 {
+        let process = self.ports.len() as u32;
+        self.hosts.resize(process as usize, 0);
+        self.ports.push(ELSEWHERE);
+        self.hosts.push(self.host_count);
+        self.host_count += 1;
+        process
+    }
+
     pub fn me(&self) -> u32 {
         self.me
+    }
+
+    /// All processes that are known.
+    pub fn processes(&self) -> u32 {
+        self.ports.len() as u32
     }
 
     /// Processes of this host.
@@ -120,6 +135,15 @@ mod tests {
         assert_eq!((places.port(0), places.port(1)), (None, Some(1)));
         assert_eq!((places.host_count(), places.neighbours()), (3, 3));
         assert_eq!(places.host(2), 2);
+    }
+
+    #[test]
+    fn a_process_that_becomes_known_is_elsewhere() {
+        let mut places = Places::several_hosts(1, vec![0, 1], false);
+        assert_eq!(places.add(), 2);
+        assert_eq!((places.port(2), places.host(2)), (None, 2));
+        assert_eq!((places.port(1), places.processes()), (Some(0), 3));
+        assert_eq!(places.others().collect::<Vec<_>>(), [0, 2]);
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Shared {
     /// With [`Threads::One`], no two calls of the application may overlap.
     pub unsafe fn new(handler: Handler, bed: Bed, driver: Driver, threads: Threads) -> Self {
         let segment = Arc::clone(handler.segment());
-        let (rank, port) = (handler.rank, handler.port.index());
+        let (rank, port) = (handler.rank, handler.port().index());
         // SAFETY: the caller's promise.
         let lock = unsafe { Lock::new(handler, threads) };
         Self {
@@ -154,7 +154,7 @@ impl Shared {
             // Nobody will do it until the application calls again.
             handler.release();
         }
-        if handler.sleepers.exist() || !handler.wakers.is_empty() {
+        if handler.waiters.sleepers.exist() || !handler.waiters.wakers.is_empty() {
             Self::look_after_sleepers(handler);
         }
     }
@@ -205,8 +205,8 @@ impl Shared {
         watched: Option<RequestId>,
         goal: &mut impl Goal,
     ) -> Result<(), EngineError> {
-        handler.inside += 1;
-        if handler.has_background {
+        handler.waiters.inside += 1;
+        if handler.waiters.has_background {
             // What happened before this thread began to wait may be what the work waits for.
             self.step_background(handler);
         }
@@ -214,7 +214,7 @@ impl Shared {
         let result = loop {
             if handler.has_advanced(watched) {
                 waiting.reset();
-                if handler.has_background {
+                if handler.waiters.has_background {
                     self.step_background(handler);
                 }
             }
@@ -226,14 +226,14 @@ impl Shared {
             }
             match handler.policy.next(&mut waiting) {
                 // Several threads wait, and one of them is enough to look: the others' CPUs may be wanted by whoever computes.
-                Step::Spin if handler.inside > 1 => handler.let_go(std::thread::yield_now),
+                Step::Spin if handler.waiters.inside > 1 => handler.let_go(std::thread::yield_now),
                 Step::Spin => {
-                    let looks = match handler.remote {
+                    let looks = match handler.ways.remote {
                         None => LOOKS_PER_STEP,
                         Some(_) => LOOKS_PER_STEP_BESIDE,
                     };
                     for _ in 0..looks {
-                        if handler.port.has_arrival() || goal.is_near() {
+                        if handler.port().has_arrival() || goal.is_near() {
                             break;
                         }
                     }
@@ -249,11 +249,11 @@ impl Shared {
                 }
             }
             // Others had the lock meanwhile: what they took may be what the work waits for.
-            if handler.has_background {
+            if handler.waiters.has_background {
                 self.step_background(handler);
             }
         };
-        handler.inside -= 1;
+        handler.waiters.inside -= 1;
         result
     }
 
@@ -275,24 +275,25 @@ impl Shared {
     fn sleep(&self, handler: &mut Guard<'_>, watched: Option<RequestId>, goal: &mut impl Goal) {
         goal.before_sleep();
         // While the thread on the doorbell is on its way back, the doorbell is not announced: that thread will look.
-        let safe = handler.sleepers.on_bell == OnBell::Roused || handler.prepare_sleep();
+        let safe =
+            handler.waiters.sleepers.on_bell == OnBell::Roused || handler.ways.prepare_sleep();
         if !safe || goal.is_reached(handler) {
             goal.after_sleep();
-            if handler.sleepers.on_bell == OnBell::Nobody {
-                handler.port.bell().announce_awake();
+            if handler.waiters.sleepers.on_bell == OnBell::Nobody {
+                handler.port().bell().announce_awake();
             }
             return;
         }
-        let ticket = handler.sleepers.lie_down(watched);
-        if handler.sleepers.on_bell == OnBell::Nobody {
+        let ticket = handler.waiters.sleepers.lie_down(watched);
+        if handler.waiters.sleepers.on_bell == OnBell::Nobody {
             self.sleep_on_bell(handler);
         } else {
-            let nap = handler.sleepers.begin_nap();
+            let nap = handler.waiters.sleepers.begin_nap();
             let at_most = nap_max(handler);
             handler.let_go(|| nap.sleep(at_most));
-            handler.sleepers.end_nap();
+            handler.waiters.sleepers.end_nap();
         }
-        handler.sleepers.get_up(ticket);
+        handler.waiters.sleepers.get_up(ticket);
         goal.after_sleep();
     }
 
@@ -300,33 +301,37 @@ impl Shared {
         let bell = self.segment.doorbell(self.port);
         let at_most = nap_max(handler);
         let timed = nap_for_room(handler).is_some();
-        handler.sleepers.on_bell = OnBell::Asleep { timed };
+        handler.waiters.sleepers.on_bell = OnBell::Asleep { timed };
         handler.let_go(|| self.bed.sleep(bell, &self.segment, at_most));
-        handler.sleepers.on_bell = OnBell::Nobody;
+        handler.waiters.sleepers.on_bell = OnBell::Nobody;
         bell.announce_awake();
         self.bed.drain();
-        if let Some(remote) = &mut handler.remote {
+        if let Some(remote) = &mut handler.ways.remote {
             remote.net.handle_waking();
         }
         // What rang may be the business of a thread that looks for itself: a word in shared memory, say.
-        if handler.sleepers.take_concerned(|watched| watched.is_none()) {
-            handler.sleepers.tell(true);
+        if handler
+            .waiters
+            .sleepers
+            .take_concerned(|watched| watched.is_none())
+        {
+            handler.waiters.sleepers.tell(true);
         }
     }
 
     /// The driver sleeps: it looks again after a while whatever happens, so nobody has to care for it. `None`: the application
     /// came in meanwhile.
     pub fn nap<'s>(&'s self, mut handler: Guard<'s>, at_most: Duration) -> Option<Guard<'s>> {
-        if handler.prepare_sleep() {
+        if handler.ways.prepare_sleep() {
             let nap = nap_max(&handler).map_or(at_most, |nap| nap.min(at_most));
             drop(handler);
             let bell = self.segment.doorbell(self.port);
             self.bed.sleep(bell, &self.segment, Some(nap));
             let mut handler = self.enter_as_driver()?;
-            if handler.sleepers.on_bell == OnBell::Nobody {
+            if handler.waiters.sleepers.on_bell == OnBell::Nobody {
                 self.bed.drain();
             }
-            if let Some(remote) = &mut handler.remote {
+            if let Some(remote) = &mut handler.ways.remote {
                 remote.net.handle_waking();
             }
             return Some(handler);
@@ -337,34 +342,35 @@ impl Shared {
     /// This thread leaves while others sleep or futures wait: they are told what it did, and somebody keeps the watch.
     #[cold]
     fn look_after_sleepers(handler: &mut Handler) {
-        let news = std::mem::take(&mut handler.news);
+        let news = std::mem::take(&mut handler.waiters.news);
         handler.tell_others(news);
         // Every ring must be cold again, and the doorbell announced.
-        while matches!(handler.sleepers.on_bell, OnBell::Asleep { .. }) && !handler.prepare_sleep()
+        while matches!(handler.waiters.sleepers.on_bell, OnBell::Asleep { .. })
+            && !handler.ways.prepare_sleep()
         {
             handler.progress(None);
         }
         // Packets of this thread wait for room in a ring, and who sleeps does not know of them.
-        if handler.sleepers.on_bell == (OnBell::Asleep { timed: false })
+        if handler.waiters.sleepers.on_bell == (OnBell::Asleep { timed: false })
             && nap_for_room(handler).is_some()
         {
             handler.rouse_bell();
         }
-        if handler.sleepers.on_bell == OnBell::Nobody {
-            handler.sleepers.tell(false);
+        if handler.waiters.sleepers.on_bell == OnBell::Nobody {
+            handler.waiters.sleepers.tell(false);
         }
     }
 }
 
 /// How long a thread may sleep when packets wait for room in a ring; sockets tell by themselves when they have room.
 fn nap_for_room(handler: &Handler) -> Option<Duration> {
-    let in_a_ring = |peer: &u32| handler.places.port(*peer).is_some();
+    let in_a_ring = |peer: &u32| handler.places().port(*peer).is_some();
     let waits = handler.protocol.busy().iter().any(in_a_ring);
     waits.then_some(FULL_RING_NAP)
 }
 
 /// How long a thread may sleep at most.
 fn nap_max(handler: &Handler) -> Option<Duration> {
-    let remote = handler.remote.as_ref();
+    let remote = handler.ways.remote.as_ref();
     nap_for_room(handler).or_else(|| remote.and_then(|remote| remote.net.nap_max()))
 }

@@ -1,9 +1,11 @@
 //! What can go wrong with a request, and the two ways a request ends early: cancelled, or its peer died.
 
-use oxmpi_matching::PostedId;
-use oxmpi_wire::{Envelope, Kind};
+use std::sync::Arc;
 
-use super::requests::{Completion, RequestId, State};
+use oxmpi_matching::PostedId;
+use oxmpi_wire::{Envelope, Kind, WireError};
+
+use super::requests::{Completion, Request, RequestId, State};
 use super::{Protocol, Unexpected};
 
 /// Why an operation did not end well. The engine adds names of ranks and hosts.
@@ -41,6 +43,13 @@ pub enum Failure {
         /// In which way.
         what: &'static str,
     },
+    /// A packet whose head cannot be read.
+    Unreadable {
+        /// From whom.
+        peer: u32,
+        /// Why not.
+        error: WireError,
+    },
     /// More unexpected messages than can be kept.
     UnexpectedFull {
         /// Who sent the one too many.
@@ -77,8 +86,12 @@ impl<B: Copy> Protocol<B> {
                 self.requests.complete(id, cancelled);
             }
             State::Offered => {
-                request.state = State::Cancelling;
                 let (peer, envelope) = (request.peer.expect("sends have a peer"), request.envelope);
+                if self.peers[peer as usize].gone {
+                    // It has finalised without taking the offer.
+                    return self.requests.complete(id, cancelled);
+                }
+                request.state = State::Cancelling;
                 self.answer(peer, envelope, Kind::Cancel { send: id.token() });
             }
             _ => {}
@@ -118,22 +131,112 @@ impl<B: Copy> Protocol<B> {
         );
     }
 
-    /// A process has died. What waits for it fails, and so does every receive from anybody: its message may have been the dead
-    /// process's to send. Messages that have arrived completely can still be received.
+    /// A process has died. What waits for it fails, and so does every receive from anybody in a context
+    /// that has lost a member by it: its message may have been the dead process's to send. Messages
+    /// that have arrived completely can still be received.
     pub fn peer_died(&mut self, peer: u32) {
         if std::mem::replace(&mut self.peers[peer as usize].dead, true) {
             return;
         }
-        self.dead += 1;
+        self.died.push(peer);
         self.give_up(peer, true);
     }
 
-    /// A process has finalised. What waits for it would wait for ever, and fails; receives from anybody go on. Messages that
-    /// need no answer may still be sent: nobody reads them, and nobody could tell.
+    /// A process has sent what no process sends. It is as good as dead, and nothing that it sends is
+    /// taken any more; whatever does not need it goes on.
+    pub fn part_with(&mut self, peer: u32, failure: Failure) {
+        self.peers[peer as usize].garbage.get_or_insert(failure);
+        self.peer_died(peer);
+    }
+
+    /// What made this process part with another, if it has.
+    pub fn garbage_of(&self, peer: u32) -> Option<Failure> {
+        self.peers[peer as usize].garbage
+    }
+
+    /// Only these processes send messages in a context: the death of others does not concern receives
+    /// from anybody there. A context of which this is not known is concerned by every death.
+    pub fn set_members(&mut self, context: u64, members: Arc<[u32]>) {
+        self.members.insert(context, members);
+    }
+
+    /// A context is not used any more.
+    pub fn forget_members(&mut self, context: u64) {
+        self.members.remove(&context);
+    }
+
+    /// Whether the death of a process concerns receives from anybody in a context.
+    pub fn is_member(&self, context: u64, peer: u32) -> bool {
+        let members = self.members.get(&context);
+        members.is_none_or(|members| members.contains(&peer))
+    }
+
+    /// Whether the death of a process ends a request: it is the only one that its message can come from
+    /// or go to, or a member of the context of a receive from anybody.
+    pub fn is_concerned(&mut self, id: RequestId, peer: u32) -> bool {
+        let Some(request) = self.requests.get(id) else {
+            return false;
+        };
+        let (other, context) = (request.peer, request.envelope.context);
+        match other {
+            Some(other) => other == peer,
+            None => self.is_member(context, peer),
+        }
+    }
+
+    /// A process has finalised. What was under way with it fails. What has not met its partner stays as it is, although it
+    /// never will: it can be tested and taken back, and is [stranded](Protocol::is_stranded) for a thread that waits for it.
+    /// Messages that need no answer may still be sent: nobody reads them, and nobody could tell.
     pub fn peer_finished(&mut self, peer: u32) {
         let state = &self.peers[peer as usize];
         if !state.dead && !state.gone {
+            self.finished += 1;
             self.give_up(peer, false);
+        }
+    }
+
+    /// Whether nothing but its being taken back can end a request any more: the process that it needs has finalised.
+    #[inline(always)]
+    pub fn is_stranded(&self, id: RequestId) -> bool {
+        self.finished > 0
+            && self
+                .requests
+                .peek(id)
+                .is_some_and(|request| self.needs_gone(request))
+    }
+
+    #[cold]
+    fn needs_gone(&self, request: &Request<B>) -> bool {
+        let unmet = matches!(
+            request.state,
+            State::Posted(_) | State::Queued { .. } | State::Offered
+        );
+        unmet
+            && request
+                .peer
+                .is_some_and(|peer| self.peers[peer as usize].gone)
+    }
+
+    /// A request is over, or it is stranded.
+    #[inline(always)]
+    pub fn is_settled(&self, id: RequestId) -> bool {
+        self.is_complete(id) || self.is_stranded(id)
+    }
+
+    /// A thread waits for a stranded request: the request fails.
+    pub fn fail_stranded(&mut self, id: RequestId) {
+        if !self.is_stranded(id) {
+            return;
+        }
+        let Some(request) = self.requests.get(id) else {
+            return;
+        };
+        let failure = Failure::PeerDied {
+            peer: request.peer.expect("a stranded request needs a process"),
+        };
+        match request.state {
+            State::Posted(posted) => self.fail_posted(id, posted, failure),
+            _ => self.requests.complete(id, Err(failure)),
         }
     }
 
@@ -146,16 +249,18 @@ impl<B: Copy> Protocol<B> {
         state.inbound = None;
         if !with_wildcards {
             self.conclude_departures(peer);
+            self.conclude_cancels(peer);
         }
         let failure = Failure::PeerDied { peer };
         let concerned: Vec<(RequestId, Option<PostedId>)> = self
             .requests
             .active()
+            .filter(|(_, request)| with_wildcards || !self.needs_gone(request))
             .filter(|(_, request)| match (request.state, request.peer) {
                 // It has a message; whether that can still become complete is for who knows the driver to say.
                 (State::Awarded, _) => false,
                 (_, Some(other)) => other == peer,
-                (_, None) => with_wildcards,
+                (_, None) => with_wildcards && self.is_member(request.envelope.context, peer),
             })
             .map(|(id, request)| match request.state {
                 State::Posted(posted) => (id, Some(posted)),
@@ -171,18 +276,39 @@ impl<B: Copy> Protocol<B> {
         self.settle();
     }
 
-    /// A process that has finalised has received all that it asked for, whether or not its last acknowledgement has come.
+    /// A process that has finalised has received all that it asked for, whether or not its last acknowledgement has come; what was
+    /// to be sent without an answer counts as sent.
     fn conclude_departures(&mut self, peer: u32) {
-        let departing: Vec<RequestId> = self
-            .requests
-            .active()
-            .filter(|(_, request)| {
-                request.peer == Some(peer) && matches!(request.state, State::Departing)
-            })
+        let is_on_its_way =
+            |state| matches!(state, State::Departing | State::Queued { eager: true, .. });
+        for id in self.active_with(peer, is_on_its_way) {
+            self.end(id, false);
+        }
+    }
+
+    /// A process that has finalised did not receive what it was asked to give back: it would have said so.
+    fn conclude_cancels(&mut self, peer: u32) {
+        for id in self.active_with(peer, |state| matches!(state, State::Cancelling)) {
+            self.end(id, true);
+        }
+    }
+
+    fn active_with(&self, peer: u32, wanted: impl Fn(State) -> bool) -> Vec<RequestId> {
+        let active = self.requests.active();
+        active
+            .filter(|(_, request)| request.peer == Some(peer) && wanted(request.state))
             .map(|(id, _)| id)
-            .collect();
-        for id in departing {
-            self.released(id);
+            .collect()
+    }
+
+    /// A send ends well.
+    pub(super) fn end(&mut self, id: RequestId, cancelled: bool) {
+        if let Some(request) = self.requests.get(id) {
+            let completion = Completion {
+                cancelled,
+                ..request.completion()
+            };
+            self.requests.complete(id, Ok(completion));
         }
     }
 
@@ -194,7 +320,12 @@ impl<B: Copy> Protocol<B> {
     /// Whether any process is known to be dead.
     #[inline(always)]
     pub fn has_dead(&self) -> bool {
-        self.dead > 0
+        !self.died.is_empty()
+    }
+
+    /// The dead, in the order in which that became known.
+    pub fn died(&self) -> &[u32] {
+        &self.died
     }
 
     /// Whether `peer` is known to be dead.

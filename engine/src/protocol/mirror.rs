@@ -113,7 +113,9 @@ impl<B: Copy> Protocol<B> {
                 None => Effect::None,
             });
         }
+        let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("awarded receives are alive");
+        request.turn = turn;
         request.envelope = envelope;
         request.peer = Some(from);
         request.state = State::Receiving { arrived: 0 };

@@ -7,6 +7,7 @@
 //!   first piece to it and the others to [`Protocol::landing`] and [`Protocol::landed`];
 //! - [`Protocol::poll_transmit`] yields the next packet for a peer, [`Protocol::sent`] confirms that it left;
 //! - [`Protocol::fetched`] reports on bytes that the caller fetched itself;
+//! - [`Protocol::turn`] says which of several finished requests comes first;
 //! - [`Protocol::take`] gives a finished request's outcome and frees it.
 //!
 //! A message goes *eager* when it is small and the receiver has room for it unmatched; else it is *offered* (a request to
@@ -16,6 +17,7 @@
 mod failure;
 mod landing;
 mod mirror;
+mod order;
 mod peer;
 mod receive;
 mod requests;
@@ -25,9 +27,13 @@ mod stash;
 pub use failure::Failure;
 pub use landing::{Landing, Stream};
 pub use mirror::Placement;
+pub use order::{STANDSTILL_MAX, Turn};
 pub use receive::{Arrived, Claim, Effect, Fetch, Posted};
 pub use requests::{Completion, Outcome, RequestId};
 pub use send::{Mode, Origin, Payload, Source, Transmit};
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use oxmpi_matching::{Capacity, Queues};
 use oxmpi_wire::{CREDIT_UNIT, Kind};
@@ -45,6 +51,9 @@ pub struct Limits {
     pub copied_bytes_max: u64,
     /// Eager bytes a peer may have unmatched here (each message counts its length and a header, in whole credit units).
     pub room_bytes: u64,
+    /// Eager bytes that a peer may have unmatched here before it is taken for one that does not obey: at
+    /// least `room_bytes` of every process that sends to this one.
+    pub kept_bytes_max: u64,
     /// Longest payload of one packet.
     pub fragment_bytes: usize,
     /// Longest payload of one packet while a message is short: smaller pieces let both sides copy at the same time.
@@ -145,8 +154,14 @@ pub struct Protocol<B: Copy> {
     /// Peers that have something to transmit.
     busy: Vec<u32>,
     stashes: Stashes,
-    /// Peers known to be dead.
-    dead: u32,
+    /// Peers known to be dead, in the order in which that became known.
+    died: Vec<u32>,
+    /// The processes that send messages in a context, where they are known.
+    members: HashMap<u64, Arc<[u32]>>,
+    /// How many processes have finalised.
+    finished: u32,
+    /// Looks at several requests so far.
+    look: u64,
     /// Offered messages are fetched where that is possible, for now.
     fetching: bool,
     counters: Counters,
@@ -168,15 +183,30 @@ impl<B: Copy> Protocol<B> {
             peers: (0..size).map(|_| Peer::new(limits)).collect(),
             busy: Vec::new(),
             stashes: Stashes::new(),
-            dead: 0,
+            died: Vec::new(),
+            members: HashMap::new(),
+            finished: 0,
+            look: 0,
             fetching: true,
             counters: Counters::default(),
         }
     }
 
+    /// Another process becomes known, and its number.
+    pub fn add_peer(&mut self, limits: Limits) -> u32 {
+        self.peers.push(Peer::new(limits));
+        self.peers.len() as u32 - 1
+    }
+
     /// Sizes for one peer that differ from those for all: it is reached by another device. Before anything is sent to it.
     pub fn set_limits(&mut self, peer: u32, limits: Limits) {
         self.peers[peer as usize] = Peer::new(limits);
+    }
+
+    /// This process.
+    #[inline(always)]
+    pub fn me(&self) -> u32 {
+        self.me
     }
 
     /// Requests that are not over: while there are any, packets matter even when nobody waits.
@@ -211,6 +241,11 @@ impl<B: Copy> Protocol<B> {
     #[inline(always)]
     pub fn take(&mut self, id: RequestId) -> Option<Outcome> {
         self.requests.take(id)
+    }
+
+    /// The outcome of a request that is over; it stays.
+    pub fn outcome(&self, id: RequestId) -> Option<Outcome> {
+        self.requests.outcome(id)
     }
 
     fn make_busy(&mut self, peer: u32) {

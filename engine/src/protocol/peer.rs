@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use oxmpi_wire::{CREDIT_MAX, CREDIT_UNIT, Envelope, Kind};
 
 use super::Limits;
+use super::failure::Failure;
+use super::order::InFlight;
 use super::requests::RequestId;
 use super::stash::StashId;
 
@@ -30,12 +32,16 @@ pub(super) struct Peer {
     pub streams: VecDeque<RequestId>,
     /// The eager message from this peer whose packets have not all arrived.
     pub inbound: Option<Inbound>,
+    /// Of the receives that were looked at last: the first matched one that is getting its bytes from this peer.
+    pub in_flight: Option<InFlight>,
     /// It is in `Protocol::busy`.
     pub busy: bool,
     /// The receiver-side fetch was refused for this peer; its messages are streamed.
     pub no_fetch: bool,
-    /// It is dead: nothing is sent any more.
+    /// It is dead or was parted with: nothing is sent to it or taken from it any more.
     pub dead: bool,
+    /// What it sent that no process sends, if that is why it was parted with.
+    pub garbage: Option<Failure>,
     /// It is dead or has finalised: it answers nothing any more.
     pub gone: bool,
     /// Sizes for the device that reaches it.
@@ -63,9 +69,11 @@ impl Peer {
             messages: VecDeque::new(),
             streams: VecDeque::new(),
             inbound: None,
+            in_flight: None,
             busy: false,
             no_fetch: false,
             dead: false,
+            garbage: None,
             gone: false,
             limits,
         }

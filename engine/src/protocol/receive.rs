@@ -79,6 +79,8 @@ pub struct Claim {
     /// What was found.
     pub envelope: Envelope,
     unexpected: Unexpected,
+    /// When it was matched: by the probe.
+    turn: u64,
 }
 
 impl Claim {
@@ -109,7 +111,7 @@ impl<B: Copy> Protocol<B> {
         let peer = &mut self.peers[from as usize];
         let envelope = &header.envelope;
         let arrived = payload.len() as u64;
-        if header.sequence != peer.next_in || arrived > envelope.bytes {
+        if header.sequence != peer.next_in || arrived > envelope.bytes || peer.dead {
             return Arrived::Refused;
         }
         let Some(matched) = self.queues.arrive(envelope) else {
@@ -117,7 +119,9 @@ impl<B: Copy> Protocol<B> {
         };
         peer.take_packet(header.credit);
         let id = matched.posted;
+        let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("posted receives are alive");
+        request.turn = turn;
         request.envelope = *envelope;
         request.peer = Some(from);
         let buffer = request
@@ -152,7 +156,8 @@ impl<B: Copy> Protocol<B> {
         pattern: &Pattern,
     ) -> bool {
         let peer = &mut self.peers[from as usize];
-        let takes = pattern.accepts(&header.envelope)
+        let takes = !peer.dead
+            && pattern.accepts(&header.envelope)
             && header.envelope.bytes == payload_bytes as u64
             && header.sequence == peer.next_in;
         if takes {
@@ -168,7 +173,7 @@ impl<B: Copy> Protocol<B> {
         let kept = self.peers[from as usize]
             .kept
             .saturating_add(cost(envelope.bytes));
-        if kept > self.peers[from as usize].limits.room_bytes {
+        if kept > self.peers[from as usize].limits.kept_bytes_max {
             return Arrived::Refused;
         }
         let stash = self.stashes.insert(envelope.bytes as usize, payload);
@@ -198,6 +203,10 @@ impl<B: Copy> Protocol<B> {
 
     /// A packet has arrived from process `from`.
     pub fn handle(&mut self, from: u32, repr: &Repr, payload: &[u8]) -> Result<Effect<B>, Failure> {
+        if self.peers[from as usize].dead {
+            // What is waiting for it has failed already.
+            return Ok(Effect::None);
+        }
         if repr.kind == Kind::Eager {
             let header = Eager {
                 envelope: repr.envelope,
@@ -226,7 +235,7 @@ impl<B: Copy> Protocol<B> {
                 what: "an eager packet longer than its message",
             }),
             Kind::Eager
-                if peer.kept.saturating_add(cost(envelope.bytes)) > peer.limits.room_bytes =>
+                if peer.kept.saturating_add(cost(envelope.bytes)) > peer.limits.kept_bytes_max =>
             {
                 Err(Failure::Malformed {
                     peer: from,
@@ -419,13 +428,17 @@ impl<B: Copy> Protocol<B> {
         let peer = &self.peers[from as usize];
         let gone = peer.gone;
         let may_fetch = mapped
-            || from == self.me
+            || from == self.me && fetchable
             || !gone
                 && fetchable
                 && self.fetching
                 && !peer.no_fetch
                 && envelope.bytes >= self.limits.fetch_bytes_min;
+        let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("matched receives are alive");
+        if request.turn == 0 {
+            request.turn = turn;
+        }
         request.envelope = envelope;
         request.peer = Some(from);
         request.state = State::Receiving { arrived: 0 };
@@ -537,28 +550,24 @@ impl<B: Copy> Protocol<B> {
             tag: 0,
             bytes: 0,
         };
-        let request = Request::new(
+        let mut request = Request::new(
             State::Receiving { arrived: 0 },
             nothing,
             buffer,
             capacity,
             from,
         );
+        request.is_receive = true;
         let id = self.requests.insert(request);
         match self.queues.post(pattern, capacity, id) {
             Post::Queued(posted) => {
-                let gone = from.is_some_and(|from| self.peers[from as usize].gone);
+                // From a process that has finalised nothing comes, but the receive can be tested and taken back.
+                let dead = from.filter(|&from| self.peers[from as usize].dead);
                 if let Some(request) = self.requests.get(id) {
                     request.state = State::Posted(posted);
                 }
-                if gone {
-                    self.fail_posted(
-                        id,
-                        posted,
-                        Failure::PeerDied {
-                            peer: from.unwrap_or(self.me),
-                        },
-                    );
+                if let Some(peer) = dead {
+                    self.fail_posted(id, posted, Failure::PeerDied { peer });
                 }
                 (id, Posted::Waiting)
             }
@@ -577,13 +586,15 @@ impl<B: Copy> Protocol<B> {
         buffer: B,
         capacity: u64,
     ) -> (RequestId, Posted<B>) {
-        let request = Request::new(
+        let mut request = Request::new(
             State::Receiving { arrived: 0 },
             claim.envelope,
             buffer,
             capacity,
             Some(claim.from()),
         );
+        request.is_receive = true;
+        request.turn = claim.turn;
         let id = self.requests.insert(request);
         (id, self.accept(id, claim.envelope, claim.unexpected))
     }
@@ -604,7 +615,11 @@ impl<B: Copy> Protocol<B> {
             };
         };
         let arrived = self.stashes.arrived(stash);
+        let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("just inserted");
+        if request.turn == 0 {
+            request.turn = turn;
+        }
         request.envelope = envelope;
         request.peer = Some(from);
         let bytes = arrived.min(request.capacity) as usize;
@@ -643,11 +658,11 @@ impl<B: Copy> Protocol<B> {
 
     /// As [`Protocol::probe`], and nobody else gets the message.
     pub fn claim(&mut self, pattern: &Pattern) -> Option<Claim> {
-        self.queues
-            .claim(pattern)
-            .map(|(envelope, unexpected)| Claim {
-                envelope,
-                unexpected,
-            })
+        let (envelope, unexpected) = self.queues.claim(pattern)?;
+        Some(Claim {
+            envelope,
+            unexpected,
+            turn: self.requests.next_turn(),
+        })
     }
 }

@@ -6,6 +6,7 @@ use oxmpi_matching::PostedId;
 use oxmpi_wire::Envelope;
 
 use super::failure::Failure;
+use super::order::Standstill;
 
 /// Names a request of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,6 +101,11 @@ pub(super) struct Request<B> {
     pub mapped: bool,
     pub fetchable: bool,
     pub sync: bool,
+    /// It is a receive.
+    pub is_receive: bool,
+    /// Its place in the order of `order`; 0 before it has one.
+    pub turn: u64,
+    pub standstill: Option<Standstill>,
     generation: u32,
 }
 
@@ -107,6 +113,8 @@ pub(super) struct Requests<B> {
     slab: Vec<Request<B>>,
     free: Option<u32>,
     pending: usize,
+    /// Turns that have been given.
+    turns: u64,
 }
 
 /// Requests for which there is room from the start.
@@ -118,6 +126,7 @@ impl<B: Copy> Requests<B> {
             slab: Vec::with_capacity(REQUESTS_AT_START),
             free: None,
             pending: 0,
+            turns: 0,
         }
     }
 
@@ -157,6 +166,12 @@ impl<B: Copy> Requests<B> {
             .filter(|request| request.generation == id.generation)
     }
 
+    pub fn peek(&self, id: RequestId) -> Option<&Request<B>> {
+        self.slab
+            .get(id.index as usize)
+            .filter(|request| request.generation == id.generation)
+    }
+
     #[inline(always)]
     pub fn is_complete(&self, id: RequestId) -> bool {
         match self.slab.get(id.index as usize) {
@@ -167,12 +182,24 @@ impl<B: Copy> Requests<B> {
         }
     }
 
+    /// The next turn: a receive has been matched, or something else has ended.
+    #[inline(always)]
+    pub fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+
     #[inline(always)]
     pub fn complete(&mut self, id: RequestId, outcome: Outcome) {
+        let turn = self.turns + 1;
         if let Some(request) = self.get(id)
             && !matches!(request.state, State::Complete(_))
         {
             request.state = State::Complete(outcome);
+            if request.turn == 0 {
+                request.turn = turn;
+                self.turns = turn;
+            }
             self.pending -= 1;
         }
     }
@@ -199,6 +226,13 @@ impl<B: Copy> Requests<B> {
         request.generation = request.generation.wrapping_add(1);
         self.free = Some(id.index);
         Some(outcome)
+    }
+
+    pub fn outcome(&self, id: RequestId) -> Option<Outcome> {
+        match self.peek(id)?.state {
+            State::Complete(outcome) => Some(outcome),
+            _ => None,
+        }
     }
 
     /// All requests that are not over, with their ids.
@@ -236,6 +270,9 @@ impl<B> Request<B> {
             mapped: false,
             fetchable: false,
             sync: false,
+            is_receive: false,
+            turn: 0,
+            standstill: None,
             generation: 0,
         }
     }

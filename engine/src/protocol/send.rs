@@ -111,13 +111,29 @@ impl<B: Copy> Protocol<B> {
         mode: Mode,
     ) -> Result<RequestId, Failure> {
         let peer = &self.peers[to as usize];
-        if peer.gone {
+        if peer.dead {
             return Err(Failure::PeerDied { peer: to });
         }
+        let gone = peer.gone;
         let short = envelope.bytes <= peer.limits.eager_bytes_max && mode == Mode::Standard;
         let eager = short && peer.room >= cost(envelope.bytes);
         self.counters.out_of_room += u64::from(short && !eager);
-        Ok(self.enqueue(to, envelope, source, eager, mode))
+        let id = self.enqueue(to, envelope, source, eager, mode);
+        if gone {
+            self.shelve(to, id, eager);
+        }
+        Ok(id)
+    }
+
+    /// A send to a process that has finalised never leaves. What needs no answer is over, for nobody could tell; anything else can
+    /// be tested and taken back.
+    #[cold]
+    fn shelve(&mut self, to: u32, id: RequestId, eager: bool) {
+        self.peers[to as usize].messages.clear();
+        if eager {
+            self.end(id, false);
+        }
+        self.settle();
     }
 
     fn enqueue(
@@ -351,7 +367,10 @@ impl<B: Copy> Protocol<B> {
     #[inline(always)]
     pub(super) fn owe(&mut self, peer: u32, bytes: u64) {
         let state = &mut self.peers[peer as usize];
-        state.owed += (cost(bytes) / CREDIT_UNIT) as u32;
+        // A peer that takes nothing and sends more than it may must not make the count overflow.
+        state.owed = state
+            .owed
+            .saturating_add((cost(bytes) / CREDIT_UNIT) as u32);
         if state.owed >= state.owed_max {
             self.pay(peer);
         }

@@ -10,7 +10,7 @@ use oxmpi_engine::{Engine, Options, Threads};
 use super::engines::{pair, recv, send, within};
 
 /// How long a test may take.
-pub const LIMIT: Duration = Duration::from_secs(20);
+pub const LIMIT: Duration = Duration::from_secs(600);
 /// Around every limit: the slot, the short fragment, the fragment, the eager limit.
 pub const SIZES: [usize; 16] = [
     0,

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use oxmpi_engine::Progress;
 use oxmpi_engine::{
-    Completion, Engine, EngineError, Envelope, Mode, Network, Options, Pattern, Request, Seat,
-    Threads,
+    Completion, Engine, EngineError, Envelope, Fault, Mode, Network, Options, Pattern, Request,
+    Seat, Threads,
 };
 use oxmpi_net::choice::{Equipment, Mode as NetMode, Report, Verdict, decide};
 use oxmpi_net::transport::Transport;
 use oxmpi_net::{Card, JobKey};
 use oxmpi_ports::Segment;
+use oxmpi_wire::{Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES, Repr};
 
 mod double;
 
@@ -59,6 +60,31 @@ pub fn job(size: u32, options: &Options, threads: Threads) -> Job {
 
 /// A job of engines on these hosts.
 pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
+    let (seats, options, segment) = seats(hosts, options);
+    let engine = |seat| {
+        // SAFETY: tests that ask for one thread use each engine from one thread at a time.
+        let engine = unsafe { Engine::attach(seat, &options, threads) };
+        Arc::new(engine.unwrap())
+    };
+    Job {
+        engines: seats.into_iter().map(engine).collect(),
+        segment,
+    }
+}
+
+/// The seats of a job on these hosts, with the options for them and the first host's segment.
+pub fn seats(hosts: Vec<u32>, options: &Options) -> (Vec<Seat>, Options, Segment) {
+    let known = vec![hosts.len(); hosts.len()];
+    let (seats, _, options, segment) = seats_that_know(&known, hosts, options);
+    (seats, options, segment)
+}
+
+/// As [`seats`], with cards; each process knows only so many of all at first.
+pub fn seats_that_know(
+    known: &[usize],
+    hosts: Vec<u32>,
+    options: &Options,
+) -> (Vec<Seat>, Vec<Card>, Options, Segment) {
     let mut options = *options;
     if KERNEL && options.progress == Progress::User {
         options.progress = Progress::Kernel;
@@ -83,9 +109,11 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
     };
     let choice = decide(mode, std::iter::once((0, tried))).unwrap();
     let key = JobKey::random().unwrap();
-    let engines = equipments.into_iter().enumerate().map(|(rank, equipment)| {
+    let seats = equipments.into_iter().enumerate().map(|(rank, equipment)| {
         let segment = &segments[hosts[rank] as usize];
         let fd = segment.fd().try_clone_to_owned().unwrap();
+        let hosts = hosts[..known[rank]].to_vec();
+        let size = hosts.len() as u32;
         let mut seat = seat(rank as u32, size, fd);
         if host_count > 1 {
             let cards = cards.clone();
@@ -98,7 +126,6 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
             {
                 tcp.set_driver(Box::new(double::Double::new(size))).unwrap();
             }
-            let hosts = hosts.clone();
             seat.network = Some(Network {
                 choice,
                 hosts,
@@ -107,14 +134,14 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
                 transport,
             });
         }
-        // SAFETY: tests that ask for one thread use each engine from one thread at a time.
-        let engine = unsafe { Engine::attach(seat, &options, threads) };
-        Arc::new(engine.unwrap())
+        seat
     });
-    Job {
-        engines: engines.collect(),
-        segment: segments.swap_remove(0),
-    }
+    (
+        seats.collect(),
+        cards.clone(),
+        options,
+        segments.swap_remove(0),
+    )
 }
 
 /// Two engines.
@@ -225,4 +252,127 @@ pub fn within<R>(limit: Duration, what: &str, work: impl FnOnce() -> R) -> R {
     watch.join().unwrap();
     assert!(started.elapsed() <= limit);
     result
+}
+
+/// Splitmix64: enough for tests, and repeatable.
+pub struct Random(pub u64);
+
+impl Random {
+    /// Anything.
+    pub fn any(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Less than `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.any() % bound as u64) as usize
+    }
+}
+
+/// A packet that no engine sends: a head in which everything is by chance but its form, and a payload.
+/// Its context is not that of the tests' messages, so that it cannot pass for one. Says how long the
+/// head is.
+pub fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], usize, Vec<u8>) {
+    let mut prefix = [0; PREFIX_BYTES];
+    let payload = (0..random.below(3000)).map(|at| at as u8).collect();
+    let (send, receive) = (random.any() >> random.below(64), random.any());
+    let (offset, flag) = (random.any() >> random.below(64), random.below(2) == 0);
+    let kinds = [
+        Kind::Eager,
+        Kind::More { offset },
+        Kind::Data { receive, offset },
+        Kind::RequestToSend {
+            send,
+            address: random.any(),
+            mapped: flag,
+            fetchable: !flag,
+            sync: flag,
+        },
+        Kind::ClearToSend { send, receive },
+        Kind::CancelReply {
+            send,
+            cancelled: flag,
+        },
+    ];
+    let repr = Repr {
+        envelope: Envelope {
+            context: CONTEXT + 1000,
+            source: random.any() as u32,
+            tag: random.any() as i32,
+            bytes: random.any()
+                >> random
+                    .below(64)
+                    .max(MESSAGE_BYTES_MAX.leading_zeros() as usize),
+        },
+        // Not the number of the first packet, so that one of these is enough.
+        sequence: 1 + random.below(100) as u32,
+        credit: random.any() as u16,
+        kind: kinds[random.below(kinds.len())],
+    };
+    let used = repr.emit_prefix(&mut prefix);
+    (prefix, used, payload)
+}
+
+/// A context in which the rank that sends garbage is no member.
+pub const WITHOUT: u64 = CONTEXT + 1;
+
+/// What three engines do while rank 3 sends garbage: all that they send to each other arrives; what
+/// concerns rank 3 fails and names it; a receive from anybody fails only where rank 3 is a member.
+pub fn survive_garbage(engine: &Engine, turns: usize) {
+    let me = engine.rank();
+    engine.set_members(WITHOUT, [0, 1, 2].into());
+    let mut words = [[0; 8]; 3];
+    let [first, second, third] = &mut words;
+    let named = irecv(engine, 3, 7, first);
+    let anybody = irecv(engine, None, 8, second);
+    let pattern = Pattern {
+        context: WITHOUT,
+        ..from(None, 9)
+    };
+    // SAFETY: the word is kept until the request is over.
+    let among_us = unsafe { engine.irecv(None, pattern, third.as_mut_ptr(), 8) }.unwrap();
+    for turn in 0..turns {
+        for bytes in [8, 5000, 300_000] {
+            let others: Vec<u32> = (0..3).filter(|&rank| rank != me).collect();
+            let mut into = vec![vec![0; bytes]; others.len()];
+            let out: Vec<u8> = data(turn + me as usize, bytes);
+            let receives: Vec<Request> = others
+                .iter()
+                .zip(&mut into)
+                .map(|(&rank, into)| irecv(engine, rank, 1, into))
+                .collect();
+            let sends: Vec<Request> = others
+                .iter()
+                .map(|&rank| isend(engine, rank, 1, &out, Mode::Standard))
+                .collect();
+            for request in receives.into_iter().chain(sends) {
+                engine.wait(request).unwrap();
+            }
+            for (into, &rank) in into.iter().zip(&others) {
+                assert!(*into == data(turn + rank as usize, bytes), "{rank} to {me}");
+            }
+        }
+    }
+    for request in [named, anybody] {
+        let error = engine.wait(request).unwrap_err();
+        let fault = error.fault();
+        let names = |peer: &u32| *peer == 3;
+        assert!(
+            matches!(fault, Fault::Protocol { peer, .. } | Fault::Unreachable { peer, .. } if names(peer)),
+            "{error}"
+        );
+    }
+    // It goes on, and ends by a message of one of us.
+    let word = u64::from(me).to_le_bytes();
+    let envelope = Envelope {
+        context: WITHOUT,
+        ..envelope(me, 9, 8)
+    };
+    // SAFETY: the word lives until the call returns, and the call waits.
+    unsafe { engine.send((me + 1) % 3, envelope, word.as_ptr(), Mode::Standard) }.unwrap();
+    assert_eq!(engine.wait(among_us).unwrap().source, (me + 2) % 3);
+    recv(engine, 3, 2, &mut [0; 8]).unwrap_err();
 }

@@ -14,10 +14,15 @@ mod threads;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use messages::engines::{data, envelope, irecv, isend, job_on, pair, recv, send, within};
-use oxmpi_engine::{Fault, Mode, Options, Threads};
+use messages::engines::{
+    Random, data, envelope, irecv, isend, job_on, nonsense, pair, recv, seats, seats_that_know,
+    send, survive_garbage, within,
+};
+use oxmpi_engine::{Engine, Fault, Mode, Options, Threads};
+use oxmpi_net::transport::Sent;
+use oxmpi_wire::{Kind, Repr};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Both sides dial at the same moment, many times over: one connection stays, and nothing is lost.
 #[test]
@@ -146,7 +151,7 @@ fn who_cannot_be_reached_is_named() {
 
         assert!(text.contains("Connection refused"), "{text}");
     });
-    assert!(begun.elapsed() < Duration::from_secs(30));
+    assert!(begun.elapsed() < LIMIT);
     left.finalize();
 }
 
@@ -278,4 +283,142 @@ fn a_goodbye_behind_a_long_message_is_no_failure() {
             });
         });
     }
+}
+
+/// A process of another host that proves that it belongs to the job, and then sends garbage.
+#[test]
+fn garbage_from_another_host_concerns_its_sender_alone() {
+    for seed in 0..12 {
+        let (mut seats, options, _segment) = seats(vec![0, 1, 2, 3], &Options::default());
+        let mut rogue = seats.pop().unwrap().network.unwrap().transport;
+        // SAFETY: each engine is used by one thread.
+        let attach = |seat| unsafe { Engine::attach(seat, &options, Threads::One) };
+        let engines: Vec<Engine> = seats
+            .into_iter()
+            .map(|seat| attach(seat).unwrap())
+            .collect();
+        within(LIMIT, &format!("garbage, seed {seed}"), || {
+            thread::scope(|scope| {
+                let running: Vec<_> = engines
+                    .iter()
+                    .map(|engine| {
+                        scope.spawn(move || {
+                            survive_garbage(engine, 4);
+                            engine.finalize();
+                        })
+                    })
+                    .collect();
+                let mut random = Random(seed);
+                let mut left = [3usize; 3];
+                while !running.iter().all(|thread| thread.is_finished()) {
+                    while rogue.poll().is_some() {
+                        let bytes = rogue.at_hand().len();
+                        rogue.pass(bytes);
+                    }
+                    for (to, left) in left.iter_mut().enumerate() {
+                        let (mut prefix, mut used, payload) = nonsense(&mut random);
+                        if *left == 0 || random.below(2) == 0 {
+                            continue;
+                        }
+                        if *left == 1 {
+                            // Surely garbage: nobody has offered anything.
+                            let kind = Kind::ClearToSend {
+                                send: 1 << 40,
+                                receive: 0,
+                            };
+                            let repr = Repr {
+                                envelope: envelope(3, 1, 0),
+                                sequence: 0,
+                                credit: 0,
+                                kind,
+                            };
+                            used = repr.emit_prefix(&mut prefix);
+                        }
+                        let head = &prefix[..used];
+                        // SAFETY: the payload is copied, because it is not lasting.
+                        let sent = unsafe {
+                            rogue.send(to as u32, head, payload.as_ptr(), payload.len(), None)
+                        };
+                        *left -= usize::from(sent == Sent::Left);
+                    }
+                    rogue.flush_unsent();
+                    thread::sleep(Duration::from_micros(200));
+                }
+            });
+        });
+    }
+}
+
+/// Two processes talk; a third comes that neither knew when it began, and then all three talk.
+#[test]
+fn a_process_that_is_introduced_takes_part() {
+    if messages::engines::KERNEL {
+        // The driver's table has the size of the job; see below.
+        return;
+    }
+    let known = [2, 2, 3];
+    let (seats, cards, options, _segment) =
+        seats_that_know(&known, vec![0, 1, 2], &Options::default());
+    // SAFETY: each engine is used by one thread at a time.
+    let attach = |seat| unsafe { Engine::attach(seat, &options, Threads::One) };
+    let engines: Vec<Engine> = seats
+        .into_iter()
+        .map(|seat| attach(seat).unwrap())
+        .collect();
+    let talk = |engine: &Engine, size: u32, turn: usize| {
+        let me = engine.rank();
+        for bytes in [0, 8, 3000, 70_000, 400_000] {
+            let others: Vec<u32> = (0..size).filter(|other| *other != me).collect();
+            let out = data(turn + me as usize, bytes);
+            let mut into = vec![vec![0; bytes]; others.len()];
+            let mut requests: Vec<_> = others
+                .iter()
+                .zip(&mut into)
+                .map(|(&other, into)| irecv(engine, other, 5, into))
+                .collect();
+            let send = |&to| isend(engine, to, 5, &out, Mode::Standard);
+            requests.extend(others.iter().map(send));
+            for request in requests {
+                engine.wait(request).unwrap();
+            }
+            for (into, &from) in into.iter().zip(&others) {
+                assert!(*into == data(turn + from as usize, bytes), "{from} to {me}");
+            }
+        }
+    };
+    within(LIMIT, "an introduction", || {
+        thread::scope(|scope| {
+            for engine in &engines[..2] {
+                scope.spawn(move || talk(engine, 2, 0));
+            }
+        });
+        for engine in &engines[..2] {
+            let process = engine.introduce(cards[2].clone()).unwrap();
+            assert_eq!((process.index(), engine.host_of(process.index())), (2, 2));
+        }
+        thread::scope(|scope| {
+            for engine in &engines {
+                scope.spawn(move || {
+                    talk(engine, 3, 7);
+                    engine.finalize();
+                });
+            }
+        });
+    });
+}
+
+/// Where a process cannot be introduced, the error says why and what to do.
+#[test]
+fn an_introduction_that_cannot_be_is_refused() {
+    if !messages::engines::KERNEL {
+        return;
+    }
+    let (seats, cards, options, _segment) =
+        seats_that_know(&[2, 2, 3], vec![0, 1, 2], &Options::default());
+    let seat = seats.into_iter().next().unwrap();
+    // SAFETY: one thread uses it.
+    let engine = unsafe { Engine::attach(seat, &options, Threads::One) }.unwrap();
+    let error = engine.introduce(cards[2].clone()).unwrap_err().to_string();
+    assert!(error.contains("run without --progress kernel"), "{error}");
+    engine.finalize();
 }

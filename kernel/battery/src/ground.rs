@@ -18,7 +18,7 @@ use crate::runner::{Outcome, Trouble, fail};
 use crate::sys::Buffer;
 
 /// How long news may take. Generous: software emulation is slow, and the machine may be busy.
-pub const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// How long nothing must happen where nothing should.
 const SILENCE: Duration = Duration::from_millis(100);
 

@@ -18,7 +18,7 @@ const MESSAGES: u32 = 60_000;
 /// So often the process waits until the area is full; so many messages fill it.
 const FILL: u32 = 1000;
 /// A wake-up that takes this long was lost.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The memory that both have.
 struct Mapped {

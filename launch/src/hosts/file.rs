@@ -1,7 +1,7 @@
 //! Hostfiles: MPICH's syntax (`host:4`) and Open MPI's (`host slots=4 max_slots=8`), line by line.
 //!
-//! A line holds one host; `#` begins a comment; empty lines are nothing. A file may mix both syntaxes.
-//! What has no meaning here is an error that names file and line, never silently ignored.
+//! A line holds one host; `#` begins a comment; empty lines are nothing. A file may mix both
+//! syntaxes. What has no meaning here is an error that names file and line, never silently ignored.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Host>, HostsError> {
 }
 
 /// `file` is what errors call it.
-fn parse(text: &str, file: &str) -> Result<Vec<Host>, HostsError> {
+pub(crate) fn parse(text: &str, file: &str) -> Result<Vec<Host>, HostsError> {
     let mut hosts = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();

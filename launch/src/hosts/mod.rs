@@ -1,10 +1,10 @@
 //! Hosts of a job: how people name them, and what is refused.
 //!
 //! A list (`-host a:2,b:2`), a hostfile (`file`), where ranks go (`place`), how a host is reached
-//! (`template`), and the settings that hold all of it together (`spread`). No I/O except for reading the
-//! hostfile; every name has been checked before it can become a word of a command.
+//! (`template`), and the settings that hold all of it together (`spread`). No I/O except for
+//! reading the hostfile; every name has been checked before it can become a word of a command.
 
-mod file;
+pub(crate) mod file;
 mod place;
 mod spread;
 mod template;
@@ -16,8 +16,11 @@ pub use spread::Spread;
 pub(crate) use spread::{Placement, fanout};
 pub use template::Template;
 
+/// Ranks one host carries at most: one port each.
+pub const HOST_RANKS_MAX: u32 = oxmpi_ports::layout::PORTS_MAX;
+
 /// Hosts one job may use: as many as it may have ranks, for a host without ranks is not used.
-pub const HOSTS_MAX: usize = crate::job::RANKS_MAX as usize;
+pub const HOSTS_MAX: usize = oxmpi_join::RANKS_MAX as usize;
 
 /// Longer than a host name (253, RFC 1035 §2.3.4) with a user before it.
 const NAME_BYTES_MAX: usize = 320;
@@ -36,6 +39,9 @@ pub struct Host {
 /// Why hosts cannot be used as they were given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostsError {
+    /// A variable names a file or a program, and the launcher is privileged.
+    #[error(transparent)]
+    Untrusted(#[from] oxmpi_trust::Untrusted),
     /// A list or a file without hosts.
     #[error("{given} names no host; write for example a:2,b:2")]
     None {
@@ -55,7 +61,7 @@ pub enum HostsError {
     /// A count that is none.
     #[error(
         "{given}: {what} '{value}' of host {name} is not a number from 1 to {}",
-        crate::job::RANKS_MAX
+        oxmpi_join::RANKS_MAX
     )]
     Count {
         /// Where it was given.
@@ -104,7 +110,7 @@ pub enum HostsError {
     /// More ranks on one host than it can carry.
     #[error(
         "host {name} would get {ranks} ranks and carries at most {}: name more hosts (-host, -hostfile) or start fewer ranks",
-        crate::job::HOST_RANKS_MAX
+        HOST_RANKS_MAX
     )]
     Crowded {
         /// The host.
@@ -118,17 +124,9 @@ pub enum HostsError {
         /// Option or variable with its value.
         given: String,
     },
-    /// A number in a variable that is none.
-    #[error(
-        "{variable}={value}: expected a number from 1 to {}",
-        crate::job::RANKS_MAX
-    )]
-    Variable {
-        /// The variable.
-        variable: &'static str,
-        /// Its value.
-        value: String,
-    },
+    /// A setting makes no sense.
+    #[error(transparent)]
+    Setting(#[from] oxmpi_settings::SettingError),
     /// A template that is no command.
     #[error("{given}: {why}; write for example 'ssh -x {{host}}'")]
     Template {
@@ -224,6 +222,7 @@ fn merged(hosts: Vec<Host>, given: &str) -> Result<Vec<Host>, HostsError> {
                     (Some(one), Some(other)) => Some(one.saturating_add(other)),
                     (one, other) => one.or(other),
                 };
+                known.slots = known.slots.min(known.slots_max.unwrap_or(known.slots));
             }
             None => merged.push(host),
         }
@@ -239,8 +238,9 @@ fn merged(hosts: Vec<Host>, given: &str) -> Result<Vec<Host>, HostsError> {
     }
 }
 
-/// Names become words of a command, often one that a remote shell reads once more: what could be an option
-/// or mean something to a shell is refused, not quoted, for nobody knows how many shells there are.
+/// Names become words of a command, often one that a remote shell reads once more: what could be an
+/// option or mean something to a shell is refused, not quoted, for nobody knows how many shells
+/// there are.
 fn check_name(name: &str, given: &str) -> Result<(), HostsError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:%@/".contains(&byte);
     let why = match name.as_bytes() {
@@ -265,7 +265,7 @@ fn number(text: &str, what: &'static str, name: &str, given: &str) -> Result<u32
     let number = text
         .parse()
         .ok()
-        .filter(|number| digits && (1..=crate::job::RANKS_MAX).contains(number));
+        .filter(|number| digits && (1..=oxmpi_join::RANKS_MAX).contains(number));
     number.ok_or_else(|| HostsError::Count {
         given: given.to_owned(),
         what,

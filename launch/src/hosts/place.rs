@@ -1,10 +1,9 @@
 //! Where ranks go: pure arithmetic from hosts, their slots and the way to map.
 //!
-//! More ranks than slots are allowed: another round begins, and `max_slots` alone is a limit. The result is
-//! the host number of every rank; hosts that get none are not part of the job.
+//! More ranks than slots are allowed: another round begins, and `max_slots` alone is a limit. The
+//! result is the host number of every rank; hosts that get none are not part of the job.
 
-use super::{Host, HostsError};
-use crate::job::HOST_RANKS_MAX;
+use super::{HOST_RANKS_MAX, Host, HostsError};
 
 /// The order in which ranks are given to hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,8 +18,8 @@ pub enum MapBy {
 }
 
 impl MapBy {
-    /// From `node`, `slot`, `core` or `ppr:N:node`; a modifier such as `:oversubscribe` changes nothing here.
-    /// `given` is what an error calls it.
+    /// From `node`, `slot`, `core` or `ppr:N:node`; a modifier such as `:oversubscribe` changes
+    /// nothing here. `given` is what an error calls it.
     pub fn parse(text: &str, given: &str) -> Result<MapBy, HostsError> {
         let wrong = || HostsError::MapBy {
             given: format!("{given} {text}"),
@@ -56,7 +55,8 @@ pub(super) fn slots(hosts: &[Host], map_by: MapBy) -> u64 {
 pub(super) fn place(hosts: &[Host], map_by: MapBy, ranks: u32) -> Result<Vec<u32>, HostsError> {
     let mut counts = vec![0u32; hosts.len()];
     let mut placed = Vec::with_capacity(ranks as usize);
-    // Mapping by node first fills slots one by one; when all are full, hosts are used beyond them in turn.
+    // Mapping by node first fills slots one by one; when all are full, hosts are used beyond them
+    // in turn.
     let mut beyond = false;
     while placed.len() < ranks as usize {
         let before = placed.len();

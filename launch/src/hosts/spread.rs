@@ -1,22 +1,24 @@
 //! Everything a job says about its hosts, with the environment for what it does not say.
 //!
-//! OXMPI_HOST, OXMPI_HOSTFILE, OXMPI_MAP_BY, OXMPI_PPN, OXMPI_LAUNCHER, OXMPI_AGENT and OXMPI_AGENT_FANOUT are
-//! read here and nowhere else, so that any program that starts jobs can be spread over hosts from outside.
+//! OXMPI_HOST, OXMPI_HOSTFILE, OXMPI_MAP_BY, OXMPI_PPN, OXMPI_LAUNCHER, OXMPI_AGENT and
+//! OXMPI_AGENT_FANOUT are read here and nowhere else, so that any program that starts jobs can be
+//! spread over hosts from outside.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Host, HostsError, MapBy, Template, place, template};
-use crate::job::RANKS_MAX;
+use oxmpi_settings::{AGENT, AGENT_FANOUT, Given, HOST, HOSTFILE, LAUNCHER, MAP_BY, PPN, Setting};
 
-/// Agents one process starts: a tree of depth 2 reaches 1 056 hosts, of depth 3 more than 33 000. More at
-/// once would be more remote shells than sshd admits in one go elsewhere and memory here.
+use super::{Host, HostsError, MapBy, Template, place, template};
+
+/// Agents one process starts: a tree of depth 2 reaches 1 056 hosts, of depth 3 more than 33 000.
+/// More at once would be more remote shells than sshd admits in one go elsewhere and memory here.
 const FANOUT_MAX: usize = 32;
 /// How long hosts may take to answer: name look-ups and slow logins included.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where the ranks of a job run. What is None comes from the environment, and is this host without that.
+/// Where the ranks of a job run. What is None comes from the environment, and is this host without
+/// that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
     /// The hosts.
@@ -52,38 +54,40 @@ impl Placement {
 impl Spread {
     /// Completes what is not given from the environment.
     pub fn or_env(&self) -> Result<Spread, HostsError> {
-        self.or(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
+        for setting in [&HOSTFILE, &LAUNCHER, &AGENT] {
+            oxmpi_trust::variable(setting.name)?;
+        }
+        self.or(Setting::read)
     }
 
-    fn or(&self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Spread, HostsError> {
-        let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
+    fn or(&self, given: impl Fn(&'static Setting) -> Given) -> Result<Spread, HostsError> {
+        let text = |setting| {
+            given(setting)
+                .raw()
+                .map(|value| value.to_string_lossy().into_owned())
+        };
+        let path = |setting| given(setting).raw().map(PathBuf::from);
         let mut spread = self.clone();
         if spread.hosts.is_none() {
-            spread.hosts = match (text("OXMPI_HOST"), variable("OXMPI_HOSTFILE")) {
-                (Some(list), _) => Some(Host::list(&list, "OXMPI_HOST")?),
-                (None, Some(file)) => Some(Host::file(Path::new(&file))?),
+            spread.hosts = match (text(&HOST), path(&HOSTFILE)) {
+                (Some(list), _) => Some(Host::list(&list, HOST.name)?),
+                (None, Some(file)) => Some(Host::file(&file)?),
                 (None, None) => None,
             };
         }
         if spread.map_by.is_none() {
-            spread.map_by = match (text("OXMPI_PPN"), text("OXMPI_MAP_BY")) {
-                (Some(count), _) => {
-                    let number = count.parse().ok();
-                    let number = number.filter(|number| (1..=RANKS_MAX).contains(number));
-                    Some(MapBy::PerHost(number.ok_or(HostsError::Variable {
-                        variable: "OXMPI_PPN",
-                        value: count,
-                    })?))
-                }
-                (None, Some(map_by)) => Some(MapBy::parse(&map_by, "OXMPI_MAP_BY")?),
+            spread.map_by = match (given(&PPN).number()?, text(&MAP_BY)) {
+                // The table bounds it by RANKS_MAX.
+                (Some(count), _) => Some(MapBy::PerHost(count as u32)),
+                (None, Some(map_by)) => Some(MapBy::parse(&map_by, MAP_BY.name)?),
                 (None, None) => None,
             };
         }
-        if let (None, Some(launcher)) = (&spread.launcher, text("OXMPI_LAUNCHER")) {
-            spread.launcher = Some(Template::parse(&launcher, "OXMPI_LAUNCHER")?);
+        if let (None, Some(launcher)) = (&spread.launcher, text(&LAUNCHER)) {
+            spread.launcher = Some(Template::parse(&launcher, LAUNCHER.name)?);
         }
         if spread.agent.is_none() {
-            spread.agent = variable("OXMPI_AGENT").map(PathBuf::from);
+            spread.agent = path(&AGENT);
         }
         Ok(spread)
     }
@@ -147,9 +151,9 @@ impl Spread {
 
 /// Agents that one process starts at most; tests make the tree deep with OXMPI_AGENT_FANOUT.
 pub(crate) fn fanout() -> usize {
-    let asked = std::env::var("OXMPI_AGENT_FANOUT").ok();
-    let asked = asked.and_then(|text| text.parse().ok());
-    asked.map_or(FANOUT_MAX, |fanout: usize| fanout.clamp(1, FANOUT_MAX))
+    // The launcher has checked the value before it starts anything.
+    let asked = AGENT_FANOUT.read().number().ok().flatten();
+    asked.map_or(FANOUT_MAX, |fanout| (fanout as usize).min(FANOUT_MAX))
 }
 
 /// `oxmpi` beside the running program, or one folder up, where cargo puts it seen from a test.
@@ -169,10 +173,10 @@ mod tests {
     fn with(variables: &[(&str, &str)]) -> Result<Spread, String> {
         let value = |name: &str| {
             let found = variables.iter().find(|variable| variable.0 == name);
-            found.map(|variable| variable.1.into())
+            found.map(|variable| variable.1)
         };
         Spread::default()
-            .or(value)
+            .or(|setting| setting.read_from(value))
             .map_err(|error| error.to_string())
     }
 
@@ -192,11 +196,11 @@ mod tests {
             ..Spread::default()
         };
         let hosts = said
-            .or(|_| Some("a".into()))
+            .or(|setting| setting.read_from(|_| Some("a")))
             .map_err(|error| error.to_string());
         assert_eq!(
             hosts.unwrap_err(),
-            "OXMPI_PPN=a: expected a number from 1 to 65535"
+            "OXMPI_PPN=\"a\" (-ppn) makes no sense: expected a number from 1 to 65535"
         );
         assert_eq!(
             with(&[("OXMPI_MAP_BY", "ring")]).unwrap_err(),

@@ -1,7 +1,7 @@
 //! The command by which another host is reached: words with `{host}` in them.
 //!
-//! The words are split once, as a shell would split them, and executed without a shell. Where no word holds
-//! `{host}` the name is appended, so that `rsh`-like commands can be given as they are.
+//! The words are split once, as a shell would split them, and executed without a shell. Where no
+//! word holds `{host}` the name is appended, so that `rsh`-like commands can be given as they are.
 
 use super::HostsError;
 

@@ -5,15 +5,14 @@
 
 use std::sync::atomic::Ordering;
 
-use super::board::{GroupBoard, Offer};
 use super::run::Places;
 use super::{Combine, Inside};
-use crate::collectives::across::{Phases, on_host, phases};
-use crate::collectives::plan::Call;
-use crate::collectives::{Hosts, Placement};
-use crate::communicator::Comm;
+use crate::communicator::{Comm, GroupBoard, Offer};
 use crate::error::ErrorKind;
-use crate::plain::bytes_mut;
+use oxmpi_datatypes::plain::bytes_mut;
+use oxmpi_schedules::across::{Phases, on_host, phases};
+use oxmpi_schedules::plan::Call;
+use oxmpi_schedules::{Hosts, Placement};
 
 impl Comm {
     /// Runs one collective on several hosts, from beginning to end.

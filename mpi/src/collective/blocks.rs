@@ -3,8 +3,8 @@
 //! Everything that could make a schedule leave a buffer is refused here, with the rank whose entry
 //! is wrong.
 
-use crate::collectives::Block;
 use crate::error::ErrorKind;
+use oxmpi_schedules::Block;
 
 /// Refuses a buffer that has not the length that the other arguments call for.
 pub(super) fn check_length(

@@ -7,10 +7,10 @@
 
 use crate::buffer::Buffer;
 use crate::communicator::Comm;
-use crate::datatype::Datatype;
 use crate::error::ErrorKind;
-use crate::op::Op;
 use crate::topology::Topology;
+use oxmpi_datatypes::datatype::Datatype;
+use oxmpi_datatypes::op::Op;
 
 /// Who gives or gets the data of a rooted collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

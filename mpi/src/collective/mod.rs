@@ -1,6 +1,6 @@
 //! Calls that all ranks of a communicator make together.
 //!
-//! A call checks its arguments, describes itself in bytes (`collectives::plan::Call`) and is run: small
+//! A call checks its arguments, describes itself in bytes (`oxmpi_schedules::plan::Call`) and is run: small
 //! ones on a `board` that the group shares if it lives on one host, all others by a schedule that the pure part makes and
 //! `run` walks with engine requests. The typed calls are in `movement` (which only moves data) and `reduction` (which combines it),
 //! with `blocks` for their counts and displacements. Calls on buffers of any datatype are a [`Collective`], which `job` makes ready
@@ -10,7 +10,6 @@ mod across;
 mod blocks;
 mod board;
 mod description;
-mod hosts;
 mod job;
 mod movement;
 mod reduction;
@@ -18,18 +17,17 @@ mod request;
 mod run;
 mod side;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::collectives::plan::{self, Call};
-use crate::collectives::{Placement, Position, Schedule};
-use crate::communicator::{Comm, Communicator};
+use crate::communicator::{Comm, Communicator, GroupBoard};
 use crate::error::{ErrorKind, Result};
-use crate::plain::{Plain, bytes, bytes_mut};
 use crate::thread::Level;
+use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
+use oxmpi_schedules::plan::{self, Call};
+use oxmpi_schedules::{Placement, Position, Schedule};
 
-pub(crate) use board::{GroupBoard, Offer};
 pub use description::{Collective, Neighbours, Parts, Reduction, Root, Shares};
-pub(crate) use hosts::hosts_of;
 use job::Job;
 use run::{Places, Run};
 
@@ -175,12 +173,14 @@ impl Comm {
     }
 
     /// The schedule of a call on this communicator.
-    pub(crate) fn schedule(&self, call: &Call<'_>) -> Schedule {
-        let placement = match self.hosts() {
-            None => Placement::one_host(self.size, self.process.engine.usable_cpus()),
-            Some(hosts) => Placement::several_hosts(hosts),
-        };
-        plan::schedule(call, self.position(), placement)
+    pub(crate) fn schedule(&self, call: &Call<'_>) -> Arc<Schedule> {
+        self.kept.schedule(call, || {
+            let placement = match self.hosts() {
+                None => Placement::one_host(self.size, self.process.engine.usable_cpus()),
+                Some(hosts) => Placement::several_hosts(hosts),
+            };
+            plan::schedule(call, self.position(), placement)
+        })
     }
 
     fn position(&self) -> Position {

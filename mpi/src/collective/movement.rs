@@ -4,11 +4,11 @@
 //! passes `Some`, the others `None`.
 
 use super::blocks::{blocks_to_receive, blocks_to_send, check_length, for_all};
-use crate::collectives::plan::Call;
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
-use crate::plain::{Plain, bytes, bytes_mut};
 use crate::thread::Level;
+use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
+use oxmpi_schedules::plan::Call;
 
 /// A buffer in which every rank has a block: the elements, a count and a displacement per rank.
 type Parts<'a, T> = (&'a [T], &'a [usize], &'a [usize]);

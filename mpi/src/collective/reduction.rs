@@ -5,14 +5,14 @@
 //! of ranks, but not from run to run.
 
 use super::blocks::{check_length, for_all};
-use crate::collectives::Operand;
-use crate::collectives::plan::Call;
-use crate::collectives::reduce_scatter::Blocks;
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
-use crate::op::{Operation, reduce_bytes};
-use crate::plain::{Plain, bytes, bytes_mut};
 use crate::thread::Level;
+use oxmpi_datatypes::op::{Operation, reduce_bytes};
+use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
+use oxmpi_schedules::Operand;
+use oxmpi_schedules::plan::Call;
+use oxmpi_schedules::reduce_scatter::Blocks;
 
 const SAME: &str = "as many elements as the send buffer";
 

@@ -7,8 +7,8 @@
 
 use super::description::Parts;
 use crate::buffer::{Buffer, memory};
-use crate::collectives::{Block, Place, Region};
 use crate::error::ErrorKind;
+use oxmpi_schedules::{Block, Place, Region};
 
 /// The memory of one side. Most are one block of the program's memory: an address and a length is all there is to them, and making
 /// and dropping one costs nothing.

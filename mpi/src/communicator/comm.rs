@@ -10,14 +10,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use oxmpi_engine::{Envelope, Pattern, Ticket};
 
+use super::arguments::check_tag;
+use super::board::GroupBoard;
 use super::details::Details;
-use crate::collective::{GroupBoard, hosts_of};
-use crate::collectives::Hosts;
+use super::hosts::hosts_of;
+use crate::attached::Attached;
 use crate::error::ErrorKind;
 use crate::group::Group;
-use crate::point::Attached;
-use crate::process::Process;
-use crate::status::{Source, Tag, check_tag};
+use crate::kept::Kept;
+use crate::process::{Process, UNKNOWN};
+use crate::status::{Source, Tag};
+use oxmpi_schedules::Hosts;
 
 /// What the handles of one communicator share within a process.
 pub struct Comm {
@@ -49,8 +52,10 @@ pub struct Comm {
     pub(crate) board: UnsafeCell<Option<GroupBoard>>,
     /// The members of this host have asked their leader for a board.
     pub(crate) asked_for_board: AtomicBool,
+    /// Schedules and working memory for its collectives.
+    pub(crate) kept: Kept,
     /// What no message needs: name, hints, attributes, topology.
-    pub(super) details: Details,
+    pub(crate) details: Details,
 }
 
 /// The other half of an intercommunicator.
@@ -60,6 +65,17 @@ pub(crate) struct Inter {
     pub(crate) union: Arc<Comm>,
     /// This group stands first in the union.
     pub(crate) first: bool,
+}
+
+impl Inter {
+    /// The same sides with another union.
+    pub(crate) fn with_union(&self, union: Comm) -> Inter {
+        Inter {
+            remote: self.remote.clone(),
+            union: Arc::new(union),
+            first: self.first,
+        }
+    }
 }
 
 /// What a context is for: messages of different contexts never meet.
@@ -88,7 +104,7 @@ impl Comm {
     pub(crate) fn new(process: Arc<Process>, number: u64, rank: u32, group: Group) -> Self {
         let (peers, processes) = by_rank(&group);
         let hosts = hosts_of(&process, &group);
-        Comm {
+        let comm = Comm {
             process,
             number: AtomicU64::new(number),
             rank,
@@ -105,8 +121,22 @@ impl Comm {
             in_collective: AtomicBool::new(false),
             board: UnsafeCell::new(None),
             asked_for_board: AtomicBool::new(false),
+            kept: Kept::default(),
             details: Details::default(),
+        };
+        comm.tell_members();
+        comm
+    }
+
+    /// Tells the engine who may send here: a receive from anybody fails only when one of them dies. A
+    /// communicator of all ranks is concerned by every death, and needs no list.
+    fn tell_members(&self) {
+        if self.number() == UNKNOWN || self.peers == self.process.size() && !self.is_inter() {
+            return;
         }
+        let members = self.remote_group().unwrap_or(&self.group).processes();
+        let context = self.context(Context::Point);
+        self.process.engine.set_members(context, members.into());
     }
 
     /// All ranks. `ticket` is the board that rank 0 has set apart for them.
@@ -131,6 +161,7 @@ impl Comm {
     pub(crate) fn set_inter(&mut self, inter: Inter) {
         (self.peers, self.processes) = by_rank(&inter.remote);
         self.inter = Some(inter);
+        self.tell_members();
     }
 
     /// Gives the group the board that its leader chose.
@@ -145,7 +176,7 @@ impl Comm {
     }
 
     /// Whether its members, at least two, share memory.
-    pub(super) fn may_share_board(&self) -> bool {
+    pub(crate) fn may_share_board(&self) -> bool {
         self.size > 1 && self.hosts.is_none()
     }
 
@@ -155,7 +186,7 @@ impl Comm {
     }
 
     /// What became known after the communicator was made (`idup`): its number, and its board if it has one.
-    pub(super) fn found(&self, number: u64, ticket: Option<Ticket>) {
+    pub(crate) fn found(&self, number: u64, ticket: Option<Ticket>) {
         // Nobody may use the communicator yet; if a program does all the same, its call comes before or after this.
         while self.in_collective.swap(true, Ordering::Acquire) {
             std::thread::yield_now();
@@ -164,6 +195,7 @@ impl Comm {
         unsafe { *self.board.get() = self.board_of(ticket) };
         self.in_collective.store(false, Ordering::Release);
         self.number.store(number, Ordering::Release);
+        self.tell_members();
     }
 
     #[inline]
@@ -290,6 +322,18 @@ impl Comm {
     }
 }
 
+impl Process {
+    /// All processes of the job. To be called once: its members agree on everything by the order of their calls.
+    pub fn world(self: &Arc<Self>) -> Comm {
+        Comm::world(self.clone(), self.world_board)
+    }
+
+    /// This process alone (MPI_COMM_SELF).
+    pub fn this(self: &Arc<Self>) -> Comm {
+        Comm::this(self.clone())
+    }
+}
+
 /// How many ranks a group has and the process of each; `None` when rank and process number are the same.
 fn by_rank(group: &Group) -> (u32, Option<Box<[u32]>>) {
     let processes = group.processes();
@@ -302,6 +346,10 @@ fn by_rank(group: &Group) -> (u32, Option<Box<[u32]>>) {
 
 impl Drop for Comm {
     fn drop(&mut self) {
+        if self.number() != UNKNOWN {
+            let context = self.context(Context::Point);
+            self.process.engine.forget_members(context);
+        }
         self.process.numbers.give_back(self.number());
         if let Some(board) = self.board.get_mut().take() {
             // The board of all ranks ends with the segment.

@@ -28,12 +28,12 @@ pub(crate) const MEMORY_KINDS: [&str; 2] = ["mpi", "system"];
 
 /// See the top of this file.
 #[derive(Default)]
-pub(super) struct Details {
+pub(crate) struct Details {
     name: Mutex<Box<[u8]>>,
     /// Hints that were given and are known.
     hints: Mutex<Option<Info>>,
     attributes: Attributes,
-    pub(super) topology: Option<Topology>,
+    pub(crate) topology: Option<Topology>,
 }
 
 impl Details {
@@ -109,7 +109,7 @@ impl Comm {
     }
 
     /// Takes over what a duplicate has from its original.
-    pub(super) fn inherit(&mut self, original: &Comm) {
+    pub(crate) fn inherit(&mut self, original: &Comm) {
         self.details.topology = original.details.topology.clone();
     }
 }

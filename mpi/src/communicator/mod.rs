@@ -1,40 +1,30 @@
 //! Communicators: a group of processes and a context of their own.
 //!
 //! A context keeps the messages of one communicator apart from those of every other. [`Comm`] is the object, which the C
-//! interface uses too; [`Communicator`] its typed and borrowed face. `numbers` gives out the numbers that contexts are made of,
-//! `create` founds new communicators; the other files make them out of old ones, or out of groups. Calls on a communicator live beside their kind: `point` and `collective`.
+//! interface uses too; [`Communicator`] its typed and borrowed face. Calls on a communicator live beside their kind: `point`,
+//! `collective`, and `making`, which makes communicators out of old ones or out of groups.
 
+mod arguments;
+mod board;
 mod comm;
 mod compare;
-mod create;
 mod details;
-mod error;
-mod idup;
-mod inter;
-mod making;
-mod numbers;
-mod split;
-#[cfg(test)]
-mod tests;
-mod topologies;
+mod hosts;
+mod neighbours;
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+pub(crate) use arguments::check_tag;
+pub(crate) use board::{GroupBoard, Offer};
 pub use comm::Comm;
 pub(crate) use comm::{Context, Inter};
 pub use compare::Comparison;
-pub(crate) use create::Foundation;
 pub(crate) use details::MEMORY_KINDS;
 pub use details::NAME_MAX;
-pub use error::CommunicatorError;
-pub use inter::{create_from_groups, intercomm_create};
-pub use making::create_from_group;
-pub use numbers::COMMUNICATORS_MAX;
-pub(crate) use numbers::Numbers;
-pub use split::SplitType;
-pub use topologies::Neighbours;
+pub(crate) use hosts::hosts_of;
+pub use neighbours::Neighbours;
 
 use crate::error::{Error, ErrorKind};
 use crate::process::Process;

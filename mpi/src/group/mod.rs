@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use crate::point::Attached;
+use crate::attached::Attached;
 
 /// The rank that stands for no process, with the number the standard ABI gives it: translating it yields
 /// itself. Every other rank below zero is out of range.

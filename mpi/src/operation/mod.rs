@@ -8,17 +8,19 @@
 mod message;
 mod wait;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use oxmpi_engine::{Completion, RequestId};
+use oxmpi_engine::{Completion, Engine, RequestId};
 
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
 use crate::process::Task;
 use crate::process::background::Work;
 
+pub use message::Scattered;
 pub(crate) use message::Staged;
-pub use wait::wait_ready;
+pub use wait::{Operations, first_ready, look_at, wait_ready};
 
 /// An operation that was begun.
 pub enum Operation {
@@ -29,18 +31,58 @@ pub enum Operation {
     /// A contiguous message that this process receives.
     Receive(Arc<Comm>, RequestId),
     /// Anything else.
-    Other(Box<dyn Pending>),
+    Other(Held),
+}
+
+/// An operation behind [`Pending`]. A scattered message is so common that it is not allocated.
+pub enum Held {
+    /// A message whose data is not one block.
+    Scattered(Scattered),
+    /// Any other.
+    Boxed(Box<dyn Pending>),
+}
+
+impl Deref for Held {
+    type Target = dyn Pending;
+
+    fn deref(&self) -> &(dyn Pending + 'static) {
+        match self {
+            Held::Scattered(message) => message,
+            Held::Boxed(other) => &**other,
+        }
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut (dyn Pending + 'static) {
+        match self {
+            Held::Scattered(message) => message,
+            Held::Boxed(other) => &mut **other,
+        }
+    }
 }
 
 /// An operation of another kind. All methods but `conclude` may be called at any time.
 pub trait Pending: Send {
     /// The communicator it belongs to, if there is one: its error handler is asked when it fails.
     fn comm(&self) -> Option<&Arc<Comm>>;
+    /// The engine to wait with; none if only another thread of the program can end it.
+    fn engine(&self) -> Option<&Arc<Engine>> {
+        self.comm().map(|comm| &comm.process.engine)
+    }
     /// Whether it is over, without waiting. May do some of the work itself.
     fn is_ready(&mut self) -> bool;
     /// Adds the engine's requests whose end may make it ready. Nothing is added if that depends on background work alone or on
     /// another thread of the program.
     fn watch(&self, requests: &mut Vec<RequestId>);
+    /// The engine's request, if it stands for one message and nothing else.
+    fn message(&self) -> Option<RequestId> {
+        None
+    }
+    /// Whether it sends a message that is on its way: finalising waits for it even if its request was freed.
+    fn is_departing(&self) -> bool {
+        false
+    }
     /// Whether the end was noted, for a waiting thread that holds the engine's lock: only loads are allowed here.
     fn is_noted(&self) -> bool {
         false
@@ -133,12 +175,25 @@ impl From<Completion> for Report {
 }
 
 impl Operation {
+    /// An operation of another kind than a message of one block.
+    pub fn other(operation: impl Pending + 'static) -> Operation {
+        Operation::Other(Held::Boxed(Box::new(operation)))
+    }
+
     /// The communicator whose error handler is asked when it fails.
     pub fn comm(&self) -> Option<&Arc<Comm>> {
         match self {
             Operation::Over(_) => None,
             Operation::Send(comm, _) | Operation::Receive(comm, _) => Some(comm),
             Operation::Other(other) => other.comm(),
+        }
+    }
+
+    /// The engine to wait with.
+    pub(crate) fn engine(&self) -> Option<&Arc<Engine>> {
+        match self {
+            Operation::Other(other) => other.engine(),
+            _ => self.comm().map(|comm| &comm.process.engine),
         }
     }
 
@@ -171,6 +226,37 @@ impl Operation {
         }
     }
 
+    /// The engine's request, if it stands for one message and nothing else.
+    #[inline]
+    pub(crate) fn message(&self) -> Option<RequestId> {
+        match self {
+            Operation::Over(_) => None,
+            Operation::Send(_, id) | Operation::Receive(_, id) => Some(*id),
+            Operation::Other(other) => other.message(),
+        }
+    }
+
+    /// Whether it sends a message that is on its way.
+    pub(crate) fn is_departing(&self) -> bool {
+        match self {
+            Operation::Over(_) | Operation::Receive(..) => false,
+            Operation::Send(..) => true,
+            Operation::Other(other) => other.is_departing(),
+        }
+    }
+
+    /// Whether it is over, or is a message that only a process which has finalised could end: concluding it tells that as an error. For
+    /// work that cannot be taken back.
+    pub(crate) fn is_settled(&mut self) -> bool {
+        match (self.message(), self.comm()) {
+            (Some(id), Some(comm)) => comm
+                .process
+                .engine
+                .is_settled(oxmpi_engine::Request::Pending(id)),
+            _ => self.is_ready(),
+        }
+    }
+
     /// Adds the engine's requests whose end may make it ready.
     pub(crate) fn watch(&self, requests: &mut Vec<RequestId>) {
         match self {
@@ -182,10 +268,9 @@ impl Operation {
 
     /// As `watch`, without what is over already.
     pub(crate) fn watch_unfinished(&self, requests: &mut Vec<RequestId>) {
-        let Some(comm) = self.comm() else { return };
+        let Some(engine) = self.engine() else { return };
         let first = requests.len();
         self.watch(requests);
-        let engine = &comm.process.engine;
         let mut at = first;
         while at < requests.len() {
             if engine.is_complete(oxmpi_engine::Request::Pending(requests[at])) {
@@ -214,7 +299,7 @@ impl Operation {
                 .wait(oxmpi_engine::Request::Pending(*id))?
                 .into()),
             Operation::Other(_) => {
-                wait_ready(&mut [self])?;
+                wait_ready(self)?;
                 self.conclude()
             }
         }
@@ -236,10 +321,16 @@ impl Operation {
 
     /// The report of an operation that is ready, which stays to be concluded (MPI_Request_get_status).
     pub fn peek(&mut self) -> Result<Report, ErrorKind> {
-        if let Operation::Other(other) = self
-            && let Some(report) = other.peek()
-        {
-            return report;
+        match self {
+            Operation::Send(comm, id) | Operation::Receive(comm, id) => {
+                return Ok(comm.process.engine.peek(*id)?.into());
+            }
+            Operation::Over(report) => return Ok(*report),
+            Operation::Other(other) => {
+                if let Some(report) = other.peek() {
+                    return report;
+                }
+            }
         }
         let report = self.conclude()?;
         *self = Operation::Over(report);
@@ -297,11 +388,15 @@ struct Orphan(Operation);
 
 impl Work for Orphan {
     fn step(&mut self) -> bool {
-        let over = self.0.is_ready();
+        let over = self.0.is_settled();
         if over {
             let _ = self.0.conclude();
         }
         over
+    }
+
+    fn is_departing(&self) -> bool {
+        self.0.is_departing()
     }
 }
 

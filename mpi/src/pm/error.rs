@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use oxmpi_launch::WireUpError;
+use oxmpi_join::WireUpError;
 use thiserror::Error;
 
 /// Why a call on a [`super::Channel`] failed.
@@ -23,7 +23,7 @@ pub enum PmError {
     },
     /// The job has no network.
     #[error(
-        "all {nodes} processes of the job are on one host and would share memory, and a channel leads through the network: start the job with -x OXMPI_PORTS=off"
+        "all {nodes} processes of the job are on one host and would share memory, and a channel leads through the network: start the job with -x OXMPI_SHARED_MEMORY=off"
     )]
     OneHost {
         /// How many there are.

@@ -51,7 +51,7 @@ pub struct Channel {
     nodes: u32,
     pm: Pm,
     /// Says that the process has left, when everything else is over.
-    farewell: Option<Box<dyn FnOnce() + Send>>,
+    leave: Option<Box<dyn FnOnce() + Send>>,
     /// Messages whose memory is still needed, by token, and those of them that the network has not taken, in order.
     flights: HashMap<u64, Flight>,
     outbox: VecDeque<u64>,
@@ -89,10 +89,10 @@ impl Channel {
             node,
             nodes,
             pm,
-            farewell,
+            launcher,
         } = open::open()?;
         let mut channel = Channel::over(node, nodes, pm);
-        channel.farewell = Some(Box::new(move || farewell.leave()));
+        channel.leave = Some(Box::new(move || launcher.leave()));
         Ok(channel)
     }
 
@@ -102,7 +102,7 @@ impl Channel {
             node,
             nodes,
             pm,
-            farewell: None,
+            leave: None,
             flights: HashMap::new(),
             outbox: VecDeque::new(),
             token: 0,
@@ -221,7 +221,7 @@ impl Drop for Channel {
                 self.idle(&mut looks);
             }
         }
-        if let Some(leave) = self.farewell.take() {
+        if let Some(leave) = self.leave.take() {
             leave();
         }
     }

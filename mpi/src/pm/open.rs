@@ -1,8 +1,11 @@
 //! How a process gets its endpoint: it takes its seat in the job as a process that initialises MPI does, and keeps only the network of it.
 
+use std::net::Ipv4Addr;
+
 use oxmpi_engine::Network;
-use oxmpi_launch::{Farewell, Membership};
+use oxmpi_join::{LauncherLine, Membership};
 use oxmpi_net::JobKey;
+use oxmpi_net::address::Reach;
 use oxmpi_net::device::Udp;
 use oxmpi_net::device::udp::Families;
 use oxmpi_net::pm::{Options, Pm, Rail, RailKind};
@@ -18,11 +21,11 @@ pub(super) struct Opened {
     pub node: u32,
     pub nodes: u32,
     pub pm: Pm,
-    pub farewell: Farewell,
+    pub launcher: LauncherLine,
 }
 
 pub(super) fn open() -> Result<Opened, PmError> {
-    let Membership { seat, farewell } = Membership::from_env()?;
+    let Membership { seat, launcher } = Membership::from_env()?;
     let (node, nodes) = (seat.rank, seat.size);
     let pm = match seat.network {
         Some(Network {
@@ -40,7 +43,7 @@ pub(super) fn open() -> Result<Opened, PmError> {
         node,
         nodes,
         pm,
-        farewell,
+        launcher,
     })
 }
 
@@ -49,7 +52,8 @@ fn alone() -> Result<Pm, PmError> {
     let failed = |error: &dyn std::fmt::Display| PmError::Alone {
         what: error.to_string(),
     };
-    let device = Udp::bind(0, MTU, Families::Both).map_err(|error| failed(&error))?;
+    let reach = Reach::One(Ipv4Addr::LOCALHOST.into(), 0);
+    let device = Udp::bind_at(&reach, 0, MTU, Families::Both).map_err(|error| failed(&error))?;
     let rail = Rail {
         device: Box::new(device),
         kind: RailKind::Udp,

@@ -187,7 +187,6 @@ impl Channel {
                 payload,
             }) => self.begin(from, &prefix, payload),
             Some(Event::Payload { from }) => self.take_in(from),
-            Some(Event::Matched { .. }) => unreachable!("no driver matches for this transport"),
             Some(Event::Released { token }) => {
                 self.released(token);
                 Step::Progress

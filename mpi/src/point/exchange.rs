@@ -119,13 +119,13 @@ impl Comm {
                 return Err(error);
             }
         };
-        Ok(Operation::Other(Box::new(Both {
+        Ok(Operation::other(Both {
             comm: self.clone(),
             send,
             receive,
             copy,
             concluded: false,
-        })))
+        }))
     }
 }
 
@@ -167,6 +167,10 @@ impl Pending for Both {
             self.receive.watch(requests);
             self.send.watch(requests);
         }
+    }
+
+    fn is_departing(&self) -> bool {
+        self.send.is_departing()
     }
 
     fn conclude(&mut self) -> Result<Report, ErrorKind> {

@@ -6,7 +6,7 @@
 //! `buffered`, `exchange` and `partitioned` for MPI's other forms of them. All of
 //! them have the communicator check their arguments and hand the engine an envelope, an address and a length.
 
-pub(crate) mod buffered;
+mod buffered;
 mod exchange;
 mod partitioned;
 pub(crate) mod persistent;
@@ -17,7 +17,6 @@ mod scope;
 mod send_receive;
 mod untyped;
 
-pub use buffered::{Attached, OVERHEAD_BYTES as BUFFERED_OVERHEAD_BYTES, Pool};
 pub use exchange::{Incoming, Outgoing};
 pub use port_buffer::{InPlace, PortBuffer};
 pub use probe::Message;

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use oxmpi_engine::{Envelope, Mode, Pattern, Request, RequestId};
 
 use crate::buffer::Buffer;
+use crate::communicator::check_tag;
 use crate::communicator::{Comm, Context};
 use crate::error::ErrorKind;
 use crate::operation::{Operation, Partitions, Pending, Report};
 use crate::process::Task;
 use crate::process::background::Work;
-use crate::status::check_tag;
 
 /// Tags of data messages: this bit, and the channel. Introductions have the program's tag, which never has the bit.
 const CHANNEL: i32 = 1 << 30;
@@ -55,10 +55,10 @@ impl Comm {
             is_sent: AtomicBool::new(false),
             progress: Mutex::new(filling),
         };
-        Ok(Operation::Other(Box::new(Send {
+        Ok(Operation::other(Send {
             parts: Arc::new(parts),
             watches: AtomicBool::new(false),
-        })))
+        }))
     }
 
     /// A partitioned receive of `partitions` equal parts, to be started.
@@ -91,12 +91,12 @@ impl Comm {
             data: None,
             outcome: None,
         };
-        Ok(Operation::Other(Box::new(Receive(Arc::new(Arriving {
+        Ok(Operation::other(Receive(Arc::new(Arriving {
             comm: self.clone(),
             partitions,
             task: Task::new(work),
             is_active: AtomicBool::new(false),
-        })))))
+        }))))
     }
 
     fn partitioned(&self, tag: i32, bytes: u64) -> Envelope {
@@ -193,6 +193,11 @@ impl Pending for Send {
             operation.watch(requests);
             self.watches.store(true, Ordering::Relaxed);
         }
+    }
+
+    fn is_departing(&self) -> bool {
+        let progress = self.parts.progress();
+        matches!(&progress.state, State::Sent(operation) if operation.is_departing())
     }
 
     /// The last partition became ready while somebody waits: there is something to watch now.
@@ -321,7 +326,7 @@ impl Receiving {
         };
         let engine = &self.comm.process.engine;
         if let Some((request, channel)) = &self.introduction {
-            if engine.test(*request)?.is_none() {
+            if engine.test_or_fail(*request)?.is_none() {
                 return Ok(None);
             }
             self.channel = Some(i32::from_ne_bytes(**channel));
@@ -333,7 +338,7 @@ impl Receiving {
             self.data = Some(self.comm.irecv_on(Some(from), pattern, &self.buffer)?);
         }
         let data = self.data.as_mut().expect("begun above");
-        if !data.is_ready() {
+        if !data.is_settled() {
             return Ok(None);
         }
         let report = data.conclude();

@@ -24,11 +24,11 @@ pub(crate) struct Persistent {
 
 impl Persistent {
     pub(crate) fn operation(comm: &Arc<Comm>, begin: Box<Begin>) -> Operation {
-        Operation::Other(Box::new(Persistent {
+        Operation::other(Persistent {
             comm: comm.clone(),
             begin,
             active: None,
-        }))
+        })
     }
 }
 
@@ -78,6 +78,14 @@ impl Pending for Persistent {
         if let Some(active) = &self.active {
             active.watch(requests);
         }
+    }
+
+    fn message(&self) -> Option<RequestId> {
+        self.active.as_ref().and_then(Operation::message)
+    }
+
+    fn is_departing(&self) -> bool {
+        self.active.as_ref().is_some_and(Operation::is_departing)
     }
 
     fn is_noted(&self) -> bool {

@@ -12,9 +12,9 @@ use super::Message;
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
 use crate::init::Mpi;
-use crate::plain::Plain;
 use crate::status::{Source, Status, Tag};
 use crate::thread::{Funneled, Level, Multiple};
+use oxmpi_datatypes::plain::Plain;
 
 /// A slice of `T` in memory that the other processes of the host can read. It may cross threads as far as
 /// the level `L` allows calls there, because giving the memory back is one.

@@ -7,9 +7,9 @@ use oxmpi_engine::Claim;
 
 use crate::communicator::Communicator;
 use crate::error::{Error, ErrorKind, Result};
-use crate::plain::Plain;
 use crate::status::{Source, Status, Tag};
 use crate::thread::{Funneled, Level};
+use oxmpi_datatypes::plain::Plain;
 
 impl<L: Level> Communicator<'_, L> {
     /// Waits until a message could be received and tells what is known of it.

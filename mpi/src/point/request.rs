@@ -13,9 +13,9 @@ use oxmpi_engine::{Completion, EngineError, Mode, Request as EngineRequest};
 use super::scope::Scope;
 use crate::communicator::Communicator;
 use crate::error::{Error, ErrorKind, Result};
-use crate::plain::Plain;
 use crate::status::{Source, Status, Tag};
 use crate::thread::{Funneled, Level};
+use oxmpi_datatypes::plain::Plain;
 
 /// An operation under way. It is also a future, for any executor (one that moves futures between
 /// threads needs the level [`Multiple`](crate::thread::Multiple)).

@@ -7,10 +7,10 @@ use oxmpi_engine::{Completion, Mode, Request};
 
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
-use crate::plain::Plain;
 use crate::process::Process;
 use crate::status::{Source, Status, Tag};
 use crate::thread::Level;
+use oxmpi_datatypes::plain::Plain;
 
 impl From<Completion> for Status {
     #[inline]

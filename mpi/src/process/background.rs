@@ -2,8 +2,11 @@
 //!
 //! A [`Task`] is a state machine over engine requests. Whoever waits inside the library steps all tasks whenever something has
 //! arrived (MPI 5.0 §3.7.4: a blocked call must let other operations progress), and a test of the task itself steps it too.
-//! Nobody waits for a lock here: a task that another thread is stepping is that thread's business.
+//! Nobody waits for a lock here: a task that another thread is stepping is that thread's business. A task that looks for its own end
+//! (an operation whose request was freed) comes back here from inside its step: the round that called it goes on to the other tasks
+//! anyway, so the inner call returns at once. A round makes one step per task, however the tasks depend on each other.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
@@ -13,6 +16,10 @@ use oxmpi_engine::{Background as EngineBackground, Engine};
 pub(crate) trait Work: Send {
     /// True when there is nothing more to do; it is not called again then.
     fn step(&mut self) -> bool;
+    /// Whether it sends a message that the process must not finalise before.
+    fn is_departing(&self) -> bool {
+        false
+    }
 }
 
 /// Work under way, shared by the request that stands for it and the list of all tasks.
@@ -44,6 +51,14 @@ impl<W: Work + ?Sized> Task<W> {
     /// The work begins again (persistent operations); only while it is over.
     pub(crate) fn begin(&self) {
         self.over.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the process must not finalise before it is over. A task that another thread steps now is asked again later.
+    fn is_departing(&self) -> bool {
+        match self.work.try_lock() {
+            Ok(work) => !self.is_over() && work.is_departing(),
+            Err(_) => !self.is_over(),
+        }
     }
 
     /// True if this call ended the work.
@@ -81,7 +96,10 @@ impl Background {
 
     /// Takes a task in after a first step; nothing to do if that was all.
     pub(crate) fn start(&self, task: Arc<Task<impl Work + 'static>>) {
-        task.step();
+        {
+            let _round = Round::begin();
+            task.step();
+        }
         if task.is_over() {
             return;
         }
@@ -94,6 +112,18 @@ impl Background {
         }
     }
 
+    /// Waits until the messages have left whose requests were freed.
+    pub(crate) fn send_what_is_due(&self, engine: &Engine) {
+        loop {
+            self.step_if_active();
+            let departing = || self.tasks().iter().any(|task| task.is_departing());
+            // A round is made whenever something has happened, and one that ends a task rouses this thread.
+            if !departing() || engine.wait_for(&[], || !departing(), false).is_err() {
+                return;
+            }
+        }
+    }
+
     /// Steps the tasks if there are any, for calls that only look.
     pub(crate) fn step_if_active(&self) {
         if !self.tasks().is_empty() {
@@ -102,8 +132,32 @@ impl Background {
     }
 }
 
+thread_local! {
+    /// This thread is in a round over the tasks.
+    static IS_STEPPING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A round over the tasks by this thread; it ends when this is dropped, also by a panic.
+struct Round;
+
+impl Round {
+    /// `None` inside a round of the same thread.
+    fn begin() -> Option<Round> {
+        (!IS_STEPPING.replace(true)).then(|| Round)
+    }
+}
+
+impl Drop for Round {
+    fn drop(&mut self) {
+        IS_STEPPING.set(false);
+    }
+}
+
 impl EngineBackground for Background {
     fn step(&self) {
+        let Some(_round) = Round::begin() else {
+            return;
+        };
         let tasks: Vec<_> = self.tasks().clone();
         let ended = tasks.iter().filter(|task| task.step()).count();
         if ended == 0 {
@@ -120,5 +174,65 @@ impl EngineBackground for Background {
             // Another thread may sleep until this task is over.
             engine.rouse();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    /// Looks at all tasks from inside its own step, as the orphan of a partitioned receive does.
+    struct Looks {
+        background: Arc<Background>,
+        steps: Arc<AtomicU32>,
+        left: u32,
+    }
+
+    impl Work for Looks {
+        fn step(&mut self) -> bool {
+            self.steps.fetch_add(1, Ordering::Relaxed);
+            self.background.step_if_active();
+            self.left = self.left.saturating_sub(1);
+            self.left == 0
+        }
+    }
+
+    fn background() -> Arc<Background> {
+        Arc::new(Background {
+            engine: Weak::new(),
+            tasks: Mutex::new(Vec::new()),
+        })
+    }
+
+    fn start(background: &Arc<Background>, steps: &Arc<AtomicU32>, rounds: u32) {
+        background.start(Task::new(Looks {
+            background: background.clone(),
+            steps: steps.clone(),
+            left: rounds,
+        }));
+    }
+
+    #[test]
+    fn a_round_steps_each_task_once() {
+        let (background, steps) = (background(), Arc::new(AtomicU32::new(0)));
+        for begun in 1..=20 {
+            start(&background, &steps, u32::MAX);
+            assert_eq!(steps.load(Ordering::Relaxed), begun, "one step to begin");
+        }
+        for round in 2..=5 {
+            background.step_if_active();
+            assert_eq!(steps.load(Ordering::Relaxed), 20 * round);
+        }
+    }
+
+    #[test]
+    fn every_task_comes_to_its_end() {
+        let (background, steps) = (background(), Arc::new(AtomicU32::new(0)));
+        (1..=7).for_each(|rounds| start(&background, &steps, rounds));
+        (2..=7).for_each(|_| background.step_if_active());
+        assert!(background.tasks().is_empty());
+        assert_eq!(steps.load(Ordering::Relaxed), (1..=7).sum::<u32>());
     }
 }

@@ -4,18 +4,22 @@
 //! the C one. Every communicator holds its process, so the engine lives as long as anything that may use it.
 
 pub(crate) mod background;
+mod numbers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use oxmpi_engine::Threads;
 use oxmpi_engine::{Engine, Options, Ticket};
-use oxmpi_launch::{Farewell, Membership};
+use oxmpi_join::{LauncherLine, Membership};
 
-use crate::communicator::{Comm, Numbers};
+use crate::attached::Attached;
 use crate::error::{ErrorKind, Result};
-use crate::point::Attached;
+use crate::spreads::Spreads;
 pub(crate) use background::{Background, Task};
+pub use numbers::COMMUNICATORS_MAX;
+use numbers::Numbers;
+pub(crate) use numbers::UNKNOWN;
 
 /// What all communicators of a process share.
 pub struct Process {
@@ -23,15 +27,16 @@ pub struct Process {
     pub(crate) numbers: Numbers,
     pub(crate) background: Arc<Background>,
     /// The line to the launcher, where it wants to be told.
-    farewell: Farewell,
+    launcher: LauncherLine,
     /// Space for buffered sends of communicators that have none of their own.
     pub attached: Attached,
+    pub(crate) spreads: Spreads,
     /// Small collectives may use boards.
     pub(crate) boards: bool,
     /// Several threads may be inside the library at once.
     pub(crate) concurrent: bool,
     /// The board of all processes, set apart before any other is handed out.
-    world_board: Option<Ticket>,
+    pub(crate) world_board: Option<Ticket>,
     finalized: AtomicBool,
     /// The system's number of this process: a child of it must not leave the job in its name.
     system_number: u32,
@@ -44,7 +49,7 @@ impl Process {
     /// With [`Threads::One`], no two calls that reach the engine may overlap in time, and calls of different threads must be ordered by
     /// other means.
     pub unsafe fn join(threads: Threads) -> Result<Arc<Process>> {
-        let Membership { seat, farewell } = Membership::from_env()
+        let Membership { seat, launcher } = Membership::from_env()
             .map_err(|error| ErrorKind::WireUp(error).before_start("init"))?;
         let (rank, size, host) = (seat.rank, seat.size, seat.host.clone());
         let options = Options::from_env()
@@ -62,8 +67,9 @@ impl Process {
             engine,
             numbers,
             background,
-            farewell,
+            launcher,
             attached: Attached::default(),
+            spreads: Spreads::default(),
             boards: options.boards,
             concurrent: threads == Threads::Many,
             world_board,
@@ -87,16 +93,6 @@ impl Process {
         self.engine.host()
     }
 
-    /// All processes of the job. To be called once: its members agree on everything by the order of their calls.
-    pub fn world(self: &Arc<Self>) -> Comm {
-        Comm::world(self.clone(), self.world_board)
-    }
-
-    /// This process alone (MPI_COMM_SELF).
-    pub fn this(self: &Arc<Self>) -> Comm {
-        Comm::this(self.clone())
-    }
-
     /// Takes what has arrived and sends what is due, and does what background work can do now.
     pub fn progress(&self) {
         self.engine.progress();
@@ -111,7 +107,7 @@ impl Process {
     /// The job is to end with this code; the launcher ends every process. True if no process has asked for it before.
     pub fn set_abort(&self, code: i32) -> bool {
         let first = self.engine.set_abort(code);
-        self.farewell
+        self.launcher
             .abort(code, "MPI_Abort, or an error that ends the job");
         first
     }
@@ -124,6 +120,7 @@ impl Process {
     /// Nobody uses the library for now: what is due is sent. If the process ends before [`Process::resume`], it has left the job
     /// properly.
     pub fn pause(&self) {
+        self.background.send_what_is_due(&self.engine);
         self.engine.pause();
     }
 
@@ -137,8 +134,9 @@ impl Process {
     pub fn finalize(&self) {
         let first = !self.finalized.swap(true, Ordering::AcqRel);
         if first && self.system_number == std::process::id() {
+            self.background.send_what_is_due(&self.engine);
             self.engine.finalize();
-            self.farewell.leave();
+            self.launcher.leave();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Memory for tests: elements of two numbers, laid out densely or with gaps, and what must not be touched is watched.
 
-use oxmpi::buffer::Buffer;
-use oxmpi::datatype::{Basic, Datatype};
+use oxmpi_core::buffer::Buffer;
+use oxmpi_datatypes::datatype::{Basic, Datatype};
 
 /// What memory holds that nobody has written.
 pub const UNTOUCHED: u64 = 0xA5A5_A5A5_A5A5_A5A5;

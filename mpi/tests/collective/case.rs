@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use oxmpi::collective::{Collective, Reduction};
-use oxmpi::communicator::Comm;
-use oxmpi::op::{Op, UserOp};
-use oxmpi::process::{Process, Threads};
+use oxmpi_core::collective::{Collective, Reduction};
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::process::{Process, Threads};
+use oxmpi_datatypes::op::{Op, UserOp};
 
 use crate::area::{Area, Form, Pair, compose};
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use oxmpi::buffer::Buffer;
-use oxmpi::collective::{Collective, Parts, Root, Shares};
-use oxmpi::communicator::{Comm, intercomm_create};
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::collective::{Collective, Parts, Root, Shares};
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::making::intercomm_create;
 
 use crate::area::{Area, NOTHING, Pair, compose, value, values};
 use crate::case::{Case, FORMS, composition, join};
@@ -57,7 +58,7 @@ impl Two {
     }
 }
 
-oxmpi::ranks! {
+oxmpi_harness::ranks! {
     fn barrier(SIZES) {
         let (process, world) = join();
         let two = Two::new(&world);

@@ -18,10 +18,10 @@ const COUNTS: [usize; 4] = [0, 1, 7, 5000];
 
 /// The ways in which collectives are run, each with all its cases: on boards where they are small enough, and by messages alone. Other
 /// placements of ranks belong here too.
-const SETTINGS: &[oxmpi::harness::Setting] = &[
+const SETTINGS: &[oxmpi_harness::Setting] = &[
     &[],
     &[("OXMPI_BOARDS", "off")],
-    &[("OXMPI_PORTS", "off"), ("OXMPI_NET", "auto")],
+    &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "auto")],
 ];
 
 /// Every one with every other.

@@ -1,6 +1,6 @@
 //! Collectives that move data, in all forms, against what everybody can compute.
 
-use oxmpi::collective::{Collective, Parts, Root};
+use oxmpi_core::collective::{Collective, Parts, Root};
 
 use crate::area::{Area, NOTHING, Pair, value, values};
 use crate::case::{Case, FORMS, join};
@@ -36,7 +36,7 @@ fn filled(elements: usize, blocks: impl Iterator<Item = (usize, Vec<Pair>)>) -> 
     all
 }
 
-oxmpi::ranks! {
+oxmpi_harness::ranks! {
     fn bcast(SIZES, SETTINGS) {
         let (process, world) = join();
         for ((_, form), count) in crate::product(FORMS, COUNTS) {

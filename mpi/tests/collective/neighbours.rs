@@ -1,6 +1,6 @@
 //! Neighbourhoods: grids whose ranks meet twice or meet themselves, and graphs with several edges between two ranks.
 
-use oxmpi::collective::{Collective, Neighbours, Parts};
+use oxmpi_core::collective::{Collective, Neighbours, Parts};
 
 use crate::SIZES;
 use crate::area::{Area, NOTHING, Pair, values};
@@ -21,7 +21,7 @@ fn grid(rank: u32, size: u32, ring: bool) -> Neighbours {
     }
 }
 
-oxmpi::ranks! {
+oxmpi_harness::ranks! {
     fn exchange_in_a_grid(SIZES) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());

@@ -1,9 +1,9 @@
 //! Collectives that combine data, with an operation that notices a wrong order, and with predefined ones.
 
-use oxmpi::buffer::Buffer;
-use oxmpi::collective::{Collective, Reduction, Root, Shares};
-use oxmpi::datatype::{Basic, Datatype};
-use oxmpi::op::Predefined;
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::collective::{Collective, Reduction, Root, Shares};
+use oxmpi_datatypes::datatype::{Basic, Datatype};
+use oxmpi_datatypes::op::Predefined;
 
 use crate::area::{Area, Form, NOTHING, Pair, compose, value, values};
 use crate::case::{Case, composition, join};
@@ -59,7 +59,7 @@ fn vectors<'a>(
     }
 }
 
-oxmpi::ranks! {
+oxmpi_harness::ranks! {
     fn reduce(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());

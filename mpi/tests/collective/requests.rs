@@ -1,10 +1,10 @@
 //! Several collectives at once, progress of one while the program waits for something else, and what is refused.
 
-use oxmpi::ErrorKind;
-use oxmpi::buffer::Buffer;
-use oxmpi::collective::{Collective, Parts, Reduction, Root};
-use oxmpi::datatype::{Basic, Datatype};
-use oxmpi::op::Predefined;
+use oxmpi_core::ErrorKind;
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::collective::{Collective, Parts, Reduction, Root};
+use oxmpi_datatypes::datatype::{Basic, Datatype};
+use oxmpi_datatypes::op::Predefined;
 
 use crate::area::{Area, Form, NOTHING, values};
 use crate::case::join;
@@ -17,7 +17,7 @@ fn bcast(area: &mut Area, count: usize, root: u32) -> Collective {
     }
 }
 
-oxmpi::ranks! {
+oxmpi_harness::ranks! {
     fn many_at_once_on_one_communicator(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
@@ -89,11 +89,11 @@ oxmpi::ranks! {
             if world.rank() == 0 {
                 barrier.wait().unwrap();
                 for dest in 1..world.size() {
-                    world.send_buffer(&buffer, Some(dest), 5, oxmpi::SendMode::Standard).unwrap();
+                    world.send_buffer(&buffer, Some(dest), 5, oxmpi_core::SendMode::Standard).unwrap();
                 }
             } else {
                 // The barrier is still under way; rank 0 sends only after it.
-                world.recv_buffer(&buffer, Some(oxmpi::Source::Rank(0)), oxmpi::Tag::Is(5)).unwrap();
+                world.recv_buffer(&buffer, Some(oxmpi_core::Source::Rank(0)), oxmpi_core::Tag::Is(5)).unwrap();
                 barrier.wait().unwrap();
             }
         }

@@ -3,10 +3,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use oxmpi::buffer::Buffer;
-use oxmpi::collective::{Collective, Reduction, Root};
-use oxmpi::datatype::{Basic, Datatype};
-use oxmpi::op::Predefined;
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::collective::{Collective, Reduction, Root};
+use oxmpi_datatypes::datatype::{Basic, Datatype};
+use oxmpi_datatypes::op::Predefined;
 
 use crate::case::join;
 
@@ -30,15 +30,15 @@ fn measure(rank: u32, name: &str, mut call: impl FnMut()) {
 
 /// Runs a body as two ranks and shows what they say.
 fn show(path: &str, body: impl FnOnce()) {
-    oxmpi::harness::run_and_judge(path, &[2], body, |outcome, text| {
+    oxmpi_harness::run_and_judge(path, &[2], body, |outcome, text| {
         assert!(outcome.success(), "{text}");
         eprintln!("{path}\n{text}");
     });
 }
 
-/// `cargo test --release -p oxmpi --test collective -- --ignored --nocapture speed`
+/// `cargo test --release -p oxmpi-core --test collective -- --ignored --nocapture speed`
 #[test]
-#[ignore = "a measurement: cargo test --release -p oxmpi --test collective -- --ignored --nocapture"]
+#[ignore = "a measurement: cargo test --release -p oxmpi-core --test collective -- --ignored --nocapture"]
 fn small_ones_described() {
     show(concat!(module_path!(), "::small_ones_described"), || {
         let (process, world) = join();
@@ -78,10 +78,10 @@ fn small_ones_described() {
 
 /// The same through the typed calls.
 #[test]
-#[ignore = "a measurement: cargo test --release -p oxmpi --test collective -- --ignored --nocapture"]
+#[ignore = "a measurement: cargo test --release -p oxmpi-core --test collective -- --ignored --nocapture"]
 fn small_ones_typed() {
     show(concat!(module_path!(), "::small_ones_typed"), || {
-        let mpi = oxmpi::init().unwrap();
+        let mpi = oxmpi_core::init().unwrap();
         let world = mpi.world();
         measure(world.rank(), "barrier", || world.barrier().unwrap());
         measure(world.rank(), "bcast", || {
@@ -89,7 +89,7 @@ fn small_ones_typed() {
         });
         measure(world.rank(), "allreduce", || {
             let mut result = [0u64];
-            let sum = world.allreduce(&[1u64], black_box(&mut result), oxmpi::op::Sum);
+            let sum = world.allreduce(&[1u64], black_box(&mut result), oxmpi_datatypes::op::Sum);
             sum.unwrap();
         });
     });

@@ -8,6 +8,7 @@
 mod choice;
 mod kind;
 mod policy;
+mod reach;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,8 @@ pub use kind::{Kind, Traits};
 pub use policy::{
     Cidr, EXCLUDE, INCLUDE, PORT_RANGE, Policy, PolicyError, PortRange, PortRangeError, Selector,
 };
+pub use reach::Reach;
+pub(crate) use reach::widen;
 pub use system::{InterfacesError, boot_id};
 
 use std::fmt;

@@ -7,14 +7,16 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use oxmpi_settings as settings;
+
 use super::Interface;
 
 /// The variable with what is used, and nothing else then.
-pub const INCLUDE: &str = "OXMPI_NET_INCLUDE";
+pub const INCLUDE: &str = settings::NET_INCLUDE.name;
 /// The variable with what is not used.
-pub const EXCLUDE: &str = "OXMPI_NET_EXCLUDE";
+pub const EXCLUDE: &str = settings::NET_EXCLUDE.name;
 /// The variable with the ports that processes listen on.
-pub const PORT_RANGE: &str = "OXMPI_PORT_RANGE";
+pub const PORT_RANGE: &str = settings::PORT_RANGE.name;
 
 /// Longest name of an interface (IFNAMSIZ without its end).
 const NAME_MAX: usize = 15;
@@ -266,7 +268,7 @@ impl fmt::Display for PortRange {
 }
 
 fn from_env(name: &str) -> Option<String> {
-    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    settings::find(name)?.read().text()
 }
 
 #[cfg(test)]

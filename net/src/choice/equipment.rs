@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::trial::{self, Neighbour};
+use super::trial::{self, Neighbour, Trial};
 use super::wrap::{WrapError, has_rails, is_checked, wrapped};
 use super::{Choice, Mode, Network, Report, Verdict};
 use crate::address::{self, Interface, Use, judge};
@@ -14,10 +14,10 @@ use crate::key::{JobKey, RandomError, random_salt};
 use crate::pm::secret::Party;
 use crate::pm::{self, Peer, Pm, Rail, RailKind};
 use crate::tcp::{BindError, Listener, Tcp};
-use crate::transport::{Directory, Transport};
+use crate::transport::{Directory, Introductions, Transport};
 
 /// Interfaces whose cards are used as one, separated by commas.
-pub const TRUNK: &str = "OXMPI_NET_TRUNK";
+pub const TRUNK: &str = oxmpi_settings::NET_TRUNK.name;
 
 /// Over paths of which nothing is known.
 const MTU_DEFAULT: usize = 1500;
@@ -98,8 +98,8 @@ impl Equipment {
             });
         }
         let mtu = mtu_of(&offering()?);
-        let (listener, udp) = Listener::bind_with(rank, |port| {
-            Udp::bind(port, mtu, Families::Both).map_err(io::Error::other)
+        let (listener, udp) = Listener::bind_with(rank, |port, reach| {
+            Udp::bind_at(reach, port, mtu, Families::Both).map_err(io::Error::other)
         })?;
         let own = own_address(&listener);
         let frames = match mode.wants_frames() && !apart {
@@ -135,33 +135,52 @@ impl Equipment {
     pub fn try_out(&mut self, me: u32, key: &JobKey, neighbours: &[(u32, Card)]) -> Report {
         let party = |process: u32, salt: u64| Party { process, salt };
         let me = party(me, self.salt);
-        let frames = match &mut self.frames {
-            Err(verdict) => *verdict,
-            Ok(frames) => {
-                let on_wire = |(rank, card): &(u32, Card)| Neighbour {
-                    party: party(*rank, card.salt),
-                    addresses: frame_addresses(card),
-                    channel: card.wires.first().map_or(NO_CHANNEL, |wire| wire.channel),
-                };
-                let neighbours: Vec<Neighbour> = neighbours.iter().map(on_wire).collect();
-                let channel = frames.wires[0].channel;
-                trial::try_out(frames.device.as_mut(), 0, channel, me, key, &neighbours)
-            }
+        let on_wire = |(rank, card): &(u32, Card)| Neighbour {
+            party: party(*rank, card.salt),
+            addresses: frame_addresses(card),
+            channel: card.wires.first().map_or(NO_CHANNEL, |wire| wire.channel),
         };
+        let listener = &self.listener;
+        let by_udp = |(rank, card): &(u32, Card)| Neighbour {
+            party: party(*rank, card.salt),
+            addresses: udp_addresses(card, listener),
+            channel: NO_CHANNEL,
+        };
+        let mut trials = Vec::new();
+        if let Ok(frames) = &mut self.frames {
+            trials.push(Trial::new(
+                frames.device.as_mut(),
+                0,
+                frames.wires[0].channel,
+                self.mode != Mode::Auto,
+                me,
+                key,
+                neighbours.iter().map(on_wire).collect(),
+            ));
+        }
         // Bulk beside frames is rail 1, and so is the trial of UDP: a process does not know yet which it will be.
-        let udp = match &mut self.udp {
-            Err(verdict) => *verdict,
-            Ok(device) => {
-                let listener = &self.listener;
-                let by_udp = |(rank, card): &(u32, Card)| Neighbour {
-                    party: party(*rank, card.salt),
-                    addresses: udp_addresses(card, listener),
-                    channel: NO_CHANNEL,
-                };
-                let neighbours: Vec<Neighbour> = neighbours.iter().map(by_udp).collect();
-                trial::try_out(device.as_mut(), 1, NO_CHANNEL, me, key, &neighbours)
-            }
+        if let Ok(device) = &mut self.udp {
+            trials.push(Trial::new(
+                device.as_mut(),
+                1,
+                NO_CHANNEL,
+                self.mode == Mode::Udp,
+                me,
+                key,
+                neighbours.iter().map(by_udp).collect(),
+            ));
+        }
+        trial::try_out(&mut trials);
+        let mut verdicts = trials
+            .iter()
+            .map(Trial::verdict)
+            .collect::<Vec<Verdict>>()
+            .into_iter();
+        let mut verdict = |opened: Option<Verdict>| {
+            opened.unwrap_or_else(|| verdicts.next().expect("each device was tried"))
         };
+        let frames = verdict(self.frames.as_ref().err().copied());
+        let udp = verdict(self.udp.as_ref().err().copied());
         Report { frames, udp }
     }
 
@@ -172,19 +191,21 @@ impl Equipment {
         size: u32,
         key: JobKey,
         choice: &Choice,
-        mut directory: Directory,
+        directory: Directory,
     ) -> io::Result<Transport> {
         let unavailable = |what: &str| {
             let text = format!("rank 0 chose {what}, which this process could not open");
             io::Error::other(text)
         };
+        let introductions = Introductions::default();
+        let mut directory = introductions.before(directory);
         let mut rails = Vec::new();
         let mut channels = Vec::new();
         let mut held = Vec::new();
         match choice.network {
             Network::Tcp => {
                 let tcp = Tcp::new(me, size, key, self.listener, directory)?;
-                return Ok(Transport::Tcp(tcp));
+                return Ok(Transport::Tcp(tcp.with_introductions(introductions)));
             }
             Network::Udp => {
                 let device = self.udp.map_err(|_| unavailable("UDP"))?;
@@ -256,7 +277,7 @@ impl Equipment {
             ..pm::Options::default()
         };
         let pm = Pm::new(me, size, key, rails, channels, Box::new(finder), options)?;
-        Ok(Transport::Pm(pm))
+        Ok(Transport::Pm(pm.with_introductions(introductions)))
     }
 }
 
@@ -275,7 +296,7 @@ impl Frames {
         if let Err(error) = ethernet::permitted() {
             return refuse(Verdict::NotPermitted, error.to_string());
         }
-        let trunk = std::env::var(TRUNK).unwrap_or_default();
+        let trunk = oxmpi_settings::NET_TRUNK.read().text().unwrap_or_default();
         let names: Vec<String> = match trunk.is_empty() {
             true => best_interface(listener).into_iter().collect(),
             false => trunk.split(',').map(|word| word.trim().into()).collect(),

@@ -11,12 +11,14 @@ mod wrap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::tcp::{Progress, ProgressError};
+use crate::tcp::Progress;
+use oxmpi_settings::SettingError;
+
 pub use equipment::{EquipError, Equipment, TRUNK};
 pub use wrap::{CHECK, FAULT, PCAP, RAILS, TRACE, WrapError};
 
 /// The variable behind `--net`.
-pub const NET: &str = "OXMPI_NET";
+pub const NET: &str = oxmpi_settings::NET.name;
 
 /// What the user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,14 +40,10 @@ pub enum Mode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModeError {
     /// There is no such network.
-    #[error("{NET}={value:?} (--net) makes no sense: expected auto, ethernet, xdp, udp or tcp")]
-    Unknown {
-        /// The value.
-        value: String,
-    },
-    /// There is no such way to look after connections.
+    ///
+    /// Or no such way to look after connections.
     #[error(transparent)]
-    Progress(#[from] ProgressError),
+    Unknown(#[from] SettingError),
     /// The driver knows one network.
     #[error(
         "--progress kernel and --net {mode} contradict each other: the driver /dev/o2g takes TCP connections; leave one of them out, or say --net tcp"
@@ -59,10 +57,7 @@ pub enum ModeError {
 impl Mode {
     /// What the environment says.
     pub fn from_env() -> Result<Mode, ModeError> {
-        let mode = match std::env::var(NET) {
-            Ok(value) if !value.is_empty() => value.parse()?,
-            _ => Mode::Auto,
-        };
+        let mode: Mode = oxmpi_settings::NET.read().choice()?.parse()?;
         mode.looked_after(Progress::from_env()?)
     }
 
@@ -94,7 +89,7 @@ impl FromStr for Mode {
             "udp" => Ok(Mode::Udp),
             "ethernet" => Ok(Mode::Ethernet),
             "xdp" => Ok(Mode::Xdp),
-            _ => Err(ModeError::Unknown { value: text.into() }),
+            _ => Err(oxmpi_settings::NET.wrong(text).into()),
         }
     }
 }
@@ -163,7 +158,7 @@ impl fmt::Display for Verdict {
             Verdict::Off => "was not tried",
             Verdict::NotPermitted => "is not permitted (CAP_NET_RAW; see oxmpi setup-net)",
             Verdict::NoCard => "has no interface",
-            Verdict::Unheard => "does not get through from a neighbour",
+            Verdict::Unheard => "brought nothing from a neighbour in time",
             Verdict::NoPeer => "is not offered by a neighbour",
         })
     }
@@ -280,7 +275,13 @@ pub fn decide(
                 network: "UDP",
                 verdict: choice.udp.0,
                 rank: choice.udp.1,
-                advice: "does a firewall let UDP pass between the hosts, on the ports of --port-range? Try --net tcp",
+                advice: match choice.udp.0 {
+                    // Filtered, lost, sent to a wrong address or not sent: all look alike from here.
+                    Verdict::Unheard => {
+                        "why is not known: 10 s were given; compare oxmpi info --net of both hosts, or use --net tcp"
+                    }
+                    _ => "use --net tcp",
+                },
             });
         }
         Mode::Auto => Network::Tcp,
@@ -397,7 +398,7 @@ mod tests {
         };
         assert_eq!(
             chosen(Mode::Udp, &[unheard]).unwrap_err(),
-            "--net udp: UDP does not get through from a neighbour at rank 0; does a firewall let UDP pass between the hosts, on the ports of --port-range? Try --net tcp"
+            "--net udp: UDP brought nothing from a neighbour in time at rank 0; why is not known: 10 s were given; compare oxmpi info --net of both hosts, or use --net tcp"
         );
     }
 
@@ -412,7 +413,7 @@ mod tests {
         assert_eq!(Choice::from_word("t.c3.u12"), Some(choice));
         assert_eq!(
             choice.to_string(),
-            "TCP (raw Ethernet has no interface at rank 3, UDP does not get through from a neighbour at rank 12)"
+            "TCP (raw Ethernet has no interface at rank 3, UDP brought nothing from a neighbour in time at rank 12)"
         );
         for word in ["", "t", "t.c3", "x.c3.u12", "t.z3.u12", "t.c.u12"] {
             assert_eq!(Choice::from_word(word), None, "{word}");

@@ -1,19 +1,19 @@
 //! What the user puts around devices: faults, to see a program on a bad network, and traces and captures, to see what goes over a network.
 
-use std::env;
+use oxmpi_settings::{self as settings, SettingError};
 
 use crate::device::{Address, CaptureError, Device, Fault, Faults, FaultsError, Pcap, Trace};
 
 /// Faults, as people write them; see [`Faults`].
-pub const FAULT: &str = "OXMPI_NET_FAULT";
+pub const FAULT: &str = oxmpi_settings::NET_FAULT.name;
 /// `off`: bulk goes as frames too.
-pub const RAILS: &str = "OXMPI_NET_RAILS";
+pub const RAILS: &str = oxmpi_settings::NET_RAILS.name;
 /// The beginning of the names of captures.
-pub const PCAP: &str = "OXMPI_NET_PCAP";
+pub const PCAP: &str = oxmpi_settings::NET_PCAP.name;
 /// `on`: frames are told on standard error.
-pub const TRACE: &str = "OXMPI_NET_TRACE";
+pub const TRACE: &str = oxmpi_settings::NET_TRACE.name;
 /// `on`: every frame carries a checksum over all of it.
-pub const CHECK: &str = "OXMPI_NET_CHECK";
+pub const CHECK: &str = oxmpi_settings::NET_CHECK.name;
 
 /// A setting makes no sense.
 #[derive(Debug, thiserror::Error)]
@@ -22,13 +22,11 @@ pub enum WrapError {
     #[error("{FAULT} (--net-fault): {0}")]
     Fault(#[from] FaultsError),
     /// A switch.
-    #[error("{name}={value:?} makes no sense: expected on or off")]
-    Switch {
-        /// The variable.
-        name: &'static str,
-        /// Its value.
-        value: String,
-    },
+    #[error(transparent)]
+    Switch(#[from] SettingError),
+    /// A variable that this process must not obey.
+    #[error(transparent)]
+    Untrusted(#[from] oxmpi_trust::Untrusted),
     /// Of captures.
     #[error("{PCAP} (--net-pcap): {0}")]
     Pcap(#[from] CaptureError),
@@ -41,12 +39,13 @@ pub(super) fn wrapped(
     name: &str,
     own: Address,
 ) -> Result<Box<dyn Device>, WrapError> {
-    let prefix = env::var(PCAP).unwrap_or_default();
+    oxmpi_trust::variable(settings::NET_PCAP.name)?;
+    let prefix = settings::NET_PCAP.read().text().unwrap_or_default();
     if !prefix.is_empty() {
         let path = format!("{prefix}.{rank}.{name}.pcapng");
         device = Box::new(Pcap::create(device, path.as_ref(), own)?);
     }
-    if switch(TRACE)? == Some(true) {
+    if settings::NET_TRACE.read().switch()? == Some(true) {
         device = Box::new(Trace::new(device, rank));
     }
     let faults = faults()?;
@@ -58,7 +57,7 @@ pub(super) fn wrapped(
 
 /// Whether frames carry checksums: where the user says so, and where bits are turned over on purpose.
 pub(super) fn is_checked() -> Result<bool, WrapError> {
-    match switch(CHECK)? {
+    match settings::NET_CHECK.read().switch()? {
         Some(checked) => Ok(checked),
         None => Ok(faults()?.corrupt > 0.0),
     }
@@ -66,25 +65,12 @@ pub(super) fn is_checked() -> Result<bool, WrapError> {
 
 /// Whether bulk may go beside frames.
 pub(super) fn has_rails() -> Result<bool, WrapError> {
-    Ok(switch(RAILS)?.unwrap_or(true))
-}
-
-fn switch(name: &'static str) -> Result<Option<bool>, WrapError> {
-    match env::var(name).as_deref() {
-        Ok("on" | "1") => Ok(Some(true)),
-        Ok("off" | "0") => Ok(Some(false)),
-        Ok("") | Err(_) => Ok(None),
-        Ok(value) => Err(WrapError::Switch {
-            name,
-            value: value.into(),
-        }),
-    }
+    Ok(settings::NET_RAILS.read().switch()?.unwrap_or(true))
 }
 
 fn faults() -> Result<Faults, WrapError> {
-    let text = env::var(FAULT).unwrap_or_default();
-    match text.is_empty() {
-        true => Ok(Faults::NONE),
-        false => Ok(text.parse()?),
+    match settings::NET_FAULT.read().text() {
+        None => Ok(Faults::NONE),
+        Some(text) => Ok(text.parse()?),
     }
 }

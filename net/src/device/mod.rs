@@ -13,7 +13,7 @@ pub mod fault;
 mod part;
 pub mod pcap;
 #[cfg(test)]
-mod recorder;
+pub(crate) mod recorder;
 mod sys;
 pub mod trace;
 pub mod trunk;

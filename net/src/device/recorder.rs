@@ -10,7 +10,7 @@ use super::{Address, Batch, Counters, Device};
 
 /// What a [`Recorder`] and its test share.
 #[derive(Default)]
-pub(super) struct Record {
+pub(crate) struct Record {
     /// Frames by batch.
     pub sent: Vec<(Address, Vec<Vec<u8>>)>,
     /// Frames to be shown.
@@ -32,7 +32,7 @@ impl Record {
 }
 
 /// The device.
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     pub record: Arc<Mutex<Record>>,
     shown: Option<(Address, Vec<u8>)>,
     /// Something that can be waited for; it never has anything to say.

@@ -78,6 +78,39 @@ impl Socket {
     }
 }
 
+/// The user as which this process acts.
+pub(super) fn user() -> u32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// The user whose process listens at an abstract name, as the kernel says; None if there is none, or if it cannot be
+/// asked because it accepts nothing.
+pub(super) fn holder_of(name: &[u8]) -> Option<u32> {
+    // SAFETY: zero is a valid address of no family.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    // An abstract name begins with a zero, which is there already.
+    let room = address.sun_path.get_mut(1..=name.len())?;
+    for (to, from) in room.iter_mut().zip(name) {
+        *to = *from as libc::c_char;
+    }
+    let bytes = std::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len();
+    let socket = Socket::new(libc::AF_UNIX, libc::SOCK_STREAM, 0).ok()?;
+    // SAFETY: the address is a local, of which so many bytes are filled.
+    let outcome = unsafe {
+        libc::connect(
+            socket.fd(),
+            (&raw const address).cast(),
+            bytes as libc::socklen_t,
+        )
+    };
+    check(outcome).ok()?;
+    // `struct ucred`: process, user, group.
+    let [_, user, _] = socket.get_words(libc::SOL_SOCKET, libc::SO_PEERCRED).ok()?;
+    Some(user)
+}
+
 /// A descriptor that is readable when one of several is.
 #[derive(Debug)]
 pub(super) struct Watch(OwnedFd);

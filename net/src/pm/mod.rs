@@ -31,9 +31,10 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+use crate::card::Card;
 use crate::device::{Address, Device};
 use crate::key::JobKey;
-use crate::transport::{Event, Trouble};
+use crate::transport::{Event, Introductions, Trouble};
 use conversation::{Conversation, Ground, Way};
 pub use counters::Counters;
 use line::Line;
@@ -152,6 +153,7 @@ pub struct Pm {
     names: Names,
     key: JobKey,
     finder: Finder,
+    introductions: Introductions,
     options: Options,
     lines: Vec<Line>,
     /// Stands for all devices, if there are several.
@@ -218,6 +220,7 @@ impl Pm {
             names: Names::of_job(size),
             key,
             finder,
+            introductions: Introductions::default(),
             options,
             lines: lines.collect(),
             watch,
@@ -245,6 +248,24 @@ impl Pm {
             closing: false,
             counters: Counters::default(),
         })
+    }
+
+    /// Processes may be introduced: the finder asks there first.
+    pub fn with_introductions(mut self, introductions: Introductions) -> Pm {
+        self.introductions = introductions;
+        self
+    }
+
+    /// A process becomes known; its number.
+    pub(crate) fn introduce(&mut self, card: Card) -> u32 {
+        let process = self.partners.len() as u32;
+        self.introductions.add(process, card);
+        self.partners.push(Standing::Unknown);
+        self.names.give(process);
+        for line in &mut self.lines {
+            line.expected.push(None);
+        }
+        process
     }
 
     /// The conversation on a way, if there is one.
@@ -327,6 +348,11 @@ impl Pm {
         self.open += 1;
         self.counters.peers += 1;
         true
+    }
+
+    /// Whether bulk has a rail of its own.
+    pub fn has_bulk_rail(&self) -> bool {
+        self.lines.len() > 1
     }
 
     /// Whether something waits to be let go: progress must not stop for long.

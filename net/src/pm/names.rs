@@ -17,6 +17,11 @@ impl Names {
         }
     }
 
+    /// Gives a process that was introduced the next name.
+    pub fn give(&mut self, process: u32) {
+        self.processes.push(process);
+    }
+
     /// The process that has this name, if it is one that was given.
     #[inline(always)]
     pub fn process(&self, name: u32) -> Option<u32> {

@@ -112,6 +112,24 @@ impl Pm {
         );
     }
 
+    /// Parts with a process because of what its packets say.
+    #[cold]
+    pub fn expel(&mut self, peer: u32, what: &str) {
+        let host = self.host_of(peer).unwrap_or_else(|| "unknown".into());
+        let what = format!("sent what no OxMPI process sends: {what}");
+        self.end(peer, Standing::Lost(Box::new(Trouble { host, what })));
+        self.events.retain(|event| match event {
+            Event::Finished(other) | Event::Lost(other) => *other != peer,
+            _ => true,
+        });
+    }
+
+    /// The launcher says that a process has died: what it sent and has not arrived never will.
+    #[cold]
+    pub fn handle_death(&mut self, peer: u32, what: String) {
+        self.lose(peer, what);
+    }
+
     /// The process cannot be reached any more, or never could.
     #[cold]
     pub(super) fn lose(&mut self, peer: u32, what: String) {

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 pub use o2g::{Cancel, Put, PutError};
 use o2g::{CancelError, Device, FreeError, RecordError, RecordView, RegisterError};
-use oxmpi_wire::o2g::{DUMP_BYTES_MAX, DUMP_BYTES_MIN, Done, Entry};
+use oxmpi_wire::o2g::{Done, Entry};
 
 /// Receives that the driver may have at once: more wait for their message in this process. A slot costs the kernel some 300 bytes.
 pub const ENTRIES: u32 = 16_384;
@@ -12,7 +12,7 @@ pub const ENTRIES: u32 = 16_384;
 /// Room for messages that nobody awaits yet. It has to hold what arrives while this process does not look, a few milliseconds at several GB/s.
 const DUMP_BYTES: u64 = 8 << 20;
 /// The variable that says otherwise.
-pub const DUMP: &str = "OXMPI_DUMP_BYTES";
+pub const DUMP: &str = oxmpi_settings::DUMP_BYTES.name;
 
 /// What the device asks of /dev/o2g. `docs/o2g.md` explains the requests.
 pub trait Driver: Send {
@@ -72,13 +72,8 @@ pub enum DriverError {
     #[error("--progress kernel: {0}; {DUMP} says how large the dump area is")]
     Dump(#[from] o2g::DumpAreaError),
     /// A setting.
-    #[error(
-        "{DUMP}={value:?} makes no sense: expected a power of two from {DUMP_BYTES_MIN} to {DUMP_BYTES_MAX}"
-    )]
-    Bytes {
-        /// The value.
-        value: String,
-    },
+    #[error(transparent)]
+    Bytes(#[from] oxmpi_settings::SettingError),
     /// The network is another.
     #[error(
         "--progress kernel: the driver /dev/o2g takes TCP connections, and this job uses another network; say --net tcp, or nothing"
@@ -108,27 +103,13 @@ pub fn describe_driver() -> String {
 
 /// Opens /dev/o2g for a process of a job of `size`.
 pub(super) fn open(size: u32) -> Result<Box<dyn Driver>, DriverError> {
-    let bytes = match std::env::var(DUMP) {
-        Ok(value) if !value.is_empty() => dump_bytes(&value)?,
-        _ => DUMP_BYTES,
-    };
+    let bytes = oxmpi_settings::DUMP_BYTES.read().bytes()?;
+    let bytes = bytes.unwrap_or(DUMP_BYTES);
     let mut device = Device::open()?;
     // A connection to each other process, and one of them may be made anew before the old one is forgotten.
     device.init(size, ENTRIES)?;
     device.set_dump_area(bytes)?;
     Ok(Box::new(device))
-}
-
-fn dump_bytes(value: &str) -> Result<u64, DriverError> {
-    let good =
-        |bytes: &u64| bytes.is_power_of_two() && (DUMP_BYTES_MIN..=DUMP_BYTES_MAX).contains(bytes);
-    value
-        .parse()
-        .ok()
-        .filter(good)
-        .ok_or_else(|| DriverError::Bytes {
-            value: value.into(),
-        })
 }
 
 impl Driver for Device {
@@ -188,16 +169,24 @@ impl Driver for Device {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxmpi_wire::o2g::{DUMP_BYTES_MAX, DUMP_BYTES_MIN};
 
     #[test]
     fn a_dump_area_is_a_power_of_two() {
-        assert_eq!(dump_bytes("65536").unwrap(), 65536);
+        let bytes = |value| {
+            let given = oxmpi_settings::DUMP_BYTES.read_from(|_| Some(value));
+            given
+                .bytes()
+                .map_err(|error| DriverError::from(error).to_string())
+        };
+        assert_eq!(bytes(""), Ok(Some(DUMP_BYTES)));
+        assert_eq!(bytes("65536"), Ok(Some(65536)));
         for value in ["65537", "32768", "x", "2147483648"] {
-            let error = dump_bytes(value).unwrap_err();
             assert_eq!(
-                error.to_string(),
+                bytes(value).unwrap_err(),
                 format!(
-                    "OXMPI_DUMP_BYTES={value:?} makes no sense: expected a power of two from 65536 to 1073741824"
+                    "OXMPI_DUMP_BYTES={value:?} makes no sense: \
+                     expected a power of two from {DUMP_BYTES_MIN} to {DUMP_BYTES_MAX}"
                 )
             );
         }

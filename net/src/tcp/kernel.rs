@@ -13,6 +13,7 @@ use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, DONE, Entry, NO_BUFFER, OTHER_VERSION
 use super::driver::{self, Driver, DriverError};
 use super::epoll::Epoll;
 use super::{Event, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress, Tcp};
+use crate::transport::Matcher;
 
 /// Looks between two questions to the kernel what sockets have changed: only strangers and sockets that have room again would be told there.
 const LOOKS_PER_QUESTION_IDLE: u32 = 64;
@@ -69,7 +70,6 @@ struct Told {
     name: u32,
     packet_bytes: u64,
     detail: u32,
-    is_matched: bool,
     prefix: [u8; PREFIX_BYTES],
 }
 
@@ -138,7 +138,6 @@ impl Home {
             name: rank,
             packet_bytes,
             detail,
-            is_matched: entry.is_some(),
             prefix,
         }))
     }
@@ -264,17 +263,10 @@ impl Tcp {
                 if let Link::Open(connection) = &mut self.links[from as usize] {
                     connection.used = true;
                 }
-                Some(match told.is_matched {
-                    false => Event::Packet {
-                        from,
-                        prefix,
-                        payload,
-                    },
-                    true => Event::Matched {
-                        from,
-                        prefix,
-                        payload,
-                    },
+                Some(Event::Packet {
+                    from,
+                    prefix,
+                    payload,
                 })
             }
             RecordKind::Payload => Some(Event::Payload { from }),
@@ -352,13 +344,15 @@ impl Tcp {
         }
     }
 
-    /// Gives a receive to the driver.
-    ///
-    /// # Safety
-    /// The buffer must stay valid for writing, and untouched by others, until the receive's message is complete by its records, [`Tcp::cancel`] has answered
-    /// [`Cancel::Cancelled`] or [`Cancel::Unknown`], or the driver is [closed](Tcp::close_driver).
+    /// Whether a driver reads the connections.
+    pub fn has_driver(&self) -> bool {
+        self.home.is_some()
+    }
+}
+
+impl Matcher for Tcp {
     #[allow(unsafe_code)]
-    pub unsafe fn put(&mut self, receive: &Receive) -> Result<Put, PutError> {
+    unsafe fn put(&mut self, receive: &Receive) -> Result<Put, PutError> {
         let Some(home) = &mut self.home else {
             return Ok(Put::Again);
         };
@@ -383,9 +377,9 @@ impl Tcp {
         unsafe { home.driver.put(&entry) }
     }
 
-    /// Takes a receive back. [`Cancel::Again`]: it has a message, and records say or will say so. [`Cancel::Unknown`]: the driver does not have it, or its message will never be
-    /// complete, because the connection that brought it has ended.
-    pub fn cancel(&mut self, cookie: u64) -> Cancel {
+    /// [`Cancel::Unknown`]: the driver does not have it, or its message will never be complete, because
+    /// the connection that brought it has ended.
+    fn cancel(&mut self, cookie: u64) -> Cancel {
         let Some(home) = &mut self.home else {
             return Cancel::Unknown;
         };
@@ -396,25 +390,19 @@ impl Tcp {
             Err(error) => {
                 // It must not write this memory any more, and does not say whether it will.
                 self.give_driver_up(&error);
-                self.close_driver();
+                Matcher::close(self);
                 Cancel::Unknown
             }
         }
     }
 
-    /// The receive that the packet of the last event belongs to.
-    pub fn matched(&self) -> Option<Match> {
+    fn matched(&self) -> Option<Match> {
         self.home.as_ref()?.shown.as_ref()?.matched
     }
 
-    /// Closes the driver: it gives the sockets back and writes no memory of this process any more.
+    /// The driver gives the sockets back.
     #[cold]
-    pub fn close_driver(&mut self) {
+    fn close(&mut self) {
         self.home = None;
-    }
-
-    /// Whether a driver reads the connections.
-    pub fn has_driver(&self) -> bool {
-        self.home.is_some()
     }
 }

@@ -14,7 +14,7 @@ use super::socket::{Moved, Socket};
 use super::{Link, Tcp};
 use crate::address::{
     self, Candidate, InterfacesError, Local, NothingOffered, Policy, PolicyError, PortRange,
-    PortRangeError,
+    PortRangeError, Reach,
 };
 use crate::card::Card;
 use crate::handshake::{Answerer, Dialler, Progress, Step, Verdict, dial_wins};
@@ -81,17 +81,26 @@ pub enum BindError {
 impl Listener {
     /// Listens on a port of the range that the environment gives.
     pub fn bind(rank: u32) -> Result<Listener, BindError> {
-        Listener::bind_with(rank, |_| Ok(())).map(|(listener, ())| listener)
+        Listener::bind_with(rank, |_, _| Ok(())).map(|(listener, ())| listener)
     }
 
-    /// As [`Listener::bind`], on a port for which `beside` works too: what else is to have the same number.
+    /// As [`Listener::bind`], on a port for which `beside` works too: what else is to have the same number, at the same addresses.
     pub fn bind_with<T>(
         rank: u32,
-        mut beside: impl FnMut(u16) -> io::Result<T>,
+        beside: impl FnMut(u16, &Reach) -> io::Result<T>,
     ) -> Result<(Listener, T), BindError> {
-        let policy = Policy::from_env()?;
-        let range = PortRange::from_env()?;
+        Listener::bind_under(Policy::from_env()?, PortRange::from_env()?, rank, beside)
+    }
+
+    /// As [`Listener::bind_with`], with these settings.
+    pub fn bind_under<T>(
+        policy: Policy,
+        range: PortRange,
+        rank: u32,
+        mut beside: impl FnMut(u16, &Reach) -> io::Result<T>,
+    ) -> Result<(Listener, T), BindError> {
         let local = Local::read()?;
+        let reach = Reach::new(&local.interfaces, &policy)?;
         let mut refused = None;
         // A port that the kernel chose may be taken for the other use: ask for another.
         let chosen = range.attempts(rank);
@@ -100,9 +109,9 @@ impl Listener {
             .into_iter()
             .flatten();
         for port in chosen.chain(again) {
-            let bound = Socket::listen(port).and_then(|socket| {
+            let bound = Socket::listen(port, &reach).and_then(|socket| {
                 let port = socket.port()?;
-                Ok((socket, port, beside(port)?))
+                Ok((socket, port, beside(port, &reach)?))
             });
             match bound {
                 Ok((socket, port, other)) => {

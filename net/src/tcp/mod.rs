@@ -30,7 +30,9 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
+use crate::card::Card;
 use crate::key::JobKey;
+use crate::transport::Introductions;
 pub use crate::transport::{Directory, Event, Sent, Trouble};
 use connection::Connection;
 pub use driver::{
@@ -42,7 +44,7 @@ pub use kernel::{Match, Receive};
 pub use meeting::{BindError, Listener};
 use meeting::{Dial, Strangers};
 pub use oxmpi_wire::stream::PAYLOAD_MAX;
-pub use progress::{EXPECTED, PROGRESS, Progress, ProgressError};
+pub use progress::{PROGRESS, Progress, ProgressError};
 use vigil::Vigil;
 
 /// What is read at once when nobody knows yet whose it is. The first piece of a long payload is copied out of it, the rest goes straight to where it belongs. To read only the
@@ -102,6 +104,7 @@ pub struct Tcp {
     me: u32,
     key: JobKey,
     directory: Directory,
+    introductions: Introductions,
     epoll: Epoll,
     listener: Listener,
     links: Vec<Link>,
@@ -156,6 +159,7 @@ impl Tcp {
             me,
             key,
             directory,
+            introductions: Introductions::default(),
             epoll,
             listener,
             links: (0..size).map(|_| Link::Idle).collect(),
@@ -183,6 +187,20 @@ impl Tcp {
         })
     }
 
+    /// Processes may be introduced: the directory asks there first.
+    pub fn with_introductions(mut self, introductions: Introductions) -> Tcp {
+        self.introductions = introductions;
+        self
+    }
+
+    /// A process becomes known; its number.
+    pub(crate) fn introduce(&mut self, card: Card) -> u32 {
+        let process = self.links.len() as u32;
+        self.introductions.add(process, card);
+        self.links.push(Link::Idle);
+        process
+    }
+
     /// How connections are found, and who reads them; before the first poll.
     pub fn set_progress(&mut self, progress: Progress) -> Result<(), DriverError> {
         self.progress = progress;
@@ -190,6 +208,11 @@ impl Tcp {
             Progress::Kernel => self.open_driver(),
             Progress::User | Progress::Sock => Ok(()),
         }
+    }
+
+    /// How connections are found, and who reads them.
+    pub fn progress(&self) -> Progress {
+        self.progress
     }
 
     /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. Dials if there is no connection yet.

@@ -72,6 +72,18 @@ impl Tcp {
         );
     }
 
+    /// Parts with a process because of what its packets say.
+    #[cold]
+    pub fn expel(&mut self, peer: u32, what: &str) {
+        let host = (self.directory)(peer).map_or_else(|_| "unknown".into(), |card| card.host);
+        let what = format!("sent what no OxMPI process sends: {what}");
+        self.end(peer, Link::Lost(Box::new(Trouble { host, what })));
+        self.events.retain(|event| match event {
+            Event::Finished(other) | Event::Lost(other) => *other != peer,
+            _ => true,
+        });
+    }
+
     /// The other side speaks another version.
     #[cold]
     pub(super) fn lose_to_version(&mut self, from: u32, found: u8) {
@@ -90,6 +102,18 @@ impl Tcp {
             from,
             "the connection ended without a goodbye: the process is gone".into(),
         );
+    }
+
+    /// The launcher says that a process has died. Its kernel ends an open connection behind the last
+    /// bytes that the process wrote, and then it is lost; without one it is lost now.
+    #[cold]
+    pub fn handle_death(&mut self, peer: u32, what: String) {
+        match &mut self.links[peer as usize] {
+            // An end of a connection that was never used would not count as a loss.
+            Link::Open(connection) => connection.used = true,
+            Link::Idle | Link::Dialling(_) | Link::Awaiting(..) => self.lose(peer, what),
+            Link::Finished | Link::Lost(_) => {}
+        }
     }
 
     /// The process cannot be reached any more.

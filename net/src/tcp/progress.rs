@@ -3,8 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use oxmpi_settings as settings;
+pub use oxmpi_settings::SettingError as ProgressError;
+
 /// The variable behind `--progress`.
-pub const PROGRESS: &str = "OXMPI_PROGRESS";
+pub const PROGRESS: &str = settings::PROGRESS.name;
 
 /// How the device finds the connections that have something to say, and who reads them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -18,24 +21,10 @@ pub enum Progress {
     Kernel,
 }
 
-/// A way that does not exist.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{PROGRESS}={value:?} (--progress) makes no sense: expected {EXPECTED}")]
-pub struct ProgressError {
-    /// The value.
-    pub value: String,
-}
-
-/// The words there are.
-pub const EXPECTED: &str = "user, sock or kernel";
-
 impl Progress {
     /// What the environment says.
     pub fn from_env() -> Result<Progress, ProgressError> {
-        match std::env::var(PROGRESS) {
-            Ok(value) if !value.is_empty() => value.parse(),
-            _ => Ok(Progress::User),
-        }
+        settings::PROGRESS.read().choice()?.parse()
     }
 }
 
@@ -47,7 +36,7 @@ impl FromStr for Progress {
             "user" => Ok(Progress::User),
             "sock" => Ok(Progress::Sock),
             "kernel" => Ok(Progress::Kernel),
-            _ => Err(ProgressError { value: text.into() }),
+            _ => Err(settings::PROGRESS.wrong(text)),
         }
     }
 }

@@ -4,8 +4,10 @@
 //! engine's requests promise that it stays valid (see the callers' safety sections).
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::address::{self, Reach};
 
 /// Seconds without a word after which the kernel asks an idle peer whether it is there, between two questions, and questions.
 const KEEPALIVE_IDLE_S: i32 = 5;
@@ -45,23 +47,24 @@ impl Socket {
         adopt(fd)
     }
 
-    /// A socket that accepts connections on `port` (0: any) of all interfaces, IPv6 and IPv4 alike where the kernel has both.
-    pub fn listen(port: u16) -> io::Result<Socket> {
-        let everywhere6 = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
-        let everywhere4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-        match Self::listen_at(&everywhere6) {
-            Err(error) if error.raw_os_error() != Some(libc::EADDRINUSE) => {
-                Self::listen_at(&everywhere4)
+    /// A socket that accepts connections on `port` (0: any) at the addresses of `reach`: IPv6 and IPv4 alike where the kernel has both.
+    pub fn listen(port: u16, reach: &Reach) -> io::Result<Socket> {
+        let mut refused = io::ErrorKind::AddrNotAvailable.into();
+        for name in reach.names(port) {
+            match Self::listen_at(&name, reach) {
+                Err(error) if error.raw_os_error() != Some(libc::EADDRINUSE) => refused = error,
+                other => return other,
             }
-            other => other,
         }
+        Err(refused)
     }
 
-    fn listen_at(address: &SocketAddr) -> io::Result<Socket> {
+    fn listen_at(address: &SocketAddr, reach: &Reach) -> io::Result<Socket> {
         let socket = Self::new(family(address))?;
         if address.is_ipv6() {
             socket.set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
         }
+        reach.narrow(socket.fd())?;
         let (storage, length) = storage(address);
         // SAFETY: the address is a local of the length given; the rest are integers.
         unsafe {
@@ -95,7 +98,10 @@ impl Socket {
         let fd =
             unsafe { libc::accept4(self.fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags) };
         match adopt(fd) {
-            Ok(socket) => Ok(Some(socket)),
+            Ok(socket) => {
+                address::widen(socket.fd());
+                Ok(Some(socket))
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }

@@ -4,6 +4,8 @@
 //! Slurm with pmi2), PMI_PORT and PMI_ID for an address (Hydra with `-pmi-port`), PMIX_NAMESPACE for PMIx. OXMPI_PMI
 //! chooses where several are offered.
 
+use oxmpi_settings::{LIBPMIX as LIBPMIX_SETTING, PMI, RANK};
+
 use crate::error::PmiError;
 
 /// What a launcher offers.
@@ -46,7 +48,7 @@ enum Wanted {
 pub(super) fn offer(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<Offer>, PmiError> {
     let wanted = wanted(variable)?;
     // Ranks of our own mpiexec may have inherited PMIX_NAMESPACE from a job around it; PMI_FD is theirs.
-    let ours = variable("OXMPI_RANK").is_some() && variable("PMI_FD").is_some();
+    let ours = RANK.read_from(variable).is_set() && variable("PMI_FD").is_some();
     match (wanted, variable("PMIX_NAMESPACE")) {
         (Wanted::Pmix, None) => Err(PmiError::NotOffered {
             protocol: "pmix",
@@ -72,7 +74,7 @@ pub(super) fn offer(variable: &impl Fn(&str) -> Option<String>) -> Result<Option
 /// The files that may be libpmix: what the user names, or what came with the launcher, or what the system has. The
 /// launcher's own comes first, because versions that differ do not always understand each other.
 fn files(variable: &impl Fn(&str) -> Option<String>) -> Vec<String> {
-    if let Some(file) = variable("OXMPI_LIBPMIX") {
+    if let Some(file) = LIBPMIX_SETTING.read_from(variable).text() {
         return vec![file];
     }
     ["PMIX_PREFIX", "PRTE_PREFIX", "OPAL_PREFIX"]
@@ -149,7 +151,7 @@ const SLURM: &str = "Slurm";
 pub(super) fn launcher(variable: &impl Fn(&str) -> Option<String>) -> &'static str {
     // Nearest first: Hydra or Open MPI inside an allocation of Slurm inherits Slurm's variables, not the other way round.
     const MARKS: [(&str, &str); 6] = [
-        ("OXMPI_RANK", "OxMPI's mpiexec"),
+        (RANK.name, "OxMPI's mpiexec"),
         ("HYDI_CONTROL_FD", "Hydra"),
         ("PRTE_LAUNCHED", "PRRTE"),
         ("OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"),
@@ -163,17 +165,12 @@ pub(super) fn launcher(variable: &impl Fn(&str) -> Option<String>) -> &'static s
 }
 
 fn wanted(variable: &impl Fn(&str) -> Option<String>) -> Result<Wanted, PmiError> {
-    match variable("OXMPI_PMI").as_deref() {
-        None | Some("" | "auto") => Ok(Wanted::Any),
-        Some("pmi1") => Ok(Wanted::One),
-        Some("pmi2") => Ok(Wanted::Two),
-        Some("pmix") => Ok(Wanted::Pmix),
-        Some(value) => Err(PmiError::Variable {
-            variable: "OXMPI_PMI",
-            value: value.to_owned(),
-            expected: "one of auto, pmi1, pmi2, pmix",
-        }),
-    }
+    Ok(match PMI.read_from(variable).choice()? {
+        "pmi1" => Wanted::One,
+        "pmi2" => Wanted::Two,
+        "pmix" => Wanted::Pmix,
+        _ => Wanted::Any,
+    })
 }
 
 #[cfg(test)]
@@ -298,7 +295,7 @@ mod tests {
         assert!(
             with("OXMPI_PMI=pmi3")
                 .unwrap_err()
-                .contains("one of auto, pmi1, pmi2, pmix")
+                .contains("OXMPI_PMI=\"pmi3\" makes no sense: expected auto, pmi1, pmi2 or pmix")
         );
         assert!(
             with("PMI_PORT=head:1")

@@ -76,10 +76,13 @@ impl Client {
                 namespace,
                 files,
                 otherwise,
-            } => match (pmix::Pmix::open(&files), otherwise) {
+            } => match (pmix(&files), otherwise) {
                 (Ok(protocol), _) => Client::of(protocol?, launcher),
                 (Err(_), Some(otherwise)) => Client::accept(*otherwise, launcher),
-                (Err(reason), None) => Err(PmiError::PmixMissing { namespace, reason }),
+                (Err(Absent::Library(reason)), None) => {
+                    Err(PmiError::PmixMissing { namespace, reason })
+                }
+                (Err(Absent::Privileged), None) => Err(PmiError::PmixPrivileged { namespace }),
             },
         }
     }
@@ -96,7 +99,7 @@ impl Client {
     }
 
     /// The client of a connected socket.
-    fn over(
+    pub(crate) fn over(
         socket: Socket,
         rank: u32,
         size: u32,
@@ -272,6 +275,23 @@ impl Client {
             Protocol::Pmix(protocol) => protocol.get(rank, key),
         }
     }
+}
+
+/// Why PMIx cannot be spoken.
+enum Absent {
+    /// What the loader said about the library.
+    Library(String),
+    /// The process has privileges that its caller does not have.
+    Privileged,
+}
+
+/// The client of PMIx by the first of these files. libpmix itself takes folders of plugins from the environment and from
+/// files below HOME, so that a privileged process cannot load even the system's own.
+fn pmix(files: &[String]) -> Result<Result<pmix::Pmix, PmiError>, Absent> {
+    if oxmpi_trust::is_privileged() {
+        return Err(Absent::Privileged);
+    }
+    pmix::Pmix::open(files).map_err(Absent::Library)
 }
 
 fn in_range(rank: u32, size: u32) -> Result<(u32, u32), PmiError> {

@@ -54,8 +54,13 @@ pub enum Event {
         /// A whole message.
         bytes: Vec<u8>,
     },
-    /// All local ranks wait in a fence: collect these from all servers and call [`Server::fence_over`].
+    /// All local ranks that have not ended wait in a fence: collect these from all servers and call [`Server::fence_over`].
     Fence {
+        /// What local ranks put since the last fence.
+        puts: Vec<(String, String)>,
+    },
+    /// All local ranks have ended: the others' fences go on without this server.
+    Deserted {
         /// What local ranks put since the last fence.
         puts: Vec<(String, String)>,
     },
@@ -92,6 +97,8 @@ pub struct Server {
     /// Values of this host only (PMI-2 node attributes).
     node: Store,
     events: VecDeque<Event>,
+    /// A fence has been announced by [`Event::Fence`] and is not over.
+    announced: bool,
 }
 
 /// The conversation with one rank.
@@ -108,6 +115,8 @@ struct Session {
     waiting: Vec<(String, Asked)>,
     /// The rank has asked for the end or broken the protocol: nothing more is read.
     deaf: bool,
+    /// The rank's process has ended: fences go on without it.
+    ended: bool,
 }
 
 impl Server {
@@ -132,6 +141,7 @@ impl Server {
             store,
             node: Store::default(),
             events: VecDeque::new(),
+            announced: false,
         }
     }
 
@@ -158,6 +168,7 @@ impl Server {
 
     /// Ends the fence: `all` is everything that was put anywhere in the job. The local ranks go on.
     pub fn fence_over(&mut self, all: &[(String, String)]) {
+        self.announced = false;
         for (key, value) in all {
             self.store.preset(key, value);
         }
@@ -166,8 +177,29 @@ impl Server {
             .iter_mut()
             .filter_map(|(&rank, session)| Some((rank, session.fenced.take()?)))
             .collect();
+        let lives = |rank: &u32| !self.sessions[rank].ended;
+        let waiting: Vec<_> = waiting
+            .into_iter()
+            .filter(|(rank, _)| lives(rank))
+            .collect();
         for (rank, asked) in waiting {
             self.reply(rank, asked.yes([]));
+        }
+    }
+
+    /// A rank's process has ended, and everything it wrote has been handled: nobody waits for it in a fence any more. What it
+    /// put stays. Panics if the rank is not one of this server's.
+    pub fn handle_end(&mut self, rank: u32) {
+        let session = self.session(rank);
+        if std::mem::replace(&mut session.ended, true) {
+            return;
+        }
+        session.waiting.clear();
+        if self.sessions.values().all(|session| session.ended) {
+            let puts = self.store.take_new();
+            self.events.push_back(Event::Deserted { puts });
+        } else {
+            self.check_fence();
         }
     }
 
@@ -255,11 +287,14 @@ impl Server {
         if self.session(rank).fenced.replace(asked).is_some() {
             return self.end(rank, 1, format!("rank {rank} entered a PMI fence twice"));
         }
-        if self
-            .sessions
-            .values()
-            .all(|session| session.fenced.is_some())
-        {
+        self.check_fence();
+    }
+
+    /// Announces a fence when all local ranks that are left wait in it.
+    fn check_fence(&mut self) {
+        let mut left = self.sessions.values().filter(|session| !session.ended);
+        if !self.announced && left.all(|session| session.fenced.is_some()) {
+            self.announced = true;
             let puts = self.store.take_new();
             self.events.push_back(Event::Fence { puts });
         }
@@ -312,6 +347,7 @@ impl Session {
             fenced: None,
             waiting: Vec::new(),
             deaf: false,
+            ended: false,
         }
     }
 

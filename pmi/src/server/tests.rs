@@ -307,6 +307,57 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+/// Everything the server has to do.
+fn events(server: &mut Server) -> Vec<Event> {
+    std::iter::from_fn(|| server.poll()).collect()
+}
+
+#[test]
+fn a_fence_does_not_wait_for_ranks_that_have_ended() {
+    let mut server = server(&[0, 1, 2], &[0, 0, 0, 1]);
+    say(&mut server, 0, "cmd=init pmi_version=1 pmi_subversion=1\n");
+    say(&mut server, 2, "cmd=init pmi_version=1 pmi_subversion=1\n");
+    say(&mut server, 2, "cmd=put kvsname=job_7 key=a value=b\n");
+    server.handle(0, b"cmd=barrier_in\n");
+    server.handle_end(2);
+    assert_eq!(events(&mut server), [], "rank 1 may still come");
+    server.handle_end(1);
+    let puts = vec![("a".to_owned(), "b".to_owned())];
+    assert_eq!(events(&mut server), [Event::Fence { puts: puts.clone() }]);
+    server.fence_over(&puts);
+    let replies = events(&mut server);
+    assert!(
+        matches!(&replies[..], [Event::Reply { rank: 0, .. }]),
+        "{replies:?}"
+    );
+    server.handle_end(0);
+    assert_eq!(events(&mut server), [Event::Deserted { puts: Vec::new() }]);
+}
+
+#[test]
+fn who_ends_inside_a_fence_does_not_announce_it_again() {
+    let mut server = server(&[0, 1], &[0, 0, 1]);
+    for rank in [0, 1] {
+        say(
+            &mut server,
+            rank,
+            "cmd=init pmi_version=1 pmi_subversion=1\n",
+        );
+        server.handle(rank, b"cmd=barrier_in\n");
+    }
+    assert_eq!(events(&mut server), [Event::Fence { puts: Vec::new() }]);
+    server.handle_end(1);
+    assert_eq!(events(&mut server), []);
+    server.fence_over(&[]);
+    let replies = events(&mut server);
+    assert!(
+        matches!(&replies[..], [Event::Reply { rank: 0, .. }]),
+        "{replies:?}"
+    );
+    server.handle(0, b"cmd=barrier_in\n");
+    assert_eq!(events(&mut server), [Event::Fence { puts: Vec::new() }]);
+}
+
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(pieces in proptest::collection::vec((0u32..3, piece()), 0..60)) {

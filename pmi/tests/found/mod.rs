@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Longer than any launcher needs for a few ranks on a busy machine; what hangs ends in an error.
-const SECONDS_MAX: u32 = 60;
+const SECONDS_MAX: u32 = 600;
 
 /// An example of this crate, which `cargo test` builds beside the tests.
 pub fn example(name: &str) -> PathBuf {

@@ -132,13 +132,13 @@ impl Job {
         }
     }
 
-    /// Waits until `done` says so; gives up after ten seconds.
+    /// Waits until `done` says so; gives up after five minutes.
     pub fn until(&self, what: &str, mut done: impl FnMut(&Segment) -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(300);
         while !done(&self.segment) {
             assert!(
                 Instant::now() < deadline,
-                "seed {}: no {what} after 10 s",
+                "seed {}: no {what} after 300 s",
                 self.seed
             );
             std::thread::sleep(Duration::from_micros(200));

@@ -237,8 +237,8 @@ impl Application for Point {
             };
         }
         let (changed, packets) = self.last_change;
-        if moved || fabric.packets != packets {
-            self.last_change = (fabric.now, fabric.packets);
+        if moved || fabric.packets() != packets {
+            self.last_change = (fabric.now, fabric.packets());
         }
         if self.senders[rank as usize].is_over() && self.receiver_is_over(rank) {
             return Ok(Next::Finished);

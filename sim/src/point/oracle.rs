@@ -130,8 +130,8 @@ impl Point {
             let rank = node.rank();
             self.check_order(rank)?;
             self.check_bound(node)?;
-            if !fabric.arenas[rank as usize].is_empty() {
-                let left = fabric.arenas[rank as usize].len();
+            if !fabric.arena(rank).is_empty() {
+                let left = fabric.arena(rank).len();
                 return Err(format!(
                     "rank {rank} ends with {left} buffers that were never given back"
                 ));

@@ -266,7 +266,8 @@ impl Point {
         if let Some(address) = claim.mapped().filter(|_| self.random.chance(50)) {
             let (from, envelope) = (claim.from(), claim.envelope);
             let lies = Area::from_address(address);
-            let bytes = fabric.arenas[from as usize]
+            let bytes = fabric
+                .arena(from)
                 .read(lies, 0, envelope.bytes as usize)
                 .to_vec();
             let finished = node.finish_claim(fabric, claim);
@@ -302,7 +303,7 @@ impl Point {
             enough
         };
         (
-            fabric.arenas[rank as usize].keep(vec![UNTOUCHED; capacity as usize]),
+            fabric.arena(rank).keep(vec![UNTOUCHED; capacity as usize]),
             capacity,
         )
     }
@@ -342,7 +343,7 @@ impl Point {
                 continue;
             };
             self.receivers[rank].under_way.swap_remove(at);
-            let bytes = fabric.arenas[rank].free(area);
+            let bytes = fabric.arena(rank as u32).free(area);
             self.judge_receive(rank as u32, entry, outcome, &bytes)?;
             moved = true;
         }

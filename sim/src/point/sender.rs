@@ -65,7 +65,7 @@ impl Point {
             return Ok(false);
         };
         let message = &self.messages[number as usize];
-        let area = fabric.arenas[rank].keep(message.content(self.seed));
+        let area = fabric.arena(rank as u32).keep(message.content(self.seed));
         match node.send(
             fabric,
             message.to,
@@ -75,7 +75,7 @@ impl Point {
             message.reach,
         ) {
             Ok(Sent::Over) => {
-                fabric.arenas[rank].free(area);
+                fabric.arena(rank as u32).free(area);
                 self.judge_send(number, None)?;
             }
             Ok(Sent::Pending(request)) => {
@@ -86,7 +86,7 @@ impl Point {
                 });
             }
             Err(failure) => {
-                fabric.arenas[rank].free(area);
+                fabric.arena(rank as u32).free(area);
                 self.judge_send(number, Some(Err(failure)))?;
             }
         }
@@ -106,7 +106,7 @@ impl Point {
             let (request, number, area) = (sending.request, sending.number, sending.area);
             if let Some(outcome) = node.take(request) {
                 self.senders[rank].under_way.swap_remove(at);
-                fabric.arenas[rank].free(area);
+                fabric.arena(rank as u32).free(area);
                 self.judge_send(number, Some(outcome))?;
                 moved = true;
                 continue;

@@ -7,6 +7,7 @@ mod layout;
 mod place;
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::steps::{cargo, root, target};
 use place::{Installation, PlaceError};
@@ -14,7 +15,8 @@ use place::{Installation, PlaceError};
 /// Builds and installs; true when all is in place.
 pub fn run(prefix: &Path, soname0: bool) -> bool {
     let prefix = std::path::absolute(prefix).unwrap_or_else(|_| prefix.to_owned());
-    if !build() {
+    let built = build().current_dir(root()).status();
+    if !built.is_ok_and(|status| status.success()) {
         eprintln!("cargo xtask: the build failed, nothing was installed");
         return false;
     }
@@ -40,13 +42,11 @@ pub fn remove(prefix: &Path) -> bool {
     removed.is_ok()
 }
 
-fn build() -> bool {
+/// The release build of everything that is installed.
+pub fn build() -> Command {
     let mut command = cargo(&["build", "--release", "--locked"]);
     command.args(["--package", "oxmpi-cli", "--package", "oxmpi-abi"]);
     command
-        .current_dir(root())
-        .status()
-        .is_ok_and(|status| status.success())
 }
 
 fn install(prefix: &Path, soname0: bool) -> Result<Installation, PlaceError> {

@@ -43,7 +43,7 @@ into a sh -c 'ip addr add 10.77.0.1/24 dev cable; ip link set cable up; ip link 
 into b sh -c 'ip addr add 10.77.0.2/24 dev veth0; ip link set veth0 up; ip link set lo up'
 status=0
 run() {
-	into a timeout 300 oxmpi run --progress kernel --launcher '/bin/into {host}' -host a:2,b:2 -map-by node "$@" > /tmp/said 2>&1
+	into a timeout 1500 oxmpi run --progress kernel --launcher '/bin/into {host}' -host a:2,b:2 -map-by node "$@" > /tmp/said 2>&1
 }
 job() {
 	name=$1

@@ -3,15 +3,13 @@
 //! The exit status and a line as libtest prints it say what came of it. Time in there says nothing about speed.
 
 use std::process::Command;
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::{Duration, Instant};
 
 use super::Kernel;
 use super::console::Console;
 use super::guest;
 use super::module::BuildError;
 use super::packages::{self, Tree};
-use crate::steps::Running;
+use crate::steps::{Next, Patience, Running};
 
 /// How long a guest may take before it is ended as hanging. Half a minute is enough for the battery, and a few for OxMPI's programs, where nothing else runs; one that checks itself is
 /// several times slower.
@@ -31,7 +29,7 @@ fn memory(kernel: &Kernel) -> &'static str {
 }
 
 /// The guest ends at the first oops. Emulated CPUs share those of this machine, so they may be without one for a while.
-const COMMAND_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic rcupdate.rcu_cpu_stall_timeout=60 watchdog_thresh=60";
+const COMMAND_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60";
 
 /// The kernel's allocator checks what it hands out and gets back. It takes time, so one number of CPUs has to do.
 const CHECKED: (u32, &str) = (1, " slub_debug=FZPU");
@@ -56,14 +54,13 @@ fn boot(kernel: &Kernel, cpus: u32, only: &[String]) -> Result<Console, BuildErr
     let mut running = Running::start(&mut qemu)
         .map_err(BuildError::file(std::path::Path::new("qemu-system-x86_64")))?;
     let minutes = minutes_max(kernel);
-    let end = Instant::now() + Duration::from_secs(60 * minutes);
+    let mut patience = Patience::minutes(minutes);
     let mut console = Console::default();
     loop {
-        let left = end.saturating_duration_since(Instant::now());
-        match running.lines.recv_timeout(left) {
-            Ok(line) => console.hear(&line),
-            Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => {
+        match running.next(&mut patience) {
+            Next::Line(line) => console.hear(&line),
+            Next::End => break,
+            Next::Late => {
                 running.kill();
                 console.blame(&format!("ended after {minutes} minutes"));
                 return Ok(console);

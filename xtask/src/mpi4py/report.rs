@@ -13,8 +13,10 @@ use std::time::Duration;
 pub enum End {
     /// The launcher ended with this status, if not by a signal.
     Exited(Option<i32>),
-    /// Nothing was printed for this long, or the time was up.
+    /// Nothing was printed for this long.
     Hung(Duration),
+    /// All of it took longer than this, and it was ended.
+    Late(Duration),
 }
 
 /// What one rank said.
@@ -141,6 +143,7 @@ impl fmt::Display for Report {
         if !self.is_complete() || (failures == 0 && !self.is_good()) {
             failures += 1;
             match self.end {
+                End::Late(time) => writeln!(to, "ENDED after {} s", time.as_secs())?,
                 End::Hung(quiet) => writeln!(to, "HUNG: nothing for {} s", quiet.as_secs())?,
                 End::Exited(Some(code)) => writeln!(to, "ENDED EARLY with status {code}")?,
                 End::Exited(None) => writeln!(to, "ENDED EARLY by a signal")?,

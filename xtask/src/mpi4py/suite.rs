@@ -7,12 +7,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use super::report::{End, Report};
 use super::{MINUTES_MAX, folder, python, sources};
-use crate::steps::{Running, root};
+use crate::steps::{Next, Patience, Running, root};
 
 /// The longest test of mpi4py takes some seconds; nothing at all for this long means that ranks wait for each other.
 const QUIET_MAX: Duration = Duration::from_secs(60);
@@ -85,23 +84,26 @@ pub fn run(prefix: &Path, ranks: u32, words: &[String]) -> Result<Report, SuiteE
     let began = Instant::now();
     let mut running = Running::start(&mut command).map_err(failed("cannot start mpiexec"))?;
     let mut report = Report::new(ranks, patterns.len());
-    let latest = began + Duration::from_secs(60 * MINUTES_MAX);
+    let mut patience = Patience::minutes(MINUTES_MAX);
     let end = loop {
-        let patience = QUIET_MAX.min(latest.saturating_duration_since(Instant::now()));
-        match running.lines.recv_timeout(patience) {
-            Ok(line) => {
+        match running.next(&mut Patience::new(QUIET_MAX)) {
+            Next::Line(line) => {
                 // A log that cannot be written is missed by nobody but the reader of a failure.
                 let _ = writeln!(log, "{line}");
                 report.read(&line);
             }
-            Err(RecvTimeoutError::Timeout) => {
+            Next::Late => {
                 running.kill();
-                break End::Hung(patience);
+                break End::Hung(QUIET_MAX);
             }
-            Err(RecvTimeoutError::Disconnected) => {
+            Next::End => {
                 let status = running.wait().map_err(failed("cannot wait for mpiexec"))?;
                 break End::Exited(status.code());
             }
+        }
+        if patience.is_over() {
+            running.kill();
+            break End::Late(Duration::from_secs(60 * MINUTES_MAX));
         }
     };
     report.close(end, began.elapsed(), log_path);

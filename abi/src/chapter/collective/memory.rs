@@ -2,12 +2,12 @@
 
 use std::ffi::c_void;
 
-use oxmpi::buffer::Buffer;
-use oxmpi::collective::Root;
-use oxmpi::communicator::Comm;
-use oxmpi::datatype::Datatype;
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::collective::Root;
+use oxmpi_core::communicator::Comm;
+use oxmpi_datatypes::datatype::Datatype;
 
-use crate::argument::{Datatypes, Integers};
+use crate::argument::{Datatypes, Integers, constant};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
@@ -78,8 +78,8 @@ impl<T> Memory<T> {
 
     #[inline]
     fn elements_at(&self, bytes: i64, count: i64, datatype: &Datatype) -> Result<Buffer, Failure> {
-        if self.address.addr() == MPI_IN_PLACE {
-            return Err(misplaced(self.buffer));
+        if let Some(name) = constant(self.address.addr()) {
+            return Err(misplaced(self.buffer, name));
         }
         let address = self.address.cast::<u8>().wrapping_offset(bytes as isize);
         // SAFETY: the C program vouches for the memory that its arguments name, until the operation is over.
@@ -230,8 +230,8 @@ fn no_such_root(root: i32, comm: &Comm) -> Failure {
 }
 
 #[cold]
-fn misplaced(buffer: &'static str) -> Failure {
+fn misplaced(buffer: &'static str, name: &'static str) -> Failure {
     let text =
-        format!("{buffer} is MPI_IN_PLACE, which cannot stand there; pass the address of the data");
+        format!("{buffer} is {name}, which cannot stand there; pass the address of the data");
     Failure::new(MPI_ERR_BUFFER, text)
 }

@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use oxmpi::buffer::Buffer;
-use oxmpi::collective::{Collective, Parts};
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::collective::{Collective, Parts};
 
 use super::memory::{Memory, Rooted, peers};
 use crate::argument::{Datatypes, Integers};

@@ -2,9 +2,9 @@
 
 use std::ffi::c_void;
 
-use oxmpi::buffer::Buffer;
-use oxmpi::collective::{Collective, Reduction, Shares};
-use oxmpi::datatype::{Basic, Datatype};
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::collective::{Collective, Reduction, Shares};
+use oxmpi_datatypes::datatype::{Basic, Datatype};
 
 use super::memory::{Memory, Rooted};
 use crate::argument::Integers;

@@ -1,6 +1,6 @@
 //! Pieces of arrays (MPI 5.0 §5.1.3, §5.1.4): the constants that C programs give become enums.
 
-use oxmpi::datatype::{Darray, Datatype, Distribution, Order};
+use oxmpi_datatypes::datatype::{Darray, Datatype, Distribution, Order};
 
 use super::deliver;
 use crate::argument::{Integers, Out};

@@ -1,6 +1,6 @@
 //! The constructors of MPI 5.0 §5.1.2 and §5.1.7, except arrays, which have a file of their own.
 
-use oxmpi::datatype::Datatype;
+use oxmpi_datatypes::datatype::Datatype;
 
 use super::deliver;
 use crate::argument::{Datatypes, Integers, Out};

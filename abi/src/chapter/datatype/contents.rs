@@ -3,7 +3,7 @@
 //! The `int` forms have no room for arguments of type `MPI_Count`: asked about a type from a large-count constructor they fail with MPI_ERR_TYPE,
 //! even if its counts are small, because the form of the call is part of the answer.
 
-use oxmpi::datatype::Datatype;
+use oxmpi_datatypes::datatype::Datatype;
 
 use crate::argument::{CountOut, IntegersOut, Out};
 use crate::call::Call;

@@ -1,6 +1,6 @@
 //! Committing, duplicating and freeing datatypes (MPI 5.0 §5.1.9, §5.1.10), with what that means for their attributes (§7.7.4).
 
-use oxmpi::attribute::AttributeError;
+use oxmpi_core::attribute::AttributeError;
 
 use crate::argument::{InOut, Out};
 use crate::call::Call;

@@ -26,7 +26,7 @@ pub use property::{
     type_get_true_extent_x, type_set_name, type_size, type_size_x,
 };
 
-use oxmpi::datatype::Datatype;
+use oxmpi_datatypes::datatype::Datatype;
 
 use crate::argument::Out;
 use crate::call::Call;

@@ -2,7 +2,7 @@
 //!
 //! Equal questions get equal handles; `object::Type` sees to that. None of these types can be freed.
 
-use oxmpi::datatype::{Basic, Datatype, TypeClass};
+use oxmpi_datatypes::datatype::{Basic, Datatype, TypeClass};
 
 use crate::argument::Out;
 use crate::call::Call;

@@ -9,12 +9,13 @@
 
 mod round;
 
-use oxmpi_engine::{Board, Engine, EngineError, Ticket};
+use oxmpi_engine::{Engine, EngineError};
 
 use super::Combine;
-use crate::collectives::choose::Collective;
-use crate::collectives::plan::Call;
+use crate::communicator::GroupBoard;
 use crate::error::ErrorKind;
+use oxmpi_schedules::choose::Collective;
+use oxmpi_schedules::plan::Call;
 
 use round::Round;
 
@@ -28,79 +29,7 @@ const COMBINED_BYTES_MAX: usize = 2 << 10;
 /// Blocks of an alltoall are cut into pieces no smaller than this: a cache line.
 const PIECE_BYTES_MIN: usize = 64;
 
-/// How a leader tells the members which board it has set apart, if any.
-#[derive(Clone, Copy, Debug, Default, crate::Plain)]
-#[repr(C)]
-pub(crate) struct Offer {
-    /// 1 if there is one.
-    is_made: u64,
-    port: u64,
-    board: u64,
-    base: u64,
-}
-
-impl Offer {
-    /// The leader's, from the boards that it has to spare.
-    pub(crate) fn make(engine: &Engine) -> Offer {
-        match engine.offer_board() {
-            None => Offer::default(),
-            Some(Ticket { port, board, base }) => Offer {
-                is_made: 1,
-                port: u64::from(port),
-                board: u64::from(board),
-                base,
-            },
-        }
-    }
-
-    pub(crate) fn ticket(&self) -> Option<Ticket> {
-        (self.is_made == 1).then_some(Ticket {
-            port: self.port as u32,
-            board: self.board as u32,
-            base: self.base,
-        })
-    }
-}
-
-/// The board of a communicator, opened when it is first needed: many communicators never see a collective.
-pub(crate) struct GroupBoard {
-    ticket: Ticket,
-    /// Processes, by rank.
-    members: Vec<u32>,
-    me: usize,
-    open: Option<Board>,
-}
-
 impl GroupBoard {
-    pub(crate) fn new(ticket: Ticket, members: Vec<u32>, me: u32) -> Self {
-        let me = me as usize;
-        GroupBoard {
-            ticket,
-            members,
-            me,
-            open: None,
-        }
-    }
-
-    /// Gives the board back to its leader, for another group.
-    pub(crate) fn close(mut self, engine: &Engine) {
-        // Only an open board can be given back; a failure leaves it unused, which harms nobody.
-        if self.open(engine).is_ok()
-            && let Some(board) = self.open
-        {
-            engine.close_board(board);
-        }
-    }
-
-    fn open(&mut self, engine: &Engine) -> Result<&mut Board, EngineError> {
-        match &mut self.open {
-            Some(board) => Ok(board),
-            none => {
-                Ok(none.insert(engine.open_board(self.ticket, self.members.clone(), self.me)?))
-            }
-        }
-    }
-
     /// Whether a call is better done here; opens the board.
     #[inline]
     pub(crate) fn suits(&mut self, engine: &Engine, call: &Call<'_>) -> Result<bool, EngineError> {
@@ -175,7 +104,7 @@ fn suits(call: &Call<'_>, size: usize, cell_bytes: usize, crowded: bool) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collectives::Operand;
+    use oxmpi_schedules::Operand;
 
     #[test]
     fn long_vectors_suit_only_where_ranks_share_cpus() {

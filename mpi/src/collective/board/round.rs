@@ -7,9 +7,9 @@
 use oxmpi_engine::{Board, Condition, Engine};
 
 use crate::collective::Combine;
-use crate::collectives::plan::Call;
-use crate::collectives::{Block, Cut, Operand};
 use crate::error::ErrorKind;
+use oxmpi_schedules::plan::Call;
+use oxmpi_schedules::{Block, Cut, Operand};
 
 /// Up to this many bytes, all ranks' together, every rank combines everything for itself; beyond it each rank
 /// combines a part and all collect the parts, which takes two rounds and a fraction of the work.
@@ -434,7 +434,7 @@ fn within_mut(data: &mut [u8], block: Block) -> &mut [u8] {
 /// What two notes disagree on.
 #[cold]
 fn disagreement(peer: u32, expected: u64, found: u64) -> ErrorKind {
-    use crate::collectives::choose::Collective;
+    use oxmpi_schedules::choose::Collective;
     let name = |note: u64| {
         let collective = Collective::ALL.get((note >> 56) as usize);
         collective.map_or("another call".to_owned(), |c| {

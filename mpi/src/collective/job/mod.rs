@@ -12,13 +12,13 @@ use super::description::{Collective, Reduction};
 use super::run::Places;
 use super::side::Side;
 use crate::buffer::Buffer;
-use crate::collectives::choose::Collective as Name;
-use crate::collectives::plan::Call;
-use crate::collectives::reduce_scatter::Blocks;
-use crate::collectives::{Operand, Schedule};
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
-use crate::op::Combiner;
+use oxmpi_datatypes::op::Combiner;
+use oxmpi_schedules::choose::Collective as Name;
+use oxmpi_schedules::plan::Call;
+use oxmpi_schedules::reduce_scatter::Blocks;
+use oxmpi_schedules::{Operand, Schedule};
 
 /// A collective that is ready to run.
 pub(super) struct Job {

@@ -4,9 +4,9 @@ use super::super::description::{Neighbours, Parts};
 use super::super::side::Side;
 use super::{Job, check_entries};
 use crate::buffer::Buffer;
-use crate::collectives::{Place, Region, neighbours};
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
+use oxmpi_schedules::{Place, Region, neighbours};
 
 pub(super) fn allgather(
     job: &mut Job,

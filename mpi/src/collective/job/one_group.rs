@@ -6,10 +6,10 @@ use super::super::description::{Collective, Parts, Root, Shares};
 use super::super::side::Side;
 use super::{Job, check_entries, check_own, neighbourhood, not_in_place};
 use crate::buffer::Buffer;
-use crate::collectives::Place;
-use crate::collectives::choose::Collective as Name;
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
+use oxmpi_schedules::Place;
+use oxmpi_schedules::choose::Collective as Name;
 
 const ROOT_ONLY: &str = "only the root can leave its data in place";
 

@@ -6,10 +6,10 @@ use super::super::description::{Collective, Parts, Root};
 use super::super::side::Side;
 use super::{Job, check_entries, check_own, not_in_place, one_group};
 use crate::buffer::Buffer;
-use crate::collectives::inter::{self, Groups, Role};
-use crate::collectives::{Place, Region};
 use crate::communicator::{Comm, Inter};
 use crate::error::ErrorKind;
+use oxmpi_schedules::inter::{self, Groups, Role};
+use oxmpi_schedules::{Place, Region};
 
 const INTER: &str = "the communicator is an intercommunicator";
 

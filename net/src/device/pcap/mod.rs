@@ -7,13 +7,13 @@
 mod envelope;
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::RawFd;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use oxmpi_trust::{Access, FileError};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -53,6 +53,9 @@ pub enum CaptureError {
         /// The kernel's reason.
         source: io::Error,
     },
+    /// Something else lies under the file's name.
+    #[error("cannot write the capture: {0}")]
+    Found(FileError),
 }
 
 /// A capture around a device.
@@ -79,7 +82,10 @@ impl Pcap {
             path: path.to_owned(),
             source,
         };
-        let file = private_file(path).map_err(failed)?;
+        let file = oxmpi_trust::create(path, Access::Private).map_err(|error| match error {
+            FileError::System { source, .. } => failed(source),
+            error => CaptureError::Found(error),
+        })?;
         let mut writer = begin(file, &device.describe())
             .map_err(io_error)
             .map_err(failed)?;
@@ -139,20 +145,6 @@ impl Pcap {
             self.writer = None;
         }
     }
-}
-
-/// A new or emptied file that only its owner can read. Links are not followed, because captures are often written to folders that everybody may write to.
-fn private_file(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(path)?;
-    // It may have been there, with other permissions.
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    Ok(file)
 }
 
 fn begin(file: File, description: &str) -> Result<PcapNgWriter<BufWriter<File>>, PcapError> {

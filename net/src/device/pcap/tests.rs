@@ -1,5 +1,6 @@
 //! Captures, read back; and what Wireshark's own reader makes of them with the dissector, where it is installed.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
@@ -178,7 +179,13 @@ fn a_file_that_cannot_be_written_is_named() {
     );
     let (target, link) = (folder.0.join("target"), folder.0.join("link"));
     std::os::unix::fs::symlink(&target, &link).unwrap();
-    refused(&link);
+    assert_eq!(
+        refused(&link),
+        format!(
+            "cannot write the capture: {} is a symbolic link, and is not written to: another user may have prepared it; remove it, or name another file",
+            link.display()
+        )
+    );
     assert!(!target.exists(), "a link was followed");
 }
 

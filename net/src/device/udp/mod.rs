@@ -19,6 +19,7 @@ use std::os::fd::RawFd;
 
 use super::sys::{Name, Watch};
 use super::{Address, Batch, Counters, Device};
+use crate::address::Reach;
 use lane::{Habit, Lane};
 use socket::Datagrams;
 
@@ -111,7 +112,17 @@ pub struct Udp {
 impl Udp {
     /// A device on `port` (0: any that is free) of all interfaces, over paths with the given MTU.
     pub fn bind(port: u16, mtu: usize, families: Families) -> Result<Udp, BindError> {
-        let datagrams = Datagrams::bind(port, families)?;
+        Udp::bind_at(&Reach::Everywhere, port, mtu, families)
+    }
+
+    /// As [`Udp::bind`], at these addresses only.
+    pub fn bind_at(
+        reach: &Reach,
+        port: u16,
+        mtu: usize,
+        families: Families,
+    ) -> Result<Udp, BindError> {
+        let datagrams = Datagrams::bind(reach, port, families)?;
         let failed = |what| move |source| BindError::System { what, port, source };
         let receive_buffer_bytes = datagrams
             .receive_buffer_bytes()

@@ -2,10 +2,11 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::RawFd;
 
 use super::BindError;
+use crate::address::Reach;
 use crate::device::sys::{Control, NAME_BYTES_MAX, Name, Socket};
 
 /// What the kernel is asked to keep for us until we look, and to take from us. It allows everybody as much as net.core.rmem_max says (212 992 bytes by default) and
@@ -19,6 +20,8 @@ pub(super) struct Datagrams {
     six: bool,
     /// Of IPv6, and speaks IPv4 as well.
     both: bool,
+    /// Where it takes datagrams.
+    reach: Reach,
 }
 
 /// A datagram, or a run of them that the kernel kept together.
@@ -41,25 +44,35 @@ pub(super) struct Complaint {
 }
 
 impl Datagrams {
-    pub fn bind(port: u16, families: super::Families) -> Result<Datagrams, BindError> {
-        if families == super::Families::Both {
-            match Self::bind_to(&(Ipv6Addr::UNSPECIFIED, port).into(), true) {
+    pub fn bind(
+        reach: &Reach,
+        port: u16,
+        families: super::Families,
+    ) -> Result<Datagrams, BindError> {
+        let mut refused = None;
+        let names = reach.names(port);
+        let wanted = names
+            .iter()
+            .filter(|name| families == super::Families::Both || name.is_ipv4() || names.len() == 1);
+        for name in wanted {
+            match Self::bind_to(name, reach, true) {
                 // A kernel without IPv6 says so in several ways; IPv4 then decides what is wrong.
-                Err(BindError::System { .. }) => {}
+                Err(error @ BindError::System { .. }) => refused = Some(error),
                 other => return other,
             }
         }
-        Self::bind_to(&(Ipv4Addr::UNSPECIFIED, port).into(), true)
+        Err(refused.expect("a reach has names"))
     }
 
     /// Another socket on this one's port, which takes over all that comes from `peer`; strangers to this process still cannot have the port.
     pub fn branch(&self, port: u16, peer: &SocketAddr) -> io::Result<Datagrams> {
         self.socket.set(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
-        let everywhere: IpAddr = match peer {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        let name = match (&self.reach, peer) {
+            (Reach::One(..), _) => self.reach.names(port)[0],
+            (_, SocketAddr::V4(_)) => (Ipv4Addr::UNSPECIFIED, port).into(),
+            (_, SocketAddr::V6(_)) => (Ipv6Addr::UNSPECIFIED, port).into(),
         };
-        let branch = Self::bind_to(&(everywhere, port).into(), false).map_err(io::Error::other)?;
+        let branch = Self::bind_to(&name, &self.reach, false).map_err(io::Error::other)?;
         // A thread that has moved to another network since cannot make a socket in the first one.
         if branch.network() != self.network() {
             return Err(io::ErrorKind::Unsupported.into());
@@ -71,7 +84,7 @@ impl Datagrams {
     }
 
     /// `alone`: nobody else may have the port, and IPv6 includes IPv4.
-    fn bind_to(address: &SocketAddr, alone: bool) -> Result<Datagrams, BindError> {
+    fn bind_to(address: &SocketAddr, reach: &Reach, alone: bool) -> Result<Datagrams, BindError> {
         let six = address.is_ipv6();
         let both = six && alone;
         let port = address.port();
@@ -88,7 +101,16 @@ impl Datagrams {
                 .set(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)
                 .map_err(failed("share the port with ourselves"))?;
         }
-        let datagrams = Datagrams { socket, six, both };
+        reach
+            .narrow(socket.fd())
+            .map_err(failed("narrow the addresses"))?;
+        let reach = reach.clone();
+        let datagrams = Datagrams {
+            socket,
+            six,
+            both,
+            reach,
+        };
         datagrams
             .set_path_mtu(libc::IP_PMTUDISC_DO)
             .map_err(failed("forbid fragments"))?;

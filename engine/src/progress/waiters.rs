@@ -1,0 +1,74 @@
+//! Who waits: threads inside the engine, awake or asleep, and futures; and who is told what happened.
+
+use std::task::Waker;
+
+use super::handler::Handler;
+use super::sleepers::{OnBell, Sleepers};
+use crate::protocol::RequestId;
+
+pub(crate) struct Waiters {
+    /// Threads of the application that wait inside.
+    pub inside: u32,
+    /// Threads of the application that sleep.
+    pub sleepers: Sleepers,
+    /// Futures to wake when their request is over.
+    pub wakers: Vec<(RequestId, Waker)>,
+    /// Something happened outside the waiting loop that may concern who waits, awake or asleep.
+    pub news: bool,
+    /// Threads that wait run the work of the layers above too.
+    pub has_background: bool,
+}
+
+impl Waiters {
+    pub fn new() -> Waiters {
+        Waiters {
+            inside: 0,
+            sleepers: Sleepers::new(),
+            wakers: Vec::new(),
+            news: false,
+            has_background: false,
+        }
+    }
+
+    /// Whether a sleeping thread or a future may have to be told what happens.
+    #[inline(always)]
+    pub fn has_listeners(&self) -> bool {
+        self.sleepers.are_untold() || !self.wakers.is_empty()
+    }
+}
+
+impl Handler {
+    /// Tells sleeping threads and futures whose request is over. `happened`: also threads that look for themselves.
+    #[cold]
+    pub fn tell_others(&mut self, happened: bool) {
+        let protocol = &self.protocol;
+        let broken = self.broken.is_some();
+        let concerns = |watched: Option<RequestId>| match watched {
+            Some(id) => broken || protocol.is_settled(id),
+            None => broken || happened,
+        };
+        if self.waiters.sleepers.take_concerned(concerns) {
+            self.waiters.sleepers.tell(true);
+            self.rouse_bell();
+        }
+        let protocol = &self.protocol;
+        self.waiters.wakers.retain(|(id, waker)| {
+            let over = broken || protocol.is_complete(*id);
+            if over {
+                waker.wake_by_ref();
+            }
+            !over
+        });
+    }
+
+    /// Wakes the thread that sleeps on the doorbell, if one does.
+    pub fn rouse_bell(&mut self) {
+        let on_bell = &mut self.waiters.sleepers.on_bell;
+        if matches!(on_bell, OnBell::Asleep { .. }) {
+            *on_bell = OnBell::Roused;
+            // Whatever the word says: a look at the rings that found something has called this process awake.
+            self.port().bell().announce_awake();
+            self.segment().wake(self.port().index());
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Packets in a stream.
+#![no_main]
+
+#[path = "../../wire/tests/properties/mod.rs"]
+mod properties;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| properties::stream(input));

@@ -1,0 +1,40 @@
+//! MPI in safe Rust: the crate programs use.
+//!
+//! ```no_run
+//! use oxmpi::op::Sum;
+//!
+//! fn main() -> oxmpi::Result<()> {
+//!     let mpi = oxmpi::init()?;
+//!     let world = mpi.world();
+//!     let mut total = [0];
+//!     world.allreduce(&[world.rank()], &mut total, Sum)?;
+//!     println!("rank {} of {}: the sum of all ranks is {}", world.rank(), world.size(), total[0]);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! What the layer is: a choice of names from `oxmpi-core` and `oxmpi-datatypes`, the ones that a
+//! Rust program needs; there is no code here. What it uses: those two crates. What it promises:
+//! what is not named here may change in any version.
+#![forbid(unsafe_code)]
+
+pub use oxmpi_core::{
+    ANY_SOURCE, ANY_TAG, COMMUNICATORS_MAX, Communicator, Error, ErrorKind, InPlace, Message, Mpi,
+    Plain, PortBuffer, Request, Result, Scope, Source, Status, TAG_MAX, Tag, init, init_with, pm,
+    scope, thread, wait_all, wait_any, wtime,
+};
+pub use oxmpi_datatypes::datatype;
+
+/// Typed memory seen as its bytes, for what works on bytes: [`datatype`], files, checksums.
+pub mod plain {
+    pub use oxmpi_datatypes::plain::{bytes, bytes_mut};
+}
+
+/// Operations for reduce, allreduce, scan and their kin: the larger of two, the sum, a function of
+/// the program's own ([`user`](op::user)).
+pub mod op {
+    pub use oxmpi_datatypes::op::{
+        BitAnd, BitOr, BitXor, LogicalAnd, LogicalOr, LogicalXor, Max, Min, Operation, Product,
+        Sum, User, user,
+    };
+}

@@ -1,0 +1,236 @@
+//! Ranks that end at a bad moment, on several hosts: the others are told, the launcher names the cause.
+//!
+//! The hosts are names on this machine. This test binary is also the agent of each of them and every
+//! rank, so all of it runs wherever cargo does; the ranks talk by the network although one machine
+//! would have ports. `PART` says what a rank does.
+
+use std::ffi::OsString;
+use std::process::exit;
+use std::time::{Duration, Instant};
+
+use oxmpi::{Source, Tag};
+use oxmpi_launch::{
+    AppContext, Executable, Host, Job, MapBy, Outcome, Output, Settings, Spread, Stdin, Template,
+};
+
+/// A job that is not over by then hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(60);
+
+/// The networks that need no privilege.
+const NETWORKS: [&str; 2] = ["tcp", "udp"];
+
+/// Ranks dealt out to three hosts in turn: 0 and 3 on a, 1 and 4 on b, 2 and 5 on c.
+fn job(part: &str, ranks: u32, network: &str) -> Job {
+    let binary = std::env::current_exe().unwrap();
+    let template = "env OXMPI_TEST_AGENT={host}";
+    Job {
+        apps: vec![AppContext {
+            executable: Executable {
+                path: binary.clone(),
+                argv0: binary.clone().into(),
+                shown: "prog".into(),
+            },
+            arguments: ["--exact", "as_rank", "--ignored", "--nocapture"]
+                .map(OsString::from)
+                .to_vec(),
+            ranks,
+            wdir: None,
+            env: vec![
+                ("PART".into(), part.into()),
+                ("OXMPI_NET".into(), network.into()),
+            ],
+        }],
+        settings: Settings {
+            timeout: Some(HANGS_AFTER),
+            stdin: Stdin::Null,
+            output: Output::Capture,
+            spread: Spread {
+                hosts: Some(Host::list("a,b,c", "the test").unwrap()),
+                map_by: Some(MapBy::parse("node", "the test").unwrap()),
+                launcher: Some(Template::parse(template, "the test").unwrap()),
+                agent: Some(binary),
+                launch_timeout: Some(HANGS_AFTER),
+            },
+            ..Settings::default()
+        },
+    }
+}
+
+fn text(outcome: &Outcome) -> String {
+    let both = [&outcome.stdout[..], &outcome.stderr[..]].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+/// The agent of a host: the launcher's template calls this binary with the word `agent`, which to
+/// libtest is the name of a test.
+#[test]
+fn agent() {
+    if std::env::var_os("OXMPI_TEST_AGENT").is_some() {
+        exit(i32::from(oxmpi_launch::agent()));
+    }
+}
+
+fn kill_self() -> ! {
+    let pid = std::process::id().to_string();
+    let _ = std::process::Command::new("kill")
+        .args(["-9", &pid])
+        .status();
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+#[test]
+#[ignore = "the part of a rank, executed by the other tests: cargo test -p oxmpi --test deaths"]
+fn as_rank() {
+    let Ok(part) = std::env::var("PART") else {
+        return;
+    };
+    let rank: u32 = std::env::var("OXMPI_RANK").unwrap().parse().unwrap();
+    match part.as_str() {
+        "dies before init" if rank == 1 => kill_self(),
+        "first dies before init" if rank == 0 => kill_self(),
+        "leaves before init" if rank == 1 => exit(0),
+        "is killed stopped before init" if rank == 1 => {
+            let script = format!("kill -STOP {0}; sleep 0.3; kill -9 {0}", std::process::id());
+            let _ = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .status();
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        }
+        _ => {}
+    }
+    let mpi = match oxmpi::init() {
+        Ok(mpi) => mpi,
+        Err(error) => {
+            println!("\nrank {rank} cannot join: {error}");
+            exit(23)
+        }
+    };
+    let world = mpi.world();
+    let mut word = [0u64];
+    match part.as_str() {
+        // A death after the wire-up, of a rank that some have talked to and some have not.
+        "dies" | "dies and is waited for by anybody" if rank == 1 => {
+            world.send(&[7u64], 0, 5).unwrap();
+            std::thread::sleep(Duration::from_millis(300));
+            kill_self()
+        }
+        "dies" | "dies and is waited for by anybody" if rank == 0 => {
+            world.recv(&mut word, 1, 5).unwrap();
+        }
+        _ => {}
+    }
+    let begun = Instant::now();
+    let outcome = match part.as_str() {
+        "dies and is waited for by anybody" => {
+            world.recv(&mut word, Source::Any, Tag::Any).map(drop)
+        }
+        _ => world.recv(&mut word, 1, 9).map(drop),
+    };
+    let error = outcome.unwrap_err();
+    println!(
+        "\nrank {rank} after {} s: {error}",
+        begun.elapsed().as_secs()
+    );
+    if std::env::var_os("GIVE_UP").is_some() {
+        mpi.abort(17);
+    }
+    drop(mpi);
+    exit(0)
+}
+
+/// Every survivor is told that rank 1 `how`.
+fn all_are_told(part: &str, how: &str, code: u8) {
+    for network in NETWORKS {
+        let mut job = job(part, 6, network);
+        job.settings.keep_going = true;
+        let outcome = job.run().unwrap();
+        let text = text(&outcome);
+        for rank in [0, 2, 3, 4, 5] {
+            let told = |line: &&str| line.starts_with(&format!("rank {rank} after"));
+            let line = text
+                .lines()
+                .find(told)
+                .unwrap_or_else(|| panic!("{network}: {text}"));
+            // A rank that has a connection may see its end before it is told how the process ended.
+            let seen = rank == 0 && line.ends_with("the process is gone");
+            assert!(
+                line.contains("rank 1 on host") && (line.ends_with(how) || seen),
+                "{network}, {line}: {text}"
+            );
+        }
+        assert_eq!(outcome.code, code, "{network}: {text}");
+    }
+}
+
+#[test]
+fn a_death_before_init_leaves_nobody_waiting() {
+    all_are_told("dies before init", "which was killed by signal 9", 137);
+}
+
+#[test]
+fn a_death_while_stopped_before_init_leaves_nobody_waiting() {
+    all_are_told(
+        "is killed stopped before init",
+        "which was killed by signal 9",
+        137,
+    );
+}
+
+#[test]
+fn an_end_without_init_leaves_nobody_waiting() {
+    let how = "which exited with status 0 without finalising";
+    all_are_told("leaves before init", how, 0);
+}
+
+#[test]
+fn a_death_is_told_to_all_who_wait() {
+    all_are_told("dies", "which was killed by signal 9", 137);
+}
+
+#[test]
+fn a_death_is_told_to_who_waits_for_anybody() {
+    all_are_told(
+        "dies and is waited for by anybody",
+        "which was killed by signal 9",
+        137,
+    );
+}
+
+#[test]
+fn without_its_first_rank_a_job_says_so() {
+    let mut job = job("first dies before init", 3, "tcp");
+    job.settings.keep_going = true;
+    let outcome = job.run().unwrap();
+    let text = text(&outcome);
+    assert_eq!(outcome.code, 137, "{text}");
+    for rank in [1, 2] {
+        let told = format!("rank {rank} cannot join: ");
+        assert!(text.contains(&told), "{text}");
+    }
+    assert!(text.contains("rank 0 ended before it told"), "{text}");
+}
+
+#[test]
+fn the_status_is_that_of_the_rank_that_was_killed() {
+    for turn in 0..10 {
+        let mut job = job("dies", 3, NETWORKS[turn % 2]);
+        job.settings.env.push(("GIVE_UP".into(), "1".into()));
+        let outcome = job.run().unwrap();
+        let text = text(&outcome);
+        assert_eq!(outcome.code, 137, "{text}");
+        let said: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("oxmpi: rank"))
+            .collect();
+        assert_eq!(said.len(), 1, "{text}");
+        assert!(
+            said[0].contains("oxmpi: rank 1 (pid ")
+                && said[0].contains(" on b, prog) was killed by signal 9"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! A call of a collective as its algorithms see it: what moves, in bytes, and the rule that decides how.
+
+use super::Operand;
+use super::choose::{Collective, Rule, Situation, choose};
+use super::cut::Block;
+use super::position::{Placement, Position};
+use super::reduce_scatter::Blocks;
+
+/// One rank's call of a collective, in bytes. Where buffers and in-place data lie is said in the
+/// collective's module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "each is the MPI operation of that name; sizes are in bytes"
+)]
+pub enum Call<'a> {
+    Barrier,
+    Bcast {
+        bytes: usize,
+        root: u32,
+    },
+    Reduce {
+        operand: Operand,
+        root: u32,
+    },
+    Allreduce(Operand),
+    Scan(Operand),
+    Exscan(Operand),
+    Gather {
+        bytes: usize,
+        root: u32,
+        in_place: bool,
+    },
+    Gatherv {
+        own_bytes: usize,
+        blocks: &'a [Block],
+        root: u32,
+        in_place: bool,
+    },
+    Scatter {
+        bytes: usize,
+        root: u32,
+        in_place: bool,
+    },
+    Scatterv {
+        own_bytes: usize,
+        blocks: &'a [Block],
+        root: u32,
+        in_place: bool,
+    },
+    Allgather {
+        bytes: usize,
+        in_place: bool,
+    },
+    Allgatherv {
+        blocks: &'a [Block],
+        in_place: bool,
+    },
+    Alltoall {
+        bytes: usize,
+        in_place: bool,
+    },
+    Alltoallv {
+        send: &'a [Block],
+        receive: &'a [Block],
+        in_place: bool,
+    },
+    ReduceScatter {
+        blocks: Blocks<'a>,
+        commutative: bool,
+        in_place: bool,
+    },
+}
+
+impl Call<'_> {
+    /// The same call without its caller's memory; `None` if it has lists of blocks.
+    pub fn without_lists(&self) -> Option<Call<'static>> {
+        Some(match *self {
+            Call::Barrier => Call::Barrier,
+            Call::Bcast { bytes, root } => Call::Bcast { bytes, root },
+            Call::Reduce { operand, root } => Call::Reduce { operand, root },
+            Call::Allreduce(operand) => Call::Allreduce(operand),
+            Call::Scan(operand) => Call::Scan(operand),
+            Call::Exscan(operand) => Call::Exscan(operand),
+            Call::Gather {
+                bytes,
+                root,
+                in_place,
+            } => Call::Gather {
+                bytes,
+                root,
+                in_place,
+            },
+            Call::Scatter {
+                bytes,
+                root,
+                in_place,
+            } => Call::Scatter {
+                bytes,
+                root,
+                in_place,
+            },
+            Call::Allgather { bytes, in_place } => Call::Allgather { bytes, in_place },
+            Call::Alltoall { bytes, in_place } => Call::Alltoall { bytes, in_place },
+            Call::ReduceScatter {
+                blocks: Blocks::Equal(bytes),
+                commutative,
+                in_place,
+            } => Call::ReduceScatter {
+                blocks: Blocks::Equal(bytes),
+                commutative,
+                in_place,
+            },
+            Call::Gatherv { .. }
+            | Call::Scatterv { .. }
+            | Call::Allgatherv { .. }
+            | Call::Alltoallv { .. }
+            | Call::ReduceScatter { .. } => return None,
+        })
+    }
+
+    /// Which collective it is.
+    #[inline]
+    pub fn collective(&self) -> Collective {
+        match self {
+            Call::Barrier => Collective::Barrier,
+            Call::Bcast { .. } => Collective::Bcast,
+            Call::Reduce { .. } => Collective::Reduce,
+            Call::Allreduce(_) => Collective::Allreduce,
+            Call::Scan(_) => Collective::Scan,
+            Call::Exscan(_) => Collective::Exscan,
+            Call::Gather { .. } => Collective::Gather,
+            Call::Gatherv { .. } => Collective::Gatherv,
+            Call::Scatter { .. } => Collective::Scatter,
+            Call::Scatterv { .. } => Collective::Scatterv,
+            Call::Allgather { .. } => Collective::Allgather,
+            Call::Allgatherv { .. } => Collective::Allgatherv,
+            Call::Alltoall { .. } => Collective::Alltoall,
+            Call::Alltoallv { .. } => Collective::Alltoallv,
+            Call::ReduceScatter { .. } => Collective::ReduceScatter,
+        }
+    }
+
+    /// The bytes that the collective's table counts; only what every rank knows.
+    #[inline]
+    fn bytes(&self, size: u32) -> usize {
+        match self {
+            Call::Barrier
+            | Call::Gatherv { .. }
+            | Call::Scatterv { .. }
+            | Call::Alltoallv { .. } => 0,
+            Call::Bcast { bytes, .. } | Call::Gather { bytes, .. } => *bytes,
+            Call::Scatter { bytes, .. } | Call::Alltoall { bytes, .. } => *bytes,
+            Call::Reduce { operand, .. } => operand.bytes,
+            Call::Allreduce(operand) | Call::Scan(operand) | Call::Exscan(operand) => operand.bytes,
+            Call::Allgather { bytes, .. } => bytes.saturating_mul(size as usize),
+            Call::Allgatherv { blocks, .. } => blocks.iter().map(|block| block.bytes).sum(),
+            Call::ReduceScatter { blocks, .. } => blocks.total(size),
+        }
+    }
+
+    /// Whether its operation commutes; true where there is none.
+    #[inline]
+    pub(super) fn commutative(&self) -> bool {
+        match self {
+            Call::Reduce { operand, .. } => operand.commutative,
+            Call::Allreduce(operand) | Call::Scan(operand) | Call::Exscan(operand) => {
+                operand.commutative
+            }
+            Call::ReduceScatter { commutative, .. } => *commutative,
+            _ => true,
+        }
+    }
+
+    /// The rule that decides how it runs.
+    #[inline]
+    pub fn rule(&self, position: Position, placement: Placement<'_>) -> &'static Rule {
+        let (size, commutative) = (position.size, self.commutative());
+        let situation = Situation {
+            size,
+            bytes: self.bytes(size),
+            commutative,
+            placement,
+        };
+        choose(self.collective(), &situation)
+    }
+}

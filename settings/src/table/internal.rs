@@ -1,0 +1,56 @@
+//! What the launcher hands down to its ranks. A user does not set these.
+
+use super::FOR_RANKS;
+use crate::Kind;
+use crate::setting::{SetBy, Setting, Topic, WhenUnset};
+
+const HANDED_DOWN: Setting = Setting {
+    layer: "launch",
+    set_by: SetBy::Launcher,
+    topic: Topic::Internal,
+    unset: WhenUnset::Words("no launcher of OxMPI"),
+    ..FOR_RANKS
+};
+
+/// A rank's number.
+pub static RANK: Setting = Setting {
+    name: "OXMPI_RANK",
+    kind: Kind::Number {
+        min: 0,
+        max: 65_534,
+    },
+    text: "The number of this process in its job, from 0.",
+    layer: "launch, pmi",
+    ..HANDED_DOWN
+};
+
+/// A job's size.
+pub static SIZE: Setting = Setting {
+    name: "OXMPI_SIZE",
+    kind: Kind::Number {
+        min: 1,
+        max: 65_535,
+    },
+    text: "The number of processes in the job.",
+    ..HANDED_DOWN
+};
+
+/// A host's shared memory.
+pub static SEGMENT: Setting = Setting {
+    name: "OXMPI_SEGMENT",
+    kind: Kind::Number {
+        min: 0,
+        max: i32::MAX as u64,
+    },
+    text: "The descriptor of the shared memory of the host's ranks.",
+    ..HANDED_DOWN
+};
+
+/// Where settings came from.
+pub static FROM_OPTIONS: Setting = Setting {
+    name: "OXMPI_FROM_OPTIONS",
+    kind: Kind::List("names of settings"),
+    text: "The settings that options of the launcher gave, for `oxmpi info --settings`.",
+    layer: "settings",
+    ..HANDED_DOWN
+};

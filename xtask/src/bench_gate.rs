@@ -1,0 +1,39 @@
+//! `cargo xtask bench-gate`: every benchmark runs to its end, and says which targets it meets.
+//!
+//! Apart from the tests, because figures of a busy machine say nothing. A benchmark that fails is a
+//! failure; a missed target is printed and is none: targets are goals, and a comparison of two builds is
+//! `oxmpi bench` of both, in turns.
+
+use std::process::Command;
+
+use crate::install;
+use crate::installed;
+use crate::spread;
+use crate::steps::{Expect, Steps, target};
+
+/// Words after `oxmpi` on two hosts that a cable joins, and the text that says that it was measured.
+const BETWEEN_HOSTS: [(&str, &str); 2] = [("bench network", "targets met"), ("pmtest", "UDP")];
+
+/// All of them; `quick`: in seconds each, with a wide spread.
+pub fn run(steps: &mut Steps, quick: bool) {
+    if !steps.run_always("release build", 20, Expect::Success, &mut install::build()) {
+        return;
+    }
+    let oxmpi = target().join("release/oxmpi");
+    let quick: &[&str] = if quick { &["--quick"] } else { &[] };
+    let mut bench = Command::new(&oxmpi);
+    bench.arg("bench").args(quick);
+    steps.run("oxmpi bench", 60, Expect::Text("targets met"), &mut bench);
+    installed::fetch(steps, "ip", "iproute2");
+    let possible = spread::possible();
+    for (words, text) in BETWEEN_HOSTS {
+        let name = format!("oxmpi {words} between hosts");
+        if let Err(reason) = &possible {
+            steps.skip(&name, reason);
+            continue;
+        }
+        let mut bench = spread::on_hosts_of(2, "--cable", &oxmpi);
+        bench.arg(&oxmpi).args(words.split(' ')).args(quick);
+        steps.run(&name, 30, Expect::Text(text), &mut bench);
+    }
+}
