@@ -141,6 +141,17 @@ pub fn node_of(
     finder: oxmpi_net::pm::Finder,
 ) -> Node {
     let channels = vec![rank as u16; devices.len()];
+    node_on(plan, rank, devices, channels, finder)
+}
+
+/// As [`node_of`], on these channels.
+pub fn node_on(
+    plan: &Plan,
+    rank: u32,
+    devices: Vec<Box<dyn Device>>,
+    channels: Vec<u16>,
+    finder: oxmpi_net::pm::Finder,
+) -> Node {
     let rails = devices.into_iter().map(|device| Rail {
         device,
         kind: plan.kind,
