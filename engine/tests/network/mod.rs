@@ -315,12 +315,12 @@ fn garbage_from_another_host_concerns_its_sender_alone() {
                         let bytes = rogue.at_hand().len();
                         rogue.pass(bytes);
                     }
-                    for to in 0..3 {
+                    for (to, left) in left.iter_mut().enumerate() {
                         let (mut prefix, mut used, payload) = nonsense(&mut random);
-                        if left[to] == 0 || random.below(2) == 0 {
+                        if *left == 0 || random.below(2) == 0 {
                             continue;
                         }
-                        if left[to] == 1 {
+                        if *left == 1 {
                             // Surely garbage: nobody has offered anything.
                             let kind = Kind::ClearToSend {
                                 send: 1 << 40,
@@ -339,7 +339,7 @@ fn garbage_from_another_host_concerns_its_sender_alone() {
                         let sent = unsafe {
                             rogue.send(to as u32, head, payload.as_ptr(), payload.len(), None)
                         };
-                        left[to] -= usize::from(sent == Sent::Left);
+                        *left -= usize::from(sent == Sent::Left);
                     }
                     rogue.flush_unsent();
                     thread::sleep(Duration::from_micros(200));
