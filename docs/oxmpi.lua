@@ -7,7 +7,7 @@
 local oxmpi = Proto("oxmpi", "OxMPI frame")
 
 local FRAME_HEADER_BYTES = 40
-local FRAME_VERSION = 1
+local FRAME_VERSION = 2
 local PIECE_HEADER_BYTES = 4
 local PACKET_LENGTH_BYTES = 4
 local PACKET_HEADER_BYTES = 32
@@ -21,7 +21,7 @@ local KINDS = {
   [1] = "data", [2] = "ack", [3] = "LOSE", [4] = "STOP",
   [5] = "GO", [6] = "probe", [7] = "hello", [8] = "welcome",
 }
-local FLAGS_MAX, SELECTIVE = 0x000F, 0x0004
+local FLAGS_MAX, SELECTIVE, SEALED, SEAL_BYTES = 0x001F, 0x0004, 0x0010, 16
 local FIRST, LAST = 1, 2
 
 -- Kinds of packets, each with the names of the words that follow its header.
@@ -45,8 +45,8 @@ local PACKETS = {
   [0x85] = { "get", "token", "offset" },
   [0x86] = { "agree", "instance", "value" },
   [0x87] = { "agreed", "instance", "value" },
-  [0x88] = { "introduce", "token", "name" },
-  [0x89] = { "introduced", "token", "name" },
+  [0x88] = { "introduce", "token", "given" },
+  [0x89] = { "introduced", "token", "given" },
   [0xa1] = { "data", "receive", "offset" },
   [0xa2] = { "fetched", "token", "offset" },
   [0xc1] = { "accumulate", "token", "offset", "operation" },
@@ -67,18 +67,20 @@ local f = {
   kind = ProtoField.uint8("oxmpi.kind", "Kind", base.DEC, KINDS),
   channel = ProtoField.uint16("oxmpi.channel", "Channel of the receiver"),
   to = ProtoField.uint32("oxmpi.to", "To node"),
-  from = ProtoField.uint32("oxmpi.from", "From node"),
+  name = ProtoField.uint32("oxmpi.name", "Sender, by the name that the receiver gave it"),
   length = ProtoField.uint16("oxmpi.length", "Bytes of payload"),
   flags = ProtoField.uint16("oxmpi.flags", "Flags", base.HEX),
   checked = ProtoField.bool("oxmpi.flags.checked", "Checked: there is a checksum", 16, nil, 0x0001),
   stopped = ProtoField.bool("oxmpi.flags.stopped", "Stopped: the sender wants silence", 16, nil, 0x0002),
   selective = ProtoField.bool("oxmpi.flags.selective", "Selective: the payload is a bitmap of frames kept", 16, nil, SELECTIVE),
   asking = ProtoField.bool("oxmpi.flags.asking", "Asking: to be acknowledged at once", 16, nil, 0x0008),
-  session = ProtoField.uint64("oxmpi.session", "Session", base.HEX),
+  sealed = ProtoField.bool("oxmpi.flags.sealed", "Sealed: the payload is encrypted", 16, nil, SEALED),
   sequence = ProtoField.uint32("oxmpi.sequence", "Sequence"),
   ack = ProtoField.uint32("oxmpi.ack", "Next frame expected from the other side"),
   crc = ProtoField.uint32("oxmpi.crc", "CRC32C", base.HEX),
-  reserved = ProtoField.uint32("oxmpi.reserved", "Reserved", base.HEX),
+  serial = ProtoField.uint32("oxmpi.serial", "Number of the transmission, lower half"),
+  tag = ProtoField.uint64("oxmpi.tag", "Proof of the header", base.HEX),
+  ciphertext = ProtoField.bytes("oxmpi.ciphertext", "Encrypted payload and its proof"),
   kept = ProtoField.bytes("oxmpi.kept", "Frames kept beyond the acknowledged"),
   payload = ProtoField.bytes("oxmpi.payload", "Payload"),
   piece = ProtoField.none("oxmpi.piece", "Piece"),
@@ -94,7 +96,7 @@ local f = {
   packet_flags = ProtoField.uint8("oxmpi.packet.flags", "Flags", base.HEX),
   context = ProtoField.uint64("oxmpi.packet.context", "Context", base.HEX),
   source = ProtoField.uint32("oxmpi.packet.source", "Source"),
-  tag = ProtoField.int32("oxmpi.packet.tag", "Tag"),
+  packet_tag = ProtoField.int32("oxmpi.packet.tag", "Tag"),
   bytes = ProtoField.uint64("oxmpi.packet.bytes", "Bytes of the whole message"),
   packet_sequence = ProtoField.uint32("oxmpi.packet.sequence", "Sequence"),
   credit = ProtoField.uint16("oxmpi.packet.credit", "Credit, in units of 64 bytes"),
@@ -106,7 +108,7 @@ local f = {
   refusal = ProtoField.uint64("oxmpi.packet.refusal", "Refused kind, and reason in the second byte", base.HEX),
   instance = ProtoField.uint64("oxmpi.packet.instance", "Agreement"),
   value = ProtoField.uint64("oxmpi.packet.value", "Value", base.HEX),
-  name = ProtoField.uint64("oxmpi.packet.name", "Name that the sender gives to the receiver"),
+  given = ProtoField.uint64("oxmpi.packet.name", "Name that the sender gives to the receiver"),
   operation = ProtoField.uint64("oxmpi.packet.operation", "Element, and operation in the upper 16 bits", base.HEX),
 }
 for _, field in pairs(f) do table.insert(oxmpi.fields, field) end
@@ -147,7 +149,7 @@ local function packet(tvb, tree, info)
   branch:add_le(f.credit, head(2, 2))
   branch:add_le(f.source, head(4, 4))
   branch:add_le(f.context, head(8, 8))
-  branch:add_le(f.tag, head(16, 4))
+  branch:add_le(f.packet_tag, head(16, 4))
   branch:add_le(f.packet_sequence, head(20, 4))
   branch:add_le(f.bytes, head(24, 7))
   branch:add_le(f.packet_flags, head(31, 1))
@@ -184,8 +186,9 @@ end
 function oxmpi.dissector(tvb, pinfo, root)
   if tvb:len() < FRAME_HEADER_BYTES or tvb(0, 1):uint() ~= FRAME_VERSION then return 0 end
   local kind, length, flags = tvb(1, 1):uint(), tvb(12, 2):le_uint(), tvb(14, 2):le_uint()
-  local there = math.min(length, tvb:len() - FRAME_HEADER_BYTES)
-  local from, to, sequence, ack = tvb(8, 4):le_uint(), tvb(4, 4):le_uint(), tvb(24, 4):le_uint(), tvb(28, 4):le_uint()
+  local trailer = has(flags, SEALED) and SEAL_BYTES or 0
+  local there = math.min(length + trailer, tvb:len() - FRAME_HEADER_BYTES)
+  local from, to, sequence, ack = tvb(8, 4):le_uint(), tvb(4, 4):le_uint(), tvb(16, 4):le_uint(), tvb(20, 4):le_uint()
   local name = KINDS[kind] or string.format("kind %d", kind)
   local text = string.format("%d→%d %s", from, to, name)
   if kind == DATA then text = text .. string.format(" #%d %d B", sequence, length) end
@@ -196,23 +199,26 @@ function oxmpi.dissector(tvb, pinfo, root)
   tree:add_le(f.kind, tvb(1, 1))
   tree:add_le(f.channel, tvb(2, 2))
   tree:add_le(f.to, tvb(4, 4))
-  tree:add_le(f.from, tvb(8, 4))
+  tree:add_le(f.name, tvb(8, 4))
   tree:add_le(f.length, tvb(12, 2))
   local branch = tree:add_le(f.flags, tvb(14, 2))
-  for _, field in ipairs({ f.checked, f.stopped, f.selective, f.asking }) do branch:add_le(field, tvb(14, 2)) end
-  tree:add_le(f.session, tvb(16, 8))
-  tree:add_le(f.sequence, tvb(24, 4))
-  tree:add_le(f.ack, tvb(28, 4))
-  tree:add_le(f.crc, tvb(32, 4))
-  tree:add_le(f.reserved, tvb(36, 4))
-  if there < length then tree:add_proto_expert_info(trouble.short) end
+  for _, field in ipairs({ f.checked, f.stopped, f.selective, f.asking, f.sealed }) do branch:add_le(field, tvb(14, 2)) end
+  tree:add_le(f.sequence, tvb(16, 4))
+  tree:add_le(f.ack, tvb(20, 4))
+  tree:add_le(f.serial, tvb(24, 4))
+  tree:add_le(f.crc, tvb(28, 4))
+  tree:add_le(f.tag, tvb(32, 8))
+  if there < length + trailer then tree:add_proto_expert_info(trouble.short) end
   if kind == LOSE then tree:add_proto_expert_info(trouble.lose) end
   if kind == STOP then tree:add_proto_expert_info(trouble.stop) end
 
   local info = { text }
   if there > 0 then
     local payload = tvb(FRAME_HEADER_BYTES, there)
-    if kind == DATA then
+    if has(flags, SEALED) then
+      tree:add(f.ciphertext, payload)
+      table.insert(info, "encrypted")
+    elseif kind == DATA then
       pieces(payload:tvb(), tree, info)
     elseif has(flags, SELECTIVE) then
       tree:add(f.kept, payload)
@@ -228,11 +234,12 @@ end
 
 local function looks_like_ours(tvb, pinfo, root)
   if tvb:len() < FRAME_HEADER_BYTES then return false end
+  local flags = tvb(14, 2):le_uint()
+  local trailer = has(flags, SEALED) and SEAL_BYTES or 0
   local ours = tvb(0, 1):uint() == FRAME_VERSION
     and KINDS[tvb(1, 1):uint()] ~= nil
-    and tvb(12, 2):le_uint() == tvb:reported_len() - FRAME_HEADER_BYTES
-    and tvb(14, 2):le_uint() <= FLAGS_MAX
-    and tvb(36, 4):uint() == 0
+    and tvb(12, 2):le_uint() == tvb:reported_len() - FRAME_HEADER_BYTES - trailer
+    and flags <= FLAGS_MAX
   return ours and oxmpi.dissector(tvb, pinfo, root) > 0
 end
 

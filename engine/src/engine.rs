@@ -100,7 +100,7 @@ impl Engine {
         &self,
         to: u32,
         envelope: Envelope,
-        data: *const u8,
+        data: impl Into<Area>,
         mode: Mode,
     ) -> Result<Request, EngineError> {
         let mut handler = self.shared.enter();
@@ -120,7 +120,7 @@ impl Engine {
         &self,
         to: u32,
         envelope: &Envelope,
-        data: *const u8,
+        data: impl Into<Area>,
         mode: Mode,
     ) -> bool {
         let mut handler = self.shared.enter();
@@ -129,8 +129,7 @@ impl Engine {
             && to != handler.rank
             && let Some(header) = handler.protocol.eager_now(to, envelope, mode)
         {
-            // SAFETY: the caller's promise; the data is read before this returns.
-            let buffer = unsafe { Area::readable(data) };
+            let buffer: Area = data.into();
             // What goes wrong here goes wrong again in the general way, which tells.
             sent = matches!(handler.send_now(to, &header, buffer), Ok(true));
         }
@@ -147,7 +146,7 @@ impl Engine {
         &self,
         to: u32,
         envelope: Envelope,
-        data: *const u8,
+        data: impl Into<Area>,
         mode: Mode,
     ) -> Result<(), EngineError> {
         let mut handler = self.shared.enter();
@@ -172,14 +171,13 @@ impl Engine {
         handler: &mut Handler,
         to: u32,
         envelope: Envelope,
-        data: *const u8,
+        data: impl Into<Area>,
         mode: Mode,
     ) -> Result<Request, EngineError> {
         if let Some(broken) = &handler.broken {
             return Err(broken.clone());
         }
-        // SAFETY: the caller's promise is the area's.
-        let buffer = unsafe { Area::readable(data) };
+        let buffer: Area = data.into();
         if to != handler.rank
             && let Some(header) = handler.protocol.eager_now(to, &envelope, mode)
         {
@@ -212,14 +210,16 @@ impl Engine {
         mode: Mode,
     ) -> Result<Request, EngineError> {
         let address = buffer.address();
+        // The receiver can read one block by itself, no matter in whose memory.
+        let readable = handler.places().port(to).is_some() && !buffer.is_scattered();
         let mut source = Source {
             buffer,
             address,
             mapped: false,
-            fetchable: handler.memory.single_copy && handler.places().port(to).is_some(),
+            fetchable: readable && (handler.memory.single_copy || to == handler.rank),
         };
         if handler.extents.exist()
-            && handler.places().port(to).is_some()
+            && readable
             && let Some(offset) = handler.extents.find(address, envelope.bytes)
         {
             source = Source {
@@ -247,7 +247,7 @@ impl Engine {
         &self,
         from: Option<u32>,
         pattern: Pattern,
-        data: *mut u8,
+        data: impl Into<Area>,
         capacity: u64,
     ) -> Result<Request, EngineError> {
         // SAFETY: the caller's promise.
@@ -264,12 +264,11 @@ impl Engine {
         &self,
         from: Option<u32>,
         pattern: Pattern,
-        data: *mut u8,
+        data: impl Into<Area>,
         capacity: u64,
     ) -> RequestId {
         let mut handler = self.shared.enter();
-        // SAFETY: the caller's promise is the area's.
-        let buffer = unsafe { Area::writable(data) };
+        let buffer: Area = data.into();
         let id = Self::begin_receive(&mut handler, from, pattern, buffer, capacity);
         self.shared.leave(&mut handler);
         id
@@ -284,12 +283,11 @@ impl Engine {
         &self,
         from: Option<u32>,
         pattern: Pattern,
-        data: *mut u8,
+        data: impl Into<Area>,
         capacity: u64,
     ) -> Result<Completion, EngineError> {
         let mut handler = self.shared.enter();
-        // SAFETY: the caller's promise, and we wait below.
-        let buffer = unsafe { Area::writable(data) };
+        let buffer: Area = data.into();
         if let Some(from) = from
             && handler.protocol.is_quiet()
             && from != handler.rank
@@ -337,6 +335,11 @@ impl Engine {
             handler.hand_over(receive);
         }
         id
+    }
+
+    /// Whether a receive's bytes may be scattered. The kernel's driver places messages in one block.
+    pub fn receives_scattered(&self) -> bool {
+        !self.shared.enter().has_entries()
     }
 
     /// Waits for a request and frees it.
@@ -513,10 +516,14 @@ impl Engine {
     ///
     /// # Safety
     /// As [`Engine::irecv`].
-    pub unsafe fn irecv_claimed(&self, claim: Claim, data: *mut u8, capacity: u64) -> Request {
+    pub unsafe fn irecv_claimed(
+        &self,
+        claim: Claim,
+        data: impl Into<Area>,
+        capacity: u64,
+    ) -> Request {
         let mut handler = self.shared.enter();
-        // SAFETY: the caller's promise is the area's.
-        let buffer = unsafe { Area::writable(data) };
+        let buffer: Area = data.into();
         let (id, posted) = handler.protocol.receive_claim(claim, buffer, capacity);
         handler.settle_posted(posted, buffer);
         self.shared.leave(&mut handler);

@@ -36,6 +36,6 @@ pub use oxmpi_ports::Death;
 pub use oxmpi_ports::board::{Board, Ticket};
 pub use oxmpi_wire::Envelope;
 pub use port_buffer::{InPlace, PortBuffer};
-pub use progress::{Background, Condition, Threads, Transport};
+pub use progress::{Area, Background, Condition, Spread, Threads, Transport};
 pub use protocol::{Claim, Completion, Mode, RequestId};
 pub use several::{Several, keep_first};

@@ -34,13 +34,13 @@ fn pair(recovery: Recovery, congestion: bool) -> [Link<u32>; 2] {
     let config = Config {
         recovery,
         congestion,
-        ..Config::new(0, 1, 11, 22)
+        ..Config::new(0, 1)
     };
     let mirrored = Config {
         me: 1,
         peer: 0,
-        session_out: 22,
-        session_in: 11,
+        name_out: 1,
+        name_in: 0,
         ..config.clone()
     };
     [Link::new(config, 0), Link::new(mirrored, 0)]

@@ -1,6 +1,7 @@
 //! Frames that arrive: whether they belong to this conversation, and what follows from them.
 //!
-//! Nothing of a frame is believed before all of it was checked; a refused frame changes one counter and nothing else.
+//! Who sent a frame was verified by the [`Session`](crate::Session) before. Nothing of a frame is believed before all of it was
+//! checked; a refused frame changes one counter and nothing else.
 
 use core::ops::Range;
 
@@ -57,11 +58,12 @@ impl<M: Copy> Link<M> {
     ) -> Option<Range<usize>> {
         let (frame, payload) = Frame::parse(bytes).ok()?;
         let config = &self.config;
-        let ours = frame.session == config.session_in
-            && frame.from == config.peer
+        let ours = frame.name == config.name_in
             && frame.to == config.me
             && frame.channel == config.channel_in;
-        let plain = frame.kind == Kind::Data && frame.flags & !flag::ASKING == 0 && !config.checked;
+        let sealed = u16::from(config.sealed) * flag::SEALED;
+        let plain =
+            frame.kind == Kind::Data && frame.flags & !flag::ASKING == sealed && !config.checked;
         let calm = !self.flow.stopped && !self.flow.stopping && !self.probe.unanswered;
         if !(ours && plain && calm && self.sender.is_oldest(frame.ack)) {
             return None;
@@ -82,12 +84,9 @@ impl<M: Copy> Link<M> {
     ) -> Result<(Frame, &'a [u8], Option<Arrival>), Refusal> {
         let (frame, payload) = Frame::parse(bytes).map_err(Refusal::Frame)?;
         let config = &self.config;
-        if frame.session != config.session_in {
-            return Err(Refusal::Session);
-        }
-        if frame.from != config.peer || frame.to != config.me {
-            let Frame { from, to, .. } = frame;
-            return Err(Refusal::Node { from, to });
+        if frame.name != config.name_in || frame.to != config.me {
+            let Frame { name, to, .. } = frame;
+            return Err(Refusal::Node { name, to });
         }
         if frame.channel != config.channel_in {
             return Err(Refusal::Channel {
@@ -103,6 +102,11 @@ impl<M: Copy> Link<M> {
             }
         } else if config.checked {
             return Err(Refusal::Unchecked);
+        }
+        if frame.has(flag::SEALED) != config.sealed {
+            return Err(Refusal::Seal {
+                found: !config.sealed,
+            });
         }
         if matches!(frame.kind, Kind::Hello | Kind::Welcome) {
             return Err(Refusal::Kind);

@@ -1,7 +1,7 @@
 //! What both sides of a link agree on before they speak, and the limits within which they may.
 //!
-//! Nothing here is negotiated on the wire: the endpoint above gives both sides the same figures, only `me`/`peer`, the channels and the
-//! sessions are mirrored.
+//! Nothing here is negotiated on the wire: the endpoint above gives both sides the same figures, only `me`/`peer`, the names and the
+//! channels are mirrored.
 
 use oxmpi_wire::frame::PIECE_HEADER_BYTES;
 
@@ -36,18 +36,18 @@ pub enum Recovery {
 /// What a link is told when it is made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// This node.
+    /// This node: where frames that arrive go to.
     pub me: u32,
-    /// The node at the other side.
+    /// The node at the other side: where frames that leave go to.
     pub peer: u32,
+    /// The name that the peer has given this node: written into every frame.
+    pub name_out: u32,
+    /// The name that this node has given the peer: expected in every frame.
+    pub name_in: u32,
     /// The peer's channel: written into every frame.
     pub channel_out: u16,
     /// Our channel: expected in every frame.
     pub channel_in: u16,
-    /// The secret we show.
-    pub session_out: u64,
-    /// The secret the peer has to show.
-    pub session_in: u64,
     /// Most payload of a frame, piece headers included: the device's longest frame less the frame header.
     pub payload_bytes_max: usize,
     /// Most frames in flight. With several peers, their windows together should fit the device's receive buffer.
@@ -58,6 +58,8 @@ pub struct Config {
     pub congestion: bool,
     /// Whether every frame carries, and must carry, a CRC32C.
     pub checked: bool,
+    /// Whether every frame is, and must be, sealed: encrypted by the endpoint.
+    pub sealed: bool,
     /// STOP when this many frames wait in the device. What is in flight when STOP leaves still arrives, so the device needs room for the windows of
     /// all peers above this mark: `backlog_high + peers * window_frames_max <= slots`.
     pub backlog_high: usize,
@@ -78,20 +80,22 @@ pub struct Config {
 }
 
 impl Config {
-    /// Figures for ordinary Ethernet frames on a local network; the caller adds channels, and what it knows better.
-    pub fn new(me: u32, peer: u32, session_out: u64, session_in: u64) -> Config {
+    /// Figures for ordinary Ethernet frames on a local network; each calls the other by its number. The caller adds channels, and
+    /// what it knows better.
+    pub fn new(me: u32, peer: u32) -> Config {
         Config {
             me,
             peer,
+            name_out: me,
+            name_in: peer,
             channel_out: 0,
             channel_in: 0,
-            session_out,
-            session_in,
             payload_bytes_max: 1400,
             window_frames_max: 256,
             recovery: Recovery::GoBackN,
             congestion: false,
             checked: false,
+            sealed: false,
             backlog_high: 1024,
             backlog_low: 256,
             rto_ns_min: 1_000_000,

@@ -47,11 +47,9 @@ pub struct Counters {
     pub kept: u64,
     /// Refused: not a frame of this version.
     pub refused_frame: u64,
-    /// Refused: wrong secret.
-    pub refused_session: u64,
     /// Refused: other nodes or another channel.
     pub refused_address: u64,
-    /// Refused: no checksum, or one that does not fit.
+    /// Refused: no checksum, or one that does not fit; sealed where no frame is, or not sealed where every frame is.
     pub refused_checksum: u64,
     /// Refused: impossible acknowledgement, pieces or kind.
     pub refused_content: u64,
@@ -67,9 +65,10 @@ impl Counters {
     pub(crate) fn count_refusal(&mut self, refusal: &Refusal) {
         let counter = match refusal {
             Refusal::Frame(_) => &mut self.refused_frame,
-            Refusal::Session => &mut self.refused_session,
             Refusal::Node { .. } | Refusal::Channel { .. } => &mut self.refused_address,
-            Refusal::Unchecked | Refusal::Checksum { .. } => &mut self.refused_checksum,
+            Refusal::Unchecked | Refusal::Checksum { .. } | Refusal::Seal { .. } => {
+                &mut self.refused_checksum
+            }
             Refusal::Kind | Refusal::Ack { .. } | Refusal::Pieces { .. } => {
                 &mut self.refused_content
             }
@@ -79,10 +78,6 @@ impl Counters {
 
     /// All frames refused, for whatever reason.
     pub fn refused(&self) -> u64 {
-        self.refused_frame
-            + self.refused_session
-            + self.refused_address
-            + self.refused_checksum
-            + self.refused_content
+        self.refused_frame + self.refused_address + self.refused_checksum + self.refused_content
     }
 }

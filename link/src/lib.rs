@@ -10,16 +10,23 @@
 //! - *STOP* and *GO*: the receiver's buffers passed the high or the low mark; a probe, so that a lost GO cannot stall (`flow.rs`);
 //! - time-outs by measured round trips, with back-off (`rtt.rs`, `timer.rs`).
 //!
-//! What it promises: every message arrives once, whole and in order, or [`Link::is_dead`] becomes true; a frame that does not show the
-//! session's secret changes nothing but a counter; queues and kept frames are bounded by [`Config`]; no allocation on the data path
+//! - proofs: a [`Session`] beside each link numbers and signs what leaves and verifies what arrives, so that nobody else can speak for
+//!   an end of the conversation (`session.rs`, `replay.rs`).
+//!
+//! What it promises: every message arrives once, whole and in order, or [`Link::is_dead`] becomes true; a frame that was forged, altered
+//! in its header or repeated is told from others by its session and changes nothing; queues and kept frames are bounded by [`Config`]; no allocation on the data path
 //! once queues have reached their working size.
 //!
 //! ```
-//! use oxmpi_link::{Config, Link};
+//! use oxmpi_link::{Config, FrameKey, Link, Session};
 //! use oxmpi_wire::frame::FRAME_HEADER_BYTES;
 //!
-//! let mut here: Link<&[u8]> = Link::new(Config::new(0, 1, 11, 22), 0);
-//! let mut there: Link<&[u8]> = Link::new(Config::new(1, 0, 22, 11), 0);
+//! let mut here: Link<&[u8]> = Link::new(Config::new(0, 1), 0);
+//! let mut there: Link<&[u8]> = Link::new(Config::new(1, 0), 0);
+//! // One key for each direction, which nobody else knows.
+//! let (one, other) = (FrameKey::new([1; 16]), FrameKey::new([2; 16]));
+//! let mut session_here = Session::new(one, other);
+//! let mut session_there = Session::new(other, one);
 //! here.send(0, b"hello", 5);
 //!
 //! // What an endpoint does with a frame that is to leave: header, then a piece header and bytes for each piece.
@@ -30,12 +37,15 @@
 //!     frame.extend(piece.header().emit());
 //!     frame.extend(&piece.message[piece.offset..piece.offset + piece.bytes]);
 //! }
+//! session_here.sign(frame.first_chunk_mut().unwrap());
 //!
 //! // And with one that has arrived.
+//! session_there.verify(&frame).unwrap();
 //! there.handle_frame(1000, &frame, 0).unwrap();
 //! let delivered = there.poll_delivered().unwrap();
 //! assert!(delivered.first && delivered.last);
 //! assert_eq!(there.bytes(&delivered, &frame), b"hello");
+//! assert!(session_there.verify(&frame).is_err(), "a frame is taken once");
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
@@ -53,8 +63,10 @@ mod kept;
 mod link;
 mod receive;
 mod refusal;
+mod replay;
 mod rtt;
 mod send;
+mod session;
 mod stream;
 mod timer;
 mod transmit;
@@ -69,4 +81,6 @@ pub use crc::Checksum;
 pub use link::Link;
 pub use receive::{Arrival, Delivered, Place};
 pub use refusal::Refusal;
+pub use replay::REPLAY_WINDOW;
+pub use session::{FRAME_KEY_BYTES, Forgery, FrameKey, Session};
 pub use transmit::{Middles, Piece, Transmit};

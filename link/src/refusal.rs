@@ -9,12 +9,10 @@ use oxmpi_wire::frame::FrameError;
 pub enum Refusal {
     /// Not a frame of this version.
     Frame(FrameError),
-    /// Wrong secret: of a former job, of another process, or forged. The value is not repeated here, since texts reach logs.
-    Session,
     /// Between other nodes.
     Node {
-        /// Source the frame names.
-        from: u32,
+        /// Name that the frame gives its sender.
+        name: u32,
         /// Destination the frame names.
         to: u32,
     },
@@ -33,6 +31,11 @@ pub enum Refusal {
         found: u32,
         /// What its bytes give.
         computed: u32,
+    },
+    /// Sealed on a link where no frame is, or the other way round.
+    Seal {
+        /// Whether the frame is sealed.
+        found: bool,
     },
     /// A kind that belongs to wire-up and not to a link.
     Kind,
@@ -55,13 +58,10 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Refusal::Frame(error) => error.fmt(f),
-            Refusal::Session => f.write_str(
-                "frame does not carry this session's secret: of a former job, or forged",
-            ),
-            Refusal::Node { from, to } => {
+            Refusal::Node { name, to } => {
                 write!(
                     f,
-                    "frame from node {from} to node {to} does not belong to this link"
+                    "frame from node {name} to node {to} does not belong to this link"
                 )
             }
             Refusal::Channel { found, expected } => {
@@ -77,6 +77,12 @@ impl fmt::Display for Refusal {
                 f,
                 "frame was damaged on the way: checksum {found:#010x}, its bytes give {computed:#010x}"
             ),
+            Refusal::Seal { found: true } => {
+                f.write_str("frame is encrypted, which no frame on this link is")
+            }
+            Refusal::Seal { found: false } => {
+                f.write_str("frame is not encrypted, which every frame on this link is")
+            }
             Refusal::Kind => f.write_str("frame of wire-up on a link that is wired up"),
             Refusal::Ack { found, next } => write!(
                 f,

@@ -124,7 +124,7 @@ mod tests {
             rto_ns_min: 1000,
             rto_ns_max: 1_000_000,
             ack_delay_ns: 100,
-            ..Config::new(0, 1, 2, 3)
+            ..Config::new(0, 1)
         };
         let mut rtt = RoundTrip::new(0);
         assert_eq!(rtt.rto_ns(&config), 1_000_000);
@@ -151,7 +151,7 @@ mod tests {
             rto_ns_min: 1000,
             rto_ns_max: 1_000_000,
             ack_delay_ns: 0,
-            ..Config::new(0, 1, 2, 3)
+            ..Config::new(0, 1)
         };
         let mut rtt = RoundTrip::new(0);
         rtt.sample(0, 0);

@@ -12,7 +12,8 @@ use crate::timer::Timer;
 /// A frame that is to leave: its header, and which part of the queue it carries.
 #[derive(Clone, Copy, Debug)]
 pub struct Transmit {
-    /// The header; on a checked link the caller seals it with [`Checksum`](crate::Checksum) when the payload is gathered.
+    /// The header, which the caller completes when the payload is gathered: on a checked link with a
+    /// [`Checksum`](crate::Checksum), and always with the number and the proof of a [`Session`](crate::Session).
     pub frame: Frame,
     /// It was sent before.
     pub repeat: bool,
@@ -240,17 +241,19 @@ impl<M: Copy> Link<M> {
         let config = &self.config;
         let stopped = u16::from(self.flow.stopping) * flag::STOPPED;
         let checked = u16::from(config.checked) * flag::CHECKED;
+        let sealed = u16::from(config.sealed) * flag::SEALED;
         Frame {
             kind,
             channel: config.channel_out,
             to: config.peer,
-            from: config.me,
+            name: config.name_out,
             length,
-            flags: flags | stopped | checked,
-            session: config.session_out,
+            flags: flags | stopped | checked | sealed,
             sequence,
             ack: self.receiver.expected(),
+            serial: 0,
             crc: 0,
+            tag: 0,
         }
     }
 }

@@ -3,7 +3,7 @@
 mod pair;
 
 use oxmpi_link::{Config, Link, Recovery, Refusal};
-use oxmpi_wire::frame::{Frame, Kind};
+use oxmpi_wire::frame::{Frame, Kind, flag};
 use pair::{Inbox, Number, gather, mirrored};
 
 fn two(config: Config) -> [Link<Number>; 2] {
@@ -18,7 +18,7 @@ fn a_late_caller_does_not_stall_the_link() {
         recovery: Recovery::Selective,
         window_frames_max: 3,
         payload_bytes_max: 100,
-        ..Config::new(0, 1, 2, 3)
+        ..Config::new(0, 1)
     };
     let [mut here, mut there] = two(config);
     here.send(0, 0, 288);
@@ -43,7 +43,7 @@ fn a_late_caller_does_not_stall_the_link() {
 #[test]
 #[should_panic(expected = "call poll_delivered until None")]
 fn deliveries_have_to_be_taken() {
-    let [mut here, mut there] = two(Config::new(0, 1, 2, 3));
+    let [mut here, mut there] = two(Config::new(0, 1));
     here.send(0, 0, 8);
     let transmit = here.poll_transmit(0).expect("data");
     let frame = gather(&here, &transmit);
@@ -56,7 +56,7 @@ fn deliveries_have_to_be_taken() {
 fn the_queue_is_bounded() {
     let config = Config {
         messages_max: 2,
-        ..Config::new(0, 1, 2, 3)
+        ..Config::new(0, 1)
     };
     let [mut here, _] = two(config);
     for number in 0..3 {
@@ -69,7 +69,7 @@ fn the_queue_is_bounded() {
 fn memory_is_given_back_in_order_and_only_when_it_is_there() {
     let config = Config {
         payload_bytes_max: 100,
-        ..Config::new(0, 1, 2, 3)
+        ..Config::new(0, 1)
     };
     let [mut here, mut there] = two(config);
     let mut inbox = Inbox::default();
@@ -99,39 +99,38 @@ fn memory_is_given_back_in_order_and_only_when_it_is_there() {
 
 #[test]
 fn refusals_say_what_was_wrong() {
-    let mut link: Link<Number> = Link::new(Config::new(0, 1, 2, 3), 0);
+    let mut link: Link<Number> = Link::new(Config::new(0, 1), 0);
     let frame = Frame {
         kind: Kind::Ack,
         channel: 0,
         to: 0,
-        from: 1,
+        name: 1,
         length: 0,
         flags: 0,
-        session: 3,
         sequence: 0,
         ack: 0,
+        serial: 0,
         crc: 0,
+        tag: 0,
     };
     let mut refused = |frame: Frame| -> (Refusal, String) {
-        let mut bytes = [0; 40];
-        frame.emit(&mut bytes);
+        let trailer = if frame.has(flag::SEALED) { 16 } else { 0 };
+        let mut bytes = vec![0; 40 + trailer];
+        frame.emit(bytes.first_chunk_mut().expect("room for a header"));
         let refusal = link.handle_frame(0, &bytes, 0).expect_err("refused");
         (refusal, refusal.to_string())
     };
-    let (refusal, text) = refused(Frame {
-        session: 4,
-        ..frame
-    });
-    assert_eq!(refusal, Refusal::Session);
-    assert_eq!(
-        text,
-        "frame does not carry this session's secret: of a former job, or forged"
-    );
-    let (_, text) = refused(Frame { from: 7, ..frame });
+    let (_, text) = refused(Frame { name: 7, ..frame });
     assert_eq!(
         text,
         "frame from node 7 to node 0 does not belong to this link"
     );
+    let (refusal, text) = refused(Frame {
+        flags: flag::SEALED,
+        ..frame
+    });
+    assert_eq!(refusal, Refusal::Seal { found: true });
+    assert_eq!(text, "frame is encrypted, which no frame on this link is");
     let (_, text) = refused(Frame {
         channel: 7,
         ..frame
@@ -143,5 +142,5 @@ fn refusals_say_what_was_wrong() {
         "frame acknowledges up to 7, but the next frame to be sent is 0"
     );
     assert_eq!(link.counters().refused(), 4);
-    assert_eq!(link.counters().refused_session, 1);
+    assert_eq!(link.counters().refused_checksum, 1);
 }

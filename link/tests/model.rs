@@ -105,7 +105,7 @@ impl Conversation {
                 ack_delay_ns: rto_ns / 4,
                 backlog_high: BACKLOG_HIGH,
                 backlog_low: 1,
-                ..Config::new(0, 1, 2, 3)
+                ..Config::new(0, 1)
             },
             // The second message takes two frames, and the third begins in the second of them if it waits.
             messages: [vec![3, 20, 5], vec![7]],

@@ -205,7 +205,8 @@ mod tests {
             see("contexts of one maker", crowded(one_maker));
             let makers = (0..30_000).map(|n: u64| key((job + (n << 32)) | 8, 3, stride as i32));
             see("contexts of many makers", crowded(makers));
-            let both = (0..30_000).map(|n: u64| key((job + (n / 99 << 32)) | n % 99 << 2, 3, 3));
+            let both =
+                (0..30_000).map(|n: u64| key((job + ((n / 99) << 32)) | ((n % 99) << 2), 3, 3));
             see("contexts of makers with many", crowded(both));
             let grid = (0..30_000).map(|n: u32| key(2, n / 173, (n % 173 * stride) as i32));
             see("sources and tags", crowded(grid));

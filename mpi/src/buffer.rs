@@ -1,10 +1,11 @@
 //! A message's place in memory: an address, a count and a datatype.
 //!
-//! The engine moves contiguous bytes. A buffer that is not contiguous is packed before it is sent and unpacked after it is
-//! received; most buffers are, and cost nothing here. Whoever makes a buffer from an address promises that the memory
-//! stays valid while the operation goes on; from there on everything is safe.
+//! Most buffers are one block, and cost nothing here. Of any other the engine is told the [`Spread`]: it
+//! gathers and scatters piece by piece while the message moves. Whoever makes a buffer from an address
+//! promises that the memory stays valid while the operation goes on; from there on everything is safe.
 
 use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
+use oxmpi_engine::{Area, Spread};
 
 /// Memory of the program that an operation reads or writes.
 #[derive(Debug, Clone)]
@@ -168,6 +169,18 @@ impl Buffer {
             None => Some(self.address),
             Some(_) => None,
         }
+    }
+
+    /// The data as the engine sees it; `spread` is that of [`Buffer::spread`].
+    pub(crate) fn area(&self, spread: &Spread) -> Area {
+        Area::scattered(self.address, spread)
+    }
+
+    /// Where the data lies if it is not one block.
+    pub(crate) fn spread(&self) -> Option<Spread> {
+        let scattered = self.scattered.as_ref()?;
+        let (low, bytes) = scattered.span();
+        Some(Spread::new(scattered.layout(), low, bytes))
     }
 
     /// The data as one block of memory of its own.

@@ -4,21 +4,21 @@
 //! [`CARD_BYTES_MAX`]. [`crate::address::offered`] fills it, [`crate::address::order`] reads it. What comes from the launcher is not trusted to be
 //! a card: parsing has limits and its errors say what is wrong.
 //!
-//! `2@node7@9f86d081884c7d65@5000@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,b:172.17.0.1/16,x:127.0.0.1/8`: version, host, machine, port, Ethernet cards with
-//! channel and longest frame, addresses best first, each with the letter of its kind (a capital if the user chose it).
+//! `3@node7@9f86d081884c7d65@5000@1b4f0e9851971998@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,b:172.17.0.1/16,x:127.0.0.1/8`: version, host, machine, port, salt
+//! (with an `s` behind it if the process encrypts), Ethernet cards with channel and longest frame, addresses best first, each with the letter of its kind (a capital if the user chose it).
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::address::{Kind, Offered};
 
-/// Longest text of a card: version, a host name of 64, machine and port take at most 90 bytes, an Ethernet card 24, and the rest holds 9 IPv6 addresses written out
+/// Longest text of a card: version, a host name of 64, machine, port and salt take at most 108 bytes, an Ethernet card 24, and the rest holds 8 IPv6 addresses written out
 /// in full or 20 IPv4 addresses. PMI-1 guarantees values of 1 KiB in every launcher that matters.
 pub const CARD_BYTES_MAX: usize = 512;
 /// Longest host name that is told (HOST_NAME_MAX of Linux); it serves messages, not connections.
 pub const HOST_BYTES_MAX: usize = 64;
 /// The version of the text form.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 /// Ethernet cards that a process may speak through: as many as are trunked.
 const WIRES_MAX: usize = 4;
 
@@ -31,6 +31,10 @@ pub struct Card {
     pub machine: u64,
     /// The port it listens on, for TCP and UDP alike.
     pub port: u16,
+    /// Drawn when it was opened: part of the keys of its conversations, so that those of another life differ.
+    pub salt: u64,
+    /// It encrypts what it sends, and takes nothing else.
+    pub encrypted: bool,
     /// Where raw frames reach it; empty if it cannot take any.
     pub wires: Vec<Wire>,
     /// Where it may be reached, best first.
@@ -85,6 +89,8 @@ impl Card {
             host: plain_host(host),
             machine,
             port,
+            salt: 0,
+            encrypted: false,
             wires: Vec::new(),
             addresses,
         }
@@ -93,6 +99,15 @@ impl Card {
     /// The card of a process that also takes frames from these.
     pub fn with_wires(self, wires: Vec<Wire>) -> Card {
         Card { wires, ..self }
+    }
+
+    /// The card of a process that drew this salt, and that encrypts or not.
+    pub fn with_salt(self, salt: u64, encrypted: bool) -> Card {
+        Card {
+            salt,
+            encrypted,
+            ..self
+        }
     }
 
     /// Whether loopback leads from `machine` to this process.
@@ -120,7 +135,8 @@ impl fmt::Display for Card {
     /// Leaves out the last addresses, which are the least useful, where the text would become too long.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (host, machine, port) = (plain_host(&self.host), self.machine, self.port);
-        let mut text = format!("{VERSION}@{host}@{machine:016x}@{port}@");
+        let (salt, sealed) = (self.salt, if self.encrypted { "s" } else { "" });
+        let mut text = format!("{VERSION}@{host}@{machine:016x}@{port}@{salt:016x}{sealed}@");
         for (index, wire) in self.wires.iter().take(WIRES_MAX).enumerate() {
             let Wire { mac, channel, mtu } = wire;
             text += if index == 0 { "" } else { "," };
@@ -148,7 +164,7 @@ impl FromStr for Card {
         if text.len() > CARD_BYTES_MAX {
             return Err(CardError::Length { bytes: text.len() });
         }
-        let mut parts = text.splitn(6, '@');
+        let mut parts = text.splitn(7, '@');
         let mut part = || parts.next().unwrap_or("");
         let wrong = |part, text: &str| CardError::Part {
             part,
@@ -166,6 +182,7 @@ impl FromStr for Card {
         }
         let machine = part();
         let port = part();
+        let salt = part();
         let wires = part();
         if wires.split(',').count() > WIRES_MAX {
             return Err(wrong("number of Ethernet cards", wires));
@@ -178,6 +195,9 @@ impl FromStr for Card {
                 .and_then(|port| u16::try_from(port).ok())
                 .filter(|port| *port > 0)
                 .ok_or_else(|| wrong("port", port))?,
+            salt: hexadecimal(salt.strip_suffix('s').unwrap_or(salt))
+                .ok_or_else(|| wrong("salt", salt))?,
+            encrypted: salt.ends_with('s'),
             wires: wires
                 .split(',')
                 .filter(|_| !wires.is_empty())
@@ -284,10 +304,11 @@ mod tests {
             mac: [2, 0x42, 0xac, 0x11, 0, 2],
             channel: 3,
             mtu: 1500,
-        }]);
-        let text = "2@node7.example@9f86d081884c7d65@5000@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,l:fe80::7/64,T:10.8.0.2/32,b:172.17.0.1/16,x:127.0.0.1/8";
+        }])
+        .with_salt(0x1b4f_0e98_5197_1998, true);
+        let text = "3@node7.example@9f86d081884c7d65@5000@1b4f0e9851971998s@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,l:fe80::7/64,T:10.8.0.2/32,b:172.17.0.1/16,x:127.0.0.1/8";
         assert_eq!(card.to_string(), text);
-        assert!(text.len() < 200);
+        assert!(text.len() < 220);
         assert!(card.addresses[3].chosen && card.addresses[3].kind == Kind::Tunnel);
         assert_eq!(text.parse(), Ok(card));
     }
@@ -306,7 +327,7 @@ mod tests {
         assert!(text.len() <= CARD_BYTES_MAX, "{}", text.len());
         let read: Card = text.parse().unwrap();
         assert_eq!(read.host.len(), HOST_BYTES_MAX);
-        assert!(read.addresses.len() >= 9, "{}", read.addresses.len());
+        assert!(read.addresses.len() >= 8, "{}", read.addresses.len());
         assert_eq!(read.addresses[..], card.addresses[..read.addresses.len()]);
     }
 
@@ -314,7 +335,7 @@ mod tests {
     fn odd_host_names_are_made_plain() {
         assert_eq!(
             Card::new("a b@\u{e9}", 1, 1, Vec::new()).to_string(),
-            "2@a-b--@0000000000000001@1@@"
+            "3@a-b--@0000000000000001@1@0000000000000000@@"
         );
         assert_eq!(Card::new("", 1, 1, Vec::new()).host, "-");
     }
@@ -328,45 +349,49 @@ mod tests {
 
     #[test]
     fn what_is_not_a_card_is_said() {
-        let good = "2@a@0000000000000001@1@@o:10.0.0.7/24";
+        let good = "3@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/24";
         assert!(good.parse::<Card>().is_ok());
         for (text, error) in [
             (
                 "",
-                "a process's card has version '' and this process reads version 2: install the same OxMPI on all hosts",
+                "a process's card has version '' and this process reads version 3: install the same OxMPI on all hosts",
             ),
             (
                 "1@x",
-                "a process's card has version '1' and this process reads version 2: install the same OxMPI on all hosts",
+                "a process's card has version '1' and this process reads version 3: install the same OxMPI on all hosts",
             ),
-            ("2@", "a process's card has no proper host name: ''"),
-            ("2@a@1@1@", "a process's card has no proper machine: '1'"),
+            ("3@", "a process's card has no proper host name: ''"),
+            ("3@a@1@1@", "a process's card has no proper machine: '1'"),
             (
-                "2@a@0000000000000001@0@",
+                "3@a@0000000000000001@0@",
                 "a process's card has no proper port: '0'",
             ),
             (
-                "2@a@0000000000000001@+1@",
+                "3@a@0000000000000001@+1@",
                 "a process's card has no proper port: '+1'",
             ),
             (
-                "2@a@0000000000000001@@",
+                "3@a@0000000000000001@@",
                 "a process's card has no proper port: ''",
             ),
             (
-                "2@a@0000000000000001@1@0242ac11000/3/1500@",
+                "3@a@0000000000000001@1@2s@@",
+                "a process's card has no proper salt: '2s'",
+            ),
+            (
+                "3@a@0000000000000001@1@0000000000000002@0242ac11000/3/1500@",
                 "a process's card has no proper Ethernet card: '0242ac11000/3/1500'",
             ),
             (
-                "2@a@0000000000000001@1@@o:10.0.0.7/33",
+                "3@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/33",
                 "a process's card has no proper address: 'o:10.0.0.7/33'",
             ),
             (
-                "2@a@0000000000000001@1@@o:10.0.0.7/24,",
+                "3@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/24,",
                 "a process's card has no proper address: ''",
             ),
             (
-                "2@a@0000000000000001@1@@q:10.0.0.7/24",
+                "3@a@0000000000000001@1@0000000000000002@@q:10.0.0.7/24",
                 "a process's card has no proper address: 'q:10.0.0.7/24'",
             ),
         ] {
@@ -375,7 +400,7 @@ mod tests {
         let long = format!("{good}{}", ",o:10.0.0.7/24".repeat(50));
         assert_eq!(
             long.parse::<Card>().unwrap_err().to_string(),
-            "a process's card of 737 bytes is longer than any (512): another program wrote it"
+            "a process's card of 754 bytes is longer than any (512): another program wrote it"
         );
     }
 
@@ -397,10 +422,14 @@ mod tests {
             host in "[A-Za-z0-9._-]{1,64}",
             machine: u64,
             port in 1u16..,
+            salt: u64,
+            encrypted: bool,
             wires in proptest::collection::vec(any_wire(), 0..3),
             addresses in proptest::collection::vec(any_offered(), 0..6),
         ) {
-            let card = Card::new(&host, machine, port, addresses).with_wires(wires);
+            let card = Card::new(&host, machine, port, addresses)
+                .with_wires(wires)
+                .with_salt(salt, encrypted);
             let text = card.to_string();
             prop_assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:_/,@%-".contains(&byte)), "{}", text);
             prop_assert_eq!(text.parse::<Card>(), Ok(card));
@@ -409,7 +438,7 @@ mod tests {
         #[test]
         fn arbitrary_text_never_panics(text in ".{0,80}", cut in 0usize..60) {
             let _ = text.parse::<Card>();
-            let good = "2@a@0000000000000001@1@@o:10.0.0.7/24,x:::1/128";
+            let good = "3@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/24,x:::1/128";
             let _ = format!("{}{text}", &good[..cut.min(good.len())]).parse::<Card>();
         }
     }

@@ -61,6 +61,13 @@ pub fn random_nonce() -> Result<Nonce, RandomError> {
     Ok(nonce)
 }
 
+/// A salt for the keys of one endpoint's conversations.
+pub fn random_salt() -> Result<u64, RandomError> {
+    let mut salt = [0; 8];
+    getrandom::fill(&mut salt).map_err(RandomError)?;
+    Ok(u64::from_le_bytes(salt))
+}
+
 impl JobKey {
     /// A new key.
     pub fn random() -> Result<JobKey, RandomError> {

@@ -431,7 +431,7 @@ impl Transport {
                 let counters = pm.counters();
                 Counters {
                     peers: counters.peers,
-                    refused: counters.forged,
+                    refused: counters.forged + counters.replayed,
                     reads: counters.device.receives,
                     empty_reads: counters.device.receives_empty,
                     ..Counters::default()

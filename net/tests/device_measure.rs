@@ -34,13 +34,14 @@ fn header(channel: u16, to: u32, payload: usize) -> [u8; FRAME_HEADER_BYTES] {
         kind: Kind::Data,
         channel,
         to,
-        from: 0,
+        name: 0,
         length: payload as u16,
         flags: 0,
-        session: 0,
         sequence: 0,
         ack: 0,
+        serial: 0,
         crc: 0,
+        tag: 0,
     };
     let mut header = [0; FRAME_HEADER_BYTES];
     frame.emit(&mut header);

@@ -29,6 +29,8 @@ fn frame(number: usize, bytes: usize) -> Vec<u8> {
     let mut frame = garbage(number, bytes);
     let payload = (bytes - FRAME_HEADER_BYTES) as u16;
     frame[LENGTH_OFFSET..LENGTH_OFFSET + 2].copy_from_slice(&payload.to_le_bytes());
+    // No flag: one of them would make the frame longer.
+    frame[LENGTH_OFFSET + 2..LENGTH_OFFSET + 4].fill(0);
     frame
 }
 

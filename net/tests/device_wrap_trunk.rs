@@ -84,13 +84,14 @@ fn frames(channel: u16, numbers: std::ops::Range<u32>) -> Vec<Vec<u8>> {
             kind: Kind::Data,
             channel,
             to: 1,
-            from: 0,
+            name: 0,
             length: 100,
             flags: 0,
-            session: 1,
             sequence,
             ack: 0,
+            serial: 0,
             crc: 0,
+            tag: 0,
         };
         let mut header = [0; FRAME_HEADER_BYTES];
         frame.emit(&mut header);

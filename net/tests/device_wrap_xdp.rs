@@ -73,13 +73,14 @@ fn frame(channel: u16, to: u32, number: usize, payload: usize) -> Vec<u8> {
         kind: Kind::Data,
         channel,
         to,
-        from: 77,
+        name: 77,
         length: payload as u16,
         flags: 0,
-        session: 0x0102_0304_0506_0708,
         sequence: number as u32,
         ack: 0,
+        serial: 0,
         crc: 0,
+        tag: 0,
     };
     let mut header = [0; FRAME_HEADER_BYTES];
     frame.emit(&mut header);

@@ -1,6 +1,5 @@
 //! Endpoints of the PM network over real UDP sockets: messages of all sizes, goodbyes, processes that vanish, memory that is held until it has arrived.
 
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../xtask/limit.rs"]
 mod limit;
 mod pm_world;
@@ -188,8 +187,8 @@ fn forged_datagrams_change_nothing() {
         let mut frame = [0u8; 60];
         frame.fill_with(|| random.next() as u8);
         if flood % 2 == 0 {
-            // All but the secret is right: version, data, channel, destination, source, length.
-            frame[..16].copy_from_slice(&[1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0]);
+            // All but the proof is right: version, data, channel, destination, name, length.
+            frame[..16].copy_from_slice(&[2, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0]);
         }
         let _ = stranger.send_to(&frame, nodes[1].addresses[0]);
         flood += 1;
@@ -345,6 +344,8 @@ fn told(options: Options, addresses: impl Fn(Address) -> Vec<Address>) -> Vec<No
             Ok(Peer {
                 addresses: places[node as usize].clone(),
                 channel: node as u16,
+                name: rank as u32,
+                salt: 0,
                 frame_bytes_max: None,
                 host: "elsewhere".into(),
                 probe: Vec::new(),

@@ -5,7 +5,7 @@ mod pm_world;
 
 use std::net::{SocketAddr, UdpSocket};
 
-use oxmpi_link::{Config, Link, Recovery};
+use oxmpi_link::{Config, FrameKey, Link, Recovery, Session};
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, Frame, Kind};
 use pm_world::{Node, Plan, job, key, until};
 use proptest::prelude::*;
@@ -14,29 +14,36 @@ use proptest::prelude::*;
 struct Babbler {
     socket: UdpSocket,
     link: Link<usize>,
+    session: Session,
     messages: Vec<Vec<u8>>,
     to: SocketAddr,
 }
 
-fn session(from: u32, to: u32) -> u64 {
+/// The key of the proofs of frames in one direction, as docs/network.md derives it.
+fn frame_key(from: u32, to: u32) -> FrameKey {
+    let none = 0u64.to_le_bytes();
     let proof = key().proof(&[
-        b"oxmpi pm session",
-        &from.to_le_bytes(),
-        &to.to_le_bytes(),
+        b"oxmpi frame proof",
+        b"talk",
         &0u32.to_le_bytes(),
+        &from.to_le_bytes(),
+        &none,
+        &to.to_le_bytes(),
+        &none,
     ]);
-    u64::from_le_bytes(*proof.first_chunk().unwrap())
+    FrameKey::new(*proof.first_chunk().unwrap())
 }
 
 impl Babbler {
     fn new(to: SocketAddr) -> Babbler {
-        let mut config = Config::new(0, 1, session(0, 1), session(1, 0));
+        let mut config = Config::new(0, 1);
         config.channel_out = 1;
         config.recovery = Recovery::Selective;
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         Babbler {
             socket,
             link: Link::new(config, 0),
+            session: Session::new(frame_key(0, 1), frame_key(1, 0)),
             messages: Vec::new(),
             to,
         }
@@ -53,6 +60,7 @@ impl Babbler {
                 let message = &self.messages[piece.message];
                 frame.extend(&message[piece.offset..piece.offset + piece.bytes]);
             }
+            self.session.sign(frame.first_chunk_mut().unwrap());
             self.socket.send_to(&frame, self.to).unwrap();
         }
     }
@@ -79,7 +87,7 @@ fn a_message_that_is_no_packet_is_named() {
     let mut late = head(10);
     late.extend([0; 11]);
     for (message, said) in [
-        (vec![0, 0, 0, 0, 1, 99], "length 0 and kind 99"),
+        (vec![0, 0, 0, 0, 2, 0x60], "length 0 and kind 96"),
         (vec![255, 255, 255, 127], "length 2147483647"),
         (vec![1, 2], "ends too early"),
         (early, "ends too early"),
@@ -95,19 +103,32 @@ fn a_message_that_is_no_packet_is_named() {
 }
 
 #[test]
+fn another_version_of_packets_is_named() {
+    let (mut nodes, mut babbler) = listener();
+    babbler.send(vec![0, 0, 0, 0, 1, 1]);
+    until(&mut nodes, "version", |nodes| nodes[0].lost == [0]);
+    let what = &nodes[0].pm.trouble(0).unwrap().what;
+    assert!(
+        what.starts_with("packet has layout version 1, this build speaks version 2"),
+        "{what}"
+    );
+}
+
+#[test]
 fn a_greeting_begins_no_conversation() {
     let (mut nodes, babbler) = listener();
     let frame = Frame {
         kind: Kind::Hello,
         channel: 1,
         to: 1,
-        from: 0,
+        name: 0,
         length: 0,
         flags: 0,
-        session: session(0, 1),
         sequence: 0,
         ack: 0,
+        serial: 0,
         crc: 0,
+        tag: 0,
     };
     let mut header = [0; FRAME_HEADER_BYTES];
     frame.emit(&mut header);
@@ -136,7 +157,7 @@ proptest! {
         for mut message in messages {
             if small && message.len() > 5 {
                 // More of it looks like a packet.
-                let front = [message[0], 0, 0, 0, 1, message[5] % 10];
+                let front = [message[0], 0, 0, 0, 2, message[5]];
                 message[..6].copy_from_slice(&front);
             }
             babbler.send(message);

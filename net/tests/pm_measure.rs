@@ -172,13 +172,14 @@ fn bare_header(payload_bytes: usize) -> [u8; FRAME_HEADER_BYTES] {
         kind: Kind::Data,
         channel: 0,
         to: 0,
-        from: 0,
+        name: 0,
         length: payload_bytes as u16,
         flags: 0,
-        session: 0,
         sequence: 0,
         ack: 0,
+        serial: 0,
         crc: 0,
+        tag: 0,
     };
     let mut header = [0; FRAME_HEADER_BYTES];
     frame.emit(&mut header);

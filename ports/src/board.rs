@@ -222,7 +222,7 @@ impl Board {
 
     /// The base of the group that gets the board next: beyond every number that a member of this one may
     /// have used, and never this one's own, so that who has left which group is certain. A member is
-    /// ahead of another by [`DEPTH`] operations at most.
+    /// ahead of another by `DEPTH` operations at most.
     pub fn next_base(&self) -> u64 {
         self.operation + DEPTH + 1
     }

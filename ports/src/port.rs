@@ -389,11 +389,13 @@ impl Port {
         if self.registered {
             membarrier::fence_everybody();
         }
-        for from in std::mem::take(&mut self.hot) {
+        for at in 0..self.hot.len() {
+            let from = self.hot[at];
             if self.has_message(from) {
                 self.ready.push_back(from);
             }
         }
+        self.hot.clear();
         if self.ready.is_empty() && !self.bell.is_rung_before_sleep() {
             return true;
         }

@@ -191,8 +191,8 @@ fn a_foreign_descriptor_is_refused() {
     };
     let mut header = *b"OxMPIseg\x63\0\0\0\x02\0\0\0";
     let text = with_header(&header, 1 << 30);
-    assert!(text.contains("version 99, wanted 2"), "{text}");
-    header[8] = 2;
+    assert!(text.contains("version 99, wanted 3"), "{text}");
+    header[8] = 3;
     let text = with_header(&header, 5000);
     assert!(text.contains("5000 bytes for 2 ports"), "{text}");
     header[12..16].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -8,7 +8,7 @@ use super::reduce_scatter::Blocks;
 
 /// One rank's call of a collective, in bytes. Where buffers and in-place data lie is said in the
 /// collective's module.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
     reason = "each is the MPI operation of that name; sizes are in bytes"
@@ -73,6 +73,52 @@ pub enum Call<'a> {
 }
 
 impl Call<'_> {
+    /// The same call without its caller's memory; `None` if it has lists of blocks.
+    pub fn without_lists(&self) -> Option<Call<'static>> {
+        Some(match *self {
+            Call::Barrier => Call::Barrier,
+            Call::Bcast { bytes, root } => Call::Bcast { bytes, root },
+            Call::Reduce { operand, root } => Call::Reduce { operand, root },
+            Call::Allreduce(operand) => Call::Allreduce(operand),
+            Call::Scan(operand) => Call::Scan(operand),
+            Call::Exscan(operand) => Call::Exscan(operand),
+            Call::Gather {
+                bytes,
+                root,
+                in_place,
+            } => Call::Gather {
+                bytes,
+                root,
+                in_place,
+            },
+            Call::Scatter {
+                bytes,
+                root,
+                in_place,
+            } => Call::Scatter {
+                bytes,
+                root,
+                in_place,
+            },
+            Call::Allgather { bytes, in_place } => Call::Allgather { bytes, in_place },
+            Call::Alltoall { bytes, in_place } => Call::Alltoall { bytes, in_place },
+            Call::ReduceScatter {
+                blocks: Blocks::Equal(bytes),
+                commutative,
+                in_place,
+            } => Call::ReduceScatter {
+                blocks: Blocks::Equal(bytes),
+                commutative,
+                in_place,
+            },
+            Call::Gatherv { .. }
+            | Call::Scatterv { .. }
+            | Call::Allgatherv { .. }
+            | Call::Alltoallv { .. }
+            | Call::ReduceScatter { .. } => return None,
+        })
+    }
+
     /// Which collective it is.
     #[inline]
     pub fn collective(&self) -> Collective {

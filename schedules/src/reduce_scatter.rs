@@ -11,7 +11,7 @@ use super::position::Position;
 use super::schedule::{Builder, Region, Schedule};
 
 /// The blocks of the vector.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocks<'a> {
     /// Every rank gets that many bytes (reduce_scatter_block).
     Equal(usize),

@@ -268,12 +268,12 @@ impl Kind {
             }
             Kind::CancelReply { cancelled, .. } => cancelled as u8 * flag::CANCELLED,
             Kind::Put { typed, .. } | Kind::Get { typed, .. } => {
-                flag::ASKS | typed as u8 * flag::TYPED
+                flag::ASKS | (typed as u8 * flag::TYPED)
             }
             Kind::Accumulate {
                 typed, fetching, ..
-            } => flag::ASKS | typed as u8 * flag::TYPED | fetching as u8 * flag::FETCHING,
-            Kind::Lock { exclusive, .. } => flag::ASKS | exclusive as u8 * flag::EXCLUSIVE,
+            } => flag::ASKS | (typed as u8 * flag::TYPED) | (fetching as u8 * flag::FETCHING),
+            Kind::Lock { exclusive, .. } => flag::ASKS | (exclusive as u8 * flag::EXCLUSIVE),
             Kind::CompareSwap { .. }
             | Kind::Unlock { .. }
             | Kind::Flush { .. }

@@ -45,6 +45,17 @@ fn formatting(steps: &mut Steps) {
         format.arg(format!("{apart}/Cargo.toml"));
         steps.run(&format!("fmt of {apart}"), 2, Expect::Success, &mut format);
     }
+    // A new crate of the workspace changes it, and only a late step would notice.
+    let mut lock = cargo(&[
+        "tree",
+        "--locked",
+        "--quiet",
+        "--depth",
+        "0",
+        "--manifest-path",
+    ]);
+    lock.arg("fuzz/Cargo.toml");
+    steps.run("lock of fuzz", 2, Expect::Success, &mut lock);
 }
 
 fn no_std(steps: &mut Steps, install: bool) {

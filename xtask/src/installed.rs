@@ -10,12 +10,14 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use crate::hosts;
+use crate::hpcc;
 use crate::launchers;
 use crate::spread;
 use crate::steps::{Expect, Steps, own_program, root, target};
 
 /// The name says which words of --only select it: everything below needs it.
-const INSTALL: &str = "install, for the installed, conformance, mpi4py, hosts and launchers steps";
+const INSTALL: &str =
+    "install, for the installed, conformance, mpi4py, hpcc, hosts and launchers steps";
 
 /// Everything these steps make.
 fn folder() -> PathBuf {
@@ -44,6 +46,7 @@ pub fn is_wanted(steps: &Steps) -> bool {
     ["installed", "conformance", "mpi4py"]
         .iter()
         .any(|step| steps.selects(step))
+        || hpcc::is_wanted(steps)
         || spread::wants_installation(steps)
         || launchers::wants_installation(steps)
 }
@@ -210,7 +213,7 @@ fn is_there(tool: &str) -> bool {
 }
 
 /// The installation's commands before all others.
-fn with_path(command: &mut Command) {
+pub fn with_path(command: &mut Command) {
     let mut folders = vec![prefix().join("bin")];
     let path = std::env::var_os("PATH").unwrap_or_default();
     folders.extend(std::env::split_paths(&path));

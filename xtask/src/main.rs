@@ -12,6 +12,7 @@ mod bench_gate;
 mod check;
 mod fuzz;
 mod hosts;
+mod hpcc;
 mod install;
 mod installed;
 mod kernel;

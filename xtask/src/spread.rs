@@ -15,11 +15,13 @@ use crate::mpi4py;
 use crate::steps::{Expect, Steps, cargo, root};
 
 /// The test programs that run on 2 hosts.
-const RUST: [&str; 10] = [
+const RUST: [&str; 12] = [
     "--test",
     "conformance",
     "--test",
     "collective",
+    "--test",
+    "scattered",
     "--test",
     "sessions",
     "--test",

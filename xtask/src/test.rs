@@ -11,6 +11,7 @@
 use std::process::Command;
 
 use crate::fuzz;
+use crate::hpcc;
 use crate::install;
 use crate::installed;
 use crate::kernel;
@@ -62,6 +63,7 @@ pub fn run(steps: &mut Steps, long: bool) {
             if is_installed {
                 installed::run(steps);
                 conformance(steps);
+                hpcc::run(steps);
                 launchers::run(steps);
             }
             fuzz::short(steps);

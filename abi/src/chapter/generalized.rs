@@ -135,7 +135,7 @@ pub fn grequest_start(
             is_complete: is_complete.clone(),
         }
     };
-    let operation = Operation::Other(Box::new(generalized));
+    let operation = Operation::other(generalized);
     request.set(request::of_generalized(operation, is_complete)?);
     Ok(())
 }

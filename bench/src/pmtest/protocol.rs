@@ -135,10 +135,12 @@ pub fn one_way_ns(bytes: usize, time: Duration) -> io::Result<f64> {
 }
 
 fn endpoint(node: u32, device: Joint, key: &JobKey) -> io::Result<Pm> {
-    let finder = |_: u32, _: usize| {
+    let finder = move |_: u32, _: usize| {
         Ok(Peer {
             addresses: vec![Address::Ethernet([2; 6])],
             channel: 1,
+            name: node,
+            salt: 0,
             frame_bytes_max: None,
             host: "memory".to_owned(),
             probe: Vec::new(),

@@ -8,7 +8,15 @@ use crate::mpiexec::{command, finish, kill, start};
 
 /// Starts ranks that run `script` and waits until each has said "ready".
 fn ready(ranks: usize, script: &str) -> Child {
-    let words = ["--grace", "1000", "-n", &ranks.to_string(), "sh", "-c", script];
+    let words = [
+        "--grace",
+        "1000",
+        "-n",
+        &ranks.to_string(),
+        "sh",
+        "-c",
+        script,
+    ];
     let mut child = start(&mut command(&words));
     // One byte at a time, so that nothing of what follows is swallowed.
     let mut lines = BufReader::with_capacity(1, child.stdout.as_mut().unwrap());

@@ -155,8 +155,13 @@ impl Layout {
     /// [`Layout::repeated`] for a layout that is already shared: no allocation.
     pub(crate) fn repeated_shared(layout: &Arc<Layout>, count: u64, stride: i64) -> Layout {
         let loops = match &layout.shape {
-            Shape::Block | Shape::Vector { .. } => false,
-            Shape::Loop {
+            Shape::Block => false,
+            Shape::Vector {
+                count: inner,
+                stride: step,
+                ..
+            }
+            | Shape::Loop {
                 count: inner,
                 stride: step,
                 ..

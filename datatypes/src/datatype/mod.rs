@@ -20,6 +20,7 @@ mod error;
 mod external;
 mod layout;
 mod pack;
+mod piece;
 mod predefined;
 mod properties;
 mod signature;

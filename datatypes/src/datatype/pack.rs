@@ -1,8 +1,8 @@
 //! Gathering and scattering between slices: the safe form of what the engine does with addresses.
 //!
-//! A piece of a message takes strips from a [`Cursor`]; all of a message is walked through by `whole`, which spares
-//! the cursor's book-keeping where blocks are small and irregular. Blocks of the lengths that basic types have get loops
-//! of their own in which the compiler knows the length: a copy is then a load and a store, not a call.
+//! All of a message is walked through by `whole`, a piece of it by `piece`; both spare the book-keeping of
+//! a [`Cursor`], which can stop and go on anywhere. Blocks of the lengths that basic types have get loops of
+//! their own in which the compiler knows the length: a copy is then a load and a store, not a call.
 
 use std::ops::Range;
 
@@ -21,12 +21,7 @@ impl Layout {
         out: &mut [u8],
     ) -> Result<(), CopyError> {
         self.check(&range, out.len())?;
-        if is_all(&range, self.bytes()) {
-            return self.gather_whole(memory, origin, out);
-        }
-        Cursor::at(self, range.start)
-            .pack(memory, origin, out)
-            .map(|_| ())
+        self.gather_piece(memory, origin, range.start, out)
     }
 
     /// Copies `packed`, which are the packed bytes `range`, to their places in `memory`.
@@ -38,12 +33,7 @@ impl Layout {
         origin: i64,
     ) -> Result<(), CopyError> {
         self.check(&range, packed.len())?;
-        if is_all(&range, self.bytes()) {
-            return self.scatter_whole(packed, memory, origin);
-        }
-        Cursor::at(self, range.start)
-            .unpack(packed, memory, origin)
-            .map(|_| ())
+        self.scatter_piece(packed, range.start, memory, origin)
     }
 
     fn check(&self, range: &Range<u64>, buffer: usize) -> Result<(), CopyError> {
@@ -184,11 +174,6 @@ pub(super) fn scatter(
         },
     }
     Ok(())
-}
-
-/// Whether a range is all of a message that has any bytes.
-fn is_all(range: &Range<u64>, bytes: u64) -> bool {
-    bytes > 0 && *range == (0..bytes)
 }
 
 /// What an even strip reaches of the memory, and where in that its first block begins.

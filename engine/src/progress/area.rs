@@ -1,60 +1,143 @@
-//! The user's memory as the engine holds it: an address, and the promise that it stays valid while a request uses it.
+//! The user's memory as the engine holds it: an address, and the promise that it stays valid while a
+//! request uses it.
+//!
+//! A message's bytes are one block, or they lie where a [`Spread`] says. The engine copies piece by
+//! piece in either case: out of scattered memory straight into a packet, and out of a packet straight
+//! to where its bytes belong. No message is packed or unpacked as a whole.
 
+use std::ptr::NonNull;
+
+use oxmpi_datatypes::datatype::Layout;
 use oxmpi_ports::copy::copy;
 
-/// Memory of the user that a request reads or writes.
+/// Memory of the user that a request reads or writes. Whoever begins the request promises that it may
+/// be used; making an area promises nothing yet.
 #[derive(Debug, Clone, Copy)]
-pub struct Area(*mut u8);
+pub struct Area {
+    address: *mut u8,
+    /// Where the bytes lie, if they are not one block. It outlives the request.
+    spread: Option<NonNull<Spread>>,
+}
 
-// SAFETY: whoever begins a request promises that the memory may be used from any thread until the request is over.
+// SAFETY: whoever begins a request promises that the memory, and the spread, may be used from any thread
+// until the request is over.
 unsafe impl Send for Area {}
 
+/// Where the bytes of a scattered message lie, relative to its address.
+#[derive(Debug, Clone)]
+pub struct Spread {
+    layout: Layout,
+    /// The lowest byte, and the bytes from there to the end of the highest.
+    low: i64,
+    bytes: usize,
+}
+
+impl Spread {
+    /// A layout whose bytes all lie between `low` and `low + bytes`.
+    pub fn new(layout: Layout, low: i64, bytes: usize) -> Spread {
+        Spread { layout, low, bytes }
+    }
+}
+
+impl From<*const u8> for Area {
+    #[inline(always)]
+    fn from(address: *const u8) -> Area {
+        Area::from(address.cast_mut())
+    }
+}
+
+impl From<*mut u8> for Area {
+    #[inline(always)]
+    fn from(address: *mut u8) -> Area {
+        let spread = None;
+        Area { address, spread }
+    }
+}
+
 impl Area {
-    /// Memory that will be written.
-    ///
-    /// # Safety
-    /// The memory must stay valid, and untouched by others, for every offset and length the request covers, until it is over.
-    pub unsafe fn writable(address: *mut u8) -> Self {
-        Self(address)
+    /// Memory around `address`, where `spread` says; both are used until the request is over.
+    pub fn scattered(address: *mut u8, spread: &Spread) -> Area {
+        let spread = Some(NonNull::from(spread));
+        Area { address, spread }
     }
 
-    /// Memory that will be read.
-    ///
-    /// # Safety
-    /// The memory must stay valid and unchanged for every offset and length the request covers, until it is over.
-    pub unsafe fn readable(address: *const u8) -> Self {
-        Self(address.cast_mut())
+    /// The bytes are not one block: [`Area::at`] means nothing.
+    #[inline(always)]
+    pub(crate) fn is_scattered(self) -> bool {
+        self.spread.is_some()
     }
 
     /// The address as it travels in an offer.
     pub(crate) fn address(self) -> u64 {
-        self.0 as u64
+        self.address as u64
     }
 
-    /// The address at `offset`.
+    /// The address at `offset` of one block.
     #[inline(always)]
     pub(crate) fn at(self, offset: u64) -> *mut u8 {
+        debug_assert!(!self.is_scattered(), "scattered memory has no such place");
         // Wrapping: a zero-length message may come with any address.
-        self.0.wrapping_add(offset as usize)
+        self.address.wrapping_add(offset as usize)
     }
 
     /// Copies out of the user's memory.
     #[inline(always)]
     pub(crate) fn read(self, offset: u64, out: &mut [u8]) {
-        // SAFETY: the request's promise covers `offset..offset + out.len()`; the ring is not the user's memory.
-        unsafe { copy(self.at(offset), out.as_mut_ptr(), out.len()) }
+        match self.spread {
+            // SAFETY: the request's promise covers `offset..offset + out.len()`; the ring is not the user's
+            // memory.
+            None => unsafe { copy(self.at(offset), out.as_mut_ptr(), out.len()) },
+            Some(spread) => self.gather(spread, offset, out),
+        }
     }
 
     /// Copies from shared memory, or a stash, into the user's memory.
     #[inline(always)]
     pub(crate) fn write(self, offset: u64, bytes: &[u8]) {
-        // SAFETY: the request's promise covers it; rings and stashes are not the user's memory.
-        unsafe { copy(bytes.as_ptr(), self.at(offset), bytes.len()) }
+        match self.spread {
+            // SAFETY: the request's promise covers it; rings and stashes are not the user's memory.
+            None => unsafe { copy(bytes.as_ptr(), self.at(offset), bytes.len()) },
+            Some(spread) => self.scatter(spread, offset, bytes),
+        }
     }
 
     /// Copies from the memory of another request of this process, which may overlap.
     pub(crate) fn write_own(self, offset: u64, bytes: &[u8]) {
-        // SAFETY: both requests' promises cover it.
-        unsafe { std::ptr::copy(bytes.as_ptr(), self.at(offset), bytes.len()) }
+        match self.spread {
+            // SAFETY: both requests' promises cover it.
+            None => unsafe { std::ptr::copy(bytes.as_ptr(), self.at(offset), bytes.len()) },
+            Some(spread) => self.scatter(spread, offset, bytes),
+        }
+    }
+
+    #[inline(never)]
+    fn gather(self, spread: NonNull<Spread>, offset: u64, out: &mut [u8]) {
+        // SAFETY: the spread outlives the request; every byte of the span that the layout names is valid by
+        // the request's promise, and no other one is read.
+        let (spread, memory) = unsafe {
+            let spread = spread.as_ref();
+            let first = self.address.wrapping_offset(spread.low as isize);
+            (spread, std::slice::from_raw_parts(first, spread.bytes))
+        };
+        spread
+            .layout
+            .pack(memory, -spread.low, offset..offset + out.len() as u64, out)
+            .expect("the span covers the layout, and the piece is part of it");
+    }
+
+    #[inline(never)]
+    fn scatter(self, spread: NonNull<Spread>, offset: u64, bytes: &[u8]) {
+        // SAFETY: the spread outlives the request; every byte of the span that the layout names is valid by
+        // the request's promise, and no other one is written.
+        let (spread, memory) = unsafe {
+            let spread = spread.as_ref();
+            let first = self.address.wrapping_offset(spread.low as isize);
+            (spread, std::slice::from_raw_parts_mut(first, spread.bytes))
+        };
+        let range = offset..offset + bytes.len() as u64;
+        spread
+            .layout
+            .unpack(bytes, range, memory, -spread.low)
+            .expect("the span covers the layout, and the piece is part of it");
     }
 }

@@ -22,7 +22,12 @@ pub(crate) struct UserMemory {
     me: u32,
     /// The port of each process of this host.
     ports: Vec<Option<u32>>,
+    /// Pieces of messages on their way from or to scattered memory.
+    bounce: Vec<u8>,
 }
+
+/// Bytes fetched at once for scattered memory: they are still in the cache when they are spread out.
+const BOUNCE_BYTES: usize = 64 << 10;
 
 impl UserMemory {
     pub fn new(segment: &Arc<Segment>, places: &Places, single_copy: bool, crowded: bool) -> Self {
@@ -34,6 +39,7 @@ impl UserMemory {
             segment: Arc::clone(segment),
             me: places.me(),
             ports: processes.map(|process| places.port(process)).collect(),
+            bounce: Vec::new(),
         }
     }
 
@@ -62,12 +68,33 @@ impl UserMemory {
     fn fetch_from(&mut self, wanted: &Fetch<Area>) -> bool {
         let port = self.ports.get(wanted.from as usize).copied().flatten();
         let pid = port.map_or(0, |port| self.segment.pid(port));
-        let bytes = wanted.bytes as usize;
         let started = Instant::now();
-        // SAFETY: the receiving request's promise covers the buffer.
-        let fetched = unsafe { fetch::fetch(pid, wanted.address, wanted.buffer.at(0), bytes) };
+        let fetched = match wanted.buffer.is_scattered() {
+            true => self.fetch_scattered(pid, wanted),
+            false => {
+                let (into, bytes) = (wanted.buffer.at(0), wanted.bytes as usize);
+                // SAFETY: the receiving request's promise covers the buffer.
+                unsafe { fetch::fetch(pid, wanted.address, into, bytes) }.is_ok()
+            }
+        };
         self.rates.observe_fetch(wanted.bytes, started.elapsed());
-        fetched.is_ok()
+        fetched
+    }
+
+    fn fetch_scattered(&mut self, pid: u32, wanted: &Fetch<Area>) -> bool {
+        self.bounce.resize(BOUNCE_BYTES, 0);
+        let mut done = 0;
+        while done < wanted.bytes {
+            let bytes = (wanted.bytes - done).min(BOUNCE_BYTES as u64) as usize;
+            let (from, into) = (wanted.address + done, self.bounce.as_mut_ptr());
+            // SAFETY: the bounce buffer is longer than the piece.
+            if unsafe { fetch::fetch(pid, from, into, bytes) }.is_err() {
+                return false;
+            }
+            wanted.buffer.write(done, &self.bounce[..bytes]);
+            done += bytes as u64;
+        }
+        true
     }
 }
 
@@ -93,6 +120,18 @@ impl Memory<Area> for UserMemory {
         payload: Option<Payload<Area>>,
         take: impl FnOnce(&mut Self, &[u8]) -> R,
     ) -> R {
+        if let Some(payload) = payload
+            && payload.buffer.is_scattered()
+        {
+            let mut bounce = std::mem::take(&mut self.bounce);
+            bounce.resize(payload.bytes.max(BOUNCE_BYTES), 0);
+            payload
+                .buffer
+                .read(payload.offset, &mut bounce[..payload.bytes]);
+            let taken = take(self, &bounce[..payload.bytes]);
+            self.bounce = bounce;
+            return taken;
+        }
         let bytes: &[u8] = match payload {
             // SAFETY: the sending request's promise covers the piece.
             Some(payload) if payload.bytes > 0 => unsafe {

@@ -29,7 +29,7 @@ mod transport;
 mod wait;
 mod waiters;
 
-pub use area::Area;
+pub use area::{Area, Spread};
 pub(crate) use bed::Bed;
 pub(crate) use driver::Driver;
 pub(crate) use entries::Receive;

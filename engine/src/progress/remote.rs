@@ -32,6 +32,8 @@ pub(crate) struct Remote {
     peers: Vec<Peer>,
     /// The last packet.
     shown: Option<Shown>,
+    /// A piece of a scattered message, on its way to the network.
+    bounce: Vec<u8>,
     /// What happened instead of a packet.
     event: Option<Event>,
 }
@@ -61,8 +63,23 @@ impl Remote {
             departures: 0,
             peers: vec![Peer::default(); size as usize],
             shown: None,
+            bounce: Vec::new(),
             event: None,
         }
+    }
+
+    /// Where a piece of a message lies in one block: where it is, or packed in the bounce buffer until
+    /// the next piece. What lies there must have been read or copied when the network has it.
+    #[inline(always)]
+    fn payload(&mut self, buffer: Area, offset: u64, bytes: usize) -> *const u8 {
+        if !buffer.is_scattered() {
+            return buffer.at(offset).cast_const();
+        }
+        if self.bounce.len() < bytes {
+            self.bounce.resize(bytes, 0);
+        }
+        buffer.read(offset, &mut self.bounce[..bytes]);
+        self.bounce.as_ptr()
     }
 
     /// A process becomes known to the network; its number.
@@ -114,7 +131,7 @@ impl Outgoing<Area> for Remote {
         let mut prefix = [0; PREFIX_BYTES];
         let used = header.emit_prefix(&mut prefix);
         let bytes = header.envelope.bytes as usize;
-        let payload = buffer.at(0).cast_const();
+        let payload = self.payload(buffer, 0, bytes);
         // SAFETY: the sending request's promise covers the message, and what does not leave at once is copied.
         Ok(unsafe { self.net.send(to, &prefix[..used], payload, bytes, None) })
     }
@@ -124,15 +141,18 @@ impl Outgoing<Area> for Remote {
         let used = transmit.repr.emit_prefix(&mut prefix);
         let (payload, bytes) = match transmit.payload {
             Some(payload) => (
-                payload.buffer.at(payload.offset).cast_const(),
+                self.payload(payload.buffer, payload.offset, payload.bytes),
                 payload.bytes,
             ),
             None => (std::ptr::null(), 0),
         };
+        let is_lasting = transmit
+            .payload
+            .is_none_or(|payload| !payload.buffer.is_scattered());
         // 0 is no token, and the first request's would be.
         let token = transmit.ends().map_or(0, |id| id.token() + 1);
-        let lasting = self.net.holds(transmit.repr.envelope.bytes);
-        let lasting = lasting.then_some(token);
+        let held = is_lasting && self.net.holds(transmit.repr.envelope.bytes);
+        let lasting = held.then_some(token);
         let head = &prefix[..used];
         // SAFETY: the request's promise covers the piece until the request is over, and it is not over before the packet has left and its memory is let go;
         // when its peer is lost or finished, the device has dropped what it had for it before the request fails.
@@ -224,7 +244,7 @@ impl Carrier<Area> for Remote {
     }
 
     fn read_into(&mut self, buffer: Area, offset: u64, room: u64) -> Option<usize> {
-        if !self.net.reads_directly() {
+        if buffer.is_scattered() || !self.net.reads_directly() {
             return None;
         }
         let room = usize::try_from(room).unwrap_or(usize::MAX);

@@ -16,8 +16,8 @@ use super::Protocol;
 use super::requests::{RequestId, State};
 
 /// How long the earlier message may stand still. A sender that computes answers by its driver within some milliseconds; the rest is
-/// for machines where many processes share a CPU.
-pub const STANDSTILL_MAX: Duration = Duration::from_millis(200);
+/// for machines where many processes share a CPU, and for networks that lose frames several times in a row.
+pub const STANDSTILL_MAX: Duration = Duration::from_secs(2);
 
 /// Whether a request can be handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -428,7 +428,7 @@ impl<B: Copy> Protocol<B> {
         let peer = &self.peers[from as usize];
         let gone = peer.gone;
         let may_fetch = mapped
-            || from == self.me
+            || from == self.me && fetchable
             || !gone
                 && fetchable
                 && self.fetching

@@ -17,10 +17,10 @@ pub fn mirrored(config: &Config) -> Config {
     Config {
         me: config.peer,
         peer: config.me,
+        name_out: config.name_in,
+        name_in: config.name_out,
         channel_out: config.channel_in,
         channel_in: config.channel_out,
-        session_out: config.session_in,
-        session_in: config.session_out,
         ..config.clone()
     }
 }

@@ -2,15 +2,13 @@
 //! (`fuzz/targets/link.rs`) call the same.
 //!
 //! The input says how the link is set up and which frames come: a byte of choices, then for each
-//! frame its length, a byte of choices and its bytes. Most frames are given the right session and
+//! frame its length, a byte of choices and its bytes. Most frames are given the right name and
 //! addresses, else none would come far.
 
 use oxmpi_link::{Config, Link, Recovery};
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, Frame, Kind};
 
 use crate::pair::{Number, gather};
-
-const SECRET: u64 = 0x0123_4567_89ab_cdef;
 
 /// Fields of an input before the payload of a frame: kind, flags, sequence, acknowledgement.
 const FIELDS: usize = 4;
@@ -31,7 +29,7 @@ pub fn link(input: &[u8]) {
         window_frames_max: 8,
         channel_in: 3,
         channel_out: 4,
-        ..Config::new(0, 1, 99, SECRET)
+        ..Config::new(0, 1)
     };
     let mut link: Link<Number> = Link::new(config, 0);
     if choices & 4 != 0 {
@@ -75,17 +73,18 @@ fn dressed(bytes: &[u8]) -> Vec<u8> {
         kind,
         channel: 3,
         to: 0,
-        from: 1,
+        name: 1,
         length: payload.len() as u16,
         flags: u16::from(flags) & kind.flags_allowed() & !1,
-        session: SECRET,
         sequence: if kind == Kind::Data {
             u32::from(sequence)
         } else {
             0
         },
         ack: u32::from(ack),
+        serial: 0,
         crc: 0,
+        tag: 0,
     };
     let mut header = [0; FRAME_HEADER_BYTES];
     frame.emit(&mut header);

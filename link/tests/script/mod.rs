@@ -4,7 +4,7 @@ mod words;
 
 use std::collections::VecDeque;
 
-use oxmpi_link::{Config, Link, Refusal, Transmit};
+use oxmpi_link::{Config, Link, Refusal, Session, Transmit};
 use oxmpi_wire::frame::{Frame, PieceHeader, flag};
 use words::{Words, time};
 
@@ -20,6 +20,10 @@ struct Left {
 pub struct Run {
     config: Config,
     link: Link<usize>,
+    /// Of the link, and of the peer whose frames the script writes.
+    session: Session,
+    peer: Session,
+    forged: u64,
     now: u64,
     sent: usize,
     left: VecDeque<Left>,
@@ -52,6 +56,9 @@ impl Run {
         let config = words.config()?;
         Ok(Run {
             link: Link::new(config.clone(), 0),
+            session: words::session(1, 2),
+            peer: words::session(2, 1),
+            forged: 0,
             config,
             now: 0,
             sent: 0,
@@ -207,16 +214,18 @@ impl Run {
             kind: words.kind()?,
             channel: self.config.channel_in,
             to: self.config.me,
-            from: self.config.peer,
+            name: self.config.name_in,
             length: 0,
             flags: u16::from(self.config.checked) * flag::CHECKED,
-            session: self.config.session_in,
             sequence: 0,
             ack: self.config.first_sequence,
+            serial: 0,
             crc: 0,
+            tag: 0,
         };
         let mut payload = Vec::new();
         let (mut backlog, mut refused, mut damaged, mut version) = (0, None, false, None);
+        let mut stranger = None;
         while let Some(word) = words.try_next() {
             match word.split_once('=') {
                 None if word == "damaged" => damaged = true,
@@ -229,9 +238,9 @@ impl Run {
                     frame.flags |= flag::SELECTIVE;
                     payload = words::bitmap(frame.ack, &words::numbers(value)?);
                 }
-                Some(("session", value)) => frame.session = u64::from(words::parse(value)?),
+                Some(("session", value)) => stranger = Some(words::parse(value)? as u8),
                 Some(("channel", value)) => frame.channel = words::parse(value)? as u16,
-                Some(("from", value)) => frame.from = words::parse(value)?,
+                Some(("from", value)) => frame.name = words::parse(value)?,
                 Some(("version", value)) => version = Some(words::parse(value)? as u8),
                 Some(("backlog", value)) => backlog = words::parse(value)? as usize,
                 Some(("refused", value)) => refused = Some(value.to_owned()),
@@ -240,14 +249,32 @@ impl Run {
         }
         frame.length = payload.len() as u16;
         let mut bytes = words::seal(&frame, &payload);
+        let header = bytes.first_chunk_mut().expect("a header");
+        match stranger {
+            None => self.peer.sign(header),
+            Some(key) => words::session(key, key).sign(header),
+        }
         if damaged {
             *bytes.last_mut().expect("a header at least") ^= 0x10;
         }
         if let Some(version) = version {
             bytes[0] = version;
         }
-        let answer = self.link.handle_frame(at, &bytes, backlog);
-        let found = answer.err().map(|refusal| reason(&refusal).to_owned());
+        // What is no frame at all is told by the link.
+        let forgery = match version {
+            None => self.session.verify(&bytes).err(),
+            Some(_) => None,
+        };
+        let found = match forgery {
+            Some(_) => {
+                self.forged += 1;
+                Some("session".to_owned())
+            }
+            None => {
+                let answer = self.link.handle_frame(at, &bytes, backlog);
+                answer.err().map(|refusal| reason(&refusal).to_owned())
+            }
+        };
         check(found == refused, &format!("refused: {found:?}"))?;
         while let Some(delivered) = self.link.poll_delivered() {
             let header = PieceHeader {
@@ -273,7 +300,7 @@ impl Run {
                 "kept" => counters.kept,
                 "data-out" => counters.data_out,
                 "data-in" => counters.data_in,
-                "refused" => counters.refused(),
+                "refused" => counters.refused() + self.forged,
                 "window" => u64::from(counters.window_frames),
                 _ => return Err(format!("unknown counter `{name}`")),
             };
@@ -305,9 +332,8 @@ fn describe(left: &Left) -> String {
 fn reason(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::Frame(_) => "frame",
-        Refusal::Session => "session",
         Refusal::Node { .. } | Refusal::Channel { .. } => "address",
-        Refusal::Unchecked | Refusal::Checksum { .. } => "checksum",
+        Refusal::Unchecked | Refusal::Checksum { .. } | Refusal::Seal { .. } => "checksum",
         Refusal::Kind | Refusal::Ack { .. } | Refusal::Pieces { .. } => "content",
     }
 }

@@ -1,6 +1,6 @@
 //! The words of packet scripts, and what they stand for.
 
-use oxmpi_link::{Checksum, Config, Recovery};
+use oxmpi_link::{Checksum, Config, FrameKey, Recovery, Session};
 use oxmpi_wire::frame::{self, FRAME_HEADER_BYTES, Frame, Kind, PieceHeader};
 
 /// The words of a line.
@@ -53,7 +53,7 @@ impl<'a> Words<'a> {
             rto_ns_min: 1_000_000,
             rto_ns_max: 8_000_000,
             ack_delay_ns: 100_000,
-            ..Config::new(0, 1, 11, 22)
+            ..Config::new(0, 1)
         };
         while let Some(word) = self.try_next() {
             match word.split_once('=') {
@@ -139,6 +139,11 @@ pub fn bitmap(ack: u32, kept: &[u32]) -> Vec<u8> {
         bytes[bit / 8] |= 1 << (bit % 8);
     }
     bytes
+}
+
+/// A session with these keys, each one byte again and again.
+pub fn session(key_out: u8, key_in: u8) -> Session {
+    Session::new(FrameKey::new([key_out; 16]), FrameKey::new([key_in; 16]))
 }
 
 /// Header and payload as bytes, with a checksum if the header says so.

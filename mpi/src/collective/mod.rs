@@ -17,6 +17,7 @@ mod request;
 mod run;
 mod side;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::communicator::{Comm, Communicator, GroupBoard};
@@ -172,12 +173,14 @@ impl Comm {
     }
 
     /// The schedule of a call on this communicator.
-    pub(crate) fn schedule(&self, call: &Call<'_>) -> Schedule {
-        let placement = match self.hosts() {
-            None => Placement::one_host(self.size, self.process.engine.usable_cpus()),
-            Some(hosts) => Placement::several_hosts(hosts),
-        };
-        plan::schedule(call, self.position(), placement)
+    pub(crate) fn schedule(&self, call: &Call<'_>) -> Arc<Schedule> {
+        self.kept.schedule(call, || {
+            let placement = match self.hosts() {
+                None => Placement::one_host(self.size, self.process.engine.usable_cpus()),
+                Some(hosts) => Placement::several_hosts(hosts),
+            };
+            plan::schedule(call, self.position(), placement)
+        })
     }
 
     fn position(&self) -> Position {

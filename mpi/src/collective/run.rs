@@ -8,14 +8,13 @@
 
 use std::borrow::Borrow;
 
-use oxmpi_engine::{Completion, EngineError, Envelope, Fault, Mode, Pattern, Request};
+use oxmpi_engine::{Completion, EngineError, Envelope, Fault, Mode, Pattern};
 
 use super::Combine;
 use crate::communicator::{Comm, Context};
 use crate::error::ErrorKind;
-use oxmpi_schedules::{
-    Action, Direction, Execution, Local, Place, Region, SCRATCH_ALIGN, Schedule, Transfer,
-};
+use crate::kept::{LINE_BYTES, Started, Workspace};
+use oxmpi_schedules::{Action, Direction, Execution, Local, Place, Region, Schedule, Transfer};
 
 /// The caller's memory, as addresses: transfers in flight write to it, so there may be no references to it meanwhile. Where blocks
 /// lie apart, only what a schedule names is touched; what lies between them may be anybody's.
@@ -50,40 +49,25 @@ impl Places {
     }
 }
 
-/// Scratch memory comes in cache lines.
-#[derive(Clone)]
-#[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "seen only as bytes")] [u8; LINE_BYTES]);
-
-const LINE_BYTES: usize = 64;
-const _: () = assert!(SCRATCH_ALIGN == align_of::<Line>());
-
 /// The three places of a schedule.
 struct Buffers {
     places: Places,
-    /// Owned; freed with the run.
-    scratch: Vec<Line>,
+    /// Scratch memory and transfers of the round; it goes back to the communicator with the run.
+    workspace: Workspace,
 }
 
 // SAFETY: whoever starts a run promises that the places may be used for as long as it lives, from whichever thread steps it.
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    fn new(places: Places, scratch_bytes: usize) -> Self {
-        Buffers {
-            places,
-            scratch: vec![Line([0; LINE_BYTES]); scratch_bytes.div_ceil(LINE_BYTES)],
-        }
-    }
-
     /// Where a region begins; the schedule must keep to the buffers.
     fn address(&mut self, region: Region) -> *mut u8 {
         let (base, bytes) = match region.place {
             Place::Send => (self.places.send.0.cast_mut(), self.places.send.1),
             Place::Receive => self.places.receive,
             Place::Scratch => (
-                self.scratch.as_mut_ptr().cast(),
-                self.scratch.len() * LINE_BYTES,
+                self.workspace.scratch.as_mut_ptr().cast(),
+                self.workspace.scratch.len() * LINE_BYTES,
             ),
         };
         assert!(
@@ -96,7 +80,7 @@ impl Buffers {
     /// Carries out a local step.
     ///
     /// # Safety
-    /// The places given to `new` must still be valid, and no transfer may be in flight.
+    /// The places given to `Run::start` must still be valid, and no transfer may be in flight.
     unsafe fn run(&mut self, local: Local, combine: &mut Combine<'_>) {
         let (read, write) = match local {
             Local::Copy { from, to } => (from, to),
@@ -125,13 +109,6 @@ impl Buffers {
     }
 }
 
-/// A transfer in flight.
-struct Started {
-    request: Request,
-    index: u32,
-    transfer: Transfer,
-}
-
 /// A collective under way, on a communicator and with a schedule that it owns or borrows.
 pub(super) struct Run<C: Borrow<Comm>, S: Borrow<Schedule>> {
     comm: C,
@@ -140,8 +117,6 @@ pub(super) struct Run<C: Borrow<Comm>, S: Borrow<Schedule>> {
     buffers: Buffers,
     /// Numbers the messages of this collective.
     tag: i32,
-    /// Transfers of the round.
-    in_flight: Vec<Started>,
 }
 
 impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
@@ -151,27 +126,31 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
     /// The places must be valid for as long as this lives, and nobody else may write what the schedule reads there nor touch
     /// what it writes.
     pub(super) unsafe fn start(comm: C, schedule: S, places: Places, tag: i32) -> Self {
-        let buffers = Buffers::new(places, schedule.borrow().scratch_bytes());
+        let scratch_bytes = schedule.borrow().scratch_bytes();
+        let workspace = comm.borrow().kept.workspace(scratch_bytes);
+        let buffers = Buffers { places, workspace };
         Run {
             comm,
             schedule,
             execution: Execution::start(),
             buffers,
             tag,
-            in_flight: Vec::new(),
         }
     }
 
     /// Begins once more, after the end.
     pub(super) fn begin_again(&mut self) {
-        assert!(self.in_flight.is_empty(), "the run has not ended");
+        assert!(
+            self.buffers.workspace.in_flight.is_empty(),
+            "the run has not ended"
+        );
         self.execution = Execution::start();
     }
 
     /// Drives it to the end.
     pub(super) fn wait(&mut self, combine: &mut Combine<'_>) -> Result<(), ErrorKind> {
         while self.step(combine)? {
-            while let Some(started) = self.in_flight.pop() {
+            while let Some(started) = self.buffers.workspace.in_flight.pop() {
                 let ended = self.comm.borrow().process.engine.wait(started.request);
                 self.note_end(&started, ended)?;
             }
@@ -183,21 +162,21 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
     pub(super) fn poll(&mut self, combine: &mut Combine<'_>) -> Result<bool, ErrorKind> {
         while self.step(combine)? {
             let mut at = 0;
-            while let Some(started) = self.in_flight.get(at) {
+            while let Some(started) = self.buffers.workspace.in_flight.get(at) {
                 let engine = &self.comm.borrow().process.engine;
                 match engine.test_or_fail(started.request) {
                     Ok(None) => at += 1,
                     Ok(Some(completion)) => {
-                        let started = self.in_flight.swap_remove(at);
+                        let started = self.buffers.workspace.in_flight.swap_remove(at);
                         self.note_end(&started, Ok(completion))?;
                     }
                     Err(error) => {
-                        let started = self.in_flight.swap_remove(at);
+                        let started = self.buffers.workspace.in_flight.swap_remove(at);
                         self.note_end(&started, Err(error))?;
                     }
                 }
             }
-            if !self.in_flight.is_empty() {
+            if !self.buffers.workspace.in_flight.is_empty() {
                 return Ok(false);
             }
         }
@@ -251,7 +230,7 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
                 }
             }
         }?;
-        self.in_flight.push(Started {
+        self.buffers.workspace.in_flight.push(Started {
             request,
             index,
             transfer,
@@ -290,10 +269,12 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
     /// Takes back what is in flight: the collective has failed.
     pub(super) fn give_up(&mut self) {
         let engine = &self.comm.borrow().process.engine;
-        self.in_flight
+        self.buffers
+            .workspace
+            .in_flight
             .iter()
             .for_each(|started| engine.cancel(started.request));
-        for started in self.in_flight.drain(..) {
+        for started in self.buffers.workspace.in_flight.drain(..) {
             // Whoever gave up reports why; what becomes of the rest is of no interest.
             let _ = engine.wait(started.request);
         }
@@ -303,5 +284,7 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
 impl<C: Borrow<Comm>, S: Borrow<Schedule>> Drop for Run<C, S> {
     fn drop(&mut self) {
         self.give_up();
+        let workspace = std::mem::take(&mut self.buffers.workspace);
+        self.comm.borrow().kept.give_back(workspace);
     }
 }

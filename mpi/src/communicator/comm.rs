@@ -17,6 +17,7 @@ use super::hosts::hosts_of;
 use crate::attached::Attached;
 use crate::error::ErrorKind;
 use crate::group::Group;
+use crate::kept::Kept;
 use crate::process::{Process, UNKNOWN};
 use crate::status::{Source, Tag};
 use oxmpi_schedules::Hosts;
@@ -51,6 +52,8 @@ pub struct Comm {
     pub(crate) board: UnsafeCell<Option<GroupBoard>>,
     /// The members of this host have asked their leader for a board.
     pub(crate) asked_for_board: AtomicBool,
+    /// Schedules and working memory for its collectives.
+    pub(crate) kept: Kept,
     /// What no message needs: name, hints, attributes, topology.
     pub(crate) details: Details,
 }
@@ -118,6 +121,7 @@ impl Comm {
             in_collective: AtomicBool::new(false),
             board: UnsafeCell::new(None),
             asked_for_board: AtomicBool::new(false),
+            kept: Kept::default(),
             details: Details::default(),
         };
         comm.tell_members();

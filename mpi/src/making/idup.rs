@@ -56,7 +56,7 @@ impl Comm {
             comm: self.clone(),
             task,
         };
-        Ok((new, Operation::Other(Box::new(operation))))
+        Ok((new, Operation::other(operation)))
     }
 
     /// As [`Comm::idup`], with these hints.

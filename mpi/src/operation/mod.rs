@@ -8,6 +8,7 @@
 mod message;
 mod wait;
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use oxmpi_engine::{Completion, Engine, RequestId};
@@ -17,6 +18,7 @@ use crate::error::ErrorKind;
 use crate::process::Task;
 use crate::process::background::Work;
 
+pub use message::Scattered;
 pub(crate) use message::Staged;
 pub use wait::{Operations, first_ready, look_at, wait_ready};
 
@@ -29,7 +31,35 @@ pub enum Operation {
     /// A contiguous message that this process receives.
     Receive(Arc<Comm>, RequestId),
     /// Anything else.
-    Other(Box<dyn Pending>),
+    Other(Held),
+}
+
+/// An operation behind [`Pending`]. A scattered message is so common that it is not allocated.
+pub enum Held {
+    /// A message whose data is not one block.
+    Scattered(Scattered),
+    /// Any other.
+    Boxed(Box<dyn Pending>),
+}
+
+impl Deref for Held {
+    type Target = dyn Pending;
+
+    fn deref(&self) -> &(dyn Pending + 'static) {
+        match self {
+            Held::Scattered(message) => message,
+            Held::Boxed(other) => &**other,
+        }
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut (dyn Pending + 'static) {
+        match self {
+            Held::Scattered(message) => message,
+            Held::Boxed(other) => &mut **other,
+        }
+    }
 }
 
 /// An operation of another kind. All methods but `conclude` may be called at any time.
@@ -145,6 +175,11 @@ impl From<Completion> for Report {
 }
 
 impl Operation {
+    /// An operation of another kind than a message of one block.
+    pub fn other(operation: impl Pending + 'static) -> Operation {
+        Operation::Other(Held::Boxed(Box::new(operation)))
+    }
+
     /// The communicator whose error handler is asked when it fails.
     pub fn comm(&self) -> Option<&Arc<Comm>> {
         match self {

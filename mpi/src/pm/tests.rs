@@ -35,6 +35,8 @@ fn channels(nodes: u32) -> Vec<Channel> {
                 Ok(Peer {
                     addresses: vec![Address::Udp(addresses[peer as usize])],
                     channel: 1,
+                    name: node as u32,
+                    salt: 0,
                     frame_bytes_max: None,
                     host: format!("host{peer}"),
                     probe: Vec::new(),

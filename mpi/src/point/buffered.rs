@@ -92,10 +92,10 @@ impl Pool {
     pub fn iflush(self: &Arc<Self>) -> Operation {
         match self.engine() {
             None => Operation::Over(Report::EMPTY),
-            Some(engine) => Operation::Other(Box::new(Flush {
+            Some(engine) => Operation::other(Flush {
                 pool: self.clone(),
                 engine,
-            })),
+            }),
         }
     }
 }

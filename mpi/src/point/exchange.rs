@@ -119,13 +119,13 @@ impl Comm {
                 return Err(error);
             }
         };
-        Ok(Operation::Other(Box::new(Both {
+        Ok(Operation::other(Both {
             comm: self.clone(),
             send,
             receive,
             copy,
             concluded: false,
-        })))
+        }))
     }
 }
 

@@ -55,10 +55,10 @@ impl Comm {
             is_sent: AtomicBool::new(false),
             progress: Mutex::new(filling),
         };
-        Ok(Operation::Other(Box::new(Send {
+        Ok(Operation::other(Send {
             parts: Arc::new(parts),
             watches: AtomicBool::new(false),
-        })))
+        }))
     }
 
     /// A partitioned receive of `partitions` equal parts, to be started.
@@ -91,12 +91,12 @@ impl Comm {
             data: None,
             outcome: None,
         };
-        Ok(Operation::Other(Box::new(Receive(Arc::new(Arriving {
+        Ok(Operation::other(Receive(Arc::new(Arriving {
             comm: self.clone(),
             partitions,
             task: Task::new(work),
             is_active: AtomicBool::new(false),
-        })))))
+        }))))
     }
 
     fn partitioned(&self, tag: i32, bytes: u64) -> Envelope {

@@ -24,11 +24,11 @@ pub(crate) struct Persistent {
 
 impl Persistent {
     pub(crate) fn operation(comm: &Arc<Comm>, begin: Box<Begin>) -> Operation {
-        Operation::Other(Box::new(Persistent {
+        Operation::other(Persistent {
             comm: comm.clone(),
             begin,
             active: None,
-        }))
+        })
     }
 }
 

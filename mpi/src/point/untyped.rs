@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use oxmpi_engine::{Claim, Envelope, Mode, Pattern, Request, RequestId};
+use oxmpi_engine::{Claim, Envelope, Mode, Pattern, Request, RequestId, Spread};
 
 use crate::buffer::{self, Buffer};
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
-use crate::operation::{Operation, Report, Sender, Staged};
+use crate::operation::{Held, Operation, Report, Scattered, Sender, Staged};
 use crate::status::{Source, Tag};
 
 pub use oxmpi_engine::Mode as SendMode;
@@ -36,14 +36,12 @@ impl Comm {
         let Some(dest) = dest else { return Ok(()) };
         let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
         let engine = &self.process.engine;
-        match buffer.contiguous() {
+        if let Some(address) = buffer.contiguous() {
             // SAFETY: the buffer's promise, and the call waits.
-            Some(address) => unsafe { engine.send(process, envelope, address, mode)? },
-            None => {
-                let packed = buffer.pack()?;
-                // SAFETY: the packed data lives until the call, which waits, is over.
-                unsafe { engine.send(process, envelope, packed.as_ptr(), mode)? }
-            }
+            unsafe { engine.send(process, envelope, address, mode)? };
+        } else if let Some(spread) = buffer.spread() {
+            // SAFETY: the buffer's promise, and the call waits; the spread lives until then.
+            unsafe { engine.send(process, envelope, buffer.area(&spread), mode)? };
         }
         Ok(())
     }
@@ -100,7 +98,50 @@ impl Comm {
                     Request::Pending(id) => Operation::Send(self.clone(), id),
                 },
             ),
-            None => self.isend_packed(process, envelope, buffer.pack()?, mode),
+            None => self.isend_scattered(process, envelope, buffer, mode),
+        }
+    }
+
+    fn isend_scattered(
+        self: &Arc<Self>,
+        process: u32,
+        envelope: Envelope,
+        buffer: &Buffer,
+        mode: Mode,
+    ) -> Result<Operation, ErrorKind> {
+        let spread = self.keep_spread(buffer);
+        let (engine, area) = (&self.process.engine, buffer.area(&spread));
+        // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept with it.
+        let request = unsafe { engine.isend(process, envelope, area, mode) };
+        self.scattered(request, spread, true)
+    }
+
+    fn keep_spread(&self, buffer: &Buffer) -> Box<Spread> {
+        let spread = buffer.spread().expect("the buffer is not one block");
+        self.process.spreads.keep(spread)
+    }
+
+    /// The operation of a message that was begun, or its end.
+    fn scattered(
+        self: &Arc<Self>,
+        request: Result<Request, oxmpi_engine::EngineError>,
+        spread: Box<Spread>,
+        sends: bool,
+    ) -> Result<Operation, ErrorKind> {
+        match request {
+            Ok(Request::Pending(request)) => Ok(Operation::Other(Held::Scattered(Scattered {
+                comm: self.clone(),
+                request,
+                sends,
+                spread: Some(spread),
+            }))),
+            over => {
+                self.process.spreads.give_back(spread);
+                match over? {
+                    Request::Over(completion) => Ok(Operation::Over(completion.into())),
+                    Request::Pending(_) => unreachable!("the first arm has those"),
+                }
+            }
         }
     }
 
@@ -126,13 +167,13 @@ impl Comm {
         packed: Vec<u8>,
         target: Option<Buffer>,
     ) -> Operation {
-        Operation::Other(Box::new(Staged {
+        Operation::other(Staged {
             comm: self.clone(),
             request,
             packed,
             target,
             concluded: false,
-        }))
+        })
     }
 
     /// Receives.
@@ -151,6 +192,14 @@ impl Comm {
         if let Some(address) = buffer.contiguous() {
             // SAFETY: the buffer's promise, and the call waits.
             let completion = unsafe { engine.recv(from, pattern, address, buffer.bytes())? };
+            return Ok(completion.into());
+        }
+        if let Some(spread) = buffer.spread()
+            && engine.receives_scattered()
+        {
+            let area = buffer.area(&spread);
+            // SAFETY: the buffer's promise, and the call waits; the spread lives until then.
+            let completion = unsafe { engine.recv(from, pattern, area, buffer.bytes())? };
             return Ok(completion.into());
         }
         let mut packed = buffer::memory(buffer.bytes())?;
@@ -218,6 +267,13 @@ impl Comm {
                     Request::Pending(id) => Operation::Receive(self.clone(), id),
                 },
             );
+        }
+        if engine.receives_scattered() {
+            let spread = self.keep_spread(buffer);
+            let area = buffer.area(&spread);
+            // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept with it.
+            let request = unsafe { engine.irecv(from, pattern, area, buffer.bytes()) };
+            return self.scattered(request, spread, false);
         }
         let mut packed = buffer::memory(buffer.bytes())?;
         // SAFETY: the packed data is kept with the request until it is over; moving the vector does not move the data.
@@ -310,6 +366,13 @@ impl Claimed {
                     Request::Pending(id) => Operation::Receive(comm, id),
                 },
             );
+        }
+        if engine.receives_scattered() {
+            let spread = comm.keep_spread(buffer);
+            let area = buffer.area(&spread);
+            // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept with it.
+            let request = unsafe { engine.irecv_claimed(claim, area, buffer.bytes()) };
+            return comm.scattered(Ok(request), spread, false);
         }
         let mut packed = buffer::memory(buffer.bytes())?;
         // SAFETY: the packed data is kept with the request until it is over.

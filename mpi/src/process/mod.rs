@@ -15,6 +15,7 @@ use oxmpi_join::{LauncherLine, Membership};
 
 use crate::attached::Attached;
 use crate::error::{ErrorKind, Result};
+use crate::spreads::Spreads;
 pub(crate) use background::{Background, Task};
 pub use numbers::COMMUNICATORS_MAX;
 use numbers::Numbers;
@@ -29,6 +30,7 @@ pub struct Process {
     launcher: LauncherLine,
     /// Space for buffered sends of communicators that have none of their own.
     pub attached: Attached,
+    pub(crate) spreads: Spreads,
     /// Small collectives may use boards.
     pub(crate) boards: bool,
     /// Several threads may be inside the library at once.
@@ -67,6 +69,7 @@ impl Process {
             background,
             launcher,
             attached: Attached::default(),
+            spreads: Spreads::default(),
             boards: options.boards,
             concurrent: threads == Threads::Many,
             world_board,

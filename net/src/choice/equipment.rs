@@ -10,7 +10,8 @@ use crate::card::{Card, Wire};
 use crate::device::ethernet::{self, Ethernet};
 use crate::device::udp::{Families, Udp};
 use crate::device::{Address, Channel, Device, Trunk, Xdp};
-use crate::key::JobKey;
+use crate::key::{JobKey, RandomError, random_salt};
+use crate::pm::secret::Party;
 use crate::pm::{self, Peer, Pm, Rail, RailKind};
 use crate::tcp::{BindError, Listener, Tcp};
 use crate::transport::{Directory, Introductions, Transport};
@@ -30,6 +31,8 @@ const NO_CHANNEL: u16 = 0;
 /// What a process has to reach others with.
 pub struct Equipment {
     mode: Mode,
+    /// Drawn for this process's conversations; its card tells it.
+    salt: u64,
     listener: Listener,
     udp: Result<Box<dyn Device>, Verdict>,
     frames: Result<Frames, Verdict>,
@@ -51,6 +54,9 @@ pub enum EquipError {
     /// Nobody could reach the process.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// No keys without.
+    #[error(transparent)]
+    Random(#[from] RandomError),
     /// A setting.
     #[error(transparent)]
     Wrap(#[from] WrapError),
@@ -79,9 +85,11 @@ pub enum EquipError {
 impl Equipment {
     /// Opens what process `rank` may use. `apart`: others are on this very host, where frames do not lead.
     pub fn open(mode: Mode, rank: u32, apart: bool) -> Result<Equipment, EquipError> {
+        let salt = random_salt()?;
         if !mode.wants_udp() {
             return Ok(Equipment {
                 mode,
+                salt,
                 listener: Listener::bind(rank)?,
                 udp: Err(Verdict::Off),
                 frames: Err(Verdict::Off),
@@ -100,6 +108,7 @@ impl Equipment {
         };
         Ok(Equipment {
             mode,
+            salt,
             listener,
             udp: Ok(wrapped(Box::new(udp), rank, "udp", own)?),
             frames,
@@ -115,7 +124,7 @@ impl Equipment {
 
     /// What the others need to know to reach this process.
     pub fn card(&self, host: &str) -> Result<Card, BindError> {
-        let card = self.listener.card(host)?;
+        let card = self.listener.card(host)?.with_salt(self.salt, false);
         Ok(match &self.frames {
             Ok(frames) => card.with_wires(frames.wires.clone()),
             Err(_) => card,
@@ -124,14 +133,16 @@ impl Equipment {
 
     /// Greets the first processes of the hosts beside this one, and says what is heard from them.
     pub fn try_out(&mut self, me: u32, key: &JobKey, neighbours: &[(u32, Card)]) -> Report {
+        let party = |process: u32, salt: u64| Party { process, salt };
+        let me = party(me, self.salt);
         let on_wire = |(rank, card): &(u32, Card)| Neighbour {
-            rank: *rank,
+            party: party(*rank, card.salt),
             addresses: frame_addresses(card),
             channel: card.wires.first().map_or(NO_CHANNEL, |wire| wire.channel),
         };
         let listener = &self.listener;
         let by_udp = |(rank, card): &(u32, Card)| Neighbour {
-            rank: *rank,
+            party: party(*rank, card.salt),
             addresses: udp_addresses(card, listener),
             channel: NO_CHANNEL,
         };
@@ -142,6 +153,8 @@ impl Equipment {
                 0,
                 frames.wires[0].channel,
                 self.mode != Mode::Auto,
+                me,
+                key,
                 neighbours.iter().map(on_wire).collect(),
             ));
         }
@@ -152,10 +165,12 @@ impl Equipment {
                 1,
                 NO_CHANNEL,
                 self.mode == Mode::Udp,
+                me,
+                key,
                 neighbours.iter().map(by_udp).collect(),
             ));
         }
-        trial::try_out(&mut trials, me, key);
+        trial::try_out(&mut trials);
         let mut verdicts = trials
             .iter()
             .map(Trial::verdict)
@@ -248,12 +263,16 @@ impl Equipment {
             Ok(Peer {
                 addresses,
                 channel,
+                // Processes of a job call each other by their numbers.
+                name: me,
+                salt: card.salt,
                 frame_bytes_max: by_frame.then_some(frame_bytes_max).flatten(),
                 host: card.host,
                 probe: probe.collect(),
             })
         };
         let options = pm::Options {
+            salt: self.salt,
             checked: self.checked,
             ..pm::Options::default()
         };

@@ -10,12 +10,13 @@
 
 use std::time::{Duration, Instant};
 
+use oxmpi_link::Session;
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, Frame, Kind};
 
 use super::Verdict;
 use crate::device::{Address, Batch, Device};
 use crate::key::JobKey;
-use crate::pm::session;
+use crate::pm::secret::{Party, Purpose, session};
 
 /// For a network that the user asked for by name: there is no other to fall back to, so only a guard against waiting
 /// for ever. Three requests for an address take 3 s.
@@ -37,7 +38,7 @@ const LOOK_TIME: Duration = Duration::from_micros(100);
 
 /// A process of another host, as a device reaches it.
 pub(super) struct Neighbour {
-    pub rank: u32,
+    pub party: Party,
     pub addresses: Vec<Address>,
     pub channel: u16,
 }
@@ -45,11 +46,14 @@ pub(super) struct Neighbour {
 /// A network that is tried.
 pub(super) struct Trial<'a> {
     device: &'a mut dyn Device,
-    rail: usize,
     channel: u16,
     /// Whether the user asked for it by name.
     asked: bool,
+    /// This process.
+    me: u32,
     neighbours: Vec<Neighbour>,
+    /// One for each neighbour.
+    sessions: Vec<Session>,
     /// Whose greetings have not come.
     awaited: Vec<u32>,
     verdict: Option<Verdict>,
@@ -61,16 +65,23 @@ impl<'a> Trial<'a> {
         rail: usize,
         channel: u16,
         asked: bool,
+        me: Party,
+        key: &JobKey,
         neighbours: Vec<Neighbour>,
     ) -> Trial<'a> {
+        let sessions = neighbours
+            .iter()
+            .map(|other| session(key, Purpose::Trial, rail, me, other.party))
+            .collect();
         let is_offered = neighbours.iter().all(|other| !other.addresses.is_empty());
         Trial {
             device,
-            rail,
             channel,
             asked,
-            awaited: neighbours.iter().map(|other| other.rank).collect(),
+            me: me.process,
+            awaited: neighbours.iter().map(|other| other.party.process).collect(),
             neighbours,
+            sessions,
             verdict: (!is_offered).then_some(Verdict::NoPeer),
         }
     }
@@ -80,23 +91,29 @@ impl<'a> Trial<'a> {
         self.verdict.unwrap_or(Verdict::Unheard)
     }
 
-    fn greet(&mut self, me: u32, key: &JobKey) {
+    fn greet(&mut self) {
         if self.verdict != Some(Verdict::NoPeer) {
-            greet(self.device, self.rail, me, key, &self.neighbours);
+            greet(self.device, self.me, &self.neighbours, &mut self.sessions);
         }
     }
 
     /// Takes what has arrived; whether there was anything.
-    fn look(&mut self, me: u32, key: &JobKey) -> bool {
+    fn look(&mut self) -> bool {
         let mut heard = false;
         while self.device.poll() {
             heard = true;
-            if let Ok((frame, _)) = Frame::parse(self.device.frame())
+            let bytes = self.device.frame();
+            let named = |frame: &Frame| {
+                let mut others = self.neighbours.iter();
+                others.position(|other| other.party.process == frame.name)
+            };
+            if let Ok((frame, _)) = Frame::parse(bytes)
                 && frame.kind == Kind::Hello
-                && (frame.to, frame.channel) == (me, self.channel)
-                && frame.session == session(key, frame.from, me, self.rail)
+                && (frame.to, frame.channel) == (self.me, self.channel)
+                && let Some(number) = named(&frame)
+                && self.sessions[number].verify(bytes).is_ok()
             {
-                self.awaited.retain(|rank| *rank != frame.from);
+                self.awaited.retain(|rank| *rank != frame.name);
             }
         }
         if self.awaited.is_empty() && self.verdict.is_none() {
@@ -116,8 +133,8 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Greets the neighbours of process `me` by all these networks, and waits for their greetings.
-pub(super) fn try_out(trials: &mut [Trial<'_>], me: u32, key: &JobKey) {
+/// Greets the neighbours by all these networks, and waits for their greetings.
+pub(super) fn try_out(trials: &mut [Trial<'_>]) {
     let begin = Instant::now();
     let mut repeat = REPEAT_TIME;
     let mut greeted = None::<Instant>;
@@ -129,13 +146,13 @@ pub(super) fn try_out(trials: &mut [Trial<'_>], me: u32, key: &JobKey) {
                 repeat = (2 * repeat).min(REPEAT_TIME_MAX);
             }
             for trial in &mut *trials {
-                trial.greet(me, key);
+                trial.greet();
             }
             greeted = Some(Instant::now());
         }
         let mut heard = false;
         for trial in &mut *trials {
-            heard |= trial.look(me, key);
+            heard |= trial.look();
             if trial.verdict == Some(Verdict::Works) {
                 settled.get_or_insert_with(Instant::now);
             }
@@ -149,28 +166,30 @@ pub(super) fn try_out(trials: &mut [Trial<'_>], me: u32, key: &JobKey) {
     }
     // A neighbour that has lost all before hears these.
     for trial in trials {
-        trial.greet(me, key);
+        trial.greet();
     }
 }
 
-fn greet(device: &mut dyn Device, rail: usize, me: u32, key: &JobKey, neighbours: &[Neighbour]) {
-    for other in neighbours {
+fn greet(device: &mut dyn Device, me: u32, neighbours: &[Neighbour], sessions: &mut [Session]) {
+    for (other, session) in neighbours.iter().zip(sessions) {
         let frame = Frame {
             kind: Kind::Hello,
             channel: other.channel,
-            to: other.rank,
-            from: me,
+            to: other.party.process,
+            name: me,
             length: 0,
             flags: 0,
-            session: session(key, me, other.rank, rail),
             sequence: 0,
             ack: 0,
+            serial: 0,
             crc: 0,
+            tag: 0,
         };
         let mut header = [0; FRAME_HEADER_BYTES];
         frame.emit(&mut header);
         for address in &other.addresses {
             for _ in 0..GREETINGS {
+                session.sign(&mut header);
                 let mut batch = Batch::new();
                 // SAFETY: the header outlives the batch.
                 #[allow(unsafe_code)]
@@ -191,12 +210,18 @@ mod tests {
     use crate::device::recorder::{Record, Recorder};
     use std::sync::{Arc, Mutex};
 
-    const ME: u32 = 0;
-    const OTHER: u32 = 5;
+    const ME: Party = Party {
+        process: 0,
+        salt: 11,
+    };
+    const OTHER: Party = Party {
+        process: 5,
+        salt: 12,
+    };
 
     fn neighbour(channel: u16) -> Vec<Neighbour> {
         vec![Neighbour {
-            rank: OTHER,
+            party: OTHER,
             addresses: vec![Address::Udp("10.0.0.2:5000".parse().unwrap())],
             channel,
         }]
@@ -212,8 +237,9 @@ mod tests {
         if let Some(after) = after {
             let (mut sender, sent) = Recorder::pair();
             let mut back = neighbour(0);
-            back[0].rank = ME;
-            greet(sender.as_mut(), rail, OTHER, key, &back);
+            back[0].party = ME;
+            let session = session(key, Purpose::Trial, rail, OTHER, ME);
+            greet(sender.as_mut(), OTHER.process, &back, &mut [session]);
             let (address, frames) = sent.lock().unwrap().sent[0].clone();
             let record = record.clone();
             std::thread::spawn(move || {
@@ -238,11 +264,11 @@ mod tests {
             .zip(networks)
             .enumerate()
             .map(|(rail, (device, (asked, _)))| {
-                Trial::new(device.as_mut(), rail, 0, *asked, neighbour(0))
+                Trial::new(device.as_mut(), rail, 0, *asked, ME, &key, neighbour(0))
             })
             .collect();
         let begin = Instant::now();
-        try_out(&mut trials, ME, &key);
+        try_out(&mut trials);
         (trials.iter().map(Trial::verdict).collect(), begin.elapsed())
     }
 
@@ -271,10 +297,10 @@ mod tests {
         let (mut slow, _) = device(&key, 0, Some(Duration::from_millis(200)));
         let (mut quick, record) = device(&key, 1, Some(Duration::ZERO));
         let mut trials = [
-            Trial::new(slow.as_mut(), 0, 0, false, neighbour(0)),
-            Trial::new(quick.as_mut(), 1, 0, false, neighbour(0)),
+            Trial::new(slow.as_mut(), 0, 0, false, ME, &key, neighbour(0)),
+            Trial::new(quick.as_mut(), 1, 0, false, ME, &key, neighbour(0)),
         ];
-        try_out(&mut trials, ME, &key);
+        try_out(&mut trials);
         assert_eq!(trials[1].verdict(), Verdict::Works);
         let greetings = record.lock().unwrap().sent.len();
         assert!(greetings >= 3 * GREETINGS, "{greetings}");
@@ -286,8 +312,8 @@ mod tests {
         let (mut device, record) = device(&key, 0, None);
         let mut none = neighbour(0);
         none[0].addresses.clear();
-        let mut trials = [Trial::new(device.as_mut(), 0, 0, true, none)];
-        try_out(&mut trials, ME, &key);
+        let mut trials = [Trial::new(device.as_mut(), 0, 0, true, ME, &key, none)];
+        try_out(&mut trials);
         assert_eq!(trials[0].verdict(), Verdict::NoPeer);
         assert!(record.lock().unwrap().sent.is_empty());
     }

@@ -183,13 +183,14 @@ mod tests {
             kind: Kind::Ack,
             channel: 1,
             to: 1,
-            from: 3,
+            name: 3,
             length: 0,
             flags: 0,
-            session: 5,
             sequence: 0,
             ack: 9,
+            serial: 0,
             crc: 0,
+            tag: 0,
         }
         .emit(&mut header);
         let batch = batch_of([header.to_vec()]);

@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
-use oxmpi_link::{Config, Link, Recovery};
+use oxmpi_link::{Config, Link, Recovery, Session};
 use oxmpi_wire::frame::FRAME_HEADER_BYTES;
 
 use super::memory::Slot;
-use super::{Options, RailKind};
+use super::secret::{self, Party, Purpose};
+use super::{Options, Peer, RailKind};
 use crate::device::Address;
 use crate::key::JobKey;
 use oxmpi_wire::stream::HEAD_MAX;
@@ -40,7 +41,7 @@ pub(super) struct Way {
 
 /// What a rail gives each of its conversations.
 pub(super) struct Ground<'a> {
-    pub me: u32,
+    pub me: Party,
     pub key: &'a JobKey,
     pub kind: RailKind,
     pub options: &'a Options,
@@ -54,6 +55,8 @@ pub(super) struct Ground<'a> {
 
 pub(super) struct Conversation {
     pub link: Link<Slot>,
+    /// The proofs of its frames.
+    pub session: Session,
     addresses: Vec<Address>,
     candidate: usize,
     candidate_since: u64,
@@ -81,17 +84,12 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub fn new(
-        ground: &Ground<'_>,
-        way: Way,
-        channel: u16,
-        addresses: Vec<Address>,
-        now: u64,
-    ) -> Conversation {
+    pub fn new(ground: &Ground<'_>, way: Way, peer: &Peer, name_in: u32, now: u64) -> Conversation {
         let payload_bytes_max = ground.frame_bytes_max - FRAME_HEADER_BYTES;
         Conversation {
-            link: Link::new(config(ground, way, channel), now),
-            addresses,
+            link: Link::new(config(ground, way, peer, name_in), now),
+            session: session(ground.key, way, ground.me, peer.salt),
+            addresses: peer.addresses.clone(),
             candidate: 0,
             candidate_since: 0,
             confirmed: false,
@@ -164,20 +162,16 @@ impl Conversation {
     }
 }
 
-/// The secret that frames of a direction carry: nobody who does not know the job's key can guess it.
-pub(crate) fn session(key: &JobKey, from: u32, to: u32, rail: usize) -> u64 {
-    let proof = key.proof(&[
-        b"oxmpi pm session",
-        &from.to_le_bytes(),
-        &to.to_le_bytes(),
-        &(rail as u32).to_le_bytes(),
-    ]);
-    let first = proof.first_chunk().expect("a proof has 32 bytes");
-    // 0 stands for one that has not been derived.
-    u64::from_le_bytes(*first).max(1)
+/// The session of a process with the one at the other end of a way.
+pub(super) fn session(key: &JobKey, way: Way, me: Party, salt: u64) -> Session {
+    let peer = Party {
+        process: way.peer,
+        salt,
+    };
+    secret::session(key, Purpose::Talk, way.rail, me, peer)
 }
 
-fn config(ground: &Ground<'_>, way: Way, channel: u16) -> Config {
+fn config(ground: &Ground<'_>, way: Way, peer: &Peer, name_in: u32) -> Config {
     let share = WINDOWS_FRAMES_ETHERNET / ground.size.max(1);
     let share = share.clamp(WINDOW_FRAMES_ETHERNET_MIN, WINDOW_FRAMES_ETHERNET_MAX);
     let (window, recovery, congestion) = match ground.kind {
@@ -186,17 +180,18 @@ fn config(ground: &Ground<'_>, way: Way, channel: u16) -> Config {
         RailKind::Trunk => (share, Recovery::Selective, false),
     };
     Config {
-        me: ground.me,
+        me: ground.me.process,
         peer: way.peer,
-        channel_out: channel,
+        name_out: peer.name,
+        name_in,
+        channel_out: peer.channel,
         channel_in: ground.own_channel,
-        session_out: session(ground.key, ground.me, way.peer, way.rail),
-        session_in: session(ground.key, way.peer, ground.me, way.rail),
         payload_bytes_max: ground.frame_bytes_max - FRAME_HEADER_BYTES,
         window_frames_max: window as u32,
         recovery,
         congestion,
         checked: ground.options.checked,
+        sealed: false,
         backlog_high: backlog_high(ground.room),
         backlog_low: backlog_high(ground.room) / 2,
         rto_ns_min: REPEAT_NS_MIN,

@@ -1,5 +1,7 @@
 //! What the endpoint has counted: the sums over its conversations and devices, and what only it can see.
 
+use oxmpi_link::Forgery;
+
 use super::Pm;
 use crate::device;
 
@@ -12,12 +14,24 @@ pub struct Counters {
     pub device: device::Counters,
     /// Processes that frames were exchanged with.
     pub peers: u64,
-    /// Frames without the secret of the session they claim to belong to, and what is no frame at all.
+    /// Frames that do not prove their sender, frames of strangers, and what is no frame at all.
     pub forged: u64,
+    /// Frames that were here before, or came too late to tell.
+    pub replayed: u64,
     /// Batches that the kernel did not take all of.
     pub blocked: u64,
     /// Silent processes that were asked after.
     pub vigils: u64,
+}
+
+impl Counters {
+    #[cold]
+    pub(super) fn count_forgery(&mut self, forgery: Forgery) {
+        match forgery {
+            Forgery::Replay { .. } => self.replayed += 1,
+            Forgery::Short | Forgery::Tag => self.forged += 1,
+        }
+    }
 }
 
 impl Pm {
@@ -46,7 +60,7 @@ macro_rules! add {
 pub(super) fn add_link(to: &mut oxmpi_link::Counters, from: &oxmpi_link::Counters) {
     add!(oxmpi_link::Counters, to, from,
         sums: messages_out messages_in data_out data_in repeats timeouts timeouts_spurious acks_out acks_in lose_out lose_in stop_out stop_in
-            go_out go_in probe_out probe_in duplicates out_of_order kept refused_frame refused_session refused_address refused_checksum refused_content,
+            go_out go_in probe_out probe_in duplicates out_of_order kept refused_frame refused_address refused_checksum refused_content,
         greatest: round_trip_ns round_trip_ns_least window_frames);
 }
 

@@ -3,7 +3,7 @@
 //! Headers and short pieces are copied into a scratch, so that a frame of short messages is one piece of memory; long pieces are gathered by the kernel from where
 //! they lie. Nothing of a batch is looked at after the device has had it: frames that it did not take are copied, because the memory under them may be given back.
 
-use oxmpi_link::{Checksum, Middles, Transmit};
+use oxmpi_link::{Checksum, Middles, Session, Transmit};
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, flag};
 
 use super::conversation::{self, Conversation};
@@ -31,8 +31,8 @@ pub(super) struct Line {
     pub device: Box<dyn Device>,
     pub kind: RailKind,
     pub channel: u16,
-    /// The secret in frames of each process to this one; 0: not derived yet.
-    pub sessions: Vec<u64>,
+    /// Sessions with processes that this one does not talk to yet, made when the first frame in their name comes.
+    pub expected: Vec<Option<Box<Session>>>,
     /// Frames waiting in the device, when that was last asked.
     pub backlog: usize,
     pub backlog_high: usize,
@@ -57,7 +57,7 @@ impl Line {
         Line {
             kind: rail.kind,
             channel,
-            sessions: vec![0; size as usize],
+            expected: (0..size).map(|_| None).collect(),
             backlog: 0,
             backlog_high,
             frame_bytes_max,
@@ -105,7 +105,7 @@ impl Line {
             let frames_max = (self.batch_frames_max - self.batch.len())
                 .min((self.batch_bytes_max - bytes) / self.frame_bytes_max);
             if let Some(middles) = conversation.link.poll_middles(now, frames_max as u32) {
-                used = self.put_middles(memory, &middles, used);
+                used = self.put_middles(&mut conversation.session, memory, &middles, used);
                 let frames = middles.frames as usize;
                 bytes += frames * (FRAME_HEADER_BYTES + usize::from(middles.frame.length));
                 conversation.unsent_bytes -= frames * middles.piece.bytes;
@@ -170,12 +170,21 @@ impl Line {
         if transmit.frame.has(flag::CHECKED) {
             self.seal(used);
         }
+        let header = self.scratch[used..].first_chunk_mut();
+        let header = header.expect("the header was copied there");
+        conversation.session.sign(header);
         end
     }
 
     /// Adds frames from the middle of a message, which are alike. As [`Line::put_together`].
     #[inline(always)]
-    fn put_middles(&mut self, memory: &Memory, middles: &Middles<Slot>, used: usize) -> usize {
+    fn put_middles(
+        &mut self,
+        session: &mut Session,
+        memory: &Memory,
+        middles: &Middles<Slot>,
+        used: usize,
+    ) -> usize {
         const HEAD_BYTES: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
         let piece = &middles.piece;
         let mut frame = middles.frame;
@@ -184,7 +193,9 @@ impl Line {
             let head = self.scratch[end..].first_chunk_mut::<HEAD_BYTES>();
             let head = head.expect("the scratch holds a batch");
             let (header, piece_header) = head.split_at_mut(FRAME_HEADER_BYTES);
-            frame.emit(header.first_chunk_mut().expect("room for a header"));
+            let header = header.first_chunk_mut().expect("room for a header");
+            frame.emit(header);
+            session.sign(header);
             piece_header.copy_from_slice(&piece.header().emit());
             frame.sequence = frame.sequence.wrapping_add(1);
             let offset = piece.offset + number * piece.bytes;

@@ -14,8 +14,10 @@ mod counters;
 mod line;
 #[allow(unsafe_code)]
 mod memory;
+mod names;
 mod parting;
 mod receive;
+pub(crate) mod secret;
 #[allow(unsafe_code)]
 mod sys;
 mod time;
@@ -33,12 +35,13 @@ use crate::card::Card;
 use crate::device::{Address, Device};
 use crate::key::JobKey;
 use crate::transport::{Event, Introductions, Trouble};
-pub(crate) use conversation::session;
 use conversation::{Conversation, Ground, Way};
 pub use counters::Counters;
 use line::Line;
 use memory::Memory;
-use receive::Current;
+use names::Names;
+use receive::{Current, Unhandled};
+use secret::Party;
 use time::Clock;
 pub use transmit::COPIED_BYTES_MAX;
 use vigil::Vigil;
@@ -71,6 +74,10 @@ pub struct Peer {
     pub addresses: Vec<Address>,
     /// Its channel.
     pub channel: u16,
+    /// The name that it has given this process.
+    pub name: u32,
+    /// What it drew when its endpoint was opened.
+    pub salt: u64,
     /// Longest frame that it takes, where that is known.
     pub frame_bytes_max: Option<usize>,
     /// Its host, for people.
@@ -85,6 +92,8 @@ pub type Finder = Box<dyn FnMut(u32, usize) -> Result<Peer, String> + Send>;
 /// What may be chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// What was drawn for this endpoint, and told others in its card: part of the keys of its conversations.
+    pub salt: u64,
     /// Every frame carries a checksum over all of it.
     pub checked: bool,
     /// With two rails, the payload of matched messages of at least so many bytes goes by the second.
@@ -98,6 +107,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
+            salt: 0,
             checked: false,
             bulk_bytes_min: 8 << 10,
             suspect_after: Duration::from_secs(1),
@@ -140,6 +150,7 @@ struct Partner {
 /// The endpoint of one process.
 pub struct Pm {
     me: u32,
+    names: Names,
     key: JobKey,
     finder: Finder,
     introductions: Introductions,
@@ -164,8 +175,8 @@ pub struct Pm {
     owing: Vec<Way>,
     /// Whose frame the device shows, and whether it acknowledged anything.
     shown: Option<Way>,
-    /// The rail whose device shows a frame that nobody has taken yet.
-    unhandled: Option<usize>,
+    /// A device shows a frame that nobody has taken yet.
+    unhandled: Option<Unhandled>,
     advanced: bool,
     current: Option<Current>,
     events: VecDeque<Event>,
@@ -206,6 +217,7 @@ impl Pm {
         let clock = Clock::new();
         Ok(Pm {
             me,
+            names: Names::of_job(size),
             key,
             finder,
             introductions: Introductions::default(),
@@ -249,8 +261,9 @@ impl Pm {
         let process = self.partners.len() as u32;
         self.introductions.add(process, card);
         self.partners.push(Standing::Unknown);
+        self.names.give(process);
         for line in &mut self.lines {
-            line.sessions.push(0);
+            line.expected.push(None);
         }
         process
     }
@@ -296,7 +309,10 @@ impl Pm {
             peer.addresses.truncate(1);
         }
         let ground = Ground {
-            me: self.me,
+            me: Party {
+                process: self.me,
+                salt: self.options.salt,
+            },
             key: &self.key,
             kind: line.kind,
             options: &self.options,
@@ -309,7 +325,8 @@ impl Pm {
             size: self.partners.len(),
         };
         let now = self.clock.now();
-        let conversation = Conversation::new(&ground, way, peer.channel, peer.addresses, now);
+        let name_in = self.names.name(way.peer).expect("partners have names");
+        let conversation = Conversation::new(&ground, way, &peer, name_in, now);
         if let Standing::Open(partner) = &mut self.partners[way.peer as usize] {
             partner.ways[way.rail] = Some(conversation);
             return true;

@@ -1,15 +1,15 @@
 //! Receiving: frames from the devices to their links, and what the links deliver as events.
 //!
 //! One frame at a time is *shown* by a device, and one piece of it (or one that its arrival made deliverable) is *current*: it is handed out before the device is asked for
-//! the next frame, so that payload is copied once, from where the device has it to where it belongs. A frame is believed only if it carries the secret of the process
-//! that it claims to come from.
+//! the next frame, so that payload is copied once, from where the device has it to where it belongs. A frame is believed only if it proves that the process it names has
+//! sent it, and no frame is believed twice.
 
 use oxmpi_link::Delivered;
-use oxmpi_wire::frame::{Frame, Kind};
+use oxmpi_wire::frame::{self, Frame, Kind};
 use oxmpi_wire::{PREFIX_BYTES, WireError};
 
-use super::conversation::session;
-use super::{Pm, Standing, Way};
+use super::secret::Party;
+use super::{Pm, Standing, Way, conversation};
 use crate::transport::Event;
 use oxmpi_wire::stream::{self, HEAD_MAX, LENGTH_BYTES, Next};
 
@@ -33,6 +33,13 @@ pub(super) struct Current {
     /// What has not been taken of it.
     begin: usize,
     end: usize,
+}
+
+/// A frame that a device shows and that nobody has taken yet.
+pub(super) struct Unhandled {
+    pub rail: usize,
+    /// Its session has verified it, and would take it for a replay the second time.
+    pub proven: bool,
 }
 
 /// What a look at a device came to.
@@ -64,9 +71,9 @@ impl Pm {
             if let Some(event) = self.events.pop_front() {
                 return Some(event);
             }
-            if let Some(rail) = self.unhandled.take() {
+            if let Some(Unhandled { rail, proven }) = self.unhandled.take() {
                 self.frames += 1;
-                self.take(rail);
+                self.take(rail, proven);
                 continue;
             }
             let mut look = Look::Nothing;
@@ -120,52 +127,41 @@ impl Pm {
             }
         }
         self.frames += 1;
-        self.take(rail)
+        self.take(rail, false)
     }
 
+    /// Gives the frame that a device shows to its link. `proven`: its session has verified it already.
     #[inline(always)]
-    fn take(&mut self, rail: usize) -> Look {
-        let line = &mut self.lines[rail];
+    fn take(&mut self, rail: usize, proven: bool) -> Look {
+        let line = &self.lines[rail];
         let bytes = line.device.frame();
-        let from = match Frame::parse(bytes) {
-            Ok((frame, _))
-                if (frame.from as usize) < line.sessions.len() && frame.from != self.me =>
-            {
-                let session_in = &mut line.sessions[frame.from as usize];
-                if *session_in == 0 {
-                    *session_in = session(&self.key, frame.from, self.me, rail);
-                }
-                if *session_in != frame.session {
-                    self.counters.forged += 1;
-                    return Look::Ignored;
-                }
-                if matches!(frame.kind, Kind::Hello | Kind::Welcome) {
-                    // A greeting from when the device was tried out; it begins no conversation.
-                    return Look::Ignored;
-                }
-                frame.from
-            }
-            _ => {
-                self.counters.forged += 1;
-                return Look::Ignored;
-            }
+        let Ok((frame, _)) = Frame::parse(bytes) else {
+            self.counters.forged += 1;
+            return Look::Ignored;
         };
-        let way = Way { peer: from, rail };
-        let conversation = match &mut self.partners[from as usize] {
+        if matches!(frame.kind, Kind::Hello | Kind::Welcome) {
+            // A greeting from when the device was tried out; it begins no conversation.
+            return Look::Ignored;
+        }
+        let peer = self.names.process(frame.name);
+        let Some(peer) = peer.filter(|peer| *peer != self.me) else {
+            self.counters.forged += 1;
+            return Look::Ignored;
+        };
+        let way = Way { peer, rail };
+        let conversation = match &mut self.partners[peer as usize] {
             Standing::Open(partner) => partner.ways[rail].as_mut(),
             Standing::Unknown => None,
             // What a process says after its goodbye, or after it was given up, is heard by nobody.
             Standing::Finished | Standing::Lost(_) => return Look::Ignored,
         };
         let Some(conversation) = conversation else {
-            return if self.open(way) {
-                self.take(rail)
-            } else {
-                Look::Ignored
-            };
+            return self.take_first(way);
         };
-        let line = &self.lines[rail];
-        let bytes = line.device.frame();
+        if !proven && let Err(forgery) = conversation.session.verify(bytes) {
+            self.counters.count_forgery(forgery);
+            return Look::Ignored;
+        }
         let handled = conversation
             .link
             .handle_frame(self.now, bytes, line.backlog);
@@ -184,6 +180,40 @@ impl Pm {
         }
         self.shown = Some(way);
         Look::Taken
+    }
+
+    /// A frame in the name of a process that this one does not talk to yet: only that process itself begins a conversation.
+    #[cold]
+    fn take_first(&mut self, way: Way) -> Look {
+        if !self.is_expected(way) {
+            self.counters.forged += 1;
+            return Look::Ignored;
+        }
+        match self.open(way) {
+            // The conversation verifies it once more, and remembers it.
+            true => self.take(way.rail, false),
+            false => Look::Ignored,
+        }
+    }
+
+    /// Whether the frame that a device shows is of the process it names, which this one does not talk to yet.
+    fn is_expected(&mut self, way: Way) -> bool {
+        let line = &mut self.lines[way.rail];
+        let session = &mut line.expected[way.peer as usize];
+        if session.is_none() {
+            let Ok(peer) = (self.finder)(way.peer, way.rail) else {
+                return false;
+            };
+            let me = Party {
+                process: self.me,
+                salt: self.options.salt,
+            };
+            *session = Some(Box::new(conversation::session(
+                &self.key, way, me, peer.salt,
+            )));
+        }
+        let session = session.as_mut();
+        session.is_some_and(|session| session.verify(line.device.frame()).is_ok())
     }
 
     /// The next piece that the shown frame made deliverable, or the end of that frame.
@@ -404,8 +434,20 @@ impl Pm {
                 break;
             }
             let frame = device.frame();
+            let rail = way.rail;
+            if frame::name(frame) != Some(conversation.link.config().name_in) {
+                let proven = false;
+                self.unhandled = Some(Unhandled { rail, proven });
+                break;
+            }
+            if let Err(forgery) = conversation.session.verify(frame) {
+                self.counters.count_forgery(forgery);
+                frames += 1;
+                continue;
+            }
             let Some(piece) = conversation.link.take_middle(self.now, frame, wanted) else {
-                self.unhandled = Some(way.rail);
+                let proven = true;
+                self.unhandled = Some(Unhandled { rail, proven });
                 break;
             };
             let piece = &frame[piece];

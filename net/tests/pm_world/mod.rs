@@ -118,6 +118,8 @@ pub fn job(plan: &Plan) -> Vec<Node> {
             Ok(Peer {
                 addresses: vec![Address::Udp(addresses[rail])],
                 channel: node as u16,
+                name: rank as u32,
+                salt: 0,
                 frame_bytes_max: None,
                 host: format!("host{node}"),
                 probe: vec![*listener],

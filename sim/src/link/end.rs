@@ -3,7 +3,7 @@
 //! The simulation knows both ends, so it can say what neither of them can: that a message released here has wholly arrived there, that a
 //! link which gives up has really heard nothing for the dead-peer time, and that one which should give up does.
 
-use oxmpi_link::{Checksum, Config, Link, Transmit};
+use oxmpi_link::{Checksum, Config, Link, Session, Transmit};
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECES_MAX};
 
 use super::content::{Arrived, Content};
@@ -14,6 +14,8 @@ use super::scenario::Load;
 pub struct End {
     /// The protocol.
     pub link: Link<u32>,
+    /// The proofs of its frames.
+    session: Session,
     /// Where it runs.
     pub node: u32,
     /// Where the other end runs.
@@ -46,9 +48,16 @@ pub struct End {
 
 impl End {
     /// An end that has said and heard nothing. `contents` are its own and the other end's.
-    pub fn new(config: Config, other: u32, load: Load, contents: [Content; 2]) -> End {
+    pub fn new(
+        config: Config,
+        session: Session,
+        other: u32,
+        load: Load,
+        contents: [Content; 2],
+    ) -> End {
         End {
             link: Link::new(config.clone(), 0),
+            session,
             node: config.me,
             peer: config.peer,
             other,
@@ -120,6 +129,7 @@ impl End {
             checksum.update(payload);
             checksum.seal(header);
         }
+        self.session.sign(header);
         if self.submitted > self.released {
             self.unanswered_since.get_or_insert(now);
         }
@@ -134,7 +144,8 @@ impl End {
         backlog: usize,
         said: &Load,
     ) -> Result<bool, String> {
-        let accepted = self.link.handle_frame(now, frame, backlog).is_ok();
+        let proven = self.session.verify(frame).is_ok();
+        let accepted = proven && self.link.handle_frame(now, frame, backlog).is_ok();
         let mut delivered = 0;
         while let Some(piece) = self.link.poll_delivered() {
             if !accepted {

@@ -29,7 +29,7 @@ pub struct Faults {
     pub reorder_ns: Time,
     /// One to four of its bits are flipped.
     pub corrupt_ppm: u32,
-    /// A frame that looks like it, but of another session, arrives before it.
+    /// A frame that looks like it, but that the other end has not signed, arrives before it.
     pub foreign_ppm: u32,
 }
 
@@ -314,13 +314,13 @@ impl Network {
         bytes[bit as usize / 8] ^= 1 << (bit % 8);
     }
 
-    /// A frame of somebody who knows everything but the session.
+    /// A frame of somebody who knows everything but the keys.
     fn foreign(&mut self, flight: &Flight) -> Flight {
         let mut flight = flight.clone();
         let Ok((mut frame, _)) = Frame::parse(&flight.bytes) else {
             return flight;
         };
-        frame.session ^= self.random.any() | 1;
+        frame.tag ^= self.random.any() | 1;
         frame.ack = frame.ack.wrapping_add(self.random.below(64) as u32);
         if frame.kind == Kind::Data {
             frame.sequence = frame.sequence.wrapping_add(self.random.below(4) as u32);

@@ -95,7 +95,7 @@ pub struct Scenario {
     pub hosts: Hosts,
     /// Who talks to whom.
     pub conversations: Vec<Conversation>,
-    /// The protocol's parameters; names, sessions and channels are filled in for each end.
+    /// The protocol's parameters; names and channels are filled in for each end.
     pub link: Config,
     /// How often an end that waits for messages asks for a sign of life.
     pub probe_ns: Option<Time>,
@@ -203,15 +203,16 @@ fn draw_link(random: &mut Random) -> Config {
     Config {
         me: 0,
         peer: 0,
+        name_out: 0,
+        name_in: 0,
         channel_out: 0,
         channel_in: 0,
-        session_out: 0,
-        session_in: 0,
         payload_bytes_max: random.pick(&[24, 64, 300, 1460, 1460, 8960]),
         window_frames_max,
         recovery: random.pick(&[Recovery::GoBackN, Recovery::Selective]),
         congestion: random.chance(50),
         checked: random.chance(50),
+        sealed: false,
         backlog_high: 0,
         backlog_low: 0,
         rto_ns_min,

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use oxmpi_link::Config;
+use oxmpi_link::{Config, FrameKey, Session};
 use oxmpi_wire::frame::Frame;
 
 use super::agenda::{Agenda, Event};
@@ -89,7 +89,11 @@ impl World {
             .map(|_| self.random.any() as u16)
             .collect();
         for conversation in self.scenario.conversations.clone() {
-            let sessions = [self.random.any(), self.random.any()];
+            let keys = [(); 2].map(|()| {
+                let halves = [self.random.any(), self.random.any()];
+                let bytes = halves.map(u64::to_le_bytes).concat();
+                FrameKey::new(bytes.try_into().expect("two halves"))
+            });
             for side in 0..2 {
                 let (me, peer) = (conversation.nodes[side], conversation.nodes[1 - side]);
                 let config = Config {
@@ -97,14 +101,16 @@ impl World {
                     peer,
                     channel_in: channels[me as usize],
                     channel_out: channels[peer as usize],
-                    session_out: sessions[side],
-                    session_in: sessions[1 - side],
+                    name_out: me,
+                    name_in: peer,
                     ..self.scenario.link.clone()
                 };
                 let number = self.ends.len() as u32;
                 let other = number ^ 1;
                 let contents = [number, other].map(|end| Content::new(self.scenario.seed, end));
-                let end = End::new(config, other, conversation.loads[side].clone(), contents);
+                let session = Session::new(keys[side], keys[1 - side]);
+                let load = conversation.loads[side].clone();
+                let end = End::new(config, session, other, load, contents);
                 self.ends.push(end);
                 self.by_nodes.insert((me, peer), number);
                 let begin = conversation.begin_ns + self.random.below(1 + conversation.pause_ns);
@@ -241,7 +247,7 @@ impl World {
             let backlog = self.hosts[node as usize].ring.len();
             eprintln!("{:>12} ns  take {frame}, {backlog} behind it", self.now);
         }
-        let number = parsed.and_then(|(frame, _)| self.by_nodes.get(&(node, frame.from)).copied());
+        let number = parsed.and_then(|(frame, _)| self.by_nodes.get(&(node, frame.name)).copied());
         let Some(number) = number else {
             self.report.refused += 1;
             return Ok(());

@@ -7,7 +7,7 @@ use super::{FRAME_HEADER_BYTES, FRAME_VERSION};
 /// Bytes that are not a frame; each variant carries what was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// Fewer bytes than the header takes.
+    /// Fewer bytes than the header takes, or the header and the trailer of a sealed frame.
     Short {
         /// Bytes that were given.
         found: usize,

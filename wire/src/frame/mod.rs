@@ -1,25 +1,28 @@
 //! Frames of the PM protocol: what `link` says to its other side over UDP datagrams and Ethernet frames.
 //!
-//! A frame is a header of 40 bytes and a payload. All integers are little endian:
+//! A frame is a header of 40 bytes, a payload and, if it is sealed, a trailer. All integers are little endian:
 //!
-//! | offset | field    | type | meaning                                                             |
-//! |-------:|----------|------|---------------------------------------------------------------------|
-//! |      0 | version  | u8   | [`FRAME_VERSION`]                                                   |
-//! |      1 | kind     | u8   | [`Kind`]                                                            |
-//! |      2 | channel  | u16  | the receiver's channel                                              |
-//! |      4 | to       | u32  | destination node; with the channel it is what a socket filter reads |
-//! |      8 | from     | u32  | source node                                                         |
-//! |     12 | length   | u16  | bytes of payload                                                    |
-//! |     14 | flags    | u16  | [`flag`]; a kind refuses flags it does not have                     |
-//! |     16 | session  | u64  | secret of this direction in this session                            |
-//! |     24 | sequence | u32  | number of a Data frame, else 0; wraps                               |
-//! |     28 | ack      | u32  | number of the next Data frame expected from the other side          |
-//! |     32 | crc      | u32  | CRC32C over header (this field 0) and payload if CHECKED, else 0    |
-//! |     36 | reserved | u32  | 0                                                                   |
+//! | offset | field    | type | meaning                                                              |
+//! |-------:|----------|------|----------------------------------------------------------------------|
+//! |      0 | version  | u8   | [`FRAME_VERSION`]                                                    |
+//! |      1 | kind     | u8   | [`Kind`]                                                             |
+//! |      2 | channel  | u16  | the receiver's channel                                               |
+//! |      4 | to       | u32  | destination node; with the channel it is what a socket filter reads  |
+//! |      8 | name     | u32  | the sender, by the name that the receiver has given it               |
+//! |     12 | length   | u16  | bytes of payload                                                     |
+//! |     14 | flags    | u16  | [`flag`]; a kind refuses flags it does not have                      |
+//! |     16 | sequence | u32  | number of a Data frame, else 0; wraps                                |
+//! |     20 | ack      | u32  | number of the next Data frame expected from the other side           |
+//! |     24 | serial   | u32  | lower half of the number of this transmission                        |
+//! |     28 | crc      | u32  | CRC32C over the header up to serial and the payload if CHECKED, else 0 |
+//! |     32 | tag      | u64  | proof of all fields before it, and of the whole number of the transmission |
 //!
-//! The payload of a Data frame is a run of *pieces* ([`PieceHeader`]): a message too long for a frame is cut over several, short ones
-//! that wait anyway share one. The payload of an Ack or Lose with SELECTIVE is a bitmap: bit `i` (lowest first) stands for frame
-//! `ack + 1 + i`, which is there although `ack` is not. The checksum itself is computed in `link`.
+//! Every transmission has a number of its own, repeats included; a receiver takes each number once. The tag is a keyed hash
+//! that only the two ends of a direction can compute (in `link`). The payload of a Data frame is a run of *pieces*
+//! ([`PieceHeader`]): a message too long for a frame is cut over several, short ones that wait anyway share one. The payload
+//! of an Ack or Lose with SELECTIVE is a bitmap: bit `i` (lowest first) stands for frame `ack + 1 + i`, which is there
+//! although `ack` is not. The payload of a frame with SEALED is encrypted, and a trailer of [`SEAL_BYTES`] proves payload and
+//! header.
 
 mod error;
 mod piece;
@@ -30,7 +33,7 @@ pub use error::FrameError;
 pub use piece::{PIECE_HEADER_BYTES, PIECES_MAX, PieceHeader};
 
 /// The layout version of frames this build speaks; any other one is refused.
-pub const FRAME_VERSION: u8 = 1;
+pub const FRAME_VERSION: u8 = 2;
 
 /// Bytes of the header that every frame starts with.
 pub const FRAME_HEADER_BYTES: usize = 40;
@@ -41,24 +44,50 @@ mod field {
     pub const KIND: usize = 1;
     pub const CHANNEL: usize = 2;
     pub const TO: usize = 4;
-    pub const FROM: usize = 8;
+    pub const NAME: usize = 8;
     pub const LENGTH: usize = 12;
     pub const FLAGS: usize = 14;
-    pub const SESSION: usize = 16;
-    pub const SEQUENCE: usize = 24;
-    pub const ACK: usize = 28;
-    pub const CRC: usize = 32;
-    pub const RESERVED: usize = 36;
+    pub const SEQUENCE: usize = 16;
+    pub const ACK: usize = 20;
+    pub const SERIAL: usize = 24;
+    pub const CRC: usize = 28;
+    pub const TAG: usize = 32;
 }
 
-const _: () = assert!(field::RESERVED + 4 == FRAME_HEADER_BYTES);
+const _: () = assert!(field::TAG + 8 == FRAME_HEADER_BYTES);
+
+/// Bytes of the header that the tag proves: everything before it.
+pub const PROVEN_BYTES: usize = field::TAG;
+
+/// Bytes of the header that a checksum covers: what is known before a frame gets its number.
+pub const CHECKED_BYTES: usize = field::SERIAL;
+
+/// Bytes behind the payload of a sealed frame.
+pub const SEAL_BYTES: usize = 16;
 
 /// Where channel and destination lie, in front of everything else: socket filters are programs over these offsets.
 pub const CHANNEL_OFFSET: usize = field::CHANNEL;
 /// See [`CHANNEL_OFFSET`].
 pub const TO_OFFSET: usize = field::TO;
-/// Where the length of the payload lies: devices that pad short frames cut them by it.
+/// Where the length of the payload lies.
 pub const LENGTH_OFFSET: usize = field::LENGTH;
+
+/// Bytes of the whole frame that begins with these, as its header says: devices that pad short frames cut them by it. `None`:
+/// too few to tell.
+#[inline]
+pub fn frame_bytes(begin: &[u8]) -> Option<usize> {
+    let &[a, b, c, d] = begin.get(field::LENGTH..)?.first_chunk()?;
+    let sealed = u16::from_le_bytes([c, d]) & flag::SEALED != 0;
+    let length = usize::from(u16::from_le_bytes([a, b]));
+    Some(FRAME_HEADER_BYTES + length + if sealed { SEAL_BYTES } else { 0 })
+}
+
+/// The sender's name in these first bytes of a frame, before anything else of it is looked at.
+#[inline]
+pub fn name(begin: &[u8]) -> Option<u32> {
+    let bytes = begin.get(field::NAME..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*bytes))
+}
 
 /// The flag bits of the header.
 pub mod flag {
@@ -70,6 +99,8 @@ pub mod flag {
     pub const SELECTIVE: u16 = 4;
     /// `Data`: the sender waits for the acknowledgement of this frame; it is not to be delayed.
     pub const ASKING: u16 = 8;
+    /// The payload is encrypted, and a trailer follows it.
+    pub const SEALED: u16 = 16;
 }
 
 /// What a frame is for: the kind byte of its header.
@@ -115,9 +146,11 @@ impl Kind {
     #[inline]
     pub const fn flags_allowed(self) -> u16 {
         match self {
-            Kind::Data => flag::CHECKED | flag::STOPPED | flag::ASKING,
-            Kind::Ack | Kind::Lose => flag::CHECKED | flag::STOPPED | flag::SELECTIVE,
-            Kind::Stop | Kind::Go | Kind::Probe => flag::CHECKED | flag::STOPPED,
+            Kind::Data => flag::CHECKED | flag::STOPPED | flag::SEALED | flag::ASKING,
+            Kind::Ack | Kind::Lose => {
+                flag::CHECKED | flag::STOPPED | flag::SEALED | flag::SELECTIVE
+            }
+            Kind::Stop | Kind::Go | Kind::Probe => flag::CHECKED | flag::STOPPED | flag::SEALED,
             Kind::Hello | Kind::Welcome => flag::CHECKED,
         }
     }
@@ -143,20 +176,22 @@ pub struct Frame {
     pub channel: u16,
     /// Destination node.
     pub to: u32,
-    /// Source node.
-    pub from: u32,
+    /// The sender, by the name that the receiver has given it.
+    pub name: u32,
     /// Bytes of payload.
     pub length: u16,
     /// The [`flag`]s; those the kind does not have may not be set.
     pub flags: u16,
-    /// Secret of this direction in this session.
-    pub session: u64,
     /// Number of a Data frame.
     pub sequence: u32,
     /// Next frame expected from the other side.
     pub ack: u32,
+    /// Lower half of the number of this transmission; 0 until it has one.
+    pub serial: u32,
     /// Checksum, if CHECKED.
     pub crc: u32,
+    /// Proof of everything else; 0 until there is one.
+    pub tag: u64,
 }
 
 impl Frame {
@@ -174,17 +209,18 @@ impl Frame {
         out[field::KIND] = self.kind as u8;
         put(out, field::CHANNEL, self.channel.to_le_bytes());
         put(out, field::TO, self.to.to_le_bytes());
-        put(out, field::FROM, self.from.to_le_bytes());
+        put(out, field::NAME, self.name.to_le_bytes());
         put(out, field::LENGTH, self.length.to_le_bytes());
         put(out, field::FLAGS, self.flags.to_le_bytes());
-        put(out, field::SESSION, self.session.to_le_bytes());
         put(out, field::SEQUENCE, self.sequence.to_le_bytes());
         put(out, field::ACK, self.ack.to_le_bytes());
+        put(out, field::SERIAL, self.serial.to_le_bytes());
         put(out, field::CRC, self.crc.to_le_bytes());
-        put(out, field::RESERVED, [0; 4]);
+        put(out, field::TAG, self.tag.to_le_bytes());
     }
 
-    /// Reads the header of a whole frame, which is neither longer nor shorter than its header says, and the payload behind it.
+    /// Reads the header of a whole frame, which is neither longer nor shorter than its header says, and the payload behind it,
+    /// without the trailer of a sealed one.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Frame, &[u8]), FrameError> {
         let found = bytes.len();
@@ -203,20 +239,29 @@ impl Frame {
             kind,
             channel: u16::from_le_bytes(get(header, field::CHANNEL)),
             to: u32::from_le_bytes(get(header, field::TO)),
-            from: u32::from_le_bytes(get(header, field::FROM)),
+            name: u32::from_le_bytes(get(header, field::NAME)),
             length: u16::from_le_bytes(get(header, field::LENGTH)),
             flags: u16::from_le_bytes(get(header, field::FLAGS)),
-            session: u64::from_le_bytes(get(header, field::SESSION)),
             sequence: u32::from_le_bytes(get(header, field::SEQUENCE)),
             ack: u32::from_le_bytes(get(header, field::ACK)),
+            serial: u32::from_le_bytes(get(header, field::SERIAL)),
             crc: u32::from_le_bytes(get(header, field::CRC)),
+            tag: u64::from_le_bytes(get(header, field::TAG)),
         };
-        frame.check(payload.len(), get(header, field::RESERVED))?;
-        Ok((frame, payload))
+        let trailer = if frame.has(flag::SEALED) {
+            SEAL_BYTES
+        } else {
+            0
+        };
+        let Some(payload_bytes) = payload.len().checked_sub(trailer) else {
+            return Err(FrameError::Short { found });
+        };
+        frame.check(payload_bytes)?;
+        Ok((frame, &payload[..payload_bytes]))
     }
 
     #[inline]
-    fn check(&self, payload_bytes: usize, reserved: [u8; 4]) -> Result<(), FrameError> {
+    fn check(&self, payload_bytes: usize) -> Result<(), FrameError> {
         let kind = self.kind as u8;
         let allowed = self.kind.flags_allowed();
         if self.flags & !allowed != 0 {
@@ -237,11 +282,10 @@ impl Frame {
             return Err(FrameError::Payload { kind, bytes });
         }
         let unused = [
-            (reserved != [0; 4]),
             (self.crc != 0 && !self.has(flag::CHECKED)),
             (self.sequence != 0 && self.kind != Kind::Data),
         ];
-        if unused != [false; 3] {
+        if unused != [false; 2] {
             return Err(FrameError::Unused { kind });
         }
         Ok(())
@@ -252,6 +296,30 @@ impl Frame {
 #[inline]
 pub fn set_crc(header: &mut [u8; FRAME_HEADER_BYTES], crc: u32) {
     put(header, field::CRC, crc.to_le_bytes());
+}
+
+/// Puts the number of its transmission into a header; the lower half of it has room.
+#[inline]
+pub fn set_serial(header: &mut [u8; FRAME_HEADER_BYTES], serial: u64) {
+    put(header, field::SERIAL, (serial as u32).to_le_bytes());
+}
+
+/// The lower half of the number of a frame's transmission.
+#[inline]
+pub fn serial(header: &[u8; FRAME_HEADER_BYTES]) -> u32 {
+    u32::from_le_bytes(get(header, field::SERIAL))
+}
+
+/// Puts the proof into a header that is complete but for it.
+#[inline]
+pub fn set_tag(header: &mut [u8; FRAME_HEADER_BYTES], tag: u64) {
+    put(header, field::TAG, tag.to_le_bytes());
+}
+
+/// The proof in a header.
+#[inline]
+pub fn tag(header: &[u8; FRAME_HEADER_BYTES]) -> u64 {
+    u64::from_le_bytes(get(header, field::TAG))
 }
 
 /// For traces: `3→1 data #17 1400 B ack 9 asking`.
@@ -267,7 +335,7 @@ impl fmt::Display for Frame {
             Kind::Hello => "hello",
             Kind::Welcome => "welcome",
         };
-        write!(f, "{}→{} {name}", self.from, self.to)?;
+        write!(f, "{}→{} {name}", self.name, self.to)?;
         if self.kind == Kind::Data {
             write!(f, " #{} {} B", self.sequence, self.length)?;
         }
@@ -280,6 +348,7 @@ impl fmt::Display for Frame {
             (flag::ASKING, " asking"),
             (flag::STOPPED, " stopped"),
             (flag::SELECTIVE, " selective"),
+            (flag::SEALED, " sealed"),
         ] {
             if self.has(bit) {
                 f.write_str(text)?;

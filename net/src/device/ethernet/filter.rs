@@ -101,13 +101,14 @@ mod tests {
             kind: Kind::Ack,
             channel,
             to,
-            from: 1,
+            name: 1,
             length: 0,
             flags: 0,
-            session: 0x1122_3344_5566_7788,
             sequence: 0,
             ack: 0,
+            serial: 0,
             crc: 0,
+            tag: 0,
         };
         let mut header = [0; FRAME_HEADER_BYTES];
         frame.emit(&mut header);

@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::io;
 use std::os::fd::RawFd;
 
-use oxmpi_wire::frame::{FRAME_HEADER_BYTES, LENGTH_OFFSET};
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, frame_bytes};
 
 use super::channel::Channel;
 use super::{Address, Batch, Counters, Device};
@@ -189,13 +189,9 @@ impl Ethernet {
 /// Where the frame in a packet ends: where its header says, or, if that cannot be true, where the packet does, and then `link` refuses it.
 #[inline]
 fn end_of_frame(packet: &[u8]) -> usize {
-    let length = packet
-        .get(ETHERNET_HEADER_BYTES + LENGTH_OFFSET..)
-        .and_then(|rest| rest.first_chunk());
-    let payload = length.map_or(0, |bytes| usize::from(u16::from_le_bytes(*bytes)));
-    packet
-        .len()
-        .min(ETHERNET_HEADER_BYTES + FRAME_HEADER_BYTES + payload)
+    let frame = packet.get(ETHERNET_HEADER_BYTES..).and_then(frame_bytes);
+    let end = ETHERNET_HEADER_BYTES + frame.unwrap_or(FRAME_HEADER_BYTES);
+    packet.len().min(end)
 }
 
 impl Device for Ethernet {
@@ -322,6 +318,7 @@ impl Device for Ethernet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oxmpi_wire::frame::LENGTH_OFFSET;
     use proptest::prelude::*;
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! The file is pcapng with an interface of link type Ethernet. Around a frame stands what the network puts there (`envelope`): for raw Ethernet the real
 //! header, for UDP headers of Ethernet, IP and UDP made up from the addresses. Frames that leave in one call are still recorded one by one. The file holds the
-//! messages and the sessions' secrets, so only its owner may read it. It is complete up to the last second, and up to the last frame when the process sleeps or ends.
+//! messages, so only its owner may read it. It is complete up to the last second, and up to the last frame when the process sleeps or ends.
 
 mod envelope;
 

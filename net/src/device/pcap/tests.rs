@@ -34,13 +34,14 @@ fn frame(kind: Kind, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
         kind,
         channel: 3,
         to: 1,
-        from: 0,
+        name: 0,
         length: payload.len() as u16,
         flags,
-        session: 0x1122_3344_5566_7788,
         sequence,
         ack: 9,
+        serial: 0,
         crc: 0,
+        tag: 0x1122_3344_5566_7788,
     }
     .emit(&mut header);
     [&header[..], payload].concat()
@@ -220,11 +221,11 @@ fn tshark(path: &Path, options: &[&str], fields: &[&str]) -> Option<Vec<String>>
 const FIELDS: [&str; 19] = [
     "oxmpi.kind",
     "oxmpi.channel",
-    "oxmpi.from",
+    "oxmpi.name",
     "oxmpi.to",
     "oxmpi.length",
     "oxmpi.flags",
-    "oxmpi.session",
+    "oxmpi.tag",
     "oxmpi.sequence",
     "oxmpi.ack",
     "oxmpi.kept",

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use oxmpi_wire::frame::{FRAME_HEADER_BYTES, LENGTH_OFFSET};
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, frame_bytes};
 
 use super::socket::{Datagrams, Received};
 use super::{REPEATS_MAX, SEGMENTS_MAX, Udp};
@@ -155,11 +155,7 @@ fn receive(
 /// Length of the datagrams that these bytes are a run of, by the word of the first; all of them if that makes no sense.
 #[inline]
 fn segment(bytes: &[u8]) -> usize {
-    let length = bytes
-        .get(LENGTH_OFFSET..)
-        .and_then(|rest| rest.first_chunk());
-    let payload = length.map_or(0, |length| usize::from(u16::from_le_bytes(*length)));
-    let segment = FRAME_HEADER_BYTES + payload;
+    let segment = frame_bytes(bytes).unwrap_or(FRAME_HEADER_BYTES);
     if segment * SEGMENTS_MAX < bytes.len() {
         return bytes.len();
     }

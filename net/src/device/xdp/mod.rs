@@ -17,7 +17,7 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oxmpi_wire::frame::{FRAME_HEADER_BYTES, LENGTH_OFFSET};
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, frame_bytes};
 
 use self::bpf::Mode;
 use self::error::no_socket;
@@ -268,13 +268,9 @@ fn is_full(error: &io::Error) -> bool {
 
 /// Where the frame in a packet ends: where its header says, or, if that cannot be true, where the packet does, and then `link` refuses it.
 fn end_of_frame(packet: &[u8]) -> usize {
-    let length = packet
-        .get(ETHERNET_HEADER_BYTES + LENGTH_OFFSET..)
-        .and_then(|rest| rest.first_chunk());
-    let payload = length.map_or(0, |bytes| usize::from(u16::from_le_bytes(*bytes)));
-    packet
-        .len()
-        .min(ETHERNET_HEADER_BYTES + FRAME_HEADER_BYTES + payload)
+    let frame = packet.get(ETHERNET_HEADER_BYTES..).and_then(frame_bytes);
+    let end = ETHERNET_HEADER_BYTES + frame.unwrap_or(FRAME_HEADER_BYTES);
+    packet.len().min(end)
 }
 
 impl Device for Xdp {
