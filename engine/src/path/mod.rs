@@ -75,8 +75,18 @@ pub fn take<B: Copy, C: Carrier<B>, M: Memory<B>>(
                 Arrived::Refused => {}
             }
         }
-        return Some(take_other(protocol, carrier, memory));
+        return Some(take_shown(protocol, carrier, memory));
     }
+    take_event(protocol, carrier, memory)
+}
+
+/// Takes what happened instead of a packet, after the carrier has shown none.
+#[inline(always)]
+pub fn take_event<B: Copy, C: Carrier<B>, M: Memory<B>>(
+    protocol: &mut Protocol<B>,
+    carrier: &mut C,
+    memory: &mut M,
+) -> Option<Taken> {
     match carrier.event()? {
         Event::Payload { from } => Some(take_payload(protocol, carrier, memory, from)),
         Event::Released(id) => {
@@ -90,7 +100,7 @@ pub fn take<B: Copy, C: Carrier<B>, M: Memory<B>>(
 
 /// Takes the packet that the carrier has just shown, of whatever kind.
 #[inline(never)]
-fn take_other<B: Copy, C: Carrier<B>, M: Memory<B>>(
+pub fn take_shown<B: Copy, C: Carrier<B>, M: Memory<B>>(
     protocol: &mut Protocol<B>,
     carrier: &mut C,
     memory: &mut M,

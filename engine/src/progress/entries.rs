@@ -15,6 +15,7 @@ use oxmpi_wire::{Envelope, Kind, Repr};
 use super::area::Area;
 use super::handler::Handler;
 use super::remote::Remote;
+use crate::path::{self, Taken};
 use crate::protocol::{Protocol, RequestId};
 
 /// How often a receive is offered again in the call that posts it: each time what has arrived is looked at first, so that a second time is rare.
@@ -273,17 +274,21 @@ impl Handler {
         }
     }
 
-    /// As [`Remote::make_way`], for the packet that the port shows next, if it has to be matched.
+    /// Takes what the ports have, as [`path::take`] does, after [`Remote::make_way`] for it. The port is looked at only once: a second look may show
+    /// another packet, which has come meanwhile and for which no way has been made.
     #[cold]
-    pub(super) fn make_way_for_arrival(&mut self) {
-        let arrival = self.ways.ports.port.poll();
-        let repr = arrival.map(|arrival| Repr::parse_prefix(arrival.prefix));
-        if let Some(Ok(repr)) = repr
+    pub(super) fn take_beside_driver(&mut self) -> Option<Taken> {
+        let (protocol, ports) = (&mut self.protocol, &mut self.ways.ports);
+        let Some(arrival) = ports.port.poll() else {
+            return path::take_event(protocol, ports, &mut self.memory);
+        };
+        if let Ok(repr) = Repr::parse_prefix(arrival.prefix)
             && is_matched(&repr.kind)
             && let Some(remote) = &mut self.ways.remote
         {
-            remote.make_way(&mut self.protocol, &repr.envelope);
+            remote.make_way(protocol, &repr.envelope);
         }
+        Some(path::take_shown(protocol, ports, &mut self.memory))
     }
 
     /// A process has died: what waits for it is over, and its memory is given back.

@@ -73,10 +73,10 @@ impl Handler {
     /// Takes one packet of a process of this host, if there is one.
     #[inline(always)]
     fn take_from_ports(&mut self) -> bool {
-        if self.has_entries() {
-            self.make_way_for_arrival();
-        }
-        let taken = path::take(&mut self.protocol, &mut self.ways.ports, &mut self.memory);
+        let taken = match self.has_entries() {
+            true => self.take_beside_driver(),
+            false => path::take(&mut self.protocol, &mut self.ways.ports, &mut self.memory),
+        };
         match taken {
             None => false,
             Some(Taken::Packet) => true,
