@@ -1,7 +1,7 @@
 //! What runs inside the ranks of a benchmark job.
 //!
 //! A `Probe` names one measurement; every rank gets the same one and rank 0 reports. The files hold the measurements:
-//! `point` between two ranks, `collective` among all, `idle` what happens while a rank computes or waits, `network` what is
+//! `point` and `typed` between two ranks, `collective` among all, `idle` what happens while a rank computes or waits, `network` what is
 //! between hosts.
 //! Measurements last as long as the probe says: rank 0 watches the clock and tells the others when it is over.
 
@@ -9,6 +9,7 @@ mod collective;
 mod idle;
 mod network;
 mod point;
+mod typed;
 pub(crate) mod wire;
 
 use std::time::Duration;
@@ -153,6 +154,15 @@ pub enum Probe {
         /// How many.
         operations: u32,
     },
+    /// One way of a ping-pong of doubles with gaps between them, ns.
+    Typed {
+        /// Bytes of the doubles.
+        bytes: usize,
+        /// Packed and unpacked by a loop instead of sent as a datatype.
+        by_hand: bool,
+        /// How long to measure.
+        time: Duration,
+    },
     /// What `oxmpi pmtest` measures, on a channel instead of with MPI.
     Pm(pmtest::Plan),
     /// Initialise and finalise.
@@ -182,6 +192,18 @@ pub fn run(probe: &str) -> Result<(), Box<dyn std::error::Error>> {
     let probe: Probe = serde_json::from_str(probe)?;
     if let Probe::Pm(plan) = &probe {
         return pmtest::run(plan);
+    }
+    if let Probe::Typed {
+        bytes,
+        by_hand,
+        time,
+    } = probe
+    {
+        if let Some(value) = typed::measure(bytes, by_hand, time)? {
+            let (values, transport) = (vec![value], String::new());
+            println!("{}", serde_json::to_string(&Answer { values, transport })?);
+        }
+        return Ok(());
     }
     let mpi = oxmpi::init()?;
     let world = mpi.world();
@@ -239,7 +261,7 @@ fn measure(
         Probe::AllToAllCpu { bytes, operations } => {
             network::all_to_all_cpu(world, bytes, operations)?
         }
-        Probe::Pm(_) => unreachable!("a process with a channel has no communicator"),
+        Probe::Pm(_) | Probe::Typed { .. } => unreachable!("they join the job themselves"),
         Probe::Nothing => Vec::new(),
     })
 }

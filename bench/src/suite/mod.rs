@@ -12,6 +12,7 @@ mod network;
 mod point;
 mod progress;
 mod startup;
+mod typed;
 
 use crate::figure::Row;
 use crate::session::{BenchError, Session};
@@ -30,7 +31,7 @@ pub struct Suite {
 }
 
 /// All of them, in the order in which they run.
-pub const SUITES: [Suite; 14] = [
+pub const SUITES: [Suite; 15] = [
     Suite {
         name: "floor",
         about: "the bare mechanisms of this machine",
@@ -66,6 +67,12 @@ pub const SUITES: [Suite; 14] = [
         about: "small messages per second, windows of 64",
         by_name: false,
         run: point::rate,
+    },
+    Suite {
+        name: "typed",
+        about: "one way of scattered doubles, beside packing by hand",
+        by_name: false,
+        run: typed::run,
     },
     Suite {
         name: "driver",
