@@ -199,9 +199,8 @@ pub fn run(probe: &str) -> Result<(), Box<dyn std::error::Error>> {
         time,
     } = probe
     {
-        if let Some(value) = typed::measure(bytes, by_hand, time)? {
-            let (values, transport) = (vec![value], String::new());
-            println!("{}", serde_json::to_string(&Answer { values, transport })?);
+        if let Some(answer) = typed::measure(bytes, by_hand, time)? {
+            println!("{}", serde_json::to_string(&answer)?);
         }
         return Ok(());
     }

@@ -13,6 +13,7 @@ use oxmpi_core::{SendMode, Source, Tag};
 use oxmpi_datatypes::datatype::{Basic, Datatype};
 
 use crate::floor::median;
+use crate::job::Answer;
 
 /// Doubles of an element.
 const DOUBLES: usize = 16;
@@ -26,17 +27,20 @@ const BATCH: u64 = 8;
 /// First double of the last message.
 const LAST: f64 = -1.0;
 
-/// One way, ns; only rank 0 takes the time.
+/// One way, ns; only rank 0 takes the time, and has an answer.
 pub fn measure(
     bytes: usize,
     by_hand: bool,
     time: Duration,
-) -> Result<Option<f64>, Box<dyn std::error::Error>> {
+) -> Result<Option<Answer>, Box<dyn std::error::Error>> {
     // SAFETY: a rank of a benchmark has one thread.
     let process = unsafe { Process::join(Threads::One) }?;
     let mut side = Side::new(Arc::new(process.world()), bytes, by_hand)?;
     let found = match side.comm.rank() {
-        0 => Some(side.ping(time)?),
+        0 => Some(Answer {
+            values: vec![side.ping(time)?],
+            transport: process.transport().to_string(),
+        }),
         1 => {
             side.pong()?;
             None
