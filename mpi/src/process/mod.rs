@@ -88,6 +88,11 @@ impl Process {
         self.engine.size()
     }
 
+    /// How this process talks to the others, for people.
+    pub fn transport(&self) -> impl std::fmt::Display + use<> {
+        self.engine.transport()
+    }
+
     /// The name of the machine this process runs on.
     pub fn host(&self) -> &str {
         self.engine.host()
