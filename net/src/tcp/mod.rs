@@ -280,8 +280,9 @@ impl Tcp {
     pub fn flush_unsent(&mut self) {
         let mut unsent = std::mem::take(&mut self.unsent);
         unsent.retain(|to| !self.resume(*to));
-        // Losing a process may have removed some and added none.
-        self.unsent.append(&mut unsent);
+        // The list that was taken comes back, because its memory is used again by every message.
+        unsent.append(&mut self.unsent);
+        self.unsent = unsent;
     }
 
     /// Whether copies wait for the kernel to take them: progress must not stop for long.

@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 use oxmpi_wire::frame::frame_bytes;
@@ -36,15 +36,22 @@ impl Sniffer {
         let stop = Arc::new(AtomicBool::new(false));
         let sent = Arc::new(AtomicUsize::new(0));
         let (pair, over, count) = (Arc::clone(pair), Arc::clone(&stop), Arc::clone(&sent));
+        let (ready, listening) = mpsc::channel();
         let thread = thread::spawn(move || {
             pair.enter(1 - host);
             let ear = packet_socket();
             pair.enter(host);
             let mouth = packet_socket();
+            ready.send(()).expect("the test waits");
             let mut seen = Vec::new();
             let mut known: HashSet<Vec<u8>> = HashSet::new();
-            while !over.load(Ordering::Relaxed) {
+            loop {
+                // Asked before the look: what has arrived by then is still seen.
+                let is_over = over.load(Ordering::Acquire);
                 let Some(packet) = next_arrived(&ear) else {
+                    if is_over {
+                        return seen;
+                    }
                     thread::yield_now();
                     continue;
                 };
@@ -62,8 +69,8 @@ impl Sniffer {
                 }
                 seen.push(packet);
             }
-            seen
         });
+        listening.recv().expect("a sniffer does not panic");
         Sniffer { stop, sent, thread }
     }
 
@@ -74,7 +81,7 @@ impl Sniffer {
 
     /// Ends it, and gives the packets it has seen.
     pub fn end(self) -> Vec<Vec<u8>> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Release);
         self.thread.join().expect("a sniffer does not panic")
     }
 }
