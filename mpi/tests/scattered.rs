@@ -112,7 +112,7 @@ fn join() -> Arc<Process> {
 }
 
 oxmpi_harness::ranks! {
-    fn any_type_arrives_as_any_other([2], [&[], &[("OXMPI_SINGLE_COPY", "off")], &[("OXMPI_SHARED_MEMORY", "off")]]) {
+    fn any_type_arrives_as_any_other([2], [&[], &[("OXMPI_SINGLE_COPY", "off")], &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "udp")]]) {
         let process = join();
         let comm = Arc::new(process.world());
         let types = types();
