@@ -41,8 +41,9 @@ struct Launcher {
 }
 
 const SLURM: &str = "pmi/tests/slurm/with-slurm";
-/// Slurm's programs look for PMIx in a plugin of its own.
-const SLURM_PACKAGES: &str = "slurm-wlm slurm-wlm-basic-plugins munge libpmix2";
+/// Slurm's programs look for PMIx in a plugin of their own, which opens `libpmix.so`: only the
+/// development package has that name.
+const SLURM_PACKAGES: &str = "slurm-wlm slurm-wlm-basic-plugins munge libpmix2 libpmix-dev";
 
 const LAUNCHERS: [Launcher; 6] = [
     Launcher {
