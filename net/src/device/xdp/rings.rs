@@ -232,10 +232,15 @@ pub(super) struct Rings {
 }
 
 impl Rings {
-    /// Gives the socket rings of these numbers of entries, which are powers of two: for chunks to receive into, and for chunks to send from.
+    /// Gives the socket rings for these numbers of chunks, which are powers of two: chunks to
+    /// receive into, and chunks to send from.
+    ///
+    /// The fill ring has twice the places. The kernel shows a received packet before it says that
+    /// it has taken the packet's chunk from the fill ring, so a chunk can come back while its old
+    /// place still looks taken.
     pub fn map(socket: &Socket, receive: u32, transmit: u32) -> io::Result<Rings> {
         for (option, size) in [
-            (libc::XDP_UMEM_FILL_RING, receive),
+            (libc::XDP_UMEM_FILL_RING, 2 * receive),
             (libc::XDP_RX_RING, receive),
             (libc::XDP_UMEM_COMPLETION_RING, transmit),
             (libc::XDP_TX_RING, transmit),
@@ -263,7 +268,7 @@ impl Rings {
         Ok(Rings {
             receive: Ring::map(socket, page(libc::XDP_PGOFF_RX_RING), offsets(0), receive)?,
             transmit: Ring::map(socket, page(libc::XDP_PGOFF_TX_RING), offsets(1), transmit)?,
-            fill: Ring::map(socket, fill, offsets(2), receive)?,
+            fill: Ring::map(socket, fill, offsets(2), 2 * receive)?,
             completion: Ring::map(socket, completion, offsets(3), transmit)?,
         })
     }
