@@ -488,14 +488,14 @@ impl Engine {
         self.shared.leave(&mut handler);
     }
 
-    /// Work of the layer above that waiting threads run while it is active; set once.
+    /// Work of the layer above that waiting threads, or the driver, run while it is active; set once.
     pub fn set_background(&self, work: Arc<dyn Background>) {
         self.shared.set_background(work);
     }
 
-    /// Whether there is such work now.
+    /// Whether there is such work now. Only a thread of the application may say that there is.
     pub fn set_background_active(&self, active: bool) {
-        self.shared.enter().waiters.has_background = active;
+        self.shared.set_background_active(active);
     }
 
     /// Asks to end a request early; waiting for it then tells whether it was.

@@ -369,6 +369,8 @@ struct Asking {
 }
 
 impl oxmpi_engine::Background for Asking {
+    fn step_on_driver(&self) {}
+
     fn step(&self) {
         let Some(engine) = self.engine.upgrade() else {
             return;

@@ -89,6 +89,11 @@ impl Combiner {
         self.element_bytes
     }
 
+    /// Whether it calls a function of the program, which may not be ready to run on a thread of the library.
+    pub fn calls_program(&self) -> bool {
+        matches!(self.kernel, Kernel::User(_))
+    }
+
     /// Sets `inout` to `input ∘ inout`, element by element; `input` comes from lower ranks. Any alignment is right.
     ///
     /// # Panics

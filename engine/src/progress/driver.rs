@@ -1,9 +1,10 @@
 //! The driver: a thread that runs the handler while every thread of the application computes (the paper's interrupt).
 //!
-//! It is parked as long as no operation is pending and nobody else expects answers of this process, and started by the first call that leaves one behind. While the application
-//! comes and goes it only glances every few milliseconds, so that a ping-pong pays nothing for it. When a glance finds that
-//! nobody has entered since the last one, it takes over: it runs the handler and sleeps on the doorbell like any
-//! receiver, until the application is back or nothing is pending.
+//! It is parked as long as no operation is pending, no work of the layers above is under way and nobody else expects answers of
+//! this process, and started by the first call that leaves something behind. While the application comes and goes it only glances
+//! every few milliseconds, so that a ping-pong pays nothing for it. When a glance finds that nobody has entered since the last
+//! one, it takes over: it runs the handler, steps the work of the layers above whenever something has happened, and sleeps on the
+//! doorbell like any receiver, until the application is back or nothing is left to do.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -102,7 +103,10 @@ impl Driver {
         let thread = state.thread.take();
         drop(state);
         self.changed.notify_one();
-        if let Some(thread) = thread {
+        // The engine may end on this very thread, by the last work that held it.
+        if let Some(thread) = thread
+            && thread.thread().id() != std::thread::current().id()
+        {
             let _ = thread.join();
         }
     }
@@ -149,7 +153,7 @@ fn run(shared: &Shared) {
         let Some(handler) = shared.enter_as_driver() else {
             continue;
         };
-        let pending = handler.protocol.pending() > 0 || handler.needs_company();
+        let pending = has_work(&handler);
         quiet = if pending { 0 } else { quiet + 1 };
         if handler.waiters.inside > 0 || quiet > QUIET_GLANCES_MAX {
             // Who waits inside does the work, and starts us again when it leaves something behind.
@@ -161,17 +165,35 @@ fn run(shared: &Shared) {
     }
 }
 
-/// Runs the handler until the application is back or nothing is pending.
+fn has_work(handler: &Guard<'_>) -> bool {
+    handler.protocol.pending() > 0 || handler.needs_company() || handler.waiters.has_background
+}
+
+/// Runs the handler until the application is back or there is no work.
 fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
-    let entries = shared.entries();
+    let mut entries = shared.entries();
     let mut last = Instant::now();
-    let has_work = |handler: &Guard<'_>| {
-        (handler.protocol.pending() > 0 || handler.needs_company()) && handler.broken.is_none()
-    };
+    // The application may have taken in what the work of the layers above waits for.
+    let mut happened = true;
     let is_stopping = || shared.driver.stopping.load(Ordering::Relaxed);
-    while shared.entries() == entries && has_work(&handler) && !is_stopping() {
-        if handler.progress(None) {
+    while shared.entries() == entries
+        && has_work(&handler)
+        && handler.broken.is_none()
+        && !is_stopping()
+    {
+        happened |= handler.has_advanced(None);
+        if std::mem::take(&mut happened) {
             last = Instant::now();
+            // A thread that waits inside must look too.
+            handler.waiters.news = handler.waiters.inside > 0;
+            if handler.waiters.has_background {
+                let Some(awake) = shared.step_as_driver(handler) else {
+                    return;
+                };
+                handler = awake;
+                // The work has entered too.
+                entries = shared.entries();
+            }
             continue;
         }
         let slept = if shared.driver.crowded || last.elapsed() > LINGER {

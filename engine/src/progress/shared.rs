@@ -92,11 +92,13 @@ impl<C: Condition + ?Sized> Goal for Outside<'_, C> {
     }
 }
 
-/// Work of the layers above that goes on while threads wait: collectives under way, say. It is called without the engine's lock, by a
-/// thread that waits inside, whenever something has happened.
+/// Work of the layers above that goes on while threads wait or compute: collectives under way, say. It is called without the
+/// engine's lock whenever something has happened, by a thread that waits inside, or by the driver if none does.
 pub trait Background: Send + Sync {
     /// Does what can be done without waiting.
     fn step(&self);
+    /// The same on the driver's thread, which must not call functions of the program.
+    fn step_on_driver(&self);
 }
 
 pub(crate) struct Shared {
@@ -186,7 +188,7 @@ impl Shared {
     /// reach it.
     #[inline(always)]
     pub fn wait(
-        &self,
+        self: &Arc<Self>,
         handler: &mut Guard<'_>,
         watched: Option<RequestId>,
         goal: &mut impl Goal,
@@ -200,7 +202,7 @@ impl Shared {
 
     #[inline(always)]
     fn keep_waiting(
-        &self,
+        self: &Arc<Self>,
         handler: &mut Guard<'_>,
         watched: Option<RequestId>,
         goal: &mut impl Goal,
@@ -254,6 +256,9 @@ impl Shared {
             }
         };
         handler.waiters.inside -= 1;
+        if handler.waiters.has_background && self.driver.is_parked() {
+            Driver::start(self);
+        }
         result
     }
 
@@ -261,6 +266,34 @@ impl Shared {
     pub fn set_background(&self, work: Arc<dyn Background>) {
         let first = self.background.set(work).is_ok();
         assert!(first, "the layer above sets its work once");
+    }
+
+    /// Such work has begun, or the last of it has ended. While there is some the driver is about, and can step it.
+    pub fn set_background_active(self: &Arc<Self>, active: bool) {
+        let mut handler = self.enter();
+        handler.waiters.has_background = active;
+        if !active {
+            self.lock.unshare();
+        } else if self.driver.is_enabled() {
+            handler.share();
+            if self.driver.is_parked() {
+                Driver::start(self);
+            }
+        }
+    }
+
+    /// The driver steps the work. `None`: the application came in meanwhile.
+    pub fn step_as_driver<'s>(&'s self, handler: Guard<'s>) -> Option<Guard<'s>> {
+        let Some(work) = self.background.get() else {
+            return Some(handler);
+        };
+        if !self.lock.begin_visit(&handler) {
+            return Some(handler);
+        }
+        drop(handler);
+        work.step_on_driver();
+        self.lock.end_visit();
+        self.enter_as_driver()
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! Collectives that go on while the program does something else: nonblocking ones, and persistent ones.
 //!
-//! Both are a [`Task`] that walks the same schedule as the blocking call; whoever waits inside the library steps it. A persistent
+//! Both are a [`Task`] that walks the same schedule as the blocking call; whoever waits inside the library steps it, and the
+//! engine's driver while the program computes. A persistent
 //! collective keeps job, schedule and message number, and begins again at every start. The number is taken when the request is
 //! made, because all processes make their requests in the same order but may start them in any (MPI 5.0 §6.13); messages of one
 //! start cannot overtake those of the start before.
@@ -82,6 +83,10 @@ impl Work for Walk {
         };
         self.outcome = Some(outcome);
         true
+    }
+
+    fn calls_program(&self) -> bool {
+        self.job.calls_program()
     }
 }
 

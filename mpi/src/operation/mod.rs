@@ -398,6 +398,11 @@ impl Work for Orphan {
     fn is_departing(&self) -> bool {
         self.0.is_departing()
     }
+
+    /// Its end may free what the program has attached. The messages move without it.
+    fn calls_program(&self) -> bool {
+        true
+    }
 }
 
 impl std::fmt::Debug for Operation {

@@ -187,6 +187,11 @@ impl Job {
         }
     }
 
+    /// Whether combining calls a function of the program.
+    pub(super) fn calls_program(&self) -> bool {
+        self.combiner.as_ref().is_some_and(Combiner::calls_program)
+    }
+
     /// Before a run: copies hold what the program's memory holds.
     #[inline]
     pub(super) fn load(&mut self) {
