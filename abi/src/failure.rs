@@ -208,6 +208,7 @@ fn kind_class(kind: &ErrorKind) -> i32 {
         ErrorKind::RootBuffer { .. } | ErrorKind::Overlap { .. } => MPI_ERR_BUFFER,
         ErrorKind::BufferedSpace { .. } | ErrorKind::AlreadyAttached => MPI_ERR_BUFFER,
         ErrorKind::Partition { .. } | ErrorKind::PartitionTwice { .. } => MPI_ERR_ARG,
+        ErrorKind::PartitionedIntroduction { .. } => MPI_ERR_OTHER,
         ErrorKind::PartitionedInactive | ErrorKind::PartitionedDirection { .. } => MPI_ERR_REQUEST,
         ErrorKind::NotCancellable { .. } => MPI_ERR_REQUEST,
         ErrorKind::WholeElements { .. } => MPI_ERR_TYPE,

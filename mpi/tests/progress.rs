@@ -222,4 +222,88 @@ oxmpi_harness::ranks! {
         }
         rank.end();
     }
+
+    fn partitions_arrive_one_by_one([2], SETTINGS) {
+        const PARTITIONS: u64 = 5;
+        let rank = Rank::join();
+        let double = Datatype::named(Basic::Double);
+        let pairs = Datatype::vector(4, 1, 2, &double).unwrap();
+        // Partitions of a byte, of a packet and of more than is sent unasked; one block, and scattered ones.
+        for (name, datatype, count) in [("block", &double, 1), ("block", &double, 5000), ("block", &double, 60_000), ("pairs", &pairs, 3), ("pairs", &pairs, 9_000)] {
+            datatype.commit();
+            let elements = PARTITIONS * count;
+            let mut memory = vec![-1.0; (elements as i64 * datatype.extent()) as usize / 8];
+            // SAFETY: the memory outlives the message.
+            let data = unsafe { Buffer::new(memory.as_mut_ptr().cast(), elements, datatype) };
+            let data = data.unwrap();
+            let mut operation = if rank.computes() {
+                rank.comm.partitioned_receive_init(data, PARTITIONS, Some(0), 1).unwrap()
+            } else {
+                rank.comm.partitioned_send_init(data, PARTITIONS, Some(1), 1).unwrap()
+            };
+            let partitions = operation.partitions().unwrap();
+            let stride = memory.len() / PARTITIONS as usize;
+            for start in 0..3 {
+                let what = |partition| format!("{name}-{count}-{start}-{partition}");
+                operation.start().unwrap();
+                for (at, partition) in [3_u64, 0, 4, 2, 1].into_iter().enumerate() {
+                    let value = f64::from(start) + partition as f64;
+                    if rank.computes() {
+                        // It looks once, when the sender has begun to compute and all has had time to come.
+                        rank.compute_until(&what(partition), 0);
+                        let begin = Instant::now();
+                        while !partitions.arrived(partition).unwrap() {
+                            assert!(begin.elapsed() < LIMIT, "{partition} is ready");
+                            std::thread::sleep(Duration::from_millis(1));
+                        }
+                        assert_eq!(memory[partition as usize * stride], value);
+                        assert_eq!(operation.is_ready(), at == 4);
+                        let there = (0..PARTITIONS).filter(|other| partitions.arrived(*other).unwrap());
+                        assert_eq!(there.count(), at + 1, "only those that are ready");
+                        rank.say(&what(partition));
+                    } else {
+                        memory[partition as usize * stride..][..stride].fill(value);
+                        partitions.ready(partition, partition).unwrap();
+                        rank.say(&what(partition));
+                        // Computes until the receiver has it.
+                        rank.compute_until(&what(partition), 1);
+                    }
+                }
+                operation.wait().unwrap();
+            }
+            drop(operation);
+        }
+        rank.end();
+    }
+
+    fn both_sides_cut_a_partitioned_message_as_they_like([2], SETTINGS) {
+        let rank = Rank::join();
+        let double = Datatype::named(Basic::Double);
+        let triples = Datatype::vector(3, 1, 2, &double).unwrap();
+        triples.commit();
+        for (sent, received) in [(8, 4), (4, 8), (1, 6), (1000, 3), (3, 1000)] {
+            let doubles = 3 * sent * received;
+            let mut memory = vec![0.0; 2 * doubles as usize];
+            if rank.computes() {
+                // SAFETY: the memory outlives the message.
+                let data = unsafe { Buffer::new(memory.as_mut_ptr().cast(), doubles / 3, &triples) };
+                let data = data.unwrap();
+                let mut operation = rank.comm.partitioned_receive_init(data.clone(), received, Some(0), 2).unwrap();
+                operation.start().unwrap();
+                operation.wait().unwrap();
+                let expected: Vec<u8> = (0..doubles).flat_map(|at| (at as f64).to_ne_bytes()).collect();
+                assert!(data.pack().unwrap() == expected, "{sent} and {received}");
+            } else {
+                memory.truncate(doubles as usize);
+                memory.iter_mut().enumerate().for_each(|(at, value)| *value = at as f64);
+                let data = self::doubles(&mut memory);
+                let mut operation = rank.comm.partitioned_send_init(data, sent, Some(1), 2).unwrap();
+                operation.start().unwrap();
+                let partitions = operation.partitions().unwrap();
+                (0..sent).rev().for_each(|partition| partitions.ready(partition, partition).unwrap());
+                operation.wait().unwrap();
+            }
+        }
+        rank.end();
+    }
 }

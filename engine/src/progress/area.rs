@@ -30,12 +30,25 @@ pub struct Spread {
     /// The lowest byte, and the bytes from there to the end of the highest.
     low: i64,
     bytes: usize,
+    /// The layout's packed byte at which the message begins.
+    first: u64,
 }
 
 impl Spread {
     /// A layout whose bytes all lie between `low` and `low + bytes`.
     pub fn new(layout: Layout, low: i64, bytes: usize) -> Spread {
-        Spread { layout, low, bytes }
+        let first = 0;
+        Spread {
+            layout,
+            low,
+            bytes,
+            first,
+        }
+    }
+
+    /// The message is a part of that: it begins at packed byte `first`.
+    pub fn beginning_at(self, first: u64) -> Spread {
+        Spread { first, ..self }
     }
 }
 
@@ -119,9 +132,10 @@ impl Area {
             let first = self.address.wrapping_offset(spread.low as isize);
             (spread, std::slice::from_raw_parts(first, spread.bytes))
         };
+        let begin = spread.first + offset;
         spread
             .layout
-            .pack(memory, -spread.low, offset..offset + out.len() as u64, out)
+            .pack(memory, -spread.low, begin..begin + out.len() as u64, out)
             .expect("the span covers the layout, and the piece is part of it");
     }
 
@@ -134,7 +148,8 @@ impl Area {
             let first = self.address.wrapping_offset(spread.low as isize);
             (spread, std::slice::from_raw_parts_mut(first, spread.bytes))
         };
-        let range = offset..offset + bytes.len() as u64;
+        let begin = spread.first + offset;
+        let range = begin..begin + bytes.len() as u64;
         spread
             .layout
             .unpack(bytes, range, memory, -spread.low)

@@ -285,6 +285,15 @@ pub enum ErrorKind {
     #[error("the partitioned send is not started; call MPI_Start first")]
     PartitionedInactive,
 
+    /// What the sender of a partitioned message says of it cannot be.
+    #[error(
+        "rank {from} describes its partitioned message as no process of this library does; do all ranks use the same version?"
+    )]
+    PartitionedIntroduction {
+        /// The sender.
+        from: u32,
+    },
+
     /// The call belongs to the other side.
     #[error("{call} needs a request of {needs}")]
     PartitionedDirection {
