@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use oxmpi_core::buffer::Buffer;
-use oxmpi_core::collective::{Collective, Reduction, Root};
+use oxmpi_core::collective::{Collective, Parts, Reduction, Root};
 use oxmpi_core::communicator::Comm;
 use oxmpi_core::process::{Process, Threads};
 use oxmpi_core::{SendMode, Source, Tag};
@@ -167,6 +167,46 @@ oxmpi_harness::ranks! {
                 let (send, receive) = (Some(out.clone()), into.clone());
                 let reduction = Reduction { op: Op::Predefined(Predefined::Sum), datatype: double.clone() };
                 comm.collective(Collective::Allreduce { send, receive, reduction }).unwrap();
+            });
+        }
+        process.finalize();
+    }
+
+    fn nonblocking_and_persistent_collectives([3], [&[], &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "tcp")]]) {
+        let (process, comm) = join();
+        let double = Datatype::named(Basic::Double);
+        assert_none("ibarrier", &comm, || {
+            comm.icollective(Collective::Barrier).unwrap().wait().unwrap();
+        });
+        for count in [1, 1000, 100_000] {
+            let (out, into) = (buffer(3 * count, &double), buffer(3 * count, &double));
+            let bcast = || Collective::Bcast { buffer: out.clone(), root: Root::Rank(0) };
+            let allreduce = || {
+                let (send, receive) = (Some(out.clone()), into.clone());
+                let reduction = Reduction { op: Op::Predefined(Predefined::Sum), datatype: double.clone() };
+                Collective::Allreduce { send, receive, reduction }
+            };
+            let alltoall = || {
+                let (send, receive) = (Some(Parts::Equal(out.clone())), Parts::Equal(into.clone()));
+                Collective::Alltoall { send, receive }
+            };
+            let all: [(&str, &dyn Fn() -> Collective); 3] = [("bcast", &bcast), ("allreduce", &allreduce), ("alltoall", &alltoall)];
+            for (name, collective) in all {
+                assert_none(&format!("i{name} of {count}"), &comm, || {
+                    comm.icollective(collective()).unwrap().wait().unwrap();
+                });
+                let mut persistent = comm.collective_init(collective()).unwrap();
+                assert_none(&format!("persistent {name} of {count}"), &comm, || {
+                    persistent.start().unwrap();
+                    persistent.wait().unwrap();
+                });
+            }
+            assert_none(&format!("three under way, of {count}"), &comm, || {
+                let [mut first, mut second] = [bcast(), alltoall()].map(|begun| comm.icollective(begun).unwrap());
+                second.wait().unwrap();
+                let mut third = comm.icollective(Collective::Barrier).unwrap();
+                first.wait().unwrap();
+                third.wait().unwrap();
             });
         }
         process.finalize();

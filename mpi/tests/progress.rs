@@ -306,4 +306,37 @@ oxmpi_harness::ranks! {
         }
         rank.end();
     }
+
+    /// Nobody sleeps beside what has come: a lost waking would end by the second at which a sleeper looks
+    /// after its connections.
+    fn a_wait_for_collectives_has_no_gaps([3], SETTINGS) {
+        const GAP: Duration = Duration::from_millis(700);
+        let rank = Rank::join();
+        let mut longest = Duration::ZERO;
+        let mut gaps = 0;
+        for round in 0..1500 {
+            let count = [1, 500, 20_000][round % 3];
+            let mut out = vec![1.0; 3 * count];
+            let mut into = vec![0.0; 3 * count];
+            let mut data = vec![0.0; count];
+            let begin = Instant::now();
+            let (send, receive, reduction) = (Some(doubles(&mut out)), doubles(&mut into), sum());
+            let allreduce = Collective::Allreduce { send, receive, reduction };
+            let bcast = Collective::Bcast { buffer: doubles(&mut data), root: Root::Rank(round as u32 % 3) };
+            let mut first = rank.comm.icollective(allreduce).unwrap();
+            let mut second = rank.comm.icollective(bcast).unwrap();
+            let mut third = rank.comm.icollective(Collective::Barrier).unwrap();
+            // In another order than they were begun in.
+            third.wait().unwrap();
+            first.wait().unwrap();
+            second.wait().unwrap();
+            longest = longest.max(begin.elapsed());
+            gaps += u32::from(begin.elapsed() > GAP);
+            assert!(into.iter().all(|value| *value == 3.0));
+        }
+        println!("the longest of 1500 rounds took {longest:?}");
+        // A loaded machine may hold all of them up once in a while.
+        assert!(gaps < 3, "{gaps} rounds took longer than {GAP:?}, the longest {longest:?}");
+        rank.end();
+    }
 }

@@ -4,7 +4,7 @@
 //! with a given algorithm, which is how each is tested and measured against the others.
 
 use super::across::{self, Here};
-pub use super::call::Call;
+pub use super::call::{Call, KeptCall};
 use super::choose::{Algorithm, CHAIN_SEGMENT_BYTES, Reach, partners};
 use super::hosts::Hosts;
 use super::position::{Placement, Position};

@@ -182,10 +182,13 @@ fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
         && !is_stopping()
     {
         happened |= handler.has_advanced(None);
+        if handler.waiters.inside > 0 {
+            // Who waits does the work. If it sleeps it has been told what happened; if not, it looks.
+            handler.waiters.news |= happened;
+            return;
+        }
         if std::mem::take(&mut happened) {
             last = Instant::now();
-            // A thread that waits inside must look too.
-            handler.waiters.news = handler.waiters.inside > 0;
             if handler.waiters.has_background {
                 let Some(awake) = shared.step_as_driver(handler) else {
                     return;

@@ -300,3 +300,93 @@ impl<T> Drop for Guard<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Increments that are lost if two are inside at once, however briefly.
+    fn increment(value: &mut u64) {
+        let before = std::hint::black_box(*value);
+        std::hint::spin_loop();
+        *value = std::hint::black_box(before + 1);
+    }
+
+    /// The application shares the lock and takes it back while the driver comes in both ways.
+    #[test]
+    fn a_lock_that_changes_keeps_the_driver_out() {
+        const ROUNDS: u64 = 20_000;
+        // SAFETY: one thread below enters as the application; the driver does so only on a visit.
+        let lock = unsafe { Lock::new(0_u64, Threads::One) };
+        let is_over = AtomicBool::new(false);
+        let by_driver = std::thread::scope(|scope| {
+            let driver = scope.spawn(|| {
+                let (mut entered, mut visits) = (0, 0);
+                while !is_over.load(Ordering::Relaxed) {
+                    let Some(mut guard) = lock.try_enter_as_driver() else {
+                        std::thread::yield_now();
+                        continue;
+                    };
+                    increment(&mut guard);
+                    entered += 1;
+                    if lock.begin_visit(&guard) {
+                        drop(guard);
+                        for _ in 0..3 {
+                            increment(&mut lock.enter());
+                            entered += 1;
+                        }
+                        lock.end_visit();
+                        visits += 1;
+                    }
+                }
+                (entered, visits)
+            });
+            for round in 0..ROUNDS {
+                let mut guard = lock.enter();
+                increment(&mut guard);
+                if round % 5 == 0 {
+                    guard.share();
+                }
+                guard.let_go(|| {
+                    if round % 7 == 0 {
+                        std::thread::yield_now();
+                    }
+                });
+                increment(&mut guard);
+                drop(guard);
+                if round % 5 == 3 {
+                    lock.unshare();
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+            driver.join().unwrap()
+        });
+        let (entered, visits) = by_driver;
+        assert_eq!(*lock.enter(), 2 * ROUNDS + entered);
+        // Where the driver never had its turn this has shown nothing, but nothing is wrong either.
+        println!("the driver entered {entered} times, {visits} of them for a visit");
+    }
+
+    #[test]
+    fn a_lock_is_biased_again_after_the_last_visit() {
+        // SAFETY: one thread.
+        let lock = unsafe { Lock::new((), Threads::One) };
+        if !lock.one {
+            return;
+        }
+        let is_biased = || lock.biased.load(Ordering::Relaxed);
+        lock.enter().share();
+        assert!(!is_biased());
+        let guard = lock.try_enter_as_driver().expect("nobody is inside");
+        assert!(lock.begin_visit(&guard));
+        drop(guard);
+        lock.unshare();
+        drop(lock.enter());
+        assert!(!is_biased(), "the driver may enter like the application");
+        lock.end_visit();
+        drop(lock.enter());
+        assert!(is_biased());
+        let guard = lock.try_enter_as_driver().expect("nobody is inside");
+        assert!(!lock.begin_visit(&guard));
+    }
+}

@@ -306,6 +306,10 @@ impl Shared {
     /// Sleeps until the doorbell rings or another thread tells that something happened, unless it has already.
     #[cold]
     fn sleep(&self, handler: &mut Guard<'_>, watched: Option<RequestId>, goal: &mut impl Goal) {
+        if handler.waiters.news {
+            // Others took something in when this thread last let go, perhaps its own background work: it has to be looked at first.
+            return;
+        }
         goal.before_sleep();
         // While the thread on the doorbell is on its way back, the doorbell is not announced: that thread will look.
         let safe =

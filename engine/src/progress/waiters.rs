@@ -38,14 +38,16 @@ impl Waiters {
 }
 
 impl Handler {
-    /// Tells sleeping threads and futures whose request is over. `happened`: also threads that look for themselves.
+    /// Tells sleeping threads and futures whose request is over. `happened`: also threads that look for themselves, and all of
+    /// them if there is work of the layers above, which who waits for a request steps too.
     #[cold]
     pub fn tell_others(&mut self, happened: bool) {
         let protocol = &self.protocol;
         let broken = self.broken.is_some();
+        let all = broken || happened && self.waiters.has_background;
         let concerns = |watched: Option<RequestId>| match watched {
-            Some(id) => broken || protocol.is_settled(id),
-            None => broken || happened,
+            Some(id) => all || protocol.is_settled(id),
+            None => all || happened,
         };
         if self.waiters.sleepers.take_concerned(concerns) {
             self.waiters.sleepers.tell(true);

@@ -5,6 +5,7 @@
 //! are started and after they are concluded. The two kinds that programs use by the million, contiguous sends and receives, are
 //! variants of their own; all others are behind [`Pending`].
 
+mod errand;
 mod message;
 mod wait;
 
@@ -18,6 +19,7 @@ use crate::error::ErrorKind;
 use crate::process::Task;
 use crate::process::background::Work;
 
+pub use errand::Errand;
 pub use message::Scattered;
 pub(crate) use message::Staged;
 pub use wait::{Operations, first_ready, look_at, wait_ready};
@@ -34,10 +36,12 @@ pub enum Operation {
     Other(Held),
 }
 
-/// An operation behind [`Pending`]. A scattered message is so common that it is not allocated.
+/// An operation behind [`Pending`]. The first kinds are so common that they are not allocated.
 pub enum Held {
     /// A message whose data is not one block.
     Scattered(Scattered),
+    /// A nonblocking or persistent collective.
+    Errand(Errand),
     /// Any other.
     Boxed(Box<dyn Pending>),
 }
@@ -48,6 +52,7 @@ impl Deref for Held {
     fn deref(&self) -> &(dyn Pending + 'static) {
         match self {
             Held::Scattered(message) => message,
+            Held::Errand(errand) => errand,
             Held::Boxed(other) => &**other,
         }
     }
@@ -57,6 +62,7 @@ impl DerefMut for Held {
     fn deref_mut(&mut self) -> &mut (dyn Pending + 'static) {
         match self {
             Held::Scattered(message) => message,
+            Held::Errand(errand) => errand,
             Held::Boxed(other) => &mut **other,
         }
     }

@@ -8,11 +8,14 @@
 //! (an operation whose request was freed) comes back here from inside its step: the round that called it goes on to the other tasks
 //! anyway, so the inner call returns at once. A round makes one step per task, however the tasks depend on each other.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use oxmpi_engine::{Background as EngineBackground, Engine};
+
+use crate::error::ErrorKind;
 
 /// A state machine. `step` does all that can be done without waiting and tells whether it is over.
 pub(crate) trait Work: Send {
@@ -28,6 +31,16 @@ pub(crate) trait Work: Send {
     }
 }
 
+/// Work that a request stands for. It can begin again, and its memory can be used for other work of its kind.
+pub(crate) trait Lasting: Work + Any {
+    /// From the beginning; only while it is over, or was never begun.
+    fn begin(&mut self);
+    /// How it ended, until somebody has taken it.
+    fn outcome(&mut self) -> &mut Option<Result<(), ErrorKind>>;
+    /// Lets go of everything: there is no request any more.
+    fn clear(&mut self);
+}
+
 /// Whose thread steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Thread {
@@ -38,6 +51,11 @@ enum Thread {
 /// Work under way, shared by the request that stands for it and the list of all tasks.
 pub(crate) struct Task<W: ?Sized> {
     over: AtomicBool,
+    /// Steps may call functions of the program.
+    calls_program: AtomicBool,
+    /// A step is due. Whoever cannot make it because another thread is in one leaves this set, and that thread makes another: what
+    /// has come meanwhile may be what it has just looked for in vain.
+    due: AtomicBool,
     work: Mutex<W>,
 }
 
@@ -45,17 +63,19 @@ impl<W: Work> Task<W> {
     pub(crate) fn new(work: W) -> Arc<Self> {
         Arc::new(Task {
             over: AtomicBool::new(false),
+            calls_program: AtomicBool::new(work.calls_program()),
+            due: AtomicBool::new(false),
             work: Mutex::new(work),
         })
-    }
-
-    /// Looks into work that is over, or begins it again.
-    pub(crate) fn with<R>(&self, look: impl FnOnce(&mut W) -> R) -> R {
-        look(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl<W: Work + ?Sized> Task<W> {
+    /// Looks into work that is over, or begins it again.
+    pub(crate) fn with<R>(&self, look: impl FnOnce(&mut W) -> R) -> R {
+        look(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Whether the work is over. Pairs with the Release in `step`.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
@@ -63,7 +83,10 @@ impl<W: Work + ?Sized> Task<W> {
 
     /// The work begins again (persistent operations); only while it is over.
     pub(crate) fn begin(&self) {
-        self.over.store(false, Ordering::Relaxed);
+        let calls_program = self.with(|work| work.calls_program());
+        self.calls_program.store(calls_program, Ordering::Relaxed);
+        // Pairs with the acquire in `is_over`.
+        self.over.store(false, Ordering::Release);
     }
 
     /// Whether the process must not finalise before it is over. A task that another thread steps now is asked again later.
@@ -74,18 +97,24 @@ impl<W: Work + ?Sized> Task<W> {
         }
     }
 
-    /// True if this call ended the work.
-    fn step(&self, thread: Thread) -> bool {
-        let mut work = match self.work.try_lock() {
-            Ok(work) => work,
-            Err(TryLockError::WouldBlock) => return false,
-            Err(TryLockError::Poisoned(_)) => panic!("a thread panicked in background work"),
-        };
-        if self.is_over() || thread == Thread::Driver && work.calls_program() || !work.step() {
-            return false;
+    /// Does what can be done now, unless another thread does so.
+    fn step(&self, thread: Thread) {
+        if self.is_over() || thread == Thread::Driver && self.calls_program.load(Ordering::Relaxed)
+        {
+            return;
         }
-        self.over.store(true, Ordering::Release);
-        true
+        self.due.store(true, Ordering::SeqCst);
+        while self.due.load(Ordering::SeqCst) {
+            let mut work = match self.work.try_lock() {
+                Ok(work) => work,
+                Err(TryLockError::WouldBlock) => return,
+                Err(TryLockError::Poisoned(_)) => panic!("a thread panicked in background work"),
+            };
+            self.due.store(false, Ordering::SeqCst);
+            if !self.is_over() && work.step() {
+                self.over.store(true, Ordering::Release);
+            }
+        }
     }
 }
 
@@ -114,7 +143,7 @@ impl Background {
     }
 
     /// Takes a task in after a first step; nothing to do if that was all.
-    pub(crate) fn start(&self, task: Arc<Task<impl Work + 'static>>) {
+    pub(crate) fn start(&self, task: Arc<Task<dyn Work>>) {
         {
             let _round = Round::begin();
             task.step(Thread::Program);
@@ -159,9 +188,7 @@ impl Background {
         };
         let mut round = ROUND.take();
         round.extend_from_slice(&self.tasks());
-        round.iter().for_each(|task| {
-            task.step(thread);
-        });
+        round.iter().for_each(|task| task.step(thread));
         // One may also have been ended by another thread before it was taken in.
         let ended = round.iter().any(|task| task.is_over());
         round.clear();
