@@ -96,7 +96,7 @@ impl Rank {
             let mut operation = begin();
             self.compute_until_all(what);
             // What the others sent last may still be on its way.
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(300));
             assert!(operation.is_ready(), "{what} at the first look");
             operation.conclude().unwrap();
         }
@@ -179,7 +179,7 @@ oxmpi_harness::ranks! {
             if rank.computes() {
                 operation.start().unwrap();
                 rank.compute_until_all(&what);
-                std::thread::sleep(Duration::from_millis(50));
+                std::thread::sleep(Duration::from_millis(200));
                 assert!(operation.is_ready());
                 operation.conclude().unwrap();
             } else {
@@ -209,6 +209,15 @@ oxmpi_harness::ranks! {
                 let source = Some(Source::Rank(0));
                 let mut receiving = rank.comm.irecv_buffer(&data, source, Tag::Is(1)).unwrap();
                 rank.compute_until(&what, 0);
+                let begin = Instant::now();
+                // An element of the type is 31 doubles long.
+                let last = &raw const memory[(count - 1) * 31 + 30];
+                // SAFETY: it lies inside; the library may write it at any time, so it is read as memory that changes.
+                while unsafe { last.read_volatile() } != 0.0 {
+                    assert!(begin.elapsed() < LIMIT, "the message does not arrive");
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                std::thread::sleep(Duration::from_millis(50));
                 assert!(receiving.is_ready());
                 receiving.conclude().unwrap();
                 assert_eq!((memory[0], memory[1], memory[30]), (0.0, 1.0, 0.0));
@@ -216,7 +225,6 @@ oxmpi_harness::ranks! {
                 std::thread::sleep(Duration::from_millis(20));
                 // A synchronous send ends when its receive has begun; a long one when all was taken.
                 rank.comm.send_buffer(&data, Some(1), 1, SendMode::Synchronous).unwrap();
-                std::thread::sleep(Duration::from_millis(50));
                 rank.say(&what);
             }
         }
