@@ -187,7 +187,8 @@ fn a_wait_for_several_ends_when_none_can() {
         let mut asked = 0;
         let enough = || {
             asked += 1;
-            asked > 100
+            // A wait that looks in vain for long sleeps, and nobody would wake this one.
+            asked > 5
         };
         me.wait_for(&[stranded], enough, false).unwrap();
         assert!(
