@@ -13,6 +13,7 @@ use crate::fatal;
 use crate::handle::{Handle, Object};
 use crate::object::{Communicator, Errhandler, FILE_ERRHANDLER, Session};
 use crate::stage::{self, World};
+use crate::subject::Subject;
 
 /// Which of a function's two C forms was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,23 +22,6 @@ pub enum Face {
     Int,
     /// With `MPI_Count` counts; the name ends in `_c`.
     Large,
-}
-
-/// The object whose error handler is responsible.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// There is none: MPI_COMM_SELF stands in.
-    Nothing,
-    /// A communicator.
-    Comm(Handle),
-    /// A window.
-    Win(Handle),
-    /// A file; MPI_FILE_NULL stands for the default of files.
-    File(Handle),
-    /// A session.
-    Session(Handle),
-    /// An error handler that was given for the object to be made.
-    Errhandler(Handle),
 }
 
 /// A call of a function of the standard.
@@ -50,21 +34,6 @@ pub struct Call {
 
 /// Uses of the tool information interface; MPI_T_init_thread may be called often.
 pub(crate) static TOOLS: AtomicU32 = AtomicU32::new(0);
-
-impl Subject {
-    /// The object whose handle lies at an address that a program gave; nothing if the address is null.
-    ///
-    /// # Safety
-    /// The address is null or one of a handle.
-    #[inline]
-    pub unsafe fn at(variant: fn(Handle) -> Subject, handle: *mut Handle) -> Subject {
-        if handle.is_null() {
-            return Subject::Nothing;
-        }
-        // SAFETY: the caller's promise.
-        variant(unsafe { *handle })
-    }
-}
 
 impl Call {
     /// Notes a call.
@@ -158,8 +127,8 @@ impl Call {
         let (handler, mut handle) = responsible(subject);
         match handler {
             Errhandler::Return => failure.code(),
-            Errhandler::AreFatal => fatal::end(self, failure, "MPI_ERRORS_ARE_FATAL"),
-            Errhandler::Abort => fatal::end(self, failure, "MPI_ERRORS_ABORT"),
+            Errhandler::AreFatal => fatal::end(self.name, subject, failure, "MPI_ERRORS_ARE_FATAL"),
+            Errhandler::Abort => fatal::end(self.name, subject, failure, "MPI_ERRORS_ABORT"),
             Errhandler::User(user) => {
                 user.call(&mut handle, failure.code());
                 failure.code()

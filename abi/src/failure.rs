@@ -16,8 +16,8 @@ use oxmpi_datatypes::datatype::{CopyError, DatatypeError, ExternalError};
 use oxmpi_datatypes::op::OpError;
 use oxmpi_engine::{EngineError, Fault};
 
-use crate::call::Subject;
 use crate::constant::*;
+use crate::subject::Subject;
 
 /// Why a call fails. One pointer wide, so that the path that succeeds stays cheap.
 #[derive(Debug)]

@@ -4,16 +4,16 @@
 //! claim is `Process::set_abort`. Before initialisation and after finalisation there is no job to claim: the process
 //! prints and ends alone.
 
-use crate::call::{Call, Subject};
 use crate::constant::class_name;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::object::Communicator;
 use crate::stage;
+use crate::subject::Subject;
 
 /// Prints why, unless another process of the job has, and ends the job.
 #[cold]
-pub fn end(call: &Call, failure: &Failure, handler: &str) -> ! {
+pub fn end(call: &str, subject: Subject, failure: &Failure, handler: &str) -> ! {
     // A process that ends with 0 has not failed; the codes of the program may be any number.
     let status = match failure.code() & 0xff {
         0 => 1,
@@ -25,19 +25,17 @@ pub fn end(call: &Call, failure: &Failure, handler: &str) -> ! {
         .is_none_or(|process| process.set_abort(status));
     if first {
         // In one piece, so that the lines of several processes do not mix.
-        eprint!("{}", text(call, failure, handler));
+        eprint!("{}", text(call, subject, failure, handler));
     }
     std::process::exit(status)
 }
 
 /// The text of a fatal error: what, with which values; where; what one can do.
-pub fn text(call: &Call, failure: &Failure, handler: &str) -> String {
+pub fn text(call: &str, subject: Subject, failure: &Failure, handler: &str) -> String {
     let class = class_name(failure.code());
-    let subject = failure.subject().unwrap_or(call.subject());
     format!(
-        "oxmpi: {} failed with {class}: {}\noxmpi:   {}\noxmpi:   the error handler is {handler}, so the job ends now; \
+        "oxmpi: {call} failed with {class}: {}\noxmpi:   {}\noxmpi:   the error handler is {handler}, so the job ends now; \
          with MPI_ERRORS_RETURN the call would return the error\n",
-        call.name(),
         failure.text(),
         place(subject),
     )

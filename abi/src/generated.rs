@@ -19,9 +19,10 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::argument::*;
-use crate::call::{Call, Face, Subject};
+use crate::call::{Call, Face};
 use crate::handle::Handle;
 use crate::status::Status;
+use crate::subject::Subject;
 use crate::{chapter, constant};
 
 macro_rules! alias {

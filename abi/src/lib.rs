@@ -22,3 +22,4 @@ pub mod object;
 pub mod request;
 pub mod stage;
 pub mod status;
+pub mod subject;

@@ -16,10 +16,10 @@ use oxmpi_core::communicator::Comm;
 use oxmpi_core::operation::{Operation, Operations, Partitions, Report, look_at};
 use oxmpi_engine::RequestId;
 
-use crate::call::Subject;
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::handle::Handle;
+use crate::subject::Subject;
 
 /// Kind of request handles, above the generation and the place.
 const KIND: usize = 7;

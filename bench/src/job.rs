@@ -5,61 +5,14 @@
 
 use std::time::Duration;
 
-use oxmpi_launch::{
-    AppContext, Bind, Executable, Job, LaunchError, MapBy, Output, Settings, Spread, Stdin,
-};
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
+use oxmpi_launch::{AppContext, Bind, Executable, Job, MapBy, Output, Settings, Spread, Stdin};
 
+use crate::answer::{Answer, JobError};
 use crate::rank::Probe;
 use crate::session::{BenchError, Session};
 
 /// A job that takes longer is ended: the longest probe computes for a few seconds.
 const TIMEOUT: Duration = Duration::from_secs(120);
-
-/// What rank 0 says at the end.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Answer {
-    /// The figures, in the probe's order and unit.
-    pub values: Vec<f64>,
-    /// How the ranks talked.
-    pub transport: String,
-}
-
-/// Why a job gave no figure.
-#[derive(Debug, Error)]
-pub enum JobError {
-    /// It did not start.
-    #[error("cannot start {ranks} ranks for a benchmark: {error}")]
-    Start {
-        /// How many.
-        ranks: u32,
-        /// Why not.
-        error: LaunchError,
-    },
-    /// It failed.
-    #[error("the benchmark {probe} on {ranks} ranks ended with status {code}: {said}")]
-    Failed {
-        /// What was being measured.
-        probe: String,
-        /// On how many ranks.
-        ranks: u32,
-        /// Exit status.
-        code: u8,
-        /// Its standard error.
-        said: String,
-    },
-    /// It ended well and said nothing that can be read.
-    #[error("the benchmark {probe} on {ranks} ranks printed no result: {error}")]
-    Unreadable {
-        /// What was being measured.
-        probe: String,
-        /// On how many ranks.
-        ranks: u32,
-        /// What is wrong with it.
-        error: serde_json::Error,
-    },
-}
 
 impl Session {
     /// Runs `probe` on `ranks` ranks and gives back rank 0's figures and the job's wall time.

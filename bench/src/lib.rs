@@ -10,6 +10,7 @@
 //! and a note about whatever was unusual.
 
 mod against;
+mod answer;
 mod arguments;
 pub mod figure;
 pub mod floor;

@@ -11,9 +11,9 @@ use thiserror::Error;
 
 use oxmpi_launch::Spread as Placement;
 
+use crate::answer::JobError;
 use crate::floor::stream::{self, Ring};
 use crate::floor::{Cpus, Effort, FloorError, hop, median, pair};
-use crate::job::JobError;
 use crate::net::Net;
 
 /// Largest ratio between two looks at the flag hop for which a pair counts as measured on one machine.

@@ -1,11 +1,8 @@
 //! Which of this process's boards are handed out to groups of processes, and which can be again.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use oxmpi_ports::board::{Board, Ticket};
-
-use crate::engine::Engine;
-use crate::error::EngineError;
 
 /// The boards in this process's port.
 pub(crate) struct Boards {
@@ -27,16 +24,10 @@ impl Boards {
             states: Mutex::new((0..boards).map(|_| State::Free { base: 0 }).collect()),
         }
     }
-}
 
-impl Engine {
-    /// A board for a group whose first member is this process, if one is free.
-    pub fn offer_board(&self) -> Option<Ticket> {
-        let mut states = self
-            .boards
-            .states
-            .lock()
-            .expect("no user code runs under this lock");
+    /// A ticket for a free board of this process, whose port is `port`.
+    pub fn offer(&self, port: u32) -> Option<Ticket> {
+        let mut states = self.states();
         states.iter_mut().enumerate().find_map(|(board, state)| {
             if let State::Resting(resting) = state
                 && resting.is_quiet()
@@ -50,45 +41,21 @@ impl Engine {
             };
             *state = State::Out;
             Some(Ticket {
-                port: self.shared.port,
+                port,
                 board: board as u32,
                 base,
             })
         })
     }
 
-    /// Opens the board of a ticket as member `me` of `members` (processes of this host, by rank in the group).
-    ///
-    /// # Panics
-    /// When a member is on another host.
-    pub fn open_board(
-        &self,
-        ticket: Ticket,
-        members: Vec<u32>,
-        me: usize,
-    ) -> Result<Board, EngineError> {
-        let handler = self.shared.enter();
-        let port = |process: u32| {
-            let port = handler.places().port(process);
-            port.expect("a board is for processes of one host")
-        };
-        let members = members.into_iter().map(port).collect();
-        Board::open(handler.port(), ticket, members, me)
-            .map_err(|error| EngineError::memory(self.rank(), self.host(), &error))
+    /// Takes back a board of this process. The board is free when no member reads it any more.
+    pub fn rest(&self, board: Board) {
+        let at = board.ticket().board as usize;
+        self.states()[at] = State::Resting(Box::new(board));
     }
 
-    /// Gives a board back. A group that has lost a member cannot end its operations; its board is free
-    /// again when every member that lives has given it back.
-    pub fn close_board(&self, board: Board) {
-        board.leave();
-        if board.ticket().port == self.shared.port {
-            let mut states = self
-                .boards
-                .states
-                .lock()
-                .expect("no user code runs under this lock");
-            let at = board.ticket().board as usize;
-            states[at] = State::Resting(Box::new(board));
-        }
+    fn states(&self) -> MutexGuard<'_, Vec<State>> {
+        let states = self.states.lock();
+        states.expect("no user code runs under this lock")
     }
 }

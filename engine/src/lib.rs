@@ -10,6 +10,7 @@
 //! whether the application calls or computes ("reap or interrupt"), an error instead of silence when a
 //! peer is gone, and that a peer which dies or sends garbage fails what needs that peer and nothing else.
 
+mod board_calls;
 mod boards;
 mod engine;
 mod error;

@@ -6,9 +6,14 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::receive::Edges;
-
 const NONE: u16 = u16::MAX;
+
+/// How a frame's payload begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Edges {
+    pub begins_message: bool,
+    pub ends_message: bool,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Slot {

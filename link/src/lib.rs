@@ -61,6 +61,7 @@ mod crc;
 mod flow;
 mod kept;
 mod link;
+mod piece;
 mod receive;
 mod refusal;
 mod replay;
@@ -79,8 +80,9 @@ pub use config::{
 pub use counters::Counters;
 pub use crc::Checksum;
 pub use link::Link;
+pub use piece::Piece;
 pub use receive::{Arrival, Delivered, Place};
 pub use refusal::Refusal;
 pub use replay::REPLAY_WINDOW;
 pub use session::{FRAME_KEY_BYTES, Forgery, FrameKey, Session};
-pub use transmit::{Middles, Piece, Transmit};
+pub use transmit::{Middles, Transmit};

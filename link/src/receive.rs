@@ -12,7 +12,7 @@ use core::ops::Range;
 
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, PIECES_MAX, PieceHeader};
 
-use crate::kept::Kept;
+use crate::kept::{Edges, Kept};
 use crate::{Config, Recovery};
 
 /// A run of bytes of a message, delivered in order.
@@ -50,13 +50,6 @@ pub enum Arrival {
 
 /// Pieces that do not continue the stream.
 pub(crate) struct BadPieces;
-
-/// How a frame's payload begins and ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Edges {
-    pub begins_message: bool,
-    pub ends_message: bool,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Receiver {

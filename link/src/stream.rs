@@ -8,8 +8,9 @@ use core::hash::{Hash, Hasher};
 
 use oxmpi_wire::frame::{PIECE_HEADER_BYTES, PIECES_MAX};
 
+use crate::Config;
 use crate::config::{ASK_FRAMES_MIN, START_BYTES_MIN};
-use crate::{Config, Piece};
+use crate::piece::Piece;
 
 /// A place in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,9 +2,10 @@
 //!
 //! Control frames go first, since others wait for them; a lone acknowledgement goes last, because data would carry it.
 
-use oxmpi_wire::frame::{Frame, Kind, PieceHeader, flag};
+use oxmpi_wire::frame::{Frame, Kind, flag};
 
 use crate::Link;
+use crate::piece::Piece;
 use crate::send::Cut;
 use crate::stream::{BEGINNING, Position};
 use crate::timer::Timer;
@@ -29,34 +30,6 @@ pub struct Middles<M> {
     pub frames: u32,
     /// The piece of the first one. That of each next one begins where the one before ends, and is as long.
     pub piece: Piece<M>,
-}
-
-/// A run of bytes of one message, to be put into a frame behind a piece header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece<M> {
-    /// The caller's handle.
-    pub message: M,
-    /// Where the bytes begin in the message.
-    pub offset: usize,
-    /// How many there are.
-    pub bytes: usize,
-    /// The message begins with them.
-    pub first: bool,
-    /// The message ends with them.
-    pub last: bool,
-}
-
-impl<M> Piece<M> {
-    /// The header that goes in front of the bytes.
-    #[inline]
-    pub fn header(&self) -> PieceHeader {
-        PieceHeader {
-            // A piece is part of a payload, whose length fits 16 bits.
-            bytes: self.bytes as u16,
-            first: self.first,
-            last: self.last,
-        }
-    }
 }
 
 impl<M: Copy> Link<M> {

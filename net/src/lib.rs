@@ -15,14 +15,15 @@
 #![deny(unsafe_code)]
 
 pub mod address;
-pub mod card;
 pub mod choice;
 pub mod device;
+mod event;
 pub mod handshake;
+mod introductions;
 pub mod key;
 pub mod pm;
 pub mod tcp;
 pub mod transport;
 
-pub use card::Card;
+pub use address::card::{self, Card};
 pub use key::JobKey;

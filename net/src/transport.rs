@@ -1,104 +1,16 @@
 //! What every transport between hosts has in common: how the engine sends packets by it and hears of what arrived.
 
-use std::collections::HashMap;
 use std::os::fd::RawFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use oxmpi_wire::PREFIX_BYTES;
-
 use crate::card::Card;
+pub use crate::event::{Event, Sent, Trouble};
+pub use crate::introductions::{Directory, IntroduceError, Introductions};
 use crate::pm::{COPIED_BYTES_MAX, Pm};
 use crate::tcp::Tcp;
-pub use crate::tcp::{Cancel, DriverError, ENTRIES, Match, Progress, Put, PutError, Receive};
-
-/// Tells a process's card; asked when it is first talked to.
-pub type Directory = Box<dyn FnMut(u32) -> Result<Card, String> + Send>;
-
-/// Cards of processes that became known after the job was wired up. The directory of an assembled
-/// transport looks here first.
-#[derive(Debug, Clone, Default)]
-pub struct Introductions(Arc<Mutex<HashMap<u32, Card>>>);
-
-impl Introductions {
-    /// A directory that knows them too.
-    pub fn before(&self, mut directory: Directory) -> Directory {
-        let known = self.clone();
-        Box::new(move |process| match known.cards().get(&process) {
-            Some(card) => Ok(card.clone()),
-            None => directory(process),
-        })
-    }
-
-    /// A process becomes known.
-    pub(crate) fn add(&self, process: u32, card: Card) {
-        self.cards().insert(process, card);
-    }
-
-    fn cards(&self) -> MutexGuard<'_, HashMap<u32, Card>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A process cannot be introduced.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IntroduceError {
-    /// The driver's table of connections has the size of the job.
-    #[error(
-        "the driver /dev/o2g has room for the processes that the job began with; run without --progress kernel"
-    )]
-    Driver,
-}
-
-/// Something that happened.
-#[derive(Debug, Clone, Copy)]
-pub enum Event {
-    /// A packet begins; its payload follows, as far as it is at hand and by further [`Event::Payload`]s.
-    Packet {
-        /// The process it comes from.
-        from: u32,
-        /// Header and body, and whatever was there behind them before.
-        prefix: [u8; PREFIX_BYTES],
-        /// Payload bytes.
-        payload: usize,
-    },
-    /// More payload of a packet that began earlier can be read.
-    Payload {
-        /// The process it comes from.
-        from: u32,
-    },
-    /// The memory of a packet that was [`Sent::Held`] is free: the other side has it all.
-    Released {
-        /// What the packet was sent with.
-        token: u64,
-    },
-    /// A process has said goodbye.
-    Finished(u32),
-    /// A process cannot be reached any more, or never could; `trouble` says why.
-    Lost(u32),
-}
-
-/// What became of a packet to be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
-    /// It has left, or a copy waits: the payload's memory is free.
-    Left,
-    /// Part of the payload is still in the sender's memory, and nothing else leaves for that process until `resume` says that it is out.
-    Partly,
-    /// All of it has been taken, and its memory is read until [`Event::Released`] or [`Event::Lost`]; other packets may follow.
-    Held,
-    /// Nothing has been taken: try again after progress.
-    Later,
-}
-
-/// Why a process cannot be reached.
-#[derive(Debug, Clone)]
-pub struct Trouble {
-    /// Its host, as far as it is known.
-    pub host: String,
-    /// What happened, with addresses.
-    pub what: String,
-}
+pub use crate::tcp::{
+    Cancel, DriverError, ENTRIES, Match, Matcher, Progress, Put, PutError, Receive,
+};
 
 /// The way to processes of other hosts.
 #[allow(
@@ -142,29 +54,6 @@ pub struct Counters {
     pub questions: u64,
     /// Receives given to a [`Matcher`] and taken back.
     pub requests: u64,
-}
-
-/// Something below this process that takes posted receives and matches messages with them: a driver in
-/// the kernel. It writes into the receives' memory.
-pub trait Matcher {
-    /// Gives it a receive.
-    ///
-    /// # Safety
-    /// The buffer must stay valid for writing, and untouched by others, until the receive's message is
-    /// complete by its packets, [`Matcher::cancel`] has answered [`Cancel::Cancelled`] or
-    /// [`Cancel::Unknown`], or the matcher is [closed](Matcher::close).
-    #[allow(unsafe_code)]
-    unsafe fn put(&mut self, receive: &Receive) -> Result<Put, PutError>;
-
-    /// Takes a receive back. [`Cancel::Again`]: it has a message, and packets say or will say so.
-    fn cancel(&mut self, cookie: u64) -> Cancel;
-
-    /// The receive that the message of the last [`Event::Packet`] was matched with, if it was. Payload
-    /// that has been placed there does not follow.
-    fn matched(&self) -> Option<Match>;
-
-    /// It writes no memory of this process any more, for good.
-    fn close(&mut self);
 }
 
 /// The same call, whatever the transport.

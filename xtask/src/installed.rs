@@ -10,9 +10,6 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use crate::hosts;
-use crate::hpcc;
-use crate::launchers;
-use crate::spread;
 use crate::steps::{Expect, Steps, own_program, root, target};
 
 /// The name says which words of --only select it: everything below needs it.
@@ -31,24 +28,11 @@ pub fn prefix() -> PathBuf {
 
 /// Makes the installation; false when there is none afterwards.
 pub fn install(steps: &mut Steps) -> bool {
-    if !is_wanted(steps) {
-        return false;
-    }
     let first = folder().join("first place");
     let _ = std::fs::remove_dir_all(folder());
     let mut install = task(&["install", "--soname0", "--prefix"]);
     let good = steps.run_always(INSTALL, 20, Expect::Text("to use it:"), install.arg(&first));
     good && std::fs::rename(&first, prefix()).is_ok()
-}
-
-/// Whether a step will use it.
-pub fn is_wanted(steps: &Steps) -> bool {
-    ["installed", "conformance", "mpi4py"]
-        .iter()
-        .any(|step| steps.selects(step))
-        || hpcc::is_wanted(steps)
-        || spread::wants_installation(steps)
-        || launchers::wants_installation(steps)
 }
 
 /// Compiles and runs programs with the installation.

@@ -7,10 +7,6 @@
 
 mod table;
 
-use std::fmt;
-
-use crate::constant;
-
 pub use table::{OBJECTS_MAX, Object, Pinned, Table};
 
 /// A handle as C programs hold it. In C it is a pointer to an incomplete type; nothing is ever there.
@@ -36,25 +32,6 @@ impl Handle {
     /// From an integer (`MPI_Comm_fromint`). A negative one becomes an address that no table has.
     pub fn from_int(value: i32) -> Handle {
         Handle(value as isize as usize)
-    }
-}
-
-/// The constant's name if it has one, else the number.
-impl fmt::Display for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match constant::HANDLE_NAMES
-            .iter()
-            .find(|(value, _)| *value == self.0)
-        {
-            Some((_, name)) => f.write_str(name),
-            None => write!(f, "{:#x}", self.0),
-        }
-    }
-}
-
-impl fmt::Debug for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 

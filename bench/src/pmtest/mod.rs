@@ -1,22 +1,20 @@
 //! `oxmpi pmtest`: the PM network between two processes, as PM/Ethernet's authors measured theirs.
 //!
 //! Latency and bandwidth by message size (the paper's figures 4 and 5), with interrupt reaping and without, beside bare TCP between the same two; the parts of
-//! half a round trip (tables 3 and 4); and the protocol's counters. `arguments` reads the command line, `rank` measures inside the two processes, `protocol`
-//! measures the protocol without a network, and this file makes tables of it with `report`, as `oxmpi bench` does.
+//! half a round trip (tables 3 and 4); and the protocol's counters. `arguments` reads the command
+//! line, `rank::channel` measures inside the two processes, and this file makes tables of it with
+//! `report`, as `oxmpi bench` does.
 
 mod arguments;
-mod protocol;
-mod rank;
 
 use std::process::ExitCode;
 
 use arguments::{Arguments, HELP};
-use rank::{COUNTERS, Figure, Wait};
-pub use rank::{Plan, run};
 
 use crate::figure::{Row, Target, Unit, size_name};
 use crate::net::Net;
 use crate::rank::Probe;
+use crate::rank::channel::{COUNTERS, Figure, Plan, Wait};
 use crate::report::{self, Machine, Report};
 use crate::session::{BenchError, Session};
 

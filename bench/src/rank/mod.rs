@@ -2,9 +2,10 @@
 //!
 //! A `Probe` names one measurement; every rank gets the same one and rank 0 reports. The files hold the measurements:
 //! `point` and `typed` between two ranks, `collective` among all, `idle` what happens while a rank computes or waits, `network` what is
-//! between hosts.
+//! between hosts, `channel` the PM network without MPI, for `oxmpi pmtest`.
 //! Measurements last as long as the probe says: rank 0 watches the clock and tells the others when it is over.
 
+pub mod channel;
 mod collective;
 mod idle;
 mod network;
@@ -20,9 +21,8 @@ use serde::{Deserialize, Serialize};
 pub use collective::Operation;
 pub use network::Exchange;
 
-use crate::job::Answer;
+use crate::answer::Answer;
 use crate::net::Net;
-use crate::pmtest;
 
 /// Where messages lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,7 +164,7 @@ pub enum Probe {
         time: Duration,
     },
     /// What `oxmpi pmtest` measures, on a channel instead of with MPI.
-    Pm(pmtest::Plan),
+    Pm(channel::Plan),
     /// Initialise and finalise.
     Nothing,
 }
@@ -191,7 +191,7 @@ impl Probe {
 pub fn run(probe: &str) -> Result<(), Box<dyn std::error::Error>> {
     let probe: Probe = serde_json::from_str(probe)?;
     if let Probe::Pm(plan) = &probe {
-        return pmtest::run(plan);
+        return channel::run(plan);
     }
     if let Probe::Typed {
         bytes,

@@ -12,8 +12,8 @@ use oxmpi_core::process::{Process, Threads};
 use oxmpi_core::{SendMode, Source, Tag};
 use oxmpi_datatypes::datatype::{Basic, Datatype};
 
+use crate::answer::Answer;
 use crate::floor::median;
-use crate::job::Answer;
 
 /// Doubles of an element.
 const DOUBLES: usize = 16;

@@ -7,9 +7,9 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 
+use super::card::Card;
 use super::policy::{EXCLUDE, INCLUDE};
 use super::{Interface, Kind, Local, Offered, Policy, Selector};
-use crate::card::Card;
 
 /// What becomes of one of this host's addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 //! from what it was told. Nothing is left out for good except what cannot work (another machine's loopback, an address this host has
 //! itself) and what the user excluded: docker bridges and VPNs stand last, because sometimes they are all there is.
 
+pub mod card;
 mod choice;
 mod kind;
 mod policy;

@@ -33,8 +33,9 @@ use std::time::Duration;
 
 use crate::card::Card;
 use crate::device::{Address, Device};
+use crate::event::{Event, Trouble};
+use crate::introductions::Introductions;
 use crate::key::JobKey;
-use crate::transport::{Event, Introductions, Trouble};
 use conversation::{Conversation, Ground, Way};
 pub use counters::Counters;
 use line::Line;

@@ -5,7 +5,7 @@
 
 use super::counters::add_link;
 use super::{Pm, Standing};
-use crate::transport::{Event, Trouble};
+use crate::event::{Event, Trouble};
 use oxmpi_wire::stream::{GOODBYE, PAUSE};
 
 /// How long who has heard a goodbye waits for the acknowledgement of its own.

@@ -10,7 +10,7 @@ use oxmpi_wire::{PREFIX_BYTES, WireError};
 
 use super::secret::Party;
 use super::{Pm, Standing, Way, conversation};
-use crate::transport::Event;
+use crate::event::Event;
 use oxmpi_wire::stream::{self, HEAD_MAX, LENGTH_BYTES, Next};
 
 /// Frames between two looks at the clock and at what else waits.

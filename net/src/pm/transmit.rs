@@ -6,7 +6,7 @@
 use super::line::Outcome;
 use super::receive::BULK_LOOKS;
 use super::{Pm, Standing, Way};
-use crate::transport::Sent;
+use crate::event::Sent;
 use oxmpi_wire::{Code, Packet};
 
 /// Payload up to this length is copied even if its memory lasts: copying is cheaper than coming back for it.
@@ -20,7 +20,7 @@ const SUCCESSION_NS: u64 = 3_000;
 
 impl Pm {
     /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays, and is not copied; the token comes back by
-    /// [`Event::Released`](crate::transport::Event::Released) when the other side has it all, unless it is 0.
+    /// [`Event::Released`](crate::event::Event::Released) when the other side has it all, unless it is 0.
     ///
     /// # Safety
     /// `payload` must be valid for reading `bytes` bytes; if the answer is [`Sent::Held`], until the token comes back or the process is lost or has finished.

@@ -12,8 +12,8 @@ use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, DONE, Entry, NO_BUFFER, OTHER_VERSION
 
 use super::driver::{self, Driver, DriverError};
 use super::epoll::Epoll;
+use super::matcher::Matcher;
 use super::{Event, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress, Tcp};
-use crate::transport::Matcher;
 
 /// Looks between two questions to the kernel what sockets have changed: only strangers and sockets that have room again would be told there.
 const LOOKS_PER_QUESTION_IDLE: u32 = 64;

@@ -16,6 +16,7 @@ mod driver;
 #[allow(unsafe_code)]
 mod epoll;
 mod kernel;
+mod matcher;
 mod meeting;
 mod parting;
 mod plain;
@@ -31,9 +32,10 @@ use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use crate::card::Card;
+pub use crate::event::{Event, Sent, Trouble};
+pub use crate::introductions::Directory;
+use crate::introductions::Introductions;
 use crate::key::JobKey;
-use crate::transport::Introductions;
-pub use crate::transport::{Directory, Event, Sent, Trouble};
 use connection::Connection;
 pub use driver::{
     Cancel, DUMP, Driver, DriverError, ENTRIES, Put, PutError, describe_driver, find_driver,
@@ -41,6 +43,7 @@ pub use driver::{
 use epoll::{Change, Epoll};
 use kernel::Home;
 pub use kernel::{Match, Receive};
+pub use matcher::Matcher;
 pub use meeting::{BindError, Listener};
 use meeting::{Dial, Strangers};
 pub use oxmpi_wire::stream::PAYLOAD_MAX;

@@ -2,6 +2,8 @@
 //!
 //! Node 0 takes the time. A message that is one byte longer than the others is the last one, so that messages of no bytes can be measured too.
 
+mod protocol;
+
 use std::error::Error;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
@@ -12,11 +14,10 @@ use oxmpi_net::pm::Counters;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::protocol;
+use crate::answer::Answer;
 use crate::floor::tcp::Connection;
 use crate::floor::wire::{self, Carrier, batch};
 use crate::floor::{median, stream};
-use crate::job::Answer;
 use crate::net::Net;
 use crate::rank::wire::{Acquaintance, Meeting, connect, meet, spread_over_cpus};
 

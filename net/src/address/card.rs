@@ -10,7 +10,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::address::{Kind, Offered};
+use super::{Kind, Offered};
 
 /// Longest text of a card: version, a host name of 64, machine, port and salt take at most 108 bytes, an Ethernet card 24, and the rest holds 8 IPv6 addresses written out
 /// in full or 20 IPv4 addresses. PMI-1 guarantees values of 1 KiB in every launcher that matters.
