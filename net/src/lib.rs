@@ -21,6 +21,7 @@ pub mod device;
 pub mod handshake;
 pub mod key;
 pub mod pm;
+pub mod seal;
 pub mod tcp;
 pub mod transport;
 

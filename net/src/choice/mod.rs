@@ -52,13 +52,20 @@ pub enum ModeError {
         /// What was asked for.
         mode: Mode,
     },
+    /// The driver cannot decrypt.
+    #[error("{}", crate::tcp::DriverError::Encrypted)]
+    EncryptedDriver,
 }
 
 impl Mode {
     /// What the environment says.
     pub fn from_env() -> Result<Mode, ModeError> {
         let mode: Mode = oxmpi_settings::NET.read().choice()?.parse()?;
-        mode.looked_after(Progress::from_env()?)
+        let progress = Progress::from_env()?;
+        if progress == Progress::Kernel && wrap::is_encrypted()? {
+            return Err(ModeError::EncryptedDriver);
+        }
+        mode.looked_after(progress)
     }
 
     /// The mode that goes with a way to look after connections.
