@@ -105,7 +105,7 @@ pub enum WireUpError {
     },
     /// One of two encrypts.
     #[error(
-        "rank {rank} on {host} cannot join the job: {}", differing(*.encrypted)
+        "rank {rank} on {host} cannot join the job: {}", differing("rank 0", *.encrypted)
     )]
     Encryption {
         /// This rank.

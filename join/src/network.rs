@@ -163,15 +163,19 @@ impl Agreed {
     ) -> Result<(Transport, Choice), WireUpError> {
         let (rank, size) = (identity.rank, identity.size);
         let directory = directory(client);
+        let choice = Choice {
+            encrypted: equipment.is_encrypted(),
+            ..self.choice
+        };
         let transport = equipment
-            .assemble(rank, size, self.key, &self.choice, directory)
+            .assemble(rank, size, self.key, &choice, directory)
             .map_err(|error| WireUpError::System {
                 rank,
                 host: identity.host.clone(),
                 what: "set up the network",
                 error,
             })?;
-        Ok((transport, self.choice))
+        Ok((transport, choice))
     }
 }
 

@@ -70,15 +70,15 @@ fn nonce(number: u64) -> [u8; 12] {
     nonce
 }
 
-/// Why two processes do not talk of which one encrypts: `theirs`, the other one.
-pub fn differing(theirs: bool) -> String {
+/// Why this process and another do not talk of which one encrypts: `theirs`, the other one.
+pub fn differing(other: &str, theirs: bool) -> String {
     let (it, this) = match theirs {
         true => ("with", "without"),
         false => ("without", "with"),
     };
     let name = oxmpi_settings::ENCRYPT.name;
     format!(
-        "it runs {it} --encrypt and this process {this}: {name} must be the same for all processes of a job"
+        "{other} runs {it} --encrypt and this process {this}: {name} must be the same for all processes of a job"
     )
 }
 

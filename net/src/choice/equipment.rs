@@ -261,7 +261,7 @@ impl Equipment {
             let _held = &held;
             let card = directory(node)?;
             if card.encrypted != encrypted {
-                return Err(differing(card.encrypted));
+                return Err(differing("it", card.encrypted));
             }
             let probe = address::order(&card, listener.local(), listener.policy());
             let probe = probe.into_iter().map(|candidate| candidate.address);

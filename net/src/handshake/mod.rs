@@ -113,7 +113,7 @@ pub enum Refusal {
         ours: u8,
     },
     /// One of the two encrypts.
-    #[error("{}", crate::seal::differing(*theirs))]
+    #[error("{}", crate::seal::differing("it", *theirs))]
     Encryption {
         /// Whether it is the other one.
         theirs: bool,

@@ -219,7 +219,7 @@ impl Tcp {
             }
         };
         if card.encrypted != self.encrypted {
-            return self.lose(peer, crate::seal::differing(card.encrypted));
+            return self.lose(peer, crate::seal::differing("it", card.encrypted));
         }
         let candidates = address::order(&card, &self.listener.local, &self.listener.policy);
         if candidates.is_empty() {
