@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::library::{Kind, Library, RANKS, is_spread};
+use crate::library::{Kind, Library, LibraryError, RANKS, is_spread};
 use crate::limit;
 use crate::program::{Expect, Program, sources};
 
@@ -25,9 +25,13 @@ const HANG_AFTER: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(3);
 
 /// Programs that are compiled in a folder, against one library's header and with its name alone: no path to it is in them.
+///
+/// A folder has one workshop at a time, in whichever process: a second one would overwrite binaries
+/// and logs that the first one uses.
 #[derive(Debug)]
 pub struct Workshop {
     folder: PathBuf,
+    _lock: File,
     include: PathBuf,
     link: PathBuf,
 }
@@ -49,11 +53,20 @@ pub enum Outcome {
 }
 
 impl Workshop {
-    /// Compiles against `library`, into `folder`.
-    pub fn new(folder: &Path, library: &Library) -> Result<Workshop, crate::library::LibraryError> {
+    /// Compiles against `library`, into `folder`; waits while another workshop has the folder.
+    pub fn new(folder: &Path, library: &Library) -> Result<Workshop, LibraryError> {
+        let lock = folder.join("lock");
+        let lock = std::fs::create_dir_all(folder)
+            .and_then(|()| File::create(&lock))
+            .and_then(|file| file.lock().map(|()| file))
+            .map_err(|source| LibraryError::File {
+                path: lock.display().to_string(),
+                source,
+            })?;
         let include = library.include(folder)?;
         Ok(Workshop {
             folder: folder.to_path_buf(),
+            _lock: lock,
             include,
             link: library.prefix.join("lib"),
         })

@@ -91,9 +91,11 @@ fn bench() -> &'static Bench {
         } else {
             add("mpich", Library::mpich(&folder));
         }
+        // `cargo xtask test` runs the programs on one host and on several at the same time.
+        let workshop = folder.join(if is_spread() { "bin-hosts" } else { "bin" });
         let workshop = libraries
             .first()
-            .map(|library| Workshop::new(&folder.join("bin"), library).unwrap());
+            .map(|library| Workshop::new(&workshop, library).unwrap());
         Bench {
             libraries,
             workshop,
