@@ -151,6 +151,15 @@ mod tests {
     }
 
     #[test]
+    fn records_say_their_length() {
+        assert_eq!(record_header(0x1234), [0x34, 0x12, 0, 0]);
+        assert_eq!(record_bytes(&record_header(1)), Ok(1));
+        assert_eq!(record_bytes(&record_header(RECORD_BYTES_MAX)), Ok(16_384));
+        assert_eq!(record_bytes(&[0; 4]), Err(0));
+        assert_eq!(record_bytes(&[1, 0x40, 0, 0]), Err(0x4001));
+    }
+
+    #[test]
     fn a_packet_is_seen_when_its_head_is_there() {
         let bytes = packet(
             Kind::Data {
