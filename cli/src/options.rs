@@ -109,6 +109,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "WHICH", help_heading = HOSTS, value_parser = net)]
     pub(crate) net: Option<String>,
 
+    /// Encrypt and authenticate everything that ranks send to other hosts (see docs/network.md)
+    #[arg(long, help_heading = HOSTS)]
+    pub(crate) encrypt: bool,
+
     /// Who reads the connections: user (this process), sock (a plain loop, to compare with) or kernel (the driver /dev/o2g, see docs/o2g.md; implies --net tcp) [default: user]
     #[arg(long, value_name = "WHO", help_heading = HOSTS, value_parser = progress)]
     pub(crate) progress: Option<String>,

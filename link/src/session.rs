@@ -128,6 +128,15 @@ impl Session {
     /// time it is a replay.
     #[inline]
     pub fn verify(&mut self, frame: &[u8]) -> Result<u64, Forgery> {
+        let serial = self.examine(frame)?;
+        self.admit(serial)?;
+        Ok(serial)
+    }
+
+    /// As [`Session::verify`], and nothing is remembered: whoever has more to check, such as a seal, does that before
+    /// [`Session::admit`]. Otherwise a copy with other contents could take the place of the frame itself.
+    #[inline]
+    pub fn examine(&self, frame: &[u8]) -> Result<u64, Forgery> {
         let Some(header) = frame.first_chunk() else {
             return Err(Forgery::Short);
         };
@@ -137,8 +146,14 @@ impl Session {
         if self.key_in.tag(header, serial) != frame::tag(header) {
             return Err(Forgery::Tag);
         }
+        Ok(serial)
+    }
+
+    /// Takes the number of a frame that has proven itself.
+    #[inline]
+    pub fn admit(&mut self, serial: u64) -> Result<(), Forgery> {
         match self.seen.admit(serial) {
-            true => Ok(serial),
+            true => Ok(()),
             false => Err(Forgery::Replay { serial }),
         }
     }

@@ -137,20 +137,37 @@ fn exchange(comm: &Arc<Comm>, out: &Buffer, into: &Buffer) {
     sending.wait().unwrap();
 }
 
+/// Messages of so many elements, in one block and scattered, blocking and not.
+fn talk(counts: &[u64]) {
+    let (process, comm) = join();
+    let double = Datatype::named(Basic::Double);
+    let pairs = Datatype::vector(16, 1, 2, &double).unwrap();
+    for (name, datatype) in [("one block", &double), ("scattered", &pairs)] {
+        for &count in counts {
+            let (out, into) = (buffer(count, datatype), buffer(count, datatype));
+            let what = format!("{name}, {} bytes", out.bytes());
+            assert_none(&format!("send and receive, {what}"), &comm, || {
+                ping_pong(&comm, &out);
+            });
+            assert_none(&format!("isend and irecv, {what}"), &comm, || {
+                exchange(&comm, &out, &into);
+            });
+        }
+    }
+    process.finalize();
+}
+
 oxmpi_harness::ranks! {
     fn messages([2], [&[], &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "tcp")]]) {
-        let (process, comm) = join();
-        let double = Datatype::named(Basic::Double);
-        let pairs = Datatype::vector(16, 1, 2, &double).unwrap();
-        for (name, datatype) in [("one block", &double), ("scattered", &pairs)] {
-            for count in [1, 100, 16_384] {
-                let (out, into) = (buffer(count, datatype), buffer(count, datatype));
-                let what = format!("{name}, {} bytes", out.bytes());
-                assert_none(&format!("send and receive, {what}"), &comm, || ping_pong(&comm, &out));
-                assert_none(&format!("isend and irecv, {what}"), &comm, || exchange(&comm, &out, &into));
-            }
-        }
-        process.finalize();
+        talk(&[1, 100, 16_384]);
+    }
+
+    // Shorter, because ciphers are slow in programs that are made for debugging.
+    fn encrypted_messages([2], [
+        &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "tcp"), ("OXMPI_ENCRYPT", "on")],
+        &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "udp"), ("OXMPI_ENCRYPT", "on")],
+    ]) {
+        talk(&[1, 600]);
     }
 
     fn blocking_collectives([3], [&[], &[("OXMPI_BOARDS", "off")]]) {

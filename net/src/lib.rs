@@ -22,6 +22,7 @@ pub mod handshake;
 mod introductions;
 pub mod key;
 pub mod pm;
+pub mod seal;
 pub mod tcp;
 pub mod transport;
 

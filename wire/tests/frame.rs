@@ -2,7 +2,7 @@
 
 use oxmpi_wire::frame::{
     FRAME_HEADER_BYTES, Frame, FrameError, Kind, PIECE_HEADER_BYTES, PieceHeader, SEAL_BYTES, flag,
-    frame_bytes, serial, set_crc, set_serial, set_tag, tag,
+    frame_bytes, is_sealed, serial, set_crc, set_serial, set_tag, tag,
 };
 use proptest::prelude::*;
 
@@ -65,6 +65,7 @@ fn a_sealed_frame_has_a_trailer() {
     assert_eq!(frame_bytes(&bytes), Some(bytes.len()));
     let (frame, payload) = Frame::parse(&bytes).expect("a legal frame");
     assert_eq!((frame, payload), (sealed, &[7; 6][..]));
+    assert!(is_sealed(&bytes) && !is_sealed(&bytes[..FRAME_HEADER_BYTES + SEAL_BYTES - 1]));
     for cut in 0..bytes.len() {
         assert!(Frame::parse(&bytes[..cut]).is_err(), "cut at {cut}");
     }

@@ -31,7 +31,7 @@ const RUST: [&str; 12] = [
 ];
 
 /// Programs of the release build: hosts, options of `hosts`, words after `oxmpi`, and the text that says that the result was checked.
-const PROGRAMS: [(u32, &str, &str, &str); 13] = [
+const PROGRAMS: [(u32, &str, &str, &str); 19] = [
     (2, "", "run -n 2 ring", "correct"),
     (2, "", "pmtest --quick", "UDP"),
     (
@@ -41,6 +41,27 @@ const PROGRAMS: [(u32, &str, &str, &str); 13] = [
         "correct",
     ),
     (2, "", "run -n 2 --net xdp ring", "correct"),
+    (2, "", "run -n 2 --net tcp --encrypt ring", "encrypted"),
+    (2, "", "run -n 2 --net udp --encrypt ring", "encrypted"),
+    (2, "", "run -n 2 --net ethernet --encrypt ring", "encrypted"),
+    (
+        2,
+        "",
+        "run -n 4 --net tcp --encrypt is --class S",
+        "verification successful",
+    ),
+    (
+        2,
+        "",
+        "run -n 4 --net udp --encrypt --net-fault loss=2%,duplicate=1%,reorder=1%,corrupt=1%,seed=5 is --class S",
+        "verification successful",
+    ),
+    (
+        2,
+        "",
+        "run -n 4 --net ethernet --encrypt --net-fault loss=2%,corrupt=1%,seed=6 is --class S",
+        "verification successful",
+    ),
     (2, "", "run -n 4 is --class S", "verification successful"),
     (2, "", "run -n 2 is --class A", "verification successful"),
     (2, "--ipv6", "run -n 4 ring", "correct"),

@@ -52,13 +52,20 @@ pub enum ModeError {
         /// What was asked for.
         mode: Mode,
     },
+    /// The driver cannot decrypt.
+    #[error("{}", crate::tcp::DriverError::Encrypted)]
+    EncryptedDriver,
 }
 
 impl Mode {
     /// What the environment says.
     pub fn from_env() -> Result<Mode, ModeError> {
         let mode: Mode = oxmpi_settings::NET.read().choice()?.parse()?;
-        mode.looked_after(Progress::from_env()?)
+        let progress = Progress::from_env()?;
+        if progress == Progress::Kernel && wrap::is_encrypted()? {
+            return Err(ModeError::EncryptedDriver);
+        }
+        mode.looked_after(progress)
     }
 
     /// The mode that goes with a way to look after connections.
@@ -200,6 +207,8 @@ pub struct Choice {
     pub frames: (Verdict, u32),
     /// Against datagrams.
     pub udp: (Verdict, u32),
+    /// Everything on it is encrypted. Not part of what is decided, and not of its text form: all processes were given the same.
+    pub encrypted: bool,
 }
 
 /// A network between hosts.
@@ -239,6 +248,7 @@ pub fn decide(
         network: Network::Tcp,
         frames: (untried(mode.wants_frames()), 0),
         udp: (untried(mode.wants_udp()), 0),
+        encrypted: false,
     };
     for (rank, report) in reports {
         if choice.frames.0 == Verdict::Works {
@@ -321,6 +331,7 @@ impl Choice {
             network,
             frames: finding()?,
             udp: finding()?,
+            encrypted: false,
         })
     }
 
@@ -333,16 +344,24 @@ impl Choice {
 impl fmt::Display for Choice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ((frames, first), (udp, second)) = (self.frames, self.udp);
+        formatter.write_str(match self.network {
+            Network::Frames if self.has_rails() => "raw Ethernet, bulk by UDP",
+            Network::Frames => "raw Ethernet",
+            Network::Udp => "UDP",
+            Network::Tcp => "TCP",
+        })?;
+        if self.encrypted {
+            formatter.write_str(", encrypted")?;
+        }
         match self.network {
-            Network::Frames if self.has_rails() => formatter.write_str("raw Ethernet, bulk by UDP"),
-            Network::Frames => formatter.write_str("raw Ethernet"),
-            Network::Udp if frames == Verdict::Off => formatter.write_str("UDP"),
-            Network::Udp => write!(formatter, "UDP (raw Ethernet {frames} at rank {first})"),
-            Network::Tcp if udp == Verdict::Off => formatter.write_str("TCP"),
-            Network::Tcp => write!(
+            Network::Udp if frames != Verdict::Off => {
+                write!(formatter, " (raw Ethernet {frames} at rank {first})")
+            }
+            Network::Tcp if udp != Verdict::Off => write!(
                 formatter,
-                "TCP (raw Ethernet {frames} at rank {first}, UDP {udp} at rank {second})"
+                " (raw Ethernet {frames} at rank {first}, UDP {udp} at rank {second})"
             ),
+            _ => Ok(()),
         }
     }
 }
@@ -408,6 +427,7 @@ mod tests {
             network: Network::Tcp,
             frames: (Verdict::NoCard, 3),
             udp: (Verdict::Unheard, 12),
+            encrypted: false,
         };
         assert_eq!(choice.to_word(), "t.c3.u12");
         assert_eq!(Choice::from_word("t.c3.u12"), Some(choice));
@@ -434,6 +454,11 @@ mod tests {
         assert_eq!(choice.to_string(), "TCP");
         let choice = decide(Mode::Udp, [(0, GOOD)].into_iter()).unwrap();
         assert_eq!(choice.to_string(), "UDP");
+        let encrypted = Choice {
+            encrypted: true,
+            ..choice
+        };
+        assert_eq!(encrypted.to_string(), "UDP, encrypted");
     }
 
     #[test]

@@ -63,6 +63,11 @@ pub(super) fn is_checked() -> Result<bool, WrapError> {
     }
 }
 
+/// Whether what leaves this process is encrypted.
+pub(super) fn is_encrypted() -> Result<bool, SettingError> {
+    Ok(settings::ENCRYPT.read().switch()?.unwrap_or(false))
+}
+
 /// Whether bulk may go beside frames.
 pub(super) fn has_rails() -> Result<bool, WrapError> {
     Ok(settings::NET_RAILS.read().switch()?.unwrap_or(true))

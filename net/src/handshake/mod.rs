@@ -11,8 +11,9 @@
 //! 4. answerer: decision (verdict, proof); on [`Verdict::Keep`] packets follow, in both directions
 //!
 //! What it gives: strangers, other jobs, replayed and reflected messages are refused, and a dialler learns which rank of its job it has
-//! reached. What it does not give: what follows on the stream is neither encrypted nor signed, so whoever can change packets in flight
-//! between two hosts can change messages.
+//! reached. With `--encrypt` it also gives the keys of what follows, which both ends derive from the job's key and the nonces. Without it
+//! what follows on the stream is neither encrypted nor signed, so whoever can change packets in flight between two hosts can change
+//! messages. A process that encrypts and one that does not refuse each other, and say why.
 
 mod answerer;
 mod dialler;
@@ -24,7 +25,7 @@ pub use answerer::Answerer;
 pub use dialler::Dialler;
 pub use message::Message;
 
-use message::{MAGIC, MESSAGE_MAX, OPENING_BYTES, VERSION};
+use message::{MAGIC, MESSAGE_MAX, OPENING_BYTES, SEALED, VERSION};
 
 /// What the answerer makes of a proven connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +112,12 @@ pub enum Refusal {
         /// What this build speaks.
         ours: u8,
     },
+    /// One of the two encrypts.
+    #[error("{}", crate::seal::differing("it", *theirs))]
+    Encryption {
+        /// Whether it is the other one.
+        theirs: bool,
+    },
     /// It is OxMPI but does not know the key.
     #[error("a process of another job: it does not know this job's key")]
     OtherKey,
@@ -194,7 +201,7 @@ impl Inbox {
 }
 
 /// Whether what has come so far can be the beginning of a message that opens with magic and version.
-fn check_opening(bytes: &[u8]) -> Result<(), Refusal> {
+fn check_opening(bytes: &[u8], encrypted: bool) -> Result<(), Refusal> {
     let compared = bytes.len().min(MAGIC.len());
     if bytes[..compared] != MAGIC[..compared] {
         let mut first = First {
@@ -205,10 +212,13 @@ fn check_opening(bytes: &[u8]) -> Result<(), Refusal> {
         return Err(Refusal::Stranger { first });
     }
     match bytes.get(MAGIC.len()) {
-        Some(&theirs) if theirs != VERSION => Err(Refusal::Version {
+        Some(&theirs) if theirs & !SEALED != VERSION => Err(Refusal::Version {
             theirs,
             ours: VERSION,
         }),
+        Some(&theirs) if (theirs & SEALED != 0) != encrypted => {
+            Err(Refusal::Encryption { theirs: !encrypted })
+        }
         _ => Ok(()),
     }
 }

@@ -309,7 +309,7 @@ fn ranks_are_what_they_were_meant_to_be() {
         })
     );
     // Two processes with one rank.
-    let hello = message::Hello::new(&nonce(0x10), ANSWERER, ANSWERER);
+    let hello = message::Hello::new(&nonce(0x10), ANSWERER, ANSWERER, false);
     let mut answerer = answerer();
     let challenge = answerer.handle(&hello.0).send;
     let challenge = message::Challenge(challenge[..].try_into().unwrap());
@@ -343,7 +343,7 @@ fn strangers_and_other_versions_are_told_apart() {
     );
     let text = "it speaks version 9 of the connection protocol and this process version 1: install the same OxMPI on all hosts";
     let mut step = answerer().handle(b"\xd6OxMPI\n\x09");
-    assert_eq!(&step.send[..], message::opening());
+    assert_eq!(&step.send[..], message::opening(false));
     step.send = Message::NOTHING;
     assert_eq!(refusal(step), text);
     // What a version 9 answerer would send back.
@@ -385,7 +385,7 @@ proptest! {
         cuts in proptest::collection::vec(1usize..40, 0..12),
     ) {
         if opens_well {
-            bytes.splice(0..0, message::opening());
+            bytes.splice(0..0, message::opening(false));
         }
         let mut answerer = answerer();
         prop_assert!(stays_unproven(&bytes, &cuts, |piece| answerer.handle(piece)));
@@ -406,4 +406,61 @@ fn stays_unproven(bytes: &[u8], cuts: &[usize], mut handle: impl FnMut(&[u8]) ->
         }
     }
     bytes.len() < CHALLENGE_BYTES + DECISION_BYTES
+}
+
+#[test]
+fn both_encrypt_or_neither() {
+    let dial =
+        |encrypted| Dialler::with_encryption(&key(), DIALLER, ANSWERER, nonce(0x10), encrypted);
+    for theirs in [false, true] {
+        let (mut dialler, hello) = dial(theirs);
+        let step = answerer().with_encryption(!theirs).handle(&hello);
+        assert_eq!(
+            step.progress,
+            Progress::Refused(Refusal::Encryption { theirs })
+        );
+        // The dialler learns it, too.
+        let step = dialler.handle(&step.send);
+        let theirs = !theirs;
+        assert_eq!(
+            step.progress,
+            Progress::Refused(Refusal::Encryption { theirs })
+        );
+    }
+    // Somebody on the way makes both believe that the other does not encrypt: neither proof is right then.
+    let (mut dialler, hello) = dial(true);
+    let mut altered = hello.to_vec();
+    altered[7] ^= message::SEALED;
+    let challenge = answerer().handle(&altered);
+    assert!(is_refused(&dialler.handle(&challenge.send)));
+    let mut challenge = challenge.send.to_vec();
+    challenge[7] ^= message::SEALED;
+    let (mut dialler, _) = dial(true);
+    assert_eq!(
+        dialler.handle(&challenge).progress,
+        Progress::Refused(Refusal::OtherKey)
+    );
+}
+
+/// Keys are those of the direction and of the connection.
+#[test]
+fn both_ends_derive_the_same_keys() {
+    let meet = |first| {
+        let (mut dialler, hello) =
+            Dialler::with_encryption(&key(), DIALLER, ANSWERER, nonce(0x10), true);
+        let mut answerer = Answerer::new(&key(), ANSWERER, nonce(first)).with_encryption(true);
+        let challenge = answerer.handle(&hello);
+        let response = dialler.handle(&challenge.send);
+        answerer.handle(&response.send);
+        let seals = answerer.seals().unwrap();
+        dialler.handle(&answerer.verdict(Verdict::Keep));
+        (dialler.seals().unwrap(), seals)
+    };
+    let ((dialler, answerer), (_, later)) = (meet(0x20), meet(0x21));
+    let mut bytes = *b"contents";
+    let seal = dialler.out.seal(0, b"", &mut bytes);
+    let opens = |sealer: &crate::seal::Sealer| sealer.open(0, b"", &mut bytes.clone(), &seal);
+    assert!(opens(&answerer.into).is_ok());
+    assert!(opens(&dialler.into).is_err() && opens(&answerer.out).is_err());
+    assert!(opens(&later.into).is_err());
 }

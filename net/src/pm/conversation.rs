@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 
 use oxmpi_link::{Config, Link, Recovery, Session};
-use oxmpi_wire::frame::FRAME_HEADER_BYTES;
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, SEAL_BYTES};
 
 use super::memory::Slot;
 use super::secret::{self, Party, Purpose};
 use super::{Options, Peer, RailKind};
 use crate::device::Address;
 use crate::key::JobKey;
+use crate::seal::Seals;
 use oxmpi_wire::stream::HEAD_MAX;
 
 /// Frames on their way at once, on UDP: what a process that waits for its turn on a CPU finds when it gets it. Some two hundred full ones fit the receive buffer that every
@@ -57,6 +58,8 @@ pub(super) struct Conversation {
     pub link: Link<Slot>,
     /// The proofs of its frames.
     pub session: Session,
+    /// With these its frames are encrypted, if they are.
+    pub seals: Option<Box<Seals>>,
     addresses: Vec<Address>,
     candidate: usize,
     candidate_since: u64,
@@ -85,10 +88,18 @@ pub(super) struct Conversation {
 
 impl Conversation {
     pub fn new(ground: &Ground<'_>, way: Way, peer: &Peer, name_in: u32, now: u64) -> Conversation {
-        let payload_bytes_max = ground.frame_bytes_max - FRAME_HEADER_BYTES;
+        let payload_bytes_max = payload_bytes_max(ground);
         Conversation {
             link: Link::new(config(ground, way, peer, name_in), now),
             session: session(ground.key, way, ground.me, peer.salt),
+            seals: ground.options.encrypted.then(|| {
+                let process = way.peer;
+                let peer = Party {
+                    process,
+                    salt: peer.salt,
+                };
+                Box::new(secret::seals(ground.key, way.rail, ground.me, peer))
+            }),
             addresses: peer.addresses.clone(),
             candidate: 0,
             candidate_since: 0,
@@ -171,6 +182,12 @@ pub(super) fn session(key: &JobKey, way: Way, me: Party, salt: u64) -> Session {
     secret::session(key, Purpose::Talk, way.rail, me, peer)
 }
 
+/// What a frame has room for besides its header, and its seal if it has one.
+fn payload_bytes_max(ground: &Ground<'_>) -> usize {
+    let seal = usize::from(ground.options.encrypted) * SEAL_BYTES;
+    ground.frame_bytes_max - FRAME_HEADER_BYTES - seal
+}
+
 fn config(ground: &Ground<'_>, way: Way, peer: &Peer, name_in: u32) -> Config {
     let share = WINDOWS_FRAMES_ETHERNET / ground.size.max(1);
     let share = share.clamp(WINDOW_FRAMES_ETHERNET_MIN, WINDOW_FRAMES_ETHERNET_MAX);
@@ -186,12 +203,13 @@ fn config(ground: &Ground<'_>, way: Way, peer: &Peer, name_in: u32) -> Config {
         name_in,
         channel_out: peer.channel,
         channel_in: ground.own_channel,
-        payload_bytes_max: ground.frame_bytes_max - FRAME_HEADER_BYTES,
+        payload_bytes_max: payload_bytes_max(ground),
         window_frames_max: window as u32,
         recovery,
         congestion,
-        checked: ground.options.checked,
-        sealed: false,
+        // A seal finds all damage; a checksum of the contents beside it would only tell something about them.
+        checked: ground.options.checked && !ground.options.encrypted,
+        sealed: ground.options.encrypted,
         backlog_high: backlog_high(ground.room),
         backlog_low: backlog_high(ground.room) / 2,
         rto_ns_min: REPEAT_NS_MIN,

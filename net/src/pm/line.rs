@@ -3,16 +3,21 @@
 //! Headers and short pieces are copied into a scratch, so that a frame of short messages is one piece of memory; long pieces are gathered by the kernel from where
 //! they lie. Nothing of a batch is looked at after the device has had it: frames that it did not take are copied, because the memory under them may be given back.
 
-use oxmpi_link::{Checksum, Middles, Session, Transmit};
-use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, flag};
+use oxmpi_link::{Checksum, Forgery, Middles, Session, Transmit};
+use oxmpi_wire::frame::{
+    self, FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, PROVEN_BYTES, SEAL_BYTES, flag,
+};
 
 use super::conversation::{self, Conversation};
 use super::memory::{Memory, Slot, Span};
 use super::{Rail, RailKind};
 use crate::device::{Address, Batch, Device};
+use crate::seal::Seals;
 
 /// Pieces up to this length are copied: cheaper than one more piece for the kernel to gather.
 const GATHERED_BYTES_MIN: usize = 512;
+/// The longest frame: its length has 16 bits. Other hosts may send longer ones than this one does.
+const FRAME_BYTES_MAX: usize = FRAME_HEADER_BYTES + u16::MAX as usize + SEAL_BYTES;
 
 /// What became of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +51,13 @@ pub(super) struct Line {
     stuck: Vec<u8>,
     stuck_ends: Vec<usize>,
     one: Vec<u8>,
+    /// The frame that the device shows, decrypted, and its length; 0 if it is as the device shows it. No room where nothing is sealed.
+    opened: Box<[u8]>,
+    opened_bytes: usize,
 }
 
 impl Line {
-    pub fn new(rail: Rail, channel: u16, size: u32) -> Line {
+    pub fn new(rail: Rail, channel: u16, size: u32, encrypted: bool) -> Line {
         let frame_bytes_max = rail.device.frame_bytes_max();
         let (frames, bytes) = rail.device.batch_max();
         let batch_bytes_max = bytes.max(frame_bytes_max);
@@ -69,8 +77,59 @@ impl Line {
             stuck: Vec::new(),
             stuck_ends: Vec::new(),
             one: Vec::new(),
+            opened: vec![0; usize::from(encrypted) * FRAME_BYTES_MAX].into_boxed_slice(),
+            opened_bytes: 0,
             device: rail.device,
         }
+    }
+
+    /// Shows the next frame that has arrived, if there is one.
+    #[inline(always)]
+    pub fn poll(&mut self) -> bool {
+        self.opened_bytes = 0;
+        self.device.poll()
+    }
+
+    /// The frame that is shown; a sealed one, once it was believed, with its contents in plain text.
+    #[inline(always)]
+    pub fn frame(&self) -> &[u8] {
+        match self.opened_bytes {
+            0 => self.device.frame(),
+            bytes => &self.opened[..bytes],
+        }
+    }
+
+    /// Whether the other side of a conversation sent the frame that the device shows, as it is, and it was not here before.
+    #[inline(always)]
+    pub fn believe(&mut self, conversation: &mut Conversation) -> Result<(), Forgery> {
+        let session = &mut conversation.session;
+        match &conversation.seals {
+            None => session.verify(self.device.frame()).map(drop),
+            Some(seals) => {
+                let serial = session.examine(self.device.frame())?;
+                self.open(seals, serial)?;
+                session.admit(serial).inspect_err(|_| self.opened_bytes = 0)
+            }
+        }
+    }
+
+    /// Decrypts the frame that the device shows. The header stays as it is, and the seal behind the contents too.
+    fn open(&mut self, seals: &Seals, serial: u64) -> Result<(), Forgery> {
+        let shown = self.device.frame();
+        // Devices show no longer frames; what is no sealed frame at all cannot be one of the other side's.
+        let frame = self.opened.get_mut(..shown.len()).ok_or(Forgery::Tag)?;
+        frame.copy_from_slice(shown);
+        if !frame::is_sealed(frame) {
+            return Err(Forgery::Tag);
+        }
+        let (header, rest) = frame.split_at_mut(FRAME_HEADER_BYTES);
+        let (contents, seal) = rest.split_last_chunk_mut().ok_or(Forgery::Short)?;
+        let opened = seals
+            .into
+            .open(serial, &header[..PROVEN_BYTES], contents, seal);
+        opened.map_err(|_| Forgery::Tag)?;
+        self.opened_bytes = shown.len();
+        Ok(())
     }
 
     /// Whether frames wait here because the device did not take them.
@@ -104,6 +163,14 @@ impl Line {
             }
             let frames_max = (self.batch_frames_max - self.batch.len())
                 .min((self.batch_bytes_max - bytes) / self.frame_bytes_max);
+            if conversation.seals.is_some() {
+                let Some(transmit) = conversation.link.poll_transmit(now) else {
+                    break false;
+                };
+                used = self.put_sealed(conversation, memory, &transmit, used);
+                bytes = used;
+                continue;
+            }
             if let Some(middles) = conversation.link.poll_middles(now, frames_max as u32) {
                 used = self.put_middles(&mut conversation.session, memory, &middles, used);
                 let frames = middles.frames as usize;
@@ -145,25 +212,9 @@ impl Line {
             batch: &mut self.batch,
             run: used,
             end: used,
+            gathered_bytes_min: GATHERED_BYTES_MIN,
         };
-        let mut header = [0; FRAME_HEADER_BYTES];
-        transmit.frame.emit(&mut header);
-        writer.copy(&header);
-        let mut carried = 0;
-        writer.copy(conversation.link.control_payload(transmit));
-        for piece in conversation.link.pieces(transmit) {
-            writer.copy(&piece.header().emit());
-            let (one, two) = memory.spans(piece.message, piece.offset, piece.bytes);
-            // SAFETY: the memory of a message stays until its way's conversation lets it go, which happens in no call from here to the device.
-            unsafe {
-                writer.add(one);
-                writer.add(two);
-            }
-            carried += piece.bytes;
-        }
-        if !transmit.repeat {
-            conversation.unsent_bytes -= carried;
-        }
+        writer.write(conversation, memory, transmit);
         writer.push_run();
         let end = writer.end;
         self.batch.end_frame();
@@ -173,6 +224,39 @@ impl Line {
         let header = self.scratch[used..].first_chunk_mut();
         let header = header.expect("the header was copied there");
         conversation.session.sign(header);
+        end
+    }
+
+    /// As [`Line::put_together`], sealed: all of it is copied first, because memory of the user may change while it is read.
+    fn put_sealed(
+        &mut self,
+        conversation: &mut Conversation,
+        memory: &Memory,
+        transmit: &Transmit,
+        used: usize,
+    ) -> usize {
+        let mut writer = Writer {
+            scratch: &mut self.scratch,
+            batch: &mut self.batch,
+            run: used,
+            end: used,
+            gathered_bytes_min: usize::MAX,
+        };
+        writer.write(conversation, memory, transmit);
+        let end = writer.end + SEAL_BYTES;
+        let frame = &mut writer.scratch[used..end];
+        let (header, rest) = frame.split_first_chunk_mut().expect("it was written there");
+        let (contents, place) = rest.split_last_chunk_mut().expect("room was left for it");
+        let serial = conversation.session.stamp(header);
+        let seals = conversation
+            .seals
+            .as_ref()
+            .expect("only sealed frames come here");
+        *place = seals.out.seal(serial, &header[..PROVEN_BYTES], contents);
+        conversation.session.prove(header, serial);
+        writer.end = end;
+        writer.push_run();
+        self.batch.end_frame();
         end
     }
 
@@ -285,9 +369,34 @@ struct Writer<'l> {
     /// Where the run of the scratch that is not in the batch yet begins, and where it ends.
     run: usize,
     end: usize,
+    /// Shorter pieces are copied.
+    gathered_bytes_min: usize,
 }
 
 impl Writer<'_> {
+    /// Header, and everything that the link wants to have in the frame.
+    #[inline(always)]
+    fn write(&mut self, conversation: &mut Conversation, memory: &Memory, transmit: &Transmit) {
+        let mut header = [0; FRAME_HEADER_BYTES];
+        transmit.frame.emit(&mut header);
+        self.copy(&header);
+        let mut carried = 0;
+        self.copy(conversation.link.control_payload(transmit));
+        for piece in conversation.link.pieces(transmit) {
+            self.copy(&piece.header().emit());
+            let (one, two) = memory.spans(piece.message, piece.offset, piece.bytes);
+            // SAFETY: the memory of a message stays until its way's conversation lets it go, which happens in no call from here to the device.
+            unsafe {
+                self.add(one);
+                self.add(two);
+            }
+            carried += piece.bytes;
+        }
+        if !transmit.repeat {
+            conversation.unsent_bytes -= carried;
+        }
+    }
+
     #[inline(always)]
     fn copy(&mut self, bytes: &[u8]) {
         self.scratch[self.end..self.end + bytes.len()].copy_from_slice(bytes);
@@ -301,7 +410,7 @@ impl Writer<'_> {
         if span.bytes == 0 {
             return;
         }
-        if span.bytes < GATHERED_BYTES_MIN {
+        if span.bytes < self.gathered_bytes_min {
             // SAFETY: the caller's promise.
             return self.copy(unsafe { std::slice::from_raw_parts(span.at, span.bytes) });
         }

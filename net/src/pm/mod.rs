@@ -97,6 +97,8 @@ pub struct Options {
     pub salt: u64,
     /// Every frame carries a checksum over all of it.
     pub checked: bool,
+    /// Every frame is encrypted, and no other is taken.
+    pub encrypted: bool,
     /// With two rails, the payload of matched messages of at least so many bytes goes by the second.
     pub bulk_bytes_min: u64,
     /// A process that owes an answer is asked after elsewhere when it has been silent for so long.
@@ -110,6 +112,7 @@ impl Default for Options {
         Options {
             salt: 0,
             checked: false,
+            encrypted: false,
             bulk_bytes_min: 8 << 10,
             suspect_after: Duration::from_secs(1),
             dead_after: Duration::from_secs(10),
@@ -214,7 +217,7 @@ impl Pm {
             _ => Some(sys::watch(fds)?),
         };
         let lines = rails.into_iter().zip(own_channels);
-        let lines = lines.map(|(rail, channel)| Line::new(rail, channel, size));
+        let lines = lines.map(|(rail, channel)| Line::new(rail, channel, size, options.encrypted));
         let clock = Clock::new();
         Ok(Pm {
             me,

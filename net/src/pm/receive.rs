@@ -111,7 +111,7 @@ impl Pm {
     #[inline(always)]
     fn look(&mut self, rail: usize) -> Look {
         let line = &mut self.lines[rail];
-        if !line.device.poll() {
+        if !line.poll() {
             return Look::Nothing;
         }
         if rail > 0 {
@@ -133,8 +133,8 @@ impl Pm {
     /// Gives the frame that a device shows to its link. `proven`: its session has verified it already.
     #[inline(always)]
     fn take(&mut self, rail: usize, proven: bool) -> Look {
-        let line = &self.lines[rail];
-        let bytes = line.device.frame();
+        let line = &mut self.lines[rail];
+        let bytes = line.frame();
         let Ok((frame, _)) = Frame::parse(bytes) else {
             self.counters.forged += 1;
             return Look::Ignored;
@@ -158,13 +158,13 @@ impl Pm {
         let Some(conversation) = conversation else {
             return self.take_first(way);
         };
-        if !proven && let Err(forgery) = conversation.session.verify(bytes) {
+        if !proven && let Err(forgery) = line.believe(conversation) {
             self.counters.count_forgery(forgery);
             return Look::Ignored;
         }
         let handled = conversation
             .link
-            .handle_frame(self.now, bytes, line.backlog);
+            .handle_frame(self.now, line.frame(), line.backlog);
         let Ok(handled) = handled else {
             return Look::Ignored;
         };
@@ -228,7 +228,7 @@ impl Pm {
             return;
         };
         if let Some(delivered) = conversation.link.poll_delivered() {
-            let frame = self.lines[way.rail].device.frame();
+            let frame = self.lines[way.rail].frame();
             let end = conversation.link.bytes(&delivered, frame).len();
             self.current = Some(Current {
                 way,
@@ -295,7 +295,7 @@ impl Pm {
             self.lose_babbler(from, "a message that is longer than it says");
             return None;
         }
-        let frame = self.lines[way.rail].device.frame();
+        let frame = self.lines[way.rail].frame();
         let bytes = conversation.link.bytes(&current.delivered, frame);
         // A head that was cut is put together.
         let before = conversation.partial_bytes;
@@ -400,7 +400,7 @@ impl Pm {
         let Some(conversation) = &partner.ways[current.way.rail] else {
             return &[];
         };
-        let frame = self.lines[current.way.rail].device.frame();
+        let frame = self.lines[current.way.rail].frame();
         let bytes = conversation.link.bytes(&current.delivered, frame);
         let end = current.end.min(current.begin + conversation.left);
         &bytes[current.begin..end]
@@ -419,8 +419,8 @@ impl Pm {
         let Some(conversation) = &mut partner.ways[way.rail] else {
             return 0;
         };
-        let device = &mut self.lines[way.rail].device;
-        let bytes = conversation.link.bytes(&current.delivered, device.frame());
+        let line = &mut self.lines[way.rail];
+        let bytes = conversation.link.bytes(&current.delivered, line.frame());
         let bytes = &bytes[current.begin..current.end];
         let mut landed = bytes.len().min(conversation.left).min(room);
         write(0, &bytes[..landed]);
@@ -430,21 +430,21 @@ impl Pm {
         let alone = current.begin == current.end && conversation.link.is_drained();
         while alone && self.frames + frames < FRAMES_PER_FLUSH {
             let wanted = conversation.left.min(room) - landed;
-            if wanted == 0 || !device.poll() {
+            if wanted == 0 || !line.poll() {
                 break;
             }
-            let frame = device.frame();
             let rail = way.rail;
-            if frame::name(frame) != Some(conversation.link.config().name_in) {
+            if frame::name(line.frame()) != Some(conversation.link.config().name_in) {
                 let proven = false;
                 self.unhandled = Some(Unhandled { rail, proven });
                 break;
             }
-            if let Err(forgery) = conversation.session.verify(frame) {
+            if let Err(forgery) = line.believe(conversation) {
                 self.counters.count_forgery(forgery);
                 frames += 1;
                 continue;
             }
+            let frame = line.frame();
             let Some(piece) = conversation.link.take_middle(self.now, frame, wanted) else {
                 let proven = true;
                 self.unhandled = Some(Unhandled { rail, proven });

@@ -2,13 +2,17 @@
 //!
 //! Outgoing bytes are, in order: the *backlog* (copied: heads, short messages sent in quick succession, what a full socket did not take of
 //! a short message) and the *rest* of one payload that still lies in the user's memory. While either waits, nothing else is taken.
+//!
+//! On an encrypted connection the backlog holds sealed records, and what is not sealed yet is between it and the rest: *plain* bytes. They and
+//! the rest are sealed when the backlog has left, a call's worth at a time. What is sealed stays so: it is offered until it is taken.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use super::Sent;
+use super::sealed::Sealed;
 use super::socket::{Moved, Socket};
-use oxmpi_wire::stream::{self as frame, HEAD_MAX, LENGTH_BYTES};
+use oxmpi_wire::stream::{self as frame, HEAD_MAX, LENGTH_BYTES, RECORD_BYTES_MAX};
 
 /// Bytes given to the kernel in one call. Measured between two namespaces: calls of 32 to 64 KiB stream twice as fast as calls of a megabyte.
 pub(super) const CALL_BYTES: usize = 64 << 10;
@@ -27,6 +31,10 @@ pub(super) struct Connection {
     /// How much of the backlog has left.
     gone: usize,
     rest: Option<(*const u8, usize)>,
+    /// If the connection is encrypted.
+    pub sealed: Option<Box<Sealed>>,
+    /// What is to be sealed behind the backlog; empty on other connections.
+    plain: Vec<u8>,
     /// The socket took less than it was offered: wait until it says that there is room.
     pub blocked: bool,
     last: Option<Instant>,
@@ -64,6 +72,8 @@ impl Connection {
             backlog: Vec::new(),
             gone: 0,
             rest: None,
+            sealed: None,
+            plain: Vec::new(),
             blocked: false,
             last: None,
             corked: false,
@@ -82,7 +92,7 @@ impl Connection {
 
     /// Whether everything has been given to the kernel.
     pub fn is_flushed(&self) -> bool {
-        self.gone == self.backlog.len() && self.rest.is_none() && !self.corked
+        !self.has_unsent() && self.rest.is_none()
     }
 
     /// A packet has left only in part, and the rest of it lies in the user's memory.
@@ -92,7 +102,7 @@ impl Connection {
 
     /// Something waits to be let go: copies here, or the last bytes at the kernel.
     pub fn has_unsent(&self) -> bool {
-        self.gone < self.backlog.len() || self.corked
+        self.gone < self.backlog.len() || !self.plain.is_empty() || self.corked
     }
 
     /// Sends a packet: `head` (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays until the packet has left.
@@ -115,14 +125,21 @@ impl Connection {
         framed[LENGTH_BYTES..LENGTH_BYTES + head.len()].copy_from_slice(head);
         let framed = &framed[..LENGTH_BYTES + head.len()];
         if bytes <= TOGETHER_BYTES && self.follows_soon() {
-            self.backlog.extend_from_slice(framed);
+            self.append(framed);
             // SAFETY: the caller's promise.
             unsafe { self.copy(payload, bytes) };
-            if self.backlog.len() - self.gone >= BACKLOG_BYTES {
+            if self.backlog.len() - self.gone + self.plain.len() >= BACKLOG_BYTES {
                 self.flush()?;
             }
             self.last = Some(Instant::now());
             return Ok(Sent::Left);
+        }
+        if self.sealed.is_some() {
+            self.append(framed);
+            // SAFETY: the caller's promise.
+            let sent = unsafe { self.finish(payload, bytes, lasting) };
+            self.last = Some(Instant::now());
+            return sent;
         }
         let first = bytes.min(CALL_BYTES);
         // Without a word of what follows, every call of a long message would end in a packet that is not full. (Not between messages: the receiver would wait for
@@ -165,10 +182,10 @@ impl Connection {
         bytes: usize,
         lasting: bool,
     ) -> io::Result<Sent> {
-        if bytes == 0 {
+        if bytes == 0 && self.plain.is_empty() {
             return Ok(Sent::Left);
         }
-        self.rest = Some((payload, bytes));
+        self.rest = (bytes > 0).then_some((payload, bytes));
         self.write_on()?;
         let Some((payload, bytes)) = self.rest else {
             return Ok(Sent::Left);
@@ -180,6 +197,47 @@ impl Connection {
         // SAFETY: the caller's promise.
         unsafe { self.copy(payload, bytes) };
         Ok(Sent::Left)
+    }
+
+    /// Seals what comes next, about a call's worth. Only when nothing sealed waits.
+    #[allow(unsafe_code)]
+    fn seal_on(&mut self) {
+        let Some(sealed) = &mut self.sealed else {
+            return;
+        };
+        let mut used = 0;
+        while self.backlog.len() < CALL_BYTES {
+            let plain = &self.plain[used..];
+            let from_plain = plain.len().min(RECORD_BYTES_MAX);
+            let (payload, left) = self.rest.unwrap_or((std::ptr::null(), 0));
+            let from_rest = left.min(RECORD_BYTES_MAX - from_plain);
+            let any = sealed.seal(&mut self.backlog, |out| {
+                out.extend_from_slice(&plain[..from_plain]);
+                if from_rest > 0 {
+                    // SAFETY: who began the packet promised that its memory stays until it has left.
+                    out.extend_from_slice(unsafe {
+                        std::slice::from_raw_parts(payload, from_rest)
+                    });
+                }
+            });
+            if !any {
+                break;
+            }
+            used += from_plain;
+            self.rest =
+                (from_rest < left).then(|| (payload.wrapping_add(from_rest), left - from_rest));
+        }
+        self.plain.drain(..used);
+        self.say_waiting_farewell();
+    }
+
+    /// The goodbye that waited for the end of a payload.
+    fn say_waiting_farewell(&mut self) {
+        if self.rest.is_none()
+            && let Some(word) = self.farewell.take()
+        {
+            self.append(&word.to_le_bytes());
+        }
     }
 
     /// Writes on and lets go. True when everything that was begun has left.
@@ -195,12 +253,21 @@ impl Connection {
     /// Writes on, as far as the kernel takes it.
     #[allow(unsafe_code)]
     fn write_on(&mut self) -> io::Result<()> {
-        while !self.blocked && (self.gone < self.backlog.len() || self.rest.is_some()) {
+        let waits = |it: &Connection| {
+            it.gone < it.backlog.len() || it.rest.is_some() || !it.plain.is_empty()
+        };
+        while !self.blocked && waits(self) {
+            if self.sealed.is_some() && self.gone == self.backlog.len() {
+                self.seal_on();
+            }
             let backlog = &self.backlog[self.gone..];
             let waiting = backlog.len();
-            let (payload, left) = self.rest.unwrap_or((std::ptr::null(), 0));
+            let (payload, left) = match self.sealed {
+                None => self.rest.unwrap_or((std::ptr::null(), 0)),
+                Some(_) => (std::ptr::null(), 0),
+            };
             let bytes = left.min(CALL_BYTES);
-            let more = bytes < left;
+            let more = bytes < left || (self.sealed.is_some() && self.rest.is_some());
             // SAFETY: who began the packet promised that its memory stays until it has left.
             let moved = unsafe {
                 self.socket
@@ -214,14 +281,15 @@ impl Connection {
             self.blocked = moved < waiting + bytes;
             let from_backlog = moved.min(waiting);
             self.drop_backlog(from_backlog);
+            if self.sealed.is_some() {
+                continue;
+            }
             if let Some((payload, bytes)) = &mut self.rest {
                 *payload = payload.wrapping_add(moved - from_backlog);
                 *bytes -= moved - from_backlog;
                 if *bytes == 0 {
                     self.rest = None;
-                    if let Some(word) = self.farewell.take() {
-                        self.backlog.extend_from_slice(&word.to_le_bytes());
-                    }
+                    self.say_waiting_farewell();
                 }
             }
         }
@@ -240,7 +308,7 @@ impl Connection {
             if self.rest.is_some() {
                 self.farewell = Some(word);
             } else {
-                self.backlog.extend_from_slice(&word.to_le_bytes());
+                self.append(&word.to_le_bytes());
             }
         }
         self.flush()
@@ -254,6 +322,14 @@ impl Connection {
         }
     }
 
+    /// Puts bytes behind everything that waits.
+    fn append(&mut self, bytes: &[u8]) {
+        match self.sealed {
+            None => self.backlog.extend_from_slice(bytes),
+            Some(_) => self.plain.extend_from_slice(bytes),
+        }
+    }
+
     /// # Safety
     /// `payload` must be valid for reading `bytes` bytes.
     #[allow(unsafe_code)]
@@ -261,7 +337,7 @@ impl Connection {
         if bytes > 0 {
             // SAFETY: the caller's promise.
             let payload = unsafe { std::slice::from_raw_parts(payload, bytes) };
-            self.backlog.extend_from_slice(payload);
+            self.append(payload);
         }
     }
 

@@ -79,6 +79,11 @@ pub enum DriverError {
         "--progress kernel: the driver /dev/o2g takes TCP connections, and this job uses another network; say --net tcp, or nothing"
     )]
     Network,
+    /// It would read what only this process can decrypt.
+    #[error(
+        "--progress kernel and --encrypt contradict each other: the driver /dev/o2g reads connections inside the kernel, which cannot decrypt them; leave one of them out"
+    )]
+    Encrypted,
     /// Nobody would hear of records.
     #[error("--progress kernel: records cannot be waited for: {0}")]
     Watch(std::io::Error),

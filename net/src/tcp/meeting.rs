@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::epoll::Change;
+use super::sealed::Sealed;
 use super::socket::{Moved, Socket};
 use super::{Link, Tcp};
 use crate::address::{
@@ -19,6 +20,7 @@ use crate::address::{
 use crate::card::Card;
 use crate::handshake::{Answerer, Dialler, Progress, Step, Verdict, dial_wins};
 use crate::key::random_nonce;
+use crate::seal::Seals;
 
 /// Epoll keys; ranks are below all of them.
 pub(super) const LISTENER: u64 = 1 << 40;
@@ -216,6 +218,9 @@ impl Tcp {
                 return self.lose(peer, format!("its address is not known: {error}"));
             }
         };
+        if card.encrypted != self.encrypted {
+            return self.lose(peer, crate::seal::differing("it", card.encrypted));
+        }
         let candidates = address::order(&card, &self.listener.local, &self.listener.policy);
         if candidates.is_empty() {
             let why = address::explain(&card, &self.listener.local, &self.listener.policy);
@@ -333,7 +338,7 @@ impl Tcp {
             }
             self.strangers.places[place] = Some(Stranger {
                 socket,
-                answerer: Answerer::new(&self.key, self.me, nonce),
+                answerer: Answerer::new(&self.key, self.me, nonce).with_encryption(self.encrypted),
                 deadline: Instant::now() + STRANGER_TIME,
             });
             self.meetings += 1;
@@ -396,10 +401,11 @@ impl Tcp {
             Some(Link::Open(connection)) if connection.said => Verdict::Yield,
             _ => Verdict::Stale,
         };
+        let seals = stranger.answerer.seals();
         let decision = stranger.answerer.verdict(verdict);
         let told = is_whole(stranger.socket.write(&decision), decision.len());
         if verdict == Verdict::Keep && told {
-            self.open(peer, stranger.socket, early, true);
+            self.open(peer, stranger.socket, (seals, early), true);
         }
     }
 
@@ -417,7 +423,8 @@ impl Tcp {
             let Ok(nonce) = random_nonce() else {
                 return self.attempt_next(peer, "the kernel gives no random numbers".into());
             };
-            let (dialler, hello) = Dialler::new(&self.key, self.me, peer, nonce);
+            let (dialler, hello) =
+                Dialler::with_encryption(&self.key, self.me, peer, nonce, self.encrypted);
             if !is_whole(dial.socket.write(&hello), hello.len()) {
                 return self.attempt_next(peer, "the connection broke at once".into());
             }
@@ -470,7 +477,8 @@ impl Tcp {
                 let link = std::mem::replace(&mut self.links[peer as usize], Link::Idle);
                 if let Link::Dialling(dial) = link {
                     self.meetings -= 1;
-                    self.open(peer, dial.socket, early, false);
+                    let seals = dial.dialler.as_ref().and_then(Dialler::seals);
+                    self.open(peer, dial.socket, (seals, early), false);
                 }
             }
             Verdict::Yield => {
@@ -484,7 +492,15 @@ impl Tcp {
         }
     }
 
-    fn open(&mut self, peer: u32, socket: Socket, early: &[u8], accepted: bool) {
+    fn open(
+        &mut self,
+        peer: u32,
+        socket: Socket,
+        (seals, early): (Option<Seals>, &[u8]),
+        accepted: bool,
+    ) {
+        // What may be sent in the clear is decided here and nowhere else.
+        assert_eq!(seals.is_some(), self.encrypted);
         let key = u64::from(peer);
         let prepared = socket.prepare().and_then(|()| match self.home {
             None => self.epoll.rename(socket.fd(), key),
@@ -499,8 +515,10 @@ impl Tcp {
         };
         let mut connection = Connection::new(socket);
         connection.name = name;
-        if name.is_none() {
-            connection.early = early.to_vec();
+        match seals {
+            Some(seals) => connection.sealed = Some(Box::new(Sealed::new(seals, early))),
+            None if name.is_none() => connection.early = early.to_vec(),
+            None => {}
         }
         connection.accepted = accepted;
         self.end(peer, Link::Open(Box::new(connection)));

@@ -8,7 +8,7 @@
 //!
 //! Call order: [`Listener::bind`] before cards are exchanged, [`Tcp::new`] after it; [`Tcp::poll`] until `None`, reading each packet's payload by
 //! [`Tcp::at_hand`] and [`Tcp::read_into`]; [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `meeting` makes connections, `connection` holds
-//! one, `receive` reads, `parting` ends them, `oxmpi_wire::stream` the stream's format, `vigil` notices hosts that vanished. With a `driver` the connections are read inside
+//! one, `sealed` encrypts it, `receive` reads, `parting` ends them, `oxmpi_wire::stream` the stream's format, `vigil` notices hosts that vanished. With a `driver` the connections are read inside
 //! the operating system's kernel, and `kernel` takes what it tells.
 
 mod connection;
@@ -22,6 +22,7 @@ mod parting;
 mod plain;
 mod progress;
 mod receive;
+mod sealed;
 #[allow(unsafe_code)]
 mod socket;
 mod vigil;
@@ -106,6 +107,8 @@ enum Link {
 pub struct Tcp {
     me: u32,
     key: JobKey,
+    /// Every connection is encrypted, and no other is made.
+    encrypted: bool,
     directory: Directory,
     introductions: Introductions,
     epoll: Epoll,
@@ -161,6 +164,7 @@ impl Tcp {
         Ok(Tcp {
             me,
             key,
+            encrypted: false,
             directory,
             introductions: Introductions::default(),
             epoll,
@@ -196,6 +200,12 @@ impl Tcp {
         self
     }
 
+    /// Whether connections are encrypted; before the first poll.
+    pub fn with_encryption(mut self, encrypted: bool) -> Tcp {
+        self.encrypted = encrypted;
+        self
+    }
+
     /// A process becomes known; its number.
     pub(crate) fn introduce(&mut self, card: Card) -> u32 {
         let process = self.links.len() as u32;
@@ -208,6 +218,7 @@ impl Tcp {
     pub fn set_progress(&mut self, progress: Progress) -> Result<(), DriverError> {
         self.progress = progress;
         match progress {
+            Progress::Kernel if self.encrypted => Err(DriverError::Encrypted),
             Progress::Kernel => self.open_driver(),
             Progress::User | Progress::Sock => Ok(()),
         }

@@ -72,6 +72,15 @@ impl Tcp {
         );
     }
 
+    /// The encrypted stream is not as the other side wrote it.
+    #[cold]
+    pub(super) fn lose_to_forgery(&mut self, from: u32, what: &str) {
+        self.lose(
+            from,
+            format!("{what}; somebody between the hosts changes packets, or a network device damages them"),
+        );
+    }
+
     /// Parts with a process because of what its packets say.
     #[cold]
     pub fn expel(&mut self, peer: u32, what: &str) {

@@ -3,15 +3,18 @@
 //! One connection at a time is *current*: what has been read of it lies in the scratch and is handed out packet by packet. A long payload is not read into the scratch but
 //! left in the socket until somebody says where it goes.
 
+use std::ops::Range;
+
 use oxmpi_wire::PREFIX_BYTES;
 
 use super::connection::CALL_BYTES;
+use super::sealed::Opened;
 use super::socket::Moved;
 use super::{
     DIRECT_BYTES_MIN, Event, HOT_MAX, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress,
     SCRATCH_BYTES, Tcp,
 };
-use oxmpi_wire::stream::{self as frame, LENGTH_BYTES, Next};
+use oxmpi_wire::stream::{self as frame, LENGTH_BYTES, Next, RECORD_BYTES_MAX};
 
 impl Tcp {
     /// The next thing that happened, if anything has. `None` ends a look.
@@ -165,6 +168,9 @@ impl Tcp {
         };
         self.begin = 0;
         self.end = 0;
+        if connection.sealed.is_some() {
+            return self.read_sealed(from);
+        }
         if !connection.early.is_empty() {
             // What came together with the end of the handshake; short, because nobody sends much before being sure.
             let early = std::mem::take(&mut connection.early);
@@ -260,6 +266,10 @@ impl Tcp {
         let Link::Open(connection) = &mut self.links[from as usize] else {
             return 0;
         };
+        if connection.sealed.is_some() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.read_into_sealed(from, into, room) };
+        }
         let wanted = room.min(connection.left).min(CALL_BYTES);
         // What follows the payload is read in the same call only when the payload ends in it.
         let then = if wanted == connection.left {
@@ -319,6 +329,10 @@ impl Tcp {
         let wanted = connection.left.min(SCRATCH_BYTES);
         self.begin = 0;
         self.end = 0;
+        if connection.sealed.is_some() {
+            self.fill_sealed(from, 0);
+            return self.at_hand();
+        }
         self.counters.reads += 1;
         match connection.socket.read(&mut self.scratch[..wanted]) {
             Ok(Moved::Bytes(0)) => self.lose_end(from),
@@ -335,5 +349,125 @@ impl Tcp {
         }
         self.current = None;
         &[]
+    }
+
+    /// As [`Tcp::read`], of an encrypted connection.
+    #[inline(never)]
+    fn read_sealed(&mut self, from: u32) -> Option<Event> {
+        let Link::Open(connection) = &mut self.links[from as usize] else {
+            return None;
+        };
+        if connection.left >= DIRECT_BYTES_MIN {
+            self.current = Some(from);
+            return Some(Event::Payload { from });
+        }
+        let kept = std::mem::take(&mut connection.partial_bytes);
+        self.scratch[..kept].copy_from_slice(&connection.partial[..kept]);
+        if !self.fill_sealed(from, kept)
+            && let Link::Open(connection) = &mut self.links[from as usize]
+        {
+            connection.partial_bytes = kept;
+        }
+        None
+    }
+
+    /// Puts the contents of records into the scratch, behind `kept` bytes that are there: as many as have room and are whole. The
+    /// connection is current then. False if there was none, and then it is not.
+    fn fill_sealed(&mut self, from: u32, kept: usize) -> bool {
+        let mut end = kept;
+        while end + RECORD_BYTES_MAX <= SCRATCH_BYTES
+            && let Some(range) = self.next_record(from, end == kept)
+            && let Some(contents) = contents(&self.links, from, range)
+        {
+            self.scratch[end..end + contents.len()].copy_from_slice(contents);
+            end += contents.len();
+        }
+        self.begin = 0;
+        self.end = if end > kept { end } else { 0 };
+        self.current = (end > kept).then_some(from);
+        self.end_records(from, end > kept);
+        end > kept
+    }
+
+    /// As [`Tcp::read_into`], of an encrypted connection: from the record's place to the user's in one copy.
+    ///
+    /// # Safety
+    /// As [`Tcp::read_into`].
+    #[allow(unsafe_code)]
+    unsafe fn read_into_sealed(&mut self, from: u32, into: *mut u8, room: usize) -> usize {
+        let Link::Open(connection) = &self.links[from as usize] else {
+            return 0;
+        };
+        let wanted = room.min(connection.left);
+        let mut landed = 0;
+        self.begin = 0;
+        self.end = 0;
+        while landed < wanted
+            && let Some(range) = self.next_record(from, landed == 0)
+            && let Some(contents) = contents(&self.links, from, range)
+        {
+            let (here, rest) = contents.split_at(contents.len().min(wanted - landed));
+            // SAFETY: the caller's promise; the record is memory of ours.
+            unsafe { std::ptr::copy_nonoverlapping(here.as_ptr(), into.add(landed), here.len()) };
+            landed += here.len();
+            // A record that goes on behind the payload is the last of this call.
+            self.scratch[..rest.len()].copy_from_slice(rest);
+            self.end = rest.len();
+        }
+        if let Link::Open(connection) = &mut self.links[from as usize] {
+            connection.left -= landed;
+        }
+        self.current = (self.end > 0).then_some(from);
+        self.end_records(from, landed > 0);
+        landed
+    }
+
+    /// Opens the next record of an encrypted connection. `None`: there is no whole one, or the process is lost. The socket is read
+    /// only for the `first` of a call: who has found something uses that before it hears that the connection has ended.
+    fn next_record(&mut self, from: u32, first: bool) -> Option<Range<usize>> {
+        let Link::Open(connection) = &mut self.links[from as usize] else {
+            return None;
+        };
+        let sealed = connection.sealed.as_mut()?;
+        if !first && !sealed.is_whole() {
+            return None;
+        }
+        self.counters.reads += 1;
+        match sealed.next(&connection.socket) {
+            Ok(Opened::Contents(range)) => {
+                connection.used = true;
+                return Some(range);
+            }
+            Ok(Opened::Nothing) => self.counters.empty_reads += 1,
+            Ok(Opened::End) => self.lose_end(from),
+            Ok(Opened::Broken(what)) => self.lose_to_forgery(from, &what),
+            Err(error) => self.lose(from, format!("the connection broke: {error}")),
+        }
+        None
+    }
+
+    /// Records were looked for, and perhaps found: there may be more of which the kernel does not tell.
+    fn end_records(&mut self, from: u32, found: bool) {
+        let Link::Open(connection) = &self.links[from as usize] else {
+            return;
+        };
+        if connection
+            .sealed
+            .as_ref()
+            .is_some_and(|sealed| sealed.has_more())
+        {
+            self.ready.push_back(from);
+        }
+        if found {
+            self.warm(from);
+        }
+    }
+}
+
+/// Contents of a record that was opened.
+fn contents(links: &[Link], from: u32, range: Range<usize>) -> Option<&[u8]> {
+    match &links[from as usize] {
+        Link::Open(connection) => Some(connection.sealed.as_ref()?.contents(range)),
+        _ => None,
     }
 }

@@ -46,6 +46,8 @@ pub struct Plan {
     pub kind: RailKind,
     /// Devices that often have no room.
     pub narrow: bool,
+    /// The first process encrypts, whatever the others do.
+    pub first_encrypts: bool,
 }
 
 impl Default for Plan {
@@ -58,6 +60,7 @@ impl Default for Plan {
             faults: None,
             kind: RailKind::Udp,
             narrow: false,
+            first_encrypts: false,
         }
     }
 }
@@ -157,16 +160,9 @@ pub fn node_on(
         kind: plan.kind,
     });
     let rails = rails.collect();
-    let pm = Pm::new(
-        rank,
-        plan.nodes,
-        key(),
-        rails,
-        channels,
-        finder,
-        plan.options,
-    )
-    .unwrap();
+    let mut options = plan.options;
+    options.encrypted |= plan.first_encrypts && rank == 0;
+    let pm = Pm::new(rank, plan.nodes, key(), rails, channels, finder, options).unwrap();
     Node {
         rank,
         pm,

@@ -82,6 +82,14 @@ pub fn frame_bytes(begin: &[u8]) -> Option<usize> {
     Some(FRAME_HEADER_BYTES + length + if sealed { SEAL_BYTES } else { 0 })
 }
 
+/// Whether these bytes can be a sealed frame: header and trailer fit, and the header says so.
+#[inline]
+pub fn is_sealed(frame: &[u8]) -> bool {
+    let flags = frame.get(field::FLAGS..).and_then(<[u8]>::first_chunk);
+    let sealed = |flags: &[u8; 2]| u16::from_le_bytes(*flags) & flag::SEALED != 0;
+    frame.len() >= FRAME_HEADER_BYTES + SEAL_BYTES && flags.is_some_and(sealed)
+}
+
 /// The sender's name in these first bytes of a frame, before anything else of it is looked at.
 #[inline]
 pub fn name(begin: &[u8]) -> Option<u32> {
