@@ -3,7 +3,7 @@
 //! Of the five private integers, two hold the message's length in bytes and one tells whether the operation was cancelled. Counts of
 //! elements are computed from the bytes when they are asked for, because only then the datatype is known.
 
-use oxmpi_core::operation::{Report, Sender};
+use oxmpi_core::any_request::{Report, Sender};
 
 use crate::constant::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_SUCCESS};
 

@@ -1,4 +1,4 @@
-//! How a process joins its job and leaves it: its seat, the devices that reach the others, and the sizes that suit them.
+//! How a process joins its job and leaves it: its facts (`JoinFacts`), the devices that reach the others, and the sizes that suit them.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, RwLock};
@@ -15,7 +15,7 @@ use crate::progress::{Bed, Driver, Guard, Handler, Places, Remote, Shared, Threa
 use crate::protocol::{Limits, Protocol};
 
 /// What a process must know to join its job.
-pub struct Seat {
+pub struct JoinFacts {
     /// Its number.
     pub rank: u32,
     /// Processes of the job.
@@ -35,7 +35,7 @@ pub struct Network {
     /// Processes of one host use it too, as if each were on a host of its own.
     pub apart: bool,
     /// Its hosts are parts of one machine, and the job has more processes there than that has CPUs.
-    pub crowded: bool,
+    pub oversubscribed: bool,
     /// The device.
     pub transport: Transport,
     /// Which it is, and why.
@@ -49,28 +49,28 @@ impl Engine {
     /// With [`Threads::One`], no two calls on the engine (drops of [`InPlace`](crate::InPlace) included) may overlap in time, and calls of
     /// different threads must be ordered by other means.
     pub unsafe fn attach(
-        seat: Seat,
+        facts: JoinFacts,
         options: &Options,
         threads: Threads,
     ) -> Result<Self, EngineError> {
-        let Seat {
+        let JoinFacts {
             rank,
             size,
             host,
             segment,
             network,
-        } = seat;
+        } = facts;
         let memory = |error: SegmentError| EngineError::memory(rank, &host, &error);
-        let (places, transport, crowded) = match network {
+        let (places, transport, oversubscribed) = match network {
             Some(Network {
                 hosts,
                 apart,
-                crowded,
+                oversubscribed,
                 transport,
                 choice,
             }) => {
                 let places = Places::several_hosts(rank, hosts, apart);
-                (places, Some((transport, choice)), crowded)
+                (places, Some((transport, choice)), oversubscribed)
             }
             None => (Places::one_host(rank, size), None, false),
         };
@@ -112,8 +112,8 @@ impl Engine {
         for other in places.others() {
             protocol.set_limits(other, limits.expect("others are reached by a network"));
         }
-        let crowded = crowded || ports > usable_cpus;
-        let policy = WaitPolicy::new(options, crowded);
+        let oversubscribed = oversubscribed || ports > usable_cpus;
+        let policy = WaitPolicy::new(options, oversubscribed);
         let (single_copy, host_count) = (options.single_copy, places.host_count());
         let hosts = (0..size).map(|process| places.host(process)).collect();
         let remote = match transport {
@@ -135,7 +135,10 @@ impl Engine {
         let name = host.clone();
         let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);
         let extents = Arc::clone(&handler.extents);
-        let driver = Driver::new(options.driver && has_others && may_have_driver, crowded);
+        let driver = Driver::new(
+            options.driver && has_others && may_have_driver,
+            oversubscribed,
+        );
         // SAFETY: the caller's promise.
         let shared = Arc::new(unsafe { Shared::new(handler, bed, driver, threads) });
         Ok(Self {

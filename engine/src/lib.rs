@@ -29,7 +29,7 @@ mod several;
 pub use engine::{Engine, Request};
 pub use error::{EngineError, Fault};
 pub use introduce::ProcessId;
-pub use join::{Network, Seat};
+pub use join::{JoinFacts, Network};
 pub use options::{Options, OptionsError, Progress, WaitMode};
 pub use oxmpi_matching::Pattern;
 pub use oxmpi_net::transport::Counters as NetworkCounters;

@@ -31,8 +31,8 @@ fn attach(role: Role, size: u32) -> (std::sync::Arc<Engine>, u64) {
     let options = Options::from_env().unwrap();
     // SAFETY: each child uses its engine from one thread.
     let engine = unsafe {
-        let seat = engines::seat(role.port, size, role.segment);
-        Engine::attach(seat, &options, Threads::One)
+        let facts = engines::facts(role.port, size, role.segment);
+        Engine::attach(facts, &options, Threads::One)
     };
     (std::sync::Arc::new(engine.unwrap()), seed)
 }
@@ -266,7 +266,8 @@ fn a_death_is_not_slept_through() {
         let segment = Segment::create(RANKS, 2).unwrap();
         let fd = segment.fd().try_clone_to_owned().unwrap();
         // SAFETY: one thread uses it.
-        let engine = unsafe { Engine::attach(engines::seat(0, RANKS, fd), &options, Threads::One) };
+        let engine =
+            unsafe { Engine::attach(engines::facts(0, RANKS, fd), &options, Threads::One) };
         let engine = engine.unwrap();
         let next = AtomicU32::new(0);
         engines::within(Duration::from_secs(600), &format!("seed {seed}"), || {

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use oxmpi_core::any_request::AnyRequest;
 use oxmpi_core::buffer::Buffer;
 use oxmpi_core::collective::{Collective, Parts, Reduction, Root};
 use oxmpi_core::communicator::Comm;
-use oxmpi_core::operation::Operation;
 use oxmpi_core::process::{Process, Threads};
 use oxmpi_core::{SendMode, Source, Tag};
 use oxmpi_datatypes::datatype::{Basic, Datatype};
@@ -84,7 +84,7 @@ impl Rank {
     }
 
     /// Runs a collective in which one rank only computes.
-    fn check(&self, what: &str, begin: impl FnOnce() -> Operation) {
+    fn check(&self, what: &str, begin: impl FnOnce() -> AnyRequest) {
         self.barrier();
         if !self.computes() {
             // Nothing has come when the rank that computes begins.

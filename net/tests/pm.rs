@@ -393,7 +393,7 @@ fn a_process_that_does_not_look_is_waited_for() {
     nodes[0].send(1, 0, &[1]);
     let begin = Instant::now();
     // Much longer than a host may be silent, and long enough to be asked after however busy the machine is.
-    while begin.elapsed() < Duration::from_millis(600) || nodes[0].pm.counters().vigils == 0 {
+    while begin.elapsed() < Duration::from_millis(600) || nodes[0].pm.counters().liveness == 0 {
         nodes[0].look();
         assert!(nodes[0].lost.is_empty(), "{:?}", nodes[0].pm.trouble(1));
         assert!(begin.elapsed() < PATIENCE, "nobody asked after it");

@@ -132,7 +132,7 @@ pub struct Rule {
     /// Only for operations that commute.
     pub commutative: bool,
     /// Only where ranks outnumber CPUs (true) or do not (false).
-    pub crowded: Option<bool>,
+    pub oversubscribed: Option<bool>,
     /// Only for such hosts.
     pub reach: Reach,
     /// Why.
@@ -147,7 +147,7 @@ impl Rule {
             ranks_min: 1,
             power_of_two: false,
             commutative: false,
-            crowded: None,
+            oversubscribed: None,
             reach: Reach::Any,
             reason,
         }
@@ -175,9 +175,9 @@ impl Rule {
         }
     }
 
-    const fn crowded(self, crowded: bool) -> Rule {
+    const fn oversubscribed(self, oversubscribed: bool) -> Rule {
         Rule {
-            crowded: Some(crowded),
+            oversubscribed: Some(oversubscribed),
             ..self
         }
     }
@@ -204,8 +204,8 @@ impl Rule {
             && (!self.power_of_two || situation.size.is_power_of_two())
             && (!self.commutative || situation.commutative)
             && self
-                .crowded
-                .is_none_or(|crowded| crowded == situation.placement.crowded)
+                .oversubscribed
+                .is_none_or(|oversubscribed| oversubscribed == situation.placement.oversubscribed)
             && self
                 .reach
                 .covers(situation.placement.hosts, situation.commutative)
@@ -278,10 +278,10 @@ use Algorithm::*;
 const BARRIER: &[Rule] = &[
     Rule::new(LeaderTree, "fewest messages between hosts")
         .across_hosts()
-        .crowded(true),
+        .oversubscribed(true),
     Rule::new(LeaderExchange, "fewest rounds between hosts").across_hosts(),
     Rule::new(Tree, "fewest messages in total when ranks take turns")
-        .crowded(true)
+        .oversubscribed(true)
         .ranks_from(3),
     Rule::new(Dissemination, "fewest rounds"),
 ];
@@ -298,7 +298,7 @@ const BCAST: &[Rule] = &[
     )
     .up_to(BCAST_SCATTER_BYTES_MAX)
     .ranks_from(BCAST_SCATTER_RANKS_MIN)
-    .crowded(false),
+    .oversubscribed(false),
     Rule::new(Binomial, "fewest messages when ranks take turns").up_to(BCAST_SCATTER_BYTES_MAX),
     Rule::new(Chain, "each rank sends the buffer once, segments overlap").ranks_from(3),
     Rule::new(Binomial, "two ranks: one message"),
@@ -322,14 +322,14 @@ const ALLREDUCE: &[Rule] = &[
     Rule::new(LeaderTree, "fewest messages between hosts")
         .across_hosts()
         .up_to(HOSTS_ALLREDUCE_LEADER_BYTES_MAX)
-        .crowded(true),
+        .oversubscribed(true),
     Rule::new(LeaderExchange, "fewest rounds between hosts")
         .across_hosts()
         .up_to(HOSTS_ALLREDUCE_LEADER_BYTES_MAX),
     Rule::new(Lanes, "fewest bytes between hosts, moved by all ranks").across_hosts(),
     Rule::new(Tree, "fewest messages when ranks take turns")
         .up_to(ALLREDUCE_TREE_BYTES_MAX)
-        .crowded(true)
+        .oversubscribed(true)
         .ranks_from(3),
     Rule::new(RecursiveDoubling, "fewest rounds, rank order").up_to(ALLREDUCE_DOUBLING_BYTES_MAX),
     Rule::new(HalvingDoubling, "least bytes in few rounds, rank order")
@@ -337,7 +337,7 @@ const ALLREDUCE: &[Rule] = &[
     Rule::new(HalvingDoubling, "nobody stands out: least bytes").power_of_two(),
     Rule::new(Ring, "least bytes for any size")
         .commutative()
-        .crowded(false),
+        .oversubscribed(false),
     Rule::new(
         HalvingDoubling,
         "least bytes that keep rank order or need few turns",
@@ -380,10 +380,10 @@ const ALLGATHER: &[Rule] = &[
     Rule::new(RecursiveDoubling, "a round costs a turn of everybody")
         .up_to(ALLGATHER_CROWDED_BYTES_MAX)
         .power_of_two()
-        .crowded(true),
+        .oversubscribed(true),
     Rule::new(Bruck, "a round costs a turn of everybody")
         .up_to(ALLGATHER_CROWDED_BYTES_MAX)
-        .crowded(true),
+        .oversubscribed(true),
     Rule::new(Ring, "each byte moves once per rank, between neighbours"),
 ];
 /// Bytes: all blocks together.
@@ -395,7 +395,7 @@ const ALLGATHERV: &[Rule] = &[
     Rule::new(Bruck, "fewest rounds").up_to(ALLGATHER_FEW_ROUNDS_BYTES_MAX),
     Rule::new(Bruck, "a round costs a turn of everybody")
         .up_to(ALLGATHER_CROWDED_BYTES_MAX)
-        .crowded(true),
+        .oversubscribed(true),
     Rule::new(Ring, "each byte moves once per rank, between neighbours"),
 ];
 /// Bytes: the block from one rank to another.
@@ -477,7 +477,7 @@ mod tests {
         for collective in Collective::ALL {
             let last = rules(collective).last().expect("a rule");
             assert!(
-                last.fits(&worst) && last.crowded.is_none() && last.reach == Reach::Any,
+                last.fits(&worst) && last.oversubscribed.is_none() && last.reach == Reach::Any,
                 "{collective:?}"
             );
         }

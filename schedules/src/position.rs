@@ -63,7 +63,7 @@ pub struct Placement<'a> {
     /// Who shares a host with whom, where there are several.
     pub hosts: Option<&'a Hosts>,
     /// Ranks must take turns on the CPUs: then the number of messages in total decides, not the longest path.
-    pub crowded: bool,
+    pub oversubscribed: bool,
 }
 
 impl<'a> Placement<'a> {
@@ -72,7 +72,7 @@ impl<'a> Placement<'a> {
     pub fn one_host(ranks: u32, cpus: u32) -> Placement<'static> {
         Placement {
             hosts: None,
-            crowded: ranks > cpus,
+            oversubscribed: ranks > cpus,
         }
     }
 
@@ -81,7 +81,7 @@ impl<'a> Placement<'a> {
     pub fn several_hosts(hosts: &'a Hosts) -> Placement<'a> {
         Placement {
             hosts: Some(hosts),
-            crowded: false,
+            oversubscribed: false,
         }
     }
 }

@@ -190,7 +190,7 @@ impl Fabric {
     }
 
     /// A rank's end of all links, and all memory as that rank reaches it.
-    pub(crate) fn seat(&mut self, rank: u32) -> (Seat<'_>, View<'_>) {
+    pub(crate) fn facts(&mut self, rank: u32) -> (JoinFacts<'_>, View<'_>) {
         let Fabric {
             faults,
             now,
@@ -199,7 +199,7 @@ impl Fabric {
             wires,
             refusals,
         } = self;
-        let seat = Seat {
+        let facts = JoinFacts {
             rank,
             now: *now,
             faults: *faults,
@@ -218,7 +218,7 @@ impl Fabric {
             arenas,
             refusals,
         };
-        (seat, view)
+        (facts, view)
     }
 
     /// Puts bytes on a link that no protocol has made.
@@ -284,7 +284,7 @@ impl Wires {
 }
 
 /// A rank's end of all links, as the engine's carrier of packets.
-pub(crate) struct Seat<'f> {
+pub(crate) struct JoinFacts<'f> {
     rank: u32,
     now: Time,
     faults: Faults,
@@ -301,7 +301,7 @@ pub(crate) struct Seat<'f> {
     pub was_full: bool,
 }
 
-impl Seat<'_> {
+impl JoinFacts<'_> {
     /// Takes the next packet off the link from `from`: the next event. False if there is none.
     pub fn fetch_from(&mut self, from: u32) -> bool {
         let link = (from, self.rank);
@@ -353,7 +353,7 @@ impl Seat<'_> {
     }
 }
 
-impl Outgoing<Area> for Seat<'_> {
+impl Outgoing<Area> for JoinFacts<'_> {
     type Error = Infallible;
 
     fn send_now(&mut self, to: u32, header: &Eager, buffer: Area) -> Result<Sent, Infallible> {
@@ -375,7 +375,7 @@ impl Outgoing<Area> for Seat<'_> {
     }
 }
 
-impl Carrier<Area> for Seat<'_> {
+impl Carrier<Area> for JoinFacts<'_> {
     const SHARES_MEMORY: bool = true;
 
     fn arrival(&mut self) -> Option<Arrival<'_>> {

@@ -5,7 +5,7 @@
 
 use std::ffi::c_int;
 
-use oxmpi_core::operation::Report;
+use oxmpi_core::any_request::Report;
 
 use super::result::{CountOut, InOut, Out, Position};
 use crate::constant::{MPI_DATATYPE_NULL, MPI_ERR_TYPE, MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};

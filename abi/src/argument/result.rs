@@ -4,7 +4,7 @@
 
 use std::ffi::c_int;
 
-use oxmpi_core::operation::Report;
+use oxmpi_core::any_request::Report;
 
 use crate::constant::MPI_UNDEFINED;
 use crate::status::Status;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxmpi_core::ErrorKind;
+use oxmpi_core::any_request::{AnyRequest, Pending, Report, Sender};
 use oxmpi_core::communicator::Comm;
-use oxmpi_core::operation::{Operation, Pending, Report, Sender};
 use oxmpi_engine::RequestId;
 
 use crate::argument::{Callback, Out};
@@ -135,7 +135,7 @@ pub fn grequest_start(
             is_complete: is_complete.clone(),
         }
     };
-    let operation = Operation::other(generalized);
+    let operation = AnyRequest::other(generalized);
     request.set(request::of_generalized(operation, is_complete)?);
     Ok(())
 }

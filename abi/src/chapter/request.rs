@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use oxmpi_core::operation::{Operation, Report, first_ready, wait_ready};
+use oxmpi_core::any_request::{AnyRequest, Report, first_ready, wait_ready};
 
 use crate::argument::{FlagOut, InOut, IntegersOut, Out, StatusOut, StatusesOut};
 use crate::call::Call;
@@ -173,7 +173,7 @@ fn wait_for_taken(
             }
             continue;
         }
-        let mut message = Operation::Receive(comm, id);
+        let mut message = AnyRequest::Receive(comm, id);
         match message.wait() {
             Ok(report) => statuses.set(index, &report),
             Err(kind) => failures.push((index, request::failed(kind, message.comm()))),

@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 
 use oxmpi_net::address::PortRange;
 
-use super::wire::{Carrier, Patience};
+use super::wire::{Medium, Patience};
 
 /// Unacknowledged bytes at most: four calls of the largest size. Beyond two of them nothing is gained between CPUs of one machine, and
 /// sockets of ordinary users have this much room.
@@ -107,7 +107,7 @@ impl Datagrams {
     }
 }
 
-impl Carrier for Datagrams {
+impl Medium for Datagrams {
     fn calls(&self, bytes: usize) -> Vec<usize> {
         let largest = self.call_max.min(bytes);
         if bytes > self.call_max / 2 {

@@ -13,7 +13,7 @@ use super::idle::cpu_time;
 use super::point::{RATE_WINDOW, Sample, ping_pong, posted_windows};
 use super::wire::{Ranks, WireError, meet, spread_over_cpus};
 use crate::floor::stream;
-use crate::floor::wire::{self, Carrier, batch};
+use crate::floor::wire::{self, Medium, batch};
 use crate::net::Net;
 
 /// What one of these measurements gives.
@@ -86,10 +86,10 @@ pub fn beside_wire(
     }
     let mut ends = Ranks { mpi, world };
     let shared = spread_over_cpus(&mut ends)?;
-    let mut carrier = meet(&mut ends, net, shared)?;
+    let mut medium = meet(&mut ends, net, shared)?;
     let mut bare = None;
     if wire_first {
-        bare = over_wire(carrier.as_mut(), world, exchange, time)?;
+        bare = over_wire(medium.as_mut(), world, exchange, time)?;
     }
     world.barrier()?;
     let ours = match exchange {
@@ -100,26 +100,26 @@ pub fn beside_wire(
     };
     world.barrier()?;
     if !wire_first {
-        bare = over_wire(carrier.as_mut(), world, exchange, time)?;
+        bare = over_wire(medium.as_mut(), world, exchange, time)?;
     }
     Ok([ours, bare].into_iter().flatten().collect())
 }
 
 fn over_wire(
-    carrier: &mut dyn Carrier,
+    medium: &mut dyn Medium,
     world: &Communicator<'_>,
     exchange: Exchange,
     time: Duration,
 ) -> std::io::Result<Option<f64>> {
     let (bytes, window) = (exchange.bytes(), exchange.window());
     match (exchange, world.rank()) {
-        (Exchange::Latency(_), 0) => wire::ping_ns(carrier, bytes, time).map(Some),
-        (Exchange::Latency(_), _) => wire::pong(carrier, bytes).map(|()| None),
+        (Exchange::Latency(_), 0) => wire::ping_ns(medium, bytes, time).map(Some),
+        (Exchange::Latency(_), _) => wire::pong(medium, bytes).map(|()| None),
         (_, 0) => {
-            let rate = wire::stream(carrier, bytes, window, time)?;
+            let rate = wire::stream(medium, bytes, window, time)?;
             Ok(Some(exchange.scaled(rate)))
         }
-        (_, _) => wire::sink(carrier, bytes, window).map(|()| None),
+        (_, _) => wire::sink(medium, bytes, window).map(|()| None),
     }
 }
 

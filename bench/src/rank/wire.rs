@@ -15,7 +15,7 @@ use crate::floor::packet::Frames;
 use crate::floor::pair;
 use crate::floor::tcp::Connection;
 use crate::floor::udp::Datagrams;
-use crate::floor::wire::Carrier;
+use crate::floor::wire::Medium;
 use crate::net::Net;
 
 /// Tag of what ranks tell each other.
@@ -115,10 +115,10 @@ pub enum WireError {
 }
 
 /// Makes the bare connection, rank 1 listens and tells rank 0 where, and by it whatever else the network needs. `shared`: both are on one CPU.
-pub fn meet(ends: &mut dyn Acquaintance, net: Net, shared: bool) -> Meeting<Box<dyn Carrier>> {
+pub fn meet(ends: &mut dyn Acquaintance, net: Net, shared: bool) -> Meeting<Box<dyn Medium>> {
     let local = Local::read()?;
     let stream = connect(ends, &local)?;
-    Ok(carrier(stream, &local, net, shared)?)
+    Ok(medium(stream, &local, net, shared)?)
 }
 
 /// A connection between the two, by the addresses that the library would choose.
@@ -141,12 +141,12 @@ pub fn connect(ends: &mut dyn Acquaintance, local: &Local) -> Meeting<TcpStream>
 }
 
 /// The bare mechanism below a network, between the hosts of a connection. Both ends call this.
-pub fn carrier(
+pub fn medium(
     stream: TcpStream,
     local: &Local,
     net: Net,
     shared: bool,
-) -> Result<Box<dyn Carrier>, WireError> {
+) -> Result<Box<dyn Medium>, WireError> {
     let mechanism = |error| WireError::Mechanism { net, error };
     Ok(match net {
         Net::Tcp => Box::new(Connection::new(stream, shared).map_err(mechanism)?),

@@ -26,7 +26,7 @@ const LINGER: Duration = Duration::from_micros(50);
 
 pub(crate) struct Driver {
     enabled: bool,
-    crowded: bool,
+    oversubscribed: bool,
     parked: AtomicBool,
     /// As in the state, for a driver that has taken over.
     stopping: AtomicBool,
@@ -43,10 +43,10 @@ struct State {
 }
 
 impl Driver {
-    pub fn new(enabled: bool, crowded: bool) -> Self {
+    pub fn new(enabled: bool, oversubscribed: bool) -> Self {
         Self {
             enabled,
-            crowded,
+            oversubscribed,
             parked: AtomicBool::new(enabled),
             stopping: AtomicBool::new(false),
             state: Mutex::default(),
@@ -114,7 +114,11 @@ impl Driver {
     /// Waits until it is time to glance; says whether there is a hurry. `None`: the end.
     fn until_glance(&self) -> Option<bool> {
         let mut state = self.state.lock().expect("never poisoned");
-        let glance = if self.crowded { GLANCE_CROWDED } else { GLANCE };
+        let glance = if self.oversubscribed {
+            GLANCE_CROWDED
+        } else {
+            GLANCE
+        };
         let deadline = Instant::now() + glance;
         loop {
             if state.stop {
@@ -199,7 +203,7 @@ fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
             }
             continue;
         }
-        let slept = if shared.driver.crowded || last.elapsed() > LINGER {
+        let slept = if shared.driver.oversubscribed || last.elapsed() > LINGER {
             last = Instant::now();
             shared.nap(handler, NAP)
         } else {

@@ -47,9 +47,9 @@ impl Handler {
         remote: Option<Box<Remote>>,
         host: String,
     ) -> Self {
-        let crowded = policy.is_crowded();
+        let oversubscribed = policy.is_oversubscribed();
         Self {
-            memory: UserMemory::new(port.segment(), &places, single_copy, crowded),
+            memory: UserMemory::new(port.segment(), &places, single_copy, oversubscribed),
             rank: places.me(),
             ways: Ways {
                 ports: Ports::new(port, places),

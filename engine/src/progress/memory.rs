@@ -30,12 +30,17 @@ pub(crate) struct UserMemory {
 const BOUNCE_BYTES: usize = 64 << 10;
 
 impl UserMemory {
-    pub fn new(segment: &Arc<Segment>, places: &Places, single_copy: bool, crowded: bool) -> Self {
+    pub fn new(
+        segment: &Arc<Segment>,
+        places: &Places,
+        single_copy: bool,
+        oversubscribed: bool,
+    ) -> Self {
         let processes = 0..places.processes();
         Self {
             mappings: Mappings::new(Arc::clone(segment)),
             single_copy,
-            rates: Rates::new(crowded),
+            rates: Rates::new(oversubscribed),
             segment: Arc::clone(segment),
             me: places.me(),
             ports: processes.map(|process| places.port(process)).collect(),

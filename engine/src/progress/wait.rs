@@ -40,7 +40,7 @@ pub struct WaitPolicy {
     mode: WaitMode,
     patience: Duration,
     /// More ranks than CPUs.
-    crowded: bool,
+    oversubscribed: bool,
     /// Looks without a look at the clock are allowed: nobody else needs the CPU as far as we know, and nobody said to yield.
     unhurried: bool,
     /// Preempted while spinning: yield until then.
@@ -61,13 +61,13 @@ pub struct Waiting {
 }
 
 impl WaitPolicy {
-    /// `crowded`: there are more ranks than CPUs.
-    pub fn new(options: &Options, crowded: bool) -> Self {
+    /// `oversubscribed`: there are more ranks than CPUs.
+    pub fn new(options: &Options, oversubscribed: bool) -> Self {
         Self {
             mode: options.wait,
             patience: options.patience,
-            crowded,
-            unhurried: !crowded && options.wait != WaitMode::Yield,
+            oversubscribed,
+            unhurried: !oversubscribed && options.wait != WaitMode::Yield,
             wary_until: None,
             wary: WARY,
             wary_ended: None,
@@ -76,8 +76,8 @@ impl WaitPolicy {
     }
 
     /// Whether ranks outnumber CPUs.
-    pub fn is_crowded(&self) -> bool {
-        self.crowded
+    pub fn is_oversubscribed(&self) -> bool {
+        self.oversubscribed
     }
 
     /// Looks before a receive is posted, in the hope to find its message in the ring: about two microseconds where spinning is
@@ -90,7 +90,7 @@ impl WaitPolicy {
 
     fn yields(&self) -> bool {
         match self.mode {
-            WaitMode::Auto => self.crowded || self.wary_until.is_some(),
+            WaitMode::Auto => self.oversubscribed || self.wary_until.is_some(),
             WaitMode::Yield => true,
             WaitMode::Spin | WaitMode::Sleep => false,
         }
@@ -175,8 +175,8 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    fn steps(options: &Options, crowded: bool) -> Vec<Step> {
-        let mut policy = WaitPolicy::new(options, crowded);
+    fn steps(options: &Options, oversubscribed: bool) -> Vec<Step> {
+        let mut policy = WaitPolicy::new(options, oversubscribed);
         let mut waiting = Waiting::default();
         let mut steps = vec![];
         loop {
@@ -211,8 +211,8 @@ mod tests {
             wait: WaitMode::Yield,
             ..Options::default()
         };
-        for crowded in [false, true] {
-            let mut policy = WaitPolicy::new(&options, crowded);
+        for oversubscribed in [false, true] {
+            let mut policy = WaitPolicy::new(&options, oversubscribed);
             let mut waiting = Waiting::default();
             assert!((0..1000).all(|_| policy.next(&mut waiting) == Step::Yield));
         }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use oxmpi_engine::Progress;
 use oxmpi_engine::{
-    Completion, Engine, EngineError, Envelope, Fault, Mode, Network, Options, Pattern, Request,
-    Seat, Threads,
+    Completion, Engine, EngineError, Envelope, Fault, JoinFacts, Mode, Network, Options, Pattern,
+    Request, Threads,
 };
 use oxmpi_net::choice::{Equipment, Mode as NetMode, Report, Verdict, decide};
 use oxmpi_net::transport::Transport;
@@ -37,8 +37,8 @@ pub const APART: Option<NetMode> = match env!("CARGO_CRATE_NAME").as_bytes() {
 pub const KERNEL: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"kernel");
 
 /// A process of a job on one host.
-pub fn seat(rank: u32, size: u32, segment: OwnedFd) -> Seat {
-    Seat {
+pub fn facts(rank: u32, size: u32, segment: OwnedFd) -> JoinFacts {
+    JoinFacts {
         rank,
         size,
         host: "testhost".to_string(),
@@ -60,31 +60,31 @@ pub fn job(size: u32, options: &Options, threads: Threads) -> Job {
 
 /// A job of engines on these hosts.
 pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
-    let (seats, options, segment) = seats(hosts, options);
-    let engine = |seat| {
+    let (all_facts, options, segment) = all_facts(hosts, options);
+    let engine = |facts| {
         // SAFETY: tests that ask for one thread use each engine from one thread at a time.
-        let engine = unsafe { Engine::attach(seat, &options, threads) };
+        let engine = unsafe { Engine::attach(facts, &options, threads) };
         Arc::new(engine.unwrap())
     };
     Job {
-        engines: seats.into_iter().map(engine).collect(),
+        engines: all_facts.into_iter().map(engine).collect(),
         segment,
     }
 }
 
-/// The seats of a job on these hosts, with the options for them and the first host's segment.
-pub fn seats(hosts: Vec<u32>, options: &Options) -> (Vec<Seat>, Options, Segment) {
+/// The facts of all processes of a job on these hosts, with the options for them and the first host's segment.
+pub fn all_facts(hosts: Vec<u32>, options: &Options) -> (Vec<JoinFacts>, Options, Segment) {
     let known = vec![hosts.len(); hosts.len()];
-    let (seats, _, options, segment) = seats_that_know(&known, hosts, options);
-    (seats, options, segment)
+    let (all_facts, _, options, segment) = seats_that_know(&known, hosts, options);
+    (all_facts, options, segment)
 }
 
-/// As [`seats`], with cards; each process knows only so many of all at first.
+/// As [`all_facts`], with cards; each process knows only so many of all at first.
 pub fn seats_that_know(
     known: &[usize],
     hosts: Vec<u32>,
     options: &Options,
-) -> (Vec<Seat>, Vec<Card>, Options, Segment) {
+) -> (Vec<JoinFacts>, Vec<Card>, Options, Segment) {
     let mut options = *options;
     if KERNEL && options.progress == Progress::User {
         options.progress = Progress::Kernel;
@@ -109,12 +109,12 @@ pub fn seats_that_know(
     };
     let choice = decide(mode, std::iter::once((0, tried))).unwrap();
     let key = JobKey::random().unwrap();
-    let seats = equipments.into_iter().enumerate().map(|(rank, equipment)| {
+    let all_facts = equipments.into_iter().enumerate().map(|(rank, equipment)| {
         let segment = &segments[hosts[rank] as usize];
         let fd = segment.fd().try_clone_to_owned().unwrap();
         let hosts = hosts[..known[rank]].to_vec();
         let size = hosts.len() as u32;
-        let mut seat = seat(rank as u32, size, fd);
+        let mut facts = facts(rank as u32, size, fd);
         if host_count > 1 {
             let cards = cards.clone();
             let directory = Box::new(move |peer: u32| Ok(cards[peer as usize].clone()));
@@ -126,18 +126,18 @@ pub fn seats_that_know(
             {
                 tcp.set_driver(Box::new(double::Double::new(size))).unwrap();
             }
-            seat.network = Some(Network {
+            facts.network = Some(Network {
                 choice,
                 hosts,
                 apart: false,
-                crowded: false,
+                oversubscribed: false,
                 transport,
             });
         }
-        seat
+        facts
     });
     (
-        seats.collect(),
+        all_facts.collect(),
         cards.clone(),
         options,
         segments.swap_remove(0),

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use messages::engines::{
-    Random, data, envelope, irecv, isend, job_on, nonsense, pair, recv, seats, seats_that_know,
+    Random, all_facts, data, envelope, irecv, isend, job_on, nonsense, pair, recv, seats_that_know,
     send, survive_garbage, within,
 };
 use oxmpi_engine::{Engine, Fault, Mode, Options, Threads};
@@ -289,13 +289,13 @@ fn a_goodbye_behind_a_long_message_is_no_failure() {
 #[test]
 fn garbage_from_another_host_concerns_its_sender_alone() {
     for seed in 0..12 {
-        let (mut seats, options, _segment) = seats(vec![0, 1, 2, 3], &Options::default());
-        let mut rogue = seats.pop().unwrap().network.unwrap().transport;
+        let (mut all_facts, options, _segment) = all_facts(vec![0, 1, 2, 3], &Options::default());
+        let mut rogue = all_facts.pop().unwrap().network.unwrap().transport;
         // SAFETY: each engine is used by one thread.
-        let attach = |seat| unsafe { Engine::attach(seat, &options, Threads::One) };
-        let engines: Vec<Engine> = seats
+        let attach = |facts| unsafe { Engine::attach(facts, &options, Threads::One) };
+        let engines: Vec<Engine> = all_facts
             .into_iter()
-            .map(|seat| attach(seat).unwrap())
+            .map(|facts| attach(facts).unwrap())
             .collect();
         within(LIMIT, &format!("garbage, seed {seed}"), || {
             thread::scope(|scope| {
@@ -357,13 +357,13 @@ fn a_process_that_is_introduced_takes_part() {
         return;
     }
     let known = [2, 2, 3];
-    let (seats, cards, options, _segment) =
+    let (all_facts, cards, options, _segment) =
         seats_that_know(&known, vec![0, 1, 2], &Options::default());
     // SAFETY: each engine is used by one thread at a time.
-    let attach = |seat| unsafe { Engine::attach(seat, &options, Threads::One) };
-    let engines: Vec<Engine> = seats
+    let attach = |facts| unsafe { Engine::attach(facts, &options, Threads::One) };
+    let engines: Vec<Engine> = all_facts
         .into_iter()
-        .map(|seat| attach(seat).unwrap())
+        .map(|facts| attach(facts).unwrap())
         .collect();
     let talk = |engine: &Engine, size: u32, turn: usize| {
         let me = engine.rank();
@@ -413,11 +413,11 @@ fn an_introduction_that_cannot_be_is_refused() {
     if !messages::engines::KERNEL {
         return;
     }
-    let (seats, cards, options, _segment) =
+    let (all_facts, cards, options, _segment) =
         seats_that_know(&[2, 2, 3], vec![0, 1, 2], &Options::default());
-    let seat = seats.into_iter().next().unwrap();
+    let facts = all_facts.into_iter().next().unwrap();
     // SAFETY: one thread uses it.
-    let engine = unsafe { Engine::attach(seat, &options, Threads::One) }.unwrap();
+    let engine = unsafe { Engine::attach(facts, &options, Threads::One) }.unwrap();
     let error = engine.introduce(cards[2].clone()).unwrap_err().to_string();
     assert!(error.contains("run without --progress kernel"), "{error}");
     engine.finalize();

@@ -66,15 +66,15 @@ impl Comm {
         job.prepare(self, collective)?;
         job.load();
         let mut combine = |input: &[u8], into: &mut [u8]| job.combine(input, into);
-        let ground = self.ground();
+        let whole = self.whole();
         // SAFETY: the buffers' makers promise that their memory is there for as long as the operation goes on, and copies live
         // as long as the job. Where a board sees whole sides, the job has kept them apart.
         unsafe {
             match job.schedule() {
-                None => ground.together_at(&job.call(), job.places(), &mut combine)?,
+                None => whole.together_at(&job.call(), job.places(), &mut combine)?,
                 Some(schedule) => {
-                    let _inside = ground.enter()?;
-                    ground.walk(schedule, job.places(), &mut combine)?;
+                    let _inside = whole.enter()?;
+                    whole.walk(schedule, job.places(), &mut combine)?;
                 }
             }
         }
@@ -83,7 +83,7 @@ impl Comm {
     }
 
     /// The communicator on which the messages of collectives travel: of an intercommunicator, that of both groups.
-    fn ground(&self) -> &Comm {
+    fn whole(&self) -> &Comm {
         match self.inter() {
             None => self,
             Some(inter) => &inter.union,

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use super::Collective;
 use super::job::Job;
 use super::run::Run;
+use crate::any_request::{AnyRequest, Errand, Held};
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
-use crate::operation::{Errand, Held, Operation};
 use crate::process::Task;
 use crate::process::background::{Lasting, Work};
 use oxmpi_schedules::Schedule;
@@ -22,11 +22,11 @@ use oxmpi_schedules::Schedule;
 impl Comm {
     /// Begins a collective and leaves the rest to the background. The memory must stay as it is until the operation is
     /// concluded.
-    pub fn icollective(self: &Arc<Self>, collective: Collective) -> Result<Operation, ErrorKind> {
-        let number = || self.ground().next_nonblocking_number();
+    pub fn icollective(self: &Arc<Self>, collective: Collective) -> Result<AnyRequest, ErrorKind> {
+        let number = || self.whole().next_nonblocking_number();
         let mut errand = self.errand(collective, number, false)?;
         errand.begin();
-        Ok(Operation::Other(Held::Errand(errand)))
+        Ok(AnyRequest::Other(Held::Errand(errand)))
     }
 
     /// A collective that can be started any number of times. Every process makes its persistent collectives in the same order among all
@@ -34,10 +34,10 @@ impl Comm {
     pub fn collective_init(
         self: &Arc<Self>,
         collective: Collective,
-    ) -> Result<Operation, ErrorKind> {
-        let number = || self.ground().next_lasting_number();
+    ) -> Result<AnyRequest, ErrorKind> {
+        let number = || self.whole().next_lasting_number();
         let errand = self.errand(collective, number, true)?;
-        Ok(Operation::Other(Held::Errand(errand)))
+        Ok(AnyRequest::Other(Held::Errand(errand)))
     }
 
     fn errand(
@@ -48,14 +48,14 @@ impl Comm {
     ) -> Result<Errand, ErrorKind> {
         let mut job = Job::empty();
         job.prepare(self, collective)?;
-        let ground = self.shared_ground();
+        let whole = self.shared_whole();
         let schedule = match job.take_schedule() {
             Some(schedule) => Arc::new(schedule),
-            None => ground.schedule(&job.call()),
+            None => whole.schedule(&job.call()),
         };
         // SAFETY: the makers of the buffers promise their memory until the operation is over, and copies live in the job, which the
         // walk keeps for longer than the run.
-        let run = unsafe { Run::start(ground, schedule, job.places(), number()) };
+        let run = unsafe { Run::start(whole, schedule, job.places(), number()) };
         let walk = Walk {
             run: Some(run),
             job,
@@ -74,8 +74,8 @@ impl Comm {
         Ok(Errand::new(self.clone(), task, is_persistent))
     }
 
-    /// As `ground`, to keep.
-    fn shared_ground(self: &Arc<Self>) -> Arc<Comm> {
+    /// As `whole`, to keep.
+    fn shared_whole(self: &Arc<Self>) -> Arc<Comm> {
         match self.inter() {
             None => self.clone(),
             Some(inter) => inter.union.clone(),

@@ -9,17 +9,17 @@ use std::sync::atomic::Ordering;
 use oxmpi_engine::{Envelope, Mode, Pattern, Request, RequestId};
 
 use super::Foundation;
+use crate::any_request::{AnyRequest, Pending, Report};
 use crate::communicator::{Comm, Context};
 use crate::error::ErrorKind;
 use crate::info::Info;
-use crate::operation::{Operation, Pending, Report};
 use crate::process::background::Work;
 use crate::process::{Task, UNKNOWN};
 use oxmpi_datatypes::plain::{bytes, bytes_mut};
 
 impl Comm {
     /// Begins to duplicate. The new communicator must not be used before the operation is over. Collective.
-    pub fn idup(self: &Arc<Self>) -> Result<(Arc<Comm>, Operation), ErrorKind> {
+    pub fn idup(self: &Arc<Self>) -> Result<(Arc<Comm>, AnyRequest), ErrorKind> {
         let mut new = Comm::new(
             self.process.clone(),
             UNKNOWN,
@@ -56,14 +56,14 @@ impl Comm {
             comm: self.clone(),
             task,
         };
-        Ok((new, Operation::other(operation)))
+        Ok((new, AnyRequest::other(operation)))
     }
 
     /// As [`Comm::idup`], with these hints.
     pub fn idup_with_info(
         self: &Arc<Self>,
         info: Option<&Info>,
-    ) -> Result<(Arc<Comm>, Operation), ErrorKind> {
+    ) -> Result<(Arc<Comm>, AnyRequest), ErrorKind> {
         let (new, operation) = self.idup()?;
         info.inspect(|info| new.set_info(info));
         Ok((new, operation))

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::Foundation;
-use super::makers::{Circle, LEADERS};
+use super::makers::{LEADERS, Makers};
 use crate::communicator::{Comm, Inter, check_tag};
 use crate::error::{CommunicatorError, ErrorKind};
 use crate::group::Group;
@@ -80,12 +80,12 @@ pub fn create_from_groups(
         return Err(CommunicatorError::NotInGroup { process, size }.into());
     }
     let both = union_of(local, remote);
-    let circle = Circle::of_strangers(process, &both, tag)?;
+    let makers = Makers::of_strangers(process, &both, tag)?;
     let mut foundations = [Foundation::default(); 2];
-    if circle.rank == 0 {
+    if makers.rank == 0 {
         foundations = [(); 2].map(|()| Foundation::choose(process, false));
     }
-    circle.tell(&mut foundations)?;
+    makers.tell(&mut foundations)?;
     join(process, local, remote.clone(), foundations)
 }
 

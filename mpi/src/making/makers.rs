@@ -1,6 +1,6 @@
 //! Communicators made by some processes only, while the others know nothing of it: messages in a context for that purpose.
 //!
-//! A [`Circle`] is the list of those who make one: the first of them leads, and what it says goes down a tree. The program's
+//! A [`Makers`] is the list of those who make one: the first of them leads, and what it says goes down a tree. The program's
 //! tag keeps makings apart that go on at once in different threads (MPI 5.0 §7.4.2, MPI_COMM_CREATE_GROUP).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,7 +20,7 @@ use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
 pub(super) const LEADERS: i32 = TAG_MAX + 1;
 
 /// Those who make a communicator together.
-pub(super) struct Circle<'a> {
+pub(super) struct Makers<'a> {
     pub(super) process: &'a Arc<Process>,
     pub(super) group: &'a Group,
     /// This process's rank in the group.
@@ -29,12 +29,12 @@ pub(super) struct Circle<'a> {
     tag: i32,
 }
 
-impl<'a> Circle<'a> {
+impl<'a> Makers<'a> {
     /// Members of a communicator, which may make others at the same time with other tags.
     fn within(comm: &'a Comm, group: &'a Group, tag: i32) -> Result<Self, ErrorKind> {
         comm.check_contains(group)?;
         check_tag(tag)?;
-        Ok(Circle {
+        Ok(Makers {
             process: &comm.process,
             group,
             rank: rank_in(group, &comm.process)?,
@@ -51,7 +51,7 @@ impl<'a> Circle<'a> {
     ) -> Result<Self, ErrorKind> {
         let mut hasher = DefaultHasher::new();
         (tag, group.processes()).hash(&mut hasher);
-        Ok(Circle {
+        Ok(Makers {
             process,
             group,
             rank: rank_in(group, process)?,
@@ -107,7 +107,7 @@ impl<'a> Circle<'a> {
         Ok(())
     }
 
-    /// The communicator of the whole circle.
+    /// The communicator of all makers.
     fn found(&self) -> Result<Comm, ErrorKind> {
         let one_host = hosts_of(self.process, self.group).is_none();
         let boards = self.group.size() > 1 && one_host;
@@ -138,7 +138,7 @@ impl Comm {
         if !group.contains(self.process.rank()) {
             return Ok(None);
         }
-        Circle::within(self, group, tag)?.found().map(Some)
+        Makers::within(self, group, tag)?.found().map(Some)
     }
 
     /// Sends to a rank of this communicator, in the context for making others.
@@ -218,5 +218,5 @@ pub fn create_from_group(
     group: &Group,
     tag: &[u8],
 ) -> Result<Comm, ErrorKind> {
-    Circle::of_strangers(process, group, tag)?.found()
+    Makers::of_strangers(process, group, tag)?.found()
 }

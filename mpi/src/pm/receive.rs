@@ -9,7 +9,7 @@ use std::ops::Deref;
 use oxmpi_net::transport::Event;
 use oxmpi_wire::PREFIX_BYTES;
 
-use super::packet::Operation;
+use super::packet::Action;
 use super::send::Purpose;
 use super::{Channel, Gone, PmError};
 
@@ -199,9 +199,9 @@ impl Channel {
     #[inline]
     fn begin(&mut self, from: u32, prefix: &[u8; PREFIX_BYTES], payload: usize) -> Step {
         // What no channel writes comes from a process that speaks MPI: a mixed job, whose messages are nobody's.
-        let operation = Operation::parse(prefix).ok().flatten();
+        let operation = Action::parse(prefix).ok().flatten();
         let landing = match operation {
-            Some(Operation::Message { offset: 0, total }) => {
+            Some(Action::Message { offset: 0, total }) => {
                 if total == payload as u64 && self.pm.at_hand().len() >= payload {
                     return Step::Shown {
                         from,
@@ -214,7 +214,7 @@ impl Channel {
                 arrival.total = total;
                 Landing::Message
             }
-            Some(Operation::Message { offset, total }) => {
+            Some(Action::Message { offset, total }) => {
                 let arrival = &self.arrivals[from as usize];
                 // Parts come in order and whole; anything else is not worth keeping.
                 if offset == arrival.message.len() as u64 && total == arrival.total {
@@ -233,9 +233,9 @@ impl Channel {
     }
 
     /// Remote memory: where the payload belongs, after everything else has been seen to.
-    fn begin_remote(&mut self, from: u32, operation: Operation, payload: usize) -> Landing {
+    fn begin_remote(&mut self, from: u32, operation: Action, payload: usize) -> Landing {
         match operation {
-            Operation::Write {
+            Action::Write {
                 region,
                 offset,
                 bytes,
@@ -248,23 +248,23 @@ impl Channel {
                 }
                 _ => self.refuse(from, region, bytes, 0),
             },
-            Operation::Read {
+            Action::Read {
                 region,
                 offset,
                 bytes,
                 token,
             } => self.serve_read(from, region, offset, bytes, token),
-            Operation::Answer { token, total, .. } => {
+            Action::Answer { token, total, .. } => {
                 if self.expect_answer(from, token, total) {
                     return Landing::Answer { token };
                 }
             }
-            Operation::Refusal {
+            Action::Refusal {
                 region,
                 bytes,
                 token,
             } => self.hear_refusal(from, region, bytes, token),
-            Operation::Message { .. } => {}
+            Action::Message { .. } => {}
         }
         Landing::Nowhere
     }
@@ -320,7 +320,7 @@ impl Channel {
 
     /// Tells a node that a region is not there.
     pub(super) fn refuse(&mut self, to: u32, region: u32, bytes: u64, token: u32) {
-        let word = Purpose::Word(Operation::Refusal {
+        let word = Purpose::Word(Action::Refusal {
             region,
             bytes,
             token,

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::packet::Operation;
+use super::packet::Action;
 use super::send::Purpose;
 use super::{Channel, Gone, PmError};
 
@@ -137,7 +137,7 @@ impl Channel {
                 refused: false,
             },
         );
-        let question = Operation::Read {
+        let question = Action::Read {
             region,
             offset,
             bytes,

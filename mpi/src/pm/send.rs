@@ -8,7 +8,7 @@ use oxmpi_net::tcp::PAYLOAD_MAX;
 use oxmpi_net::transport::Sent;
 use oxmpi_wire::PREFIX_BYTES;
 
-use super::packet::Operation;
+use super::packet::Action;
 use super::{Channel, PmError};
 
 /// Messages that may wait until the network takes them. A window's worth waits in the endpoint already; more would only hide that nobody receives.
@@ -66,25 +66,25 @@ pub(super) enum Purpose {
         token: u32,
     },
     /// A packet without bytes.
-    Word(Operation),
+    Word(Action),
 }
 
 impl Purpose {
     /// The packet that carries `bytes` bytes from `done` on.
     #[inline]
-    fn operation(self, done: usize, bytes: usize, total: usize) -> Operation {
+    fn operation(self, done: usize, bytes: usize, total: usize) -> Action {
         let (offset, total) = (done as u64, total as u64);
         match self {
-            Purpose::Message => Operation::Message { offset, total },
+            Purpose::Message => Action::Message { offset, total },
             Purpose::Write {
                 region,
                 offset: start,
-            } => Operation::Write {
+            } => Action::Write {
                 region,
                 offset: start + offset,
                 bytes: bytes as u64,
             },
-            Purpose::Answer { token } => Operation::Answer {
+            Purpose::Answer { token } => Action::Answer {
                 token,
                 offset,
                 total,

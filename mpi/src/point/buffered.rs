@@ -8,11 +8,11 @@ use std::sync::Arc;
 use oxmpi_engine::{Engine, Mode, Request, RequestId};
 
 use super::persistent::Persistent;
+use crate::any_request::{AnyRequest, Pending, Report};
 use crate::attached::{OVERHEAD_BYTES, Pool};
 use crate::buffer::Buffer;
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
-use crate::operation::{Operation, Pending, Report};
 
 impl Comm {
     /// Sends a copy.
@@ -74,14 +74,14 @@ impl Comm {
         buffer: Buffer,
         dest: Option<u32>,
         tag: i32,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         if let Some(dest) = dest {
             self.envelope(buffer.bytes(), dest, tag)?;
         }
         let comm = self.clone();
         let begin = move || {
             comm.buffered_send(&buffer, dest, tag)?;
-            Ok(Operation::Over(Report::EMPTY))
+            Ok(AnyRequest::Over(Report::EMPTY))
         };
         Ok(Persistent::operation(self, Box::new(begin)))
     }
@@ -89,10 +89,10 @@ impl Comm {
 
 impl Pool {
     /// An operation that is over when the messages of now have left.
-    pub fn iflush(self: &Arc<Self>) -> Operation {
+    pub fn iflush(self: &Arc<Self>) -> AnyRequest {
         match self.engine() {
-            None => Operation::Over(Report::EMPTY),
-            Some(engine) => Operation::other(Flush {
+            None => AnyRequest::Over(Report::EMPTY),
+            Some(engine) => AnyRequest::other(Flush {
                 pool: self.clone(),
                 engine,
             }),

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use oxmpi_engine::{Claim, Envelope, Mode, Pattern, Request, RequestId, Spread};
 
+use crate::any_request::{AnyRequest, Held, Report, Scattered, Sender, Staged};
 use crate::buffer::{self, Buffer};
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
-use crate::operation::{Held, Operation, Report, Scattered, Sender, Staged};
 use crate::status::{Source, Tag};
 
 pub use oxmpi_engine::Mode as SendMode;
@@ -72,9 +72,9 @@ impl Comm {
         dest: Option<u32>,
         tag: i32,
         mode: Mode,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let Some(dest) = dest else {
-            return Ok(Operation::Over(Report::EMPTY));
+            return Ok(AnyRequest::Over(Report::EMPTY));
         };
         let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
         self.isend_on(process, envelope, buffer, mode)
@@ -88,14 +88,14 @@ impl Comm {
         envelope: Envelope,
         buffer: &Buffer,
         mode: Mode,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let engine = &self.process.engine;
         match buffer.contiguous() {
             // SAFETY: the buffer's promise holds until the operation is over.
             Some(address) => Ok(
                 match unsafe { engine.isend(process, envelope, address, mode)? } {
-                    Request::Over(completion) => Operation::Over(completion.into()),
-                    Request::Pending(id) => Operation::Send(self.clone(), id),
+                    Request::Over(completion) => AnyRequest::Over(completion.into()),
+                    Request::Pending(id) => AnyRequest::Send(self.clone(), id),
                 },
             ),
             None => self.isend_scattered(process, envelope, buffer, mode),
@@ -108,7 +108,7 @@ impl Comm {
         envelope: Envelope,
         buffer: &Buffer,
         mode: Mode,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let spread = self.keep_spread(buffer);
         let (engine, area) = (&self.process.engine, buffer.area(&spread));
         // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept with it.
@@ -127,9 +127,9 @@ impl Comm {
         request: Result<Request, oxmpi_engine::EngineError>,
         spread: Box<Spread>,
         sends: bool,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         match request {
-            Ok(Request::Pending(request)) => Ok(Operation::Other(Held::Scattered(Scattered {
+            Ok(Request::Pending(request)) => Ok(AnyRequest::Other(Held::Scattered(Scattered {
                 comm: self.clone(),
                 request,
                 sends,
@@ -138,7 +138,7 @@ impl Comm {
             over => {
                 self.process.spreads.give_back(spread);
                 match over? {
-                    Request::Over(completion) => Ok(Operation::Over(completion.into())),
+                    Request::Over(completion) => Ok(AnyRequest::Over(completion.into())),
                     Request::Pending(_) => unreachable!("the first arm has those"),
                 }
             }
@@ -152,11 +152,11 @@ impl Comm {
         envelope: Envelope,
         packed: Vec<u8>,
         mode: Mode,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let engine = &self.process.engine;
         // SAFETY: the packed data is kept with the request until it is over.
         match unsafe { engine.isend(process, envelope, packed.as_ptr(), mode)? } {
-            Request::Over(completion) => Ok(Operation::Over(completion.into())),
+            Request::Over(completion) => Ok(AnyRequest::Over(completion.into())),
             Request::Pending(request) => Ok(self.staged(request, packed, None)),
         }
     }
@@ -166,8 +166,8 @@ impl Comm {
         request: oxmpi_engine::RequestId,
         packed: Vec<u8>,
         target: Option<Buffer>,
-    ) -> Operation {
-        Operation::other(Staged {
+    ) -> AnyRequest {
+        AnyRequest::other(Staged {
             comm: self.clone(),
             request,
             packed,
@@ -242,9 +242,9 @@ impl Comm {
         buffer: &Buffer,
         source: Option<Source>,
         tag: Tag,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let Some(source) = source else {
-            return Ok(Operation::Over(Report::NOBODY));
+            return Ok(AnyRequest::Over(Report::NOBODY));
         };
         let (from, pattern) = self.pattern(source, tag)?;
         self.irecv_on(from, pattern, buffer)
@@ -257,14 +257,14 @@ impl Comm {
         from: Option<u32>,
         pattern: Pattern,
         buffer: &Buffer,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let engine = &self.process.engine;
         if let Some(address) = buffer.contiguous() {
             // SAFETY: the buffer's promise holds until the operation is over.
             return Ok(
                 match unsafe { engine.irecv(from, pattern, address, buffer.bytes())? } {
-                    Request::Over(completion) => Operation::Over(completion.into()),
-                    Request::Pending(id) => Operation::Receive(self.clone(), id),
+                    Request::Over(completion) => AnyRequest::Over(completion.into()),
+                    Request::Pending(id) => AnyRequest::Receive(self.clone(), id),
                 },
             );
         }
@@ -281,7 +281,7 @@ impl Comm {
         Ok(match request {
             Request::Over(completion) => {
                 buffer.unpack(&packed[..completion.bytes as usize]);
-                Operation::Over(completion.into())
+                AnyRequest::Over(completion.into())
             }
             Request::Pending(request) => self.staged(request, packed, Some(buffer.clone())),
         })
@@ -355,15 +355,15 @@ impl Claimed {
     }
 
     /// Begins to receive it.
-    pub fn irecv(self, buffer: &Buffer) -> Result<Operation, ErrorKind> {
+    pub fn irecv(self, buffer: &Buffer) -> Result<AnyRequest, ErrorKind> {
         let Claimed { comm, claim } = self;
         let engine = &comm.process.engine;
         if let Some(address) = buffer.contiguous() {
             // SAFETY: the buffer's promise holds until the operation is over.
             return Ok(
                 match unsafe { engine.irecv_claimed(claim, address, buffer.bytes()) } {
-                    Request::Over(completion) => Operation::Over(completion.into()),
-                    Request::Pending(id) => Operation::Receive(comm, id),
+                    Request::Over(completion) => AnyRequest::Over(completion.into()),
+                    Request::Pending(id) => AnyRequest::Receive(comm, id),
                 },
             );
         }
@@ -380,7 +380,7 @@ impl Claimed {
         Ok(match request {
             Request::Over(completion) => {
                 buffer.unpack(&packed[..completion.bytes as usize]);
-                Operation::Over(completion.into())
+                AnyRequest::Over(completion.into())
             }
             Request::Pending(request) => comm.staged(request, packed, Some(buffer.clone())),
         })

@@ -49,13 +49,13 @@ impl Process {
     /// With [`Threads::One`], no two calls that reach the engine may overlap in time, and calls of different threads must be ordered by
     /// other means.
     pub unsafe fn join(threads: Threads) -> Result<Arc<Process>> {
-        let Membership { seat, launcher } = Membership::from_env()
+        let Membership { facts, launcher } = Membership::from_env()
             .map_err(|error| ErrorKind::WireUp(error).before_start("init"))?;
-        let (rank, size, host) = (seat.rank, seat.size, seat.host.clone());
+        let (rank, size, host) = (facts.rank, facts.size, facts.host.clone());
         let options = Options::from_env()
             .map_err(|error| ErrorKind::Options(error).at("init", rank, size, &host))?;
         // SAFETY: the caller's promise.
-        let engine = unsafe { Engine::attach(seat, &options, threads) }
+        let engine = unsafe { Engine::attach(facts, &options, threads) }
             .map_err(|error| ErrorKind::Engine(error).at("init", rank, size, &host))?;
         let engine = Arc::new(engine);
         let background = Background::new(&engine);

@@ -41,7 +41,7 @@ pub(super) struct Way {
 }
 
 /// What a rail gives each of its conversations.
-pub(super) struct Ground<'a> {
+pub(super) struct Common<'a> {
     pub me: Party,
     pub key: &'a JobKey,
     pub kind: RailKind,
@@ -87,18 +87,18 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub fn new(ground: &Ground<'_>, way: Way, peer: &Peer, name_in: u32, now: u64) -> Conversation {
-        let payload_bytes_max = payload_bytes_max(ground);
+    pub fn new(common: &Common<'_>, way: Way, peer: &Peer, name_in: u32, now: u64) -> Conversation {
+        let payload_bytes_max = payload_bytes_max(common);
         Conversation {
-            link: Link::new(config(ground, way, peer, name_in), now),
-            session: session(ground.key, way, ground.me, peer.salt),
-            seals: ground.options.encrypted.then(|| {
+            link: Link::new(config(common, way, peer, name_in), now),
+            session: session(common.key, way, common.me, peer.salt),
+            seals: common.options.encrypted.then(|| {
                 let process = way.peer;
                 let peer = Party {
                     process,
                     salt: peer.salt,
                 };
-                Box::new(secret::seals(ground.key, way.rail, ground.me, peer))
+                Box::new(secret::seals(common.key, way.rail, common.me, peer))
             }),
             addresses: peer.addresses.clone(),
             candidate: 0,
@@ -183,40 +183,40 @@ pub(super) fn session(key: &JobKey, way: Way, me: Party, salt: u64) -> Session {
 }
 
 /// What a frame has room for besides its header, and its seal if it has one.
-fn payload_bytes_max(ground: &Ground<'_>) -> usize {
-    let seal = usize::from(ground.options.encrypted) * SEAL_BYTES;
-    ground.frame_bytes_max - FRAME_HEADER_BYTES - seal
+fn payload_bytes_max(common: &Common<'_>) -> usize {
+    let seal = usize::from(common.options.encrypted) * SEAL_BYTES;
+    common.frame_bytes_max - FRAME_HEADER_BYTES - seal
 }
 
-fn config(ground: &Ground<'_>, way: Way, peer: &Peer, name_in: u32) -> Config {
-    let share = WINDOWS_FRAMES_ETHERNET / ground.size.max(1);
+fn config(common: &Common<'_>, way: Way, peer: &Peer, name_in: u32) -> Config {
+    let share = WINDOWS_FRAMES_ETHERNET / common.size.max(1);
     let share = share.clamp(WINDOW_FRAMES_ETHERNET_MIN, WINDOW_FRAMES_ETHERNET_MAX);
-    let (window, recovery, congestion) = match ground.kind {
+    let (window, recovery, congestion) = match common.kind {
         RailKind::Udp => (WINDOW_FRAMES_UDP, Recovery::Selective, true),
         RailKind::Ethernet => (share, Recovery::GoBackN, false),
         RailKind::Trunk => (share, Recovery::Selective, false),
     };
     Config {
-        me: ground.me.process,
+        me: common.me.process,
         peer: way.peer,
         name_out: peer.name,
         name_in,
         channel_out: peer.channel,
-        channel_in: ground.own_channel,
-        payload_bytes_max: payload_bytes_max(ground),
+        channel_in: common.own_channel,
+        payload_bytes_max: payload_bytes_max(common),
         window_frames_max: window as u32,
         recovery,
         congestion,
         // A seal finds all damage; a checksum of the contents beside it would only tell something about them.
-        checked: ground.options.checked && !ground.options.encrypted,
-        sealed: ground.options.encrypted,
-        backlog_high: backlog_high(ground.room),
-        backlog_low: backlog_high(ground.room) / 2,
+        checked: common.options.checked && !common.options.encrypted,
+        sealed: common.options.encrypted,
+        backlog_high: backlog_high(common.room),
+        backlog_low: backlog_high(common.room) / 2,
         rto_ns_min: REPEAT_NS_MIN,
         rto_ns_max: REPEAT_NS_MAX,
         ack_delay_ns: ACK_DELAY_NS,
         first_sequence: 0,
-        dead_after_ns: ground.options.dead_after.as_nanos() as u64,
+        dead_after_ns: common.options.dead_after.as_nanos() as u64,
         messages_max: MESSAGES_MAX,
     }
 }

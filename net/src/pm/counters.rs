@@ -21,7 +21,7 @@ pub struct Counters {
     /// Batches that the kernel did not take all of.
     pub blocked: u64,
     /// Silent processes that were asked after.
-    pub vigils: u64,
+    pub liveness: u64,
 }
 
 impl Counters {

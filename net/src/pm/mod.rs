@@ -6,16 +6,17 @@
 //!
 //! Call order: [`Pm::new`] after cards are exchanged; [`Pm::poll`] until `None`, taking each packet's payload by [`Pm::at_hand`] and [`Pm::pass`]; [`Pm::send`];
 //! before a sleep on [`Pm::fd`], [`Pm::prepare_sleep`], and after it [`Pm::handle_waking`]. `conversation` holds one link, `transmit` sends, `receive` takes in,
-//! `memory` keeps what is on its way, `time` looks at timers, `vigil` tells slow processes from gone ones, `parting` ends conversations.
+//! `memory` keeps what is on its way, `time` looks at timers, `liveness` tells slow processes from gone ones, `goodbye` ends conversations.
 
 mod conversation;
 mod counters;
+mod goodbye;
 #[allow(unsafe_code)]
 mod line;
+mod liveness;
 #[allow(unsafe_code)]
 mod memory;
 mod names;
-mod parting;
 mod receive;
 pub(crate) mod secret;
 #[allow(unsafe_code)]
@@ -23,7 +24,6 @@ mod sys;
 mod time;
 #[allow(unsafe_code)]
 mod transmit;
-mod vigil;
 
 use std::collections::VecDeque;
 use std::io;
@@ -36,16 +36,16 @@ use crate::device::{Address, Device};
 use crate::event::{Event, Trouble};
 use crate::introductions::Introductions;
 use crate::key::JobKey;
-use conversation::{Conversation, Ground, Way};
+use conversation::{Common, Conversation, Way};
 pub use counters::Counters;
 use line::Line;
+use liveness::Liveness;
 use memory::Memory;
 use names::Names;
 use receive::{Current, Unhandled};
 use secret::Party;
 use time::Clock;
 pub use transmit::COPIED_BYTES_MAX;
-use vigil::Vigil;
 
 /// Rails of one process at most: one for everything, one for bulk.
 pub const RAILS_MAX: usize = 2;
@@ -140,7 +140,7 @@ struct Partner {
     /// The second rail does not lead to it.
     no_bulk: bool,
     /// The last word to be said, and whether it has been.
-    farewell: Option<u32>,
+    goodbye: Option<u32>,
     said: bool,
     /// It has said goodbye, at that time.
     heard: Option<u64>,
@@ -148,7 +148,7 @@ struct Partner {
     paused: bool,
     /// Its host said that nobody takes its frames.
     refused: bool,
-    vigil: Option<Vigil>,
+    liveness: Option<Liveness>,
 }
 
 /// The endpoint of one process.
@@ -194,7 +194,7 @@ pub struct Pm {
     round_at: u64,
     watchful: bool,
     /// Goodbyes are being said, and for ever.
-    parting: bool,
+    says_goodbye: bool,
     closing: bool,
     counters: Counters,
 }
@@ -248,7 +248,7 @@ impl Pm {
             frames: 0,
             round_at: 0,
             watchful: false,
-            parting: false,
+            says_goodbye: false,
             closing: false,
             counters: Counters::default(),
         })
@@ -312,7 +312,7 @@ impl Pm {
             line.device.learn(&peer.addresses);
             peer.addresses.truncate(1);
         }
-        let ground = Ground {
+        let common = Common {
             me: Party {
                 process: self.me,
                 salt: self.options.salt,
@@ -330,7 +330,7 @@ impl Pm {
         };
         let now = self.clock.now();
         let name_in = self.names.name(way.peer).expect("partners have names");
-        let conversation = Conversation::new(&ground, way, &peer, name_in, now);
+        let conversation = Conversation::new(&common, way, &peer, name_in, now);
         if let Standing::Open(partner) = &mut self.partners[way.peer as usize] {
             partner.ways[way.rail] = Some(conversation);
             return true;
@@ -342,12 +342,12 @@ impl Pm {
             probe: peer.probe,
             ways,
             no_bulk: false,
-            farewell: self.closing.then_some(oxmpi_wire::stream::GOODBYE),
+            goodbye: self.closing.then_some(oxmpi_wire::stream::GOODBYE),
             said: false,
             heard: None,
             paused: false,
             refused: false,
-            vigil: None,
+            liveness: None,
         }));
         self.open += 1;
         self.counters.peers += 1;

@@ -259,7 +259,7 @@ impl Pm {
                 self.timed.push(way);
             }
         }
-        if partner.farewell.is_some() {
+        if partner.goodbye.is_some() {
             self.part(way.peer, self.now);
         }
     }

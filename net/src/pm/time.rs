@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::vigil::{Verdict, Vigil};
+use super::liveness::{Liveness, Verdict};
 use super::{Line, Partner, Pm, Standing, Way};
 
 /// Between two looks after silent processes: while there are any, and otherwise.
@@ -64,7 +64,7 @@ impl Pm {
             return devices;
         }
         let now = self.clock.now();
-        let mut nap = if self.watchful || self.parting {
+        let mut nap = if self.watchful || self.says_goodbye {
             NAP_MAX_WATCHFUL
         } else {
             NAP_MAX
@@ -175,17 +175,17 @@ impl Pm {
                 self.watchful = true;
             }
             if !is_suspect {
-                partner.vigil = None;
-            } else if partner.vigil.is_none() {
-                self.counters.vigils += 1;
-                partner.vigil = Some(partner.begin_vigil(now));
+                partner.liveness = None;
+            } else if partner.liveness.is_none() {
+                self.counters.liveness += 1;
+                partner.liveness = Some(partner.begin_vigil(now));
             }
             let verdict = partner.look_after(now, self.options.dead_after);
             if let Some(what) = verdict {
                 lost.push((peer, what));
                 continue;
             }
-            if !partner.paused && partner.farewell.is_none() {
+            if !partner.paused && partner.goodbye.is_none() {
                 let question = partner.ask(now);
                 if question {
                     self.activate(Way { peer, rail: 0 });
@@ -195,13 +195,13 @@ impl Pm {
         for (peer, what) in lost {
             self.lose(peer, what);
         }
-        if self.parting {
+        if self.says_goodbye {
             for peer in 0..self.partners.len() as u32 {
                 self.part(peer, now);
             }
-            self.parting = !self.is_closed();
+            self.says_goodbye = !self.is_closed();
         }
-        let watchful = self.watchful || self.parting;
+        let watchful = self.watchful || self.says_goodbye;
         self.round_at = now
             + if watchful {
                 ROUND_NS_WATCHFUL
@@ -229,13 +229,13 @@ impl Partner {
         ways.all(|way| way.outstanding == 0)
     }
 
-    fn begin_vigil(&self, now: u64) -> Vigil {
+    fn begin_vigil(&self, now: u64) -> Liveness {
         let at = self
             .ways
             .iter()
             .flatten()
             .find_map(|way| way.confirmed_ip());
-        Vigil::begin(now, &self.probe, at)
+        Liveness::begin(now, &self.probe, at)
     }
 
     /// Why the process is gone, if it is.
@@ -245,8 +245,8 @@ impl Partner {
             let ways = ways.map(|way| way.describe_addresses());
             ways.collect::<Vec<_>>().join(", ")
         };
-        let vigil = self.vigil.as_mut()?;
-        match vigil.look(now) {
+        let liveness = self.liveness.as_mut()?;
+        match liveness.look(now) {
             Verdict::Exists => {
                 self.refused = false;
                 None
@@ -259,9 +259,9 @@ impl Partner {
                 "the process is gone: its host says that nobody takes frames at {}",
                 at(self)
             )),
-            Verdict::Open if vigil.waited_ns >= dead_after.as_nanos() as u64 => {
+            Verdict::Open if liveness.waited_ns >= dead_after.as_nanos() as u64 => {
                 let seconds = dead_after.as_secs();
-                let dialled = match vigil.describe() {
+                let dialled = match liveness.describe() {
                     dialled if dialled.is_empty() => String::new(),
                     dialled => format!(", nor does its host at {dialled}"),
                 };

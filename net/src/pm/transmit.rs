@@ -41,7 +41,7 @@ impl Pm {
         }
         let conversation = match &mut self.partners[to as usize] {
             Standing::Open(partner) => {
-                if partner.farewell.is_some() {
+                if partner.goodbye.is_some() {
                     if partner.heard.is_some() {
                         // Nobody reads it, and nobody could tell.
                         return Sent::Left;
@@ -50,7 +50,7 @@ impl Pm {
                         return Sent::Later;
                     }
                     // The pause is over.
-                    partner.farewell = None;
+                    partner.goodbye = None;
                     partner.said = false;
                 }
                 partner.ways[way.rail].as_mut()

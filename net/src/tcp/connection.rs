@@ -48,7 +48,7 @@ pub(super) struct Connection {
     /// We have said goodbye: nothing more leaves.
     pub said: bool,
     /// To be said behind the payload that is leaving.
-    farewell: Option<u32>,
+    goodbye: Option<u32>,
     /// The peer has said goodbye; whether only for now.
     pub heard: Option<bool>,
     /// What came together with the end of the handshake.
@@ -81,7 +81,7 @@ impl Connection {
             partial_bytes: 0,
             left: 0,
             said: false,
-            farewell: None,
+            goodbye: None,
             heard: None,
             early: Vec::new(),
             accepted: false,
@@ -234,7 +234,7 @@ impl Connection {
     /// The goodbye that waited for the end of a payload.
     fn say_waiting_farewell(&mut self) {
         if self.rest.is_none()
-            && let Some(word) = self.farewell.take()
+            && let Some(word) = self.goodbye.take()
         {
             self.append(&word.to_le_bytes());
         }
@@ -306,7 +306,7 @@ impl Connection {
         if !std::mem::replace(&mut self.said, true) {
             let word = if pause { frame::PAUSE } else { frame::GOODBYE };
             if self.rest.is_some() {
-                self.farewell = Some(word);
+                self.goodbye = Some(word);
             } else {
                 self.append(&word.to_le_bytes());
             }

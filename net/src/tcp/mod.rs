@@ -7,25 +7,25 @@
 //! faster than being told.
 //!
 //! Call order: [`Listener::bind`] before cards are exchanged, [`Tcp::new`] after it; [`Tcp::poll`] until `None`, reading each packet's payload by
-//! [`Tcp::at_hand`] and [`Tcp::read_into`]; [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `meeting` makes connections, `connection` holds
-//! one, `sealed` encrypts it, `receive` reads, `parting` ends them, `oxmpi_wire::stream` the stream's format, `vigil` notices hosts that vanished. With a `driver` the connections are read inside
+//! [`Tcp::at_hand`] and [`Tcp::read_into`]; [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `connecting` makes connections, `connection` holds
+//! one, `sealed` encrypts it, `receive` reads, `goodbye` ends them, `oxmpi_wire::stream` the stream's format, `liveness` notices hosts that vanished. With a `driver` the connections are read inside
 //! the operating system's kernel, and `kernel` takes what it tells.
 
+mod connecting;
 mod connection;
 mod driver;
 #[allow(unsafe_code)]
 mod epoll;
+mod goodbye;
 mod kernel;
+mod liveness;
 mod matcher;
-mod meeting;
-mod parting;
 mod plain;
 mod progress;
 mod receive;
 mod sealed;
 #[allow(unsafe_code)]
 mod socket;
-mod vigil;
 
 use std::collections::VecDeque;
 use std::io;
@@ -37,19 +37,19 @@ pub use crate::event::{Event, Sent, Trouble};
 pub use crate::introductions::Directory;
 use crate::introductions::Introductions;
 use crate::key::JobKey;
+pub use connecting::{BindError, Listener};
+use connecting::{Dial, Strangers};
 use connection::Connection;
 pub use driver::{
     Cancel, DUMP, Driver, DriverError, ENTRIES, Put, PutError, describe_driver, find_driver,
 };
 use epoll::{Change, Epoll};
-use kernel::Home;
+use kernel::KernelSide;
 pub use kernel::{Match, Receive};
+use liveness::Liveness;
 pub use matcher::Matcher;
-pub use meeting::{BindError, Listener};
-use meeting::{Dial, Strangers};
 pub use oxmpi_wire::stream::PAYLOAD_MAX;
 pub use progress::{PROGRESS, Progress, ProgressError};
-use vigil::Vigil;
 
 /// What is read at once when nobody knows yet whose it is. The first piece of a long payload is copied out of it, the rest goes straight to where it belongs. To read only the
 /// next head ahead of long payloads saves that copy and costs a call for each: slower, 2.3 instead of 3.1 GB/s with messages of 64 KiB between namespaces.
@@ -134,13 +134,13 @@ pub struct Tcp {
     meetings: usize,
     /// Changes of sockets that are no connections yet; kept for its memory.
     news: Vec<Change>,
-    vigil: Vigil,
+    liveness: Liveness,
     /// Open connections.
     open: usize,
     closing: bool,
     progress: Progress,
     /// The driver that reads the connections, if one does.
-    home: Option<Box<Home>>,
+    kernel_side: Option<Box<KernelSide>>,
     /// For the plain loop: what is asked about each connection.
     asked: Vec<u32>,
     entries: Vec<libc::pollfd>,
@@ -160,7 +160,7 @@ impl Tcp {
             socket::raise_open_files(size);
         }
         let epoll = Epoll::new()?;
-        epoll.watch(listener.fd(), meeting::LISTENER)?;
+        epoll.watch(listener.fd(), connecting::LISTENER)?;
         Ok(Tcp {
             me,
             key,
@@ -183,11 +183,11 @@ impl Tcp {
             events: VecDeque::new(),
             meetings: 0,
             news: Vec::new(),
-            vigil: Vigil::new(),
+            liveness: Liveness::new(),
             open: 0,
             closing: false,
             progress: Progress::User,
-            home: None,
+            kernel_side: None,
             asked: Vec::new(),
             entries: Vec::new(),
             counters: Counters::default(),
@@ -322,7 +322,10 @@ impl Tcp {
             // A change that is not taken would wake the sleeper at once.
             self.ask_kernel();
             self.flush_unsent();
-            let drained = self.home.as_mut().is_none_or(|home| home.is_drained());
+            let drained = self
+                .kernel_side
+                .as_mut()
+                .is_none_or(|kernel_side| kernel_side.is_drained());
             return drained && self.events.is_empty();
         }
         // Hot connections' changes were passed over, so they are looked at once more, and are cold afterwards.
@@ -361,7 +364,7 @@ impl Tcp {
             self.expire_meetings(now);
         }
         let links = &self.links;
-        let lost = self.vigil.look(now, || {
+        let lost = self.liveness.look(now, || {
             links
                 .iter()
                 .enumerate()

@@ -20,7 +20,7 @@ impl Tcp {
     /// The next thing that happened, if anything has. `None` ends a look.
     #[inline]
     pub fn poll(&mut self) -> Option<Event> {
-        if self.home.is_some() {
+        if self.kernel_side.is_some() {
             return self.poll_driver();
         }
         loop {
@@ -232,8 +232,8 @@ impl Tcp {
     /// Payload of the current packet that has been read already. [`Tcp::pass`] takes it.
     #[inline(always)]
     pub fn at_hand(&self) -> &[u8] {
-        if let Some(home) = &self.home {
-            return home.at_hand();
+        if let Some(kernel_side) = &self.kernel_side {
+            return kernel_side.at_hand();
         }
         let left = match self.current.map(|from| &self.links[from as usize]) {
             Some(Link::Open(connection)) => connection.left,
@@ -245,8 +245,8 @@ impl Tcp {
     /// So many bytes at hand have been used.
     #[inline(always)]
     pub fn pass(&mut self, bytes: usize) {
-        if let Some(home) = &mut self.home {
-            return home.pass(bytes);
+        if let Some(kernel_side) = &mut self.kernel_side {
+            return kernel_side.pass(bytes);
         }
         if let Some(from) = self.current
             && let Link::Open(connection) = &mut self.links[from as usize]

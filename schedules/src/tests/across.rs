@@ -285,13 +285,13 @@ proptest! {
 
     #[test]
     fn the_table_always_names_an_algorithm_that_fits(
-        which in 0..Collective::ALL.len(), elements in 0usize..60_000, seed: u64, crowded: bool,
+        which in 0..Collective::ALL.len(), elements in 0usize..60_000, seed: u64, oversubscribed: bool,
         numbers in prop::collection::vec(0u32..6, 1..20),
     ) {
         let size = numbers.len() as u32;
         let case = scenario(Collective::ALL[which], size, 0, elements / size as usize, seed).prepare();
         let hosts = hosts(&numbers);
-        let placement = Placement { hosts: hosts.as_ref(), crowded };
+        let placement = Placement { hosts: hosts.as_ref(), oversubscribed };
         let schedules = (0..size).map(|rank| plan::schedule(&case.call(rank), Position::new(rank, size), placement));
         run(&case, schedules.collect(), &mut Random(seed));
     }

@@ -22,10 +22,10 @@ fn leaders_send_the_same_whether_their_hosts_use_boards_or_messages() {
         let Some(hosts) = hosts(&numbers) else {
             continue;
         };
-        let crowded = seed % 3 == 0;
+        let oversubscribed = seed % 3 == 0;
         let placement = Placement {
             hosts: Some(&hosts),
-            crowded,
+            oversubscribed,
         };
         for collective in [
             Collective::Barrier,

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use ring::{Ring, Taken};
 
-use super::wire::{Carrier, Patience};
+use super::wire::{Medium, Patience};
 
 /// IEEE 802's second EtherType for local experiments.
 const ETHER_TYPE: u16 = 0x88B6;
@@ -191,7 +191,7 @@ impl Frames {
     }
 }
 
-impl Carrier for Frames {
+impl Medium for Frames {
     fn calls(&self, bytes: usize) -> Vec<usize> {
         if bytes > self.payload_max {
             vec![self.payload_max, self.payload_max * TOGETHER_MAX]

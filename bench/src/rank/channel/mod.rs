@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::answer::Answer;
 use crate::floor::tcp::Connection;
-use crate::floor::wire::{self, Carrier, batch};
+use crate::floor::wire::{self, Medium, batch};
 use crate::floor::{median, stream};
 use crate::net::Net;
 use crate::rank::wire::{Acquaintance, Meeting, connect, meet, spread_over_cpus};
@@ -262,7 +262,7 @@ impl Ends<'_> {
         Ok(())
     }
 
-    fn measure(&mut self, figure: Figure, bare: &mut dyn Carrier) -> Found<Vec<f64>> {
+    fn measure(&mut self, figure: Figure, bare: &mut dyn Medium) -> Found<Vec<f64>> {
         let time = self.time;
         let tcp = &mut self.tcp;
         let first = self.channel.node() == 0;

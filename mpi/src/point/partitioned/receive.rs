@@ -7,10 +7,10 @@ use oxmpi_engine::{Request, RequestId};
 
 use super::parcels::{INTRODUCTION_BYTES, Parcels};
 use super::tag_of;
+use crate::any_request::{AnyRequest, Partitions, Pending, Report, Sender};
 use crate::buffer::Buffer;
 use crate::communicator::{Comm, check_tag};
 use crate::error::ErrorKind;
-use crate::operation::{Operation, Partitions, Pending, Report, Sender};
 use crate::process::Task;
 use crate::process::background::Work;
 
@@ -22,7 +22,7 @@ impl Comm {
         partitions: u64,
         source: Option<u32>,
         tag: i32,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         check_tag(tag)?;
         let mut introduction = None;
         if let Some(source) = source {
@@ -51,7 +51,7 @@ impl Comm {
             failed: None,
             outcome: None,
         };
-        Ok(Operation::other(Receive(Arc::new(Arriving {
+        Ok(AnyRequest::other(Receive(Arc::new(Arriving {
             comm: self.clone(),
             partitions,
             bytes,
@@ -108,7 +108,7 @@ struct Receiving {
     channel: u32,
     arrivals: Arc<Arrivals>,
     /// Parcels that have not come.
-    under_way: Vec<(u32, Operation)>,
+    under_way: Vec<(u32, AnyRequest)>,
     /// The parcels of this start are awaited.
     is_begun: bool,
     /// What has come in this start.

@@ -7,10 +7,10 @@ use oxmpi_engine::{Mode, RequestId};
 
 use super::parcels::Parcels;
 use super::tag_of;
+use crate::any_request::{AnyRequest, Partitions, Pending, Report};
 use crate::buffer::Buffer;
 use crate::communicator::{Comm, check_tag};
 use crate::error::ErrorKind;
-use crate::operation::{Operation, Partitions, Pending, Report};
 
 /// Numbers that channels of this process have taken: they tell the parcels of its partitioned sends apart.
 static CHANNELS: AtomicU32 = AtomicU32::new(0);
@@ -23,7 +23,7 @@ impl Comm {
         partitions: u64,
         dest: Option<u32>,
         tag: i32,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         check_tag(tag)?;
         let parcels = Parcels::new(partitions, buffer.bytes());
         let channel = CHANNELS.fetch_add(parcels.count().max(1), Ordering::Relaxed);
@@ -52,7 +52,7 @@ impl Comm {
             is_sent: AtomicBool::new(false),
             filling: Mutex::new(filling),
         };
-        Ok(Operation::other(Send {
+        Ok(AnyRequest::other(Send {
             parts: Arc::new(parts),
             watches: AtomicBool::new(false),
         }))
@@ -87,7 +87,7 @@ struct Filling {
     /// Parcels that were not sent.
     unsent: u32,
     /// Parcels on their way.
-    sent: Vec<Operation>,
+    sent: Vec<AnyRequest>,
     /// Why the first parcel failed that did.
     failed: Option<ErrorKind>,
 }
@@ -155,7 +155,7 @@ impl Pending for Send {
 
     fn is_departing(&self) -> bool {
         let filling = self.parts.filling();
-        filling.sent.iter().any(Operation::is_departing)
+        filling.sent.iter().any(AnyRequest::is_departing)
     }
 
     /// The last partition became ready while somebody waits: there is something to watch now.

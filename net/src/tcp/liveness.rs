@@ -13,15 +13,15 @@ const ROUND: Duration = Duration::from_secs(1);
 /// Silence after which a host is taken for gone: several retransmissions of a network that is merely slow.
 const SILENCE_MS_MAX: u32 = 10_000;
 
-pub(super) struct Vigil {
+pub(super) struct Liveness {
     last: Option<Instant>,
     /// Those that seemed gone at the last look: an acknowledgement may have been on its way.
     suspects: Vec<u32>,
 }
 
-impl Vigil {
-    pub fn new() -> Vigil {
-        Vigil {
+impl Liveness {
+    pub fn new() -> Liveness {
+        Liveness {
             last: None,
             suspects: Vec::new(),
         }

@@ -15,13 +15,13 @@ impl Pm {
     /// Says goodbye to everybody. `pause`: this process may come back, or end without another word.
     pub fn close(&mut self, pause: bool) {
         self.closing = !pause;
-        self.parting = true;
+        self.says_goodbye = true;
         let now = self.clock.now();
         for peer in 0..self.partners.len() as u32 {
             if let Standing::Open(partner) = &mut self.partners[peer as usize] {
                 // Nothing but a goodbye follows a goodbye.
-                if partner.farewell != Some(GOODBYE) {
-                    partner.farewell = Some(if pause { PAUSE } else { GOODBYE });
+                if partner.goodbye != Some(GOODBYE) {
+                    partner.goodbye = Some(if pause { PAUSE } else { GOODBYE });
                     partner.said = false;
                 }
                 self.part(peer, now);
@@ -32,7 +32,7 @@ impl Pm {
     /// Whether everybody has heard it.
     pub fn is_closed(&self) -> bool {
         let done = |standing: &Standing| match standing {
-            Standing::Open(partner) => match partner.farewell {
+            Standing::Open(partner) => match partner.goodbye {
                 Some(PAUSE) => {
                     let mut ways = partner.ways.iter().flatten();
                     partner.said && ways.all(|way| way.outstanding == 0)
@@ -51,7 +51,7 @@ impl Pm {
         let Standing::Open(partner) = &mut self.partners[peer as usize] else {
             return;
         };
-        let Some(word) = partner.farewell else {
+        let Some(word) = partner.goodbye else {
             return;
         };
         let mut bulk = partner.ways[1..].iter().flatten();
@@ -88,12 +88,12 @@ impl Pm {
             return;
         }
         partner.heard = Some(now);
-        if partner.farewell != Some(GOODBYE) {
+        if partner.goodbye != Some(GOODBYE) {
             // A pause that was said is no goodbye.
-            partner.farewell = Some(GOODBYE);
+            partner.goodbye = Some(GOODBYE);
             partner.said = false;
         }
-        self.parting = true;
+        self.says_goodbye = true;
         // It has finalised and awaits nothing; the memory that our messages to it lie in is about to be given back.
         self.memory.forget(from);
         self.events.push_back(Event::Finished(from));

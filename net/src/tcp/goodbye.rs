@@ -34,11 +34,11 @@ impl Tcp {
             return;
         };
         connection.heard = Some(pause);
-        if let Some(home) = &mut self.home
+        if let Some(kernel_side) = &mut self.kernel_side
             && let Some(name) = connection.name.take()
         {
             // Nothing follows, and nothing that does is to be placed in anybody's memory.
-            home.forget(name);
+            kernel_side.forget(name);
         }
         if !pause {
             self.events.push_back(Event::Finished(from));
@@ -147,14 +147,14 @@ impl Tcp {
     /// Replaces whatever there is between this process and another.
     pub(super) fn end(&mut self, peer: u32, with: Link) {
         let former = std::mem::replace(&mut self.links[peer as usize], with);
-        if let Some(home) = &mut self.home {
+        if let Some(kernel_side) = &mut self.kernel_side {
             if let Link::Open(connection) = &former
                 && let Some(name) = connection.name
             {
                 // Before the socket is closed, and before anybody is told: from here on the driver writes nothing of it to anybody's memory.
-                home.forget(name);
+                kernel_side.forget(name);
             }
-            home.raise_fence();
+            kernel_side.raise_fence();
         }
         match former {
             Link::Open(_) => self.open -= 1,

@@ -1,6 +1,6 @@
-//! Operations under way: what a request of the C interface stands for.
+//! Requests under way: what a request of the C interface stands for.
 //!
-//! An [`Operation`] is begun by a call on a communicator, becomes *ready* when it has ended, and is *concluded* by the call that
+//! An [`AnyRequest`] is begun by a call on a communicator, becomes *ready* when it has ended, and is *concluded* by the call that
 //! completes its request: that hands out the [`Report`] and frees what it held. Persistent operations are inactive before they
 //! are started and after they are concluded. The two kinds that programs use by the million, contiguous sends and receives, are
 //! variants of their own; all others are behind [`Pending`].
@@ -22,10 +22,10 @@ use crate::process::background::Work;
 pub use errand::Errand;
 pub use message::Scattered;
 pub(crate) use message::Staged;
-pub use wait::{Operations, first_ready, look_at, wait_ready};
+pub use wait::{RequestList, first_ready, look_at, wait_ready};
 
 /// An operation that was begun.
-pub enum Operation {
+pub enum AnyRequest {
     /// It was over in the call that began it.
     Over(Report),
     /// A contiguous message that this process sends.
@@ -180,25 +180,25 @@ impl From<Completion> for Report {
     }
 }
 
-impl Operation {
+impl AnyRequest {
     /// An operation of another kind than a message of one block.
-    pub fn other(operation: impl Pending + 'static) -> Operation {
-        Operation::Other(Held::Boxed(Box::new(operation)))
+    pub fn other(operation: impl Pending + 'static) -> AnyRequest {
+        AnyRequest::Other(Held::Boxed(Box::new(operation)))
     }
 
     /// The communicator whose error handler is asked when it fails.
     pub fn comm(&self) -> Option<&Arc<Comm>> {
         match self {
-            Operation::Over(_) => None,
-            Operation::Send(comm, _) | Operation::Receive(comm, _) => Some(comm),
-            Operation::Other(other) => other.comm(),
+            AnyRequest::Over(_) => None,
+            AnyRequest::Send(comm, _) | AnyRequest::Receive(comm, _) => Some(comm),
+            AnyRequest::Other(other) => other.comm(),
         }
     }
 
     /// The engine to wait with.
     pub(crate) fn engine(&self) -> Option<&Arc<Engine>> {
         match self {
-            Operation::Other(other) => other.engine(),
+            AnyRequest::Other(other) => other.engine(),
             _ => self.comm().map(|comm| &comm.process.engine),
         }
     }
@@ -206,7 +206,7 @@ impl Operation {
     /// Whether it has been begun and not concluded.
     pub fn is_active(&self) -> bool {
         match self {
-            Operation::Other(other) => other.is_active(),
+            AnyRequest::Other(other) => other.is_active(),
             _ => true,
         }
     }
@@ -214,7 +214,7 @@ impl Operation {
     /// Whether it can be started again.
     pub fn is_persistent(&self) -> bool {
         match self {
-            Operation::Other(other) => other.is_persistent(),
+            AnyRequest::Other(other) => other.is_persistent(),
             _ => false,
         }
     }
@@ -223,12 +223,12 @@ impl Operation {
     #[inline]
     pub fn is_ready(&mut self) -> bool {
         match self {
-            Operation::Over(_) => true,
-            Operation::Send(comm, id) | Operation::Receive(comm, id) => comm
+            AnyRequest::Over(_) => true,
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => comm
                 .process
                 .engine
                 .is_complete(oxmpi_engine::Request::Pending(*id)),
-            Operation::Other(other) => other.is_ready(),
+            AnyRequest::Other(other) => other.is_ready(),
         }
     }
 
@@ -236,18 +236,18 @@ impl Operation {
     #[inline]
     pub(crate) fn message(&self) -> Option<RequestId> {
         match self {
-            Operation::Over(_) => None,
-            Operation::Send(_, id) | Operation::Receive(_, id) => Some(*id),
-            Operation::Other(other) => other.message(),
+            AnyRequest::Over(_) => None,
+            AnyRequest::Send(_, id) | AnyRequest::Receive(_, id) => Some(*id),
+            AnyRequest::Other(other) => other.message(),
         }
     }
 
     /// Whether it sends a message that is on its way.
     pub(crate) fn is_departing(&self) -> bool {
         match self {
-            Operation::Over(_) | Operation::Receive(..) => false,
-            Operation::Send(..) => true,
-            Operation::Other(other) => other.is_departing(),
+            AnyRequest::Over(_) | AnyRequest::Receive(..) => false,
+            AnyRequest::Send(..) => true,
+            AnyRequest::Other(other) => other.is_departing(),
         }
     }
 
@@ -266,9 +266,9 @@ impl Operation {
     /// Adds the engine's requests whose end may make it ready.
     pub(crate) fn watch(&self, requests: &mut Vec<RequestId>) {
         match self {
-            Operation::Over(_) => {}
-            Operation::Send(_, id) | Operation::Receive(_, id) => requests.push(*id),
-            Operation::Other(other) => other.watch(requests),
+            AnyRequest::Over(_) => {}
+            AnyRequest::Send(_, id) | AnyRequest::Receive(_, id) => requests.push(*id),
+            AnyRequest::Other(other) => other.watch(requests),
         }
     }
 
@@ -289,7 +289,7 @@ impl Operation {
 
     pub(crate) fn is_noted(&self) -> bool {
         match self {
-            Operation::Other(other) => other.is_noted(),
+            AnyRequest::Other(other) => other.is_noted(),
             _ => false,
         }
     }
@@ -298,13 +298,13 @@ impl Operation {
     #[inline]
     pub fn wait(&mut self) -> Result<Report, ErrorKind> {
         match self {
-            Operation::Over(report) => Ok(*report),
-            Operation::Send(comm, id) | Operation::Receive(comm, id) => Ok(comm
+            AnyRequest::Over(report) => Ok(*report),
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => Ok(comm
                 .process
                 .engine
                 .wait(oxmpi_engine::Request::Pending(*id))?
                 .into()),
-            Operation::Other(_) => {
+            AnyRequest::Other(_) => {
                 wait_ready(self)?;
                 self.conclude()
             }
@@ -315,45 +315,45 @@ impl Operation {
     #[inline]
     pub fn conclude(&mut self) -> Result<Report, ErrorKind> {
         match self {
-            Operation::Over(report) => Ok(*report),
-            Operation::Send(comm, id) | Operation::Receive(comm, id) => Ok(comm
+            AnyRequest::Over(report) => Ok(*report),
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => Ok(comm
                 .process
                 .engine
                 .wait(oxmpi_engine::Request::Pending(*id))?
                 .into()),
-            Operation::Other(other) => other.conclude(),
+            AnyRequest::Other(other) => other.conclude(),
         }
     }
 
     /// The report of an operation that is ready, which stays to be concluded (MPI_Request_get_status).
     pub fn peek(&mut self) -> Result<Report, ErrorKind> {
         match self {
-            Operation::Send(comm, id) | Operation::Receive(comm, id) => {
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => {
                 return Ok(comm.process.engine.peek(*id)?.into());
             }
-            Operation::Over(report) => return Ok(*report),
-            Operation::Other(other) => {
+            AnyRequest::Over(report) => return Ok(*report),
+            AnyRequest::Other(other) => {
                 if let Some(report) = other.peek() {
                     return report;
                 }
             }
         }
         let report = self.conclude()?;
-        *self = Operation::Over(report);
+        *self = AnyRequest::Over(report);
         Ok(report)
     }
 
     /// Asks to end it early.
     pub fn cancel(&mut self) -> Result<(), ErrorKind> {
         match self {
-            Operation::Over(_) => Ok(()),
-            Operation::Send(comm, id) | Operation::Receive(comm, id) => {
+            AnyRequest::Over(_) => Ok(()),
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => {
                 comm.process
                     .engine
                     .cancel(oxmpi_engine::Request::Pending(*id));
                 Ok(())
             }
-            Operation::Other(other) => other.cancel(),
+            AnyRequest::Other(other) => other.cancel(),
         }
     }
 
@@ -375,7 +375,7 @@ impl Operation {
     /// The calls on its partitions, if it has some.
     pub fn partitions(&self) -> Option<Arc<dyn Partitions>> {
         match self {
-            Operation::Other(other) => other.partitions(),
+            AnyRequest::Other(other) => other.partitions(),
             _ => None,
         }
     }
@@ -383,14 +383,14 @@ impl Operation {
     /// Begins a persistent operation.
     pub fn start(&mut self) -> Result<(), ErrorKind> {
         match self {
-            Operation::Other(other) => other.start(),
+            AnyRequest::Other(other) => other.start(),
             _ => Err(ErrorKind::NotPersistent),
         }
     }
 }
 
 /// An operation whose request was freed.
-struct Orphan(Operation);
+struct Orphan(AnyRequest);
 
 impl Work for Orphan {
     fn step(&mut self) -> bool {
@@ -411,14 +411,14 @@ impl Work for Orphan {
     }
 }
 
-impl std::fmt::Debug for Operation {
+impl std::fmt::Debug for AnyRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = match self {
-            Operation::Over(_) => "over",
-            Operation::Send(..) => "send",
-            Operation::Receive(..) => "receive",
-            Operation::Other(_) => "other",
+            AnyRequest::Over(_) => "over",
+            AnyRequest::Send(..) => "send",
+            AnyRequest::Receive(..) => "receive",
+            AnyRequest::Other(_) => "other",
         };
-        write!(f, "Operation({kind})")
+        write!(f, "AnyRequest({kind})")
     }
 }
