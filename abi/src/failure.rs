@@ -1,7 +1,8 @@
 //! [`Failure`]: an error class or code with the text that explains it. The only place where MPI's classes are assigned.
 //!
-//! Chapters use `?` on the results of the layer below: the `From` implementations here choose the class. What they check themselves
-//! they report with [`Failure::new`] and a text that says what failed, with which values, and what to try.
+//! Chapters use `?` on the results of the layer below: the `From` implementations here choose the
+//! class. What they check themselves they report with [`Failure::new`] and a text that says what
+//! failed, with which values, and what to try.
 
 use std::fmt;
 
@@ -41,8 +42,8 @@ impl Failure {
         }))
     }
 
-    /// The object whose error handler is responsible, where it is not the one among the arguments: for a failed request the communicator
-    /// it was started on.
+    /// The object whose error handler is responsible, where it is not the one among the arguments:
+    /// for a failed request the communicator it was started on.
     pub fn on(mut self, subject: Subject) -> Failure {
         self.0.subject = Some(subject);
         self

@@ -1,9 +1,11 @@
 //! Requests: the handles by which programs know operations under way.
 //!
-//! Requests come and go by the million, so they have a table of their own, a slab behind one lock that is held for some loads and
-//! stores. A call that works on a request takes its operation out and puts it back or gives the place up; a second call
-//! on the same request meanwhile, which MPI forbids (§11.6.2), finds it occupied. Two things can be reached even then, because threads
-//! may use them while another one waits: the partitions of a partitioned message, and the end of a generalized request.
+//! Requests come and go by the million, so they have a table of their own, a slab behind one lock
+//! that is held for some loads and stores. A call that works on a request takes its operation out
+//! and puts it back or gives the place up; a second call on the same request meanwhile, which MPI
+//! forbids (§11.6.2), finds it occupied. Two things can be reached even then, because threads may
+//! use them while another one waits: the partitions of a partitioned message, and the end of a
+//! generalized request.
 //!
 //! A send that was over when its call returned needs no place: its handle is [`SENT`].
 
@@ -46,9 +48,9 @@ struct Slab {
 struct Slot {
     generation: u8,
     content: Content,
-    /// Of a receive into one block, which most requests are: its communicator, and its name in the engine. They lie here one by one
-    /// because they are read soon after they were written, and a processor waits for all earlier stores when it is to
-    /// read several at once.
+    /// Of a receive into one block, which most requests are: its communicator, and its name in the
+    /// engine. They lie here one by one because they are read soon after they were written, and a
+    /// processor waits for all earlier stores when it is to read several at once.
     comm: Option<Arc<Comm>>,
     id: RequestId,
     /// Any other operation.
@@ -245,7 +247,8 @@ fn full() -> Failure {
     Failure::new(MPI_ERR_OTHER, text)
 }
 
-/// An operation that a call works on. It goes back to its place when this is dropped, unless it was concluded and is over for good.
+/// An operation that a call works on. It goes back to its place when this is dropped, unless it was
+/// concluded and is over for good.
 #[derive(Debug)]
 pub struct Taken {
     handle: Handle,
@@ -274,8 +277,9 @@ pub fn take(handle: Handle) -> Result<Option<Taken>, Failure> {
 /// A receive into one block, taken for good: its request is gone.
 pub type Simple = (usize, Arc<Comm>, RequestId);
 
-/// Takes all requests for good if each is null, a send that is over, or a receive into one block. False, and nothing is taken, if
-/// one is anything else. What is to be waited for goes into `messages`, with its place.
+/// Takes all requests for good if each is null, a send that is over, or a receive into one block.
+/// False, and nothing is taken, if one is anything else. What is to be waited for goes into
+/// `messages`, with its place.
 #[inline]
 pub fn take_simple(handles: &mut [Handle], messages: &mut Vec<Simple>) -> bool {
     if handles
@@ -298,7 +302,8 @@ pub fn take_simple(handles: &mut [Handle], messages: &mut Vec<Simple>) -> bool {
     }
     messages.reserve(handles.len());
     for (index, handle) in handles.iter_mut().enumerate() {
-        // A handle that is there twice is gone the second time, and then there is nothing to wait for.
+        // A handle that is there twice is gone the second time, and then there is nothing to wait
+        // for.
         if *handle != SENT
             && *handle != MPI_REQUEST_NULL
             && let Some(place) = slab.index(*handle)
@@ -313,7 +318,8 @@ pub fn take_simple(handles: &mut [Handle], messages: &mut Vec<Simple>) -> bool {
     true
 }
 
-/// The requests of a call on several, taken out: they go back when this is dropped, except those that were concluded for good.
+/// The requests of a call on several, taken out: they go back when this is dropped, except those
+/// that were concluded for good.
 #[derive(Debug)]
 pub struct All {
     taken: Vec<Option<Taken>>,
@@ -369,7 +375,8 @@ impl All {
             .expect("a place that a look found has a request")
     }
 
-    /// Looks which are ready now and puts their places in the order in which they are to be handed out; tells how many.
+    /// Looks which are ready now and puts their places in the order in which they are to be handed
+    /// out; tells how many.
     pub fn find_ready(&mut self) -> usize {
         let mut ready = std::mem::take(&mut self.ready);
         ready.clear();
@@ -427,7 +434,8 @@ impl Taken {
         self.operation.as_ref().is_some_and(AnyRequest::is_active)
     }
 
-    /// Concludes an operation that is ready: the outcome, and what the program's handle is from now on.
+    /// Concludes an operation that is ready: the outcome, and what the program's handle is from now
+    /// on.
     #[inline]
     pub fn conclude(&mut self) -> (Result<Report, Failure>, Handle) {
         self.end(AnyRequest::conclude)

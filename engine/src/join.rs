@@ -1,4 +1,5 @@
-//! How a process joins its job and leaves it: its facts (`JoinFacts`), the devices that reach the others, and the sizes that suit them.
+//! How a process joins its job and leaves it: its facts (`JoinFacts`), the devices that reach the
+//! others, and the sizes that suit them.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, RwLock};
@@ -46,8 +47,9 @@ impl Engine {
     /// Joins the job.
     ///
     /// # Safety
-    /// With [`Threads::One`], no two calls on the engine (drops of [`InPlace`](crate::InPlace) included) may overlap in time, and calls of
-    /// different threads must be ordered by other means.
+    /// With [`Threads::One`], no two calls on the engine (drops of [`InPlace`](crate::InPlace)
+    /// included) may overlap in time, and calls of different threads must be ordered by other
+    /// means.
     pub unsafe fn attach(
         facts: JoinFacts,
         options: &Options,
@@ -155,20 +157,23 @@ impl Engine {
         })
     }
 
-    /// Says goodbye: sends what is due, stops the driver. Connections end when their other side has heard it.
+    /// Says goodbye: sends what is due, stops the driver. Connections end when their other side has
+    /// heard it.
     pub fn finalize(&self) {
         let mut handler = self.send_what_is_due();
         self.close_connections(&mut handler, false);
         // Receives that nobody waited for are over too, and their memory is the user's again.
         handler.close_driver();
-        // Nothing more is sent or taken; a broken engine must not keep its process from ending either.
+        // Nothing more is sent or taken; a broken engine must not keep its process from ending
+        // either.
         handler.broken.take();
         drop(handler);
         self.shared.driver.stop();
         self.shared.segment.finish(self.shared.port);
     }
 
-    /// Nobody uses the engine for now: sends what is due. If the process ends before [`Engine::resume`], that is a goodbye.
+    /// Nobody uses the engine for now: sends what is due. If the process ends before
+    /// [`Engine::resume`], that is a goodbye.
     pub fn pause(&self) {
         let mut handler = self.send_what_is_due();
         self.close_connections(&mut handler, true);
@@ -191,8 +196,9 @@ impl Engine {
         handler
     }
 
-    /// A socket that is closed while something lies in it unread makes the kernel drop what its other side has not read yet. So both sides say that they are
-    /// done, and close only when they have heard it from each other.
+    /// A socket that is closed while something lies in it unread makes the kernel drop what its
+    /// other side has not read yet. So both sides say that they are done, and close only when they
+    /// have heard it from each other.
     fn close_connections(&self, handler: &mut Guard<'_>, pause: bool) {
         if let Some(remote) = &mut handler.ways.remote {
             remote.net.close(pause);
@@ -207,7 +213,8 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// Without [`Engine::finalize`] nobody is told; but no thread goes on answering for a process that is not there any more.
+    /// Without [`Engine::finalize`] nobody is told; but no thread goes on answering for a process
+    /// that is not there any more.
     fn drop(&mut self) {
         self.shared.driver.stop();
     }
@@ -233,11 +240,13 @@ fn limits(port: &Port, options: &Options) -> Limits {
 /// Bytes that all processes of other hosts together may have unmatched here.
 const ROOM_BYTES_BETWEEN_HOSTS: u64 = 256 << 20;
 
-/// Bytes that one of them may have unmatched here at most. Hosts with more ranks give each peer less
-/// room, so that the least and the most differ within a job.
+/// Bytes that one of them may have unmatched here at most. Hosts with more ranks give each peer
+/// less room, so that the least and the most differ within a job.
 const ROOM_BYTES_MAX: u64 = 8 << 20;
 
-/// Sizes for the network: a message that is offered costs a round trip more, so that more go eager, and each peer has room for a window of 64 messages of 64 KiB; what is written in one call is the device's choice.
+/// Sizes for the network: a message that is offered costs a round trip more, so that more go eager,
+/// and each peer has room for a window of 64 messages of 64 KiB; what is written in one call is the
+/// device's choice.
 fn limits_between_hosts(peers: u64, options: &Options, sizes: Sizes) -> Limits {
     let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, ROOM_BYTES_MAX);
     let eager_bytes = options.eager_bytes.unwrap_or(sizes.eager_bytes);

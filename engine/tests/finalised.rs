@@ -1,5 +1,6 @@
-//! What becomes of requests whose other process has finalised: those that have not met their partner can be tested and taken back, and
-//! fail only where a thread waits for them. On the pure protocol, and on engines.
+//! What becomes of requests whose other process has finalised: those that have not met their
+//! partner can be tested and taken back, and fail only where a thread waits for them. On the pure
+//! protocol, and on engines.
 
 mod engines;
 

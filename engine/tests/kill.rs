@@ -1,5 +1,6 @@
-//! Engines in real processes, one of which is killed at a random moment: whoever waits for it is told within a second, with its
-//! name and the signal; the others go on among themselves, every message whole and in order.
+//! Engines in real processes, one of which is killed at a random moment: whoever waits for it is
+//! told within a second, with its name and the signal; the others go on among themselves, every
+//! message whole and in order.
 
 mod engines;
 #[path = "../../xtask/limit.rs"]
@@ -108,7 +109,8 @@ fn survivor(engine: &Engine, seed: u64) {
     }
     assert_killed(engine.wait(silent));
     for (request, _message) in &to_victim {
-        // Eager messages may have left before the death; offered ones that it took, too. All others name it.
+        // Eager messages may have left before the death; offered ones that it took, too. All others
+        // name it.
         if let Err(error) = engine.wait(*request) {
             assert_killed(Err(error));
         }
@@ -251,8 +253,9 @@ fn whoever_waits_for_the_dead_is_told_within_a_second() {
     }
 }
 
-/// A death that is recorded just as its waiter falls asleep must not be slept through: rank 0 receives from one rank after the
-/// other, and each is declared dead at about the moment when the receive has looked around and goes to sleep.
+/// A death that is recorded just as its waiter falls asleep must not be slept through: rank 0
+/// receives from one rank after the other, and each is declared dead at about the moment when the
+/// receive has looked around and goes to sleep.
 #[test]
 fn a_death_is_not_slept_through() {
     const RANKS: u32 = 1000;

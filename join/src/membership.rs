@@ -302,7 +302,8 @@ fn open_neighbours_segment(
     }
 }
 
-/// A launcher is its caller's choice, and so is the name that it tells: a privileged process opens none.
+/// A launcher is its caller's choice, and so is the name that it tells: a privileged process opens
+/// none.
 fn open_for_neighbours(path: &str) -> std::io::Result<File> {
     if oxmpi_trust::is_privileged() {
         return Err(std::io::Error::new(

@@ -1,8 +1,9 @@
 //! A message's place in memory: an address, a count and a datatype.
 //!
-//! Most buffers are one block, and cost nothing here. Of any other the engine is told the [`Spread`]: it
-//! gathers and scatters piece by piece while the message moves. Whoever makes a buffer from an address
-//! promises that the memory stays valid while the operation goes on; from there on everything is safe.
+//! Most buffers are one block, and cost nothing here. Of any other the engine is told the
+//! [`Spread`]: it gathers and scatters piece by piece while the message moves. Whoever makes a
+//! buffer from an address promises that the memory stays valid while the operation goes on; from
+//! there on everything is safe.
 
 use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
 use oxmpi_engine::{Area, Spread};
@@ -25,7 +26,8 @@ struct Scattered {
     first: u64,
 }
 
-// SAFETY: whoever makes a buffer promises that the memory may be used from any thread until the operation is over.
+// SAFETY: whoever makes a buffer promises that the memory may be used from any thread until the
+// operation is over.
 unsafe impl Send for Buffer {}
 
 /// Why there cannot be such a buffer.
@@ -70,8 +72,8 @@ impl Buffer {
     /// `count` elements of `datatype` at `address`.
     ///
     /// # Safety
-    /// The memory that these describe must be valid (for writing, if it is received into) for as long as the buffer is used, and
-    /// nobody else may use it in a way that MPI forbids.
+    /// The memory that these describe must be valid (for writing, if it is received into) for as
+    /// long as the buffer is used, and nobody else may use it in a way that MPI forbids.
     #[inline(always)]
     pub unsafe fn new(
         address: *mut u8,
@@ -221,13 +223,15 @@ impl Buffer {
     pub fn pack_into(&self, out: &mut [u8]) {
         assert_eq!(out.len() as u64, self.bytes, "all of the data is packed");
         let Some(scattered) = &self.scattered else {
-            // SAFETY: the maker's promise covers the bytes; `out` is a reference, so it cannot be them.
+            // SAFETY: the maker's promise covers the bytes; `out` is a reference, so it cannot be
+            // them.
             unsafe { std::ptr::copy_nonoverlapping(self.address, out.as_mut_ptr(), out.len()) };
             return;
         };
         let (low, bytes) = scattered.span();
         let layout = scattered.layout();
-        // SAFETY: every byte of the span that the layout names is valid by the maker's promise, and no other one is read.
+        // SAFETY: every byte of the span that the layout names is valid by the maker's promise, and
+        // no other one is read.
         let memory = unsafe {
             std::slice::from_raw_parts(self.address.wrapping_offset(low as isize), bytes)
         };
@@ -243,7 +247,8 @@ impl Buffer {
             "no more than there is room for"
         );
         let Some(scattered) = &self.scattered else {
-            // SAFETY: the maker's promise covers the bytes; `packed` is a reference, so it cannot be them.
+            // SAFETY: the maker's promise covers the bytes; `packed` is a reference, so it cannot
+            // be them.
             unsafe {
                 std::ptr::copy_nonoverlapping(packed.as_ptr(), self.address, packed.len());
             }
@@ -251,7 +256,8 @@ impl Buffer {
         };
         let (low, bytes) = scattered.span();
         let layout = scattered.layout();
-        // SAFETY: every byte of the span that the layout names is valid by the maker's promise, and no other one is written.
+        // SAFETY: every byte of the span that the layout names is valid by the maker's promise, and
+        // no other one is written.
         let memory = unsafe {
             std::slice::from_raw_parts_mut(self.address.wrapping_offset(low as isize), bytes)
         };
@@ -271,7 +277,8 @@ impl Scattered {
         self.first..self.first + bytes
     }
 
-    /// Whole elements before a part, and the part without them: others may write to their memory meanwhile.
+    /// Whole elements before a part, and the part without them: others may write to their memory
+    /// meanwhile.
     fn part(&self, begin: u64, bytes: u64) -> (u64, Scattered) {
         let size = self.datatype.size().max(1);
         let begin = self.first + begin;

@@ -1,7 +1,7 @@
 //! What a communicator keeps from one collective for the next: schedules, working memory and tasks.
 //!
-//! Programs repeat their collectives, so a schedule that was built is kept for the next call of the same
-//! collective, length and root, or with the same list of blocks.
+//! Programs repeat their collectives, so a schedule that was built is kept for the next call of the
+//! same collective, length and root, or with the same list of blocks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,7 +18,8 @@ const SCHEDULES_MAX: usize = 8;
 /// Working memory of collectives that can be under way at once without allocating.
 const WORKSPACES_MAX: usize = 4;
 
-/// Tasks of nonblocking collectives that can be under way at once without allocating; 500 bytes each.
+/// Tasks of nonblocking collectives that can be under way at once without allocating; 500 bytes
+/// each.
 const TASKS_MAX: usize = 64;
 
 /// Scratch memory that is kept, in bytes; a longer one is given back to the system.

@@ -1,4 +1,5 @@
-//! Nothing is allocated per message: after the first few, messages and collectives use memory again.
+//! Nothing is allocated per message: after the first few, messages and collectives use memory
+//! again.
 //!
 //! The allocator counts what the rank's own thread asks for, in batches of each pattern.
 
@@ -45,11 +46,12 @@ static ALLOCATOR: Counting = Counting;
 
 /// Rounds of a batch.
 const ROUNDS: usize = 20;
-/// Batches after which memory must have grown to what the pattern needs, however the ranks were scheduled.
+/// Batches after which memory must have grown to what the pattern needs, however the ranks were
+/// scheduled.
 const BATCHES_MAX: usize = 40;
 
-/// Asserts that `round` allocates nothing once it has run for a while. Queues and pools grow with what
-/// happens to be under way at once; an allocation per message would show in every batch.
+/// Asserts that `round` allocates nothing once it has run for a while. Queues and pools grow with
+/// what happens to be under way at once; an allocation per message would show in every batch.
 fn assert_none(what: &str, comm: &Comm, mut round: impl FnMut()) {
     let mut counts = Vec::with_capacity(BATCHES_MAX);
     let mut settled = false;
@@ -101,7 +103,8 @@ fn buffer(count: u64, datatype: &Datatype) -> Buffer {
     datatype.commit();
     let bytes = (count as i64 * datatype.extent()) as usize + 64;
     let memory = vec![0_u8; bytes].leak();
-    // SAFETY: the memory is there for ever, and these tests use each buffer for one thing at a time.
+    // SAFETY: the memory is there for ever, and these tests use each buffer for one thing at a
+    // time.
     unsafe { Buffer::new(memory.as_mut_ptr(), count, datatype) }.unwrap()
 }
 

@@ -1,8 +1,8 @@
 //! What was begun goes on while the program computes, without another call of the library.
 //!
-//! MPI 5.0 §6.12 lets nonblocking collectives progress "asynchronously", and §2.9 asks that what others
-//! wait for does not depend on calls of a process that computes. Here a rank begins, computes until the
-//! others say through a file that they have ended, and only then looks.
+//! MPI 5.0 §6.12 lets nonblocking collectives progress "asynchronously", and §2.9 asks that what
+//! others wait for does not depend on calls of a process that computes. Here a rank begins,
+//! computes until the others say through a file that they have ended, and only then looks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -212,7 +212,8 @@ oxmpi_harness::ranks! {
                 let begin = Instant::now();
                 // An element of the type is 31 doubles long.
                 let last = &raw const memory[(count - 1) * 31 + 30];
-                // SAFETY: it lies inside; the library may write it at any time, so it is read as memory that changes.
+                // SAFETY: it lies inside; the library may write it at any time, so it is read as
+                // memory that changes.
                 while unsafe { last.read_volatile() } != 0.0 {
                     assert!(begin.elapsed() < LIMIT, "the message does not arrive");
                     std::thread::sleep(Duration::from_millis(1));
@@ -223,7 +224,8 @@ oxmpi_harness::ranks! {
                 assert_eq!((memory[0], memory[1], memory[30]), (0.0, 1.0, 0.0));
             } else {
                 std::thread::sleep(Duration::from_millis(20));
-                // A synchronous send ends when its receive has begun; a long one when all was taken.
+                // A synchronous send ends when its receive has begun; a long one when all was
+                // taken.
                 rank.comm.send_buffer(&data, Some(1), 1, SendMode::Synchronous).unwrap();
                 rank.say(&what);
             }
@@ -236,7 +238,8 @@ oxmpi_harness::ranks! {
         let rank = Rank::join();
         let double = Datatype::named(Basic::Double);
         let pairs = Datatype::vector(4, 1, 2, &double).unwrap();
-        // Partitions of a byte, of a packet and of more than is sent unasked; one block, and scattered ones.
+        // Partitions of a byte, of a packet and of more than is sent unasked; one block, and
+        // scattered ones.
         for (name, datatype, count) in [("block", &double, 1), ("block", &double, 5000), ("block", &double, 60_000), ("pairs", &pairs, 3), ("pairs", &pairs, 9_000)] {
             datatype.commit();
             let elements = PARTITIONS * count;
@@ -257,7 +260,8 @@ oxmpi_harness::ranks! {
                 for (at, partition) in [3_u64, 0, 4, 2, 1].into_iter().enumerate() {
                     let value = f64::from(start) + partition as f64;
                     if rank.computes() {
-                        // It looks once, when the sender has begun to compute and all has had time to come.
+                        // It looks once, when the sender has begun to compute and all has had time
+                        // to come.
                         rank.compute_until(&what(partition), 0);
                         let begin = Instant::now();
                         while !partitions.arrived(partition).unwrap() {
@@ -315,8 +319,8 @@ oxmpi_harness::ranks! {
         rank.end();
     }
 
-    /// Nobody sleeps beside what has come: a lost waking would end by the second at which a sleeper looks
-    /// after its connections.
+    /// Nobody sleeps beside what has come: a lost waking would end by the second at which a sleeper
+    /// looks after its connections.
     fn a_wait_for_collectives_has_no_gaps([3], SETTINGS) {
         const GAP: Duration = Duration::from_millis(700);
         const ROUNDS: usize = 400;

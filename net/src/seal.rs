@@ -1,18 +1,24 @@
 //! Seals: authenticated encryption of what travels between hosts, for `--encrypt`.
 //!
-//! `pm` seals frames, `tcp` records of its streams; both have a pair of keys for each conversation, and a number for everything
-//! they seal. The cipher is AES-128-GCM of the crate `aes-gcm`, which is pure Rust and uses the processor's instructions for AES
-//! where it has them. Measured here (seal, in ns): 64 bytes 142, 1400 bytes 722, 64 KiB 25 848; ChaCha20-Poly1305 of the same
-//! authors took 1787, 2996 and 55 052. 128 bits are also what the job's key has, so a longer key would add nothing.
+//! `pm` seals frames, `tcp` records of its streams; both have a pair of keys for each conversation,
+//! and a number for everything they seal. The cipher is AES-128-GCM of the crate `aes-gcm`, which
+//! is pure Rust and uses the processor's instructions for AES where it has them. Measured here
+//! (seal, in ns): 64 bytes 142, 1400 bytes 722, 64 KiB 25 848; ChaCha20-Poly1305 of the same
+//! authors took 1787, 2996 and 55 052. 128 bits are also what the job's key has, so a longer key
+//! would add nothing.
 //!
-//! **A number is used once under a key.** GCM is broken by a single repetition, so this is the invariant that everything rests on:
-//! - A key belongs to one direction of one conversation. What it is derived from (`pm::secret`, `handshake`) has the direction and
-//!   what both ends drew at random: salts of 64 bits for each endpoint, nonces of 128 bits for each connection.
-//! - The number is a counter of 64 bits that its owner only ever increases: the serial number of a frame's transmission
-//!   ([`oxmpi_link::Session::stamp`]), or the number of a record. No message makes it go back.
-//! - A repeated frame is a new transmission with a new number. What a device or a socket did not take is kept as it was sealed, and
-//!   offered again as the same bytes.
-//! - The plain text is copied before it is sealed. Memory that the user changes meanwhile is never sealed twice under one number.
+//! **A number is used once under a key.** GCM is broken by a single repetition, so this is the
+//! invariant that everything rests on:
+//! - A key belongs to one direction of one conversation. What it is derived from (`pm::secret`,
+//!   `handshake`) has the direction and what both ends drew at random: salts of 64 bits for each
+//!   endpoint, nonces of 128 bits for each connection.
+//! - The number is a counter of 64 bits that its owner only ever increases: the serial number of a
+//!   frame's transmission ([`oxmpi_link::Session::stamp`]), or the number of a record. No message
+//!   makes it go back.
+//! - A repeated frame is a new transmission with a new number. What a device or a socket did not
+//!   take is kept as it was sealed, and offered again as the same bytes.
+//! - The plain text is copied before it is sealed. Memory that the user changes meanwhile is never
+//!   sealed twice under one number.
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes128Gcm, KeyInit};
@@ -21,10 +27,12 @@ use oxmpi_wire::frame::SEAL_BYTES;
 /// Bytes of a key.
 pub const SEAL_KEY_BYTES: usize = 16;
 
-/// The key of a direction, ready for use. It is not `Clone` and not `Debug`: two copies could count apart, and texts reach logs.
+/// The key of a direction, ready for use. It is not `Clone` and not `Debug`: two copies could count
+/// apart, and texts reach logs.
 pub struct Sealer(Aes128Gcm);
 
-/// What was sealed is not what is there: altered, cut, or sealed with another key, number or header.
+/// What was sealed is not what is there: altered, cut, or sealed with another key, number or
+/// header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the seal is broken: altered on the way, or forged")]
 pub struct Broken;
@@ -35,7 +43,8 @@ impl Sealer {
         Sealer(Aes128Gcm::new(key.into()))
     }
 
-    /// Encrypts `contents` where they lie. The seal proves them, the `header` and the number, which must not have been used before.
+    /// Encrypts `contents` where they lie. The seal proves them, the `header` and the number, which
+    /// must not have been used before.
     #[inline]
     pub fn seal(&self, number: u64, header: &[u8], contents: &mut [u8]) -> [u8; SEAL_BYTES] {
         let nonce = nonce(number).into();
@@ -47,7 +56,8 @@ impl Sealer {
             .into()
     }
 
-    /// Decrypts `contents` where they lie, if they are as the other side has sealed them; otherwise they stay encrypted.
+    /// Decrypts `contents` where they lie, if they are as the other side has sealed them; otherwise
+    /// they stay encrypted.
     #[inline]
     pub fn open(
         &self,
@@ -93,7 +103,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Test case 4 of the proposal of GCM to NIST has other nonces; this is its empty message, whose seal every implementation gives.
+    /// Test case 4 of the proposal of GCM to NIST has other nonces; this is its empty message,
+    /// whose seal every implementation gives.
     #[test]
     fn golden_bytes() {
         let mut nothing = [];

@@ -1,4 +1,5 @@
-//! Endpoints of the PM network over real UDP sockets: messages of all sizes, goodbyes, processes that vanish, memory that is held until it has arrived.
+//! Endpoints of the PM network over real UDP sockets: messages of all sizes, goodbyes, processes
+//! that vanish, memory that is held until it has arrived.
 
 #[path = "../../xtask/limit.rs"]
 mod limit;
@@ -16,7 +17,8 @@ use pm_world::{Node, PATIENCE, Plan, Random, job, node_of, until};
 
 const LONGEST: usize = 1 << 20;
 
-/// Every node sends `count` messages of all sizes to every other, all at once; each must arrive once, intact and in order.
+/// Every node sends `count` messages of all sizes to every other, all at once; each must arrive
+/// once, intact and in order.
 fn exchange(nodes: &mut [Node], count: i32, longest: usize, seed: u64) {
     let mut random = Random(seed);
     let size = nodes.len();
@@ -132,7 +134,8 @@ fn damaged_frames_are_noticed_when_frames_are_checked() {
     );
 }
 
-/// Encrypted frames on good and bad networks, on two rails, and by devices that often have no room. Damage is found without checksums.
+/// Encrypted frames on good and bad networks, on two rails, and by devices that often have no room.
+/// Damage is found without checksums.
 #[test]
 fn encrypted_messages_arrive_as_all_others_do() {
     let options = Options {
@@ -228,7 +231,8 @@ fn two_rails_carry_one_conversation() {
     close_all(&mut nodes, false);
 }
 
-/// Long and short messages from the first node to the second: each rail is in order, and both together have everything.
+/// Long and short messages from the first node to the second: each rail is in order, and both
+/// together have everything.
 fn two_rails_at_once(nodes: &mut [Node]) {
     let payload = vec![3; 300_000];
     for number in 0..20 {
@@ -392,7 +396,8 @@ fn a_process_that_does_not_look_is_waited_for() {
     exchange(&mut nodes, 3, 1000, 12);
     nodes[0].send(1, 0, &[1]);
     let begin = Instant::now();
-    // Much longer than a host may be silent, and long enough to be asked after however busy the machine is.
+    // Much longer than a host may be silent, and long enough to be asked after however busy the
+    // machine is.
     while begin.elapsed() < Duration::from_millis(600) || nodes[0].pm.counters().liveness == 0 {
         nodes[0].look();
         assert!(nodes[0].lost.is_empty(), "{:?}", nodes[0].pm.trouble(1));

@@ -1,5 +1,5 @@
-//! Somebody who sees all packets between two hosts and repeats, alters and forges what it saw: two processes that talk over the
-//! same cable lose nothing, get nothing twice, and end as always.
+//! Somebody who sees all packets between two hosts and repeats, alters and forges what it saw: two
+//! processes that talk over the same cable lose nothing, get nothing twice, and end as always.
 
 mod pair;
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -210,7 +210,8 @@ fn contents_can_be_seen_on_the_way_unless_they_are_encrypted() {
         close(&mut nodes);
         let seen = sniffer.end();
         assert!(seen.len() > 10, "{kind:?}: it saw nothing");
-        // Of the contents of short and long messages, and of a packet's head: the tag and what stands around it.
+        // Of the contents of short and long messages, and of a packet's head: the tag and what
+        // stands around it.
         let (head, used) = pm_world::head(Kind::Eager, 7, 900);
         let head = head[..used].to_vec();
         for telling in [&content(2, 0)[100..164], &content(4, 0)[9000..9016], &head] {

@@ -1,4 +1,5 @@
-//! Encrypted connections over real sockets: messages of all sizes, what somebody on the cable sees, processes of which one does not encrypt.
+//! Encrypted connections over real sockets: messages of all sizes, what somebody on the cable sees,
+//! processes of which one does not encrypt.
 
 mod pair;
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -122,7 +123,8 @@ impl Node {
         into.extend_from_slice(&piece[..landed]);
     }
 
-    /// Goes on with sending `contents` in turn; messages of odd numbers come from memory that lasts.
+    /// Goes on with sending `contents` in turn; messages of odd numbers come from memory that
+    /// lasts.
     fn push(&mut self, to: u32, contents: &[Vec<u8>]) {
         if self.under_way {
             self.under_way = !self.tcp.resume(to);
@@ -236,7 +238,8 @@ fn who_encrypts_does_not_talk_to_who_does_not() {
     }
 }
 
-/// Somebody between the two who turns over a bit of what follows the handshake: the receiver says so, and takes nothing.
+/// Somebody between the two who turns over a bit of what follows the handshake: the receiver says
+/// so, and takes nothing.
 #[test]
 fn an_altered_stream_is_noticed() {
     let listeners = here();

@@ -1,4 +1,5 @@
-//! A call of a collective as its algorithms see it: what moves, in bytes, and the rule that decides how.
+//! A call of a collective as its algorithms see it: what moves, in bytes, and the rule that decides
+//! how.
 
 use super::Operand;
 use super::choose::{Collective, Rule, Situation, choose};

@@ -1,11 +1,14 @@
-//! Which algorithm runs when: one table per collective, first rule that fits wins, each with its reason.
+//! Which algorithm runs when: one table per collective, first rule that fits wins, each with its
+//! reason.
 //!
-//! Every rank must come to the same answer, so a rule looks only at what all ranks know: the size, the
-//! bytes, the operation, the placement. The thresholds are named here and nowhere else; they are set by
-//! measurement (`oxmpi bench collectives`), and the numbers below hold for a host with ports.
+//! Every rank must come to the same answer, so a rule looks only at what all ranks know: the size,
+//! the bytes, the operation, the placement. The thresholds are named here and nowhere else; they
+//! are set by measurement (`oxmpi bench collectives`), and the numbers below hold for a host with
+//! ports.
 //!
-//! Rules for several hosts come first in each table. Their thresholds follow from what messages cost: between hosts 4 µs and
-//! 0.25 ns per byte, on one host 0.15 µs and 0.1 ns per byte; sending or receiving one of the former keeps a CPU busy for 1.5 µs.
+//! Rules for several hosts come first in each table. Their thresholds follow from what messages
+//! cost: between hosts 4 µs and 0.25 ns per byte, on one host 0.15 µs and 0.1 ns per byte; sending
+//! or receiving one of the former keeps a CPU busy for 1.5 µs.
 
 use super::hosts::Hosts;
 use super::position::{Placement, Position};
@@ -212,9 +215,11 @@ impl Rule {
     }
 }
 
-/// Segment of a pipelined chain: a few ring slots, small enough to stay in the cache between two ranks.
+/// Segment of a pipelined chain: a few ring slots, small enough to stay in the cache between two
+/// ranks.
 pub const CHAIN_SEGMENT_BYTES: usize = 32 * 1024;
-/// Most partners of one rank at a time: bounds requests and unexpected messages, hides one hop's latency.
+/// Most partners of one rank at a time: bounds requests and unexpected messages, hides one hop's
+/// latency.
 pub const PARTNERS_MAX: u32 = 32;
 /// Partners at a time once blocks are large: more would only fight for the same memory bandwidth.
 pub const PARTNERS_LARGE_MAX: u32 = 4;
@@ -252,23 +257,24 @@ const ALLTOALL_BRUCK_RANKS_MIN: u32 = 32;
 /// A reduce-scatter's whole vector up to here is mostly latency.
 const REDUCE_SCATTER_HALVING_BYTES_MAX: usize = 512 * 1024;
 
-/// Across hosts a broadcast up to here is latency; beyond, a chain through all hosts keeps every rank busy at once, after it has
-/// paid for a segment on each of its hops.
+/// Across hosts a broadcast up to here is latency; beyond, a chain through all hosts keeps every
+/// rank busy at once, after it has paid for a segment on each of its hops.
 const HOSTS_BCAST_TREE_BYTES_MAX: usize = 128 * 1024;
-/// Across hosts a reduction up to here goes through leaders: beyond, what lanes save in bytes outweighs their second round between
-/// hosts (4 µs are 16 KiB).
+/// Across hosts a reduction up to here goes through leaders: beyond, what lanes save in bytes
+/// outweighs their second round between hosts (4 µs are 16 KiB).
 const HOSTS_REDUCE_LEADER_BYTES_MAX: usize = 32 * 1024;
 /// The same for an allreduce, in which leaders move every byte twice on their hosts.
 const HOSTS_ALLREDUCE_LEADER_BYTES_MAX: usize = 16 * 1024;
 /// Across hosts a scan up to here is latency; beyond, segments go up the chain of ranks.
 const HOSTS_SCAN_LEADER_BYTES_MAX: usize = 32 * 1024;
-/// Blocks up to here cost less to be copied by a leader than to be sent and received alone between hosts (1.5 µs are 15 KiB, on
-/// either side of a copy).
+/// Blocks up to here cost less to be copied by a leader than to be sent and received alone between
+/// hosts (1.5 µs are 15 KiB, on either side of a copy).
 const HOSTS_GATHER_LEADER_BYTES_MAX: usize = 8 * 1024;
-/// Across hosts an allgather's whole output up to here goes through leaders; beyond, the broadcast of all of it on every host costs
-/// more than the many rounds of a ring.
+/// Across hosts an allgather's whole output up to here goes through leaders; beyond, the broadcast
+/// of all of it on every host costs more than the many rounds of a ring.
 const HOSTS_ALLGATHER_LEADER_BYTES_MAX: usize = 256 * 1024;
-/// Blocks of an alltoall up to here are worth the copies that a leader makes of every rank's blocks.
+/// Blocks of an alltoall up to here are worth the copies that a leader makes of every rank's
+/// blocks.
 const HOSTS_ALLTOALL_LEADER_BYTES_MAX: usize = 256;
 /// A reduce-scatter's whole vector up to here goes through leaders.
 const HOSTS_REDUCE_SCATTER_LEADER_BYTES_MAX: usize = 8 * 1024;

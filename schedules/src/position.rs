@@ -57,12 +57,14 @@ impl Position {
     }
 }
 
-/// How ranks share hosts and hosts share CPUs; the same on every rank, or their choices would differ.
+/// How ranks share hosts and hosts share CPUs; the same on every rank, or their choices would
+/// differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement<'a> {
     /// Who shares a host with whom, where there are several.
     pub hosts: Option<&'a Hosts>,
-    /// Ranks must take turns on the CPUs: then the number of messages in total decides, not the longest path.
+    /// Ranks must take turns on the CPUs: then the number of messages in total decides, not the
+    /// longest path.
     pub oversubscribed: bool,
 }
 
@@ -76,7 +78,8 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Ranks on several hosts. Nobody knows the CPUs of other hosts, so all ranks agree that everybody has one.
+    /// Ranks on several hosts. Nobody knows the CPUs of other hosts, so all ranks agree that
+    /// everybody has one.
     #[inline]
     pub fn several_hosts(hosts: &'a Hosts) -> Placement<'a> {
         Placement {

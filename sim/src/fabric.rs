@@ -1,9 +1,10 @@
 //! Links and memory: what lies between and beside the ranks.
 //!
-//! A link is one ordered pair of ranks. It delays each packet by chance but keeps their order, as a ring or a
-//! connection does; different links overtake each other freely. It holds a bounded number of packets and
-//! says "full" beyond that, and now and then without reason. Memory is one arena per rank; a buffer that
-//! has been freed is gone, so that a protocol which touches it after completion is caught.
+//! A link is one ordered pair of ranks. It delays each packet by chance but keeps their order, as a
+//! ring or a connection does; different links overtake each other freely. It holds a bounded number
+//! of packets and says "full" beyond that, and now and then without reason. Memory is one arena per
+//! rank; a buffer that has been freed is gone, so that a protocol which touches it after completion
+//! is caught.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{HashMap, VecDeque};
@@ -333,7 +334,8 @@ impl JoinFacts<'_> {
     ) -> Result<Sent, Infallible> {
         let has_room = match self.alive[to as usize] {
             true => !self.wires.is_full(&self.faults, (self.rank, to)),
-            // The ring of a process that has just died swallows what it is given, or is full for ever; nobody knows yet.
+            // The ring of a process that has just died swallows what it is given, or is full for
+            // ever; nobody knows yet.
             false => self.wires.random.chance(50),
         };
         if !has_room {
@@ -466,8 +468,8 @@ impl Memory<Area> for View<'_> {
         take(self, &bytes)
     }
 
-    /// Reads another rank's memory, as the receiver of an offered message may. A dead rank's own memory is gone; what lies in
-    /// the shared segment survives it.
+    /// Reads another rank's memory, as the receiver of an offered message may. A dead rank's own
+    /// memory is gone; what lies in the shared segment survives it.
     fn fetch(&mut self, wanted: &Fetch<Area>) -> bool {
         let refused = self.faults.fetch_refused_percent;
         let gone = !(wanted.mapped || self.alive[wanted.from as usize]);

@@ -1,8 +1,9 @@
 //! One simulated process: the real protocol, driven as the library's handler drives it.
 //!
-//! The calls of an application come in at the top (`send`, `receive`, …), packets at the bottom (`arrive`), and
-//! whatever the protocol wants transmitted goes out through the fabric (`flush`): all of them by the engine's own
-//! `path`, with the fabric as carrier and memory. Nothing is decided here.
+//! The calls of an application come in at the top (`send`, `receive`, …), packets at the bottom
+//! (`arrive`), and whatever the protocol wants transmitted goes out through the fabric (`flush`):
+//! all of them by the engine's own `path`, with the fabric as carrier and memory. Nothing is
+//! decided here.
 
 use oxmpi_engine::path::{self, Carrier, Stopped, Taken};
 use oxmpi_engine::protocol::{
@@ -53,7 +54,8 @@ impl Node {
         &self.protocol
     }
 
-    /// Begins a send. `reach` says how the receiver may get at the bytes itself: (mapped, fetchable).
+    /// Begins a send. `reach` says how the receiver may get at the bytes itself: (mapped,
+    /// fetchable).
     pub fn send(
         &mut self,
         fabric: &mut Fabric,

@@ -1,4 +1,5 @@
-//! How packets lie in a stream of TCP or in a message of `link`: a length, the packet's header and body, the payload.
+//! How packets lie in a stream of TCP or in a message of `link`: a length, the packet's header and
+//! body, the payload.
 //!
 //! | offset | field   | type | meaning                                                      |
 //! |-------:|---------|------|--------------------------------------------------------------|
@@ -6,7 +7,8 @@
 //! |      4 | header  |      | 32 bytes and the kind's body, see [`packet`](crate::packet)  |
 //! |        | payload |      |                                                              |
 //!
-//! With `--encrypt` a stream of TCP is cut into records, wherever it is convenient, and each is sealed:
+//! With `--encrypt` a stream of TCP is cut into records, wherever it is convenient, and each is
+//! sealed:
 //!
 //! | offset | field    | type | meaning                                                            |
 //! |-------:|----------|------|--------------------------------------------------------------------|
@@ -24,8 +26,8 @@ pub const HEAD_MAX: usize = LENGTH_BYTES + PREFIX_BYTES;
 /// The longest payload of one packet: no sender makes longer ones, so a longer one is garbage.
 pub const PAYLOAD_MAX: usize = 1 << 20;
 
-/// The most that is sealed at once: a receiver can use nothing of a record before it has all of it, and sealing costs little more per
-/// byte in short records than in long ones.
+/// The most that is sealed at once: a receiver can use nothing of a record before it has all of it,
+/// and sealing costs little more per byte in short records than in long ones.
 pub const RECORD_BYTES_MAX: usize = 16 << 10;
 /// Bytes before a record's contents.
 pub const RECORD_HEADER_BYTES: usize = 4;
@@ -49,7 +51,8 @@ pub fn record_bytes(header: &[u8; RECORD_HEADER_BYTES]) -> Result<usize, u32> {
 
 /// Instead of a length: the sender has finalised, and nothing follows.
 pub const GOODBYE: u32 = u32::MAX;
-/// Instead of a length: the sender closes the connection for now, or may be silent for long; it may come back, or end without another word.
+/// Instead of a length: the sender closes the connection for now, or may be silent for long; it may
+/// come back, or end without another word.
 pub const PAUSE: u32 = u32::MAX - 1;
 
 /// What a stream or a message holds next.
@@ -57,7 +60,8 @@ pub const PAUSE: u32 = u32::MAX - 1;
 pub enum Next {
     /// Not enough to tell.
     Incomplete,
-    /// A packet: its header and body begin behind the length and end at `head`, then `payload` bytes follow.
+    /// A packet: its header and body begin behind the length and end at `head`, then `payload`
+    /// bytes follow.
     Packet {
         /// Length and header together.
         head: usize,

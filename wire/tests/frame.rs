@@ -158,7 +158,8 @@ fn people_can_read_it() {
     );
 }
 
-/// Bytes that come far: mostly a right version, a kind near the legal ones, few flags, a length that is often right.
+/// Bytes that come far: mostly a right version, a kind near the legal ones, few flags, a length
+/// that is often right.
 fn plausible() -> impl Strategy<Value = Vec<u8>> {
     let rest = prop::collection::vec(any::<u8>(), 24..80);
     (1u8..4, 0u8..10, 0u8..40, any::<bool>(), rest).prop_map(

@@ -1,7 +1,7 @@
 //! Buffers for buffered sends: of the process, of a communicator, of a session (MPI 5.0 §3.6).
 //!
-//! What the program attaches is a promise of space, which `oxmpi` keeps book of; its address is remembered
-//! because detaching gives it back.
+//! What the program attaches is a promise of space, which `oxmpi` keeps book of; its address is
+//! remembered because detaching gives it back.
 
 use std::ffi::c_void;
 

@@ -1,4 +1,5 @@
-//! Generalized requests: operations of the program's own that are completed like MPI's (MPI 5.0 §13.2).
+//! Generalized requests: operations of the program's own that are completed like MPI's (MPI 5.0
+//! §13.2).
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -31,7 +32,8 @@ struct Generalized {
     is_complete: Arc<AtomicBool>,
 }
 
-// SAFETY: the program's functions and its state are called by the thread that completes the request, as MPI says they are.
+// SAFETY: the program's functions and its state are called by the thread that completes the
+// request, as MPI says they are.
 unsafe impl Send for Generalized {}
 
 impl Generalized {

@@ -30,7 +30,8 @@ pub(super) fn buffer(
     {
         return Err(no_memory(name));
     }
-    // SAFETY: the C program vouches for the memory that its arguments name, until the operation is over.
+    // SAFETY: the C program vouches for the memory that its arguments name, until the operation is
+    // over.
     Ok(unsafe { Buffer::new(address.cast_mut().cast(), count as u64, datatype)? })
 }
 

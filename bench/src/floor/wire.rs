@@ -1,8 +1,10 @@
-//! The bare exchange between two hosts: ping-pongs and windows of messages over any medium, without a library.
+//! The bare exchange between two hosts: ping-pongs and windows of messages over any medium, without
+//! a library.
 //!
-//! Unlike the other floors these do not make their second process: the two ends are ranks of a benchmark job, because only
-//! they are on the hosts between which is measured. Each function has its counterpart for the other end, and the first byte of
-//! a message tells that end whether it is the last. What carries the bytes is a `Medium`: `tcp`, `udp` and `packet` have one each.
+//! Unlike the other floors these do not make their second process: the two ends are ranks of a
+//! benchmark job, because only they are on the hosts between which is measured. Each function has
+//! its counterpart for the other end, and the first byte of a message tells that end whether it is
+//! the last. What carries the bytes is a `Medium`: `tcp`, `udp` and `packet` have one each.
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
@@ -15,7 +17,8 @@ const SMALL_CALL: usize = 64 << 10;
 /// Batches or windows thrown away while the medium's own windows grow.
 const WARM: usize = 3;
 
-/// A peer that says nothing for this long is taken for dead; the longest step is a window of milliseconds.
+/// A peer that says nothing for this long is taken for dead; the longest step is a window of
+/// milliseconds.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Calls that found nothing between two looks at the clock.
@@ -31,7 +34,8 @@ const LAST: u8 = 2;
 
 /// Moves bytes from one end to the other, all of them, in order. One end sends at a time.
 pub trait Medium {
-    /// Sizes of a system call that a sensible author would try for a stream of messages of this length; not empty.
+    /// Sizes of a system call that a sensible author would try for a stream of messages of this
+    /// length; not empty.
     fn calls(&self, bytes: usize) -> Vec<usize>;
 
     /// All of `bytes`, in calls of at most `call`.
@@ -41,7 +45,8 @@ pub trait Medium {
     fn receive(&mut self, bytes: &mut [u8], call: usize) -> io::Result<()>;
 }
 
-/// Round trips between two looks at the clock: about 100 µs, long against the clock, short against a scheduler tick.
+/// Round trips between two looks at the clock: about 100 µs, long against the clock, short against
+/// a scheduler tick.
 pub fn batch(bytes: usize) -> u64 {
     (100_000 / (6000 + bytes as u64 / 2)).max(4)
 }
@@ -66,8 +71,8 @@ pub fn ping_ns(medium: &mut dyn Medium, bytes: usize, time: Duration) -> io::Res
     Ok(median(&mut one_way[WARM..]))
 }
 
-/// The parts of a ping-pong of short messages, ns: one way, the call that sends, the call that receives when the message is there. The other end runs
-/// `pong`.
+/// The parts of a ping-pong of short messages, ns: one way, the call that sends, the call that
+/// receives when the message is there. The other end runs `pong`.
 pub fn ping_parts(medium: &mut dyn Medium, bytes: usize, time: Duration) -> io::Result<[f64; 3]> {
     let mut buffer = vec![GO_ON; bytes];
     let clock = clock_ns();
@@ -124,8 +129,8 @@ pub fn pong(medium: &mut dyn Medium, bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Windows of messages, each window answered by a byte: messages per nanosecond with the best size of a call. The other end
-/// runs `sink`.
+/// Windows of messages, each window answered by a byte: messages per nanosecond with the best size
+/// of a call. The other end runs `sink`.
 pub fn stream(
     medium: &mut dyn Medium,
     bytes: usize,
@@ -134,7 +139,8 @@ pub fn stream(
 ) -> io::Result<f64> {
     let calls = medium.calls(bytes);
     let mut best = (0.0, calls[0]);
-    // The kernel enlarges a connection's buffers while it is used: whoever is tried first would find them small.
+    // The kernel enlarges a connection's buffers while it is used: whoever is tried first would
+    // find them small.
     windows(medium, bytes, window, bytes, time / 4)?;
     if calls.len() > 1 {
         for call in calls {
@@ -177,7 +183,8 @@ fn windows(
     }
 }
 
-/// Receives windows into an area with room for a whole one, as a receiver does that has posted all of its receives.
+/// Receives windows into an area with room for a whole one, as a receiver does that has posted all
+/// of its receives.
 pub fn sink(medium: &mut dyn Medium, bytes: usize, window: usize) -> io::Result<()> {
     let mut area = vec![0; bytes * window];
     loop {

@@ -1,7 +1,8 @@
-//! Measurements between ranks of different hosts, and of what a network with many connections costs.
+//! Measurements between ranks of different hosts, and of what a network with many connections
+//! costs.
 //!
-//! The bare connection, datagrams or frames that stand beside a figure are exchanged by the same two ranks (`wire` makes them meet), and
-//! take turns with the library within one job.
+//! The bare connection, datagrams or frames that stand beside a figure are exchanged by the same
+//! two ranks (`wire` makes them meet), and take turns with the library within one job.
 
 use std::time::Duration;
 
@@ -123,8 +124,8 @@ fn over_wire(
     }
 }
 
-/// One way of 8 bytes between ranks 0 and 1, ns: while one other rank is connected to them, and while all others are. The
-/// others say nothing after they have connected.
+/// One way of 8 bytes between ranks 0 and 1, ns: while one other rank is connected to them, and
+/// while all others are. The others say nothing after they have connected.
 pub fn idle_connections(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> Found {
     let (rank, size) = (world.rank(), world.size());
     if rank <= 1 {
@@ -162,8 +163,9 @@ pub fn idle_connections(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> 
     Ok(found)
 }
 
-/// Ranks 0 and 1 never give their CPU away while they wait in the library, because that is how they are measured. Outside of
-/// the measurement hundreds of others need it to wake up and answer, so there they look now and then.
+/// Ranks 0 and 1 never give their CPU away while they wait in the library, because that is how they
+/// are measured. Outside of the measurement hundreds of others need it to wake up and answer, so
+/// there they look now and then.
 fn send_napping(world: &Communicator<'_>, to: &[u32]) -> oxmpi::Result<()> {
     oxmpi::scope(|scope| {
         let sends = to
@@ -187,8 +189,8 @@ fn receive_napping(world: &Communicator<'_>, from: u32) -> oxmpi::Result<()> {
     Ok(())
 }
 
-/// System calls for receiving, per message of 8 bytes: of rank 0 in a ping-pong, those of them that brought something, and of
-/// rank 1 while windows of 64 arrive.
+/// System calls for receiving, per message of 8 bytes: of rank 0 in a ping-pong, those of them that
+/// brought something, and of rank 1 while windows of 64 arrive.
 pub fn system_calls(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> Found {
     spread_over_cpus(&mut Ranks { mpi, world })?;
     let (answers, alone) = counted(mpi, || ping_pong(world, 8, batch(8), time))?;

@@ -1,8 +1,10 @@
-//! Two ranks on two hosts, by each network that they have, beside the bare mechanism below it between the same two.
+//! Two ranks on two hosts, by each network that they have, beside the bare mechanism below it
+//! between the same two.
 //!
-//! Figure and floor are measured within one job, in changing order, so that both see the same network, the same processes and the
-//! same CPUs. The networks take turns, so that they can be compared with each other as well, and so do jobs that encrypt and those
-//! that do not. What the proof in every frame costs is measured beside them, without a network.
+//! Figure and floor are measured within one job, in changing order, so that both see the same
+//! network, the same processes and the same CPUs. The networks take turns, so that they can be
+//! compared with each other as well, and so do jobs that encrypt and those that do not. What the
+//! proof in every frame costs is measured beside them, without a network.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -184,8 +186,8 @@ fn floor_target(exchange: Exchange, net: Net) -> Option<Target> {
     }
 }
 
-/// A figure beside the same by another network, where that says something: beside TCP, and streams by Ethernet beside UDP, which may
-/// carry them.
+/// A figure beside the same by another network, where that says something: beside TCP, and streams
+/// by Ethernet beside UDP, which may carry them.
 fn beside(exchange: Exchange, column: &Column, other: &Column) -> Option<Row> {
     let target = match (exchange, column.net, other.net) {
         (_, Net::Udp | Net::Ethernet, Net::Tcp) => None,

@@ -1,17 +1,17 @@
-//! The user's memory as the engine holds it: an address, and the promise that it stays valid while a
-//! request uses it.
+//! The user's memory as the engine holds it: an address, and the promise that it stays valid while
+//! a request uses it.
 //!
 //! A message's bytes are one block, or they lie where a [`Spread`] says. The engine copies piece by
-//! piece in either case: out of scattered memory straight into a packet, and out of a packet straight
-//! to where its bytes belong. No message is packed or unpacked as a whole.
+//! piece in either case: out of scattered memory straight into a packet, and out of a packet
+//! straight to where its bytes belong. No message is packed or unpacked as a whole.
 
 use std::ptr::NonNull;
 
 use oxmpi_datatypes::datatype::Layout;
 use oxmpi_ports::copy::copy;
 
-/// Memory of the user that a request reads or writes. Whoever begins the request promises that it may
-/// be used; making an area promises nothing yet.
+/// Memory of the user that a request reads or writes. Whoever begins the request promises that it
+/// may be used; making an area promises nothing yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Area {
     address: *mut u8,
@@ -19,8 +19,8 @@ pub struct Area {
     spread: Option<NonNull<Spread>>,
 }
 
-// SAFETY: whoever begins a request promises that the memory, and the spread, may be used from any thread
-// until the request is over.
+// SAFETY: whoever begins a request promises that the memory, and the spread, may be used from any
+// thread until the request is over.
 unsafe impl Send for Area {}
 
 /// Where the bytes of a scattered message lie, relative to its address.
@@ -97,8 +97,8 @@ impl Area {
     #[inline(always)]
     pub(crate) fn read(self, offset: u64, out: &mut [u8]) {
         match self.spread {
-            // SAFETY: the request's promise covers `offset..offset + out.len()`; the ring is not the user's
-            // memory.
+            // SAFETY: the request's promise covers `offset..offset + out.len()`; the ring is not
+            // the user's memory.
             None => unsafe { copy(self.at(offset), out.as_mut_ptr(), out.len()) },
             Some(spread) => self.gather(spread, offset, out),
         }
@@ -125,8 +125,8 @@ impl Area {
 
     #[inline(never)]
     fn gather(self, spread: NonNull<Spread>, offset: u64, out: &mut [u8]) {
-        // SAFETY: the spread outlives the request; every byte of the span that the layout names is valid by
-        // the request's promise, and no other one is read.
+        // SAFETY: the spread outlives the request; every byte of the span that the layout names is
+        // valid by the request's promise, and no other one is read.
         let (spread, memory) = unsafe {
             let spread = spread.as_ref();
             let first = self.address.wrapping_offset(spread.low as isize);
@@ -141,8 +141,8 @@ impl Area {
 
     #[inline(never)]
     fn scatter(self, spread: NonNull<Spread>, offset: u64, bytes: &[u8]) {
-        // SAFETY: the spread outlives the request; every byte of the span that the layout names is valid by
-        // the request's promise, and no other one is written.
+        // SAFETY: the spread outlives the request; every byte of the span that the layout names is
+        // valid by the request's promise, and no other one is written.
         let (spread, memory) = unsafe {
             let spread = spread.as_ref();
             let first = self.address.wrapping_offset(spread.low as isize);

@@ -1,10 +1,13 @@
-//! The driver: a thread that runs the handler while every thread of the application computes (the paper's interrupt).
+//! The driver: a thread that runs the handler while every thread of the application computes (the
+//! paper's interrupt).
 //!
-//! It is parked as long as no operation is pending, no work of the layers above is under way and nobody else expects answers of
-//! this process, and started by the first call that leaves something behind. While the application comes and goes it only glances
-//! every few milliseconds, so that a ping-pong pays nothing for it. When a glance finds that nobody has entered since the last
-//! one, it takes over: it runs the handler, steps the work of the layers above whenever something has happened, and sleeps on the
-//! doorbell like any receiver, until the application is back or nothing is left to do.
+//! It is parked as long as no operation is pending, no work of the layers above is under way and
+//! nobody else expects answers of this process, and started by the first call that leaves something
+//! behind. While the application comes and goes it only glances every few milliseconds, so that a
+//! ping-pong pays nothing for it. When a glance finds that nobody has entered since the last one,
+//! it takes over: it runs the handler, steps the work of the layers above whenever something has
+//! happened, and sleeps on the doorbell like any receiver, until the application is back or nothing
+//! is left to do.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,15 +16,18 @@ use std::time::{Duration, Instant};
 
 use super::shared::{Guard, Shared};
 
-/// Time between two glances: short against any computation worth overlapping, long against the glance's 5 µs.
+/// Time between two glances: short against any computation worth overlapping, long against the
+/// glance's 5 µs.
 const GLANCE: Duration = Duration::from_millis(2);
 /// The same when ranks share CPUs.
 const GLANCE_CROWDED: Duration = Duration::from_millis(5);
 /// Glances with nothing pending after which the driver parks.
 const QUIET_GLANCES_MAX: u32 = 20;
-/// The longest sleep of a driver that has taken over: the application may have come and gone unseen.
+/// The longest sleep of a driver that has taken over: the application may have come and gone
+/// unseen.
 const NAP: Duration = Duration::from_millis(10);
-/// How long a driver that has taken over looks for the next packet before it sleeps: streams have short gaps.
+/// How long a driver that has taken over looks for the next packet before it sleeps: streams have
+/// short gaps.
 const LINGER: Duration = Duration::from_micros(50);
 
 pub(crate) struct Driver {
@@ -65,7 +71,8 @@ impl Driver {
         self.parked.load(Ordering::Relaxed)
     }
 
-    /// Unparks the driver, or makes it. The caller is inside the engine, so the driver cannot park at the same time.
+    /// Unparks the driver, or makes it. The caller is inside the engine, so the driver cannot park
+    /// at the same time.
     #[cold]
     pub fn start(shared: &Arc<Shared>) {
         let driver = &shared.driver;
@@ -86,7 +93,8 @@ impl Driver {
         driver.changed.notify_one();
     }
 
-    /// Makes it take over at once; for futures, whose executor sleeps elsewhere. False when it is switched off.
+    /// Makes it take over at once; for futures, whose executor sleeps elsewhere. False when it is
+    /// switched off.
     pub fn hurry(shared: &Arc<Shared>) -> bool {
         if shared.driver.enabled {
             shared.driver.state.lock().expect("never poisoned").hurry = true;
@@ -187,7 +195,8 @@ fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
     {
         happened |= handler.has_advanced(None);
         if handler.waiters.inside > 0 {
-            // Who waits does the work. If it sleeps it has been told what happened; if not, it looks.
+            // Who waits does the work. If it sleeps it has been told what happened; if not, it
+            // looks.
             handler.waiters.news |= happened;
             return;
         }

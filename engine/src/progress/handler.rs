@@ -1,8 +1,9 @@
 //! The handler: the protocol, what carries its packets, the memory they belong to, and who waits.
 //!
 //! It runs under the engine's lock, by whoever has it: a thread that waits (reaping), a thread that
-//! posts, or the driver thread. `intake` is what comes in, `outlet` what goes out, `waiters` who waits;
-//! what a packet means and what follows from it is [`crate::path`]'s business for all of them.
+//! posts, or the driver thread. `intake` is what comes in, `outlet` what goes out, `waiters` who
+//! waits; what a packet means and what follows from it is [`crate::path`]'s business for all of
+//! them.
 
 use std::sync::Arc;
 

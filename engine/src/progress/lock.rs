@@ -1,13 +1,16 @@
-//! The engine's lock: made for one application thread and the driver, or for many application threads.
+//! The engine's lock: made for one application thread and the driver, or for many application
+//! threads.
 //!
-//! With one application thread (every thread level but MULTIPLE) the lock is *biased*: the thread enters by a plain store and a
-//! plain load, no atomic read-modify-write, and the driver, which wants in some hundred times a second at most, pays for
-//! both: it raises its flag, has the kernel fence the other threads of the process (membarrier), and only then looks whether the
-//! application is inside. With many threads it is a mutex.
+//! With one application thread (every thread level but MULTIPLE) the lock is *biased*: the thread
+//! enters by a plain store and a plain load, no atomic read-modify-write, and the driver, which
+//! wants in some hundred times a second at most, pays for both: it raises its flag, has the kernel
+//! fence the other threads of the process (membarrier), and only then looks whether the application
+//! is inside. With many threads it is a mutex.
 //!
-//! The driver also steps the work of the layers above, which calls the engine as the application does. So while there is such
-//! work the lock is *shared*: a mutex for one thread too. Only the application's thread changes between the two, and only while
-//! it is inside: when work begins ([`Guard::share`]), and at its first entry after the last work has ended, unless the driver is
+//! The driver also steps the work of the layers above, which calls the engine as the application
+//! does. So while there is such work the lock is *shared*: a mutex for one thread too. Only the
+//! application's thread changes between the two, and only while it is inside: when work begins
+//! ([`Guard::share`]), and at its first entry after the last work has ended, unless the driver is
 //! still in a step ([`Lock::begin_visit`]).
 
 use std::cell::UnsafeCell;
@@ -53,7 +56,8 @@ pub(crate) struct Lock<T> {
 // SAFETY: the value is reached only through guards, of which the lock gives out one at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// The right to the value. It is passed on by reference, never by value: moving it costs more than taking it.
+/// The right to the value. It is passed on by reference, never by value: moving it costs more than
+/// taking it.
 pub(crate) struct Guard<'l, T> {
     lock: &'l Lock<T>,
     /// The mutex's guard when the lock is not biased.
@@ -63,9 +67,11 @@ pub(crate) struct Guard<'l, T> {
 
 impl<T> Lock<T> {
     /// # Safety
-    /// With [`Threads::One`], calls of [`Lock::enter`] must never overlap, nor the life of the guards they return.
+    /// With [`Threads::One`], calls of [`Lock::enter`] must never overlap, nor the life of the
+    /// guards they return.
     pub unsafe fn new(value: T, threads: Threads) -> Self {
-        // SAFETY: no pointers are passed. Where the kernel refuses, a mutex serves one thread as well.
+        // SAFETY: no pointers are passed. Where the kernel refuses, a mutex serves one thread as
+        // well.
         let fences = || unsafe {
             libc::syscall(
                 libc::SYS_membarrier,
@@ -138,7 +144,8 @@ impl<T> Lock<T> {
         {
             self.inside.store(true, Ordering::Relaxed);
             self.biased.store(true, Ordering::Release);
-            // The driver may have raised its flag when the lock was biased before, and sees now that it is again.
+            // The driver may have raised its flag when the lock was biased before, and sees now
+            // that it is again.
             drop(mutex);
             self.enter_biased();
             return None;
@@ -146,8 +153,8 @@ impl<T> Lock<T> {
         Some(mutex)
     }
 
-    /// The driver, which has the lock, is about to call the engine as the application does. False while the lock is biased.
-    /// True: [`Lock::end_visit`] must follow.
+    /// The driver, which has the lock, is about to call the engine as the application does. False
+    /// while the lock is biased. True: [`Lock::end_visit`] must follow.
     pub fn begin_visit(&self, guard: &Guard<'_, T>) -> bool {
         if guard.mutex.is_some() {
             self.visited.store(true, Ordering::Relaxed);
@@ -178,7 +185,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Waits for the mutex. Whoever has it lets go soon, if it has a CPU: yielding to it costs a tenth of sleeping and being woken.
+    /// Waits for the mutex. Whoever has it lets go soon, if it has a CPU: yielding to it costs a
+    /// tenth of sleeping and being woken.
     fn contend(&self) -> MutexGuard<'_, ()> {
         for _ in 0..YIELDS_MAX {
             std::thread::yield_now();
@@ -214,7 +222,8 @@ impl<T> Lock<T> {
         self.driver.store(true, Ordering::SeqCst);
         // SAFETY: no pointers are passed; registered in `new`.
         unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) };
-        // If the application has left with a shared lock, its store to `biased` came before that to `inside`.
+        // If the application has left with a shared lock, its store to `biased` came before that to
+        // `inside`.
         if self.inside.load(Ordering::Acquire) || !self.biased.load(Ordering::Relaxed) {
             self.driver.store(false, Ordering::Release);
             return None;
@@ -234,8 +243,8 @@ impl<T> Lock<T> {
 }
 
 impl<'l, T> Guard<'l, T> {
-    /// Makes the lock one that the driver can enter as the application does, until [`Lock::unshare`]. The application's guard
-    /// only.
+    /// Makes the lock one that the driver can enter as the application does, until
+    /// [`Lock::unshare`]. The application's guard only.
     pub fn share(&mut self) {
         debug_assert!(!self.by_driver);
         let lock: &'l Lock<T> = self.lock;
@@ -247,7 +256,8 @@ impl<'l, T> Guard<'l, T> {
         }
     }
 
-    /// Lets go while `meanwhile` runs. The application's guard only: the driver's may not get in again.
+    /// Lets go while `meanwhile` runs. The application's guard only: the driver's may not get in
+    /// again.
     pub fn let_go<R>(&mut self, meanwhile: impl FnOnce() -> R) -> R {
         debug_assert!(!self.by_driver);
         if self.mutex.take().is_none() {
@@ -274,7 +284,8 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the guard is the only one: a mutex guard, or one of application and driver, which exclude each other.
+        // SAFETY: the guard is the only one: a mutex guard, or one of application and driver, which
+        // exclude each other.
         unsafe { &*self.lock.value.get() }
     }
 }

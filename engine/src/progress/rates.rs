@@ -1,8 +1,10 @@
-//! Whether long messages are fetched out of the sender's memory or streamed through the ring: by what both cost here.
+//! Whether long messages are fetched out of the sender's memory or streamed through the ring: by
+//! what both cost here.
 //!
-//! One copy by the kernel against two by the processes sounds like a clear case, but the kernel's copy pins pages and the ring's
-//! two copies overlap and stay in the cache: on one machine the fetch wins by a third, on another the ring by a factor of three. So
-//! both are timed as they happen, the cheaper is used, and now and then the other is tried again.
+//! One copy by the kernel against two by the processes sounds like a clear case, but the kernel's
+//! copy pins pages and the ring's two copies overlap and stay in the cache: on one machine the
+//! fetch wins by a third, on another the ring by a factor of three. So both are timed as they
+//! happen, the cheaper is used, and now and then the other is tried again.
 
 use std::time::Duration;
 

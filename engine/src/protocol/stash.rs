@@ -1,7 +1,8 @@
 //! The dump area: bytes of eager messages for which no receive has been posted yet.
 //!
-//! Buffers are recycled by size class, so that a steady flow of unexpected messages allocates nothing. How much can be
-//! here at once is bounded by the room each peer has (see `Limits::room_bytes`), not by this module.
+//! Buffers are recycled by size class, so that a steady flow of unexpected messages allocates
+//! nothing. How much can be here at once is bounded by the room each peer has (see
+//! `Limits::room_bytes`), not by this module.
 
 /// Names a stashed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +18,8 @@ pub(super) struct Stash {
 
 /// Size classes: 2^6 to 2^(6+15) bytes.
 const CLASSES: usize = 16;
-/// Spare bytes kept per class, and spare buffers at least and at most: as many short messages, or pieces of a few long ones, as
-/// come unawaited in one go.
+/// Spare bytes kept per class, and spare buffers at least and at most: as many short messages, or
+/// pieces of a few long ones, as come unawaited in one go.
 const SPARE_BYTES_MAX: usize = 16 << 20;
 const SPARE_MIN: usize = 8;
 const SPARE_MAX: usize = 1024;

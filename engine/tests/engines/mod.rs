@@ -26,7 +26,8 @@ pub struct Job {
     pub segment: Segment,
 }
 
-/// Whether this test program's engines are on several hosts, as far as they know, and how they reach each other: the programs `tcp`, `kernel` and `udp` run the other programs' tests that way.
+/// Whether this test program's engines are on several hosts, as far as they know, and how they
+/// reach each other: the programs `tcp`, `kernel` and `udp` run the other programs' tests that way.
 pub const APART: Option<NetMode> = match env!("CARGO_CRATE_NAME").as_bytes() {
     b"tcp" | b"kernel" => Some(NetMode::Tcp),
     b"udp" => Some(NetMode::Udp),
@@ -72,7 +73,8 @@ pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
     }
 }
 
-/// The facts of all processes of a job on these hosts, with the options for them and the first host's segment.
+/// The facts of all processes of a job on these hosts, with the options for them and the first
+/// host's segment.
 pub fn all_facts(hosts: Vec<u32>, options: &Options) -> (Vec<JoinFacts>, Options, Segment) {
     let known = vec![hosts.len(); hosts.len()];
     let (all_facts, _, options, segment) = seats_that_know(&known, hosts, options);
@@ -236,7 +238,8 @@ pub fn irecv(
     .unwrap()
 }
 
-/// Runs `work` and fails the whole test process when it takes longer than `limit`: a lost wake-up must not hang the suite.
+/// Runs `work` and fails the whole test process when it takes longer than `limit`: a lost wake-up
+/// must not hang the suite.
 pub fn within<R>(limit: Duration, what: &str, work: impl FnOnce() -> R) -> R {
     let (done, waiting) = std::sync::mpsc::channel::<()>();
     let what = what.to_string();
@@ -272,9 +275,9 @@ impl Random {
     }
 }
 
-/// A packet that no engine sends: a head in which everything is by chance but its form, and a payload.
-/// Its context is not that of the tests' messages, so that it cannot pass for one. Says how long the
-/// head is.
+/// A packet that no engine sends: a head in which everything is by chance but its form, and a
+/// payload. Its context is not that of the tests' messages, so that it cannot pass for one. Says
+/// how long the head is.
 pub fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], usize, Vec<u8>) {
     let mut prefix = [0; PREFIX_BYTES];
     let payload = (0..random.below(3000)).map(|at| at as u8).collect();

@@ -1,4 +1,5 @@
-//! The tests of messages, requests and threads once more, with engines that take each other for processes of other hosts, and what only networks can get wrong.
+//! The tests of messages, requests and threads once more, with engines that take each other for
+//! processes of other hosts, and what only networks can get wrong.
 #![allow(
     clippy::duplicate_mod,
     reason = "the tests of the other programs bring what they need"
@@ -46,7 +47,8 @@ fn dials_that_cross_become_one_connection() {
     }
 }
 
-/// Long messages in both directions at once fill both sockets: each side must read while it cannot write.
+/// Long messages in both directions at once fill both sockets: each side must read while it cannot
+/// write.
 #[test]
 fn long_messages_that_cross_do_not_block_each_other() {
     let (left, right) = pair(&Options::default(), Threads::One);
@@ -72,7 +74,8 @@ fn long_messages_that_cross_do_not_block_each_other() {
     });
 }
 
-/// Everybody talks to everybody, ranks of one host through ports and the others by TCP, in an order of which nothing is known.
+/// Everybody talks to everybody, ranks of one host through ports and the others by TCP, in an order
+/// of which nothing is known.
 #[test]
 fn everybody_talks_to_everybody_over_ports_and_a_network() {
     let hosts = vec![0, 1, 0, 2, 1, 0];
@@ -207,7 +210,8 @@ fn the_plain_loop_carries_messages_too() {
     });
 }
 
-/// Messages that wait to leave together leave even if their sender never calls again: the driver sees to it.
+/// Messages that wait to leave together leave even if their sender never calls again: the driver
+/// sees to it.
 #[test]
 fn messages_in_quick_succession_leave_without_another_call() {
     let (left, right) = pair(&Options::default(), Threads::One);
@@ -236,7 +240,8 @@ fn messages_in_quick_succession_leave_without_another_call() {
     });
 }
 
-/// A message is free only when all of it has left, however short its last packet is: what is in its memory afterwards does not reach the receiver.
+/// A message is free only when all of it has left, however short its last packet is: what is in its
+/// memory afterwards does not reach the receiver.
 #[test]
 fn a_message_with_a_short_end_is_free_when_all_of_it_has_left() {
     let (left, right) = pair(&Options::default(), Threads::One);
@@ -264,7 +269,8 @@ fn a_message_with_a_short_end_is_free_when_all_of_it_has_left() {
     });
 }
 
-/// Who has received everything may finalise at once: its goodbye may overtake the last acknowledgement, and the sender is not told that something is wrong.
+/// Who has received everything may finalise at once: its goodbye may overtake the last
+/// acknowledgement, and the sender is not told that something is wrong.
 #[test]
 fn a_goodbye_behind_a_long_message_is_no_failure() {
     for turn in 0..40 {

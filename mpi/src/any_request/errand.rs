@@ -1,7 +1,7 @@
 //! Requests that stand for work in the background: nonblocking and persistent collectives.
 //!
-//! The task's memory goes back to the communicator when the request is gone, so that programs which begin
-//! collectives by the million allocate nothing for them.
+//! The task's memory goes back to the communicator when the request is gone, so that programs which
+//! begin collectives by the million allocate nothing for them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::process::background::Lasting;
 
 /// What the program holds of work in the background.
 pub struct Errand {
-    /// Whose error handler is asked; of an intercommunicator, not the one that the messages travel on.
+    /// Whose error handler is asked; of an intercommunicator, not the one that the messages travel
+    /// on.
     comm: Arc<Comm>,
     task: Arc<Task<dyn Lasting>>,
     is_persistent: bool,

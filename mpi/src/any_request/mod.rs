@@ -1,8 +1,9 @@
 //! Requests under way: what a request of the C interface stands for.
 //!
-//! An [`AnyRequest`] is begun by a call on a communicator, becomes *ready* when it has ended, and is *concluded* by the call that
-//! completes its request: that hands out the [`Report`] and frees what it held. Persistent operations are inactive before they
-//! are started and after they are concluded. The two kinds that programs use by the million, contiguous sends and receives, are
+//! An [`AnyRequest`] is begun by a call on a communicator, becomes *ready* when it has ended, and
+//! is *concluded* by the call that completes its request: that hands out the [`Report`] and frees
+//! what it held. Persistent operations are inactive before they are started and after they are
+//! concluded. The two kinds that programs use by the million, contiguous sends and receives, are
 //! variants of their own; all others are behind [`Pending`].
 
 mod errand;
@@ -78,24 +79,27 @@ pub trait Pending: Send {
     }
     /// Whether it is over, without waiting. May do some of the work itself.
     fn is_ready(&mut self) -> bool;
-    /// Adds the engine's requests whose end may make it ready. Nothing is added if that depends on background work alone or on
-    /// another thread of the program.
+    /// Adds the engine's requests whose end may make it ready. Nothing is added if that depends on
+    /// background work alone or on another thread of the program.
     fn watch(&self, requests: &mut Vec<RequestId>);
     /// The engine's request, if it stands for one message and nothing else.
     fn message(&self) -> Option<RequestId> {
         None
     }
-    /// Whether it sends a message that is on its way: finalising waits for it even if its request was freed.
+    /// Whether it sends a message that is on its way: finalising waits for it even if its request
+    /// was freed.
     fn is_departing(&self) -> bool {
         false
     }
-    /// Whether the end was noted, for a waiting thread that holds the engine's lock: only loads are allowed here.
+    /// Whether the end was noted, for a waiting thread that holds the engine's lock: only loads are
+    /// allowed here.
     fn is_noted(&self) -> bool {
         false
     }
     /// Ends it after it was ready: the outcome, once.
     fn conclude(&mut self) -> Result<Report, ErrorKind>;
-    /// What `conclude` would say after it was ready, and will say again; `None` if that is not known without concluding.
+    /// What `conclude` would say after it was ready, and will say again; `None` if that is not
+    /// known without concluding.
     fn peek(&mut self) -> Option<Result<Report, ErrorKind>> {
         None
     }
@@ -251,8 +255,8 @@ impl AnyRequest {
         }
     }
 
-    /// Whether it is over, or is a message that only a process which has finalised could end: concluding it tells that as an error. For
-    /// work that cannot be taken back.
+    /// Whether it is over, or is a message that only a process which has finalised could end:
+    /// concluding it tells that as an error. For work that cannot be taken back.
     pub(crate) fn is_settled(&mut self) -> bool {
         match (self.message(), self.comm()) {
             (Some(id), Some(comm)) => comm
@@ -311,7 +315,8 @@ impl AnyRequest {
         }
     }
 
-    /// Ends it after it was ready. A persistent one can be started again; of any other kind nothing is left.
+    /// Ends it after it was ready. A persistent one can be started again; of any other kind nothing
+    /// is left.
     #[inline]
     pub fn conclude(&mut self) -> Result<Report, ErrorKind> {
         match self {
@@ -325,7 +330,8 @@ impl AnyRequest {
         }
     }
 
-    /// The report of an operation that is ready, which stays to be concluded (MPI_Request_get_status).
+    /// The report of an operation that is ready, which stays to be concluded
+    /// (MPI_Request_get_status).
     pub fn peek(&mut self) -> Result<Report, ErrorKind> {
         match self {
             AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => {

@@ -44,9 +44,10 @@ impl<L: RequestList + ?Sized> Several for Messages<'_, L> {
     }
 }
 
-/// Tells of every active operation that is ready, without waiting: its place in the list, and its turn. They are to be handed out by
-/// turns, the smallest first; what is no message comes before all messages. True: a message that is there is not told of yet,
-/// because an earlier one of the same sender is still on its way to another operation of the list.
+/// Tells of every active operation that is ready, without waiting: its place in the list, and its
+/// turn. They are to be handed out by turns, the smallest first; what is no message comes before
+/// all messages. True: a message that is there is not told of yet, because an earlier one of the
+/// same sender is still on its way to another operation of the list.
 pub fn look_at(list: &mut (impl RequestList + ?Sized), mut found: impl FnMut(usize, u64)) -> bool {
     let mut process: Option<Arc<Process>> = None;
     list.each_mut(&mut |at, operation| {
@@ -81,7 +82,8 @@ thread_local! {
     static WATCHED: Cell<Vec<RequestId>> = const { Cell::new(Vec::new()) };
 }
 
-/// Waits until at least one active operation is ready and tells which comes first; none if none is active.
+/// Waits until at least one active operation is ready and tells which comes first; none if none is
+/// active.
 pub fn wait_ready(list: &mut (impl RequestList + ?Sized)) -> Result<Option<usize>, ErrorKind> {
     let mut watched = WATCHED.take();
     let found = wait_with(list, &mut watched);

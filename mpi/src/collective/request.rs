@@ -1,10 +1,12 @@
-//! Collectives that go on while the program does something else: nonblocking ones, and persistent ones.
+//! Collectives that go on while the program does something else: nonblocking ones, and persistent
+//! ones.
 //!
-//! Both are a [`Task`] that walks the same schedule as the blocking call; whoever waits inside the library steps it, and the
-//! engine's driver while the program computes. A persistent
-//! collective keeps job, schedule and message number, and begins again at every start. The number is taken when the request is
-//! made, because all processes make their requests in the same order but may start them in any (MPI 5.0 §6.13); messages of one
-//! start cannot overtake those of the start before.
+//! Both are a [`Task`] that walks the same schedule as the blocking call; whoever waits inside the
+//! library steps it, and the engine's driver while the program computes. A persistent collective
+//! keeps job, schedule and message number, and begins again at every start. The number is taken
+//! when the request is made, because all processes make their requests in the same order but may
+//! start them in any (MPI 5.0 §6.13); messages of one start cannot overtake those of the start
+//! before.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -20,8 +22,8 @@ use crate::process::background::{Lasting, Work};
 use oxmpi_schedules::Schedule;
 
 impl Comm {
-    /// Begins a collective and leaves the rest to the background. The memory must stay as it is until the operation is
-    /// concluded.
+    /// Begins a collective and leaves the rest to the background. The memory must stay as it is
+    /// until the operation is concluded.
     pub fn icollective(self: &Arc<Self>, collective: Collective) -> Result<AnyRequest, ErrorKind> {
         let number = || self.whole().next_nonblocking_number();
         let mut errand = self.errand(collective, number, false)?;
@@ -29,8 +31,8 @@ impl Comm {
         Ok(AnyRequest::Other(Held::Errand(errand)))
     }
 
-    /// A collective that can be started any number of times. Every process makes its persistent collectives in the same order among all
-    /// collectives of the communicator.
+    /// A collective that can be started any number of times. Every process makes its persistent
+    /// collectives in the same order among all collectives of the communicator.
     pub fn collective_init(
         self: &Arc<Self>,
         collective: Collective,
@@ -53,8 +55,8 @@ impl Comm {
             Some(schedule) => Arc::new(schedule),
             None => whole.schedule(&job.call()),
         };
-        // SAFETY: the makers of the buffers promise their memory until the operation is over, and copies live in the job, which the
-        // walk keeps for longer than the run.
+        // SAFETY: the makers of the buffers promise their memory until the operation is over, and
+        // copies live in the job, which the walk keeps for longer than the run.
         let run = unsafe { Run::start(whole, schedule, job.places(), number()) };
         let walk = Walk {
             run: Some(run),
@@ -83,7 +85,8 @@ impl Comm {
     }
 }
 
-/// A collective in the background. The run stands first: it lets go of the memory before the job frees its copies.
+/// A collective in the background. The run stands first: it lets go of the memory before the job
+/// frees its copies.
 struct Walk {
     /// None while there is no request.
     run: Option<Run<Arc<Comm>, Arc<Schedule>>>,

@@ -50,7 +50,8 @@ pub enum ErrorKind {
     )]
     AlreadyFinalised,
 
-    /// The process cannot take its place in the job: the launcher's description contradicts itself, or the way to the others is barred.
+    /// The process cannot take its place in the job: the launcher's description contradicts itself,
+    /// or the way to the others is barred.
     #[error("this process cannot join its job: {0}")]
     WireUp(#[source] WireUpError),
 

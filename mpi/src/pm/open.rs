@@ -1,4 +1,5 @@
-//! How a process gets its endpoint: it takes its place in the job as a process that initialises MPI does, and keeps only the network of it.
+//! How a process gets its endpoint: it takes its place in the job as a process that initialises MPI
+//! does, and keeps only the network of it.
 
 use std::net::Ipv4Addr;
 

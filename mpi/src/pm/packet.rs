@@ -1,4 +1,5 @@
-//! What the nodes of a channel say to each other, in the words of `wire`: its kinds fit, so no header of our own is needed.
+//! What the nodes of a channel say to each other, in the words of `wire`: its kinds fit, so no
+//! header of our own is needed.
 //!
 //! | operation             | kind          | context | tag | bytes          | words                 | payload |
 //! |-----------------------|---------------|---------|-----|----------------|-----------------------|---------|
@@ -9,7 +10,8 @@
 //! | answer to a read      | more          | token   | 3   | of the answer  | offset in the answer  | yes     |
 //! | refusal               | done          | region  | 4   | asked for      | token of a read, or 0 | no      |
 //!
-//! None of them is what bulk rails carry, so everything between two nodes stays in one order: a message sent after a write arrives after it.
+//! None of them is what bulk rails carry, so everything between two nodes stays in one order: a
+//! message sent after a write arrives after it.
 
 use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr, WireError};
 

@@ -1,7 +1,7 @@
 //! Receiving: looks at the next packet, and puts it where it belongs.
 //!
-//! A message that has come whole in one frame is shown where it lies. The parts of a longer one are put together, bytes for a region go straight there, and
-//! answers to whoever awaits them.
+//! A message that has come whole in one frame is shown where it lies. The parts of a longer one are
+//! put together, bytes for a region go straight there, and answers to whoever awaits them.
 
 use std::fmt;
 use std::ops::Deref;
@@ -13,7 +13,8 @@ use super::packet::Action;
 use super::send::Purpose;
 use super::{Channel, Gone, PmError};
 
-/// Room that is made for a message before any of it is here; further room as it comes, so that a length alone costs no memory.
+/// Room that is made for a message before any of it is here; further room as it comes, so that a
+/// length alone costs no memory.
 const ROOM_BYTES_MAX: usize = 1 << 20;
 
 /// A message that has arrived. Its bytes may lie in the receive ring: who keeps it keeps a slot.
@@ -100,8 +101,9 @@ enum Step {
 }
 
 impl Channel {
-    /// The next message, if one is here. Also makes everything else progress, so call it often. An error says once that a node is lost, or that it refused a
-    /// [`Channel::write`]; the channel goes on.
+    /// The next message, if one is here. Also makes everything else progress, so call it often. An
+    /// error says once that a node is lost, or that it refused a [`Channel::write`]; the channel
+    /// goes on.
     #[inline]
     pub fn receive(&mut self) -> Result<Option<Received<'_>>, PmError> {
         self.release_shown();
@@ -145,7 +147,8 @@ impl Channel {
         }
     }
 
-    /// Makes everything progress for somebody who awaits something else than a message: what arrives is kept for later receives. False if there was nothing.
+    /// Makes everything progress for somebody who awaits something else than a message: what
+    /// arrives is kept for later receives. False if there was nothing.
     pub fn progress(&mut self) -> bool {
         self.step_keeping()
     }
@@ -159,7 +162,8 @@ impl Channel {
         }
     }
 
-    /// One look by somebody who awaits something else: messages are kept. False if there was nothing.
+    /// One look by somebody who awaits something else: messages are kept. False if there was
+    /// nothing.
     pub(super) fn step_keeping(&mut self) -> bool {
         self.release_shown();
         self.progress_outbox();
@@ -198,7 +202,8 @@ impl Channel {
 
     #[inline]
     fn begin(&mut self, from: u32, prefix: &[u8; PREFIX_BYTES], payload: usize) -> Step {
-        // What no channel writes comes from a process that speaks MPI: a mixed job, whose messages are nobody's.
+        // What no channel writes comes from a process that speaks MPI: a mixed job, whose messages
+        // are nobody's.
         let operation = Action::parse(prefix).ok().flatten();
         let landing = match operation {
             Some(Action::Message { offset: 0, total }) => {

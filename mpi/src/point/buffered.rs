@@ -1,7 +1,7 @@
 //! Buffered sends: the message is copied, and the program's memory is free at once (MPI 5.0 §3.6).
 //!
-//! The copy takes space of the most specific pool that the program has attached (`attached`): the communicator's, else that of
-//! its session or of the process.
+//! The copy takes space of the most specific pool that the program has attached (`attached`): the
+//! communicator's, else that of its session or of the process.
 
 use std::sync::Arc;
 
@@ -49,7 +49,8 @@ impl Comm {
     ) -> Result<bool, ErrorKind> {
         let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
         let (engine, data) = (&self.process.engine, buffer.pack()?);
-        // SAFETY: the pool keeps the data until the request is over; moving the vector does not move the data.
+        // SAFETY: the pool keeps the data until the request is over; moving the vector does not
+        // move the data.
         match unsafe { engine.isend(process, envelope, data.as_ptr(), Mode::Standard)? } {
             Request::Over(_) => Ok(false),
             Request::Pending(request) => {
@@ -59,7 +60,8 @@ impl Comm {
         }
     }
 
-    /// The pool that buffered sends of this communicator use: its own, else that of its session or of the process.
+    /// The pool that buffered sends of this communicator use: its own, else that of its session or
+    /// of the process.
     fn buffering(&self) -> Option<Arc<Pool>> {
         let own = self.attached().pool();
         own.or_else(|| match self.group().origin() {

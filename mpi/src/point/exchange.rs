@@ -1,7 +1,7 @@
 //! Sending and receiving in one call (MPI 5.0 §3.11).
 //!
-//! The receive is posted first, so two ranks, or a ring of them, that do the same cannot block each other. The forms that
-//! replace the data send a packed copy of it.
+//! The receive is posted first, so two ranks, or a ring of them, that do the same cannot block each
+//! other. The forms that replace the data send a packed copy of it.
 
 use std::sync::Arc;
 
@@ -158,8 +158,8 @@ impl Pending for Both {
     }
 
     fn watch(&self, requests: &mut Vec<RequestId>) {
-        // Only what is still under way: a half that is over would end the wait at once. But if both ended since the last look, that is
-        // what must happen.
+        // Only what is still under way: a half that is over would end the wait at once. But if both
+        // ended since the last look, that is what must happen.
         let others = requests.len();
         self.receive.watch_unfinished(requests);
         self.send.watch_unfinished(requests);

@@ -1,6 +1,7 @@
 //! Messages that are described once and started many times (MPI 5.0 §3.9).
 //!
-//! The arguments are checked when the request is made; each start begins an ordinary operation of the same kind.
+//! The arguments are checked when the request is made; each start begins an ordinary operation of
+//! the same kind.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Messages of any datatype, as the C interface sends them.
 //!
-//! The typed calls beside this file are faces of the same two steps: the communicator checks rank and tag and writes the
-//! envelope, the engine moves the bytes. Here the data may lie anywhere (see `buffer`), and no destination means the
-//! null process, with which every exchange is over at once (MPI 5.0 §3.10).
+//! The typed calls beside this file are faces of the same two steps: the communicator checks rank
+//! and tag and writes the envelope, the engine moves the bytes. Here the data may lie anywhere (see
+//! `buffer`), and no destination means the null process, with which every exchange is over at once
+//! (MPI 5.0 §3.10).
 
 use std::sync::Arc;
 
@@ -111,7 +112,8 @@ impl Comm {
     ) -> Result<AnyRequest, ErrorKind> {
         let spread = self.keep_spread(buffer);
         let (engine, area) = (&self.process.engine, buffer.area(&spread));
-        // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept with it.
+        // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept
+        // with it.
         let request = unsafe { engine.isend(process, envelope, area, mode) };
         self.scattered(request, spread, true)
     }
@@ -210,7 +212,8 @@ impl Comm {
         Ok(completion.into())
     }
 
-    /// Begins to receive into one block; none, and nothing has happened, if the buffer is scattered or the source the null process.
+    /// Begins to receive into one block; none, and nothing has happened, if the buffer is scattered
+    /// or the source the null process.
     #[inline(always)]
     pub fn post_receive(
         &self,
@@ -271,12 +274,14 @@ impl Comm {
         if engine.receives_scattered() {
             let spread = self.keep_spread(buffer);
             let area = buffer.area(&spread);
-            // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept with it.
+            // SAFETY: the buffer's promise holds until the operation is over, and the spread is
+            // kept with it.
             let request = unsafe { engine.irecv(from, pattern, area, buffer.bytes()) };
             return self.scattered(request, spread, false);
         }
         let mut packed = buffer::memory(buffer.bytes())?;
-        // SAFETY: the packed data is kept with the request until it is over; moving the vector does not move the data.
+        // SAFETY: the packed data is kept with the request until it is over; moving the vector does
+        // not move the data.
         let request = unsafe { engine.irecv(from, pattern, packed.as_mut_ptr(), buffer.bytes())? };
         Ok(match request {
             Request::Over(completion) => {
@@ -370,7 +375,8 @@ impl Claimed {
         if engine.receives_scattered() {
             let spread = comm.keep_spread(buffer);
             let area = buffer.area(&spread);
-            // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept with it.
+            // SAFETY: the buffer's promise holds until the operation is over, and the spread is
+            // kept with it.
             let request = unsafe { engine.irecv_claimed(claim, area, buffer.bytes()) };
             return comm.scattered(Ok(request), spread, false);
         }

@@ -1,12 +1,16 @@
-//! Work that goes on while the program does something else: nonblocking collectives, partitioned receives, `idup`.
+//! Work that goes on while the program does something else: nonblocking collectives, partitioned
+//! receives, `idup`.
 //!
-//! A [`Task`] is a state machine over engine requests. Whoever waits inside the library steps all tasks whenever something has
-//! arrived (MPI 5.0 §3.7.4: a blocked call must let other operations progress), and a test of the task itself steps it too. While
-//! every thread of the program computes, the engine's driver steps them; tasks that call functions of the program, such as
-//! reductions with an operation of its own, wait for a call of the program then: its functions need not be thread-safe.
-//! Nobody waits for a lock here: a task that another thread is stepping is that thread's business. A task that looks for its own end
-//! (an operation whose request was freed) comes back here from inside its step: the round that called it goes on to the other tasks
-//! anyway, so the inner call returns at once. A round makes one step per task, however the tasks depend on each other.
+//! A [`Task`] is a state machine over engine requests. Whoever waits inside the library steps all
+//! tasks whenever something has arrived (MPI 5.0 §3.7.4: a blocked call must let other operations
+//! progress), and a test of the task itself steps it too. While every thread of the program
+//! computes, the engine's driver steps them; tasks that call functions of the program, such as
+//! reductions with an operation of its own, wait for a call of the program then: its functions need
+//! not be thread-safe. Nobody waits for a lock here: a task that another thread is stepping is that
+//! thread's business. A task that looks for its own end (an operation whose request was freed)
+//! comes back here from inside its step: the round that called it goes on to the other tasks
+//! anyway, so the inner call returns at once. A round makes one step per task, however the tasks
+//! depend on each other.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -25,13 +29,15 @@ pub(crate) trait Work: Send {
     fn is_departing(&self) -> bool {
         false
     }
-    /// Whether a step may call functions of the program, so that only threads of the program may make it.
+    /// Whether a step may call functions of the program, so that only threads of the program may
+    /// make it.
     fn calls_program(&self) -> bool {
         false
     }
 }
 
-/// Work that a request stands for. It can begin again, and its memory can be used for other work of its kind.
+/// Work that a request stands for. It can begin again, and its memory can be used for other work of
+/// its kind.
 pub(crate) trait Lasting: Work + Any {
     /// From the beginning; only while it is over, or was never begun.
     fn begin(&mut self);
@@ -53,8 +59,9 @@ pub(crate) struct Task<W: ?Sized> {
     over: AtomicBool,
     /// Steps may call functions of the program.
     calls_program: AtomicBool,
-    /// A step is due. Whoever cannot make it because another thread is in one leaves this set, and that thread makes another: what
-    /// has come meanwhile may be what it has just looked for in vain.
+    /// A step is due. Whoever cannot make it because another thread is in one leaves this set, and
+    /// that thread makes another: what has come meanwhile may be what it has just looked for in
+    /// vain.
     due: AtomicBool,
     work: Mutex<W>,
 }
@@ -89,7 +96,8 @@ impl<W: Work + ?Sized> Task<W> {
         self.over.store(false, Ordering::Release);
     }
 
-    /// Whether the process must not finalise before it is over. A task that another thread steps now is asked again later.
+    /// Whether the process must not finalise before it is over. A task that another thread steps
+    /// now is asked again later.
     fn is_departing(&self) -> bool {
         match self.work.try_lock() {
             Ok(work) => !self.is_over() && work.is_departing(),
@@ -123,7 +131,8 @@ type Tasks = Vec<Arc<Task<dyn Work>>>;
 /// The tasks of a process.
 pub(crate) struct Background {
     engine: Weak<Engine>,
-    /// The engine is told under this lock whether there are any; so nobody may ask for it inside the engine.
+    /// The engine is told under this lock whether there are any; so nobody may ask for it inside
+    /// the engine.
     tasks: Mutex<Tasks>,
     /// Changes whenever tasks have ended.
     ends: AtomicU32,
@@ -166,7 +175,8 @@ impl Background {
             self.step_if_active();
             let seen = self.ends.load(Ordering::Acquire);
             let departing = self.tasks().iter().any(|task| task.is_departing());
-            // A round is made whenever something has happened, and one that ends a task rouses this thread.
+            // A round is made whenever something has happened, and one that ends a task rouses this
+            // thread.
             let has_ended = || self.ends.load(Ordering::Acquire) != seen;
             if !departing || engine.wait_for(&[], has_ended, false).is_err() {
                 return;

@@ -1,4 +1,5 @@
-//! What a process opens before its job has chosen a network: a listener always, and the devices that it may use.
+//! What a process opens before its job has chosen a network: a listener always, and the devices
+//! that it may use.
 
 use std::io;
 
@@ -85,7 +86,8 @@ pub enum EquipError {
 }
 
 impl Equipment {
-    /// Opens what process `rank` may use. `apart`: others are on this very host, where frames do not lead.
+    /// Opens what process `rank` may use. `apart`: others are on this very host, where frames do
+    /// not lead.
     pub fn open(mode: Mode, rank: u32, apart: bool) -> Result<Equipment, EquipError> {
         let salt = random_salt()?;
         let encrypted = is_encrypted().map_err(WrapError::from)?;
@@ -171,7 +173,8 @@ impl Equipment {
                 neighbours.iter().map(on_wire).collect(),
             ));
         }
-        // Bulk beside frames is rail 1, and so is the trial of UDP: a process does not know yet which it will be.
+        // Bulk beside frames is rail 1, and so is the trial of UDP: a process does not know yet
+        // which it will be.
         if let Ok(device) = &mut self.udp {
             trials.push(Trial::new(
                 device.as_mut(),

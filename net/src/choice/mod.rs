@@ -1,8 +1,11 @@
-//! Which network a job uses between hosts: raw Ethernet where every host may and hears its neighbours, else UDP, else TCP.
+//! Which network a job uses between hosts: raw Ethernet where every host may and hears its
+//! neighbours, else UDP, else TCP.
 //!
-//! All processes of a job use the same network. It is found out while the job is wired up, when everybody is known to listen: every process opens what it may
-//! ([`Equipment`]), the first process of each host tries whether frames of the hosts beside it arrive ([`Equipment::try_out`]) and reports, and [`decide`] makes one
-//! choice of all reports, with its reason. What the user asks for by name is used or is an error, never something else.
+//! All processes of a job use the same network. It is found out while the job is wired up, when
+//! everybody is known to listen: every process opens what it may ([`Equipment`]), the first process
+//! of each host tries whether frames of the hosts beside it arrive ([`Equipment::try_out`]) and
+//! reports, and [`decide`] makes one choice of all reports, with its reason. What the user asks for
+//! by name is used or is an error, never something else.
 
 mod equipment;
 mod trial;
@@ -198,7 +201,8 @@ impl FromStr for Report {
     }
 }
 
-/// The network of a job, and for the faster ones that it is not, what spoke against them and the process that found it.
+/// The network of a job, and for the faster ones that it is not, what spoke against them and the
+/// process that found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Which.
@@ -207,7 +211,8 @@ pub struct Choice {
     pub frames: (Verdict, u32),
     /// Against datagrams.
     pub udp: (Verdict, u32),
-    /// Everything on it is encrypted. Not part of what is decided, and not of its text form: all processes were given the same.
+    /// Everything on it is encrypted. Not part of what is decided, and not of its text form: all
+    /// processes were given the same.
     pub encrypted: bool,
 }
 
@@ -286,7 +291,8 @@ pub fn decide(
                 verdict: choice.udp.0,
                 rank: choice.udp.1,
                 advice: match choice.udp.0 {
-                    // Filtered, lost, sent to a wrong address or not sent: all look alike from here.
+                    // Filtered, lost, sent to a wrong address or not sent: all look alike from
+                    // here.
                     Verdict::Unheard => {
                         "why is not known: 10 s were given; compare oxmpi info --net of both hosts, or use --net tcp"
                     }

@@ -1,7 +1,9 @@
-//! The end that was dialled. It learns from the hello who claims to dial, and believes it after the response.
+//! The end that was dialled. It learns from the hello who claims to dial, and believes it after the
+//! response.
 //!
-//! Its counterpart is [`super::Dialler`]; the messages are in [`super::message`]. Call order: [`Answerer::handle`] for everything received
-//! until the step is `Proven` or `Refused`; after `Proven`, [`Answerer::verdict`] gives the last bytes to send.
+//! Its counterpart is [`super::Dialler`]; the messages are in [`super::message`]. Call order:
+//! [`Answerer::handle`] for everything received until the step is `Proven` or `Refused`; after
+//! `Proven`, [`Answerer::verdict`] gives the last bytes to send.
 
 use super::message::{self, Challenge, HELLO_BYTES, Hello, Message, RESPONSE_BYTES, opening};
 use super::{Inbox, Progress, Refusal, Step, Verdict, check_opening};
@@ -107,7 +109,8 @@ impl Answerer {
             let gathered = whole.as_ref().map_or(self.inbox.gathered(), |bytes| bytes);
             if let Err(refusal) = check_opening(gathered, self.encrypted) {
                 if let Refusal::Version { .. } | Refusal::Encryption { .. } = refusal {
-                    // A dialler of another version learns from ours why it is refused; its opening is the same in every version.
+                    // A dialler of another version learns from ours why it is refused; its opening
+                    // is the same in every version.
                     *send = Message::new(&opening(self.encrypted));
                 }
                 return Err(refusal);
@@ -115,7 +118,8 @@ impl Answerer {
             let Some(bytes) = whole else {
                 return Ok(None);
             };
-            // Whom the dialler means is not compared yet: it learns from the challenge, which is proven, whom it has reached.
+            // Whom the dialler means is not compared yet: it learns from the challenge, which is
+            // proven, whom it has reached.
             let hello = Hello(bytes);
             let challenge = Challenge::new(&self.key, &hello, &self.nonce, self.me);
             *send = Message::new(&challenge.0);

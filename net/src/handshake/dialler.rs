@@ -1,7 +1,8 @@
 //! The end that dialled. It knows whom it wants to reach and says hello first.
 //!
-//! Its counterpart is [`super::Answerer`]; the messages are in [`super::message`]. Call order: [`Dialler::new`] and send its bytes, then
-//! [`Dialler::handle`] for everything received until the step is `Done` or `Refused`.
+//! Its counterpart is [`super::Answerer`]; the messages are in [`super::message`]. Call order:
+//! [`Dialler::new`] and send its bytes, then [`Dialler::handle`] for everything received until the
+//! step is `Done` or `Refused`.
 
 use super::message::{self, CHALLENGE_BYTES, Challenge, DECISION_BYTES, Hello, Message};
 use super::{Inbox, Progress, Refusal, Step, Verdict, check_opening};

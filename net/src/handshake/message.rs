@@ -1,7 +1,8 @@
 //! The four messages of a handshake: field tables, and what their proofs cover.
 //!
-//! Nothing else knows an offset. Integers are little-endian. A proof covers everything that was said before it: the whole hello, the
-//! challenge up to its proof, and a word for who speaks, so that no proof can serve in another place, direction or conversation.
+//! Nothing else knows an offset. Integers are little-endian. A proof covers everything that was
+//! said before it: the whole hello, the challenge up to its proof, and a word for who speaks, so
+//! that no proof can serve in another place, direction or conversation.
 //!
 //! | message | from | field | bytes |
 //! |---|---|---|---|
@@ -15,13 +16,14 @@ use std::ops::{Deref, Range};
 use crate::key::{JobKey, Nonce, PROOF_BYTES, Proof};
 use crate::seal::{SEAL_KEY_BYTES, Sealer};
 
-/// What every conversation opens with, in both directions and in every version. The first byte is no text and the last would be changed
-/// by anything that treats the stream as lines, so that neither a stranger's protocol nor a mangling proxy passes for a process of OxMPI.
+/// What every conversation opens with, in both directions and in every version. The first byte is
+/// no text and the last would be changed by anything that treats the stream as lines, so that
+/// neither a stranger's protocol nor a mangling proxy passes for a process of OxMPI.
 pub const MAGIC: [u8; 7] = *b"\xd6OxMPI\n";
 /// The version of these messages and of what follows them on the stream.
 pub const VERSION: u8 = 1;
-/// Added to the version by a process that encrypts what follows. Hello and challenge are proven from their first byte on, so nobody on
-/// the way can take it off.
+/// Added to the version by a process that encrypts what follows. Hello and challenge are proven
+/// from their first byte on, so nobody on the way can take it off.
 pub const SEALED: u8 = 0x80;
 
 /// Bytes of magic and version: the part that is the same in every version.
@@ -34,7 +36,8 @@ pub const CHALLENGE_BYTES: usize = 60;
 pub const RESPONSE_BYTES: usize = PROOF_BYTES;
 /// Bytes of the answerer's second message.
 pub const DECISION_BYTES: usize = 1 + PROOF_BYTES;
-/// Bytes of the longest message: a half-open conversation holds no more of what the other side sent.
+/// Bytes of the longest message: a half-open conversation holds no more of what the other side
+/// sent.
 pub const MESSAGE_MAX: usize = CHALLENGE_BYTES;
 
 const NONCE: Range<usize> = 8..24;
@@ -179,8 +182,9 @@ pub(super) fn proven_decision(
         .then_some(code)
 }
 
-/// The key of one direction of what follows the handshake: of the dialler's or the answerer's records. Both nonces are in it, so no two
-/// connections have the same, and neither end can make an old one come again.
+/// The key of one direction of what follows the handshake: of the dialler's or the answerer's
+/// records. Both nonces are in it, so no two connections have the same, and neither end can make an
+/// old one come again.
 pub(super) fn sealer(key: &JobKey, hello: &Hello, challenge: &Challenge, speaker: &[u8]) -> Sealer {
     let derived = key.proof(&[SEAL, speaker, &hello.0, challenge.claims()]);
     let first = derived.first_chunk::<SEAL_KEY_BYTES>();

@@ -1,6 +1,7 @@
 //! The handshake as an attacker, a bad network and another version would have it.
 //!
-//! The golden bytes were computed by another implementation of HMAC-SHA-256 from the field table in [`super::message`].
+//! The golden bytes were computed by another implementation of HMAC-SHA-256 from the field table in
+//! [`super::message`].
 
 use super::message::{CHALLENGE_BYTES, DECISION_BYTES, HELLO_BYTES, RESPONSE_BYTES};
 use super::*;
@@ -98,7 +99,8 @@ fn golden_bytes() {
     }
 }
 
-/// Every way to cut what each side receives into two pieces, with bytes of the next layer behind it, which stay where they are.
+/// Every way to cut what each side receives into two pieces, with bytes of the next layer behind
+/// it, which stay where they are.
 #[test]
 fn a_stream_may_be_cut_anywhere() {
     const NEXT: &[u8] = b"first packet";
@@ -121,7 +123,8 @@ fn a_stream_may_be_cut_anywhere() {
     }
 }
 
-/// Hands over the stream in two pieces, as the owner does: what is not consumed is not handed over again once it has ended.
+/// Hands over the stream in two pieces, as the owner does: what is not consumed is not handed over
+/// again once it has ended.
 fn feed(
     stream: &[u8],
     cut: usize,
@@ -166,7 +169,8 @@ fn every_flipped_bit_is_refused() {
         if is_refused(&first) {
             continue;
         }
-        // The dialler sees that its words were changed, and would an answer follow, the answerer sees it as well.
+        // The dialler sees that its words were changed, and would an answer follow, the answerer
+        // sees it as well.
         let (mut dialler, _) = dialler();
         assert!(
             is_refused(&dialler.handle(&first.send)),
@@ -234,7 +238,8 @@ fn a_recording_is_worth_nothing_later() {
 #[test]
 fn what_a_process_says_does_not_convince_it() {
     let kept = record(Verdict::Keep);
-    // The dialler's hello comes back as a challenge: shorter than one, and padded with whatever is at hand.
+    // The dialler's hello comes back as a challenge: shorter than one, and padded with whatever is
+    // at hand.
     let (mut mirror, hello) = dialler();
     let echo = [&hello[..], &kept.response].concat();
     assert!(is_refused(&mirror.handle(&echo[..CHALLENGE_BYTES])));
@@ -249,7 +254,8 @@ fn what_a_process_says_does_not_convince_it() {
     let response = mirror.handle(&kept.challenge).send;
     let decision = [&[Verdict::Keep.code()], &response[..]].concat();
     assert!(is_refused(&mirror.handle(&decision)));
-    // The hello goes to the listener of the very process that dialled, whose challenge is genuine, but names its rank.
+    // The hello goes to the listener of the very process that dialled, whose challenge is genuine,
+    // but names its rank.
     let (mut mirror, hello) = dialler();
     let mut own_listener = Answerer::new(&key(), DIALLER, nonce(0x40));
     let challenge = own_listener.handle(&hello).send;
@@ -377,7 +383,8 @@ fn an_unknown_verdict_is_refused() {
 }
 
 proptest! {
-    /// Bytes from nobody in particular are refused, or not enough; and no more is taken than a handshake is long.
+    /// Bytes from nobody in particular are refused, or not enough; and no more is taken than a
+    /// handshake is long.
     #[test]
     fn arbitrary_bytes_prove_nothing(
         opens_well: bool,
@@ -427,7 +434,8 @@ fn both_encrypt_or_neither() {
             Progress::Refused(Refusal::Encryption { theirs })
         );
     }
-    // Somebody on the way makes both believe that the other does not encrypt: neither proof is right then.
+    // Somebody on the way makes both believe that the other does not encrypt: neither proof is
+    // right then.
     let (mut dialler, hello) = dial(true);
     let mut altered = hello.to_vec();
     altered[7] ^= message::SEALED;

@@ -1,4 +1,5 @@
-//! One conversation: the link to a process on one rail, where its frames go, and how much of a packet has arrived.
+//! One conversation: the link to a process on one rail, where its frames go, and how much of a
+//! packet has arrived.
 
 use std::net::IpAddr;
 
@@ -13,18 +14,22 @@ use crate::key::JobKey;
 use crate::seal::Seals;
 use oxmpi_wire::stream::HEAD_MAX;
 
-/// Frames on their way at once, on UDP: what a process that waits for its turn on a CPU finds when it gets it. Some two hundred full ones fit the receive buffer that every
-/// user gets, more the one of who may have more; a window that finds the buffer smaller shrinks.
+/// Frames on their way at once, on UDP: what a process that waits for its turn on a CPU finds when
+/// it gets it. Some two hundred full ones fit the receive buffer that every user gets, more the one
+/// of who may have more; a window that finds the buffer smaller shrinks.
 const WINDOW_FRAMES_UDP: usize = 512;
-/// On Ethernet, whose rings of 4096 slots are half for windows, half for what arrives after STOP; both sides must come to the same figure, so it depends on nothing but
-/// the number of processes.
+/// On Ethernet, whose rings of 4096 slots are half for windows, half for what arrives after STOP;
+/// both sides must come to the same figure, so it depends on nothing but the number of processes.
 const WINDOWS_FRAMES_ETHERNET: usize = 2048;
 const WINDOW_FRAMES_ETHERNET_MAX: usize = 256;
-/// However many processes there are, a conversation that waits for an acknowledgement after each few frames gets nowhere.
+/// However many processes there are, a conversation that waits for an acknowledgement after each
+/// few frames gets nowhere.
 const WINDOW_FRAMES_ETHERNET_MIN: usize = 64;
-/// Messages that wait or are unacknowledged: more than a window of frames, each full of short messages, has at its best.
+/// Messages that wait or are unacknowledged: more than a window of frames, each full of short
+/// messages, has at its best.
 const MESSAGES_MAX: usize = 4096;
-/// Losses in the middle are noticed by what follows; only the end of a burst waits for this, and a process that is not running for a moment must not be flooded.
+/// Losses in the middle are noticed by what follows; only the end of a burst waits for this, and a
+/// process that is not running for a moment must not be flooded.
 const REPEAT_NS_MIN: u64 = 1_000_000;
 /// A link that was down for long is in use again this soon.
 const REPEAT_NS_MAX: u64 = 250_000_000;
@@ -71,7 +76,8 @@ pub(super) struct Conversation {
     pub outstanding: usize,
     /// When a message was last sent, unless something came since: then it was no succession.
     pub last_sent: u64,
-    /// Whether it is in the lists of those that have something to send, that have timers, and whose acknowledgements may wait.
+    /// Whether it is in the lists of those that have something to send, that have timers, and whose
+    /// acknowledgements may wait.
     pub is_active: bool,
     pub is_timed: bool,
     pub is_owing: bool,
@@ -145,7 +151,8 @@ impl Conversation {
         }
     }
 
-    /// Nothing came from anywhere for long, or `refused`: the next candidate's turn. False if there is no other.
+    /// Nothing came from anywhere for long, or `refused`: the next candidate's turn. False if there
+    /// is no other.
     #[cold]
     pub fn try_next_address(&mut self, now: u64, refused: bool) -> bool {
         if self.confirmed || self.addresses.len() < 2 {
@@ -207,7 +214,8 @@ fn config(common: &Common<'_>, way: Way, peer: &Peer, name_in: u32) -> Config {
         window_frames_max: window as u32,
         recovery,
         congestion,
-        // A seal finds all damage; a checksum of the contents beside it would only tell something about them.
+        // A seal finds all damage; a checksum of the contents beside it would only tell something
+        // about them.
         checked: common.options.checked && !common.options.encrypted,
         sealed: common.options.encrypted,
         backlog_high: backlog_high(common.room),

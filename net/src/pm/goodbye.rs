@@ -1,7 +1,9 @@
 //! How conversations end: by goodbyes that both sides say, or because the other side is gone.
 //!
-//! A goodbye is the last message on the first rail, and leaves when everything on the second has been acknowledged. Who has said it, has heard the other's, and
-//! knows that its own has arrived, is done. The very last acknowledgement may be lost, and nobody is left to repeat it: so that wait is short.
+//! A goodbye is the last message on the first rail, and leaves when everything on the second has
+//! been acknowledged. Who has said it, has heard the other's, and knows that its own has arrived,
+//! is done. The very last acknowledgement may be lost, and nobody is left to repeat it: so that
+//! wait is short.
 
 use super::counters::add_link;
 use super::{Pm, Standing};
@@ -94,7 +96,8 @@ impl Pm {
             partner.said = false;
         }
         self.says_goodbye = true;
-        // It has finalised and awaits nothing; the memory that our messages to it lie in is about to be given back.
+        // It has finalised and awaits nothing; the memory that our messages to it lie in is about
+        // to be given back.
         self.memory.forget(from);
         self.events.push_back(Event::Finished(from));
         self.part(from, now);
@@ -154,7 +157,8 @@ impl Pm {
         self.events.push_back(Event::Lost(peer));
     }
 
-    /// Replaces what there is between this process and another; no memory of messages to it is read any more.
+    /// Replaces what there is between this process and another; no memory of messages to it is read
+    /// any more.
     fn end(&mut self, peer: u32, with: Standing) {
         let former = std::mem::replace(&mut self.partners[peer as usize], with);
         if let Standing::Open(partner) = former {

@@ -1,7 +1,10 @@
-//! One rail at work: puts frames of a conversation together, gives them to the device in batches, and keeps what the device could not take.
+//! One rail at work: puts frames of a conversation together, gives them to the device in batches,
+//! and keeps what the device could not take.
 //!
-//! Headers and short pieces are copied into a scratch, so that a frame of short messages is one piece of memory; long pieces are gathered by the kernel from where
-//! they lie. Nothing of a batch is looked at after the device has had it: frames that it did not take are copied, because the memory under them may be given back.
+//! Headers and short pieces are copied into a scratch, so that a frame of short messages is one
+//! piece of memory; long pieces are gathered by the kernel from where they lie. Nothing of a batch
+//! is looked at after the device has had it: frames that it did not take are copied, because the
+//! memory under them may be given back.
 
 use oxmpi_link::{Checksum, Forgery, Middles, Session, Transmit};
 use oxmpi_wire::frame::{
@@ -36,7 +39,8 @@ pub(super) struct Line {
     pub device: Box<dyn Device>,
     pub kind: RailKind,
     pub channel: u16,
-    /// Sessions with processes that this one does not talk to yet, made when the first frame in their name comes.
+    /// Sessions with processes that this one does not talk to yet, made when the first frame in
+    /// their name comes.
     pub expected: Vec<Option<Box<Session>>>,
     /// Frames waiting in the device, when that was last asked.
     pub backlog: usize,
@@ -51,7 +55,8 @@ pub(super) struct Line {
     stuck: Vec<u8>,
     stuck_ends: Vec<usize>,
     one: Vec<u8>,
-    /// The frame that the device shows, decrypted, and its length; 0 if it is as the device shows it. No room where nothing is sealed.
+    /// The frame that the device shows, decrypted, and its length; 0 if it is as the device shows
+    /// it. No room where nothing is sealed.
     opened: Box<[u8]>,
     opened_bytes: usize,
 }
@@ -90,7 +95,8 @@ impl Line {
         self.device.poll()
     }
 
-    /// The frame that is shown; a sealed one, once it was believed, with its contents in plain text.
+    /// The frame that is shown; a sealed one, once it was believed, with its contents in plain
+    /// text.
     #[inline(always)]
     pub fn frame(&self) -> &[u8] {
         match self.opened_bytes {
@@ -99,7 +105,8 @@ impl Line {
         }
     }
 
-    /// Whether the other side of a conversation sent the frame that the device shows, as it is, and it was not here before.
+    /// Whether the other side of a conversation sent the frame that the device shows, as it is, and
+    /// it was not here before.
     #[inline(always)]
     pub fn believe(&mut self, conversation: &mut Conversation) -> Result<(), Forgery> {
         let session = &mut conversation.session;
@@ -113,10 +120,12 @@ impl Line {
         }
     }
 
-    /// Decrypts the frame that the device shows. The header stays as it is, and the seal behind the contents too.
+    /// Decrypts the frame that the device shows. The header stays as it is, and the seal behind the
+    /// contents too.
     fn open(&mut self, seals: &Seals, serial: u64) -> Result<(), Forgery> {
         let shown = self.device.frame();
-        // Devices show no longer frames; what is no sealed frame at all cannot be one of the other side's.
+        // Devices show no longer frames; what is no sealed frame at all cannot be one of the other
+        // side's.
         let frame = self.opened.get_mut(..shown.len()).ok_or(Forgery::Tag)?;
         frame.copy_from_slice(shown);
         if !frame::is_sealed(frame) {
@@ -137,7 +146,8 @@ impl Line {
         self.stuck_to.is_some()
     }
 
-    /// Gives the device one batch of what a conversation has to send; `short_of`: only as long as so many bytes of new messages wait.
+    /// Gives the device one batch of what a conversation has to send; `short_of`: only as long as
+    /// so many bytes of new messages wait.
     #[inline(always)]
     pub fn put_out(
         &mut self,
@@ -198,7 +208,8 @@ impl Line {
         }
     }
 
-    /// Adds a frame to the batch. `used` bytes of the scratch are taken; says how many then are. The bytes of all frames together bound it.
+    /// Adds a frame to the batch. `used` bytes of the scratch are taken; says how many then are.
+    /// The bytes of all frames together bound it.
     #[inline(always)]
     fn put_together(
         &mut self,
@@ -227,7 +238,8 @@ impl Line {
         end
     }
 
-    /// As [`Line::put_together`], sealed: all of it is copied first, because memory of the user may change while it is read.
+    /// As [`Line::put_together`], sealed: all of it is copied first, because memory of the user may
+    /// change while it is read.
     fn put_sealed(
         &mut self,
         conversation: &mut Conversation,
@@ -284,7 +296,8 @@ impl Line {
             frame.sequence = frame.sequence.wrapping_add(1);
             let offset = piece.offset + number * piece.bytes;
             let (one, two) = memory.spans(piece.message, offset, piece.bytes);
-            // SAFETY: the scratch and the memory of a message stay, see `put_together`, and the head's place is not written again before the batch is cleared.
+            // SAFETY: the scratch and the memory of a message stay, see `put_together`, and the
+            // head's place is not written again before the batch is cleared.
             unsafe {
                 self.batch.push(self.scratch.as_ptr().add(end), HEAD_BYTES);
                 for span in [one, two].into_iter().filter(|span| span.bytes > 0) {
@@ -297,7 +310,8 @@ impl Line {
         end
     }
 
-    /// Computes the checksum of the batch's last frame, and puts it into the header that lies at `used` in the scratch.
+    /// Computes the checksum of the batch's last frame, and puts it into the header that lies at
+    /// `used` in the scratch.
     #[inline(never)]
     fn seal(&mut self, used: usize) {
         let frame = self.batch.len() - 1;
@@ -307,7 +321,8 @@ impl Line {
         let mut skipped = FRAME_HEADER_BYTES;
         for piece in self.batch.pieces(frame, frame + 1) {
             let at = piece.iov_base.cast_const().cast::<u8>();
-            // SAFETY: the pieces of a batch are valid until it has been sent; the first one begins with the header, which is not read by it.
+            // SAFETY: the pieces of a batch are valid until it has been sent; the first one begins
+            // with the header, which is not read by it.
             let bytes =
                 unsafe { std::slice::from_raw_parts(at.add(skipped), piece.iov_len - skipped) };
             checksum.update(bytes);
@@ -385,7 +400,8 @@ impl Writer<'_> {
         for piece in conversation.link.pieces(transmit) {
             self.copy(&piece.header().emit());
             let (one, two) = memory.spans(piece.message, piece.offset, piece.bytes);
-            // SAFETY: the memory of a message stays until its way's conversation lets it go, which happens in no call from here to the device.
+            // SAFETY: the memory of a message stays until its way's conversation lets it go, which
+            // happens in no call from here to the device.
             unsafe {
                 self.add(one);
                 self.add(two);
@@ -423,7 +439,8 @@ impl Writer<'_> {
     #[inline(always)]
     fn push_run(&mut self) {
         if self.end > self.run {
-            // SAFETY: the scratch lives as long as the batch, and this part of it is not written again before the batch is cleared.
+            // SAFETY: the scratch lives as long as the batch, and this part of it is not written
+            // again before the batch is cleared.
             unsafe {
                 let at = self.scratch.as_ptr().add(self.run);
                 self.batch.push(at, self.end - self.run);

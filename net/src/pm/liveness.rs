@@ -1,17 +1,21 @@
 //! Telling a process that is slow from one that is gone.
 //!
-//! A process that computes, or is stopped, gives no sign of life by frames, and must be waited for. So a silent process's TCP listener is dialled: its kernel takes the
-//! connection without asking the process. As long as the connection stands, the process exists; if it is refused or broken, and refused again, the process is
-//! gone; if nobody answers at all, its host or the network is gone. No byte is ever sent on it.
+//! A process that computes, or is stopped, gives no sign of life by frames, and must be waited for.
+//! So a silent process's TCP listener is dialled: its kernel takes the connection without asking
+//! the process. As long as the connection stands, the process exists; if it is refused or broken,
+//! and refused again, the process is gone; if nobody answers at all, its host or the network is
+//! gone. No byte is ever sent on it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use super::sys;
 
-/// No more than this counts as waiting between two looks: a process that was stopped itself has not waited for anybody.
+/// No more than this counts as waiting between two looks: a process that was stopped itself has not
+/// waited for anybody.
 const LOOK_NS_MAX: u64 = 1_000_000_000;
-/// Listeners of one process that are dialled at once: a host with more addresses is seldom, and one that answers is enough.
+/// Listeners of one process that are dialled at once: a host with more addresses is seldom, and one
+/// that answers is enough.
 const DIALS_MAX: usize = 4;
 
 /// What a look came to.
@@ -42,7 +46,8 @@ pub(super) struct Liveness {
 }
 
 impl Liveness {
-    /// Dials the listeners. `at`: where frames of the process came from; listeners elsewhere may be another host's, whose refusal says nothing.
+    /// Dials the listeners. `at`: where frames of the process came from; listeners elsewhere may be
+    /// another host's, whose refusal says nothing.
     pub fn begin(now: u64, listeners: &[SocketAddr], at: Option<IpAddr>) -> Liveness {
         let there = |listener: &&SocketAddr| at.is_none_or(|ip| ip == listener.ip());
         let mut chosen: Vec<SocketAddr> = listeners.iter().filter(there).copied().collect();
@@ -122,7 +127,8 @@ fn look_at(listener: &SocketAddr, it: &mut Dial) {
         return;
     };
     if let Ok(Some(error)) = stream.take_error() {
-        // A connection that stood may have been closed for another reason than the process's end; a new one tells.
+        // A connection that stood may have been closed for another reason than the process's end; a
+        // new one tells.
         *it = if *connected {
             dial(listener)
         } else {

@@ -1,12 +1,16 @@
 //! The PM network's endpoint: one process's conversations with all others, over one device or two.
 //!
-//! It has the interface of the TCP transport and none of its connections: the first message to a process is simply sent. `link` makes each conversation reliable
-//! and ordered, the devices carry frames, and this module is what lies between them: a table of links, the memory of messages under way, timers, and the question
-//! whether a silent process is slow or gone. With two rails, bulk goes by the second and everything else by the first.
+//! It has the interface of the TCP transport and none of its connections: the first message to a
+//! process is simply sent. `link` makes each conversation reliable and ordered, the devices carry
+//! frames, and this module is what lies between them: a table of links, the memory of messages
+//! under way, timers, and the question whether a silent process is slow or gone. With two rails,
+//! bulk goes by the second and everything else by the first.
 //!
-//! Call order: [`Pm::new`] after cards are exchanged; [`Pm::poll`] until `None`, taking each packet's payload by [`Pm::at_hand`] and [`Pm::pass`]; [`Pm::send`];
-//! before a sleep on [`Pm::fd`], [`Pm::prepare_sleep`], and after it [`Pm::handle_waking`]. `conversation` holds one link, `transmit` sends, `receive` takes in,
-//! `memory` keeps what is on its way, `time` looks at timers, `liveness` tells slow processes from gone ones, `goodbye` ends conversations.
+//! Call order: [`Pm::new`] after cards are exchanged; [`Pm::poll`] until `None`, taking each
+//! packet's payload by [`Pm::at_hand`] and [`Pm::pass`]; [`Pm::send`]; before a sleep on
+//! [`Pm::fd`], [`Pm::prepare_sleep`], and after it [`Pm::handle_waking`]. `conversation` holds one
+//! link, `transmit` sends, `receive` takes in, `memory` keeps what is on its way, `time` looks at
+//! timers, `liveness` tells slow processes from gone ones, `goodbye` ends conversations.
 
 mod conversation;
 mod counters;
@@ -50,10 +54,12 @@ pub use transmit::COPIED_BYTES_MAX;
 /// Rails of one process at most: one for everything, one for bulk.
 pub const RAILS_MAX: usize = 2;
 
-/// What kind of network a rail is; it chooses how losses are made up for and whether the window obeys congestion.
+/// What kind of network a rail is; it chooses how losses are made up for and whether the window
+/// obeys congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RailKind {
-    /// Datagrams through networks that others use too: selective repeat, and windows that obey congestion.
+    /// Datagrams through networks that others use too: selective repeat, and windows that obey
+    /// congestion.
     Udp,
     /// Frames on one segment, in order and seldom lost: go-back-N.
     Ethernet,
@@ -87,19 +93,22 @@ pub struct Peer {
     pub probe: Vec<SocketAddr>,
 }
 
-/// Tells where a process (the first number) is on a rail (the second); asked when it is first talked to.
+/// Tells where a process (the first number) is on a rail (the second); asked when it is first
+/// talked to.
 pub type Finder = Box<dyn FnMut(u32, usize) -> Result<Peer, String> + Send>;
 
 /// What may be chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What was drawn for this endpoint, and told others in its card: part of the keys of its conversations.
+    /// What was drawn for this endpoint, and told others in its card: part of the keys of its
+    /// conversations.
     pub salt: u64,
     /// Every frame carries a checksum over all of it.
     pub checked: bool,
     /// Every frame is encrypted, and no other is taken.
     pub encrypted: bool,
-    /// With two rails, the payload of matched messages of at least so many bytes goes by the second.
+    /// With two rails, the payload of matched messages of at least so many bytes goes by the
+    /// second.
     pub bulk_bytes_min: u64,
     /// A process that owes an answer is asked after elsewhere when it has been silent for so long.
     pub suspect_after: Duration,
@@ -281,7 +290,8 @@ impl Pm {
         }
     }
 
-    /// Begins to talk to a process, or to use another rail to one. False if it cannot be found; then it is lost, unless another rail leads to it.
+    /// Begins to talk to a process, or to use another rail to one. False if it cannot be found;
+    /// then it is lost, unless another rail leads to it.
     #[cold]
     fn open(&mut self, way: Way) -> bool {
         let first = Way { rail: 0, ..way };
@@ -365,7 +375,8 @@ impl Pm {
         !self.active.is_empty()
     }
 
-    /// Whether somebody must look now and then even when this process awaits nothing: others expect acknowledgements.
+    /// Whether somebody must look now and then even when this process awaits nothing: others expect
+    /// acknowledgements.
     #[inline(always)]
     pub fn needs_company(&self) -> bool {
         self.open > 0

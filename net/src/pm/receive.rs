@@ -1,8 +1,10 @@
 //! Receiving: frames from the devices to their links, and what the links deliver as events.
 //!
-//! One frame at a time is *shown* by a device, and one piece of it (or one that its arrival made deliverable) is *current*: it is handed out before the device is asked for
-//! the next frame, so that payload is copied once, from where the device has it to where it belongs. A frame is believed only if it proves that the process it names has
-//! sent it, and no frame is believed twice.
+//! One frame at a time is *shown* by a device, and one piece of it (or one that its arrival made
+//! deliverable) is *current*: it is handed out before the device is asked for the next frame, so
+//! that payload is copied once, from where the device has it to where it belongs. A frame is
+//! believed only if it proves that the process it names has sent it, and no frame is believed
+//! twice.
 
 use oxmpi_link::Delivered;
 use oxmpi_wire::frame::{self, Frame, Kind};
@@ -15,9 +17,11 @@ use oxmpi_wire::stream::{self, HEAD_MAX, LENGTH_BYTES, Next};
 
 /// Frames between two looks at the clock and at what else waits.
 const FRAMES_PER_CLOCK: u32 = 8;
-/// Frames after which acknowledgements and what they let go leave, and timers are looked at, although more frames wait.
+/// Frames after which acknowledgements and what they let go leave, and timers are looked at,
+/// although more frames wait.
 const FRAMES_PER_FLUSH: u32 = 64;
-/// Frames that are not believed, in one look: a flood of them must not keep this process from what it has to say.
+/// Frames that are not believed, in one look: a flood of them must not keep this process from what
+/// it has to say.
 const IGNORED_PER_LOOK: u32 = 64;
 /// Looks at the first rail between two at the second, on which nothing goes at the moment.
 const LOOKS_PER_BULK_LOOK: u32 = 8;
@@ -97,7 +101,8 @@ impl Pm {
         }
     }
 
-    /// Whether the second rail is worth a look, which may be a system call: while something goes over it, and now and then.
+    /// Whether the second rail is worth a look, which may be a system call: while something goes
+    /// over it, and now and then.
     #[inline(always)]
     fn is_bulk_likely(&mut self) -> bool {
         if self.bulk_looks > 0 {
@@ -130,7 +135,8 @@ impl Pm {
         self.take(rail, false)
     }
 
-    /// Gives the frame that a device shows to its link. `proven`: its session has verified it already.
+    /// Gives the frame that a device shows to its link. `proven`: its session has verified it
+    /// already.
     #[inline(always)]
     fn take(&mut self, rail: usize, proven: bool) -> Look {
         let line = &mut self.lines[rail];
@@ -182,7 +188,8 @@ impl Pm {
         Look::Taken
     }
 
-    /// A frame in the name of a process that this one does not talk to yet: only that process itself begins a conversation.
+    /// A frame in the name of a process that this one does not talk to yet: only that process
+    /// itself begins a conversation.
     #[cold]
     fn take_first(&mut self, way: Way) -> Look {
         if !self.is_expected(way) {
@@ -196,7 +203,8 @@ impl Pm {
         }
     }
 
-    /// Whether the frame that a device shows is of the process it names, which this one does not talk to yet.
+    /// Whether the frame that a device shows is of the process it names, which this one does not
+    /// talk to yet.
     fn is_expected(&mut self, way: Way) -> bool {
         let line = &mut self.lines[way.rail];
         let session = &mut line.expected[way.peer as usize];
@@ -382,7 +390,8 @@ impl Pm {
         self.owing = owing;
     }
 
-    /// Which rail the packet of the last event came by: packets of one process arrive one after the other on each.
+    /// Which rail the packet of the last event came by: packets of one process arrive one after the
+    /// other on each.
     #[inline(always)]
     pub fn rail(&self) -> usize {
         self.current.as_ref().map_or(0, |current| current.way.rail)
@@ -406,8 +415,9 @@ impl Pm {
         &bytes[current.begin..end]
     }
 
-    /// Hands payload of the current packet to `write`, with the place of each piece behind the first, at most `room` bytes: what is at hand, and then frame by frame what the
-    /// device has of it, as long as nothing else comes in between. Says how much.
+    /// Hands payload of the current packet to `write`, with the place of each piece behind the
+    /// first, at most `room` bytes: what is at hand, and then frame by frame what the device has of
+    /// it, as long as nothing else comes in between. Says how much.
     pub fn read(&mut self, room: usize, mut write: impl FnMut(u64, &[u8])) -> usize {
         let Some(current) = &mut self.current else {
             return 0;

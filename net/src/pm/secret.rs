@@ -1,8 +1,10 @@
-//! The keys of a conversation: derived from the job's key, for each direction and each rail its own.
+//! The keys of a conversation: derived from the job's key, for each direction and each rail its
+//! own.
 //!
-//! Into a key goes what the conversation is: both processes, the rail, and the salts that both endpoints drew when they were
-//! opened and told in their cards. So no two conversations, not even those of a process that comes again, share a key, and
-//! numbers of transmissions may begin at 0 in each.
+//! Into a key goes what the conversation is: both processes, the rail, and the salts that both
+//! endpoints drew when they were opened and told in their cards. So no two conversations, not even
+//! those of a process that comes again, share a key, and numbers of transmissions may begin at 0 in
+//! each.
 
 use oxmpi_link::{FRAME_KEY_BYTES, FrameKey, Session};
 
@@ -41,8 +43,9 @@ pub(crate) fn session(
     )
 }
 
-/// The seals of the frames of `me` and `peer`. A key is used by one [`Session`], whose numbers are never used twice: a process
-/// opens one conversation with each other on each rail, and one that was closed is not opened again.
+/// The seals of the frames of `me` and `peer`. A key is used by one [`Session`], whose numbers are
+/// never used twice: a process opens one conversation with each other on each rail, and one that
+/// was closed is not opened again.
 pub(crate) fn seals(key: &JobKey, rail: usize, me: Party, peer: Party) -> Seals {
     let sealer = |from, to| {
         let derived = derive(key, b"oxmpi frame seal", Purpose::Talk, rail, from, to);
@@ -62,8 +65,9 @@ fn frame_key(key: &JobKey, purpose: Purpose, rail: usize, from: Party, to: Party
     FrameKey::new(*first.expect("a proof has 32 bytes"))
 }
 
-/// HMAC-SHA-256 under the job's key, as the second half of HKDF (RFC 5869) has it. The first half, which makes a key of what is
-/// only nearly random, is not needed: the job's key comes from the kernel's generator.
+/// HMAC-SHA-256 under the job's key, as the second half of HKDF (RFC 5869) has it. The first half,
+/// which makes a key of what is only nearly random, is not needed: the job's key comes from the
+/// kernel's generator.
 fn derive(
     key: &JobKey,
     use_for: &[u8],

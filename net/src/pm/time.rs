@@ -1,4 +1,5 @@
-//! Time: the links' timers, processes that have been silent for too long, and how long a sleeper may sleep.
+//! Time: the links' timers, processes that have been silent for too long, and how long a sleeper
+//! may sleep.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,8 @@ const NAP_MAX_WATCHFUL: Duration = Duration::from_millis(20);
 const NAP_MAX_STUCK: Duration = Duration::from_micros(200);
 /// A process that nothing has come from for so long is asked for a sign of life.
 const QUESTION_NS: u64 = 3_000_000_000;
-/// An acknowledgement waits no longer for a message to go with when nothing has come for so long: an answer would have left.
+/// An acknowledgement waits no longer for a message to go with when nothing has come for so long:
+/// an answer would have left.
 const SETTLED_NS: u64 = 10_000;
 /// The clock begins later than 0, so that 0 is long ago.
 const ORIGIN_NS: u64 = 60_000_000_000;
@@ -36,7 +38,8 @@ impl Clock {
 }
 
 impl Pm {
-    /// Makes it safe to sleep until [`Pm::fd`] is readable. False if there is something to do first.
+    /// Makes it safe to sleep until [`Pm::fd`] is readable. False if there is something to do
+    /// first.
     pub fn prepare_sleep(&mut self) -> bool {
         let busy = self.current.is_some() || self.shown.is_some() || self.unhandled.is_some();
         if busy || !self.events.is_empty() {
@@ -164,7 +167,8 @@ impl Pm {
                 continue;
             };
             if partner.paused && partner.owes_nothing() {
-                // It may end without a word, and frames of ours that come late are then refused: that is no loss.
+                // It may end without a word, and frames of ours that come late are then refused:
+                // that is no loss.
                 partner.refused = false;
             }
             let suspect_after = self.options.suspect_after.as_nanos() as u64;
@@ -212,7 +216,8 @@ impl Pm {
 }
 
 impl Partner {
-    /// For how long the process has owed an answer without a sign of life on any rail; `None` if it owes none.
+    /// For how long the process has owed an answer without a sign of life on any rail; `None` if it
+    /// owes none.
     fn silence(&mut self, now: u64) -> Option<u64> {
         let ways = self.ways.iter().flatten();
         let since = ways

@@ -1,7 +1,9 @@
-//! How two processes come to be connected: listening, dialling, proving each other, and who yields when both dial.
+//! How two processes come to be connected: listening, dialling, proving each other, and who yields
+//! when both dial.
 //!
-//! Nothing a stranger sends is looked at beyond the handshake's fixed fields, and a stranger holds one of [`STRANGERS_MAX`] places for [`STRANGER_TIME`] at
-//! most; when the places are taken, the one that came first goes.
+//! Nothing a stranger sends is looked at beyond the handshake's fixed fields, and a stranger holds
+//! one of [`STRANGERS_MAX`] places for [`STRANGER_TIME`] at most; when the places are taken, the
+//! one that came first goes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -31,10 +33,12 @@ const DIAL: u64 = 1 << 42;
 const STRANGERS_MAX: usize = 64;
 /// Time for that.
 const STRANGER_TIME: Duration = Duration::from_secs(5);
-/// Time for the network to connect to one address: a lost SYN is sent again after one and after three seconds. The process that answers
-/// may take as long as it wants: it may be computing, or stopped.
+/// Time for the network to connect to one address: a lost SYN is sent again after one and after
+/// three seconds. The process that answers may take as long as it wants: it may be computing, or
+/// stopped.
 const ATTEMPT_TIME: Duration = Duration::from_secs(5);
-/// How often to dial again a process that closes connections before they are made: it may have found us slow.
+/// How often to dial again a process that closes connections before they are made: it may have
+/// found us slow.
 const REDIALS_MAX: u32 = 5;
 /// Time before that.
 const REDIAL_TIME: Duration = Duration::from_millis(200);
@@ -86,7 +90,8 @@ impl Listener {
         Listener::bind_with(rank, |_, _| Ok(())).map(|(listener, ())| listener)
     }
 
-    /// As [`Listener::bind`], on a port for which `beside` works too: what else is to have the same number, at the same addresses.
+    /// As [`Listener::bind`], on a port for which `beside` works too: what else is to have the same
+    /// number, at the same addresses.
     pub fn bind_with<T>(
         rank: u32,
         beside: impl FnMut(u16, &Reach) -> io::Result<T>,
@@ -317,7 +322,8 @@ impl Tcp {
                 Ok(None) => return,
                 // The connection is gone that had it.
                 Err(error) if error.raw_os_error() == Some(libc::ECONNABORTED) => continue,
-                // A shortage of descriptors or memory, which time may heal; nobody will tell us again of who waits.
+                // A shortage of descriptors or memory, which time may heal; nobody will tell us
+                // again of who waits.
                 Err(_) => {
                     self.strangers.waiting = true;
                     return;
@@ -388,11 +394,13 @@ impl Tcp {
         let verdict = match self.links.get(peer as usize) {
             _ if self.closing || peer == self.me => Verdict::Stale,
             Some(Link::Idle | Link::Awaiting(..)) => Verdict::Keep,
-            // It has given up a dial that we had accepted, and dials again. (Not if we had dialled: then this is its own dial, which ours has crossed.)
+            // It has given up a dial that we had accepted, and dials again. (Not if we had dialled:
+            // then this is its own dial, which ours has crossed.)
             Some(Link::Open(connection)) if connection.accepted && !connection.used => {
                 Verdict::Keep
             }
-            // Ours stays if it wins, unless the network has not let it through yet: perhaps it never will.
+            // Ours stays if it wins, unless the network has not let it through yet: perhaps it
+            // never will.
             Some(Link::Dialling(dial)) if dial_wins(peer, self.me) || dial.dialler.is_none() => {
                 Verdict::Keep
             }
@@ -554,7 +562,8 @@ impl Tcp {
     }
 }
 
-/// Whether a short write on a fresh socket took everything, as it does unless the connection is broken.
+/// Whether a short write on a fresh socket took everything, as it does unless the connection is
+/// broken.
 fn is_whole(moved: io::Result<Moved>, bytes: usize) -> bool {
     matches!(moved, Ok(Moved::Bytes(moved)) if moved == bytes)
 }

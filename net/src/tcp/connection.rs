@@ -1,10 +1,12 @@
 //! One open connection: bytes that wait to leave, and how much of a packet has arrived.
 //!
-//! Outgoing bytes are, in order: the *backlog* (copied: heads, short messages sent in quick succession, what a full socket did not take of
-//! a short message) and the *rest* of one payload that still lies in the user's memory. While either waits, nothing else is taken.
+//! Outgoing bytes are, in order: the *backlog* (copied: heads, short messages sent in quick
+//! succession, what a full socket did not take of a short message) and the *rest* of one payload
+//! that still lies in the user's memory. While either waits, nothing else is taken.
 //!
-//! On an encrypted connection the backlog holds sealed records, and what is not sealed yet is between it and the rest: *plain* bytes. They and
-//! the rest are sealed when the backlog has left, a call's worth at a time. What is sealed stays so: it is offered until it is taken.
+//! On an encrypted connection the backlog holds sealed records, and what is not sealed yet is
+//! between it and the rest: *plain* bytes. They and the rest are sealed when the backlog has left,
+//! a call's worth at a time. What is sealed stays so: it is offered until it is taken.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,7 +16,8 @@ use super::sealed::Sealed;
 use super::socket::{Moved, Socket};
 use oxmpi_wire::stream::{self as frame, HEAD_MAX, LENGTH_BYTES, RECORD_BYTES_MAX};
 
-/// Bytes given to the kernel in one call. Measured between two namespaces: calls of 32 to 64 KiB stream twice as fast as calls of a megabyte.
+/// Bytes given to the kernel in one call. Measured between two namespaces: calls of 32 to 64 KiB
+/// stream twice as fast as calls of a megabyte.
 pub(super) const CALL_BYTES: usize = 64 << 10;
 /// Messages up to this length wait for each other when they come in quick succession.
 const TOGETHER_BYTES: usize = 2 << 10;
@@ -61,7 +64,8 @@ pub(super) struct Connection {
     pub name: Option<u32>,
 }
 
-// SAFETY: `rest` is memory of the user that the engine keeps valid; whoever has the connection has the engine's lock.
+// SAFETY: `rest` is memory of the user that the engine keeps valid; whoever has the connection has
+// the engine's lock.
 #[allow(unsafe_code)]
 unsafe impl Send for Connection {}
 
@@ -105,10 +109,12 @@ impl Connection {
         self.gone < self.backlog.len() || !self.plain.is_empty() || self.corked
     }
 
-    /// Sends a packet: `head` (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays until the packet has left.
+    /// Sends a packet: `head` (header and body) and `bytes` bytes at `payload`. `lasting`: that
+    /// memory stays until the packet has left.
     ///
     /// # Safety
-    /// `payload` must be valid for reading `bytes` bytes, if `lasting` until [`Connection::resume`] says that it has left or the connection is dropped.
+    /// `payload` must be valid for reading `bytes` bytes, if `lasting` until [`Connection::resume`]
+    /// says that it has left or the connection is dropped.
     #[allow(unsafe_code)]
     pub unsafe fn send(
         &mut self,
@@ -142,8 +148,9 @@ impl Connection {
             return sent;
         }
         let first = bytes.min(CALL_BYTES);
-        // Without a word of what follows, every call of a long message would end in a packet that is not full. (Not between messages: the receiver would wait for
-        // the end of each until the next one comes; a third of the bandwidth at 64 KiB.)
+        // Without a word of what follows, every call of a long message would end in a packet that
+        // is not full. (Not between messages: the receiver would wait for the end of each until the
+        // next one comes; a third of the bandwidth at 64 KiB.)
         self.corked = first < bytes;
         // SAFETY: the caller's promise.
         let moved = unsafe {
@@ -214,7 +221,8 @@ impl Connection {
             let any = sealed.seal(&mut self.backlog, |out| {
                 out.extend_from_slice(&plain[..from_plain]);
                 if from_rest > 0 {
-                    // SAFETY: who began the packet promised that its memory stays until it has left.
+                    // SAFETY: who began the packet promised that its memory stays until it has
+                    // left.
                     out.extend_from_slice(unsafe {
                         std::slice::from_raw_parts(payload, from_rest)
                     });
@@ -341,7 +349,8 @@ impl Connection {
         }
     }
 
-    /// Whether the message before this one was sent a moment ago: then many follow each other, and leaving together is cheaper.
+    /// Whether the message before this one was sent a moment ago: then many follow each other, and
+    /// leaving together is cheaper.
     fn follows_soon(&self) -> bool {
         self.last.is_some_and(|last| last.elapsed() < SUCCESSION)
     }

@@ -5,7 +5,8 @@ use oxmpi_wire::WireError;
 use super::{Event, Link, Tcp, Trouble};
 
 impl Tcp {
-    /// Says goodbye on every connection and dials no more. `pause`: connections may be made again later.
+    /// Says goodbye on every connection and dials no more. `pause`: connections may be made again
+    /// later.
     pub fn close(&mut self, pause: bool) {
         self.closing = !pause;
         for rank in 0..self.links.len() as u32 {
@@ -24,7 +25,8 @@ impl Tcp {
 
     /// Whether no connection is left.
     pub fn is_closed(&self) -> bool {
-        // A process that has paused before us may have dialled again already: that connection is for later.
+        // A process that has paused before us may have dialled again already: that connection is
+        // for later.
         let closing = |link: &Link| matches!(link, Link::Open(connection) if connection.said);
         self.open == 0 || !self.links.iter().any(closing)
     }
@@ -43,7 +45,8 @@ impl Tcp {
         if !pause {
             self.events.push_back(Event::Finished(from));
             if connection.is_midway() {
-                // It finalised and awaits nothing; the memory that our packet lies in is about to be given back.
+                // It finalised and awaits nothing; the memory that our packet lies in is about to
+                // be given back.
                 return self.end(from, Link::Finished);
             }
         }
@@ -113,8 +116,8 @@ impl Tcp {
         );
     }
 
-    /// The launcher says that a process has died. Its kernel ends an open connection behind the last
-    /// bytes that the process wrote, and then it is lost; without one it is lost now.
+    /// The launcher says that a process has died. Its kernel ends an open connection behind the
+    /// last bytes that the process wrote, and then it is lost; without one it is lost now.
     #[cold]
     pub fn handle_death(&mut self, peer: u32, what: String) {
         match &mut self.links[peer as usize] {
@@ -151,7 +154,8 @@ impl Tcp {
             if let Link::Open(connection) = &former
                 && let Some(name) = connection.name
             {
-                // Before the socket is closed, and before anybody is told: from here on the driver writes nothing of it to anybody's memory.
+                // Before the socket is closed, and before anybody is told: from here on the driver
+                // writes nothing of it to anybody's memory.
                 kernel_side.forget(name);
             }
             kernel_side.raise_fence();

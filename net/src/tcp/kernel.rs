@@ -1,8 +1,11 @@
-//! The kernel side: the driver /dev/o2g reads the connections, and this process takes what it tells out of memory that both have.
+//! The kernel side: the driver /dev/o2g reads the connections, and this process takes what it tells
+//! out of memory that both have.
 //!
-//! Connections are made and written as ever (`connecting`, `connection`). Once one is open it is registered with the driver, and nobody reads the socket here any more: records
-//! become events. A connection has a name of its own at the driver, which is its rank and a generation, so that a record of one that has ended is not taken for its
-//! successor's. What a process sent before it was lost counts: events about processes wait until the records before them have been taken.
+//! Connections are made and written as ever (`connecting`, `connection`). Once one is open it is
+//! registered with the driver, and nobody reads the socket here any more: records become events. A
+//! connection has a name of its own at the driver, which is its rank and a generation, so that a
+//! record of one that has ended is not taken for its successor's. What a process sent before it was
+//! lost counts: events about processes wait until the records before them have been taken.
 
 use std::os::fd::BorrowedFd;
 
@@ -15,10 +18,12 @@ use super::epoll::Epoll;
 use super::matcher::Matcher;
 use super::{Event, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress, Tcp};
 
-/// Looks between two questions to the kernel what sockets have changed: only strangers and sockets that have room again would be told there.
+/// Looks between two questions to the kernel what sockets have changed: only strangers and sockets
+/// that have room again would be told there.
 const LOOKS_PER_QUESTION_IDLE: u32 = 64;
 
-/// The key under which the driver's descriptor is watched; those of sockets that are no connections yet are in `connecting`.
+/// The key under which the driver's descriptor is watched; those of sockets that are no connections
+/// yet are in `connecting`.
 const DRIVER: u64 = 1 << 43;
 
 /// A receive as the driver takes it.
@@ -32,7 +37,8 @@ pub struct Receive {
     pub source: Option<u32>,
     /// The tag; `None`: any.
     pub tag: Option<i32>,
-    /// Where the message goes, and how long it may be; `None`: it is to be handed out like one that nobody awaits.
+    /// Where the message goes, and how long it may be; `None`: it is to be handed out like one that
+    /// nobody awaits.
     pub buffer: Option<(*mut u8, u64)>,
 }
 
@@ -186,7 +192,8 @@ impl KernelSide {
         self.broken || self.driver.tail() >= self.fence
     }
 
-    /// Whether the message of an entry ended with its connection before all of it was there: no record tells of that.
+    /// Whether the message of an entry ended with its connection before all of it was there: no
+    /// record tells of that.
     fn has_failed(&self, cookie: u64) -> bool {
         let done = self.driver.done(cookie as u32);
         done.cookie == cookie

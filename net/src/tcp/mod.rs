@@ -1,15 +1,19 @@
 //! TCP: one connection per pair of processes that talk, made on first use.
 //!
-//! The handler (the engine, under its lock) *polls* the device: it drains the sockets that have something, and gets packets as their heads arrive,
-//! so that matching happens while reading; the payload of a matched message is then read from the socket straight into the user's buffer.
-//! Finding the sockets costs the same for one connection and for a thousand: readiness is told by the kernel, once per change
-//! (edge-triggered), and only the few connections that spoke last are looked at directly, because a look at one that is about to speak is
-//! faster than being told.
+//! The handler (the engine, under its lock) *polls* the device: it drains the sockets that have
+//! something, and gets packets as their heads arrive, so that matching happens while reading; the
+//! payload of a matched message is then read from the socket straight into the user's buffer.
+//! Finding the sockets costs the same for one connection and for a thousand: readiness is told by
+//! the kernel, once per change (edge-triggered), and only the few connections that spoke last are
+//! looked at directly, because a look at one that is about to speak is faster than being told.
 //!
-//! Call order: [`Listener::bind`] before cards are exchanged, [`Tcp::new`] after it; [`Tcp::poll`] until `None`, reading each packet's payload by
-//! [`Tcp::at_hand`] and [`Tcp::read_into`]; [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `connecting` makes connections, `connection` holds
-//! one, `sealed` encrypts it, `receive` reads, `goodbye` ends them, `oxmpi_wire::stream` the stream's format, `liveness` notices hosts that vanished. With a `driver` the connections are read inside
-//! the operating system's kernel, and `kernel` takes what it tells.
+//! Call order: [`Listener::bind`] before cards are exchanged, [`Tcp::new`] after it; [`Tcp::poll`]
+//! until `None`, reading each packet's payload by [`Tcp::at_hand`] and [`Tcp::read_into`];
+//! [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `connecting` makes
+//! connections, `connection` holds one, `sealed` encrypts it, `receive` reads, `goodbye` ends them,
+//! `oxmpi_wire::stream` the stream's format, `liveness` notices hosts that vanished. With a
+//! `driver` the connections are read inside the operating system's kernel, and `kernel` takes what
+//! it tells.
 
 mod connecting;
 mod connection;
@@ -51,8 +55,10 @@ pub use matcher::Matcher;
 pub use oxmpi_wire::stream::PAYLOAD_MAX;
 pub use progress::{PROGRESS, Progress, ProgressError};
 
-/// What is read at once when nobody knows yet whose it is. The first piece of a long payload is copied out of it, the rest goes straight to where it belongs. To read only the
-/// next head ahead of long payloads saves that copy and costs a call for each: slower, 2.3 instead of 3.1 GB/s with messages of 64 KiB between namespaces.
+/// What is read at once when nobody knows yet whose it is. The first piece of a long payload is
+/// copied out of it, the rest goes straight to where it belongs. To read only the next head ahead
+/// of long payloads saves that copy and costs a call for each: slower, 2.3 instead of 3.1 GB/s with
+/// messages of 64 KiB between namespaces.
 const SCRATCH_BYTES: usize = 64 << 10;
 /// Payload of which less than this is missing is read together with what follows it, and copied.
 const DIRECT_BYTES_MIN: usize = 4 << 10;
@@ -93,7 +99,8 @@ enum Link {
     Idle,
     /// This process dials.
     Dialling(Box<Dial>),
-    /// The other process dials too and its dial stays, or it closed ours: at that time we dial again, and have done so this often.
+    /// The other process dials too and its dial stays, or it closed ours: at that time we dial
+    /// again, and have done so this often.
     Awaiting(Instant, u32),
     /// Connected.
     Open(Box<Connection>),
@@ -229,11 +236,12 @@ impl Tcp {
         self.progress
     }
 
-    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. Dials if there is no connection yet.
+    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. Dials if there is
+    /// no connection yet.
     ///
     /// # Safety
-    /// `payload` must be valid for reading `bytes` bytes; with `lasting`, and if the answer is [`Sent::Partly`], until [`Tcp::resume`] says that it has left or
-    /// the process is lost.
+    /// `payload` must be valid for reading `bytes` bytes; with `lasting`, and if the answer is
+    /// [`Sent::Partly`], until [`Tcp::resume`] says that it has left or the process is lost.
     #[allow(unsafe_code)]
     #[inline]
     pub unsafe fn send(
@@ -313,7 +321,8 @@ impl Tcp {
         })
     }
 
-    /// Makes it safe to sleep until [`Tcp::fd`] is readable. False if there is something to do first.
+    /// Makes it safe to sleep until [`Tcp::fd`] is readable. False if there is something to do
+    /// first.
     pub fn prepare_sleep(&mut self) -> bool {
         if !self.unsent.is_empty() {
             self.flush_unsent();
@@ -328,7 +337,8 @@ impl Tcp {
                 .is_none_or(|kernel_side| kernel_side.is_drained());
             return drained && self.events.is_empty();
         }
-        // Hot connections' changes were passed over, so they are looked at once more, and are cold afterwards.
+        // Hot connections' changes were passed over, so they are looked at once more, and are cold
+        // afterwards.
         self.ready.extend(self.hot.drain(..));
         self.turn = 0;
         if self.progress == Progress::Sock {

@@ -1,7 +1,8 @@
 //! Receiving: which connection to read, and what its bytes are.
 //!
-//! One connection at a time is *current*: what has been read of it lies in the scratch and is handed out packet by packet. A long payload is not read into the scratch but
-//! left in the socket until somebody says where it goes.
+//! One connection at a time is *current*: what has been read of it lies in the scratch and is
+//! handed out packet by packet. A long payload is not read into the scratch but left in the socket
+//! until somebody says where it goes.
 
 use std::ops::Range;
 
@@ -43,7 +44,8 @@ impl Tcp {
         }
     }
 
-    /// What the scratch holds next of connection `from`; when it holds nothing more, the connection is no longer current.
+    /// What the scratch holds next of connection `from`; when it holds nothing more, the connection
+    /// is no longer current.
     #[inline(always)]
     fn next_in_scratch(&mut self, from: u32) -> Option<Event> {
         let Link::Open(connection) = &mut self.links[from as usize] else {
@@ -172,7 +174,8 @@ impl Tcp {
             return self.read_sealed(from);
         }
         if !connection.early.is_empty() {
-            // What came together with the end of the handshake; short, because nobody sends much before being sure.
+            // What came together with the end of the handshake; short, because nobody sends much
+            // before being sure.
             let early = std::mem::take(&mut connection.early);
             let kept = early.len().min(SCRATCH_BYTES);
             self.scratch[..kept].copy_from_slice(&early[..kept]);
@@ -209,7 +212,8 @@ impl Tcp {
         None
     }
 
-    /// The connection spoke: look at it directly from now on, instead of the one that has been silent longest.
+    /// The connection spoke: look at it directly from now on, instead of the one that has been
+    /// silent longest.
     #[inline(always)]
     fn warm(&mut self, from: u32) {
         if self.hot.first() != Some(&from) && self.progress == Progress::User {
@@ -224,7 +228,8 @@ impl Tcp {
         if self.hot.len() > HOT_MAX
             && let Some(cold) = self.hot.pop()
         {
-            // Changes of hot connections are passed over: what came since the last look must be found now.
+            // Changes of hot connections are passed over: what came since the last look must be
+            // found now.
             self.ready.push_back(cold);
         }
     }
@@ -256,7 +261,8 @@ impl Tcp {
         }
     }
 
-    /// Reads payload of the current packet into `room` bytes at `into`; says how much came. Only when nothing is at hand.
+    /// Reads payload of the current packet into `room` bytes at `into`; says how much came. Only
+    /// when nothing is at hand.
     ///
     /// # Safety
     /// `into` must be valid for writing `room` bytes.
@@ -318,7 +324,8 @@ impl Tcp {
         }
     }
 
-    /// As [`Tcp::read_into`] for payload that nobody awaits in a buffer: it is at hand afterwards, if any came.
+    /// As [`Tcp::read_into`] for payload that nobody awaits in a buffer: it is at hand afterwards,
+    /// if any came.
     pub fn read_at_hand(&mut self) -> &[u8] {
         let Some(from) = self.current else {
             return &[];
@@ -371,8 +378,9 @@ impl Tcp {
         None
     }
 
-    /// Puts the contents of records into the scratch, behind `kept` bytes that are there: as many as have room and are whole. The
-    /// connection is current then. False if there was none, and then it is not.
+    /// Puts the contents of records into the scratch, behind `kept` bytes that are there: as many
+    /// as have room and are whole. The connection is current then. False if there was none, and
+    /// then it is not.
     fn fill_sealed(&mut self, from: u32, kept: usize) -> bool {
         let mut end = kept;
         while end + RECORD_BYTES_MAX <= SCRATCH_BYTES
@@ -389,7 +397,8 @@ impl Tcp {
         end > kept
     }
 
-    /// As [`Tcp::read_into`], of an encrypted connection: from the record's place to the user's in one copy.
+    /// As [`Tcp::read_into`], of an encrypted connection: from the record's place to the user's in
+    /// one copy.
     ///
     /// # Safety
     /// As [`Tcp::read_into`].
@@ -422,8 +431,9 @@ impl Tcp {
         landed
     }
 
-    /// Opens the next record of an encrypted connection. `None`: there is no whole one, or the process is lost. The socket is read
-    /// only for the `first` of a call: who has found something uses that before it hears that the connection has ended.
+    /// Opens the next record of an encrypted connection. `None`: there is no whole one, or the
+    /// process is lost. The socket is read only for the `first` of a call: who has found something
+    /// uses that before it hears that the connection has ended.
     fn next_record(&mut self, from: u32, first: bool) -> Option<Range<usize>> {
         let Link::Open(connection) = &mut self.links[from as usize] else {
             return None;
@@ -446,7 +456,8 @@ impl Tcp {
         None
     }
 
-    /// Records were looked for, and perhaps found: there may be more of which the kernel does not tell.
+    /// Records were looked for, and perhaps found: there may be more of which the kernel does not
+    /// tell.
     fn end_records(&mut self, from: u32, found: bool) {
         let Link::Open(connection) = &self.links[from as usize] else {
             return;

@@ -1,7 +1,9 @@
-//! A connection's stream in sealed records, for `--encrypt`; `oxmpi_wire::stream` has their format, [`crate::seal`] the cipher.
+//! A connection's stream in sealed records, for `--encrypt`; `oxmpi_wire::stream` has their format,
+//! [`crate::seal`] the cipher.
 //!
-//! A record's number is its place in its direction of the connection, and is not sent: a record that is missing, repeated or in another
-//! place does not open, and neither does one of another connection, because keys are made of what both ends drew in the handshake.
+//! A record's number is its place in its direction of the connection, and is not sent: a record
+//! that is missing, repeated or in another place does not open, and neither does one of another
+//! connection, because keys are made of what both ends drew in the handshake.
 
 use std::io;
 use std::ops::Range;
@@ -12,8 +14,9 @@ use oxmpi_wire::stream::{RECORD_BYTES_MAX, RECORD_HEADER_BYTES, record_bytes, re
 use super::socket::{Moved, Socket};
 use crate::seal::Seals;
 
-/// What is read at once: several records, and the beginning of one more. Long enough for one call to bring what the kernel has while
-/// a stream arrives, short enough to have one for each of some hundred connections.
+/// What is read at once: several records, and the beginning of one more. Long enough for one call
+/// to bring what the kernel has while a stream arrives, short enough to have one for each of some
+/// hundred connections.
 const INBOX_BYTES: usize = 64 << 10;
 const RECORD_WHOLE_MAX: usize = RECORD_HEADER_BYTES + RECORD_BYTES_MAX + SEAL_BYTES;
 
@@ -61,8 +64,9 @@ impl Sealed {
         }
     }
 
-    /// Appends a record to `out`. Its contents are put there by `write`, at most [`RECORD_BYTES_MAX`] bytes; if there are none, there is
-    /// no record. Says whether there is one.
+    /// Appends a record to `out`. Its contents are put there by `write`, at most
+    /// [`RECORD_BYTES_MAX`] bytes; if there are none, there is no record. Says whether there is
+    /// one.
     pub fn seal(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         let begin = out.len();
         out.extend_from_slice(&[0; RECORD_HEADER_BYTES]);
@@ -217,7 +221,8 @@ mod tests {
             let mut altered = record.clone();
             altered[bit / 8] ^= 1 << (bit % 8);
             arrive(&mut there, &altered);
-            // A length that grew waits for bytes that do not belong to it, and then the seal is wrong.
+            // A length that grew waits for bytes that do not belong to it, and then the seal is
+            // wrong.
             arrive(&mut there, &[0; 40_000]);
             assert!(taken(&mut there).is_err(), "bit {bit}");
         }

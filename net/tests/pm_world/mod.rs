@@ -1,4 +1,5 @@
-//! A job in one thread: several endpoints over UDP on the loopback interface, and messages between them whose contents tell whether they arrived as they were sent.
+//! A job in one thread: several endpoints over UDP on the loopback interface, and messages between
+//! them whose contents tell whether they arrived as they were sent.
 
 pub mod narrow;
 
@@ -205,7 +206,8 @@ impl Node {
         }
     }
 
-    /// Sends a message whose memory stays; the caller keeps it until it is released or its receiver lost.
+    /// Sends a message whose memory stays; the caller keeps it until it is released or its receiver
+    /// lost.
     pub fn send_lasting(&mut self, to: u32, number: i32, payload: &[u8], token: u64) -> Sent {
         let kind = Kind::Data {
             receive: 1,

@@ -1,4 +1,5 @@
-//! Collectives in phases: between hosts they must look like their whole schedule, whoever does the rest.
+//! Collectives in phases: between hosts they must look like their whole schedule, whoever does the
+//! rest.
 
 use super::super::across::phases;
 use super::across::{hosts, map};

@@ -1,6 +1,8 @@
-//! A kernel that checks itself, made from Debian's kernel source: a long task, `cargo xtask kernel test --kernel debug`.
+//! A kernel that checks itself, made from Debian's kernel source: a long task, `cargo xtask kernel
+//! test --kernel debug`.
 //!
-//! It takes about half an hour on two cores, once; the image stays below `target/kernel`. `debug.config` says what it checks.
+//! It takes about half an hour on two cores, once; the image stays below `target/kernel`.
+//! `debug.config` says what it checks.
 
 use std::fs;
 use std::path::Path;

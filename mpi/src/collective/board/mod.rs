@@ -1,9 +1,10 @@
-//! Collectives on one host that are small, or oversubscribed: everybody writes on a board, and reads what the others wrote.
+//! Collectives on one host that are small, or oversubscribed: everybody writes on a board, and
+//! reads what the others wrote.
 //!
-//! A message between two ranks costs matching and a ring; a board costs one store per rank and one load per
-//! pair, and where ranks take turns on few CPUs everybody needs to run only once. The leader of a group
-//! (its rank 0) hands out the board when the group is made. Contributions carry a note of what they are, so
-//! ranks that disagree on the call are told instead of reading nonsense.
+//! A message between two ranks costs matching and a ring; a board costs one store per rank and one
+//! load per pair, and where ranks take turns on few CPUs everybody needs to run only once. The
+//! leader of a group (its rank 0) hands out the board when the group is made. Contributions carry a
+//! note of what they are, so ranks that disagree on the call are told instead of reading nonsense.
 //!
 //! Whether a call runs here may depend only on what all ranks know: the call and the size.
 
@@ -19,8 +20,8 @@ use oxmpi_schedules::plan::Call;
 
 use round::Round;
 
-/// The longest message from or to a root that goes over the board where every rank has a CPU (2 ranks, against
-/// messages: 8 KiB 1.3 and 1.3 µs with a barrier, 64 KiB 7.4 and 4.7).
+/// The longest message from or to a root that goes over the board where every rank has a CPU (2
+/// ranks, against messages: 8 KiB 1.3 and 1.3 µs with a barrier, 64 KiB 7.4 and 4.7).
 const ROOTED_BYTES_MAX: usize = 8 << 10;
 
 /// The same for vectors that everybody combines (2 KiB 0.6 and 0.6 µs, 64 KiB 10.5 and 6.3).
@@ -52,7 +53,8 @@ impl GroupBoard {
         self.run_for(call.collective(), engine, call, send, receive, combine)
     }
 
-    /// Runs a call that suits and is a part of another one, by which members that disagree are told.
+    /// Runs a call that suits and is a part of another one, by which members that disagree are
+    /// told.
     pub(super) fn run_for(
         &mut self,
         whole: Collective,
@@ -76,9 +78,10 @@ impl GroupBoard {
     }
 }
 
-/// Whether a call is better done here. Where ranks take turns on the CPUs (`oversubscribed`), a message waits for its
-/// receiver's turn at every hop, while on the board everybody needs one turn; so there even long
-/// vectors go over the board, piece by piece. Where every rank has a CPU, messages win once they are long.
+/// Whether a call is better done here. Where ranks take turns on the CPUs (`oversubscribed`), a
+/// message waits for its receiver's turn at every hop, while on the board everybody needs one turn;
+/// so there even long vectors go over the board, piece by piece. Where every rank has a CPU,
+/// messages win once they are long.
 fn suits(call: &Call<'_>, size: usize, cell_bytes: usize, oversubscribed: bool) -> bool {
     let fits = |bytes: usize| bytes <= cell_bytes;
     let below = |limit: usize, bytes: usize| fits(bytes) && (oversubscribed || bytes <= limit);

@@ -1,10 +1,11 @@
 //! Partitioned messages: many threads fill one message piece by piece (MPI 5.0 §4).
 //!
-//! Both sides are introduced once: the sender's init call sends, under the message's tag, its channel number and how it cuts the
-//! data, and introductions match in the order of the init calls, as the standard demands. Every start then sends the data in
-//! *parcels*, each as soon as its partitions are ready: a parcel is one partition, or several neighbours where there are very
-//! many. Each parcel of a channel has a tag of its own, so it finds its place whenever it comes. Introductions and
-//! parcels have a context of their own: no other receive can see them.
+//! Both sides are introduced once: the sender's init call sends, under the message's tag, its
+//! channel number and how it cuts the data, and introductions match in the order of the init calls,
+//! as the standard demands. Every start then sends the data in *parcels*, each as soon as its
+//! partitions are ready: a parcel is one partition, or several neighbours where there are very
+//! many. Each parcel of a channel has a tag of its own, so it finds its place whenever it comes.
+//! Introductions and parcels have a context of their own: no other receive can see them.
 //!
 //! `parcels` says which partitions and bytes a parcel has; `send` and `receive` are the two sides.
 
@@ -16,7 +17,8 @@ use oxmpi_engine::{Envelope, Pattern};
 
 use crate::communicator::{Comm, Context};
 
-/// Tags of parcels: this bit, and a number. Introductions have the program's tag, which never has the bit.
+/// Tags of parcels: this bit, and a number. Introductions have the program's tag, which never has
+/// the bit.
 const CHANNEL: i32 = 1 << 30;
 
 /// The tag of a parcel: a channel has as many numbers as parcels, from its own on.

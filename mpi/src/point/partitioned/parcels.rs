@@ -1,9 +1,10 @@
-//! How the sender of a partitioned message cuts it into parcels, and how it says so to the receiver.
+//! How the sender of a partitioned message cuts it into parcels, and how it says so to the
+//! receiver.
 
 use std::ops::Range;
 
-/// Parcels of one message. More are cheaper for the threads that fill it, and cost both sides a message
-/// each: threads of a process seldom outnumber this.
+/// Parcels of one message. More are cheaper for the threads that fill it, and cost both sides a
+/// message each: threads of a process seldom outnumber this.
 const PARCELS_MAX: u64 = 256;
 
 /// Bytes of an introduction: channel, parcels, partitions, bytes of data.

@@ -1,4 +1,5 @@
-//! The receiver's side: a task that hears the introduction, takes the parcels of each start and tells what has arrived.
+//! The receiver's side: a task that hears the introduction, takes the parcels of each start and
+//! tells what has arrived.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -29,7 +30,8 @@ impl Comm {
             self.check_rank("source", source)?;
             let mut said = Box::new([0; INTRODUCTION_BYTES]);
             let (from, pattern) = self.partitioned_pattern(source, tag);
-            // SAFETY: the box lives with the operation, which waits for the request or takes it back.
+            // SAFETY: the box lives with the operation, which waits for the request or takes it
+            // back.
             let request = unsafe {
                 let (engine, bytes) = (&self.process.engine, said.len() as u64);
                 engine.irecv(Some(from), pattern, said.as_mut_ptr(), bytes)?

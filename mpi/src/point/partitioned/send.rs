@@ -12,7 +12,8 @@ use crate::buffer::Buffer;
 use crate::communicator::{Comm, check_tag};
 use crate::error::ErrorKind;
 
-/// Numbers that channels of this process have taken: they tell the parcels of its partitioned sends apart.
+/// Numbers that channels of this process have taken: they tell the parcels of its partitioned sends
+/// apart.
 static CHANNELS: AtomicU32 = AtomicU32::new(0);
 
 impl Comm {
@@ -92,7 +93,8 @@ struct Filling {
     failed: Option<ErrorKind>,
 }
 
-// SAFETY: the buffer is only read, when parcels are sent, and its maker's promise covers any thread.
+// SAFETY: the buffer is only read, when parcels are sent, and its maker's promise covers any
+// thread.
 unsafe impl Sync for Parts {}
 
 impl Parts {
