@@ -17,8 +17,8 @@ pub trait Matcher {
     /// Takes a receive back. [`Cancel::Again`]: it has a message, and packets say or will say so.
     fn cancel(&mut self, cookie: u64) -> Cancel;
 
-    /// The receive that the message of the last [`Event::Packet`] was matched with, if it was.
-    /// Payload that has been placed there does not follow.
+    /// The receive that the message of the last [`Event::Packet`](super::Event::Packet) was matched
+    /// with, if it was. Payload that has been placed there does not follow.
     fn matched(&self) -> Option<Match>;
 
     /// It writes no memory of this process any more, for good.
