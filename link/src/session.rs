@@ -1,8 +1,8 @@
 //! Frames prove themselves: every transmission has a number of its own and a tag that only the two
 //! ends can compute.
 //!
-//! A tag is SipHash-1-3 (64 bits) over the header and the whole number of the transmission, under a
-//! key of one direction of one conversation. An observer of the network learns no key from frames,
+//! A tag is SipHash-1-3 (64 bits) over the header and the upper half of the transmission's number,
+//! under a key of one direction of one conversation. An observer of the network learns no key from frames,
 //! and every number is taken once, so neither a forged, nor an altered, nor a repeated header
 //! reaches the [`Link`](crate::Link). The header carries the lower half of the number; the receiver
 //! knows the upper half, because it is never more than half a round away from what it has seen.
@@ -13,44 +13,11 @@
 //! what it gives to the link.
 
 use core::fmt;
-use core::hash::Hasher;
 
-use oxmpi_wire::frame::{self, FRAME_HEADER_BYTES, PROVEN_BYTES};
-use siphasher::sip::SipHasher13;
+use oxmpi_wire::frame::{self, FRAME_HEADER_BYTES};
 
+use crate::frame_key::FrameKey;
 use crate::replay::Replay;
-
-/// Bytes of a key: 128 bits, as many as a guess can never cover.
-pub const FRAME_KEY_BYTES: usize = 16;
-
-/// The key of the tags of one direction.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct FrameKey([u8; FRAME_KEY_BYTES]);
-
-impl FrameKey {
-    /// The key with these bytes.
-    pub const fn new(bytes: [u8; FRAME_KEY_BYTES]) -> FrameKey {
-        FrameKey(bytes)
-    }
-
-    /// What proves a header, in the transmission with this number.
-    #[inline]
-    fn tag(&self, header: &[u8; FRAME_HEADER_BYTES], serial: u64) -> u64 {
-        let mut bytes = [0; PROVEN_BYTES + 8];
-        bytes[..PROVEN_BYTES].copy_from_slice(&header[..PROVEN_BYTES]);
-        bytes[PROVEN_BYTES..].copy_from_slice(&serial.to_le_bytes());
-        let mut hasher = SipHasher13::new_with_key(&self.0);
-        hasher.write(&bytes);
-        hasher.finish()
-    }
-}
-
-/// Not shown: texts reach logs.
-impl fmt::Debug for FrameKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FrameKey(not shown)")
-    }
-}
 
 /// A frame that its claimed sender did not send, or not now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,59 +136,6 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// SipHash-1-3 of the bytes 00, 01, … 27 under the key 00, 01, … 0f, as a program of its own
-    /// computed it.
-    #[test]
-    fn tags_are_siphash() {
-        let counted = |from: u8| core::array::from_fn(|at| from + at as u8);
-        let key = FrameKey::new(core::array::from_fn(|at| at as u8));
-        let header: [u8; FRAME_HEADER_BYTES] = counted(0);
-        let serial = u64::from_le_bytes(core::array::from_fn(|at| 0x20 + at as u8));
-        assert_eq!(key.tag(&header, serial), plain_siphash(1, 3, &header));
-        // The published vector for SipHash-2-4 of 00 … 0e shows that the plain form is right.
-        let fifteen: [u8; 15] = core::array::from_fn(|at| at as u8);
-        assert_eq!(plain_siphash(2, 4, &fifteen), 0xa129_ca61_49be_45e5);
-    }
-
-    /// SipHash as its paper has it, under the key 00, 01, … 0f.
-    fn plain_siphash(inner: u32, last: u32, bytes: &[u8]) -> u64 {
-        let (k0, k1) = (0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908);
-        let mut v = [
-            k0 ^ 0x736f_6d65_7073_6575,
-            k1 ^ 0x646f_7261_6e64_6f6d,
-            k0 ^ 0x6c79_6765_6e65_7261,
-            k1 ^ 0x7465_6462_7974_6573,
-        ];
-        let rounds = |v: &mut [u64; 4], count: u32| {
-            for _ in 0..count {
-                v[0] = v[0].wrapping_add(v[1]);
-                v[1] = v[1].rotate_left(13) ^ v[0];
-                v[0] = v[0].rotate_left(32);
-                v[2] = v[2].wrapping_add(v[3]);
-                v[3] = v[3].rotate_left(16) ^ v[2];
-                v[0] = v[0].wrapping_add(v[3]);
-                v[3] = v[3].rotate_left(21) ^ v[0];
-                v[2] = v[2].wrapping_add(v[1]);
-                v[1] = v[1].rotate_left(17) ^ v[2];
-                v[2] = v[2].rotate_left(32);
-            }
-        };
-        let words = bytes.chunks_exact(8);
-        let rest = words.remainder();
-        let mut end = [0; 8];
-        end[..rest.len()].copy_from_slice(rest);
-        end[7] = bytes.len() as u8;
-        for word in words.chain([&end[..]]) {
-            let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
-            v[3] ^= word;
-            rounds(&mut v, inner);
-            v[0] ^= word;
-        }
-        v[2] ^= 0xff;
-        rounds(&mut v, last);
-        v[0] ^ v[1] ^ v[2] ^ v[3]
-    }
 
     /// The header has the lower half of the number only; when it begins anew, proofs do not repeat.
     #[test]
