@@ -48,6 +48,8 @@ pub(crate) enum Down {
     FenceOver(Puts),
     /// A rank has ended without finalising MPI, wherever it ran: the others are told.
     Died { rank: u32, death: RankDeath },
+    /// A rank has ended after finalising MPI, wherever it ran: a wait for it may be in vain.
+    Finished { rank: u32 },
     /// The job is over: kill what is left, send what has been said, end.
     End,
 }

@@ -88,8 +88,9 @@ struct Head<'a> {
     credit: Credit,
     /// A fence has been reached: there are ranks that wait for others.
     joined: bool,
-    /// Ranks that have died and of which the others have not been told.
-    deaths: Vec<(u32, RankDeath)>,
+    /// Ranks that have ended and of which the others have not been told; how they died, if not
+    /// after finalising MPI.
+    departures: Vec<(u32, Option<RankDeath>)>,
     now: Instant,
 }
 
@@ -120,7 +121,7 @@ impl<'a> Head<'a> {
             loud: vec![true; hosts],
             credit: Credit::new(&placement),
             joined: false,
-            deaths: Vec::new(),
+            departures: Vec::new(),
             placement,
             now,
         };
@@ -340,9 +341,8 @@ impl<'a> Head<'a> {
             }
             Up::Ended { rank, ended } => {
                 self.supervisor.handle_end(rank, ended, now);
-                self.deaths
-                    .extend(ended.death(rank).map(|death| (rank, death)));
-                self.tell_deaths();
+                self.departures.push((rank, ended.death(rank)));
+                self.tell_departures();
             }
             Up::WardenLost { host } => self.supervisor.handle_lost_warden(host, now),
             Up::Output { rank, which, bytes } => {
@@ -359,7 +359,7 @@ impl<'a> Head<'a> {
             Up::StdinClosed => self.source = None,
             Up::Fence(all) => {
                 self.joined = true;
-                self.tell_deaths();
+                self.tell_departures();
                 self.node.down(&Down::FenceOver(all), now);
             }
             Up::Deserted(_) => {}
@@ -368,14 +368,21 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Tells all hosts which ranks have died, if ranks have joined and the job goes on. Ranks that
-    /// are not wired up yet learn of it before their first fence is over.
-    fn tell_deaths(&mut self) {
+    /// Tells all hosts which ranks have ended, if ranks have joined and the job goes on. Ranks that
+    /// are not wired up yet learn of it before their first fence is over. That a rank has finalised
+    /// is seen on its own host without the launcher.
+    fn tell_departures(&mut self) {
         if !self.joined || !self.supervisor.is_peaceful() {
             return;
         }
-        for (rank, death) in std::mem::take(&mut self.deaths) {
-            self.node.down(&Down::Died { rank, death }, self.now);
+        let one_host = self.placement.hosts.len() == 1;
+        for (rank, death) in std::mem::take(&mut self.departures) {
+            let told = match death {
+                Some(death) => Down::Died { rank, death },
+                None if one_host => continue,
+                None => Down::Finished { rank },
+            };
+            self.node.down(&told, self.now);
         }
     }
 

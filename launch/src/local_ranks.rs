@@ -374,6 +374,11 @@ impl LocalRanks {
         self.pmi.handle_end(port, up);
     }
 
+    /// A rank has finalised MPI and ended, here or on another host.
+    pub(crate) fn record_finish(&self, rank: u32) {
+        self.segment.record_finish(rank);
+    }
+
     /// A rank has died, here or on another host: the ranks here that are wired up learn of it.
     pub(crate) fn record_death(&self, rank: u32, death: RankDeath) {
         self.segment.record_death(rank, death.into());

@@ -151,6 +151,11 @@ impl Node {
                 local.for_each(|local| local.record_death(*rank, *death));
                 self.below(frame);
             }
+            Down::Finished { rank } => {
+                let local = self.local.iter();
+                local.for_each(|local| local.record_finish(*rank));
+                self.below(frame);
+            }
             Down::End => {
                 self.ending = true;
                 match (&mut self.local, self.host) {

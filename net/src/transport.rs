@@ -294,6 +294,12 @@ impl Transport {
         each!(self, it => it.handle_death(peer, what));
     }
 
+    /// The launcher says that a process has finalised and ended. A process that has sent anything
+    /// here has said goodbye behind it; one that has not, or has only paused, is finished now.
+    pub fn handle_finish(&mut self, peer: u32) {
+        each!(self, it => it.handle_finish(peer));
+    }
+
     /// The job's number among all jobs, which all of its processes know.
     pub fn job_nonce(&self) -> u32 {
         each!(self, it => it.job_nonce())

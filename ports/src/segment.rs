@@ -383,6 +383,16 @@ impl Segment {
     /// Records how a process of the job died, on whatever host it ran, and wakes every sleeper. The
     /// first record stays. Launchers call this; without memory for the record nobody is told.
     pub fn record_death(&self, process: u32, death: Death) {
+        self.record(process, PortState::Dead(death));
+    }
+
+    /// Records that a process of the job has finalised and ended, as [`Segment::record_death`] does
+    /// for deaths.
+    pub fn record_finish(&self, process: u32) {
+        self.record(process, PortState::Finished);
+    }
+
+    fn record(&self, process: u32, state: PortState) {
         if process >= PROCESSES_MAX {
             return;
         }
@@ -392,8 +402,7 @@ impl Segment {
             return;
         }
         let word: &AtomicU64 = self.at(self.layout.death(process));
-        let death = PortState::Dead(death).to_word();
-        let first = word.compare_exchange(0, death, Ordering::AcqRel, Ordering::Relaxed);
+        let first = word.compare_exchange(0, state.to_word(), Ordering::AcqRel, Ordering::Relaxed);
         if first.is_ok() {
             self.count_departure();
         }
@@ -401,14 +410,23 @@ impl Segment {
 
     /// How a process of the job died, as far as the launcher has recorded it.
     pub fn death_of(&self, process: u32) -> Option<Death> {
-        if process >= PROCESSES_MAX {
-            return None;
-        }
-        let word: &AtomicU64 = self.at(self.layout.death(process));
-        match PortState::from_word(word.load(Ordering::Acquire)) {
+        match self.recorded(process) {
             PortState::Dead(death) => Some(death),
             _ => None,
         }
+    }
+
+    /// Whether the launcher has recorded that a process of the job has finalised and ended.
+    pub fn has_finished(&self, process: u32) -> bool {
+        self.recorded(process) == PortState::Finished
+    }
+
+    fn recorded(&self, process: u32) -> PortState {
+        if process >= PROCESSES_MAX {
+            return PortState::Empty;
+        }
+        let word: &AtomicU64 = self.at(self.layout.death(process));
+        PortState::from_word(word.load(Ordering::Acquire))
     }
 
     /// The process in `port` is told that another one is lost. If it fails afterwards, that may be

@@ -198,6 +198,10 @@ fn the_death_of_a_process_of_another_host_is_recorded_once() {
     segment.record_death(last + 1, Death::Status(1));
     assert_eq!(segment.death_of(7), Some(Death::Signal(9)));
     assert_eq!(segment.death_of(last), Some(Death::Aborted(-3)));
+    segment.record_finish(8);
+    segment.record_death(8, Death::Status(1));
+    assert_eq!((segment.has_finished(8), segment.death_of(8)), (true, None));
+    assert!(!segment.has_finished(7));
     assert_eq!(
         (segment.death_of(8), segment.death_of(last + 1)),
         (None, None)

@@ -57,7 +57,7 @@ impl Handler {
         }
         if let Some(remote) = &mut self.ways.remote {
             if remote.departures != self.ways.ports.port.segment().departures() {
-                self.notice_remote_deaths();
+                self.notice_remote_departures();
             }
             happened |= self.take_from_network(watched);
             if self.has_waiting() {
@@ -109,20 +109,24 @@ impl Handler {
         happened
     }
 
-    /// Passes the launcher's word of deaths to the network, for processes that are reached by it.
-    /// The network then reports each of them as lost, also those that this process never talked to.
+    /// Passes the launcher's word of ranks that have ended to the network, for processes that are
+    /// reached by it. The network then reports each of them as lost or finished, also those that
+    /// this process never talked to.
     #[cold]
     #[inline(never)]
-    fn notice_remote_deaths(&mut self) {
+    fn notice_remote_departures(&mut self) {
         let departures = self.segment().departures();
-        let dead: Vec<(u32, Death)> = self
+        let gone: Vec<(u32, Option<Death>)> = self
             .places()
             .others()
             .filter(|peer| !self.protocol.is_gone(*peer))
-            .filter_map(|peer| Some((peer, self.segment().death_of(peer)?)))
+            .filter_map(|peer| match self.segment().death_of(peer) {
+                None if !self.segment().has_finished(peer) => None,
+                death => Some((peer, death)),
+            })
             .collect();
-        if !dead.is_empty() {
-            // What the dead have sent and the network has delivered still counts.
+        if !gone.is_empty() {
+            // What they have sent and the network has delivered still counts.
             for _ in 0..DRAIN_ROUNDS_MAX {
                 if self.broken.is_some() || !self.take_from_network(None) {
                     break;
@@ -131,8 +135,11 @@ impl Handler {
         }
         if let Some(remote) = &mut self.ways.remote {
             remote.departures = departures;
-            for (peer, death) in dead {
-                remote.net.handle_death(peer, format!("it {death}"));
+            for (peer, death) in gone {
+                match death {
+                    Some(death) => remote.net.handle_death(peer, format!("it {death}")),
+                    None => remote.net.handle_finish(peer),
+                }
             }
         }
     }

@@ -85,7 +85,7 @@ impl Pm {
         let Standing::Open(partner) = &mut self.partners[from as usize] else {
             return;
         };
-        if pause {
+        if pause && !partner.ended {
             partner.paused = true;
             return;
         }
@@ -131,6 +131,25 @@ impl Pm {
     #[cold]
     pub fn handle_death(&mut self, peer: u32, what: String) {
         self.lose(peer, what);
+    }
+
+    /// The launcher says that a process has finalised and ended. If they talked, it says so itself,
+    /// behind its last message.
+    #[cold]
+    pub fn handle_finish(&mut self, peer: u32) {
+        match &mut self.partners[peer as usize] {
+            Standing::Open(partner) => {
+                partner.ended = true;
+                if partner.paused {
+                    self.hear_farewell(peer, false);
+                }
+            }
+            Standing::Unknown => {
+                self.end(peer, Standing::Finished);
+                self.events.push_back(Event::Finished(peer));
+            }
+            Standing::Finished | Standing::Lost(_) => {}
+        }
     }
 
     /// The process cannot be reached any more, or never could.

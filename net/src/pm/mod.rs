@@ -155,6 +155,8 @@ struct Partner {
     heard: Option<u64>,
     /// It has said that it may be silent for long.
     paused: bool,
+    /// The launcher says that it has ended: a pause is a goodbye.
+    ended: bool,
     /// Its host said that nobody takes its frames.
     refused: bool,
     liveness: Option<Liveness>,
@@ -356,6 +358,7 @@ impl Pm {
             said: false,
             heard: None,
             paused: false,
+            ended: false,
             refused: false,
             liveness: None,
         }));

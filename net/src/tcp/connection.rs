@@ -54,6 +54,8 @@ pub(super) struct Connection {
     goodbye: Option<u32>,
     /// The peer has said goodbye; whether only for now.
     pub heard: Option<bool>,
+    /// The launcher says that the peer has ended: a goodbye for now is one for good.
+    pub ended: bool,
     /// What came together with the end of the handshake.
     pub early: Vec<u8>,
     /// The peer dialled.
@@ -87,6 +89,7 @@ impl Connection {
             said: false,
             goodbye: None,
             heard: None,
+            ended: false,
             early: Vec::new(),
             accepted: false,
             used: false,

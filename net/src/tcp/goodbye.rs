@@ -35,6 +35,7 @@ impl Tcp {
         let Link::Open(connection) = &mut self.links[from as usize] else {
             return;
         };
+        let pause = pause && !connection.ended;
         connection.heard = Some(pause);
         if let Some(kernel_side) = &mut self.kernel_side
             && let Some(name) = connection.name.take()
@@ -124,6 +125,27 @@ impl Tcp {
             // An end of a connection that was never used would not count as a loss.
             Link::Open(connection) => connection.used = true,
             Link::Idle | Link::Dialling(_) | Link::Awaiting(..) => self.lose(peer, what),
+            Link::Finished | Link::Lost(_) => {}
+        }
+    }
+
+    /// The launcher says that a process has finalised and ended. On an open connection it says so
+    /// itself, behind its last message.
+    #[cold]
+    pub fn handle_finish(&mut self, peer: u32) {
+        match &mut self.links[peer as usize] {
+            Link::Open(connection) => match connection.heard {
+                None => connection.ended = true,
+                Some(true) => {
+                    connection.heard = Some(false);
+                    self.events.push_back(Event::Finished(peer));
+                }
+                Some(false) => {}
+            },
+            Link::Idle | Link::Dialling(_) | Link::Awaiting(..) => {
+                self.end(peer, Link::Finished);
+                self.events.push_back(Event::Finished(peer));
+            }
             Link::Finished | Link::Lost(_) => {}
         }
     }
