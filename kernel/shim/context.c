@@ -4,6 +4,7 @@
  * a mapping is, too). Whatever ends the process ends here: close, exit, a signal.
  */
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -22,6 +23,11 @@ struct o2g_context *o2g_context_new(void)
 
 	if (!context)
 		return NULL;
+	context->user = o2g_user_get();
+	if (!context->user) {
+		kfree(context);
+		return NULL;
+	}
 	refcount_set(&context->references, 1);
 	mutex_init(&context->requests);
 	spin_lock_init(&context->lock);
@@ -50,6 +56,8 @@ static bool o2g_has_memory_for(const struct o2g_init *init)
 int o2g_context_init(struct o2g_context *context, const struct o2g_init *init)
 {
 	struct o2g_core *core;
+	u64 secret[2];
+	int error;
 
 	if (init->version != O2G_VERSION)
 		return -EPROTO;
@@ -66,9 +74,13 @@ int o2g_context_init(struct o2g_context *context, const struct o2g_init *init)
 	context->memories = kvcalloc(init->n_entries, sizeof(*context->memories), GFP_KERNEL_ACCOUNT);
 	if (!context->sockets || !context->memories)
 		return -ENOMEM;
-	if (o2g_dumpers_start(context, 1))
-		return -ENOMEM;
-	core = o2g_core_new(init->n_socks, init->n_entries);
+	error = o2g_dumpers_start(context, 1);
+	if (error)
+		return error;
+	/* So that no peer can choose keys that make the queues slow. */
+	get_random_bytes(secret, sizeof(secret));
+	core = o2g_core_new(init->n_socks, init->n_entries, secret);
+	memzero_explicit(secret, sizeof(secret));
 	if (!core)
 		return -EINVAL;
 	context->n_socks = init->n_socks;
@@ -188,6 +200,7 @@ void o2g_context_put(struct o2g_context *context)
 	kvfree(context->sockets);
 	kvfree(context->memories);
 	mmdrop(context->mm);
+	o2g_user_put(context->user);
 	kfree(context);
 	atomic64_dec(&o2g_contexts_all);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
  * o2g_shim.h: what the files of the shim tell each other. device.c has the device and its requests, context.c the life of a context,
- * socket.c the hooks of a TCP socket, reader.c the reading of it, dumper.c the threads, pages.c the memory of entries,
+ * user.c what users share, socket.c the hooks of a TCP socket, reader.c the reading of it, dumper.c the threads, pages.c the memory of entries,
  * memory.c what the core needs. Decisions are made in the core (core.h).
  *
  * Locks, in the order in which they are taken: o2g_context.requests, the socket's lock (lock_sock, or its spinlock in a softirq),
@@ -27,17 +27,35 @@
 /* 4 GiB: a longer buffer is written by a dumper thread instead of being pinned. */
 #define O2G_PINNED_PAGES_MAX (1u << 20)
 
+/* Pages that are pinned at a time: 2 MiB, so that interrupts are not kept waiting for a whole buffer. */
+#define O2G_PINNED_AT_ONCE 512u
+/* What a request faults in of a buffer that is not pinned; of the rest it looks only whether it could be. */
+#define O2G_FAULTED_BYTES_MAX (1u << 20)
+
+/* Threads of one user: 64 contexts with all they may have, or 1024 with one. RLIMIT_NPROC may say less. */
+#define O2G_USER_DUMPERS_MAX 1024
+
+/* Who has opened the device: what the contexts of a user have together. */
+struct o2g_user {
+	struct list_head list;
+	kuid_t uid;
+	u32 n_contexts; /* that name it */
+	u32 n_dumpers;
+};
+
 /* Where the message of an entry goes. */
 struct o2g_memory {
 	struct o2g_memory *next; /* of those that are to be let go */
+	u64 cookie;              /* of the entry */
 	u64 address;
 	u64 bytes;
 	u32 n_pages; /* 0: not pinned */
-	struct page *pages[];
+	struct page **pages;
 };
 
 struct o2g_context {
 	refcount_t references; /* the open file, each dumper thread */
+	struct o2g_user *user;
 	struct mm_struct *mm;  /* whose process may use it; kept from being reused, not from being torn down */
 	struct mutex requests; /* of those that change what there is */
 
@@ -79,7 +97,9 @@ struct o2g_socket {
 	bool forgotten; /* the core does not know it any more */
 	bool ended;     /* the core knows that the stream has ended */
 	bool in_thread; /* a dumper thread has it or will have it; nobody else reads */
-	struct o2g_step step; /* with bytes left: memory that has to be faulted in before they can be placed */
+	/* With bytes left: memory that has to be faulted in before they can be placed. The core keeps its entry until it is told,
+	 * so whatever ends a stream gives this up first (o2g_read_abandon). */
+	struct o2g_step step;
 	u32 step_error;       /* it cannot be */
 	u8 *early;            /* what the process had read before, until it is used up */
 	u32 early_at;
@@ -114,6 +134,12 @@ void o2g_context_close(struct o2g_context *context);
 void o2g_context_put(struct o2g_context *context);
 void o2g_context_wake(struct o2g_context *context);
 
+/* user.c */
+struct o2g_user *o2g_user_get(void);
+void o2g_user_put(struct o2g_user *user);
+int o2g_user_add_dumper(struct o2g_user *user);
+void o2g_user_remove_dumper(struct o2g_user *user);
+
 /* socket.c */
 int o2g_socket_register(struct o2g_context *context, const struct o2g_register *wanted);
 int o2g_socket_forget(struct o2g_context *context, u32 rank);
@@ -132,7 +158,7 @@ void o2g_dumpers_queue(struct o2g_socket *socket);
 void o2g_dumpers_resume(struct o2g_context *context);
 
 /* pages.c */
-struct o2g_memory *o2g_memory_new(struct o2g_context *context, u64 address, u64 bytes);
+struct o2g_memory *o2g_memory_new(struct o2g_context *context, const struct o2g_entry *entry);
 void o2g_memory_free(struct o2g_context *context, struct o2g_memory *list);
 bool o2g_memory_is_pinned(const struct o2g_memory *memory);
 int o2g_memory_write(const struct o2g_memory *memory, u64 offset, const u8 *data, u32 bytes, bool has_mm);
