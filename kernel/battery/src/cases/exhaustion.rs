@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use o2g::Device;
+use o2g::{Device, DumperError, InitError};
 use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
 
 use super::case;
@@ -98,9 +98,13 @@ fn threads(_: &mut Random) -> Outcome {
         let mut devices = Vec::new();
         for _ in 0..40 {
             let mut device = Device::open()?;
-            if device.init(1, 1).is_ok() {
-                // As many as there may be.
-                let _ = device.start_dumper_thread(16);
+            match device.init(1, 1) {
+                Ok(()) => match device.start_dumper_thread(16) {
+                    Ok(()) | Err(DumperError::Threads { .. }) => {}
+                    Err(error) => return fail(error.to_string()),
+                },
+                Err(InitError::Threads) => {}
+                Err(error) => return fail(error.to_string()),
             }
             devices.push(device);
         }
