@@ -106,6 +106,7 @@ static long o2g_ask_put(struct o2g_context *context, void __user *argument)
 	spin_unlock_bh(&context->lock);
 	if (may_go_on > 0)
 		o2g_dumpers_resume(context);
+	o2g_context_watch(context);
 	if (memory)
 		memory->next = NULL;
 	o2g_memory_free(context, memory);

@@ -32,6 +32,11 @@
 /* What a request faults in of a buffer that is not pinned; of the rest it looks only whether it could be. */
 #define O2G_FAULTED_BYTES_MAX (1u << 20)
 
+/* Of the machine's memory, a user's contexts have at most this part. */
+#define O2G_USER_MEMORY_PART 4
+/* How soon pages are let go after their process has ended without closing the file. */
+#define O2G_WATCH_SECONDS 2
+
 /* Threads of one user: 64 contexts with all they may have, or 1024 with one. RLIMIT_NPROC may say less. */
 #define O2G_USER_DUMPERS_MAX 1024
 
@@ -41,6 +46,7 @@ struct o2g_user {
 	kuid_t uid;
 	u32 n_contexts; /* that name it */
 	u32 n_dumpers;
+	u64 bytes; /* of the kernel's memory, for as long as the process likes: tables, dump areas, early bytes */
 };
 
 /* Where the message of an entry goes. */
@@ -77,6 +83,8 @@ struct o2g_context {
 	atomic_t n_dumpers_alive;
 	struct completion dumpers_gone;
 	struct delayed_work reaper;
+	struct delayed_work watcher; /* while pages are pinned */
+	u64 charged_bytes;           /* to the user */
 
 	atomic64_t pages_pinned;
 	atomic64_t n_sockets;
@@ -104,6 +112,7 @@ struct o2g_socket {
 	u8 *early;            /* what the process had read before, until it is used up */
 	u32 early_at;
 	u32 early_bytes;
+	u32 charged_bytes; /* to the user */
 
 	/* Under the context's lock. */
 	bool waiting;
@@ -133,10 +142,13 @@ int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump
 void o2g_context_close(struct o2g_context *context);
 void o2g_context_put(struct o2g_context *context);
 void o2g_context_wake(struct o2g_context *context);
+void o2g_context_watch(struct o2g_context *context);
 
 /* user.c */
 struct o2g_user *o2g_user_get(void);
 void o2g_user_put(struct o2g_user *user);
+int o2g_user_charge(struct o2g_user *user, u64 bytes);
+void o2g_user_uncharge(struct o2g_user *user, u64 bytes);
 int o2g_user_add_dumper(struct o2g_user *user);
 void o2g_user_remove_dumper(struct o2g_user *user);
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * user.c: what the contexts of a user have together. Threads of the kernel count as nobody's, so a user who may have few processes
- * could have thousands of them: here they count like processes of who opened the device.
+ * could have thousands of them: here they count like processes of who opened the device. Memory that is no process's own is not
+ * looked at when there is too little of it, and where there are no groups it has no limit: here it has one.
  *
  * Users are few, and asked about only when the device is opened and threads start or end: a list under a lock.
  */
 #include <linux/cred.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -52,6 +54,28 @@ void o2g_user_put(struct o2g_user *user)
 		list_del(&user->list);
 		kfree(user);
 	}
+	mutex_unlock(&o2g_users_lock);
+}
+
+/* 0, or -ENOMEM if the user has enough. Given back by o2g_user_uncharge. */
+int o2g_user_charge(struct o2g_user *user, u64 bytes)
+{
+	u64 most = ((u64)totalram_pages() << PAGE_SHIFT) / O2G_USER_MEMORY_PART;
+	int error = 0;
+
+	mutex_lock(&o2g_users_lock);
+	if (user->bytes + bytes <= most || capable(CAP_SYS_RESOURCE))
+		user->bytes += bytes;
+	else
+		error = -ENOMEM;
+	mutex_unlock(&o2g_users_lock);
+	return error;
+}
+
+void o2g_user_uncharge(struct o2g_user *user, u64 bytes)
+{
+	mutex_lock(&o2g_users_lock);
+	user->bytes -= bytes;
 	mutex_unlock(&o2g_users_lock);
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use o2g::{Device, DumperError, InitError};
+use o2g::{Device, DumpAreaError, DumperError, InitError};
 use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
 
 use super::case;
@@ -18,6 +18,8 @@ use crate::sys::{self, Buffer, Child, Ended, Faults, become_nobody};
 pub const CASES: &[Case] = &[
     case("flood-of-chosen-keys", chosen_keys),
     case("threads-of-a-user", threads),
+    case("memory-of-a-user", memory),
+    case("pins-of-a-process-that-ended", orphan),
     case("long-memory-not-pinned", long_memory),
     case("long-put-is-killed", killed_put),
 ];
@@ -122,6 +124,71 @@ fn threads_of_driver() -> Outcome<u64> {
     let processes = fs::read_dir("/proc")?.flatten();
     let names = processes.filter_map(|entry| fs::read_to_string(entry.path().join("comm")).ok());
     Ok(names.filter(|name| name.starts_with("o2g/")).count() as u64)
+}
+
+/// Dump areas, tables and early bytes of a user's contexts take a quarter of the machine at most, and
+/// are had again when they have been given back.
+fn memory(_: &mut Random) -> Outcome {
+    const AREA_KIB: u64 = 64 << 10;
+    let quarter_kib = of_machine("MemTotal:")? / 4;
+    fs::set_permissions(o2g::PATH, fs::Permissions::from_mode(0o666))?;
+    become_nobody()?;
+    for _ in 0..2 {
+        let mut devices = Vec::new();
+        for _ in 0..40 {
+            let mut device = Device::open()?;
+            device.init(1, 1)?;
+            match device.set_dump_area(AREA_KIB << 10) {
+                Ok(()) => devices.push(device),
+                Err(DumpAreaError::Memory { .. }) => break,
+                Err(error) => return fail(error.to_string()),
+            }
+        }
+        let found_kib = devices.len() as u64 * AREA_KIB;
+        if !(AREA_KIB..=quarter_kib).contains(&found_kib) {
+            return fail(format!(
+                "{found_kib} KiB, a quarter of the machine is {quarter_kib}"
+            ));
+        }
+        // Tables count like areas.
+        let mut device = Device::open()?;
+        match device.init(65_536, 65_536) {
+            Ok(()) | Err(InitError::Memory { .. }) => {}
+            Err(error) => return fail(error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// Who keeps the descriptor of a process that has ended does not keep its pages: they would count as
+/// nobody's, and there could be any number of them.
+fn orphan(_: &mut Random) -> Outcome {
+    let watching = Device::open()?;
+    let pages = || {
+        watching
+            .counters()
+            .map(|counters| counters.pages_pinned_all)
+    };
+    let owner = Child::fork(|| {
+        let ready = Ground::new(1).and_then(|mut ground| {
+            ground.post(&Receive::new(0, Some(0), Some(1), Buffer::new(1 << 20)))?;
+            Child::fork(|| {
+                std::thread::sleep(2 * PATIENCE);
+                0
+            })?;
+            Ok(())
+        });
+        i32::from(ready.is_err())
+    })?;
+    equal("owner", owner.wait(PATIENCE)?, Some(Ended::Exit(0)))?;
+    let start = Instant::now();
+    while pages()? > 0 {
+        if start.elapsed() > PATIENCE / 2 {
+            return fail(format!("{} pages of nobody are pinned", pages()?));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    equal("the context", watching.counters()?.contexts_all, 2)
 }
 
 /// Long receives that cannot be pinned take no memory of the kernel, no pages before their message
