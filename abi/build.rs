@@ -1,7 +1,9 @@
-//! Writes the entry points and the constants from the table, and tells the linker the library's name and its weak symbols.
+//! Writes the entry points and the constants from the table, and tells the linker the library's
+//! name and its weak symbols.
 //!
-//! The compiler exports only symbols that it has defined itself; the weak `MPI_` names are made by the assembler, so an extra
-//! version script exports them. That needs lld, which is the default linker on x86-64 Linux: GNU ld takes one such script only.
+//! The compiler exports only symbols that it has defined itself; the weak `MPI_` names are made by
+//! the assembler, so an extra version script exports them. That needs lld, which is the default
+//! linker on x86-64 Linux: GNU ld takes one such script only.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The inputs in `fuzz/corpus`: a folder per target, small files that came from golden bytes or from
-//! a crash that was mended. The tests of each crate try all of them, without a fuzzer.
+//! The inputs in `fuzz/corpus`: a folder per target, small files that came from golden bytes or
+//! from a crash that was mended. The tests of each crate try all of them, without a fuzzer.
 #![allow(dead_code, reason = "a test includes it and uses its part")]
 
 use std::path::{Path, PathBuf};

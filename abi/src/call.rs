@@ -1,8 +1,9 @@
-//! What every entry point does around the chapter: note the call, check the stage, and run the error handler if it fails.
+//! What every entry point does around the chapter: note the call, check the stage, and run the
+//! error handler if it fails.
 //!
-//! The error handler is the one of the communicator, session, window or file among the arguments ([`Subject`]); if there is none,
-//! or the handle is not valid, that of MPI_COMM_SELF; and before initialisation and after finalisation
-//! MPI_ERRORS_ARE_FATAL (MPI 5.0 §9.3).
+//! The error handler is the one of the communicator, session, window or file among the arguments
+//! ([`Subject`]); if there is none, or the handle is not valid, that of MPI_COMM_SELF; and before
+//! initialisation and after finalisation MPI_ERRORS_ARE_FATAL (MPI 5.0 §9.3).
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -84,7 +85,8 @@ impl Call {
         }
     }
 
-    /// Runs a call of the tool information interface: errors are returned, and there must have been MPI_T_init_thread.
+    /// Runs a call of the tool information interface: errors are returned, and there must have been
+    /// MPI_T_init_thread.
     pub fn run_tool(&self, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
         if TOOLS.load(Ordering::Acquire) == 0 && self.name != "MPI_T_init_thread" {
             return MPI_T_ERR_NOT_INITIALIZED;
@@ -96,7 +98,8 @@ impl Call {
         }
     }
 
-    /// A call of the tool information interface that has one answer, because there is nothing to ask for.
+    /// A call of the tool information interface that has one answer, because there is nothing to
+    /// ask for.
     pub fn answer(&self, code: i32) -> c_int {
         self.run_tool(|| Err(Failure::new(code, "")))
     }
@@ -155,7 +158,8 @@ fn responsible(subject: Subject) -> (Errhandler, Handle) {
             .get(handle)
             .map(|session| (session.errhandler.get(), handle)),
         Subject::File(_) => Some((FILE_ERRHANDLER.get(), MPI_FILE_NULL)),
-        // What was given is for an object that does not exist; a function of the program is told the null handle.
+        // What was given is for an object that does not exist; a function of the program is told
+        // the null handle.
         Subject::Errhandler(handle) => Errhandler::table().get(handle).map(|handler| {
             let null = match &*handler {
                 Errhandler::User(user) => user.null(),

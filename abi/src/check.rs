@@ -1,7 +1,9 @@
-//! The checks of arguments, one method for each kind of parameter; what passes arrives as a type of `argument` or an object.
+//! The checks of arguments, one method for each kind of parameter; what passes arrives as a type of
+//! `argument` or an object.
 //!
-//! Which kind is checked how stands in abi/table/src/kind.rs. Only what can be told from the argument alone is checked here: ranks, roots, tags
-//! and buffers are checked by the layer below, which knows the communicator.
+//! Which kind is checked how stands in abi/table/src/kind.rs. Only what can be told from the
+//! argument alone is checked here: ranks, roots, tags and buffers are checked by the layer below,
+//! which knows the communicator.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -113,7 +115,8 @@ impl Call {
 /// Results and arrays. The pointers come from the program.
 ///
 /// # Safety
-/// Each method takes a pointer that is null or valid for what the standard says about the parameter.
+/// Each method takes a pointer that is null or valid for what the standard says about the
+/// parameter.
 // What is borrowed is the memory of the program, not the name of the argument.
 #[allow(clippy::missing_safety_doc, clippy::mut_from_ref)]
 impl Call {

@@ -1,4 +1,5 @@
-//! Every constant of the table under its C name, and the names of handles and error classes for texts. Generated.
+//! Every constant of the table under its C name, and the names of handles and error classes for
+//! texts. Generated.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! [`Failure`]: an error class or code with the text that explains it. The only place where MPI's classes are assigned.
 //!
-//! Chapters use `?` on the results of the layer below: the `From` implementations here choose the class. What they check themselves
-//! they report with [`Failure::new`] and a text that says what failed, with which values, and what to try.
+//! Chapters use `?` on the results of the layer below: the `From` implementations here choose the
+//! class. What they check themselves they report with [`Failure::new`] and a text that says what
+//! failed, with which values, and what to try.
 
 use std::fmt;
 
@@ -41,8 +42,8 @@ impl Failure {
         }))
     }
 
-    /// The object whose error handler is responsible, where it is not the one among the arguments: for a failed request the communicator
-    /// it was started on.
+    /// The object whose error handler is responsible, where it is not the one among the arguments:
+    /// for a failed request the communicator it was started on.
     pub fn on(mut self, subject: Subject) -> Failure {
         self.0.subject = Some(subject);
         self
@@ -208,6 +209,7 @@ fn kind_class(kind: &ErrorKind) -> i32 {
         ErrorKind::RootBuffer { .. } | ErrorKind::Overlap { .. } => MPI_ERR_BUFFER,
         ErrorKind::BufferedSpace { .. } | ErrorKind::AlreadyAttached => MPI_ERR_BUFFER,
         ErrorKind::Partition { .. } | ErrorKind::PartitionTwice { .. } => MPI_ERR_ARG,
+        ErrorKind::PartitionedIntroduction { .. } => MPI_ERR_OTHER,
         ErrorKind::PartitionedInactive | ErrorKind::PartitionedDirection { .. } => MPI_ERR_REQUEST,
         ErrorKind::NotCancellable { .. } => MPI_ERR_REQUEST,
         ErrorKind::WholeElements { .. } => MPI_ERR_TYPE,

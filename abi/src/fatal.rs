@@ -1,8 +1,8 @@
 //! How a job ends when an error is fatal: the text, once, and the end of every process.
 //!
-//! Of N ranks that fail, often all for one reason, the first to claim the end of the job prints; the launcher ends the others. The
-//! claim is `Process::set_abort`. Before initialisation and after finalisation there is no job to claim: the process
-//! prints and ends alone.
+//! Of N ranks that fail, often all for one reason, the first to claim the end of the job prints;
+//! the launcher ends the others. The claim is `Process::set_abort`. Before initialisation and after
+//! finalisation there is no job to claim: the process prints and ends alone.
 
 use crate::constant::class_name;
 use crate::failure::Failure;

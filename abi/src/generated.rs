@@ -1,7 +1,9 @@
-//! The entry points, generated from the table by `build.rs`. How one looks stands in `abi/table/src/entries.rs`.
+//! The entry points, generated from the table by `build.rs`. How one looks stands in
+//! `abi/table/src/entries.rs`.
 //!
-//! `alias!` makes `MPI_X` a weak second name of `PMPI_X`, so that a tool which defines its own `MPI_X` takes the call and can pass it on.
-//! Alias and function must come out in one object file, which they do because they stand in one module.
+//! `alias!` makes `MPI_X` a weak second name of `PMPI_X`, so that a tool which defines its own
+//! `MPI_X` takes the call and can pass it on. Alias and function must come out in one object file,
+//! which they do because they stand in one module.
 
 #![allow(
     non_snake_case,

@@ -1,9 +1,11 @@
 //! Requests: the handles by which programs know operations under way.
 //!
-//! Requests come and go by the million, so they have a table of their own, a slab behind one lock that is held for some loads and
-//! stores. A call that works on a request takes its operation out and puts it back or gives the place up; a second call
-//! on the same request meanwhile, which MPI forbids (§11.6.2), finds it occupied. Two things can be reached even then, because threads
-//! may use them while another one waits: the partitions of a partitioned message, and the end of a generalized request.
+//! Requests come and go by the million, so they have a table of their own, a slab behind one lock
+//! that is held for some loads and stores. A call that works on a request takes its operation out
+//! and puts it back or gives the place up; a second call on the same request meanwhile, which MPI
+//! forbids (§11.6.2), finds it occupied. Two things can be reached even then, because threads may
+//! use them while another one waits: the partitions of a partitioned message, and the end of a
+//! generalized request.
 //!
 //! A send that was over when its call returned needs no place: its handle is [`SENT`].
 
@@ -12,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmpi_core::ErrorKind;
+use oxmpi_core::any_request::{AnyRequest, Partitions, Report, RequestList, look_at};
 use oxmpi_core::communicator::Comm;
-use oxmpi_core::operation::{Operation, Operations, Partitions, Report, look_at};
 use oxmpi_engine::RequestId;
 
 use crate::constant::*;
@@ -46,13 +48,13 @@ struct Slab {
 struct Slot {
     generation: u8,
     content: Content,
-    /// Of a receive into one block, which most requests are: its communicator, and its name in the engine. They lie here one by one
-    /// because they are read soon after they were written, and a processor waits for all earlier stores when it is to
-    /// read several at once.
+    /// Of a receive into one block, which most requests are: its communicator, and its name in the
+    /// engine. They lie here one by one because they are read soon after they were written, and a
+    /// processor waits for all earlier stores when it is to read several at once.
     comm: Option<Arc<Comm>>,
     id: RequestId,
     /// Any other operation.
-    operation: Option<Operation>,
+    operation: Option<AnyRequest>,
     /// What other threads may use while the operation is taken out.
     beside: Beside,
 }
@@ -119,7 +121,7 @@ impl Slab {
         Handle(KIND << KIND_SHIFT | generation << INDEX_BITS | index)
     }
 
-    fn insert(&mut self, operation: Operation, beside: Beside) -> Option<Handle> {
+    fn insert(&mut self, operation: AnyRequest, beside: Beside) -> Option<Handle> {
         let index = self.place()?;
         let slot = &mut self.slots[index];
         slot.content = Content::Other;
@@ -139,7 +141,7 @@ impl Slab {
     }
 
     #[inline]
-    fn take(&mut self, handle: Handle) -> Result<Operation, Failure> {
+    fn take(&mut self, handle: Handle) -> Result<AnyRequest, Failure> {
         let Some(index) = self.index(handle) else {
             return Err(no_request(handle));
         };
@@ -149,20 +151,20 @@ impl Slab {
             Content::Receive => slot
                 .comm
                 .take()
-                .map(|comm| Operation::Receive(comm, slot.id)),
+                .map(|comm| AnyRequest::Receive(comm, slot.id)),
             _ => slot.operation.take(),
         };
         operation.ok_or_else(|| occupied(handle))
     }
 
     #[inline]
-    fn put_back(&mut self, handle: Handle, operation: Operation) {
+    fn put_back(&mut self, handle: Handle, operation: AnyRequest) {
         let Some(index) = self.index(handle) else {
             return;
         };
         let slot = &mut self.slots[index];
         match operation {
-            Operation::Receive(comm, id) => {
+            AnyRequest::Receive(comm, id) => {
                 slot.content = Content::Receive;
                 slot.comm = Some(comm);
                 slot.id = id;
@@ -210,9 +212,9 @@ pub fn of_receive(comm: &Arc<Comm>, id: RequestId) -> Result<Handle, Failure> {
 
 /// Gives an operation a handle.
 #[inline]
-pub fn of(operation: Operation) -> Result<Handle, Failure> {
+pub fn of(operation: AnyRequest) -> Result<Handle, Failure> {
     let beside = match &operation {
-        Operation::Other(other) => other
+        AnyRequest::Other(other) => other
             .partitions()
             .map_or(Beside::Nothing, Beside::Partitions),
         _ => Beside::Nothing,
@@ -222,20 +224,20 @@ pub fn of(operation: Operation) -> Result<Handle, Failure> {
 
 /// Gives a send a handle.
 #[inline]
-pub fn of_send(operation: Operation) -> Result<Handle, Failure> {
+pub fn of_send(operation: AnyRequest) -> Result<Handle, Failure> {
     match operation {
-        Operation::Over(_) => Ok(SENT),
+        AnyRequest::Over(_) => Ok(SENT),
         _ => of(operation),
     }
 }
 
 /// Gives a generalized request a handle; `signal` is set by MPI_Grequest_complete.
-pub fn of_generalized(operation: Operation, signal: Arc<AtomicBool>) -> Result<Handle, Failure> {
+pub fn of_generalized(operation: AnyRequest, signal: Arc<AtomicBool>) -> Result<Handle, Failure> {
     insert(operation, Beside::Signal(signal))
 }
 
 #[inline]
-fn insert(operation: Operation, beside: Beside) -> Result<Handle, Failure> {
+fn insert(operation: AnyRequest, beside: Beside) -> Result<Handle, Failure> {
     slab().insert(operation, beside).ok_or_else(full)
 }
 
@@ -245,12 +247,13 @@ fn full() -> Failure {
     Failure::new(MPI_ERR_OTHER, text)
 }
 
-/// An operation that a call works on. It goes back to its place when this is dropped, unless it was concluded and is over for good.
+/// An operation that a call works on. It goes back to its place when this is dropped, unless it was
+/// concluded and is over for good.
 #[derive(Debug)]
 pub struct Taken {
     handle: Handle,
     /// Always there until the drop.
-    operation: Option<Operation>,
+    operation: Option<AnyRequest>,
     is_gone: bool,
 }
 
@@ -261,7 +264,7 @@ pub fn take(handle: Handle) -> Result<Option<Taken>, Failure> {
         return Ok(None);
     }
     let operation = match handle {
-        SENT => Operation::Over(Report::EMPTY),
+        SENT => AnyRequest::Over(Report::EMPTY),
         _ => slab().take(handle)?,
     };
     Ok(Some(Taken {
@@ -274,8 +277,9 @@ pub fn take(handle: Handle) -> Result<Option<Taken>, Failure> {
 /// A receive into one block, taken for good: its request is gone.
 pub type Simple = (usize, Arc<Comm>, RequestId);
 
-/// Takes all requests for good if each is null, a send that is over, or a receive into one block. False, and nothing is taken, if
-/// one is anything else. What is to be waited for goes into `messages`, with its place.
+/// Takes all requests for good if each is null, a send that is over, or a receive into one block.
+/// False, and nothing is taken, if one is anything else. What is to be waited for goes into
+/// `messages`, with its place.
 #[inline]
 pub fn take_simple(handles: &mut [Handle], messages: &mut Vec<Simple>) -> bool {
     if handles
@@ -298,7 +302,8 @@ pub fn take_simple(handles: &mut [Handle], messages: &mut Vec<Simple>) -> bool {
     }
     messages.reserve(handles.len());
     for (index, handle) in handles.iter_mut().enumerate() {
-        // A handle that is there twice is gone the second time, and then there is nothing to wait for.
+        // A handle that is there twice is gone the second time, and then there is nothing to wait
+        // for.
         if *handle != SENT
             && *handle != MPI_REQUEST_NULL
             && let Some(place) = slab.index(*handle)
@@ -313,7 +318,8 @@ pub fn take_simple(handles: &mut [Handle], messages: &mut Vec<Simple>) -> bool {
     true
 }
 
-/// The requests of a call on several, taken out: they go back when this is dropped, except those that were concluded for good.
+/// The requests of a call on several, taken out: they go back when this is dropped, except those
+/// that were concluded for good.
 #[derive(Debug)]
 pub struct All {
     taken: Vec<Option<Taken>>,
@@ -369,7 +375,8 @@ impl All {
             .expect("a place that a look found has a request")
     }
 
-    /// Looks which are ready now and puts their places in the order in which they are to be handed out; tells how many.
+    /// Looks which are ready now and puts their places in the order in which they are to be handed
+    /// out; tells how many.
     pub fn find_ready(&mut self) -> usize {
         let mut ready = std::mem::take(&mut self.ready);
         ready.clear();
@@ -389,8 +396,8 @@ fn is_active(taken: &Option<Taken>) -> bool {
     taken.as_ref().is_some_and(Taken::is_active)
 }
 
-impl Operations for All {
-    fn each(&self, visit: &mut dyn FnMut(usize, &Operation)) {
+impl RequestList for All {
+    fn each(&self, visit: &mut dyn FnMut(usize, &AnyRequest)) {
         for (index, taken) in self.taken.iter().enumerate() {
             if let Some(operation) = taken.as_ref().and_then(|taken| taken.operation.as_ref())
                 && operation.is_active()
@@ -400,7 +407,7 @@ impl Operations for All {
         }
     }
 
-    fn each_mut(&mut self, visit: &mut dyn FnMut(usize, &mut Operation)) {
+    fn each_mut(&mut self, visit: &mut dyn FnMut(usize, &mut AnyRequest)) {
         self.active()
             .for_each(|(index, taken)| visit(index, taken.operation()));
     }
@@ -417,32 +424,33 @@ impl Drop for All {
 impl Taken {
     /// The operation.
     #[inline]
-    pub fn operation(&mut self) -> &mut Operation {
+    pub fn operation(&mut self) -> &mut AnyRequest {
         self.operation.as_mut().expect("it is there until the drop")
     }
 
     /// Whether it has been begun and not concluded.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.operation.as_ref().is_some_and(Operation::is_active)
+        self.operation.as_ref().is_some_and(AnyRequest::is_active)
     }
 
-    /// Concludes an operation that is ready: the outcome, and what the program's handle is from now on.
+    /// Concludes an operation that is ready: the outcome, and what the program's handle is from now
+    /// on.
     #[inline]
     pub fn conclude(&mut self) -> (Result<Report, Failure>, Handle) {
-        self.end(Operation::conclude)
+        self.end(AnyRequest::conclude)
     }
 
     /// Waits for the operation and concludes it.
     #[inline]
     pub fn wait(&mut self) -> (Result<Report, Failure>, Handle) {
-        self.end(Operation::wait)
+        self.end(AnyRequest::wait)
     }
 
     #[inline]
     fn end(
         &mut self,
-        end: impl FnOnce(&mut Operation) -> Result<Report, ErrorKind>,
+        end: impl FnOnce(&mut AnyRequest) -> Result<Report, ErrorKind>,
     ) -> (Result<Report, Failure>, Handle) {
         let operation = self.operation();
         let outcome = end(operation);
@@ -529,8 +537,8 @@ pub fn signal(handle: Handle) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    fn over() -> Operation {
-        Operation::Over(Report::NOBODY)
+    fn over() -> AnyRequest {
+        AnyRequest::Over(Report::NOBODY)
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! Where the process stands: before initialisation, inside, or after finalisation; and the job it has joined.
+//! Where the process stands: before initialisation, inside, or after finalisation; and the job it
+//! has joined.
 //!
-//! The library is in use while the world is initialised or a session is open (MPI 5.0 §11.1): both count as one user each. Entry
-//! points look at one word; `chapter::environment` and `chapter::session` change it.
+//! The library is in use while the world is initialised or a session is open (MPI 5.0 §11.1): both
+//! count as one user each. Entry points look at one word; `chapter::environment` and
+//! `chapter::session` change it.
 
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Once, RwLock};
@@ -71,12 +73,14 @@ pub const LEVELS: [i32; 4] = [
     MPI_THREAD_MULTIPLE,
 ];
 
-/// The highest level that can be given: the first user decides whether the engine serves many threads at once.
+/// The highest level that can be given: the first user decides whether the engine serves many
+/// threads at once.
 pub fn level_max() -> i32 {
     LEVEL_MAX.load(Ordering::Relaxed)
 }
 
-/// The world or a session begins: the process joins its job, if it has not. `level` is the level of threads that is asked for.
+/// The world or a session begins: the process joins its job, if it has not. `level` is the level of
+/// threads that is asked for.
 pub fn join(level: i32) -> Result<Arc<Process>, Failure> {
     let mut slot = PROCESS
         .write()
@@ -91,7 +95,8 @@ pub fn join(level: i32) -> Result<Arc<Process>, Failure> {
                 MPI_THREAD_MULTIPLE => Threads::Many,
                 _ => Threads::One,
             };
-            // SAFETY: below MPI_THREAD_MULTIPLE the program has promised that calls do not overlap (MPI 5.0 §11.6).
+            // SAFETY: below MPI_THREAD_MULTIPLE the program has promised that calls do not overlap
+            // (MPI 5.0 §11.6).
             let process = unsafe { Process::join(threads)? };
             let level_max = match threads {
                 Threads::Many => MPI_THREAD_MULTIPLE,
@@ -107,7 +112,8 @@ pub fn join(level: i32) -> Result<Arc<Process>, Failure> {
     Ok(process)
 }
 
-/// The world or a session is over. The process stays in its job, because another session may begin, and leaves it when it ends.
+/// The world or a session is over. The process stays in its job, because another session may begin,
+/// and leaves it when it ends.
 pub fn leave() {
     // Nobody begins in between: the lock is the one that `join` takes.
     let slot = PROCESS

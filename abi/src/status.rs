@@ -1,9 +1,10 @@
 //! `MPI_Status`: 32 bytes that belong to the program and are read without asking the library.
 //!
-//! Of the five private integers, two hold the message's length in bytes and one tells whether the operation was cancelled. Counts of
-//! elements are computed from the bytes when they are asked for, because only then the datatype is known.
+//! Of the five private integers, two hold the message's length in bytes and one tells whether the
+//! operation was cancelled. Counts of elements are computed from the bytes when they are asked for,
+//! because only then the datatype is known.
 
-use oxmpi_core::operation::{Report, Sender};
+use oxmpi_core::any_request::{Report, Sender};
 
 use crate::constant::{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_PROC_NULL, MPI_SUCCESS};
 
@@ -40,8 +41,8 @@ impl Status {
         status
     }
 
-    /// Takes over what a report says and leaves MPI_ERROR as it is (MPI 5.0 §3.2.5), but for the empty status, which says that
-    /// nothing failed (§3.7.3).
+    /// Takes over what a report says and leaves MPI_ERROR as it is (MPI 5.0 §3.2.5), but for the
+    /// empty status, which says that nothing failed (§3.7.3).
     #[inline]
     pub fn report(&mut self, report: &Report) {
         self.source = match report.sender {

@@ -20,7 +20,8 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The object whose handle lies at an address that a program gave; nothing if the address is null.
+    /// The object whose handle lies at an address that a program gave; nothing if the address is
+    /// null.
     ///
     /// # Safety
     /// The address is null or one of a handle.

@@ -1,6 +1,8 @@
-//! Calls before initialisation: what is allowed works, what is not ends the process with a text that says what to do.
+//! Calls before initialisation: what is allowed works, what is not ends the process with a text
+//! that says what to do.
 //!
-//! A fatal error ends the process, so the test starts its own binary again with the name of the case.
+//! A fatal error ends the process, so the test starts its own binary again with the name of the
+//! case.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::process::Command;
@@ -106,7 +108,8 @@ fn versions_texts_and_statuses_need_no_initialisation() {
 fn an_error_handler_has_one_handle_while_it_has_references() {
     unsafe extern "C" fn ignore(_session: *mut Handle, _code: *mut c_int) {}
     let mut made = MPI_ERRHANDLER_NULL;
-    // SAFETY: the function has the parameters that the library passes, and the pointers are to local variables.
+    // SAFETY: the function has the parameters that the library passes, and the pointers are to
+    // local variables.
     unsafe {
         assert_eq!(
             PMPI_Session_create_errhandler(ignore as *const _, &mut made),

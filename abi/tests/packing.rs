@@ -1,4 +1,5 @@
-//! Packing through the C entry points: error classes, and how fast it is beside loops written by hand.
+//! Packing through the C entry points: error classes, and how fast it is beside loops written by
+//! hand.
 //!
 //! Speed: `cargo test --release -p oxmpi-abi --test packing -- --ignored --nocapture`.
 

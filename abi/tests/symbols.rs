@@ -1,4 +1,5 @@
-//! The library exports exactly the functions of the table: every `MPI_X` weak, every `PMPI_X` strong, at one address.
+//! The library exports exactly the functions of the table: every `MPI_X` weak, every `PMPI_X`
+//! strong, at one address.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,6 +1,8 @@
-//! The command line of `oxmpi bench`: its own benchmarks beside floors, or with `--against` a comparison with other libraries.
+//! The command line of `oxmpi bench`: its own benchmarks beside floors, or with `--against` a
+//! comparison with other libraries.
 //!
-//! Names mean benchmarks in the first case and groups of figures in the second, so they are judged when all words are read.
+//! Names mean benchmarks in the first case and groups of figures in the second, so they are judged
+//! when all words are read.
 
 use std::path::PathBuf;
 
@@ -75,7 +77,8 @@ pub enum ArgumentError {
     Option(#[from] lexopt::Error),
 }
 
-/// Ranks of a comparison at most: beyond, other libraries' jobs take minutes on the machines this is for.
+/// Ranks of a comparison at most: beyond, other libraries' jobs take minutes on the machines this
+/// is for.
 const RANKS_MAX: u32 = 256;
 /// Rounds at most: a day on a slow machine.
 const ROUNDS_MAX: usize = 1000;

@@ -1,8 +1,9 @@
-//! What a measurement is: a median with its spread, the floor it stands on, their ratio, and the goal set for it.
+//! What a measurement is: a median with its spread, the floor it stands on, their ratio, and the
+//! goal set for it.
 //!
-//! Every benchmark produces `Row`s and nothing else; `report` turns them into a table, JSON or a page. Ratios are
-//! medians of ratios of neighbours in time, never ratios of medians: hypervisors move virtual CPUs, and a ratio
-//! taken across such a move compares two machines.
+//! Every benchmark produces `Row`s and nothing else; `report` turns them into a table, JSON or a
+//! page. Ratios are medians of ratios of neighbours in time, never ratios of medians: hypervisors
+//! move virtual CPUs, and a ratio taken across such a move compares two machines.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +44,8 @@ impl Spread {
     }
 }
 
-/// What a number counts. Time is better small, everything else large, except a share of CPU and system calls.
+/// What a number counts. Time is better small, everything else large, except a share of CPU and
+/// system calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds.

@@ -1,7 +1,8 @@
 //! A measurement inside ranks: the launcher side.
 //!
-//! A `Probe` travels to the ranks as JSON on their command line, and rank 0 answers with one JSON line on standard
-//! output. Each repetition is a job of its own, so figures include differences between one start and the next.
+//! A `Probe` travels to the ranks as JSON on their command line, and rank 0 answers with one JSON
+//! line on standard output. Each repetition is a job of its own, so figures include differences
+//! between one start and the next.
 
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ impl Session {
         self.job_of_parts(&[(ranks, environment)], probe)
     }
 
-    /// The same where ranks differ in their environment: so many with this one, then so many with that one.
+    /// The same where ranks differ in their environment: so many with this one, then so many with
+    /// that one.
     pub fn job_of_parts(
         &mut self,
         parts: &[(u32, &[(&str, &str)])],
@@ -70,7 +72,8 @@ impl Session {
         }
         if !outcome.success() {
             let stderr = String::from_utf8_lossy(&outcome.stderr);
-            // The last line is the launcher's verdict, the first the rank's own complaint; what lies between is detail.
+            // The last line is the launcher's verdict, the first the rank's own complaint; what
+            // lies between is detail.
             let (first, last) = (
                 stderr.lines().next().unwrap_or_default(),
                 stderr.lines().last().unwrap_or_default(),
@@ -105,8 +108,9 @@ impl Session {
     }
 }
 
-/// Ranks that have a core each stay on it; more ranks than cores run wherever the kernel puts them. So do ranks on several
-/// hosts: hosts that are parts of one machine would each take its first core, and probes that need one choose it themselves.
+/// Ranks that have a core each stay on it; more ranks than cores run wherever the kernel puts them.
+/// So do ranks on several hosts: hosts that are parts of one machine would each take its first
+/// core, and probes that need one choose it themselves.
 fn binding(ranks: u32, spread: &Spread) -> Bind {
     let roomy = ranks as usize <= crate::floor::pair::usable_cpus().len();
     if spread.hosts.is_none() && roomy {

@@ -1,13 +1,15 @@
 //! `oxmpi bench`: measurements as ratios to the machine's own floors.
 //!
-//! A benchmark has three parts, each in a folder: `suite` decides what is measured and what stands beside it, `rank` measures
-//! with OxMPI inside the ranks of a job, `floor` measures the bare mechanism with two processes and no library. `session`
-//! alternates the two, `figure` says what a result is and `report` shows it, `net` names the networks. `against` is the other mode: OxMPI beside
-//! other MPI libraries, through the C ABI. `pmtest` is `oxmpi pmtest`, which measures the PM network with the same tools.
+//! A benchmark has three parts, each in a folder: `suite` decides what is measured and what stands
+//! beside it, `rank` measures with OxMPI inside the ranks of a job, `floor` measures the bare
+//! mechanism with two processes and no library. `session` alternates the two, `figure` says what a
+//! result is and `report` shows it, `net` names the networks. `against` is the other mode: OxMPI
+//! beside other MPI libraries, through the C ABI. `pmtest` is `oxmpi pmtest`, which measures the PM
+//! network with the same tools.
 //!
-//! The crate may use everything below `cli`: the public crate `oxmpi` in ranks, `launch` to start them, `matching` for the
-//! queues alone. It promises that every figure comes with its spread, its floor from the same moments of the same run,
-//! and a note about whatever was unusual.
+//! The crate may use everything below `cli`: the public crate `oxmpi` in ranks, `launch` to start
+//! them, `matching` for the queues alone. It promises that every figure comes with its spread, its
+//! floor from the same moments of the same run, and a note about whatever was unusual.
 
 mod against;
 mod answer;
@@ -59,7 +61,8 @@ pub fn main(words: &[String]) -> ExitCode {
         }
         match (suite.run)(&mut session) {
             Ok(found) => rows.extend(found),
-            // The other benchmarks may still work; what was asked for and is missing stands in the notes and the status.
+            // The other benchmarks may still work; what was asked for and is missing stands in the
+            // notes and the status.
             Err(error) => session.failed(suite.name, &error),
         }
     }

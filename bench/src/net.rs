@@ -1,4 +1,5 @@
-//! The networks between hosts that a run can be told to use, by the names that `--net` and OXMPI_NET give them.
+//! The networks between hosts that a run can be told to use, by the names that `--net` and
+//! OXMPI_NET give them.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

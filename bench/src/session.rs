@@ -1,8 +1,9 @@
 //! One run of `oxmpi bench`: how long things are measured, on which CPUs, and in which order.
 //!
-//! The order is the point: a figure and its floor alternate, and a pair is thrown away when the flag hop changed while it
-//! was measured. Hypervisors move virtual CPUs between cores every few seconds; on one machine the hop was seen at 25,
-//! 52 and 200 ns within a minute, which would make any ratio between different moments meaningless.
+//! The order is the point: a figure and its floor alternate, and a pair is thrown away when the
+//! flag hop changed while it was measured. Hypervisors move virtual CPUs between cores every few
+//! seconds; on one machine the hop was seen at 25, 52 and 200 ns within a minute, which would make
+//! any ratio between different moments meaningless.
 
 use std::time::Duration;
 
@@ -16,10 +17,12 @@ use crate::floor::stream::{self, Ring};
 use crate::floor::{Cpus, Effort, FloorError, hop, median, pair};
 use crate::net::Net;
 
-/// Largest ratio between two looks at the flag hop for which a pair counts as measured on one machine.
+/// Largest ratio between two looks at the flag hop for which a pair counts as measured on one
+/// machine.
 const HOP_CHANGE_MAX: f64 = 1.3;
 
-/// Pairs thrown away at most, as a multiple of those wanted, before unsteady ones are taken after all.
+/// Pairs thrown away at most, as a multiple of those wanted, before unsteady ones are taken after
+/// all.
 const DISCARDED_PER_PAIR_MAX: usize = 3;
 
 /// Looks at each geometry of the ring.
@@ -197,7 +200,8 @@ impl Session {
         Ok(Pairs { values, floors })
     }
 
-    /// Whatever belongs together, `repetitions` times, each time at a moment when the CPUs did not move. Told which time it is.
+    /// Whatever belongs together, `repetitions` times, each time at a moment when the CPUs did not
+    /// move. Told which time it is.
     pub fn steadily<T>(
         &mut self,
         what: &str,
@@ -220,7 +224,8 @@ impl Session {
         Ok(found)
     }
 
-    /// Whether the two CPUs have moved between these looks at the flag hop, while there is patience to measure again.
+    /// Whether the two CPUs have moved between these looks at the flag hop, while there is patience
+    /// to measure again.
     fn moved(&mut self, looks: &[f64], patience: &mut usize) -> bool {
         let change = looks.iter().copied().fold(f64::MIN, f64::max)
             / looks.iter().copied().fold(f64::MAX, f64::min);
@@ -248,8 +253,8 @@ impl Session {
         Ok(values)
     }
 
-    /// The best geometry of the two-copy ring for messages of `bytes`: the best median of a few short looks at each, taken in
-    /// turns, so that a disturbance does not decide.
+    /// The best geometry of the two-copy ring for messages of `bytes`: the best median of a few
+    /// short looks at each, taken in turns, so that a disturbance does not decide.
     pub fn best_ring(&mut self, bytes: usize) -> Result<Ring, BenchError> {
         self.announce("ring geometry", RINGS.len() * RING_LOOKS);
         let mut rates = vec![Vec::new(); RINGS.len()];
@@ -267,7 +272,8 @@ impl Session {
         Ok(best.map_or(RINGS[0], |(ring, _)| *ring))
     }
 
-    /// A short look at the flag hop. On one CPU there is nothing to notice, because nothing can move.
+    /// A short look at the flag hop. On one CPU there is nothing to notice, because nothing can
+    /// move.
     fn hop(&self) -> Result<f64, BenchError> {
         if self.cpus.shared() {
             Ok(1.0)
@@ -291,7 +297,8 @@ impl Session {
         spread.is_ok_and(|spread| spread.hosts.is_some_and(|hosts| hosts.len() > 1))
     }
 
-    /// Remembers that something was left out, which is no failure: not every machine has everything.
+    /// Remembers that something was left out, which is no failure: not every machine has
+    /// everything.
     pub fn left_out(&mut self, what: &str, why: &BenchError) {
         self.notes.push(format!("{what} is left out: {why}"));
     }

@@ -1,7 +1,7 @@
 //! What went wrong, as one line for the user and an exit status.
 //!
-//! clap's errors are rewritten into the house's form: the option as the user may write it, its value, what
-//! is wrong with it and what to write instead.
+//! clap's errors are rewritten into the house's form: the option as the user may write it, its
+//! value, what is wrong with it and what to write instead.
 
 use std::error::Error;
 use std::process::ExitCode;

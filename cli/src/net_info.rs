@@ -1,7 +1,9 @@
-//! `oxmpi info --net`: the addresses of this host, which of them a job uses and why, and how others try them.
+//! `oxmpi info --net`: the addresses of this host, which of them a job uses and why, and how others
+//! try them.
 //!
-//! `oxmpi_net::address` decides everything that is told here, with the environment that `oxmpi info` was called in; a job may be given
-//! another. The text is made without looking at the host, so that its tests bring their own.
+//! `oxmpi_net::address` decides everything that is told here, with the environment that `oxmpi
+//! info` was called in; a job may be given another. The text is made without looking at the host,
+//! so that its tests bring their own.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,7 +18,8 @@ use oxmpi_net::device::ethernet;
 
 use crate::failure::Failure;
 
-/// Prints it all. What keeps a job from using this host at all is an error, after the table that shows why.
+/// Prints it all. What keeps a job from using this host at all is an error, after the table that
+/// shows why.
 pub(crate) fn print() -> Result<(), Failure> {
     let policy = Policy::from_env().map_err(|error| Failure::usage(error.to_string()))?;
     let ports = PortRange::from_env().map_err(|error| Failure::usage(error.to_string()))?;
@@ -153,7 +156,8 @@ fn networks(mode: Mode, frames: Result<String, String>) -> String {
     text
 }
 
-/// A made-up host beside this one: on the same networks, under the nearest addresses that this one does not have.
+/// A made-up host beside this one: on the same networks, under the nearest addresses that this one
+/// does not have.
 fn neighbour(local: &Local) -> Local {
     let is_free = |address: &IpAddr| local.interfaces.iter().all(|ours| ours.address != *address);
     let nearest = |address: IpAddr| {

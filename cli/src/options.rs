@@ -1,8 +1,9 @@
 //! The options of `oxmpi run`, `mpiexec` and `mpirun`.
 //!
-//! Each program of a command line (they are separated by `:`) is parsed with the same options. Those of the
-//! program (`-n`, `--wdir`, `--env`) count for it alone, the others for the job wherever they stand. Hosts are
-//! parsed by `launch`, which knows the same words from the environment.
+//! Each program of a command line (they are separated by `:`) is parsed with the same options.
+//! Those of the program (`-n`, `--wdir`, `--env`) count for it alone, the others for the job
+//! wherever they stand. Hosts are parsed by `launch`, which knows the same words from the
+//! environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,8 +17,8 @@ const HOSTS: &str = "Hosts";
 
 /// Run a parallel program on this host, or on others.
 ///
-/// PROGRAM is a path, a name in PATH, or one of the programs shipped with OxMPI (oxmpi info lists them).
-/// Everything after it belongs to the program. Long options may be written with one dash.
+/// PROGRAM is a path, a name in PATH, or one of the programs shipped with OxMPI (oxmpi info lists
+/// them). Everything after it belongs to the program. Long options may be written with one dash.
 #[derive(Debug, Default, Parser)]
 #[command(
     no_binary_name = true,
@@ -105,11 +106,17 @@ pub(crate) struct Options {
     #[arg(long, value_name = "LIST", help_heading = HOSTS)]
     pub(crate) net_exclude: Option<String>,
 
-    /// The network between hosts: auto, ethernet, xdp, udp or tcp [default: auto, the fastest that works]
+    /// The network between hosts: auto, ethernet, xdp, udp or tcp [default: auto, the fastest that
+    /// works]
     #[arg(long, value_name = "WHICH", help_heading = HOSTS, value_parser = net)]
     pub(crate) net: Option<String>,
 
-    /// Who reads the connections: user (this process), sock (a plain loop, to compare with) or kernel (the driver /dev/o2g, see docs/o2g.md; implies --net tcp) [default: user]
+    /// Encrypt and authenticate everything that ranks send to other hosts (see docs/network.md)
+    #[arg(long, help_heading = HOSTS)]
+    pub(crate) encrypt: bool,
+
+    /// Who reads the connections: user (this process), sock (a plain loop, to compare with) or
+    /// kernel (the driver /dev/o2g, see docs/o2g.md; implies --net tcp) [default: user]
     #[arg(long, value_name = "WHO", help_heading = HOSTS, value_parser = progress)]
     pub(crate) progress: Option<String>,
 

@@ -10,6 +10,7 @@ use oxmpi_launch::{
     AppContext, Bind, Executable, Host, HostsError, Job, LaunchError, MapBy, Settings, Spread,
     Template,
 };
+use oxmpi_net::tcp::DriverError;
 
 use crate::PROGRAM;
 use crate::failure::Failure;
@@ -138,6 +139,13 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
     for (name, value) in network {
         let value = value.iter().map(|value| (name.into(), value.into()));
         settings.env.extend(value);
+    }
+    if options.encrypt {
+        if options.progress.as_deref() == Some("kernel") {
+            return Err(Failure::usage(DriverError::Encrypted.to_string()));
+        }
+        let name = oxmpi_settings::ENCRYPT.name;
+        settings.env.push((name.into(), "on".into()));
     }
     settle_hosts(&mut settings.spread, options)
 }

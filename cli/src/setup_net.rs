@@ -1,6 +1,7 @@
 //! `oxmpi setup-net PROGRAM...`: how to let programs use raw Ethernet.
 //!
-//! It prints what to do and does nothing: granting a capability is the administrator's decision, and takes root.
+//! It prints what to do and does nothing: granting a capability is the administrator's decision,
+//! and takes root.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,7 +12,8 @@ use oxmpi_net::device::ethernet;
 
 use crate::failure::Failure;
 
-/// Names of programs that run code which their caller names, apart from version numbers and suffixes such as "3.11".
+/// Names of programs that run code which their caller names, apart from version numbers and
+/// suffixes such as "3.11".
 const INTERPRETERS: [&str; 25] = [
     "python", "pypy", "perl", "ruby", "lua", "luajit", "node", "nodejs", "java", "julia", "R",
     "Rscript", "octave", "tclsh", "wish", "guile", "php", "sh", "bash", "dash", "zsh", "ksh",

@@ -1,8 +1,9 @@
 //! A command line as MPI users write it, cut into programs.
 //!
-//! `mpiexec -np 2 -wdir /tmp a.out -v : -n 1 b.out` has several programs separated by `:`, long options with
-//! one dash, and everything after a program's name belongs to the program. clap knows none of that, so the
-//! words are sorted here first. Which options take values is read from clap's own description.
+//! `mpiexec -np 2 -wdir /tmp a.out -v : -n 1 b.out` has several programs separated by `:`, long
+//! options with one dash, and everything after a program's name belongs to the program. clap knows
+//! none of that, so the words are sorted here first. Which options take values is read from clap's
+//! own description.
 
 use std::ffi::{OsStr, OsString};
 

@@ -1,8 +1,9 @@
 //! The libraries that programs run on, and where they come from.
 //!
-//! A library is a prefix: `bin/mpiexec`, `lib/libmpi_abi.so.1`, and for the one that is compiled against also a header. OxMPI's
-//! prefix is named by the environment (`cargo xtask test` does that) or installed here; MPICH comes from the Python package
-//! index into a virtual environment. Whatever cannot be had is a reason to show, never a silent success.
+//! A library is a prefix: `bin/mpiexec`, `lib/libmpi_abi.so.1`, and for the one that is compiled
+//! against also a header. OxMPI's prefix is named by the environment (`cargo xtask test` does that)
+//! or installed here; MPICH comes from the Python package index into a virtual environment.
+//! Whatever cannot be had is a reason to show, never a silent success.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -115,7 +116,8 @@ impl Library {
         Library::at(Kind::OxMpi, "oxmpi", &prefix)
     }
 
-    /// MPICH: the prefix that the environment names, or the release from the package index below `folder`.
+    /// MPICH: the prefix that the environment names, or the release from the package index below
+    /// `folder`.
     pub fn mpich(folder: &Path) -> Result<Library, LibraryError> {
         if let Some(prefix) = std::env::var_os(MPICH_VARIABLE) {
             return Library::at(Kind::Mpich, "mpich", Path::new(&prefix));
@@ -148,8 +150,9 @@ impl Library {
         Library::at(Kind::Mpich, "mpich", &prefix)
     }
 
-    /// A folder in which `#include <mpi.h>` finds the header of the standard ABI. MPICH ships its own under another name,
-    /// beside one that is not of the standard ABI, so it gets a folder in `folder`.
+    /// A folder in which `#include <mpi.h>` finds the header of the standard ABI. MPICH ships its
+    /// own under another name, beside one that is not of the standard ABI, so it gets a folder in
+    /// `folder`.
     pub fn include(&self, folder: &Path) -> Result<PathBuf, LibraryError> {
         let own = self.prefix.join("include");
         let abi = own.join("mpi_abi.h");

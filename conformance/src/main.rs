@@ -1,8 +1,9 @@
 //! Runs conformance programs by hand, on any library of the standard ABI.
 //!
-//! `cargo run -p oxmpi-conformance -- [--launcher WORDS] PREFIX [WORD]...` compiles the programs whose "chapter/name" contains one of the words
-//! (all without words) against the library installed at PREFIX and runs them on it, one after the other, saying how each
-//! ended. The status is 1 if one failed. Jobs are started by the library's own mpiexec, or by the words given, in which
+//! `cargo run -p oxmpi-conformance -- [--launcher WORDS] PREFIX [WORD]...` compiles the programs
+//! whose "chapter/name" contains one of the words (all without words) against the library installed
+//! at PREFIX and runs them on it, one after the other, saying how each ended. The status is 1 if
+//! one failed. Jobs are started by the library's own mpiexec, or by the words given, in which
 //! `{ranks}` stands for the number of ranks: 'srun --mpi=pmi2 -n {ranks}'.
 
 #![forbid(unsafe_code)]

@@ -1,7 +1,8 @@
 //! A program and what its first lines say about it.
 //!
-//! Directives are one-line comments at the top of the file: `ranks`, `expect: fatal`, `threads`, `skip-mpich` and
-//! `one-host`. The first comment that is none of them is the explanation: the clause, and why the expected result follows.
+//! Directives are one-line comments at the top of the file: `ranks`, `expect: fatal`, `threads`,
+//! `skip-mpich` and `one-host`. The first comment that is none of them is the explanation: the
+//! clause, and why the expected result follows.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,8 +35,9 @@ pub struct Program {
 pub enum Expect {
     /// Status 0, and rank 0 says "ok".
     Good,
-    /// The job ends by itself with a failure, without reaching the line that says "not-reached". OxMPI's output also has
-    /// these words in it, in any case of letters; what other libraries write is their own affair.
+    /// The job ends by itself with a failure, without reaching the line that says "not-reached".
+    /// OxMPI's output also has these words in it, in any case of letters; what other libraries
+    /// write is their own affair.
     Fatal(Vec<String>),
 }
 
@@ -78,7 +80,8 @@ pub enum DirectiveError {
     },
 }
 
-/// The greatest number of ranks a program may ask for: the reference library is slow when many share few cores.
+/// The greatest number of ranks a program may ask for: the reference library is slow when many
+/// share few cores.
 const RANKS_MAX: u32 = 16;
 
 impl Program {
@@ -187,7 +190,8 @@ pub fn chapters() -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The programs of a chapter, sorted by name; a source that cannot be understood is an error of the whole chapter.
+/// The programs of a chapter, sorted by name; a source that cannot be understood is an error of the
+/// whole chapter.
 pub fn chapter(name: &str) -> Result<Vec<Program>, Box<dyn std::error::Error + Send + Sync>> {
     let mut programs = Vec::new();
     for entry in std::fs::read_dir(sources().join(name))? {

@@ -1,8 +1,9 @@
 //! Compiling a program and running it on a library.
 //!
-//! At most [`TRIALS_MAX`] compilers and jobs run at once in the whole process: MPI jobs of several ranks on few cores slow
-//! each other down until they look like hanging. Output goes to a file, so that a job that is killed still shows it, and a
-//! child that survives it cannot keep the run waiting.
+//! At most [`TRIALS_MAX`] compilers and jobs run at once in the whole process: MPI jobs of several
+//! ranks on few cores slow each other down until they look like hanging. Output goes to a file, so
+//! that a job that is killed still shows it, and a child that survives it cannot keep the run
+//! waiting.
 
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -24,7 +25,8 @@ const HANG_AFTER: Duration = Duration::from_secs(60);
 /// How long a job that hangs has for dying in order, before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Programs that are compiled in a folder, against one library's header and with its name alone: no path to it is in them.
+/// Programs that are compiled in a folder, against one library's header and with its name alone: no
+/// path to it is in them.
 ///
 /// A folder has one workshop at a time, in whichever process: a second one would overwrite binaries
 /// and logs that the first one uses.
@@ -157,7 +159,8 @@ fn judge(
         Expect::Good => match output.lines().filter(|line| *line == "ok").count() {
             0 => Err("rank 0 did not say ok".to_string()),
             1 => Ok(()),
-            // A library that does not understand its launcher comes up as so many jobs of one rank, and many programs are right in each.
+            // A library that does not understand its launcher comes up as so many jobs of one rank,
+            // and many programs are right in each.
             jobs => Err(format!("rank 0 said ok {jobs} times: ranks came up alone")),
         },
         Expect::Fatal(_) if status.success() => Err("succeeded where it must fail".to_string()),
@@ -231,7 +234,8 @@ fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus
     }
 }
 
-/// Signals the launcher and what shares its process group. The child is not reaped yet, so the number is still its own.
+/// Signals the launcher and what shares its process group. The child is not reaped yet, so the
+/// number is still its own.
 fn signal(child: &Child, name: &str) {
     let group = format!("-{}", child.id());
     let _ = Command::new("kill")

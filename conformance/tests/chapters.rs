@@ -1,7 +1,8 @@
 //! Every C program on every library there is, a test per chapter.
 //!
-//! A failure lists each program that failed, with the library, the number of ranks and the output. What could not be run, a
-//! library that is not to be had included, is said on standard error whether or not the test passes.
+//! A failure lists each program that failed, with the library, the number of ranks and the output.
+//! What could not be run, a library that is not to be had included, is said on standard error
+//! whether or not the test passes.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

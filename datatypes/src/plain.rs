@@ -1,9 +1,9 @@
 //! `Plain`: what may travel between processes as its bytes.
 //!
-//! Sending never converts and never copies into a buffer of the library's own; it reads the caller's
-//! memory. So the type of that memory must be one of which every byte has a value and every value is
-//! legal. The trait says so, `derive(Plain)` proves it, and the two functions below are the only
-//! places where typed memory is seen as bytes.
+//! Sending never converts and never copies into a buffer of the library's own; it reads the
+//! caller's memory. So the type of that memory must be one of which every byte has a value and
+//! every value is legal. The trait says so, `derive(Plain)` proves it, and the two functions below
+//! are the only places where typed memory is seen as bytes.
 
 use std::num::Wrapping;
 
@@ -68,8 +68,8 @@ use std::num::Wrapping;
 /// ```
 ///
 /// # Safety
-/// Every bit pattern of the type's size must be a value of the type, no byte may be padding, and the
-/// layout must be the same in every process of the job.
+/// Every bit pattern of the type's size must be a value of the type, no byte may be padding, and
+/// the layout must be the same in every process of the job.
 pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
 macro_rules! plain {

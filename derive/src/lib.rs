@@ -1,9 +1,9 @@
 //! `#[derive(Plain)]` for the crate `oxmpi`.
 //!
-//! A `Plain` type may travel between processes as its bytes: every bit pattern is a value and no byte
-//! is padding. The derive proves that at compile time for a struct, field by field, and refuses with a
-//! sentence what it cannot prove. Users reach it as `oxmpi::Plain`; the reasons for the rules stand on
-//! that trait.
+//! A `Plain` type may travel between processes as its bytes: every bit pattern is a value and no
+//! byte is padding. The derive proves that at compile time for a struct, field by field, and
+//! refuses with a sentence what it cannot prove. Users reach it as `oxmpi::Plain`; the reasons for
+//! the rules stand on that trait.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;

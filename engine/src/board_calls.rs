@@ -1,4 +1,5 @@
-//! The engine's calls for boards: a group's first member offers one, every member opens and closes it.
+//! The engine's calls for boards: a group's first member offers one, every member opens and closes
+//! it.
 
 use oxmpi_ports::board::{Board, Ticket};
 

@@ -1,7 +1,8 @@
 //! The engine as the layers above see it.
 //!
-//! Every method may be called by any thread at any time; one lock guards the handler, and a call that need not wait holds it for some
-//! tens of nanoseconds. A send that left in the call that began it needs no request: its [`Request`] says so itself.
+//! Every method may be called by any thread at any time; one lock guards the handler, and a call
+//! that need not wait holds it for some tens of nanoseconds. A send that left in the call that
+//! began it needs no request: its [`Request`] says so itself.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::task::Waker;
@@ -59,7 +60,8 @@ impl Engine {
         self.size
     }
 
-    /// CPUs the job may use on this host, as its launcher counted them: the same number in every process.
+    /// CPUs the job may use on this host, as its launcher counted them: the same number in every
+    /// process.
     pub fn usable_cpus(&self) -> u32 {
         self.shared.segment.usable_cpus()
     }
@@ -110,8 +112,9 @@ impl Engine {
         begun
     }
 
-    /// Sends a message that can leave at once; false, and nothing has happened, if it cannot. The answer is one bit in a register: an
-    /// outcome in memory would have to wait for the stores to the ring that come before it.
+    /// Sends a message that can leave at once; false, and nothing has happened, if it cannot. The
+    /// answer is one bit in a register: an outcome in memory would have to wait for the stores to
+    /// the ring that come before it.
     ///
     /// # Safety
     /// `data` must be valid for reading `envelope.bytes` bytes.
@@ -241,7 +244,8 @@ impl Engine {
     /// Begins a receive. `from` is the process it can only come from, if there is one.
     ///
     /// # Safety
-    /// `data` must stay valid for writing `capacity` bytes, and untouched by others, until the request is over.
+    /// `data` must stay valid for writing `capacity` bytes, and untouched by others, until the
+    /// request is over.
     #[inline(always)]
     pub unsafe fn irecv(
         &self,
@@ -337,7 +341,8 @@ impl Engine {
         id
     }
 
-    /// Whether a receive's bytes may be scattered. The kernel's driver places messages in one block.
+    /// Whether a receive's bytes may be scattered. The kernel's driver places messages in one
+    /// block.
     pub fn receives_scattered(&self) -> bool {
         !self.shared.enter().has_entries()
     }
@@ -406,7 +411,8 @@ impl Engine {
         self.test_if(request, |handler, id| handler.protocol.is_complete(id))
     }
 
-    /// As [`Engine::test`], for work that cannot be taken back: a request fails that only a process which has finalised could end.
+    /// As [`Engine::test`], for work that cannot be taken back: a request fails that only a process
+    /// which has finalised could end.
     #[inline(always)]
     pub fn test_or_fail(&self, request: Request) -> Result<Option<Completion>, EngineError> {
         self.test_if(request, |handler, id| handler.protocol.is_settled(id))
@@ -440,7 +446,8 @@ impl Engine {
         self.is(request, Protocol::is_complete)
     }
 
-    /// Whether [`Engine::wait`] would return at once: the request is over, or only a process that has finalised could end it.
+    /// Whether [`Engine::wait`] would return at once: the request is over, or only a process that
+    /// has finalised could end it.
     pub fn is_settled(&self, request: Request) -> bool {
         self.is(request, Protocol::is_settled)
     }
@@ -488,14 +495,15 @@ impl Engine {
         self.shared.leave(&mut handler);
     }
 
-    /// Work of the layer above that waiting threads run while it is active; set once.
+    /// Work of the layer above that waiting threads, or the driver, run while it is active; set
+    /// once.
     pub fn set_background(&self, work: Arc<dyn Background>) {
         self.shared.set_background(work);
     }
 
-    /// Whether there is such work now.
+    /// Whether there is such work now. Only a thread of the application may say that there is.
     pub fn set_background_active(&self, active: bool) {
-        self.shared.enter().waiters.has_background = active;
+        self.shared.set_background_active(active);
     }
 
     /// Asks to end a request early; waiting for it then tells whether it was.
@@ -558,7 +566,8 @@ impl Engine {
         true
     }
 
-    /// Waits for a condition outside the engine that depends on processes `members`, and reaps meanwhile.
+    /// Waits for a condition outside the engine that depends on processes `members`, and reaps
+    /// meanwhile.
     #[inline(always)]
     pub fn wait_until<C: Condition + ?Sized>(
         &self,
@@ -580,8 +589,8 @@ impl Engine {
         died.map_or(Ok(()), Err)
     }
 
-    /// Only these processes send messages in a context: when another dies, receives from anybody there
-    /// go on. Without this every death ends them.
+    /// Only these processes send messages in a context: when another dies, receives from anybody
+    /// there go on. Without this every death ends them.
     pub fn set_members(&self, context: u64, members: Arc<[u32]>) {
         self.shared.enter().protocol.set_members(context, members);
     }
@@ -611,7 +620,8 @@ impl Engine {
         self.shared.enter().transport()
     }
 
-    /// The job is to end: recorded for the launcher, which ends every process. True if no process has asked for it before.
+    /// The job is to end: recorded for the launcher, which ends every process. True if no process
+    /// has asked for it before.
     pub fn set_abort(&self, code: i32) -> bool {
         self.shared.segment.set_abort(self.shared.port, code)
     }

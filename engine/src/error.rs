@@ -1,8 +1,10 @@
-//! What the engine reports, with the facts a person needs. MPI's error classes are assigned in the layers above.
+//! What the engine reports, with the facts a person needs. MPI's error classes are assigned in the
+//! layers above.
 
 use oxmpi_ports::{Death, SegmentError};
 
-/// An operation, or the engine itself, failed. One word long, because it stands in the result of every call.
+/// An operation, or the engine itself, failed. One word long, because it stands in the result of
+/// every call.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct EngineError(Box<Fault>);

@@ -1,7 +1,7 @@
 //! Processes that become known while the job runs.
 //!
-//! A process is a [`ProcessId`] here: an index into tables that grow, known to this process alone. Those
-//! of the job come first, by rank; [`Engine::introduce`] adds others.
+//! A process is a [`ProcessId`] here: an index into tables that grow, known to this process alone.
+//! Those of the job come first, by rank; [`Engine::introduce`] adds others.
 
 use std::fmt;
 use std::sync::PoisonError;
@@ -35,9 +35,9 @@ impl fmt::Display for ProcessId {
 }
 
 impl Engine {
-    /// Makes a process known by its card, so that messages can be exchanged with it. It must know this
-    /// process too, by this one's number, and call itself by the number that it gets here: packets name
-    /// their sender by it.
+    /// Makes a process known by its card, so that messages can be exchanged with it. It must know
+    /// this process too, by this one's number, and call itself by the number that it gets here:
+    /// packets name their sender by it.
     pub fn introduce(&self, card: Card) -> Result<ProcessId, EngineError> {
         let refuse = |reason: String| Fault::Network {
             rank: self.rank(),

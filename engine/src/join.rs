@@ -1,4 +1,5 @@
-//! How a process joins its job and leaves it: its seat, the devices that reach the others, and the sizes that suit them.
+//! How a process joins its job and leaves it: its facts (`JoinFacts`), the devices that reach the
+//! others, and the sizes that suit them.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, RwLock};
@@ -15,7 +16,7 @@ use crate::progress::{Bed, Driver, Guard, Handler, Places, Remote, Shared, Threa
 use crate::protocol::{Limits, Protocol};
 
 /// What a process must know to join its job.
-pub struct Seat {
+pub struct JoinFacts {
     /// Its number.
     pub rank: u32,
     /// Processes of the job.
@@ -35,7 +36,7 @@ pub struct Network {
     /// Processes of one host use it too, as if each were on a host of its own.
     pub apart: bool,
     /// Its hosts are parts of one machine, and the job has more processes there than that has CPUs.
-    pub crowded: bool,
+    pub oversubscribed: bool,
     /// The device.
     pub transport: Transport,
     /// Which it is, and why.
@@ -46,31 +47,32 @@ impl Engine {
     /// Joins the job.
     ///
     /// # Safety
-    /// With [`Threads::One`], no two calls on the engine (drops of [`InPlace`](crate::InPlace) included) may overlap in time, and calls of
-    /// different threads must be ordered by other means.
+    /// With [`Threads::One`], no two calls on the engine (drops of [`InPlace`](crate::InPlace)
+    /// included) may overlap in time, and calls of different threads must be ordered by other
+    /// means.
     pub unsafe fn attach(
-        seat: Seat,
+        facts: JoinFacts,
         options: &Options,
         threads: Threads,
     ) -> Result<Self, EngineError> {
-        let Seat {
+        let JoinFacts {
             rank,
             size,
             host,
             segment,
             network,
-        } = seat;
+        } = facts;
         let memory = |error: SegmentError| EngineError::memory(rank, &host, &error);
-        let (places, transport, crowded) = match network {
+        let (places, transport, oversubscribed) = match network {
             Some(Network {
                 hosts,
                 apart,
-                crowded,
+                oversubscribed,
                 transport,
                 choice,
             }) => {
                 let places = Places::several_hosts(rank, hosts, apart);
-                (places, Some((transport, choice)), crowded)
+                (places, Some((transport, choice)), oversubscribed)
             }
             None => (Places::one_host(rank, size), None, false),
         };
@@ -112,8 +114,8 @@ impl Engine {
         for other in places.others() {
             protocol.set_limits(other, limits.expect("others are reached by a network"));
         }
-        let crowded = crowded || ports > usable_cpus;
-        let policy = WaitPolicy::new(options, crowded);
+        let oversubscribed = oversubscribed || ports > usable_cpus;
+        let policy = WaitPolicy::new(options, oversubscribed);
         let (single_copy, host_count) = (options.single_copy, places.host_count());
         let hosts = (0..size).map(|process| places.host(process)).collect();
         let remote = match transport {
@@ -135,7 +137,10 @@ impl Engine {
         let name = host.clone();
         let handler = Handler::new(port, protocol, policy, single_copy, places, remote, name);
         let extents = Arc::clone(&handler.extents);
-        let driver = Driver::new(options.driver && has_others && may_have_driver, crowded);
+        let driver = Driver::new(
+            options.driver && has_others && may_have_driver,
+            oversubscribed,
+        );
         // SAFETY: the caller's promise.
         let shared = Arc::new(unsafe { Shared::new(handler, bed, driver, threads) });
         Ok(Self {
@@ -152,20 +157,23 @@ impl Engine {
         })
     }
 
-    /// Says goodbye: sends what is due, stops the driver. Connections end when their other side has heard it.
+    /// Says goodbye: sends what is due, stops the driver. Connections end when their other side has
+    /// heard it.
     pub fn finalize(&self) {
         let mut handler = self.send_what_is_due();
         self.close_connections(&mut handler, false);
         // Receives that nobody waited for are over too, and their memory is the user's again.
         handler.close_driver();
-        // Nothing more is sent or taken; a broken engine must not keep its process from ending either.
+        // Nothing more is sent or taken; a broken engine must not keep its process from ending
+        // either.
         handler.broken.take();
         drop(handler);
         self.shared.driver.stop();
         self.shared.segment.finish(self.shared.port);
     }
 
-    /// Nobody uses the engine for now: sends what is due. If the process ends before [`Engine::resume`], that is a goodbye.
+    /// Nobody uses the engine for now: sends what is due. If the process ends before
+    /// [`Engine::resume`], that is a goodbye.
     pub fn pause(&self) {
         let mut handler = self.send_what_is_due();
         self.close_connections(&mut handler, true);
@@ -188,8 +196,9 @@ impl Engine {
         handler
     }
 
-    /// A socket that is closed while something lies in it unread makes the kernel drop what its other side has not read yet. So both sides say that they are
-    /// done, and close only when they have heard it from each other.
+    /// A socket that is closed while something lies in it unread makes the kernel drop what its
+    /// other side has not read yet. So both sides say that they are done, and close only when they
+    /// have heard it from each other.
     fn close_connections(&self, handler: &mut Guard<'_>, pause: bool) {
         if let Some(remote) = &mut handler.ways.remote {
             remote.net.close(pause);
@@ -204,7 +213,8 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// Without [`Engine::finalize`] nobody is told; but no thread goes on answering for a process that is not there any more.
+    /// Without [`Engine::finalize`] nobody is told; but no thread goes on answering for a process
+    /// that is not there any more.
     fn drop(&mut self) {
         self.shared.driver.stop();
     }
@@ -230,11 +240,13 @@ fn limits(port: &Port, options: &Options) -> Limits {
 /// Bytes that all processes of other hosts together may have unmatched here.
 const ROOM_BYTES_BETWEEN_HOSTS: u64 = 256 << 20;
 
-/// Bytes that one of them may have unmatched here at most. Hosts with more ranks give each peer less
-/// room, so that the least and the most differ within a job.
+/// Bytes that one of them may have unmatched here at most. Hosts with more ranks give each peer
+/// less room, so that the least and the most differ within a job.
 const ROOM_BYTES_MAX: u64 = 8 << 20;
 
-/// Sizes for the network: a message that is offered costs a round trip more, so that more go eager, and each peer has room for a window of 64 messages of 64 KiB; what is written in one call is the device's choice.
+/// Sizes for the network: a message that is offered costs a round trip more, so that more go eager,
+/// and each peer has room for a window of 64 messages of 64 KiB; what is written in one call is the
+/// device's choice.
 fn limits_between_hosts(peers: u64, options: &Options, sizes: Sizes) -> Limits {
     let room_bytes = (ROOM_BYTES_BETWEEN_HOSTS / peers.max(1)).clamp(64 << 10, ROOM_BYTES_MAX);
     let eager_bytes = options.eager_bytes.unwrap_or(sizes.eager_bytes);

@@ -1,14 +1,17 @@
-//! The protocol handler: MPI's receive queues, eager and rendezvous, flow control, and who runs them when.
+//! The protocol handler: MPI's receive queues, eager and rendezvous, flow control, and who runs
+//! them when.
 //!
-//! [`protocol`] decides and is pure. [`path`] is the way of every packet: it asks the protocol and carries
-//! out what it says, for whatever carries packets ([`path::Carrier`]) and wherever their bytes belong
-//! ([`path::Memory`]); the simulator runs both halves as they are. [`progress`] holds the carriers of a real
-//! process, the lock, the waiting and the driver thread. [`Engine`] is the face of all of it.
+//! [`protocol`] decides and is pure. [`path`] is the way of every packet: it asks the protocol and
+//! carries out what it says, for whatever carries packets ([`path::Carrier`]) and wherever their
+//! bytes belong ([`path::Memory`]); the simulator runs both halves as they are. [`progress`] holds
+//! the carriers of a real process, the lock, the waiting and the driver thread. [`Engine`] is the
+//! face of all of it.
 //!
 //! The engine uses `wire`, `matching`, `ports` and `net`, and knows processes, contexts and tags;
-//! communicators, datatypes and collectives live above it. It promises MPI's matching order, progress
-//! whether the application calls or computes ("reap or interrupt"), an error instead of silence when a
-//! peer is gone, and that a peer which dies or sends garbage fails what needs that peer and nothing else.
+//! communicators, datatypes and collectives live above it. It promises MPI's matching order,
+//! progress whether the application calls or computes ("reap or interrupt"), an error instead of
+//! silence when a peer is gone, and that a peer which dies or sends garbage fails what needs that
+//! peer and nothing else.
 
 mod board_calls;
 mod boards;
@@ -29,7 +32,7 @@ mod several;
 pub use engine::{Engine, Request};
 pub use error::{EngineError, Fault};
 pub use introduce::ProcessId;
-pub use join::{Network, Seat};
+pub use join::{JoinFacts, Network};
 pub use options::{Options, OptionsError, Progress, WaitMode};
 pub use oxmpi_matching::Pattern;
 pub use oxmpi_net::transport::Counters as NetworkCounters;

@@ -1,4 +1,5 @@
-//! What a user can set through the environment. The defaults are meant to be right; these exist to measure and to diagnose.
+//! What a user can set through the environment. The defaults are meant to be right; these exist to
+//! measure and to diagnose.
 
 use std::time::Duration;
 
@@ -28,12 +29,15 @@ pub struct Options {
     pub patience: Duration,
     /// `OXMPI_DRIVER` = on or off: a thread runs the protocol while the application computes.
     pub driver: bool,
-    /// `OXMPI_SINGLE_COPY` = on or off: read long messages out of the sender's memory where the kernel permits it.
+    /// `OXMPI_SINGLE_COPY` = on or off: read long messages out of the sender's memory where the
+    /// kernel permits it.
     pub single_copy: bool,
-    /// `OXMPI_BOARDS` = on or off: small collectives meet on boards in shared memory; else everything is messages.
+    /// `OXMPI_BOARDS` = on or off: small collectives meet on boards in shared memory; else
+    /// everything is messages.
     pub boards: bool,
-    /// `OXMPI_PROGRESS` = user, sock or kernel: how sockets that have something are found; `sock` is the plain loop over all of them, without a driver; with `kernel` the
-    /// driver /dev/o2g reads them.
+    /// `OXMPI_PROGRESS` = user, sock or kernel: how sockets that have something are found; `sock`
+    /// is the plain loop over all of them, without a driver; with `kernel` the driver /dev/o2g
+    /// reads them.
     pub progress: Progress,
     /// `OXMPI_EAGER_BYTES`: longest message that is sent without asking.
     pub eager_bytes: Option<u64>,
@@ -43,7 +47,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             wait: WaitMode::Auto,
-            // A sleeper costs its waker 10 µs and itself 30; half a millisecond of patience makes that a few per cent at worst.
+            // A sleeper costs its waker 10 µs and itself 30; half a millisecond of patience makes
+            // that a few per cent at worst.
             patience: Duration::from_micros(500),
             driver: true,
             single_copy: true,

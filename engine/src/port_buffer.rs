@@ -25,7 +25,8 @@ impl Engine {
         })
     }
 
-    /// A claimed message's bytes where they lie, if they lie in shared memory; else the claim comes back to be received.
+    /// A claimed message's bytes where they lie, if they lie in shared memory; else the claim comes
+    /// back to be received.
     pub fn in_place(self: &Arc<Self>, claim: Claim) -> Result<Result<InPlace, Claim>, EngineError> {
         let Some(offset) = claim.mapped() else {
             return Ok(Err(claim));
@@ -44,7 +45,8 @@ impl Engine {
     }
 }
 
-/// Memory of this process that lies in the shared segment: messages out of it are copied once, or not at all.
+/// Memory of this process that lies in the shared segment: messages out of it are copied once, or
+/// not at all.
 pub struct PortBuffer {
     extent: Extent,
     engine: Arc<Engine>,
@@ -68,7 +70,8 @@ impl Drop for PortBuffer {
     }
 }
 
-/// A received message that was not copied: its bytes lie in the sender's memory. Dropping it gives them back to the sender.
+/// A received message that was not copied: its bytes lie in the sender's memory. Dropping it gives
+/// them back to the sender.
 pub struct InPlace {
     claim: Option<Claim>,
     address: *const u8,
@@ -86,7 +89,8 @@ impl InPlace {
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped for the length of the message until the drop; the sender leaves them alone until then.
+        // SAFETY: mapped for the length of the message until the drop; the sender leaves them alone
+        // until then.
         unsafe { std::slice::from_raw_parts(self.address, self.envelope().bytes as usize) }
     }
 }

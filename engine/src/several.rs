@@ -1,15 +1,16 @@
-//! Choosing among several requests: which of those that are over is handed out first, and waiting until one is.
+//! Choosing among several requests: which of those that are over is handed out first, and waiting
+//! until one is.
 //!
-//! All requests of a list are looked at under one hold of the lock. Between two looks another thread, or the driver, could take in
-//! several messages, and the later one would be seen first.
+//! All requests of a list are looked at under one hold of the lock. Between two looks another
+//! thread, or the driver, could take in several messages, and the later one would be seen first.
 
 use crate::engine::{Engine, Request};
 use crate::error::EngineError;
 use crate::progress::{Guard, Handler};
 use crate::protocol::{Completion, RequestId, Turn};
 
-/// A list of requests: calls the function with the place and the id of each of them. It may be walked several times, under the
-/// engine's lock: it must not call the engine.
+/// A list of requests: calls the function with the place and the id of each of them. It may be
+/// walked several times, under the engine's lock: it must not call the engine.
 pub trait Several {
     /// Walks the list.
     fn each(&self, visit: &mut dyn FnMut(usize, RequestId));
@@ -32,9 +33,10 @@ impl Several for [RequestId] {
 }
 
 impl Engine {
-    /// Takes what has arrived, and tells of every request that can be handed out: its place in the list and its turn. Requests are to
-    /// be handed out by turns, the smallest first. A receive whose message is behind an earlier one of the same sender, to
-    /// another receive of the list, is not told of as long as the earlier one moves: then the answer is true.
+    /// Takes what has arrived, and tells of every request that can be handed out: its place in the
+    /// list and its turn. Requests are to be handed out by turns, the smallest first. A receive
+    /// whose message is behind an earlier one of the same sender, to another receive of the list,
+    /// is not told of as long as the earlier one moves: then the answer is true.
     pub fn look_at(
         &self,
         requests: &(impl Several + ?Sized),
@@ -120,10 +122,11 @@ impl Engine {
         outcome
     }
 
-    /// Waits until one of the requests is over, or `enough` says so; the requests stay. `enough` is asked whenever something may
-    /// have changed, under the engine's lock: it must not call the engine. What makes it true from another thread must be followed
-    /// by [`Engine::rouse`]. `only`: nothing else can end the wait; if all requests need processes that have finalised, the first
-    /// one fails.
+    /// Waits until one of the requests is over, or `enough` says so; the requests stay. `enough` is
+    /// asked whenever something may have changed, under the engine's lock: it must not call the
+    /// engine. What makes it true from another thread must be followed by [`Engine::rouse`].
+    /// `only`: nothing else can end the wait; if all requests need processes that have finalised,
+    /// the first one fails.
     pub fn wait_for(
         &self,
         requests: &[RequestId],

@@ -1,5 +1,6 @@
-//! What becomes of requests whose other process has finalised: those that have not met their partner can be tested and taken back, and
-//! fail only where a thread waits for them. On the pure protocol, and on engines.
+//! What becomes of requests whose other process has finalised: those that have not met their
+//! partner can be tested and taken back, and fail only where a thread waits for them. On the pure
+//! protocol, and on engines.
 
 mod engines;
 
@@ -187,7 +188,8 @@ fn a_wait_for_several_ends_when_none_can() {
         let mut asked = 0;
         let enough = || {
             asked += 1;
-            asked > 100
+            // A wait that looks in vain for long sleeps, and nobody would wake this one.
+            asked > 5
         };
         me.wait_for(&[stranded], enough, false).unwrap();
         assert!(

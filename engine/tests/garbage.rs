@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use engines::{Random, nonsense, seats, survive_garbage, within};
+use engines::{Random, all_facts, nonsense, survive_garbage, within};
 use oxmpi_engine::{Engine, Options, Threads};
 use oxmpi_ports::{Port, Segment};
 use oxmpi_wire::{HEADER_BYTES, PREFIX_BYTES};
@@ -16,15 +16,15 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[test]
 fn garbage_in_shared_memory_concerns_its_sender_alone() {
     for seed in 0..24 {
-        let (mut seats, options, segment) = seats(vec![0; 4], &Options::default());
-        let rogue = seats.pop().unwrap().segment.unwrap();
+        let (mut all_facts, options, segment) = all_facts(vec![0; 4], &Options::default());
+        let rogue = all_facts.pop().unwrap().segment.unwrap();
         let rogue = Port::open(Arc::new(Segment::attach(rogue).unwrap()), 3);
         let mut rogue = rogue.unwrap();
         // SAFETY: each engine is used by one thread.
-        let attach = |seat| unsafe { Engine::attach(seat, &options, Threads::One) };
-        let engines: Vec<Engine> = seats
+        let attach = |facts| unsafe { Engine::attach(facts, &options, Threads::One) };
+        let engines: Vec<Engine> = all_facts
             .into_iter()
-            .map(|seat| attach(seat).unwrap())
+            .map(|facts| attach(facts).unwrap())
             .collect();
         within(LIMIT, &format!("garbage, seed {seed}"), || {
             thread::scope(|scope| {

@@ -1,4 +1,5 @@
-//! Engines that reach each other by TCP, with a double of the driver /dev/o2g reading their connections; the name of this program decides.
+//! Engines that reach each other by TCP, with a double of the driver /dev/o2g reading their
+//! connections; the name of this program decides.
 
 mod network;
 
@@ -40,8 +41,9 @@ fn message(seed: u64, sender: u32, number: usize) -> (i32, Vec<u8>) {
     (tag, bytes)
 }
 
-/// Rank 0 receives from a neighbour, by ports, from other hosts, by the driver, and from itself, all with receives that name a sender, a tag, both or neither. Each message
-/// arrives once and intact, and those of one sender with one tag in order.
+/// Rank 0 receives from a neighbour, by ports, from other hosts, by the driver, and from itself,
+/// all with receives that name a sender, a tag, both or neither. Each message arrives once and
+/// intact, and those of one sender with one tag in order.
 fn receive_all(engine: &Engine, seed: u64, senders: u32, each: usize) {
     let mut random = Random(seed);
     let mut left = each * senders as usize;
@@ -64,7 +66,8 @@ fn receive_all(engine: &Engine, seed: u64, senders: u32, each: usize) {
         for _ in 0..batch {
             let mut into = vec![0xee; 200_008];
             let (source, tag) = match exact {
-                // A receive that names both can be for one message only; one that names nothing must not take what such a one waits for.
+                // A receive that names both can be for one message only; one that names nothing
+                // must not take what such a one waits for.
                 true => {
                     let sender = loop {
                         let sender = random.below(senders as usize);
@@ -126,7 +129,8 @@ fn receive_all(engine: &Engine, seed: u64, senders: u32, each: usize) {
     }
 }
 
-/// Ports, the driver and the process itself compete for the same receives, more of them than the driver has slots.
+/// Ports, the driver and the process itself compete for the same receives, more of them than the
+/// driver has slots.
 #[test]
 fn receives_are_shared_with_the_driver_in_order() {
     for seed in 0..12 {
@@ -193,7 +197,8 @@ fn a_receive_that_the_driver_has_can_be_cancelled() {
     });
 }
 
-/// Receives that nobody waits for when the engine finalises are not written afterwards, and a receive from anybody ends when a process is lost.
+/// Receives that nobody waits for when the engine finalises are not written afterwards, and a
+/// receive from anybody ends when a process is lost.
 #[test]
 fn receives_from_anybody_end_with_a_lost_process() {
     let mut engines = job_on(vec![0, 1, 2], &options(), Threads::One).engines;

@@ -1,5 +1,6 @@
-//! Engines in real processes, one of which is killed at a random moment: whoever waits for it is told within a second, with its
-//! name and the signal; the others go on among themselves, every message whole and in order.
+//! Engines in real processes, one of which is killed at a random moment: whoever waits for it is
+//! told within a second, with its name and the signal; the others go on among themselves, every
+//! message whole and in order.
 
 mod engines;
 #[path = "../../xtask/limit.rs"]
@@ -31,8 +32,8 @@ fn attach(role: Role, size: u32) -> (std::sync::Arc<Engine>, u64) {
     let options = Options::from_env().unwrap();
     // SAFETY: each child uses its engine from one thread.
     let engine = unsafe {
-        let seat = engines::seat(role.port, size, role.segment);
-        Engine::attach(seat, &options, Threads::One)
+        let facts = engines::facts(role.port, size, role.segment);
+        Engine::attach(facts, &options, Threads::One)
     };
     (std::sync::Arc::new(engine.unwrap()), seed)
 }
@@ -108,7 +109,8 @@ fn survivor(engine: &Engine, seed: u64) {
     }
     assert_killed(engine.wait(silent));
     for (request, _message) in &to_victim {
-        // Eager messages may have left before the death; offered ones that it took, too. All others name it.
+        // Eager messages may have left before the death; offered ones that it took, too. All others
+        // name it.
         if let Err(error) = engine.wait(*request) {
             assert_killed(Err(error));
         }
@@ -251,8 +253,9 @@ fn whoever_waits_for_the_dead_is_told_within_a_second() {
     }
 }
 
-/// A death that is recorded just as its waiter falls asleep must not be slept through: rank 0 receives from one rank after the
-/// other, and each is declared dead at about the moment when the receive has looked around and goes to sleep.
+/// A death that is recorded just as its waiter falls asleep must not be slept through: rank 0
+/// receives from one rank after the other, and each is declared dead at about the moment when the
+/// receive has looked around and goes to sleep.
 #[test]
 fn a_death_is_not_slept_through() {
     const RANKS: u32 = 1000;
@@ -266,7 +269,8 @@ fn a_death_is_not_slept_through() {
         let segment = Segment::create(RANKS, 2).unwrap();
         let fd = segment.fd().try_clone_to_owned().unwrap();
         // SAFETY: one thread uses it.
-        let engine = unsafe { Engine::attach(engines::seat(0, RANKS, fd), &options, Threads::One) };
+        let engine =
+            unsafe { Engine::attach(engines::facts(0, RANKS, fd), &options, Threads::One) };
         let engine = engine.unwrap();
         let next = AtomicU32::new(0);
         engines::within(Duration::from_secs(600), &format!("seed {seed}"), || {

@@ -1,4 +1,5 @@
-//! What the engine does with memory that both sides map, what it does while the application computes, and what it uses when idle.
+//! What the engine does with memory that both sides map, what it does while the application
+//! computes, and what it uses when idle.
 
 mod engines;
 

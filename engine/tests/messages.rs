@@ -1,5 +1,6 @@
-//! Two engines on one segment exchange messages on every path the protocol has: whole and in pieces eager, offered and fetched,
-//! offered and streamed, to oneself; matched before and after they arrive, truncated, in floods and in order.
+//! Two engines on one segment exchange messages on every path the protocol has: whole and in pieces
+//! eager, offered and fetched, offered and streamed, to oneself; matched before and after they
+//! arrive, truncated, in floods and in order.
 
 mod conversation;
 pub mod engines;
@@ -308,7 +309,8 @@ fn every_way_to_wait_works() {
     }
 }
 
-/// A long send goes on while its process does nothing but receive short messages from somebody else.
+/// A long send goes on while its process does nothing but receive short messages from somebody
+/// else.
 #[test]
 fn a_stream_of_receives_does_not_hold_up_a_send() {
     let options = Options {

@@ -1,4 +1,5 @@
-//! Receives that a driver has too: what the protocol does with what the driver says, without devices.
+//! Receives that a driver has too: what the protocol does with what the driver says, without
+//! devices.
 
 use oxmpi_engine::protocol::{Effect, Failure, Limits, Placement, Posted, Protocol, RequestId};
 use oxmpi_engine::{Envelope, Pattern};

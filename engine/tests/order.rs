@@ -1,6 +1,7 @@
-//! Several wildcard receives that are looked at together and posted again: every message arrives once and intact, and those of one
-//! sender are handed out in the order they were sent, whatever their lengths and however their packets mix. By seed, on the pure
-//! protocol: packets wait in one queue per pair of processes and are delivered in a random order of pairs.
+//! Several wildcard receives that are looked at together and posted again: every message arrives
+//! once and intact, and those of one sender are handed out in the order they were sent, whatever
+//! their lengths and however their packets mix. By seed, on the pure protocol: packets wait in one
+//! queue per pair of processes and are delivered in a random order of pairs.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,7 +18,8 @@ const POSTED: usize = 4;
 const SEEDS: u64 = 300;
 const BYTES_MAX: usize = 3000;
 
-/// All three ways a message can go: in one packet, in several, and offered; and too little room for what is sent.
+/// All three ways a message can go: in one packet, in several, and offered; and too little room for
+/// what is sent.
 const LIMITS: Limits = Limits {
     eager_bytes_max: 1024,
     copied_bytes_max: u64::MAX,
@@ -55,7 +57,8 @@ fn pattern(tag: Option<i32>) -> Pattern {
     }
 }
 
-/// Process 0 receives, the others send. A buffer is an index here: of a message at its sender, of a receive at process 0.
+/// Process 0 receives, the others send. A buffer is an index here: of a message at its sender, of a
+/// receive at process 0.
 struct Job {
     processes: Vec<Protocol<usize>>,
     /// Packets from each process to each other.
@@ -199,7 +202,8 @@ impl Job {
     }
 }
 
-/// A length that no other message of the sender has: a third each of short, longer, and offered ones.
+/// A length that no other message of the sender has: a third each of short, longer, and offered
+/// ones.
 fn length(random: &mut Random, number: usize) -> usize {
     [1, 200, 1100][random.below(3)] + number + 40 * random.below(4)
 }

@@ -1,4 +1,5 @@
-//! What can be done with requests and messages beside waiting for them: cancel, probe, claim, wait for the first of several.
+//! What can be done with requests and messages beside waiting for them: cancel, probe, claim, wait
+//! for the first of several.
 
 mod conversation;
 mod engines;

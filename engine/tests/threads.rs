@@ -1,4 +1,5 @@
-//! Many threads of one process in one engine at once: sending, receiving, sleeping and waking each other.
+//! Many threads of one process in one engine at once: sending, receiving, sleeping and waking each
+//! other.
 
 mod engines;
 
@@ -216,7 +217,8 @@ fn a_waker_is_woken_by_a_cancel() {
     assert!(left.wait(request).unwrap().cancelled);
 }
 
-/// Sleepers, talkers and pollers in one engine, with messages from everywhere: nobody may be forgotten.
+/// Sleepers, talkers and pollers in one engine, with messages from everywhere: nobody may be
+/// forgotten.
 #[test]
 fn sleepers_talkers_and_pollers_share_an_engine() {
     const TURNS: usize = 300;
@@ -280,8 +282,9 @@ impl Condition for Contributions<'_> {
     }
 }
 
-/// One thread of each process meets the others on a board while other threads sleep in receives and play ping-pong: whoever
-/// sleeps beside the doorbell learns of the board through the one who sleeps on it.
+/// One thread of each process meets the others on a board while other threads sleep in receives and
+/// play ping-pong: whoever sleeps beside the doorbell learns of the board through the one who
+/// sleeps on it.
 #[test]
 fn a_board_and_messages_share_a_process() {
     const TURNS: u64 = 300;
@@ -359,7 +362,8 @@ fn ring(engine: &oxmpi_engine::Engine, rank: u32, tag: i32, turns: usize) {
     }
 }
 
-/// Background work that waits for two messages, and takes the first one in itself while it asks for the second.
+/// Background work that waits for two messages, and takes the first one in itself while it asks for
+/// the second.
 struct Asking {
     engine: std::sync::Weak<oxmpi_engine::Engine>,
     requests: [oxmpi_engine::Request; 2],
@@ -369,6 +373,8 @@ struct Asking {
 }
 
 impl oxmpi_engine::Background for Asking {
+    fn step_on_driver(&self) {}
+
     fn step(&self) {
         let Some(engine) = self.engine.upgrade() else {
             return;
@@ -390,7 +396,8 @@ impl oxmpi_engine::Background for Asking {
     }
 }
 
-/// What background work takes in is noticed as if the waiting thread had taken it: else it would sleep on a message that is there.
+/// What background work takes in is noticed as if the waiting thread had taken it: else it would
+/// sleep on a message that is there.
 #[test]
 fn background_work_is_stepped_again_for_what_it_took_in_itself() {
     for options in [sleeping(), Options::default()] {

@@ -1,6 +1,7 @@
 //! Why a process cannot join its job.
 
 use oxmpi_net::choice::{DecideError, EquipError, Mode, ModeError};
+use oxmpi_net::seal::differing;
 use oxmpi_pmi::PmiError;
 use oxmpi_ports::SegmentError;
 use oxmpi_settings::SettingError;
@@ -101,6 +102,18 @@ pub enum WireUpError {
         rank: u32,
         /// What only rank 0 tells.
         key: &'static str,
+    },
+    /// One of two encrypts.
+    #[error(
+        "rank {rank} on {host} cannot join the job: {}", differing("rank 0", *.encrypted)
+    )]
+    Encryption {
+        /// This rank.
+        rank: u32,
+        /// Its host.
+        host: String,
+        /// Whether it is rank 0 that encrypts.
+        encrypted: bool,
     },
     /// Something that another rank told makes no sense.
     #[error(

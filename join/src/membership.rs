@@ -20,7 +20,7 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
-use oxmpi_engine::{Network, Seat};
+use oxmpi_engine::{JoinFacts, Network};
 use oxmpi_pmi::Client;
 use oxmpi_ports::Segment;
 use oxmpi_settings::SettingError;
@@ -37,7 +37,7 @@ const HOST: &str = "oxmpi-host";
 /// A process that has joined its job, and its line to the launcher.
 pub struct Membership {
     /// What the engine needs; to be taken once.
-    pub seat: Seat,
+    pub facts: JoinFacts,
     /// How to leave the job, and to end it.
     pub launcher: LauncherLine,
 }
@@ -99,14 +99,14 @@ impl Membership {
             segment,
             host,
         } = identity;
-        let seat = Seat {
+        let facts = JoinFacts {
             rank,
             size,
             host,
             segment,
             network: None,
         };
-        Membership { seat, launcher }
+        Membership { facts, launcher }
     }
 }
 
@@ -232,7 +232,7 @@ fn wire_up(
         }
         None => None,
     };
-    let crowded = is_spread && cpu_sharing::is_oversubscribed(&mut client, rank, &hosts)?;
+    let oversubscribed = is_spread && cpu_sharing::is_oversubscribed(&mut client, rank, &hosts)?;
     let client = Arc::new(Mutex::new(client));
     let network = match (agreed, equipment) {
         (Some(agreed), Some(equipment)) => {
@@ -242,14 +242,14 @@ fn wire_up(
                 choice,
                 hosts,
                 apart,
-                crowded,
+                oversubscribed,
             })
         }
         _ => None,
     };
     let Identity { segment, host, .. } = identity;
     Ok(Membership {
-        seat: Seat {
+        facts: JoinFacts {
             rank,
             size,
             host,
@@ -302,7 +302,8 @@ fn open_neighbours_segment(
     }
 }
 
-/// A launcher is its caller's choice, and so is the name that it tells: a privileged process opens none.
+/// A launcher is its caller's choice, and so is the name that it tells: a privileged process opens
+/// none.
 fn open_for_neighbours(path: &str) -> std::io::Result<File> {
     if oxmpi_trust::is_privileged() {
         return Err(std::io::Error::new(

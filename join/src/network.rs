@@ -19,6 +19,8 @@ const CARD: &str = "oxmpi-card";
 const KEY: &str = "oxmpi-key";
 const REPORT: &str = "oxmpi-report";
 const CHOICE: &str = "oxmpi-choice";
+/// Behind the key: the first process encrypts, and so must all.
+const SEALED: &str = "s";
 /// Instead of a choice: what the user asked for does not work.
 const NOTHING: &str = "nothing";
 
@@ -46,7 +48,8 @@ pub(crate) fn announce(
             what: "make the job's key",
             error: std::io::Error::other(error),
         })?;
-        client.put(KEY, &key.to_hex())?;
+        let sealed = if equipment.is_encrypted() { SEALED } else { "" };
+        client.put(KEY, &format!("{}{sealed}", key.to_hex()))?;
     }
     Ok(equipment)
 }
@@ -67,7 +70,19 @@ pub(crate) fn agree(
 ) -> Result<Agreed, WireUpError> {
     let rank = identity.rank;
     let told = told_by_first(client, rank, KEY)?;
-    let key: JobKey = told.parse().map_err(|_| WireUpError::Told {
+    let (digits, encrypted) = match told.strip_suffix(SEALED) {
+        Some(digits) => (digits, true),
+        None => (&told[..], false),
+    };
+    if encrypted != equipment.is_encrypted() {
+        let host = identity.host.clone();
+        return Err(WireUpError::Encryption {
+            rank,
+            host,
+            encrypted,
+        });
+    }
+    let key: JobKey = digits.parse().map_err(|_| WireUpError::Told {
         rank: 0,
         key: KEY,
         // Nobody is told a key, not even a broken one.
@@ -148,15 +163,19 @@ impl Agreed {
     ) -> Result<(Transport, Choice), WireUpError> {
         let (rank, size) = (identity.rank, identity.size);
         let directory = directory(client);
+        let choice = Choice {
+            encrypted: equipment.is_encrypted(),
+            ..self.choice
+        };
         let transport = equipment
-            .assemble(rank, size, self.key, &self.choice, directory)
+            .assemble(rank, size, self.key, &choice, directory)
             .map_err(|error| WireUpError::System {
                 rank,
                 host: identity.host.clone(),
                 what: "set up the network",
                 error,
             })?;
-        Ok((transport, self.choice))
+        Ok((transport, choice))
     }
 }
 

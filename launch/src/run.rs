@@ -1,4 +1,5 @@
-//! Running a job: what can be checked before a process exists, where the ranks go, and then the head.
+//! Running a job: what can be checked before a process exists, where the ranks go, and then the
+//! head.
 
 use oxmpi_join::host_name;
 

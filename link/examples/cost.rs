@@ -1,6 +1,8 @@
-//! What the protocol costs per frame, without any device: `cargo run --release -p oxmpi-link --example cost`.
+//! What the protocol costs per frame, without any device: `cargo run --release -p oxmpi-link
+//! --example cost`.
 //!
-//! Two links in one thread hand each other frames. Figures are medians over many small batches, in nanoseconds.
+//! Two links in one thread hand each other frames. Figures are medians over many small batches, in
+//! nanoseconds.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -66,7 +68,8 @@ fn ping_pong(recovery: Recovery, congestion: bool) -> [f64; 2] {
     let mut frames = [[0; 64]; ABREAST];
     let mut figures: [Vec<f64>; 2] = Default::default();
     let mut now = 0;
-    // Reading the clock costs as much as what is measured, so some conversations run abreast, few enough to stay in the cache.
+    // Reading the clock costs as much as what is measured, so some conversations run abreast, few
+    // enough to stay in the cache.
     let mut abreast: Vec<[Link<u32>; 2]> = (0..ABREAST).map(|_| ends.clone()).collect();
     for turn in 0..TIMES / ABREAST as u32 {
         let (here, there) = (turn as usize % 2, 1 - turn as usize % 2);

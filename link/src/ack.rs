@@ -1,7 +1,8 @@
 //! What the receiving half has to say: acknowledgements owed, and LOSE for frames that are missing.
 //!
-//! An acknowledgement waits for data that carries it, for `ack_delay_ns` at most; it leaves at once when the sender asks for it, when
-//! [`ACK_FRAMES_MAX`] frames have come, when a frame came twice (the first acknowledgement was lost) and when a gap opens or closes.
+//! An acknowledgement waits for data that carries it, for `ack_delay_ns` at most; it leaves at once
+//! when the sender asks for it, when [`ACK_FRAMES_MAX`] frames have come, when a frame came twice
+//! (the first acknowledgement was lost) and when a gap opens or closes.
 
 use core::hash::{Hash, Hasher};
 
@@ -55,7 +56,8 @@ impl Debt {
         }
     }
 
-    /// A frame came that was there already: what we said of it was lost, and also what we said of a gap behind it.
+    /// A frame came that was there already: what we said of it was lost, and also what we said of a
+    /// gap behind it.
     pub fn duplicate(&mut self, recovery: Recovery) {
         if self.gap && recovery == Recovery::GoBackN {
             self.lose_due = true;
@@ -78,7 +80,8 @@ impl Debt {
         let again = now >= self.lose_again_at;
         match config.recovery {
             Recovery::GoBackN => {
-                // Numbers that start over show that the sender went back and that the expected frame was lost once more.
+                // Numbers that start over show that the sender went back and that the expected
+                // frame was lost once more.
                 let over = (sequence.wrapping_sub(self.gap_latest) as i32) <= 0;
                 if opened || over || again {
                     self.say_lose(now, rto_ns);
@@ -102,7 +105,8 @@ impl Debt {
         self.lose_again_at = now + rto_ns;
     }
 
-    /// Everything that is owed was said, by a frame that carries the acknowledgement and, if there is one, the bitmap.
+    /// Everything that is owed was said, by a frame that carries the acknowledgement and, if there
+    /// is one, the bitmap.
     #[inline]
     pub fn settle(&mut self) {
         self.owed = 0;

@@ -1,7 +1,7 @@
 //! Frames that arrive: whether they belong to this conversation, and what follows from them.
 //!
-//! Who sent a frame was verified by the [`Session`](crate::Session) before. Nothing of a frame is believed before all of it was
-//! checked; a refused frame changes one counter and nothing else.
+//! Who sent a frame was verified by the [`Session`](crate::Session) before. Nothing of a frame is
+//! believed before all of it was checked; a refused frame changes one counter and nothing else.
 
 use core::ops::Range;
 
@@ -19,13 +19,15 @@ pub struct Handled {
     pub kind: Kind,
     /// What became of its data; `None` if it is not Data.
     pub arrival: Option<Arrival>,
-    /// Frames of ours are acknowledged by it: there may be messages to take by [`poll_released`](Link::poll_released).
+    /// Frames of ours are acknowledged by it: there may be messages to take by
+    /// [`poll_released`](Link::poll_released).
     pub advanced: bool,
 }
 
 impl<M: Copy> Link<M> {
-    /// Takes a whole frame, header included. `backlog` is how many more wait in the device. Panics if the last frame's deliveries have not been
-    /// taken, since their bytes may lie in this one's place.
+    /// Takes a whole frame, header included. `backlog` is how many more wait in the device. Panics
+    /// if the last frame's deliveries have not been taken, since their bytes may lie in this one's
+    /// place.
     #[inline]
     pub fn handle_frame(
         &mut self,
@@ -46,9 +48,10 @@ impl<M: Copy> Link<M> {
         }
     }
 
-    /// The short way for a frame of a long message, on a link on which nothing else happens: if the frame is the expected one and holds one piece of at most `bytes_max` bytes
-    /// that neither begins nor ends a message, says where in the frame that piece is, and it is delivered. `None`: nothing has changed, and
-    /// [`handle_frame`](Link::handle_frame) takes it.
+    /// The short way for a frame of a long message, on a link on which nothing else happens: if the
+    /// frame is the expected one and holds one piece of at most `bytes_max` bytes that neither
+    /// begins nor ends a message, says where in the frame that piece is, and it is delivered.
+    /// `None`: nothing has changed, and [`handle_frame`](Link::handle_frame) takes it.
     #[inline]
     pub fn take_middle(
         &mut self,
@@ -76,7 +79,8 @@ impl<M: Copy> Link<M> {
         Some(piece)
     }
 
-    /// Checks everything about a frame, and gives its data to the receiving half, which has the last word.
+    /// Checks everything about a frame, and gives its data to the receiving half, which has the
+    /// last word.
     #[inline]
     fn admit<'a>(
         &mut self,
@@ -287,7 +291,8 @@ impl<M: Copy> Link<M> {
         }
     }
 
-    /// Go-back-N returns to the missing frame; selective repeat has learned from the bitmap what is missing.
+    /// Go-back-N returns to the missing frame; selective repeat has learned from the bitmap what is
+    /// missing.
     fn hear_lose(&mut self, now: u64, ack: u32) {
         self.counters.lose_in += 1;
         if self.config.recovery == Recovery::Selective {

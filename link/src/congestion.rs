@@ -1,13 +1,19 @@
-//! The window on networks that others use too: it shrinks on loss and on growing round trips, and grows otherwise.
+//! The window on networks that others use too: it shrinks on loss and on growing round trips, and
+//! grows otherwise.
 //!
-//! Additive increase, multiplicative decrease, in rounds: a round ends when a frame sent after its beginning is acknowledged.
-//! - until the first sign of congestion the window doubles per round, then it grows by a frame per round;
-//! - a loss takes 1/8 off it, at most once per round. Less than TCP's half, since losses are often chance here; and the same for everybody: who joins late has
-//!   measured its least round trip through a full queue, so whatever depends on it would not be fair (the simulator showed it);
-//! - a round whose *least* round trip is above twice the least of late plus [`DELAY_NS_MIN`] takes 1/8 off it. The least, because a receiver that
-//!   computes for a while delays some frames of a round, but a queue delays all of them.
+//! Additive increase, multiplicative decrease, in rounds: a round ends when a frame sent after its
+//! beginning is acknowledged.
+//! - until the first sign of congestion the window doubles per round, then it grows by a frame per
+//!   round;
+//! - a loss takes 1/8 off it, at most once per round. Less than TCP's half, since losses are often
+//!   chance here; and the same for everybody: who joins late has measured its least round trip
+//!   through a full queue, so whatever depends on it would not be fair (the simulator showed it);
+//! - a round whose *least* round trip is above twice the least of late plus [`DELAY_NS_MIN`] takes
+//!   1/8 off it. The least, because a receiver that computes for a while delays some frames of a
+//!   round, but a queue delays all of them.
 //!
-//! Delay alone never takes the window below [`DELAY_FRAMES_MIN`]: a receiver that shares its core looks like a queue for ever.
+//! Delay alone never takes the window below [`DELAY_FRAMES_MIN`]: a receiver that shares its core
+//! looks like a queue for ever.
 
 use crate::config::{REORDER_FRAMES, WINDOW_FRAMES_MAX};
 
@@ -61,7 +67,8 @@ impl Congestion {
         self.window / UNIT
     }
 
-    /// Frames were acknowledged. `limited` says whether the window was what held the sender back: an unused window proves nothing.
+    /// Frames were acknowledged. `limited` says whether the window was what held the sender back:
+    /// an unused window proves nothing.
     pub fn grow(&mut self, frames: u32, limited: bool) {
         if !limited {
             return;
@@ -78,7 +85,8 @@ impl Congestion {
         self.window = (u64::from(self.window) + step).min(most) as u32;
     }
 
-    /// A round trip was measured without the peer's delay in it. `arrived` and `next` are numbers of transmissions.
+    /// A round trip was measured without the peer's delay in it. `arrived` and `next` are numbers
+    /// of transmissions.
     pub fn measure(&mut self, ns: u64, ns_least: u64, arrived: u32, next: u32) {
         self.round_ns_least = self.round_ns_least.min(ns);
         if (arrived.wrapping_sub(self.round_ends) as i32) < 0 {
@@ -89,7 +97,8 @@ impl Congestion {
             let floor = (DELAY_FRAMES_MIN * UNIT).min(self.window);
             self.window = (self.window - self.window / 8).max(floor);
         }
-        // Numbers of transmissions wrap: what was answered may not fall so far behind that it seems to lie ahead.
+        // Numbers of transmissions wrap: what was answered may not fall so far behind that it seems
+        // to lie ahead.
         let oldest = arrived.wrapping_sub(4 * WINDOW_FRAMES_MAX);
         if (oldest.wrapping_sub(self.answered) as i32) > 0 {
             self.answered = oldest;

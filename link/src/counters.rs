@@ -49,7 +49,8 @@ pub struct Counters {
     pub refused_frame: u64,
     /// Refused: other nodes or another channel.
     pub refused_address: u64,
-    /// Refused: no checksum, or one that does not fit; sealed where no frame is, or not sealed where every frame is.
+    /// Refused: no checksum, or one that does not fit; sealed where no frame is, or not sealed
+    /// where every frame is.
     pub refused_checksum: u64,
     /// Refused: impossible acknowledgement, pieces or kind.
     pub refused_content: u64,

@@ -1,12 +1,14 @@
-//! The checksum of a frame: CRC32C (Castagnoli, as in iSCSI and SCTP) over the header as far as it is known before the frame is numbered, and the payload.
+//! The checksum of a frame: CRC32C (Castagnoli, as in iSCSI and SCTP) over the header as far as it
+//! is known before the frame is numbered, and the payload.
 //!
-//! The sender's payload lies in memory that `link` never sees, so whoever gathers a frame computes it on the way, with [`Checksum`];
-//! the receiver's is checked in `handle_frame`.
+//! The sender's payload lies in memory that `link` never sees, so whoever gathers a frame computes
+//! it on the way, with [`Checksum`]; the receiver's is checked in `handle_frame`.
 
 use crc::{CRC_32_ISCSI, Crc, Digest, Table};
 use oxmpi_wire::frame::{self, CHECKED_BYTES, FRAME_HEADER_BYTES};
 
-/// Sixteen tables: 16 bytes a step, several times faster than one table; 16 KiB that only checked links ever touch.
+/// Sixteen tables: 16 bytes a step, several times faster than one table; 16 KiB that only checked
+/// links ever touch.
 static CASTAGNOLI: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
 
 /// A checksum in the making: header first, then the payload in any number of runs.

@@ -1,7 +1,9 @@
-//! STOP and GO: a receiver whose buffers run full says STOP at the high mark and GO at the low mark; a stopped sender probes.
+//! STOP and GO: a receiver whose buffers run full says STOP at the high mark and GO at the low
+//! mark; a stopped sender probes.
 //!
-//! Both directions of a link are here. STOP travels as a frame of its own and as a flag on everything that leaves meanwhile, and every
-//! frame without the flag is a GO: so the answer to a probe ends a stop whose GO was lost.
+//! Both directions of a link are here. STOP travels as a frame of its own and as a flag on
+//! everything that leaves meanwhile, and every frame without the flag is a GO: so the answer to a
+//! probe ends a stop whose GO was lost.
 
 use core::hash::{Hash, Hasher};
 

@@ -1,7 +1,7 @@
 //! Frames that came before an earlier one, copied until it comes (selective repeat only).
 //!
-//! Buffers are made when they are first needed, given back when their frame was delivered and used again; there are never more of
-//! them than frames in a window.
+//! Buffers are made when they are first needed, given back when their frame was delivered and used
+//! again; there are never more of them than frames in a window.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -23,8 +23,8 @@ struct Slot {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Kept {
-    /// Slot of each frame, by the low bits of its number. Twice the window, since frames being delivered and frames beyond them are
-    /// both in it. Empty until the first gap.
+    /// Slot of each frame, by the low bits of its number. Twice the window, since frames being
+    /// delivered and frames beyond them are both in it. Empty until the first gap.
     index: Vec<u16>,
     slots: Vec<Slot>,
     free: Vec<u16>,

@@ -1,21 +1,27 @@
-//! The PM protocol between two nodes: reliable, ordered, flow-controlled messages of any size over frames that may be lost,
-//! doubled, reordered or damaged.
+//! The PM protocol between two nodes: reliable, ordered, flow-controlled messages of any size over
+//! frames that may be lost, doubled, reordered or damaged.
 //!
-//! This layer uses `wire` for the frame and an allocator for its queues. It does no I/O, knows no clock, never calls back and contains
-//! no unsafe code: time and frames come in as arguments, actions are polled. The library, the simulator and a kernel module run the
-//! same code. The model is PM/Ethernet; its parts by name:
-//! - *go-back-N*: a window of frames on their way, cumulative acknowledgements, on a loss everything from the lost frame on is sent again
-//!   (`send.rs`). For networks that lose or reorder there is selective repeat (`kept.rs`), and the window obeys congestion (`congestion.rs`);
-//! - *ACK*: piggybacked on data, delayed, sent at once when the sender's window closes; *LOSE*: a frame is missing, said once per gap (`ack.rs`);
-//! - *STOP* and *GO*: the receiver's buffers passed the high or the low mark; a probe, so that a lost GO cannot stall (`flow.rs`);
+//! This layer uses `wire` for the frame and an allocator for its queues. It does no I/O, knows no
+//! clock, never calls back and contains no unsafe code: time and frames come in as arguments,
+//! actions are polled. The library, the simulator and a kernel module run the same code. The model
+//! is PM/Ethernet; its parts by name:
+//! - *go-back-N*: a window of frames on their way, cumulative acknowledgements, on a loss
+//!   everything from the lost frame on is sent again (`send.rs`). For networks that lose or reorder
+//!   there is selective repeat (`kept.rs`), and the window obeys congestion (`congestion.rs`);
+//! - *ACK*: piggybacked on data, delayed, sent at once when the sender's window closes; *LOSE*: a
+//!   frame is missing, said once per gap (`ack.rs`);
+//! - *STOP* and *GO*: the receiver's buffers passed the high or the low mark; a probe, so that a
+//!   lost GO cannot stall (`flow.rs`);
 //! - time-outs by measured round trips, with back-off (`rtt.rs`, `timer.rs`).
 //!
-//! - proofs: a [`Session`] beside each link numbers and signs what leaves and verifies what arrives, so that nobody else can speak for
-//!   an end of the conversation (`session.rs`, `replay.rs`).
+//! - proofs: a [`Session`] beside each link numbers and signs what leaves and verifies what
+//!   arrives, so that nobody else can speak for an end of the conversation (`session.rs`,
+//!   `replay.rs`).
 //!
-//! What it promises: every message arrives once, whole and in order, or [`Link::is_dead`] becomes true; a frame that was forged, altered
-//! in its header or repeated is told from others by its session and changes nothing; queues and kept frames are bounded by [`Config`]; no allocation on the data path
-//! once queues have reached their working size.
+//! What it promises: every message arrives once, whole and in order, or [`Link::is_dead`] becomes
+//! true; a frame that was forged, altered in its header or repeated is told from others by its
+//! session and changes nothing; queues and kept frames are bounded by [`Config`]; no allocation on
+//! the data path once queues have reached their working size.
 //!
 //! ```
 //! use oxmpi_link::{Config, FrameKey, Link, Session};

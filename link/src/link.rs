@@ -1,6 +1,7 @@
 //! The link: both halves, their timers, and what a caller asks of them.
 //!
-//! Frames that leave are made in `transmit.rs`, frames that arrive are taken in `arrive.rs`; both are further methods of [`Link`].
+//! Frames that leave are made in `transmit.rs`, frames that arrive are taken in `arrive.rs`; both
+//! are further methods of [`Link`].
 
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
@@ -14,12 +15,16 @@ use crate::send::Sender;
 use crate::timer::{Timer, Timers};
 use crate::{Config, Counters};
 
-/// One conversation between two nodes. `M` is the caller's handle of a message's memory; the link never looks into it.
+/// One conversation between two nodes. `M` is the caller's handle of a message's memory; the link
+/// never looks into it.
 ///
-/// Call order: [`send`](Link::send) while [`can_send`](Link::can_send); [`poll_transmit`](Link::poll_transmit) until `None` after
-/// anything else was called, each frame gathered by [`pieces`](Link::pieces) or [`control_payload`](Link::control_payload) before the next
-/// [`handle_frame`](Link::handle_frame); after `handle_frame`, [`poll_delivered`](Link::poll_delivered) until `None`, and
-/// [`poll_released`](Link::poll_released) until `None`; [`handle_timeout`](Link::handle_timeout) at [`poll_timeout`](Link::poll_timeout).
+/// Call order: [`send`](Link::send) while [`can_send`](Link::can_send);
+/// [`poll_transmit`](Link::poll_transmit) until `None` after anything else was called, each frame
+/// gathered by [`pieces`](Link::pieces) or [`control_payload`](Link::control_payload) before the
+/// next [`handle_frame`](Link::handle_frame); after `handle_frame`,
+/// [`poll_delivered`](Link::poll_delivered) until `None`, and
+/// [`poll_released`](Link::poll_released) until `None`; [`handle_timeout`](Link::handle_timeout) at
+/// [`poll_timeout`](Link::poll_timeout).
 #[derive(Clone, Debug)]
 pub struct Link<M> {
     pub(crate) config: Config,
@@ -51,8 +56,8 @@ pub(crate) struct Probe {
 }
 
 impl<M: Copy> Link<M> {
-    /// A conversation that has not begun. Panics if the configuration cannot work, with the value. `now` counts nanoseconds from any origin and
-    /// never goes back.
+    /// A conversation that has not begun. Panics if the configuration cannot work, with the value.
+    /// `now` counts nanoseconds from any origin and never goes back.
     pub fn new(config: Config, now: u64) -> Link<M> {
         config.assert_legal();
         let window_frames = config.window_frames_max;
@@ -85,7 +90,8 @@ impl<M: Copy> Link<M> {
         self.sender.stream.len() < self.config.messages_max
     }
 
-    /// Queues a message. Its memory must stay as it is until [`poll_released`](Link::poll_released) gives it back. Panics if the queue is full.
+    /// Queues a message. Its memory must stay as it is until [`poll_released`](Link::poll_released)
+    /// gives it back. Panics if the queue is full.
     #[inline]
     pub fn send(&mut self, now: u64, message: M, bytes: usize) {
         assert!(
@@ -100,7 +106,8 @@ impl<M: Copy> Link<M> {
         }
     }
 
-    /// The next run of bytes that has arrived, in order. To be called until `None` before the next frame is handled.
+    /// The next run of bytes that has arrived, in order. To be called until `None` before the next
+    /// frame is handled.
     #[inline]
     pub fn poll_delivered(&mut self) -> Option<Delivered> {
         let delivered = self.receiver.poll_delivered()?;
@@ -155,7 +162,8 @@ impl<M: Copy> Link<M> {
         self.assert_awake();
     }
 
-    /// Whoever waits for something has a timer, or something to transmit: no link stalls because one frame was lost.
+    /// Whoever waits for something has a timer, or something to transmit: no link stalls because
+    /// one frame was lost.
     #[inline]
     pub(crate) fn assert_awake(&self) {
         let moving = self.sender.in_flight() == 0 || self.sender.has_lost();
@@ -170,14 +178,16 @@ impl<M: Copy> Link<M> {
         );
     }
 
-    /// How many frames wait in the device, when no frame is at hand to say it with: so that GO leaves when they have become few.
+    /// How many frames wait in the device, when no frame is at hand to say it with: so that GO
+    /// leaves when they have become few.
     #[inline]
     pub fn note_backlog(&mut self, now: u64, backlog: usize) {
         let rto_ns = self.rtt.rto_ns(&self.config);
         self.flow.note_backlog(&self.config, now, backlog, rto_ns);
     }
 
-    /// Acknowledgements that are owed leave now: the process is about to sleep, to compute or to leave.
+    /// Acknowledgements that are owed leave now: the process is about to sleep, to compute or to
+    /// leave.
     #[inline]
     pub fn force_ack(&mut self) {
         if self.debt.owed > 0 {
@@ -197,7 +207,8 @@ impl<M: Copy> Link<M> {
         !self.sender.has_work() && self.debt.owed == 0 && !self.wants_control()
     }
 
-    /// Since when the peer owes an answer without having given any sign of life; `None` if it owes nothing.
+    /// Since when the peer owes an answer without having given any sign of life; `None` if it owes
+    /// nothing.
     pub fn silent_since(&self) -> Option<u64> {
         let owes = self.sender.in_flight() > 0 || self.probe.unanswered;
         owes.then(|| self.asked_at.max(self.heard_at))
@@ -239,8 +250,9 @@ impl<M: Copy> Link<M> {
 }
 
 impl<M: Hash> Link<M> {
-    /// Everything that decides about what the link does next, with times relative to `now`: two links with the same digest behave alike, as long as
-    /// time-outs do not depend on measurements (`rto_ns_min` equal to `rto_ns_max`). For model checkers, which have to recognise states.
+    /// Everything that decides about what the link does next, with times relative to `now`: two
+    /// links with the same digest behave alike, as long as time-outs do not depend on measurements
+    /// (`rto_ns_min` equal to `rto_ns_max`). For model checkers, which have to recognise states.
     #[doc(hidden)]
     pub fn digest<H: Hasher>(&self, now: u64, state: &mut H) {
         self.sender.digest(now, 2 * self.config.rto_ns_max, state);

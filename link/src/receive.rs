@@ -1,10 +1,13 @@
-//! The receiving half: which frame is expected, what is delivered, and which frames are kept until an earlier one comes.
+//! The receiving half: which frame is expected, what is delivered, and which frames are kept until
+//! an earlier one comes.
 //!
-//! `lib.rs` calls it with frames that have proved to belong to the conversation. Pieces of an expected frame stay where they are, in the device's
-//! memory; only frames that came too early are copied (`kept.rs`).
+//! `lib.rs` calls it with frames that have proved to belong to the conversation. Pieces of an
+//! expected frame stay where they are, in the device's memory; only frames that came too early are
+//! copied (`kept.rs`).
 //!
-//! Invariants: frames before `expected` were delivered or are about to be, exactly once; a frame is accepted only if its pieces
-//! continue the stream, so nobody sees a message without its beginning or its end.
+//! Invariants: frames before `expected` were delivered or are about to be, exactly once; a frame is
+//! accepted only if its pieces continue the stream, so nobody sees a message without its beginning
+//! or its end.
 
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
@@ -136,7 +139,8 @@ impl Receiver {
         Ok(Arrival::Kept)
     }
 
-    /// Takes a frame that is expected and whose only piece continues a message without ending it, and says where in the frame that piece is; `None` if it is another one.
+    /// Takes a frame that is expected and whose only piece continues a message without ending it,
+    /// and says where in the frame that piece is; `None` if it is another one.
     #[inline]
     pub fn accept_middle(
         &mut self,
@@ -157,7 +161,8 @@ impl Receiver {
         Some(begin..begin + bytes)
     }
 
-    /// Notes where the pieces are. Within the frame they must continue each other; whether the first continues the stream is for the caller to see.
+    /// Notes where the pieces are. Within the frame they must continue each other; whether the
+    /// first continues the stream is for the caller to see.
     #[inline]
     fn read_pieces(&mut self, payload: &[u8]) -> Result<Edges, BadPieces> {
         self.ready.clear();
@@ -199,7 +204,8 @@ impl Receiver {
     fn advance_over_kept(&mut self) {
         while let Some(edges) = self.kept.edges(self.expected) {
             if edges.begins_message == self.within_message {
-                // Damaged on an unchecked link. The sender believes it to be here, but its time-out repeats the oldest frame in any case.
+                // Damaged on an unchecked link. The sender believes it to be here, but its time-out
+                // repeats the oldest frame in any case.
                 self.kept.release(self.expected);
                 break;
             }
@@ -255,7 +261,8 @@ impl Receiver {
         &self.kept.payload(slot)[range.clone()]
     }
 
-    /// Which frames beyond the expected one are kept, as a bitmap: bit `i` stands for `expected + 1 + i`.
+    /// Which frames beyond the expected one are kept, as a bitmap: bit `i` stands for `expected + 1
+    /// + i`.
     pub fn write_bitmap(&self, window: u32, bytes_max: usize, bitmap: &mut Vec<u8>) {
         bitmap.clear();
         let bits = (window as usize - 1).min(bytes_max * 8);

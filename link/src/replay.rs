@@ -1,7 +1,8 @@
 //! Which transmissions were here: the newest number, and a window of bits behind it.
 
-/// Numbers behind the newest of which it is known whether they were here; older ones are refused. Networks that send frames by
-/// several ways at once, and the fault device, reorder by some hundreds; what is dropped here is repeated like any lost frame.
+/// Numbers behind the newest of which it is known whether they were here; older ones are refused.
+/// Networks that send frames by several ways at once, and the fault device, reorder by some
+/// hundreds; what is dropped here is repeated like any lost frame.
 pub const REPLAY_WINDOW: u64 = 2048;
 
 const WORDS: usize = REPLAY_WINDOW as usize / 64 + 1;
@@ -11,7 +12,8 @@ const WORDS: usize = REPLAY_WINDOW as usize / 64 + 1;
 pub(crate) struct Replay {
     /// One more than the newest; 0: there was none.
     next: u64,
-    /// A ring of bits by number. One word more than the window, so that clearing whole words ahead forgets nothing within it.
+    /// A ring of bits by number. One word more than the window, so that clearing whole words ahead
+    /// forgets nothing within it.
     bits: [u64; WORDS],
 }
 
@@ -23,7 +25,8 @@ impl Replay {
         }
     }
 
-    /// The whole number of which `low` is the lower half: the one that is nearest to what is expected.
+    /// The whole number of which `low` is the lower half: the one that is nearest to what is
+    /// expected.
     #[inline]
     pub fn whole(&self, low: u32) -> u64 {
         let ahead = low.wrapping_sub(self.next as u32) as i32;

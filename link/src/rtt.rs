@@ -1,12 +1,14 @@
 //! Round trips, measured, and the time-out that follows from them.
 //!
-//! Jacobson's estimate as RFC 6298 has it: smoothed round trip and its variation, time-out = smoothed + 4 variations, within the configured
-//! bounds, doubled for each time-out in a row. Karn's rule is kept by the caller (frames that were repeated give no sample) and by
-//! the back-off, which a sample ends at once and progress without one by halves.
+//! Jacobson's estimate as RFC 6298 has it: smoothed round trip and its variation, time-out =
+//! smoothed + 4 variations, within the configured bounds, doubled for each time-out in a row.
+//! Karn's rule is kept by the caller (frames that were repeated give no sample) and by the
+//! back-off, which a sample ends at once and progress without one by halves.
 
 use crate::Config;
 
-/// Time-out before anything was measured, if the bounds allow it: long for a local network, short for a person.
+/// Time-out before anything was measured, if the bounds allow it: long for a local network, short
+/// for a person.
 const RTO_NS_FIRST: u64 = 10_000_000;
 
 /// The least round trip is forgotten after two periods of this length, since routes change.
@@ -70,16 +72,17 @@ impl RoundTrip {
         self.backoff = (self.backoff + 1).min(BACKOFF_MAX);
     }
 
-    /// Frames were acknowledged, but none that was sent once only. Where nearly all are repeated there would be no sample for a long time, so this
-    /// takes half of the doublings back; one at a time would climb for ever where every second try is lost.
+    /// Frames were acknowledged, but none that was sent once only. Where nearly all are repeated
+    /// there would be no sample for a long time, so this takes half of the doublings back; one at a
+    /// time would climb for ever where every second try is lost.
     pub fn progress(&mut self) {
         let less = self.backoff.div_ceil(2);
         self.backoff -= less;
         self.taken_back += less;
     }
 
-    /// An acknowledgement brought nothing new: a repeat arrived that was not needed. So round trips may have become longer than the time-out, and
-    /// a doubling that was taken back was right.
+    /// An acknowledgement brought nothing new: a repeat arrived that was not needed. So round trips
+    /// may have become longer than the time-out, and a doubling that was taken back was right.
     pub fn needless_repeat(&mut self) {
         if self.taken_back > 0 {
             self.taken_back -= 1;
@@ -87,7 +90,8 @@ impl RoundTrip {
         }
     }
 
-    /// How long to wait for an acknowledgement, which the peer may hold back for its `ack_delay_ns`.
+    /// How long to wait for an acknowledgement, which the peer may hold back for its
+    /// `ack_delay_ns`.
     #[inline]
     pub fn rto_ns(&self, config: &Config) -> u64 {
         let measured = match self.smoothed_ns {

@@ -1,9 +1,10 @@
-//! The sending half: frames that were cut out of the stream of messages (`stream.rs`), and what is known of each one's fate.
+//! The sending half: frames that were cut out of the stream of messages (`stream.rs`), and what is
+//! known of each one's fate.
 //!
 //! `transmit.rs` and `arrive.rs` call it; it knows no clock, no header and no timer.
 //!
-//! Invariants: `flight` holds frames `unacknowledged ..`, without gaps; `lost` and `kept` count their fates; a message is released only when every
-//! frame with a piece of it is acknowledged.
+//! Invariants: `flight` holds frames `unacknowledged ..`, without gaps; `lost` and `kept` count
+//! their fates; a message is released only when every frame with a piece of it is acknowledged.
 
 use alloc::collections::VecDeque;
 use core::hash::{Hash, Hasher};
@@ -225,8 +226,9 @@ impl<M: Copy> Sender<M> {
         })
     }
 
-    /// As [`Sender::take`] for several frames from the middle of a message that follow others, none of which asks: the first, the message, how many bytes of it each
-    /// carries, and how many frames there are.
+    /// As [`Sender::take`] for several frames from the middle of a message that follow others, none
+    /// of which asks: the first, the message, how many bytes of it each carries, and how many
+    /// frames there are.
     #[inline]
     pub fn take_middle(
         &mut self,
@@ -297,7 +299,8 @@ impl<M: Copy> Sender<M> {
         ahead as usize > self.flight.len() && (ahead as i32) > 0
     }
 
-    /// Everything before `ack` is there. An old acknowledgement, overtaken by a later one, changes nothing.
+    /// Everything before `ack` is there. An old acknowledgement, overtaken by a later one, changes
+    /// nothing.
     #[inline]
     pub fn acknowledge(&mut self, now: u64, ack: u32, least_ns: Option<u64>) -> News {
         let mut news = News::default();
@@ -326,7 +329,8 @@ impl<M: Copy> Sender<M> {
             }
         }
         if filled_gap {
-            // Frames behind a repeated one were acknowledged when it came, not when they came themselves.
+            // Frames behind a repeated one were acknowledged when it came, not when they came
+            // themselves.
             news.round_trip_ns = None;
             news.round_trip_ns_asked = None;
         }
@@ -350,7 +354,8 @@ impl<M: Copy> Sender<M> {
             news.round_trip_ns = Some(ns);
             news.round_trip_ns_asked = flight.asking.then_some(ns);
         }
-        // Which transmission of a repeated frame has arrived is not said: the last one only if it had the time to.
+        // Which transmission of a repeated frame has arrived is not said: the last one only if it
+        // had the time to.
         let certain = !flight.repeated || !flight.doubtful && ns >= least_ns.unwrap_or(u64::MAX);
         if certain && (flight.stamp.wrapping_sub(self.stamp_arrived) as i32) > 0 {
             self.stamp_arrived = flight.stamp;
@@ -386,7 +391,8 @@ impl<M: Copy> Sender<M> {
         self.allowance = u32::MAX;
     }
 
-    /// Frames beyond `ack` that are there although `ack` is not: bit `i` stands for `ack + 1 + i`. Then looks which of the others are lost.
+    /// Frames beyond `ack` that are there although `ack` is not: bit `i` stands for `ack + 1 + i`.
+    /// Then looks which of the others are lost.
     pub fn note_kept(
         &mut self,
         now: u64,
@@ -425,8 +431,8 @@ impl<M: Copy> Sender<M> {
         self.find_lost(news);
     }
 
-    /// A frame is lost when one that left [`REORDER_FRAMES`] later has arrived; when there are not so many and none will follow, when the last one has
-    /// (RFC 5827, early retransmit).
+    /// A frame is lost when one that left [`REORDER_FRAMES`] later has arrived; when there are not
+    /// so many and none will follow, when the last one has (RFC 5827, early retransmit).
     fn find_lost(&mut self, news: &mut News) {
         let later = (self.flight.len() as u32).saturating_sub(1).max(1);
         let enough = if self.stream.has_uncut() {
@@ -451,8 +457,9 @@ impl<M: Copy> Sender<M> {
         }
     }
 
-    /// Go-back-N: the peer misses `ack`, and everything behind it has been thrown away. Says which transmission was lost; `None` if there is nothing
-    /// to go back to, or if the same was heard before the last repeat can have arrived.
+    /// Go-back-N: the peer misses `ack`, and everything behind it has been thrown away. Says which
+    /// transmission was lost; `None` if there is nothing to go back to, or if the same was heard
+    /// before the last repeat can have arrived.
     pub fn go_back(&mut self, now: u64, ack: u32, patience_ns: u64) -> Option<u32> {
         if ack != self.unacknowledged || self.flight.is_empty() {
             return None;
@@ -470,13 +477,15 @@ impl<M: Copy> Sender<M> {
         Some(stamp)
     }
 
-    /// The oldest frame has been on its way for too long. It is repeated alone; the others follow when its answer shows that they are missing.
+    /// The oldest frame has been on its way for too long. It is repeated alone; the others follow
+    /// when its answer shows that they are missing.
     pub fn time_out(&mut self) {
         self.lose_all(Fate::Presumed);
         self.allowance = 1;
     }
 
-    /// Takes all frames for lost that are not known to be there. The oldest cannot be there, whatever was said: else it would be acknowledged.
+    /// Takes all frames for lost that are not known to be there. The oldest cannot be there,
+    /// whatever was said: else it would be acknowledged.
     fn lose_all(&mut self, fate: Fate) {
         for (index, flight) in self.flight.iter_mut().enumerate() {
             match flight.fate {
@@ -501,8 +510,8 @@ impl<M: Copy> Sender<M> {
 }
 
 impl<M: Hash> Sender<M> {
-    /// What decides about the next action; ages beyond `age_ns_max` are all alike, and transmissions are counted from the
-    /// newest one, since only differences matter.
+    /// What decides about the next action; ages beyond `age_ns_max` are all alike, and
+    /// transmissions are counted from the newest one, since only differences matter.
     pub fn digest<H: Hasher>(&self, now: u64, age_ns_max: u64, state: &mut H) {
         let age_ns = |at| age_ns_max.min(now - at);
         self.stream.digest(state);
@@ -524,7 +533,8 @@ impl<M: Hash> Sender<M> {
 mod tests {
     use super::*;
 
-    /// After 2^31 frames without a loss, what was noted of the last loss lies ahead of everything, as far as 32 bits can tell.
+    /// After 2^31 frames without a loss, what was noted of the last loss lies ahead of everything,
+    /// as far as 32 bits can tell.
     #[test]
     fn a_loss_is_repeated_after_any_number_of_frames_without_one() {
         let config = Config {

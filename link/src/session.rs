@@ -1,12 +1,16 @@
-//! Frames prove themselves: every transmission has a number of its own and a tag that only the two ends can compute.
+//! Frames prove themselves: every transmission has a number of its own and a tag that only the two
+//! ends can compute.
 //!
-//! A tag is SipHash-1-3 (64 bits) over the header and the whole number of the transmission, under a key of one direction of one
-//! conversation. An observer of the network learns no key from frames, and every number is taken once, so neither a forged,
-//! nor an altered, nor a repeated header reaches the [`Link`](crate::Link). The header carries the lower half of the number; the
-//! receiver knows the upper half, because it is never more than half a round away from what it has seen. What the tag does not
-//! prove is the payload: a checksum finds damage, encryption (in the endpoint above) also forgery.
+//! A tag is SipHash-1-3 (64 bits) over the header and the whole number of the transmission, under a
+//! key of one direction of one conversation. An observer of the network learns no key from frames,
+//! and every number is taken once, so neither a forged, nor an altered, nor a repeated header
+//! reaches the [`Link`](crate::Link). The header carries the lower half of the number; the receiver
+//! knows the upper half, because it is never more than half a round away from what it has seen.
+//! What the tag does not prove is the payload: a checksum finds damage, encryption (in the endpoint
+//! above) also forgery.
 //!
-//! The session stands beside the link: the endpoint signs what the link wants to send, and verifies what it gives to the link.
+//! The session stands beside the link: the endpoint signs what the link wants to send, and verifies
+//! what it gives to the link.
 
 use core::fmt;
 use core::hash::Hasher;
@@ -79,7 +83,8 @@ impl fmt::Display for Forgery {
 
 impl core::error::Error for Forgery {}
 
-/// Both directions of a conversation: numbers and proofs of what leaves, and what was seen of the other side.
+/// Both directions of a conversation: numbers and proofs of what leaves, and what was seen of the
+/// other side.
 #[derive(Clone, Debug)]
 pub struct Session {
     key_out: FrameKey,
@@ -100,8 +105,8 @@ impl Session {
         }
     }
 
-    /// Numbers a transmission, and says the number. The header is complete but for its tag then: it may be sealed with the
-    /// number, before [`Session::prove`].
+    /// Numbers a transmission, and says the number. The header is complete but for its tag then: it
+    /// may be sealed with the number, before [`Session::prove`].
     #[inline]
     pub fn stamp(&mut self, header: &mut [u8; FRAME_HEADER_BYTES]) -> u64 {
         let serial = self.next;
@@ -117,28 +122,45 @@ impl Session {
         frame::set_tag(header, tag);
     }
 
-    /// Numbers and proves a header that is complete, checksum included. Every transmission is signed anew, repeats too.
+    /// Numbers and proves a header that is complete, checksum included. Every transmission is
+    /// signed anew, repeats too.
     #[inline]
     pub fn sign(&mut self, header: &mut [u8; FRAME_HEADER_BYTES]) {
         let serial = self.stamp(header);
         self.prove(header, serial);
     }
 
-    /// Whether the other side sent this frame, and it was not here before; its number. A frame is taken once: the second
-    /// time it is a replay.
+    /// Whether the other side sent this frame, and it was not here before; its number. A frame is
+    /// taken once: the second time it is a replay.
     #[inline]
     pub fn verify(&mut self, frame: &[u8]) -> Result<u64, Forgery> {
+        let serial = self.examine(frame)?;
+        self.admit(serial)?;
+        Ok(serial)
+    }
+
+    /// As [`Session::verify`], and nothing is remembered: whoever has more to check, such as a
+    /// seal, does that before [`Session::admit`]. Otherwise a copy with other contents could take
+    /// the place of the frame itself.
+    #[inline]
+    pub fn examine(&self, frame: &[u8]) -> Result<u64, Forgery> {
         let Some(header) = frame.first_chunk() else {
             return Err(Forgery::Short);
         };
         let serial = self.seen.whole(frame::serial(header));
-        // Tags are no secrets of the receiver, and a wrong one tells a forger nothing: no need for a comparison in constant time
-        // beyond that of one machine word.
+        // Tags are no secrets of the receiver, and a wrong one tells a forger nothing: no need for
+        // a comparison in constant time beyond that of one machine word.
         if self.key_in.tag(header, serial) != frame::tag(header) {
             return Err(Forgery::Tag);
         }
+        Ok(serial)
+    }
+
+    /// Takes the number of a frame that has proven itself.
+    #[inline]
+    pub fn admit(&mut self, serial: u64) -> Result<(), Forgery> {
         match self.seen.admit(serial) {
-            true => Ok(serial),
+            true => Ok(()),
             false => Err(Forgery::Replay { serial }),
         }
     }
@@ -148,7 +170,8 @@ impl Session {
 mod tests {
     use super::*;
 
-    /// SipHash-1-3 of the bytes 00, 01, … 27 under the key 00, 01, … 0f, as a program of its own computed it.
+    /// SipHash-1-3 of the bytes 00, 01, … 27 under the key 00, 01, … 0f, as a program of its own
+    /// computed it.
     #[test]
     fn tags_are_siphash() {
         let counted = |from: u8| core::array::from_fn(|at| from + at as u8);

@@ -1,7 +1,9 @@
-//! The stream: messages that wait or are on their way, one behind the other, and how frames are cut out of it.
+//! The stream: messages that wait or are on their way, one behind the other, and how frames are cut
+//! out of it.
 //!
-//! Used by `send.rs`. A frame is a place in the stream and a length, so a frame that is repeated has the same content as before, whatever has been
-//! queued since. A message stays until `take_released` gave it back.
+//! Used by `send.rs`. A frame is a place in the stream and a length, so a frame that is repeated
+//! has the same content as before, whatever has been queued since. A message stays until
+//! `take_released` gave it back.
 
 use alloc::collections::VecDeque;
 use core::hash::{Hash, Hasher};
@@ -70,7 +72,8 @@ impl<M: Copy> Stream<M> {
         self.cursor.message != self.front + self.messages.len() as u64
     }
 
-    /// Everything before the frame that begins at `oldest`, or before the next new frame, is acknowledged.
+    /// Everything before the frame that begins at `oldest`, or before the next new frame, is
+    /// acknowledged.
     #[inline]
     pub fn release(&mut self, oldest: Option<Position>) {
         self.released = oldest.unwrap_or(self.cursor).message;
@@ -87,7 +90,8 @@ impl<M: Copy> Stream<M> {
         Some(message.expect("released messages are queued").handle)
     }
 
-    /// Cuts the next frame: where it begins, and the length of its payload. There must be something uncut.
+    /// Cuts the next frame: where it begins, and the length of its payload. There must be something
+    /// uncut.
     #[inline]
     pub fn cut(&mut self, config: &Config) -> (Position, u16) {
         let begin = self.cursor;
@@ -114,7 +118,8 @@ impl<M: Copy> Stream<M> {
         (begin, (config.payload_bytes_max - room) as u16)
     }
 
-    /// Cuts at most `frames_max` full frames that neither begin nor end a message: where the first begins, its message, how many bytes of it each carries, and their number.
+    /// Cuts at most `frames_max` full frames that neither begin nor end a message: where the first
+    /// begins, its message, how many bytes of it each carries, and their number.
     #[inline]
     pub fn cut_middle(
         &mut self,
@@ -134,7 +139,8 @@ impl<M: Copy> Stream<M> {
         Some((begin, message.handle, bytes, frames as u32))
     }
 
-    /// Whether the frame just cut, from `begin` on, ends a message whose sender likely waits for its memory.
+    /// Whether the frame just cut, from `begin` on, ends a message whose sender likely waits for
+    /// its memory.
     #[inline]
     pub fn ended_long_message(&self, config: &Config, begin: Position) -> bool {
         if begin.offset == 0 || self.cursor.message == begin.message {
@@ -174,7 +180,8 @@ impl<M: Copy> Stream<M> {
 }
 
 impl<M: Hash> Stream<M> {
-    /// What decides about the next action. Messages are counted from the front, since only differences matter.
+    /// What decides about the next action. Messages are counted from the front, since only
+    /// differences matter.
     pub fn digest<H: Hasher>(&self, state: &mut H) {
         self.messages.hash(state);
         (self.released - self.front).hash(state);

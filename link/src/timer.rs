@@ -1,6 +1,7 @@
 //! When a link wants to be called although nothing arrives: one line per timer.
 //!
-//! Used by `lib.rs` only. Three words in an array: looking for the nearest costs less than keeping them sorted.
+//! Used by `lib.rs` only. Three words in an array: looking for the nearest costs less than keeping
+//! them sorted.
 
 /// What a link waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

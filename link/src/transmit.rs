@@ -1,6 +1,7 @@
 //! Frames that leave: which one is next, and its header.
 //!
-//! Control frames go first, since others wait for them; a lone acknowledgement goes last, because data would carry it.
+//! Control frames go first, since others wait for them; a lone acknowledgement goes last, because
+//! data would carry it.
 
 use oxmpi_wire::frame::{Frame, Kind, flag};
 
@@ -13,22 +14,25 @@ use crate::timer::Timer;
 /// A frame that is to leave: its header, and which part of the queue it carries.
 #[derive(Clone, Copy, Debug)]
 pub struct Transmit {
-    /// The header, which the caller completes when the payload is gathered: on a checked link with a
-    /// [`Checksum`](crate::Checksum), and always with the number and the proof of a [`Session`](crate::Session).
+    /// The header, which the caller completes when the payload is gathered: on a checked link with
+    /// a [`Checksum`](crate::Checksum), and always with the number and the proof of a
+    /// [`Session`](crate::Session).
     pub frame: Frame,
     /// It was sent before.
     pub repeat: bool,
     begin: Position,
 }
 
-/// Frames from the middle of a message that are to leave one after the other, each full of one piece of it.
+/// Frames from the middle of a message that are to leave one after the other, each full of one
+/// piece of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Middles<M> {
     /// The header of the first; those that follow differ only in their sequence, which counts on.
     pub frame: Frame,
     /// How many there are.
     pub frames: u32,
-    /// The piece of the first one. That of each next one begins where the one before ends, and is as long.
+    /// The piece of the first one. That of each next one begins where the one before ends, and is
+    /// as long.
     pub piece: Piece<M>,
 }
 
@@ -70,8 +74,9 @@ impl<M: Copy> Link<M> {
         }
     }
 
-    /// The short way for long messages: at most `frames_max` frames that [`poll_transmit`](Link::poll_transmit) would give now, one after the other. `None`: there are no such frames,
-    /// and `poll_transmit` says what leaves next.
+    /// The short way for long messages: at most `frames_max` frames that
+    /// [`poll_transmit`](Link::poll_transmit) would give now, one after the other. `None`: there
+    /// are no such frames, and `poll_transmit` says what leaves next.
     #[inline]
     pub fn poll_middles(&mut self, now: u64, frames_max: u32) -> Option<Middles<M>> {
         let held = self.wants_control() || self.flow.stopped || self.config.checked;
@@ -106,7 +111,8 @@ impl<M: Copy> Link<M> {
         self.sender.stream.pieces(transmit.begin, length)
     }
 
-    /// The payload of a control frame: the bitmap of a selective acknowledgement, else nothing. Valid until the next frame is polled.
+    /// The payload of a control frame: the bitmap of a selective acknowledgement, else nothing.
+    /// Valid until the next frame is polled.
     #[inline]
     pub fn control_payload(&self, transmit: &Transmit) -> &[u8] {
         if transmit.frame.has(flag::SELECTIVE) && transmit.frame.kind != Kind::Data {
@@ -138,7 +144,8 @@ impl<M: Copy> Link<M> {
             self.set_probe_timer(now);
             return Some(self.control(now, Kind::Probe));
         }
-        // Data says nothing of frames kept beyond a gap, so such an acknowledgement does not wait for it.
+        // Data says nothing of frames kept beyond a gap, so such an acknowledgement does not wait
+        // for it.
         if self.debt.ack_due && self.receiver.kept() > 0 {
             return self.poll_ack(now);
         }

@@ -1,4 +1,5 @@
-//! Properties over arbitrary bytes: no frame makes a link panic, and with checksums no damage gets through.
+//! Properties over arbitrary bytes: no frame makes a link panic, and with checksums no damage gets
+//! through.
 
 mod pair;
 
@@ -104,7 +105,8 @@ proptest! {
         feed(&mut link, &frames);
     }
 
-    /// CRC32C finds every error of up to 32 bits in a row, and every one of one to three bits in frames of this length.
+    /// CRC32C finds every error of up to 32 bits in a row, and every one of one to three bits in
+    /// frames of this length.
     #[test]
     fn checksums_find_flipped_bits(
         recovery in recoveries(),

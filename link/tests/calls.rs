@@ -11,7 +11,8 @@ fn two(config: Config) -> [Link<Number>; 2] {
     [Link::new(config, 0), Link::new(other, 0)]
 }
 
-/// A time-out whose repeat has not left yet turns out to have been too early: the frames on their way still have a timer.
+/// A time-out whose repeat has not left yet turns out to have been too early: the frames on their
+/// way still have a timer.
 #[test]
 fn a_late_caller_does_not_stall_the_link() {
     let config = Config {

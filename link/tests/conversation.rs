@@ -1,6 +1,8 @@
-//! Two links on a bad network, by seed: every message arrives once, whole and in order, and both ends come to rest.
+//! Two links on a bad network, by seed: every message arrives once, whole and in order, and both
+//! ends come to rest.
 //!
-//! A small sister of what `sim` does at length: it runs in a second and stands beside the code it tests.
+//! A small sister of what `sim` does at length: it runs in a second and stands beside the code it
+//! tests.
 
 mod pair;
 
@@ -253,7 +255,8 @@ fn networks() -> impl Strategy<Value = Network> {
         )
 }
 
-/// Lengths of messages in hundredths of a frame, so that every configuration has about the same number of frames to send.
+/// Lengths of messages in hundredths of a frame, so that every configuration has about the same
+/// number of frames to send.
 fn lengths() -> impl Strategy<Value = Vec<usize>> {
     let length = prop_oneof![0usize..20, 0usize..300, Just(2000)];
     prop::collection::vec(length, 0..30)

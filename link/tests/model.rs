@@ -1,13 +1,16 @@
-//! The protocol's core checked exhaustively: every order in which a small network can deliver, lose, double and reorder frames, in
-//! which timers can go off and in which a receiver can say STOP and GO.
+//! The protocol's core checked exhaustively: every order in which a small network can deliver,
+//! lose, double and reorder frames, in which timers can go off and in which a receiver can say STOP
+//! and GO.
 //!
-//! The states are those of the real [`Link`], not of a copy: two of them, small windows, frame numbers that wrap. Faults are bounded, so that the states
-//! are finite. In every state that can be reached:
+//! The states are those of the real [`Link`], not of a copy: two of them, small windows, frame
+//! numbers that wrap. Faults are bounded, so that the states are finite. In every state that can be
+//! reached:
 //! - what was delivered is a beginning of what was sent (so each message once, whole and in order);
-//! - if the network behaves from now on, everything arrives, both ends come to rest, and this takes a bounded number of steps. So there is neither a
-//!   deadlock nor a livelock.
+//! - if the network behaves from now on, everything arrives, both ends come to rest, and this takes
+//!   a bounded number of steps. So there is neither a deadlock nor a livelock.
 //!
-//! Time moves only when a timer goes off; all delays are the same, so times relative to the present take few values.
+//! Time moves only when a timer goes off; all delays are the same, so times relative to the present
+//! take few values.
 
 mod pair;
 
@@ -107,7 +110,8 @@ impl Conversation {
                 backlog_low: 1,
                 ..Config::new(0, 1)
             },
-            // The second message takes two frames, and the third begins in the second of them if it waits.
+            // The second message takes two frames, and the third begins in the second of them if it
+            // waits.
             messages: [vec![3, 20, 5], vec![7]],
             budget,
         }
@@ -157,7 +161,8 @@ impl Conversation {
         state.sent[end] += 1;
     }
 
-    /// What happens if the network behaves from now on: everything arrives, within a bounded number of steps.
+    /// What happens if the network behaves from now on: everything arrives, within a bounded number
+    /// of steps.
     fn ends_well(&self, state: &State) -> bool {
         const STEPS_MAX: usize = 200;
         let mut state = state.clone();

@@ -1,12 +1,14 @@
-//! What an operation costs beside entries that do not match: `cargo run --release -p oxmpi-matching --example cost`.
+//! What an operation costs beside entries that do not match: `cargo run --release -p oxmpi-matching
+//! --example cost`.
 //!
-//! Each line is a pair of calls that leaves the queues as they were, in nanoseconds per pair, beside
-//! 1, 1 000 and 100 000 posted receives and as many unexpected messages that do not match but share
-//! as much as they can with the one that does. Sizes take turns, so that a slow moment of the machine
-//! hits all of them; a figure is the lowest tenth of many batches, which other work disturbs least.
-//! Ends with status 1 if a ratio to one entry exceeds 2. The lines "new keys" are shown but not held
-//! to that: a key not met before costs a cache miss in both queues' tables, which are as large as the
-//! entries are many (4 MiB each at 100 000), and that alone exceeds what the calls themselves take.
+//! Each line is a pair of calls that leaves the queues as they were, in nanoseconds per pair,
+//! beside 1, 1 000 and 100 000 posted receives and as many unexpected messages that do not match
+//! but share as much as they can with the one that does. Sizes take turns, so that a slow moment of
+//! the machine hits all of them; a figure is the lowest tenth of many batches, which other work
+//! disturbs least. Ends with status 1 if a ratio to one entry exceeds 2. The lines "new keys" are
+//! shown but not held to that: a key not met before costs a cache miss in both queues' tables,
+//! which are as large as the entries are many (4 MiB each at 100 000), and that alone exceeds what
+//! the calls themselves take.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -113,7 +115,8 @@ fn exact(envelope: &Envelope) -> Pattern {
 /// How many keys the pairs take turns with when they do not always use the same one.
 const KEYS: u32 = 1 << 14;
 
-/// The keys that the pairs of a case use, in turn; made beforehand to measure nothing but the queues.
+/// The keys that the pairs of a case use, in turn; made beforehand to measure nothing but the
+/// queues.
 fn keys(case: &Case) -> Vec<(Envelope, Pattern)> {
     let key = |number: u32| {
         let mut envelope = OURS;

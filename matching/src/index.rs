@@ -1,11 +1,11 @@
 //! A first-in-first-out list per key, found by hash, in constant time.
 //!
 //! Entries are numbers that a slab hands out; the index keeps a link for each. The links of one key
-//! form a ring whose oldest member leads: only leaders have a slot in the hash table. A slot is eight
-//! bytes (hash and leader), so probing past foreign keys stays in one cache line and never touches
-//! their links. Invariants: at most one slot in [`SLOTS_PER_LEADER`] is taken; no empty slot lies
-//! between a leader's home and its slot (removal shifts back instead of leaving tombstones, which
-//! would make cost depend on history).
+//! form a ring whose oldest member leads: only leaders have a slot in the hash table. A slot is
+//! eight bytes (hash and leader), so probing past foreign keys stays in one cache line and never
+//! touches their links. Invariants: at most one slot in [`SLOTS_PER_LEADER`] is taken; no empty
+//! slot lies between a leader's home and its slot (removal shifts back instead of leaving
+//! tombstones, which would make cost depend on history).
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,10 +1,10 @@
 //! MPI's two queues: receives that were posted before their message came, and messages that came
 //! before their receive was posted (unexpected).
 //!
-//! This layer uses `wire` for the envelope and an allocator for its tables; it does no I/O, knows no
-//! clock and contains no unsafe code, so that the library, the simulator and a kernel module run the
-//! same queues. The engine calls it under its own lock, hands in what it wants to remember (`P` of a
-//! posted receive, `U` of an unexpected message) and gets it back when the two meet.
+//! This layer uses `wire` for the envelope and an allocator for its tables; it does no I/O, knows
+//! no clock and contains no unsafe code, so that the library, the simulator and a kernel module run
+//! the same queues. The engine calls it under its own lock, hands in what it wants to remember (`P`
+//! of a posted receive, `U` of an unexpected message) and gets it back when the two meet.
 //!
 //! What it promises:
 //! - MPI 5.0 §3.5, non-overtaking: a message meets the receive posted first among those that accept
@@ -16,11 +16,11 @@
 //! - an id whose entry is gone is answered with `None`, for ever;
 //! - with a random [`Seed`], the same for whatever keys a peer chooses.
 //!
-//! How: an index (`index.rs`) keeps a first-in-first-out list per key, found by hash. A posted receive
-//! is in one list, under its pattern; an arriving message looks under the four patterns that accept it
-//! (classes nobody uses cost one comparison) and takes the one with the lowest stamp. An unexpected
-//! message is in one list per class of pattern, of which only the exact one is kept until a wildcard
-//! needs another (`unexpected.rs`). `examples/cost.rs` measures all of it.
+//! How: an index (`index.rs`) keeps a first-in-first-out list per key, found by hash. A posted
+//! receive is in one list, under its pattern; an arriving message looks under the four patterns
+//! that accept it (classes nobody uses cost one comparison) and takes the one with the lowest
+//! stamp. An unexpected message is in one list per class of pattern, of which only the exact one is
+//! kept until a wildcard needs another (`unexpected.rs`). `examples/cost.rs` measures all of it.
 //!
 //! ```
 //! use oxmpi_matching::{Capacity, Pattern, Post, Queues};

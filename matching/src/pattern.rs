@@ -1,8 +1,8 @@
 //! What a receive accepts, and the keys under which receives and messages are filed.
 //!
-//! A pattern belongs to one of four classes by which of its fields are wild. A pattern and a message
-//! are filed under the fields that count in a class and a hash that contains the class, so that equal
-//! keys with equal hashes mean "these two match" and different classes never meet.
+//! A pattern belongs to one of four classes by which of its fields are wild. A pattern and a
+//! message are filed under the fields that count in a class and a hash that contains the class, so
+//! that equal keys with equal hashes mean "these two match" and different classes never meet.
 
 use core::fmt;
 
@@ -110,8 +110,8 @@ pub(crate) const CLASSES: usize = 4;
 /// The classes with a wildcard in them.
 pub(crate) const WILD: [Class; CLASSES - 1] = [Class::AnySource, Class::AnyTag, Class::AnyBoth];
 
-/// The fields that count in a class; wild fields are zero. Two words, so that a comparison takes two
-/// instructions: the context, then source and tag. The class is in the hash, which is compared
+/// The fields that count in a class; wild fields are zero. Two words, so that a comparison takes
+/// two instructions: the context, then source and tag. The class is in the hash, which is compared
 /// before the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {

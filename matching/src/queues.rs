@@ -119,7 +119,8 @@ impl<P: Copy, U> Queues<P, U> {
         Some(matched)
     }
 
-    /// The receive that [`Queues::arrive`] would take for this message: for who must agree with another holder of the same receives before it is taken.
+    /// The receive that [`Queues::arrive`] would take for this message: for who must agree with
+    /// another holder of the same receives before it is taken.
     pub fn peek(&self, envelope: &Envelope) -> Option<&P> {
         self.posted.peek(envelope)
     }

@@ -145,5 +145,6 @@ impl<T> Slab<T> {
     }
 }
 
-/// Callers hold numbers only of entries they have inserted and not removed, or ask [`Slab::is_live`].
+/// Callers hold numbers only of entries they have inserted and not removed, or ask
+/// [`Slab::is_live`].
 const LIVE: &str = "the entry is live";

@@ -1,11 +1,12 @@
 //! The unexpected queue: messages that wait for their receive.
 //!
 //! A receive or probe of any class must find the oldest message it accepts without looking at
-//! others, so each class has its own index over the messages. Most programs use no wildcards, or use
-//! them while the queue is short; therefore only the exact index is kept at all times. A wildcard
-//! walks a short queue, and a long one makes it build the index of its class, which is then kept until the queue
-//! has run empty and the class has not been asked for in a while. A message is thus filed at most once per
-//! class: constant cost over the message's life, and no class costs programs that do not use it.
+//! others, so each class has its own index over the messages. Most programs use no wildcards, or
+//! use them while the queue is short; therefore only the exact index is kept at all times. A
+//! wildcard walks a short queue, and a long one makes it build the index of its class, which is
+//! then kept until the queue has run empty and the class has not been asked for in a while. A
+//! message is thus filed at most once per class: constant cost over the message's life, and no
+//! class costs programs that do not use it.
 
 use core::fmt;
 

@@ -1,7 +1,7 @@
 //! Below the capacity no operation allocates; beyond it the queues grow and stay correct.
 //!
-//! The whole test binary runs on an allocator that counts, for each thread by itself: the thread that
-//! runs the tests allocates at any time.
+//! The whole test binary runs on an allocator that counts, for each thread by itself: the thread
+//! that runs the tests allocates at any time.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,8 +1,9 @@
 //! A message's place in memory: an address, a count and a datatype.
 //!
-//! Most buffers are one block, and cost nothing here. Of any other the engine is told the [`Spread`]: it
-//! gathers and scatters piece by piece while the message moves. Whoever makes a buffer from an address
-//! promises that the memory stays valid while the operation goes on; from there on everything is safe.
+//! Most buffers are one block, and cost nothing here. Of any other the engine is told the
+//! [`Spread`]: it gathers and scatters piece by piece while the message moves. Whoever makes a
+//! buffer from an address promises that the memory stays valid while the operation goes on; from
+//! there on everything is safe.
 
 use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
 use oxmpi_engine::{Area, Spread};
@@ -21,9 +22,12 @@ pub struct Buffer {
 struct Scattered {
     count: u64,
     datatype: Datatype,
+    /// The packed byte at which the data begins: not 0 in a part of another buffer.
+    first: u64,
 }
 
-// SAFETY: whoever makes a buffer promises that the memory may be used from any thread until the operation is over.
+// SAFETY: whoever makes a buffer promises that the memory may be used from any thread until the
+// operation is over.
 unsafe impl Send for Buffer {}
 
 /// Why there cannot be such a buffer.
@@ -68,8 +72,8 @@ impl Buffer {
     /// `count` elements of `datatype` at `address`.
     ///
     /// # Safety
-    /// The memory that these describe must be valid (for writing, if it is received into) for as long as the buffer is used, and
-    /// nobody else may use it in a way that MPI forbids.
+    /// The memory that these describe must be valid (for writing, if it is received into) for as
+    /// long as the buffer is used, and nobody else may use it in a way that MPI forbids.
     #[inline(always)]
     pub unsafe fn new(
         address: *mut u8,
@@ -131,7 +135,11 @@ impl Buffer {
         Ok(Buffer {
             address,
             bytes,
-            scattered: Some(Scattered { count, datatype }),
+            scattered: Some(Scattered {
+                count,
+                datatype,
+                first: 0,
+            }),
         })
     }
 
@@ -162,6 +170,26 @@ impl Buffer {
         self.bytes
     }
 
+    /// The part of the data between two packed bytes; what lies beyond the end is left out.
+    pub(crate) fn part(&self, range: std::ops::Range<u64>) -> Buffer {
+        let end = range.end.min(self.bytes);
+        let begin = range.start.min(end);
+        let bytes = end - begin;
+        let (address, scattered) = match &self.scattered {
+            None => (self.address.wrapping_add(begin as usize), None),
+            Some(whole) => {
+                let (elements, part) = whole.part(begin, bytes);
+                let offset = elements as i64 * whole.datatype.extent();
+                (self.address.wrapping_offset(offset as isize), Some(part))
+            }
+        };
+        Buffer {
+            address,
+            bytes,
+            scattered,
+        }
+    }
+
     /// Where the data lies if it is one block.
     #[inline]
     pub fn contiguous(&self) -> Option<*mut u8> {
@@ -180,7 +208,8 @@ impl Buffer {
     pub(crate) fn spread(&self) -> Option<Spread> {
         let scattered = self.scattered.as_ref()?;
         let (low, bytes) = scattered.span();
-        Some(Spread::new(scattered.layout(), low, bytes))
+        let spread = Spread::new(scattered.layout(), low, bytes);
+        Some(spread.beginning_at(scattered.first))
     }
 
     /// The data as one block of memory of its own.
@@ -194,18 +223,20 @@ impl Buffer {
     pub fn pack_into(&self, out: &mut [u8]) {
         assert_eq!(out.len() as u64, self.bytes, "all of the data is packed");
         let Some(scattered) = &self.scattered else {
-            // SAFETY: the maker's promise covers the bytes; `out` is a reference, so it cannot be them.
+            // SAFETY: the maker's promise covers the bytes; `out` is a reference, so it cannot be
+            // them.
             unsafe { std::ptr::copy_nonoverlapping(self.address, out.as_mut_ptr(), out.len()) };
             return;
         };
         let (low, bytes) = scattered.span();
         let layout = scattered.layout();
-        // SAFETY: every byte of the span that the layout names is valid by the maker's promise, and no other one is read.
+        // SAFETY: every byte of the span that the layout names is valid by the maker's promise, and
+        // no other one is read.
         let memory = unsafe {
             std::slice::from_raw_parts(self.address.wrapping_offset(low as isize), bytes)
         };
         layout
-            .pack(memory, -low, 0..self.bytes, out)
+            .pack(memory, -low, scattered.range(self.bytes), out)
             .expect("the span covers the layout");
     }
 
@@ -216,7 +247,8 @@ impl Buffer {
             "no more than there is room for"
         );
         let Some(scattered) = &self.scattered else {
-            // SAFETY: the maker's promise covers the bytes; `packed` is a reference, so it cannot be them.
+            // SAFETY: the maker's promise covers the bytes; `packed` is a reference, so it cannot
+            // be them.
             unsafe {
                 std::ptr::copy_nonoverlapping(packed.as_ptr(), self.address, packed.len());
             }
@@ -224,12 +256,13 @@ impl Buffer {
         };
         let (low, bytes) = scattered.span();
         let layout = scattered.layout();
-        // SAFETY: every byte of the span that the layout names is valid by the maker's promise, and no other one is written.
+        // SAFETY: every byte of the span that the layout names is valid by the maker's promise, and
+        // no other one is written.
         let memory = unsafe {
             std::slice::from_raw_parts_mut(self.address.wrapping_offset(low as isize), bytes)
         };
         layout
-            .unpack(packed, 0..packed.len() as u64, memory, -low)
+            .unpack(packed, scattered.range(packed.len() as u64), memory, -low)
             .expect("the span covers the layout");
     }
 }
@@ -240,9 +273,27 @@ impl Scattered {
         layout.expect("the layout was made before")
     }
 
+    fn range(&self, bytes: u64) -> std::ops::Range<u64> {
+        self.first..self.first + bytes
+    }
+
+    /// Whole elements before a part, and the part without them: others may write to their memory
+    /// meanwhile.
+    fn part(&self, begin: u64, bytes: u64) -> (u64, Scattered) {
+        let size = self.datatype.size().max(1);
+        let begin = self.first + begin;
+        let (elements, first) = (begin / size, begin % size);
+        let part = Scattered {
+            count: (first + bytes).div_ceil(size),
+            datatype: self.datatype.clone(),
+            first,
+        };
+        (elements, part)
+    }
+
     /// The lowest offset of a byte, and the bytes from there to the end of the highest.
     fn span(&self) -> (i64, usize) {
-        let last = (self.count as i64 - 1) * self.datatype.extent();
+        let last = (self.count as i64 - 1).max(0) * self.datatype.extent();
         let low = self.datatype.true_lb() + last.min(0);
         let high = self.datatype.true_ub() + last.max(0);
         (low, (high - low) as usize)
@@ -283,6 +334,32 @@ fn too_large(count: u64, error: DatatypeError) -> BufferError {
 mod tests {
     use super::*;
     use oxmpi_datatypes::datatype::Basic;
+
+    #[test]
+    fn parts_lie_where_the_whole_has_them() {
+        let byte = Datatype::named(Basic::Byte);
+        let pieces = Datatype::indexed(&[2, 1], &[0, 4], &byte).unwrap();
+        pieces.commit();
+        let mut memory: Vec<u8> = (0..40).collect();
+        // SAFETY: eight elements of five bytes lie inside `memory`.
+        let whole = unsafe { Buffer::new(memory.as_mut_ptr(), 8, &pieces) }.unwrap();
+        let packed = whole.pack().unwrap();
+        for begin in 0..24 {
+            for end in begin..=24 {
+                let part = whole.part(begin..end);
+                assert_eq!(part.pack().unwrap(), packed[begin as usize..end as usize]);
+                let inner = part.part(1..3);
+                let expected = &packed[begin as usize..end as usize];
+                let expected = &expected[expected.len().min(1)..expected.len().min(3)];
+                assert_eq!(inner.pack().unwrap(), expected);
+            }
+        }
+        whole.part(4..11).unpack(&[100; 7]);
+        let now = whole.pack().unwrap();
+        assert_eq!(now[..4], packed[..4]);
+        assert_eq!(now[4..11], [100; 7]);
+        assert_eq!(now[11..], packed[11..]);
+    }
 
     #[test]
     fn data_may_begin_behind_or_before_the_address() {

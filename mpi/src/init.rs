@@ -1,8 +1,8 @@
 //! `init`: the process joins its job; dropping `Mpi` leaves it.
 //!
 //! Everything a program can hold (communicators, requests, messages, port buffers) borrows from
-//! `Mpi`, so nothing outlives finalisation. A process initialises once, as MPI 5.0 §11.2 has it; the
-//! launcher's environment tells who it is, and without a launcher it is the only rank.
+//! `Mpi`, so nothing outlives finalisation. A process initialises once, as MPI 5.0 §11.2 has it;
+//! the launcher's environment tells who it is, and without a launcher it is the only rank.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,12 +1,15 @@
-//! What a communicator keeps from one collective for the next: schedules and working memory.
+//! What a communicator keeps from one collective for the next: schedules, working memory and tasks.
 //!
-//! Programs repeat their collectives, so a schedule that was built is kept for the next call of the same
-//! collective, length and root. Calls that come with a list of blocks are built anew each time.
+//! Programs repeat their collectives, so a schedule that was built is kept for the next call of the
+//! same collective, length and root, or with the same list of blocks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmpi_engine::Request;
-use oxmpi_schedules::plan::Call;
+
+use crate::process::Task;
+use crate::process::background::Lasting;
+use oxmpi_schedules::plan::{Call, KeptCall};
 use oxmpi_schedules::{SCRATCH_ALIGN, Schedule, Transfer};
 
 /// Schedules per communicator: the collectives of one iteration of most programs.
@@ -14,6 +17,10 @@ const SCHEDULES_MAX: usize = 8;
 
 /// Working memory of collectives that can be under way at once without allocating.
 const WORKSPACES_MAX: usize = 4;
+
+/// Tasks of nonblocking collectives that can be under way at once without allocating; 500 bytes
+/// each.
+const TASKS_MAX: usize = 64;
 
 /// Scratch memory that is kept, in bytes; a longer one is given back to the system.
 const SCRATCH_BYTES_MAX: usize = 8 << 20;
@@ -46,11 +53,13 @@ pub(crate) struct Workspace {
 pub(crate) struct Kept {
     schedules: Mutex<Schedules>,
     workspaces: Mutex<Vec<Workspace>>,
+    /// Tasks that hold nothing, and are over.
+    tasks: Mutex<Vec<Arc<Task<dyn Lasting>>>>,
 }
 
 #[derive(Default)]
 struct Schedules {
-    known: Vec<(Call<'static>, Arc<Schedule>)>,
+    known: Vec<(KeptCall, Arc<Schedule>)>,
     /// Which one the next new schedule replaces.
     oldest: usize,
 }
@@ -66,15 +75,12 @@ impl Kept {
         call: &Call<'_>,
         build: impl FnOnce() -> Schedule,
     ) -> Arc<Schedule> {
-        let Some(call) = call.without_lists() else {
-            return Arc::new(build());
-        };
         let mut schedules = lock(&self.schedules);
-        if let Some((_, schedule)) = schedules.known.iter().find(|(known, _)| *known == call) {
+        if let Some((_, schedule)) = schedules.known.iter().find(|(known, _)| known == call) {
             return schedule.clone();
         }
         let schedule = Arc::new(build());
-        let entry = (call, schedule.clone());
+        let entry = (call.keep(), schedule.clone());
         if schedules.known.len() < SCHEDULES_MAX {
             schedules.known.push(entry);
         } else {
@@ -83,6 +89,19 @@ impl Kept {
             schedules.oldest = (oldest + 1) % SCHEDULES_MAX;
         }
         schedule
+    }
+
+    /// A task that was used before.
+    pub(crate) fn task(&self) -> Option<Arc<Task<dyn Lasting>>> {
+        lock(&self.tasks).pop()
+    }
+
+    /// The request of a task is gone, and it holds nothing.
+    pub(crate) fn keep_task(&self, task: Arc<Task<dyn Lasting>>) {
+        let mut tasks = lock(&self.tasks);
+        if tasks.len() < TASKS_MAX && task.is_over() {
+            tasks.push(task);
+        }
     }
 
     /// Working memory with so many bytes of scratch, whose contents are arbitrary.

@@ -16,6 +16,7 @@
 // `derive(Plain)` names the public crate; this crate's own structs are derived, too.
 extern crate self as oxmpi;
 
+pub mod any_request;
 mod attached;
 pub mod attribute;
 pub mod buffer;
@@ -27,7 +28,6 @@ pub mod info;
 mod init;
 mod kept;
 pub mod making;
-pub mod operation;
 pub mod pm;
 mod point;
 pub mod process;

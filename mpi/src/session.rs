@@ -1,7 +1,8 @@
 //! Sessions: the other way into MPI, without a world (MPI 5.0 §11.3).
 //!
-//! A [`Session`] knows the process sets and has hints and a thread level of its own; groups come from its sets and communicators
-//! from groups. Any number of sessions may be open, beside the world or without it: all share the process.
+//! A [`Session`] knows the process sets and has hints and a thread level of its own; groups come
+//! from its sets and communicators from groups. Any number of sessions may be open, beside the
+//! world or without it: all share the process.
 
 use std::sync::Arc;
 
@@ -90,7 +91,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session of a process in its job. `info` may ask for a `thread_level` and for `mpi_memory_alloc_kinds`.
+    /// A session of a process in its job. `info` may ask for a `thread_level` and for
+    /// `mpi_memory_alloc_kinds`.
     pub fn new(process: Arc<Process>, info: Option<&Info>) -> Session {
         let highest = match process.is_concurrent() {
             true => ThreadLevel::Multiple,
@@ -110,7 +112,8 @@ impl Session {
         &self.process
     }
 
-    /// Space for buffered sends of its communicators: those made from its groups, and whatever is made from them.
+    /// Space for buffered sends of its communicators: those made from its groups, and whatever is
+    /// made from them.
     pub fn attached(&self) -> &Attached {
         &self.attached
     }
@@ -143,7 +146,8 @@ impl Session {
         name.copied().ok_or(SessionError::NoSuchNumber { number })
     }
 
-    /// The processes of a set. Names are compared without regard to case up to the end of `mpi://` only, as for any URI.
+    /// The processes of a set. Names are compared without regard to case up to the end of `mpi://`
+    /// only, as for any URI.
     pub fn group(&self, set: &str) -> Result<Group, SessionError> {
         let group = match find_set(set) {
             Some(WORLD_SET) => Group::all(self.process.size()),

@@ -1,7 +1,7 @@
 //! Memory for the layouts of scattered messages under way.
 //!
-//! The engine reads a layout where it is until the message is over, so each has an address of its own;
-//! the memory is used again, because programs send such messages by the million.
+//! The engine reads a layout where it is until the message is over, so each has an address of its
+//! own; the memory is used again, because programs send such messages by the million.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -2,9 +2,9 @@
 //!
 //! MPI 5.0 §11.6 knows four levels of thread support. The level is a type parameter of `Mpi` and of
 //! everything borrowed from it, and decides which of these may cross threads. Below `Multiple` the
-//! engine is told that one thread at a time calls it and takes no lock, so these types are what makes that
-//! sound: whatever can reach the engine, by a call or by its drop, carries `Level::Owner` or
-//! `Level::Handle`.
+//! engine is told that one thread at a time calls it and takes no lock, so these types are what
+//! makes that sound: whatever can reach the engine, by a call or by its drop, carries
+//! `Level::Owner` or `Level::Handle`.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

@@ -1,4 +1,5 @@
-//! Nothing is allocated per message: after the first few, messages and collectives use memory again.
+//! Nothing is allocated per message: after the first few, messages and collectives use memory
+//! again.
 //!
 //! The allocator counts what the rank's own thread asks for, in batches of each pattern.
 
@@ -7,7 +8,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use oxmpi_core::buffer::Buffer;
-use oxmpi_core::collective::{Collective, Reduction, Root};
+use oxmpi_core::collective::{Collective, Parts, Reduction, Root};
 use oxmpi_core::communicator::Comm;
 use oxmpi_core::process::{Process, Threads};
 use oxmpi_core::{SendMode, Source, Tag};
@@ -45,11 +46,12 @@ static ALLOCATOR: Counting = Counting;
 
 /// Rounds of a batch.
 const ROUNDS: usize = 20;
-/// Batches after which memory must have grown to what the pattern needs, however the ranks were scheduled.
+/// Batches after which memory must have grown to what the pattern needs, however the ranks were
+/// scheduled.
 const BATCHES_MAX: usize = 40;
 
-/// Asserts that `round` allocates nothing once it has run for a while. Queues and pools grow with what
-/// happens to be under way at once; an allocation per message would show in every batch.
+/// Asserts that `round` allocates nothing once it has run for a while. Queues and pools grow with
+/// what happens to be under way at once; an allocation per message would show in every batch.
 fn assert_none(what: &str, comm: &Comm, mut round: impl FnMut()) {
     let mut counts = Vec::with_capacity(BATCHES_MAX);
     let mut settled = false;
@@ -101,7 +103,8 @@ fn buffer(count: u64, datatype: &Datatype) -> Buffer {
     datatype.commit();
     let bytes = (count as i64 * datatype.extent()) as usize + 64;
     let memory = vec![0_u8; bytes].leak();
-    // SAFETY: the memory is there for ever, and these tests use each buffer for one thing at a time.
+    // SAFETY: the memory is there for ever, and these tests use each buffer for one thing at a
+    // time.
     unsafe { Buffer::new(memory.as_mut_ptr(), count, datatype) }.unwrap()
 }
 
@@ -137,20 +140,37 @@ fn exchange(comm: &Arc<Comm>, out: &Buffer, into: &Buffer) {
     sending.wait().unwrap();
 }
 
+/// Messages of so many elements, in one block and scattered, blocking and not.
+fn talk(counts: &[u64]) {
+    let (process, comm) = join();
+    let double = Datatype::named(Basic::Double);
+    let pairs = Datatype::vector(16, 1, 2, &double).unwrap();
+    for (name, datatype) in [("one block", &double), ("scattered", &pairs)] {
+        for &count in counts {
+            let (out, into) = (buffer(count, datatype), buffer(count, datatype));
+            let what = format!("{name}, {} bytes", out.bytes());
+            assert_none(&format!("send and receive, {what}"), &comm, || {
+                ping_pong(&comm, &out);
+            });
+            assert_none(&format!("isend and irecv, {what}"), &comm, || {
+                exchange(&comm, &out, &into);
+            });
+        }
+    }
+    process.finalize();
+}
+
 oxmpi_harness::ranks! {
     fn messages([2], [&[], &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "tcp")]]) {
-        let (process, comm) = join();
-        let double = Datatype::named(Basic::Double);
-        let pairs = Datatype::vector(16, 1, 2, &double).unwrap();
-        for (name, datatype) in [("one block", &double), ("scattered", &pairs)] {
-            for count in [1, 100, 16_384] {
-                let (out, into) = (buffer(count, datatype), buffer(count, datatype));
-                let what = format!("{name}, {} bytes", out.bytes());
-                assert_none(&format!("send and receive, {what}"), &comm, || ping_pong(&comm, &out));
-                assert_none(&format!("isend and irecv, {what}"), &comm, || exchange(&comm, &out, &into));
-            }
-        }
-        process.finalize();
+        talk(&[1, 100, 16_384]);
+    }
+
+    // Shorter, because ciphers are slow in programs that are made for debugging.
+    fn encrypted_messages([2], [
+        &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "tcp"), ("OXMPI_ENCRYPT", "on")],
+        &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "udp"), ("OXMPI_ENCRYPT", "on")],
+    ]) {
+        talk(&[1, 600]);
     }
 
     fn blocking_collectives([3], [&[], &[("OXMPI_BOARDS", "off")]]) {
@@ -167,6 +187,46 @@ oxmpi_harness::ranks! {
                 let (send, receive) = (Some(out.clone()), into.clone());
                 let reduction = Reduction { op: Op::Predefined(Predefined::Sum), datatype: double.clone() };
                 comm.collective(Collective::Allreduce { send, receive, reduction }).unwrap();
+            });
+        }
+        process.finalize();
+    }
+
+    fn nonblocking_and_persistent_collectives([3], [&[], &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "tcp")]]) {
+        let (process, comm) = join();
+        let double = Datatype::named(Basic::Double);
+        assert_none("ibarrier", &comm, || {
+            comm.icollective(Collective::Barrier).unwrap().wait().unwrap();
+        });
+        for count in [1, 1000, 100_000] {
+            let (out, into) = (buffer(3 * count, &double), buffer(3 * count, &double));
+            let bcast = || Collective::Bcast { buffer: out.clone(), root: Root::Rank(0) };
+            let allreduce = || {
+                let (send, receive) = (Some(out.clone()), into.clone());
+                let reduction = Reduction { op: Op::Predefined(Predefined::Sum), datatype: double.clone() };
+                Collective::Allreduce { send, receive, reduction }
+            };
+            let alltoall = || {
+                let (send, receive) = (Some(Parts::Equal(out.clone())), Parts::Equal(into.clone()));
+                Collective::Alltoall { send, receive }
+            };
+            let all: [(&str, &dyn Fn() -> Collective); 3] = [("bcast", &bcast), ("allreduce", &allreduce), ("alltoall", &alltoall)];
+            for (name, collective) in all {
+                assert_none(&format!("i{name} of {count}"), &comm, || {
+                    comm.icollective(collective()).unwrap().wait().unwrap();
+                });
+                let mut persistent = comm.collective_init(collective()).unwrap();
+                assert_none(&format!("persistent {name} of {count}"), &comm, || {
+                    persistent.start().unwrap();
+                    persistent.wait().unwrap();
+                });
+            }
+            assert_none(&format!("three under way, of {count}"), &comm, || {
+                let [mut first, mut second] = [bcast(), alltoall()].map(|begun| comm.icollective(begun).unwrap());
+                second.wait().unwrap();
+                let mut third = comm.icollective(Collective::Barrier).unwrap();
+                first.wait().unwrap();
+                third.wait().unwrap();
             });
         }
         process.finalize();

@@ -1,5 +1,5 @@
-//! Messages whose bytes are not one block, on either side, of every length and by every way of sending
-//! and receiving: what arrives is what packing and unpacking by hand would give.
+//! Messages whose bytes are not one block, on either side, of every length and by every way of
+//! sending and receiving: what arrives is what packing and unpacking by hand would give.
 
 use std::sync::Arc;
 

@@ -1,11 +1,13 @@
-//! What a transport tells the engine: what happened, what became of a packet, why a process is lost.
+//! What a transport tells the engine: what happened, what became of a packet, why a process is
+//! lost.
 
 use oxmpi_wire::PREFIX_BYTES;
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy)]
 pub enum Event {
-    /// A packet begins; its payload follows, as far as it is at hand and by further [`Event::Payload`]s.
+    /// A packet begins; its payload follows, as far as it is at hand and by further
+    /// [`Event::Payload`]s.
     Packet {
         /// The process it comes from.
         from: u32,
@@ -35,9 +37,11 @@ pub enum Event {
 pub enum Sent {
     /// It has left, or a copy waits: the payload's memory is free.
     Left,
-    /// Part of the payload is still in the sender's memory, and nothing else leaves for that process until `resume` says that it is out.
+    /// Part of the payload is still in the sender's memory, and nothing else leaves for that
+    /// process until `resume` says that it is out.
     Partly,
-    /// All of it has been taken, and its memory is read until [`Event::Released`] or [`Event::Lost`]; other packets may follow.
+    /// All of it has been taken, and its memory is read until [`Event::Released`] or
+    /// [`Event::Lost`]; other packets may follow.
     Held,
     /// Nothing has been taken: try again after progress.
     Later,

@@ -1,8 +1,9 @@
 //! The job's key: 128 random bits that only the processes of one job know.
 //!
-//! Rank 0 draws it, the launcher's key-value space carries it as hexadecimal text, and [`crate::handshake`] proves knowledge of it with
-//! [`JobKey::proof`]. The key itself never travels between processes, never stands in an argument list, and neither `Debug` nor `Display`
-//! shows it. Comparisons take the same time wherever the first difference lies.
+//! Rank 0 draws it, the launcher's key-value space carries it as hexadecimal text, and
+//! [`crate::handshake`] proves knowledge of it with [`JobKey::proof`]. The key itself never travels
+//! between processes, never stands in an argument list, and neither `Debug` nor `Display` shows it.
+//! Comparisons take the same time wherever the first difference lies.
 
 use std::fmt;
 use std::str::FromStr;
@@ -81,17 +82,20 @@ impl JobKey {
         JobKey(bytes)
     }
 
-    /// The text form, for the launcher's key-value space. Not `Display`, so that it enters no message by accident.
+    /// The text form, for the launcher's key-value space. Not `Display`, so that it enters no
+    /// message by accident.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// HMAC-SHA-256 over the parts, each preceded by its length so that no two lists of parts give the same bytes.
+    /// HMAC-SHA-256 over the parts, each preceded by its length so that no two lists of parts give
+    /// the same bytes.
     pub fn proof(&self, parts: &[&[u8]]) -> Proof {
         self.mac(parts).finalize().into_bytes().into()
     }
 
-    /// Whether `claimed` is the proof over the parts; the time it takes does not tell how much of it is right.
+    /// Whether `claimed` is the proof over the parts; the time it takes does not tell how much of
+    /// it is right.
     pub fn verifies(&self, parts: &[&[u8]], claimed: &Proof) -> bool {
         self.mac(parts).verify_slice(claimed).is_ok()
     }
@@ -163,7 +167,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 4231, test case 2, shows that the construction is HMAC-SHA-256; its key is shorter than ours.
+    /// RFC 4231, test case 2, shows that the construction is HMAC-SHA-256; its key is shorter than
+    /// ours.
     #[test]
     fn hmac_is_that_of_the_rfc() {
         let mut mac = Hmac::<Sha256>::new_from_slice(b"Jefe").unwrap();

@@ -1,4 +1,5 @@
-//! What every transport between hosts has in common: how the engine sends packets by it and hears of what arrived.
+//! What every transport between hosts has in common: how the engine sends packets by it and hears
+//! of what arrived.
 
 use std::os::fd::RawFd;
 use std::time::Duration;
@@ -26,8 +27,8 @@ pub enum Transport {
 
 /// Longest message that leaves unasked for.
 const EAGER_BYTES: u64 = 64 << 10;
-/// Where bulk has a rail of its own, only matched messages go there. Above this size a round trip over
-/// frames costs less than the slower copy of the message through the frame path.
+/// Where bulk has a rail of its own, only matched messages go there. Above this size a round trip
+/// over frames costs less than the slower copy of the message through the frame path.
 const EAGER_BYTES_BESIDE_RAIL: u64 = 8 << 10;
 
 /// Sizes that suit a transport.
@@ -35,7 +36,8 @@ const EAGER_BYTES_BESIDE_RAIL: u64 = 8 << 10;
 pub struct Sizes {
     /// Longer messages are offered first.
     pub eager_bytes: u64,
-    /// Longest message that is copied when it is sent; the memory of a longer one is read until it has left.
+    /// Longest message that is copied when it is sent; the memory of a longer one is read until it
+    /// has left.
     pub copied_bytes_max: u64,
 }
 
@@ -102,8 +104,8 @@ impl Transport {
         }
     }
 
-    /// Whether a thread beside the application may look after it; false for the plain loop, which is
-    /// a baseline that has none.
+    /// Whether a thread beside the application may look after it; false for the plain loop, which
+    /// is a baseline that has none.
     pub fn may_have_driver_thread(&self) -> bool {
         match self {
             Transport::Tcp(tcp) => tcp.progress() != Progress::Sock,
@@ -111,7 +113,8 @@ impl Transport {
         }
     }
 
-    /// Whether packets of a message of so many bytes are to be sent from its own memory: all of them or none, because the last one tells that the message is free.
+    /// Whether packets of a message of so many bytes are to be sent from its own memory: all of
+    /// them or none, because the last one tells that the message is free.
     #[inline(always)]
     pub fn holds(&self, message_bytes: u64) -> bool {
         match self {
@@ -120,11 +123,13 @@ impl Transport {
         }
     }
 
-    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays until the packet has left; the token comes back with
-    /// [`Event::Released`] if it is not 0 and the answer is [`Sent::Held`].
+    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. `lasting`: that
+    /// memory stays until the packet has left; the token comes back with [`Event::Released`] if it
+    /// is not 0 and the answer is [`Sent::Held`].
     ///
     /// # Safety
-    /// `payload` must be valid for reading `bytes` bytes; if it is lasting, until the packet has left as its answer says, or the process is lost or has finished.
+    /// `payload` must be valid for reading `bytes` bytes; if it is lasting, until the packet has
+    /// left as its answer says, or the process is lost or has finished.
     #[allow(unsafe_code)]
     #[inline(always)]
     pub unsafe fn send(
@@ -149,7 +154,8 @@ impl Transport {
         each!(self, it => it.poll())
     }
 
-    /// Which of several ways the last event came: packets of one process arrive one after the other on each.
+    /// Which of several ways the last event came: packets of one process arrive one after the other
+    /// on each.
     #[inline(always)]
     pub fn rail(&self) -> usize {
         match self {
@@ -158,7 +164,8 @@ impl Transport {
         }
     }
 
-    /// Payload of the packet of the last event that has been read already; [`Transport::pass`] takes it.
+    /// Payload of the packet of the last event that has been read already; [`Transport::pass`]
+    /// takes it.
     #[inline(always)]
     pub fn at_hand(&self) -> &[u8] {
         each!(self, it => it.at_hand())
@@ -179,8 +186,9 @@ impl Transport {
         }
     }
 
-    /// Reads payload of the current packet into `room` bytes at `into`, when it can be read directly; says how much came. What has to be copied for that is given to `write`,
-    /// with its place behind `into`.
+    /// Reads payload of the current packet into `room` bytes at `into`, when it can be read
+    /// directly; says how much came. What has to be copied for that is given to `write`, with its
+    /// place behind `into`.
     ///
     /// # Safety
     /// `into` must be valid for writing `room` bytes.
@@ -198,7 +206,8 @@ impl Transport {
         }
     }
 
-    /// As [`Transport::read_into`] for payload that nobody awaits in a buffer: it is at hand afterwards, if any came.
+    /// As [`Transport::read_into`] for payload that nobody awaits in a buffer: it is at hand
+    /// afterwards, if any came.
     pub fn read_at_hand(&mut self) {
         match self {
             Transport::Tcp(tcp) => {
@@ -227,7 +236,8 @@ impl Transport {
         each!(self, it => it.has_unsent())
     }
 
-    /// Whether somebody must look now and then even when this process awaits nothing: others expect answers that no kernel gives.
+    /// Whether somebody must look now and then even when this process awaits nothing: others expect
+    /// answers that no kernel gives.
     #[inline(always)]
     pub fn needs_company(&self) -> bool {
         match self {
@@ -241,7 +251,8 @@ impl Transport {
         each!(self, it => it.is_flushed())
     }
 
-    /// Makes it safe to sleep until [`Transport::fd`] is readable. False if there is something to do first.
+    /// Makes it safe to sleep until [`Transport::fd`] is readable. False if there is something to
+    /// do first.
     pub fn prepare_sleep(&mut self) -> bool {
         each!(self, it => it.prepare_sleep())
     }
@@ -277,7 +288,8 @@ impl Transport {
         each!(self, it => it.expel(peer, what));
     }
 
-    /// The launcher says that a process has died. [`Event::Lost`] follows, after what can still come from it.
+    /// The launcher says that a process has died. [`Event::Lost`] follows, after what can still
+    /// come from it.
     pub fn handle_death(&mut self, peer: u32, what: String) {
         each!(self, it => it.handle_death(peer, what));
     }
@@ -287,8 +299,8 @@ impl Transport {
         each!(self, it => it.job_nonce())
     }
 
-    /// Makes a process known that was not there when the job was wired up; its number here. That process
-    /// must know this one by its number, and call itself by the number that this returns.
+    /// Makes a process known that was not there when the job was wired up; its number here. That
+    /// process must know this one by its number, and call itself by the number that this returns.
     pub fn introduce(&mut self, card: Card) -> Result<u32, IntroduceError> {
         match self {
             Transport::Tcp(tcp) if tcp.has_driver() => Err(IntroduceError::Driver),

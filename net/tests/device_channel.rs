@@ -1,4 +1,5 @@
-//! Channels between processes: each has its own, and a process that is killed gives its channel back.
+//! Channels between processes: each has its own, and a process that is killed gives its channel
+//! back.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};

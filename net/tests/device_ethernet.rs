@@ -1,4 +1,5 @@
-//! The Ethernet device between two hosts made for the test: frames of all lengths, the filter, full rings, sleeping, a pulled cable, IP beside it.
+//! The Ethernet device between two hosts made for the test: frames of all lengths, the filter, full
+//! rings, sleeping, a pulled cable, IP beside it.
 
 mod pair;
 
@@ -157,7 +158,8 @@ fn jumbo_frames_are_used_where_the_interface_has_them() {
     assert_eq!(error.unwrap_err().raw_os_error(), Some(libc::EMSGSIZE));
 }
 
-/// Cards pad frames to 60 bytes: what lies behind a frame's own end is not part of it, and a frame that claims more than there is stays as it came.
+/// Cards pad frames to 60 bytes: what lies behind a frame's own end is not part of it, and a frame
+/// that claims more than there is stays as it came.
 #[test]
 fn frames_end_where_they_say() {
     let Some(pair) = Pair::new(1500) else { return };
@@ -239,7 +241,8 @@ fn what_waits_is_seen_and_what_overflows_is_counted() {
         send_more(&other);
     }
     assert_eq!(other.device.backlog(usize::MAX), 4096);
-    // The kernel's own queues may have lost some before the ring did, but none twice and none out of order.
+    // The kernel's own queues may have lost some before the ring did, but none twice and none out
+    // of order.
     let mut last = None;
     for _ in 0..4096 {
         let (frame, _) = Frame::parse(other.next()).unwrap();
@@ -312,7 +315,8 @@ fn a_cable_pulled_and_put_back() {
     carry(&mut other, &mut one, &back, usize::MAX);
 }
 
-/// Sends a frame until it arrives, and says how often it had to be repeated: a host's queues may overflow when there is so much else.
+/// Sends a frame until it arrives, and says how often it had to be repeated: a host's queues may
+/// overflow when there is so much else.
 fn get_through(from: &mut End, to: &mut End, address: Address, frame: &[Vec<u8>; 1]) -> u64 {
     for repeats in 0..100 {
         send(from, address, frame, usize::MAX);
@@ -328,8 +332,9 @@ fn get_through(from: &mut End, to: &mut End, address: Address, frame: &[Vec<u8>;
     panic!("no frame gets through beside IP");
 }
 
-/// A TCP stream and a flood of datagrams run beside frames on the same interface: every byte of the stream arrives, datagrams are echoed, frames are
-/// answered, and nothing but frames has entered the ring.
+/// A TCP stream and a flood of datagrams run beside frames on the same interface: every byte of the
+/// stream arrives, datagrams are echoed, frames are answered, and nothing but frames has entered
+/// the ring.
 #[test]
 fn ip_beside_it_is_undisturbed() {
     const STREAM_BYTES: usize = 64 << 20;

@@ -1,4 +1,5 @@
-//! What the devices themselves cost: a bare ping-pong and a bare stream through `dyn Device`, without `link`, beside plain sockets in the same run.
+//! What the devices themselves cost: a bare ping-pong and a bare stream through `dyn Device`,
+//! without `link`, beside plain sockets in the same run.
 //!
 //! `cargo test --release -p oxmpi-net --test device_measure -- --ignored --nocapture`
 

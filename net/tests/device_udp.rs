@@ -1,4 +1,5 @@
-//! The UDP device on real sockets: loopback, both families, runs of frames, refusals, garbage, full buffers.
+//! The UDP device on real sockets: loopback, both families, runs of frames, refusals, garbage, full
+//! buffers.
 
 mod pair;
 
@@ -288,7 +289,8 @@ fn the_descriptor_wakes_a_sleeper() {
     assert!(other.poll() && other.prepare_sleep());
 }
 
-/// A device that was told of wider paths than there are: frames already cut arrive all the same, in fragments, and later ones are shorter.
+/// A device that was told of wider paths than there are: frames already cut arrive all the same, in
+/// fragments, and later ones are shorter.
 #[test]
 fn a_narrow_path_makes_frames_shorter() {
     let Some(pair) = Pair::new(1400) else { return };
@@ -323,7 +325,8 @@ fn connected(port: u16, six: bool) -> usize {
     table.lines().filter(is_ours).count()
 }
 
-/// Who is talked to again and again gets a socket of its own on the same port; nobody notices, neither the others nor the one who is talked to next.
+/// Who is talked to again and again gets a socket of its own on the same port; nobody notices,
+/// neither the others nor the one who is talked to next.
 #[test]
 fn talking_to_one_peer_does_not_make_deaf_for_others() {
     let mut lanes = vec![(Families::V4, false), (Families::Both, false)];

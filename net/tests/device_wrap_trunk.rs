@@ -1,4 +1,5 @@
-//! Two cables between two hosts, used as one channel: spread evenly, one of them pulled at either end, plugged in again.
+//! Two cables between two hosts, used as one channel: spread evenly, one of them pulled at either
+//! end, plugged in again.
 
 mod pair;
 
@@ -151,7 +152,8 @@ fn frames_take_both_cables_in_equal_parts() {
     }
 }
 
-/// A pulled cable must not cost frames that the other can take, whichever end it was pulled at, and must be used again afterwards.
+/// A pulled cable must not cost frames that the other can take, whichever end it was pulled at, and
+/// must be used again afterwards.
 #[test]
 fn a_pulled_cable_is_left_out_until_it_is_back() {
     let Some((pair, mut one, mut two)) = ends() else {

@@ -1,4 +1,5 @@
-//! AF_XDP between two hosts made for the test: frames to and fro, others' traffic beside it, and an interface that is as before when the process is gone.
+//! AF_XDP between two hosts made for the test: frames to and fro, others' traffic beside it, and an
+//! interface that is as before when the process is gone.
 
 mod pair;
 
@@ -206,7 +207,8 @@ fn who_waits_is_woken_and_what_nobody_takes_is_counted() {
     assert!(other.device.counters().overruns > 0);
 }
 
-/// IP on the same interface, and frames of other channels and nodes, which a packet socket on the same interface still gets.
+/// IP on the same interface, and frames of other channels and nodes, which a packet socket on the
+/// same interface still gets.
 #[test]
 fn everything_else_passes() {
     let Some(pair) = hosts(1500) else { return };
@@ -312,7 +314,8 @@ fn a_killed_process_leaves_nothing_behind() {
     assert!(!pair.on(0, has_program));
 }
 
-/// Not a test of speed; what is printed says whether the way is as short as it should be, beside that of a packet socket.
+/// Not a test of speed; what is printed says whether the way is as short as it should be, beside
+/// that of a packet socket.
 #[test]
 fn ping_pong() {
     let Some(pair) = hosts(1500) else { return };

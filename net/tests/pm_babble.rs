@@ -1,4 +1,5 @@
-//! Processes that have the job's key and still do not speak its language, or speak too early: whatever they send, the endpoint survives it and says who it was.
+//! Processes that have the job's key and still do not speak its language, or speak too early:
+//! whatever they send, the endpoint survives it and says who it was.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod pm_world;

@@ -1,4 +1,5 @@
-//! What the endpoint adds to bare datagrams, for who wants to know: `cargo test --release -p oxmpi-net --test pm_measure -- --ignored --nocapture --test-threads 1`.
+//! What the endpoint adds to bare datagrams, for who wants to know: `cargo test --release -p
+//! oxmpi-net --test pm_measure -- --ignored --nocapture --test-threads 1`.
 //!
 //! Two threads, the loopback interface with frames of Ethernet's size, a ratio in one run.
 
@@ -110,7 +111,8 @@ fn least(mut series: impl FnMut(u32)) -> f64 {
     times.fold(f64::MAX, f64::min)
 }
 
-/// Both ends in one thread: the CPU time of a message, calls of the kernel and all, even on a busy machine.
+/// Both ends in one thread: the CPU time of a message, calls of the kernel and all, even on a busy
+/// machine.
 #[test]
 #[ignore = "a measurement"]
 fn cost_of_8_bytes() {

@@ -1,5 +1,5 @@
-//! Somebody who sees all packets between two hosts and repeats, alters and forges what it saw: two processes that talk over the
-//! same cable lose nothing, get nothing twice, and end as always.
+//! Somebody who sees all packets between two hosts and repeats, alters and forges what it saw: two
+//! processes that talk over the same cable lose nothing, get nothing twice, and end as always.
 
 mod pair;
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -12,8 +12,9 @@ use std::sync::Arc;
 use oxmpi_net::device::ethernet::{Ethernet, Interface};
 use oxmpi_net::device::udp::Families;
 use oxmpi_net::device::{Address, Channel, Device, Udp};
-use oxmpi_net::pm::{Peer, RailKind};
+use oxmpi_net::pm::{Options, Peer, RailKind};
 use oxmpi_net::transport::Sent;
+use oxmpi_wire::Kind;
 use pair::{INTERFACE, Pair};
 use pm_world::{Node, Plan, Random, node_on, until};
 use sniffer::{Attack, Sniffer};
@@ -147,19 +148,35 @@ fn attack(seed: u64) -> Attack {
     })
 }
 
+/// Every network of frames, in the clear and encrypted.
+const NETWORKS: [(RailKind, bool); 4] = [
+    (RailKind::Udp, false),
+    (RailKind::Ethernet, false),
+    (RailKind::Udp, true),
+    (RailKind::Ethernet, true),
+];
+
+fn plan(kind: RailKind, encrypted: bool) -> Plan {
+    let options = Options {
+        encrypted,
+        ..Options::default()
+    };
+    Plan {
+        kind,
+        options,
+        ..Plan::default()
+    }
+}
+
 #[test]
 fn nobody_without_a_key_disturbs_a_conversation() {
-    for kind in [RailKind::Udp, RailKind::Ethernet] {
+    for (kind, encrypted) in NETWORKS {
         let Some(pair) = Pair::new(MTU) else { return };
         let pair = Arc::new(pair);
         let sniffers: Vec<Sniffer> = (0..2)
             .map(|host| Sniffer::on(&pair, host, attack(host as u64)))
             .collect();
-        let plan = Plan {
-            kind,
-            ..Plan::default()
-        };
-        let (mut nodes, channels) = processes(&pair, kind, &plan);
+        let (mut nodes, channels) = processes(&pair, kind, &plan(kind, encrypted));
         let mut rounds = 0;
         while sniffers.iter().any(|sniffer| sniffer.sent() < 3000) {
             talk(&mut nodes);
@@ -183,15 +200,26 @@ fn nobody_without_a_key_disturbs_a_conversation() {
 
 /// What the sniffer shows: without encryption, the contents of messages.
 #[test]
-fn contents_can_be_seen_on_the_way() {
-    let Some(pair) = Pair::new(MTU) else { return };
-    let pair = Arc::new(pair);
-    let sniffer = Sniffer::on(&pair, 0, Box::new(|_| Vec::new()));
-    let (mut nodes, _) = processes(&pair, RailKind::Udp, &Plan::default());
-    talk(&mut nodes);
-    close(&mut nodes);
-    let seen = sniffer.end();
-    let telling = content(2, 0);
-    let shows = |packet: &Vec<u8>| packet.windows(64).any(|part| part == &telling[100..164]);
-    assert!(seen.iter().any(shows));
+fn contents_can_be_seen_on_the_way_unless_they_are_encrypted() {
+    for (kind, encrypted) in NETWORKS {
+        let Some(pair) = Pair::new(MTU) else { return };
+        let pair = Arc::new(pair);
+        let sniffer = Sniffer::on(&pair, 0, Box::new(|_| Vec::new()));
+        let (mut nodes, _channels) = processes(&pair, kind, &plan(kind, encrypted));
+        talk(&mut nodes);
+        close(&mut nodes);
+        let seen = sniffer.end();
+        assert!(seen.len() > 10, "{kind:?}: it saw nothing");
+        // Of the contents of short and long messages, and of a packet's head: the tag and what
+        // stands around it.
+        let (head, used) = pm_world::head(Kind::Eager, 7, 900);
+        let head = head[..used].to_vec();
+        for telling in [&content(2, 0)[100..164], &content(4, 0)[9000..9016], &head] {
+            let shows = |packet: &Vec<u8>| {
+                let mut parts = packet.windows(telling.len());
+                parts.any(|part| part == telling)
+            };
+            assert_eq!(seen.iter().any(shows), !encrypted, "{kind:?}");
+        }
+    }
 }

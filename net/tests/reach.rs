@@ -1,5 +1,5 @@
-//! Processes are reached at the addresses that the policy leaves, and at no other. Every address of 127.0.0.0/8 is one of
-//! this host, and only the first is an interface's.
+//! Processes are reached at the addresses that the policy leaves, and at no other. Every address of
+//! 127.0.0.0/8 is one of this host, and only the first is an interface's.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};

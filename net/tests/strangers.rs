@@ -1,4 +1,5 @@
-//! Who knocks without the job's key: dropped, counted, and in nobody's way. Real sockets, one device polled by the test.
+//! Who knocks without the job's key: dropped, counted, and in nobody's way. Real sockets, one
+//! device polled by the test.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -50,7 +51,8 @@ fn message_arrives(from: &mut Tcp, at: &mut Tcp, sequence: u32) {
     let (payload, begun, mut sent) = ([sequence as u8; 64], Instant::now(), false);
     loop {
         if !sent {
-            // SAFETY: the payload is a local that outlives the call, and what does not leave is copied.
+            // SAFETY: the payload is a local that outlives the call, and what does not leave is
+            // copied.
             let left = unsafe { from.send(0, &head(64, sequence), payload.as_ptr(), 64, false) };
             sent = left == Sent::Left;
         }
@@ -85,7 +87,8 @@ fn poll_for(device: &mut Tcp, time: Duration) {
 fn strangers_are_dropped_and_counted_and_hold_nothing_up() {
     let (mut first, mut second, port, _) = two();
     let knock = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
-    // A browser, a port scanner that says nothing, one that floods, another job, and two hundred at once.
+    // A browser, a port scanner that says nothing, one that floods, another job, and two hundred at
+    // once.
     let mut browser = knock();
     browser
         .write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -141,7 +144,8 @@ fn another_jobs_key_is_refused_at_its_proof() {
     }
 }
 
-/// A process that has proven itself and then sends garbage is lost, with a reason, and takes nothing with it.
+/// A process that has proven itself and then sends garbage is lost, with a reason, and takes
+/// nothing with it.
 #[test]
 fn garbage_from_a_member_is_an_error_and_no_crash() {
     for garbage in [&[0xee; 64][..], b"\x00\x00\x00\x00\x01\x4d", &[0; 300]] {

@@ -1,7 +1,9 @@
-//! A context of the driver: the requests, each with its errors, and the memory that is read without them.
+//! A context of the driver: the requests, each with its errors, and the memory that is read without
+//! them.
 //!
-//! Above it `net` hands over its connections and receives; below it `sys` does the calls. Requests take `&self`, so that several threads may put and cancel; records
-//! are taken by one (`&mut self`), and a view of one borrows the device, so that memory is not given back while it is read.
+//! Above it `net` hands over its connections and receives; below it `sys` does the calls. Requests
+//! take `&self`, so that several threads may put and cancel; records are taken by one (`&mut
+//! self`), and a view of one borrows the device, so that memory is not given back while it is read.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -30,7 +32,8 @@ pub struct Device {
 pub enum Put {
     /// It waits for its message.
     Posted,
-    /// A message that it would accept has just arrived: its record is in the dump area. Take the records, then put it again if none of them was for it.
+    /// A message that it would accept has just arrived: its record is in the dump area. Take the
+    /// records, then put it again if none of them was for it.
     Again,
 }
 
@@ -86,7 +89,8 @@ impl Device {
         Ok(())
     }
 
-    /// Makes and maps the memory that records, unexpected messages and flags are in. Once, after `init`.
+    /// Makes and maps the memory that records, unexpected messages and flags are in. Once, after
+    /// `init`.
     pub fn set_dump_area(&mut self, bytes: u64) -> Result<(), DumpAreaError> {
         let mut argument = DumpArea {
             bytes,
@@ -119,8 +123,9 @@ impl Device {
         Ok(())
     }
 
-    /// Hands over a connected TCP socket: everything that arrives is read by the driver from now on. `early` is what the caller has read of it already. The
-    /// caller still writes to it and closes it; it must not read it.
+    /// Hands over a connected TCP socket: everything that arrives is read by the driver from now
+    /// on. `early` is what the caller has read of it already. The caller still writes to it and
+    /// closes it; it must not read it.
     pub fn register_socket(
         &self,
         socket: BorrowedFd<'_>,
@@ -143,7 +148,8 @@ impl Device {
             .map_err(|errno| register_error(fd, rank, errno))
     }
 
-    /// Gives the socket of that rank back: it is read by the process again. An entry whose message was arriving there ends with an error.
+    /// Gives the socket of that rank back: it is read by the process again. An entry whose message
+    /// was arriving there ends with an error.
     pub fn forget_socket(&self, rank: u32) -> Result<(), ForgetError> {
         self.tell(request::FORGET_SOCKET, rank)
             .map_err(|errno| match errno {
@@ -173,8 +179,9 @@ impl Device {
     /// Posts a receive.
     ///
     /// # Safety
-    /// The memory that the entry names is the caller's, and until the entry is [done](Self::done), cancelled or the device dropped nobody relies on what is in it, and it
-    /// serves no other purpose.
+    /// The memory that the entry names is the caller's, and until the entry is [done](Self::done),
+    /// cancelled or the device dropped nobody relies on what is in it, and it serves no other
+    /// purpose.
     #[allow(unsafe_code)]
     pub unsafe fn put_entry(&self, entry: &Entry) -> Result<Put, PutError> {
         match self.ask(request::PUT_ENTRY, &mut { *entry }) {
@@ -198,7 +205,8 @@ impl Device {
         }
     }
 
-    /// Tells the driver what has been taken of the dump area, so that it goes on reading. [`advance`](Self::advance) does it when it is due.
+    /// Tells the driver what has been taken of the dump area, so that it goes on reading.
+    /// [`advance`](Self::advance) does it when it is due.
     pub fn free_entry(&self, tail: u64) -> Result<(), FreeError> {
         self.ask(request::FREE_ENTRY, &mut { tail })
             .map_err(|errno| match errno {
@@ -221,7 +229,8 @@ impl Device {
         }
     }
 
-    /// The state of a slot's entry, by one load: `FREE`, `WAITING`, `MATCHED` or `DONE` of `oxmpi_wire::o2g`.
+    /// The state of a slot's entry, by one load: `FREE`, `WAITING`, `MATCHED` or `DONE` of
+    /// `oxmpi_wire::o2g`.
     pub fn state(&self, slot: u32) -> u32 {
         self.area.as_ref().map_or(FREE, |area| area.state(slot))
     }
@@ -242,7 +251,8 @@ impl Device {
         }
     }
 
-    /// The record that [`peek`](Self::peek) shows has been taken, and its memory is the kernel's again. Nothing happens if there is none.
+    /// The record that [`peek`](Self::peek) shows has been taken, and its memory is the kernel's
+    /// again. Nothing happens if there is none.
     pub fn advance(&mut self) -> Result<(), FreeError> {
         if let Some(view) = self.peek()? {
             let end = view.end();
@@ -251,7 +261,8 @@ impl Device {
         Ok(())
     }
 
-    /// The same for all records before `position`, the [`end`](RecordView::end) of one that was seen.
+    /// The same for all records before `position`, the [`end`](RecordView::end) of one that was
+    /// seen.
     pub fn advance_to(&mut self, position: u64) -> Result<(), FreeError> {
         let Some(area) = &mut self.area else {
             return Err(FreeError::Tail { tail: position });
@@ -263,8 +274,9 @@ impl Device {
         Ok(())
     }
 
-    /// Tells the driver to go on if it stopped. Call it when there is no record and before sleeping: [`advance`](Self::advance) asks only once much has been
-    /// taken, and may have looked a moment too early.
+    /// Tells the driver to go on if it stopped. Call it when there is no record and before
+    /// sleeping: [`advance`](Self::advance) asks only once much has been taken, and may have looked
+    /// a moment too early.
     pub fn go_on(&self) -> Result<(), FreeError> {
         match &self.area {
             Some(area) if area.is_stopped_for_certain() => self.free_entry(area.tail()),
@@ -282,7 +294,8 @@ impl Device {
         self.area.as_ref().map_or(0, Area::head)
     }
 
-    /// Sleeps until there is a record, or the time (`None`: any) is over, or a signal comes. Whether there is a record.
+    /// Sleeps until there is a record, or the time (`None`: any) is over, or a signal comes.
+    /// Whether there is a record.
     pub fn wait(&self, time: Option<Duration>) -> Result<bool, WaitError> {
         // Rounded up: a wait that ends early would spin.
         let time_ms = time.map_or(-1, |time| {

@@ -1,6 +1,7 @@
 //! What can go wrong with each request, for people: what failed, with which values, what to try.
 //!
-//! Every enum belongs to one operation. `device` makes them from the errno that the driver answered; one that a request is not known to give is kept as it is.
+//! Every enum belongs to one operation. `device` makes them from the errno that the driver
+//! answered; one that a request is not known to give is kept as it is.
 
 use std::io;
 

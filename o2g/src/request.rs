@@ -1,4 +1,5 @@
-//! The numbers of the requests, made as `_IO`, `_IOR` and `_IOW` of C make them; `tests/header.rs` compares them with `kernel/include/o2g.h`.
+//! The numbers of the requests, made as `_IO`, `_IOR` and `_IOW` of C make them; `tests/header.rs`
+//! compares them with `kernel/include/o2g.h`.
 
 use oxmpi_wire::o2g::{Counters, DumpArea, Entry, Init, Register};
 

@@ -1,4 +1,5 @@
-//! The example of docs/o2g.md is a program: it compiles without a warning. `cargo xtask kernel test` has a machine where it could run.
+//! The example of docs/o2g.md is a program: it compiles without a warning. `cargo xtask kernel
+//! test` has a machine where it could run.
 
 use std::path::Path;
 use std::process::Command;

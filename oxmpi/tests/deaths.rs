@@ -1,8 +1,9 @@
-//! Ranks that end at a bad moment, on several hosts: the others are told, the launcher names the cause.
+//! Ranks that end at a bad moment, on several hosts: the others are told, the launcher names the
+//! cause.
 //!
-//! The hosts are names on this machine. This test binary is also the agent of each of them and every
-//! rank, so all of it runs wherever cargo does; the ranks talk by the network although one machine
-//! would have ports. `PART` says what a rank does.
+//! The hosts are names on this machine. This test binary is also the agent of each of them and
+//! every rank, so all of it runs wherever cargo does; the ranks talk by the network although one
+//! machine would have ports. `PART` says what a rank does.
 
 use std::ffi::OsString;
 use std::process::exit;

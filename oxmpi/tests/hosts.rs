@@ -1,5 +1,6 @@
-//! What only happens between hosts: one that vanishes, one that stops for a while. Run by `cargo xtask hosts 2 -- cargo test -p oxmpi --test hosts`
-//! (a step of `cargo xtask test`); elsewhere these tests are skipped, and say so.
+//! What only happens between hosts: one that vanishes, one that stops for a while. Run by `cargo
+//! xtask hosts 2 -- cargo test -p oxmpi --test hosts` (a step of `cargo xtask test`); elsewhere
+//! these tests are skipped, and say so.
 
 use std::process::Command;
 use std::sync::Mutex;
@@ -16,7 +17,8 @@ fn has_hosts(test: &str) -> bool {
     there
 }
 
-/// Takes this process's host off the network: nobody hears from it again, not even that its connections end.
+/// Takes this process's host off the network: nobody hears from it again, not even that its
+/// connections end.
 fn vanish() {
     let down = Command::new("ip")
         .args(["link", "set", "eth0", "down"])
@@ -100,7 +102,8 @@ fn who_sends_to_a_host_that_vanished_is_told() {
     );
 }
 
-/// A process that is stopped for longer than any silence that means death: its peer waits, with bytes under way, and goes on.
+/// A process that is stopped for longer than any silence that means death: its peer waits, with
+/// bytes under way, and goes on.
 #[test]
 fn a_process_that_is_stopped_and_continues_is_waited_for() {
     let path = concat!(

@@ -1,8 +1,9 @@
 //! The smallest launcher: starts a program as several ranks and serves them PMI-1 and PMI-2.
 //!
-//! `serve 4 program arguments…` starts four ranks on one host; `serve 0,0,1,1 program…` makes believe that they are on
-//! two, each host with a server of its own, and carries fences between the servers as agents do. A socket's other end is
-//! PMI_FD of the rank. It exists to try other MPI libraries under the server; jobs are for `oxmpi run`.
+//! `serve 4 program arguments…` starts four ranks on one host; `serve 0,0,1,1 program…` makes
+//! believe that they are on two, each host with a server of its own, and carries fences between the
+//! servers as agents do. A socket's other end is PMI_FD of the rank. It exists to try other MPI
+//! libraries under the server; jobs are for `oxmpi run`.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -144,7 +145,8 @@ fn start(
         .env("PMI_FD", fd.to_string())
         .env("PMI_RANK", rank.to_string())
         .env("PMI_SIZE", hosts.len().to_string());
-    // SAFETY: fcntl may be called between fork and exec, and the descriptor is open there as it is here.
+    // SAFETY: fcntl may be called between fork and exec, and the descriptor is open there as it is
+    // here.
     unsafe {
         command.pre_exec(move || match libc::fcntl(fd, libc::F_SETFD, 0) {
             0 => Ok(()),

@@ -1,8 +1,9 @@
 //! Says what a rank learns from its launcher: rank, size, hosts, and the values of all other ranks.
 //!
-//! Start it with any launcher: `mpiexec.hydra -n 4 whoami`, `srun --mpi=pmi2 -n 4 whoami`, `mpirun -n 4 whoami`. Every rank
-//! puts a value (longer than the protocols take in one piece), all meet in a fence, and every rank reads what every other has put;
-//! a difference is an error. `--abort CODE` lets the last rank end the job instead.
+//! Start it with any launcher: `mpiexec.hydra -n 4 whoami`, `srun --mpi=pmi2 -n 4 whoami`, `mpirun
+//! -n 4 whoami`. Every rank puts a value (longer than the protocols take in one piece), all meet in
+//! a fence, and every rank reads what every other has put; a difference is an error. `--abort CODE`
+//! lets the last rank end the job instead.
 
 use std::process::ExitCode;
 

@@ -1,8 +1,9 @@
-//! Which rank is on which host, as launchers write it: `(vector,(first host, hosts, ranks per host),...)`.
+//! Which rank is on which host, as launchers write it: `(vector,(first host, hosts, ranks per
+//! host),...)`.
 //!
-//! A block gives each of its hosts, one after the other, its number of ranks; when the list is used up and ranks are
-//! left it is used again from the start, so `(vector,(0,2,1))` deals ranks like cards. MPICH's Hydra and Slurm write
-//! this under the key [`KEY`]; MPICH reads it from our server.
+//! A block gives each of its hosts, one after the other, its number of ranks; when the list is used
+//! up and ranks are left it is used again from the start, so `(vector,(0,2,1))` deals ranks like
+//! cards. MPICH's Hydra and Slurm write this under the key [`KEY`]; MPICH reads it from our server.
 
 use crate::RANKS_MAX;
 
@@ -33,7 +34,8 @@ struct Block {
     ranks: u32,
 }
 
-/// The host of every rank. Hosts are numbered in the order in which ranks first meet them. None: the launcher left it empty.
+/// The host of every rank. Hosts are numbered in the order in which ranks first meet them. None:
+/// the launcher left it empty.
 pub(crate) fn parse(text: &str, size: u32) -> Result<Option<Vec<u32>>, MappingError> {
     if size > RANKS_MAX {
         return Err(MappingError::Ranks(size));

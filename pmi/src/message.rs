@@ -1,11 +1,13 @@
 //! A message of PMI-1 or PMI-2, and the bytes of a stream cut into messages.
 //!
-//! Both protocols say the same thing in two ways: a command and named values. [`Message`] is what they say, `wire1` and
-//! `wire2` are the ways. [`Inbox`] holds what has arrived of a message that is not complete; it never holds more than
-//! [`MESSAGE_BYTES_MAX`] of one message, so a peer that does not stop talking costs a bounded amount of memory.
+//! Both protocols say the same thing in two ways: a command and named values. [`Message`] is what
+//! they say, `wire1` and `wire2` are the ways. [`Inbox`] holds what has arrived of a message that
+//! is not complete; it never holds more than [`MESSAGE_BYTES_MAX`] of one message, so a peer that
+//! does not stop talking costs a bounded amount of memory.
 
-/// The longest message that is accepted. A value has at most 1024 bytes and a key 64, which makes ordinary messages
-/// shorter than 2 KiB; the room is for host maps of irregular jobs and for the arguments of a refused spawn.
+/// The longest message that is accepted. A value has at most 1024 bytes and a key 64, which makes
+/// ordinary messages shorter than 2 KiB; the room is for host maps of irregular jobs and for the
+/// arguments of a refused spawn.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// Digits before a PMI-2 message: its length in bytes.
@@ -74,7 +76,8 @@ pub(crate) struct Inbox {
     held: Vec<u8>,
     /// Where the next message begins.
     start: usize,
-    /// No newline before this; keeps a line that comes byte by byte from being searched byte by byte.
+    /// No newline before this; keeps a line that comes byte by byte from being searched byte by
+    /// byte.
     searched: usize,
 }
 

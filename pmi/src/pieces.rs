@@ -1,9 +1,11 @@
 //! Values that are longer than the protocol allows, as several values.
 //!
-//! The first piece stands under the key itself and begins with the number of pieces and a colon; the others stand under
-//! the key with `.1`, `.2`, … behind it. A reader asks for the first, knows how many there are, and asks for the rest.
+//! The first piece stands under the key itself and begins with the number of pieces and a colon;
+//! the others stand under the key with `.1`, `.2`, … behind it. A reader asks for the first, knows
+//! how many there are, and asks for the rest.
 
-/// Pieces a value may have: 64 KiB of value where a piece holds 1 KiB, a hundred times what a rank has to say.
+/// Pieces a value may have: 64 KiB of value where a piece holds 1 KiB, a hundred times what a rank
+/// has to say.
 pub(crate) const PIECES_MAX: usize = 64;
 
 /// Room the count takes in the first piece: two digits and a colon.

@@ -14,8 +14,8 @@ use crate::socket::Socket;
 /// A socket holds so much of what a launcher said while nobody reads: more would block.
 const SAID_BYTES_MAX: usize = MESSAGE_BYTES_MAX;
 
-/// The input is a list: a byte that says which of two ranks speaks and how long, then its words; one
-/// that says nothing ends. Nothing panics, and a rank that has ended gets no answer.
+/// The input is a list: a byte that says which of two ranks speaks and how long, then its words;
+/// one that says nothing ends. Nothing panics, and a rank that has ended gets no answer.
 pub fn server(input: &[u8]) {
     let mut server = Server::new(Facts {
         job: "job 7".to_owned(),

@@ -1,8 +1,8 @@
 //! The rank's end of the connection to its launcher: whole messages, waited for.
 //!
-//! The launcher leaves a connected socket in PMI_FD, or (Hydra with `-pmi-port`) an address in PMI_PORT. Both are used
-//! as a stream socket, never as a file: a write to a launcher that has gone must be an error here and not SIGPIPE in a
-//! program whose signals are not ours.
+//! The launcher leaves a connected socket in PMI_FD, or (Hydra with `-pmi-port`) an address in
+//! PMI_PORT. Both are used as a stream socket, never as a file: a write to a launcher that has gone
+//! must be an error here and not SIGPIPE in a program whose signals are not ours.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -40,7 +40,8 @@ impl Socket {
         Ok(Socket::new(stream.into()))
     }
 
-    /// Any stream socket serves: what is called on it (send without signal, receive) does not depend on its family.
+    /// Any stream socket serves: what is called on it (send without signal, receive) does not
+    /// depend on its family.
     pub(crate) fn new(socket: OwnedFd) -> Socket {
         Socket {
             stream: UnixStream::from(socket),

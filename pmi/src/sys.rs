@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// Takes an inherited descriptor over; programs that this process starts no longer inherit it. The caller sees to it
-/// that nobody else owns it.
+/// Takes an inherited descriptor over; programs that this process starts no longer inherit it. The
+/// caller sees to it that nobody else owns it.
 pub(crate) fn adopt_inherited(fd: i32) -> io::Result<OwnedFd> {
     // SAFETY: F_GETFD and F_SETFD with an integer touch no memory, whatever the number is.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFD) };
@@ -15,8 +15,8 @@ pub(crate) fn adopt_inherited(fd: i32) -> io::Result<OwnedFd> {
     if unsafe { libc::fcntl(fd, libc::F_SETFD, flags | libc::FD_CLOEXEC) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is open, as F_GETFD has just said, and the launcher made it for this client alone; `Client`
-    // adopts it once in a process.
+    // SAFETY: the descriptor is open, as F_GETFD has just said, and the launcher made it for this
+    // client alone; `Client` adopts it once in a process.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -1,10 +1,12 @@
 //! The written form of PMI-1: one line, `cmd=put kvsname=kvs_0 key=a value=b`.
 //!
-//! Words are parted by spaces; a backslash takes the next character as it is, so that a value may hold a space. Values
-//! stay as they were written, backslashes included: what one rank puts goes back to another rank's parser, and
-//! undoing the escape in between would change it. [`unescape`] is for values that are shown to people.
+//! Words are parted by spaces; a backslash takes the next character as it is, so that a value may
+//! hold a space. Values stay as they were written, backslashes included: what one rank puts goes
+//! back to another rank's parser, and undoing the escape in between would change it. [`unescape`]
+//! is for values that are shown to people.
 //!
-//! Longer commands (spawn) are several lines from `mcmd=` to `endcmd`; nobody here needs what is in them.
+//! Longer commands (spawn) are several lines from `mcmd=` to `endcmd`; nobody here needs what is in
+//! them.
 
 use crate::message::{FormatError, Message, excerpt};
 

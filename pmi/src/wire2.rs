@@ -1,7 +1,7 @@
 //! The written form of PMI-2: six digits of length, then `cmd=kvs-put;key=a;value=b;`.
 //!
-//! A semicolon inside a value is written twice. MPICH since 4.1 neither writes nor reads it that way, so nothing of
-//! ours ever contains one.
+//! A semicolon inside a value is written twice. MPICH since 4.1 neither writes nor reads it that
+//! way, so nothing of ours ever contains one.
 
 use crate::message::{FormatError, LENGTH_DIGITS, Message, excerpt};
 
@@ -103,7 +103,8 @@ mod tests {
         fn a_value_comes_back(value in "[!-~]{1,60}") {
             let message = Message::new("kvs-put").with("value", &value).with("after", "z");
             let parsed = parse(&emit(&message)[LENGTH_DIGITS..]).unwrap();
-            // A value that begins or ends with semicolons is ambiguous in this format; inside they are not.
+            // A value that begins or ends with semicolons is ambiguous in this format; inside they
+            // are not.
             prop_assume!(!value.starts_with(';') && !value.ends_with(';'));
             prop_assert_eq!(parsed, message);
         }

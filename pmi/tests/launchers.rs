@@ -1,6 +1,8 @@
-//! The client under the launchers that clusters run, real ones: whoami puts, fences and gets with every one of them.
+//! The client under the launchers that clusters run, real ones: whoami puts, fences and gets with
+//! every one of them.
 //!
-//! They need programs that not every machine has, so they are ignored by default: `cargo test -p oxmpi-pmi -- --ignored` runs them.
+//! They need programs that not every machine has, so they are ignored by default: `cargo test -p
+//! oxmpi-pmi -- --ignored` runs them.
 
 mod found;
 

@@ -1,7 +1,8 @@
-//! The server under real clients: MPICH's own library and Slurm's libpmi2, started by the example `serve`; and what is
-//! declared of PMIx against an installed header.
+//! The server under real clients: MPICH's own library and Slurm's libpmi2, started by the example
+//! `serve`; and what is declared of PMIx against an installed header.
 //!
-//! They need libraries that not every machine has, so they are ignored by default: `cargo test -p oxmpi-pmi -- --ignored`.
+//! They need libraries that not every machine has, so they are ignored by default: `cargo test -p
+//! oxmpi-pmi -- --ignored`.
 
 mod found;
 

@@ -1,13 +1,17 @@
-//! A board: a few cells of shared memory through which the members of a group that live on one host do small collectives.
+//! A board: a few cells of shared memory through which the members of a group that live on one host
+//! do small collectives.
 //!
-//! Each member owns a cell. For operation number k a member writes its contribution into the half k mod 2 of its cell, or, if it
-//! is short, into the line k mod 64, and stamps that line with k; the others read it. Who writes for operation k + 2 (k + 64) must
-//! know that everybody is *done* with operation k, which it knows for free whenever a later one had it wait for everybody, and
-//! otherwise learns from the members' done words. One store and one load per pair of members is the whole cost, and when ranks
-//! outnumber cores everybody needs to run only once per operation; the root of short broadcasts runs ahead by 64 of them.
+//! Each member owns a cell. For operation number k a member writes its contribution into the half k
+//! mod 2 of its cell, or, if it is short, into the line k mod 64, and stamps that line with k; the
+//! others read it. Who writes for operation k + 2 (k + 64) must know that everybody is *done* with
+//! operation k, which it knows for free whenever a later one had it wait for everybody, and
+//! otherwise learns from the members' done words. One store and one load per pair of members is the
+//! whole cost, and when ranks outnumber cores everybody needs to run only once per operation; the
+//! root of short broadcasts runs ahead by 64 of them.
 //!
-//! The board lies in the port of the group's first member, which hands it out again only after all members are done.
-//! Numbers continue over the groups, so that what a former group left behind means nothing.
+//! The board lies in the port of the group's first member, which hands it out again only after all
+//! members are done. Numbers continue over the groups, so that what a former group left behind
+//! means nothing.
 
 use std::sync::Arc;
 
@@ -75,7 +79,8 @@ impl Board {
             members,
             segment,
         };
-        // Memory for the control page and the lines everybody reads; what is larger comes with its first use.
+        // Memory for the control page and the lines everybody reads; what is larger comes with its
+        // first use.
         board.segment.reserve(base, PAGE_BYTES)?;
         for member in 0..board.members.len() {
             board
@@ -111,7 +116,8 @@ impl Board {
         self.operation
     }
 
-    /// Whether this member's contribution of so many bytes to `operation` may be written: everybody is done with what lies there.
+    /// Whether this member's contribution of so many bytes to `operation` may be written: everybody
+    /// is done with what lies there.
     #[inline(always)]
     pub fn is_writable(&mut self, operation: u64, bytes: usize) -> bool {
         let kept = if bytes <= INLINE_BYTES { DEPTH } else { HALVES };
@@ -128,8 +134,9 @@ impl Board {
         false
     }
 
-    /// Writes this member's contribution and wakes who sleeps for it. Only after [`Board::is_writable`]. The note says in a
-    /// word what the contribution is, so that members who disagree on the operation notice it.
+    /// Writes this member's contribution and wakes who sleeps for it. Only after
+    /// [`Board::is_writable`]. The note says in a word what the contribution is, so that members
+    /// who disagree on the operation notice it.
     #[inline(always)]
     pub fn write(&mut self, operation: u64, note: u64, bytes: usize, fill: impl FnOnce(&mut [u8])) {
         assert!(
@@ -138,7 +145,8 @@ impl Board {
             self.cell_bytes
         );
         let data = self.data(self.me, operation, bytes);
-        // SAFETY: our own half; everybody is done with what it held (`is_writable`); inside the cell by the assertion.
+        // SAFETY: our own half; everybody is done with what it held (`is_writable`); inside the
+        // cell by the assertion.
         fill(unsafe { std::slice::from_raw_parts_mut(data, bytes) });
         // Ordered by the stamp.
         self.note_word(self.me, operation)
@@ -161,7 +169,8 @@ impl Board {
         self.stamp(member, operation).load(Ordering::Acquire) == operation
     }
 
-    /// The note on the contribution of `member`, after [`Board::has_arrived`] and before [`Board::finish`].
+    /// The note on the contribution of `member`, after [`Board::has_arrived`] and before
+    /// [`Board::finish`].
     #[inline(always)]
     pub fn note(&self, operation: u64, member: usize) -> u64 {
         self.note_word(member, operation).load(Ordering::Relaxed)
@@ -175,7 +184,8 @@ impl Board {
         unsafe { std::slice::from_raw_parts(self.data(member, operation, bytes), bytes) }
     }
 
-    /// This member has read what it wanted. `saw_everybody`: the operation had it wait for all members' contributions.
+    /// This member has read what it wanted. `saw_everybody`: the operation had it wait for all
+    /// members' contributions.
     #[inline(always)]
     pub fn finish(&mut self, operation: u64, saw_everybody: bool) {
         if saw_everybody {
@@ -199,9 +209,9 @@ impl Board {
             .store(self.ticket.base + 1, Ordering::Release);
     }
 
-    /// Whether the board can be handed out again: every member is done with everything this member has
-    /// begun. A dead member is done with nothing, and the living ones of its group may be in the middle
-    /// of an operation that fails: then all of those must have left.
+    /// Whether the board can be handed out again: every member is done with everything this member
+    /// has begun. A dead member is done with nothing, and the living ones of its group may be in
+    /// the middle of an operation that fails: then all of those must have left.
     pub fn is_quiet(&self) -> bool {
         let mut members = 0..self.members.len();
         if members.clone().any(|member| self.is_dead(member)) {
@@ -220,14 +230,15 @@ impl Board {
         self.left(member).load(Ordering::Acquire) == self.ticket.base + 1
     }
 
-    /// The base of the group that gets the board next: beyond every number that a member of this one may
-    /// have used, and never this one's own, so that who has left which group is certain. A member is
-    /// ahead of another by `DEPTH` operations at most.
+    /// The base of the group that gets the board next: beyond every number that a member of this
+    /// one may have used, and never this one's own, so that who has left which group is certain. A
+    /// member is ahead of another by `DEPTH` operations at most.
     pub fn next_base(&self) -> u64 {
         self.operation + DEPTH + 1
     }
 
-    /// This member is about to sleep until a contribution arrives; call [`Port::prepare_sleep`] afterwards and look once more.
+    /// This member is about to sleep until a contribution arrives; call [`Port::prepare_sleep`]
+    /// afterwards and look once more.
     pub fn announce_sleep(&self) {
         self.sleepers().0.fetch_add(1, Ordering::SeqCst);
     }
@@ -273,7 +284,8 @@ impl Board {
     #[inline(always)]
     fn stamp(&self, member: usize, operation: u64) -> &AtomicU64 {
         let line = (operation % DEPTH) * LINE;
-        // SAFETY: the first word of a line of the member's cell, an atomic; 8-aligned because cells are page-aligned.
+        // SAFETY: the first word of a line of the member's cell, an atomic; 8-aligned because cells
+        // are page-aligned.
         unsafe { &*self.address(self.cell_offset(member) + line).cast() }
     }
 

@@ -1,8 +1,9 @@
 //! Copying payload between the user's memory and shared memory.
 //!
-//! The C library copies longer blocks with `rep movsb`, which some processors (AMD Zen 3 and 4) execute at a tenth of the usual
-//! speed when source and destination have nearby offsets within their pages, as messages between page-aligned buffers do all the
-//! time. A plain loop over vector registers is as fast in the good case and has no bad one.
+//! The C library copies longer blocks with `rep movsb`, which some processors (AMD Zen 3 and 4)
+//! execute at a tenth of the usual speed when source and destination have nearby offsets within
+//! their pages, as messages between page-aligned buffers do all the time. A plain loop over vector
+//! registers is as fast in the good case and has no bad one.
 
 /// Below this the C library does not use `rep movsb`.
 const PLAIN_BYTES_MAX: usize = 1024;
@@ -40,13 +41,15 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
 }
 
-/// Unaligned loads, aligned stores, 128 bytes a turn; both ends are copied unaligned and may overlap the middle.
+/// Unaligned loads, aligned stores, 128 bytes a turn; both ends are copied unaligned and may
+/// overlap the middle.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
 unsafe fn copy_avx(from: *const u8, to: *mut u8, bytes: usize) {
     use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_store_si256, _mm256_storeu_si256};
     debug_assert!(bytes >= 256);
-    // SAFETY: all offsets stay below `bytes`: the first 32 bytes, turns of 128 that end before the last 128, and the last 128.
+    // SAFETY: all offsets stay below `bytes`: the first 32 bytes, turns of 128 that end before the
+    // last 128, and the last 128.
     unsafe {
         let load = |offset: usize| _mm256_loadu_si256(from.add(offset).cast::<__m256i>());
         let head = load(0);

@@ -1,11 +1,13 @@
 //! Finding work and waking its receiver: one doorbell per port.
 //!
-//! A ring that its receiver does not poll is *cold*: after publishing, its sender sets its bit in the port's bitmap and wakes the
-//! receiver if that sleeps. The receiver takes all bits of a word at once, so it finds work in a constant number of
-//! loads however many senders there are. The two-level bitmap serves [`SENDERS_MAX`] senders.
+//! A ring that its receiver does not poll is *cold*: after publishing, its sender sets its bit in
+//! the port's bitmap and wakes the receiver if that sleeps. The receiver takes all bits of a word
+//! at once, so it finds work in a constant number of loads however many senders there are. The
+//! two-level bitmap serves [`SENDERS_MAX`] senders.
 //!
-//! Sleeping is Dekker's dance: the receiver says that it sleeps, then looks for bits; the sender sets its bit, then looks
-//! whether the receiver sleeps. Both use sequentially consistent operations, so at least one sees the other.
+//! Sleeping is Dekker's dance: the receiver says that it sleeps, then looks for bits; the sender
+//! sets its bit, then looks whether the receiver sleeps. Both use sequentially consistent
+//! operations, so at least one sees the other.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, keep_total_order};
 
@@ -42,8 +44,8 @@ impl Doorbell {
 
     /// The sender's part: mark work and say whether the caller must [`wake`] the receiver.
     ///
-    /// The summary bit is set whenever it is found clear, not only when our word was empty: a sender that died between the two
-    /// stores must not silence its neighbours in the word.
+    /// The summary bit is set whenever it is found clear, not only when our word was empty: a
+    /// sender that died between the two stores must not silence its neighbours in the word.
     #[must_use]
     pub fn ring(&self, sender: usize) -> bool {
         self.mark_word(sender);
@@ -52,7 +54,8 @@ impl Doorbell {
         self.rouse()
     }
 
-    /// The first of the two stores of [`Doorbell::ring`]: all that a sender has done that dies between them.
+    /// The first of the two stores of [`Doorbell::ring`]: all that a sender has done that dies
+    /// between them.
     pub(crate) fn mark_word(&self, sender: usize) {
         self.words[sender / 64].fetch_or(1 << (sender % 64), Ordering::SeqCst);
     }
@@ -76,8 +79,8 @@ impl Doorbell {
         self.summary.load(Ordering::Relaxed) != 0
     }
 
-    /// Takes all bits; each sender is reported to `found` once. Bits are cleared before the caller looks at the
-    /// rings, so what is published later rings again.
+    /// Takes all bits; each sender is reported to `found` once. Bits are cleared before the caller
+    /// looks at the rings, so what is published later rings again.
     pub fn take(&self, mut found: impl FnMut(usize)) {
         let mut summary = self.summary.swap(0, Ordering::SeqCst);
         while summary != 0 {
@@ -91,7 +94,8 @@ impl Doorbell {
         }
     }
 
-    /// The receiver says that it is about to sleep. It must then look for work once more before it waits.
+    /// The receiver says that it is about to sleep. It must then look for work once more before it
+    /// waits.
     pub fn announce_sleep(&self) {
         // A swap and not a store: the same instruction on x86, and an order that loom can follow.
         self.asleep.swap(ASLEEP, Ordering::SeqCst);
@@ -114,15 +118,16 @@ impl Doorbell {
     }
 }
 
-/// Waits until the doorbell's word is no longer [`ASLEEP`], a signal arrives or the time is over. Spurious returns are fine.
+/// Waits until the doorbell's word is no longer [`ASLEEP`], a signal arrives or the time is over.
+/// Spurious returns are fine.
 #[cfg(not(loom))]
 pub fn sleep(doorbell: &Doorbell, at_most: Option<std::time::Duration>) {
     let timeout = at_most.map(|time| libc::timespec {
         tv_sec: time.as_secs() as libc::time_t,
         tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
     });
-    // SAFETY: the word outlives the call; a shared (not private) futex because other processes wake us; the timeout
-    // pointer is null or points to a local that outlives the call.
+    // SAFETY: the word outlives the call; a shared (not private) futex because other processes wake
+    // us; the timeout pointer is null or points to a local that outlives the call.
     unsafe {
         libc::syscall(
             libc::SYS_futex,

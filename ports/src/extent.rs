@@ -1,8 +1,9 @@
-//! Extents: memory in the segment that a process asks for at run time and every other process can map.
+//! Extents: memory in the segment that a process asks for at run time and every other process can
+//! map.
 //!
-//! They carry port buffers (and later MPI_Alloc_mem and windows): bytes in an extent reach another process by telling it an
-//! offset. An extent is appended to the memfd, gets its memory at once, and gives the memory back when dropped; offsets are
-//! not reused, the file is sparse.
+//! They carry port buffers (and later MPI_Alloc_mem and windows): bytes in an extent reach another
+//! process by telling it an offset. An extent is appended to the memfd, gets its memory at once,
+//! and gives the memory back when dropped; offsets are not reused, the file is sparse.
 
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
@@ -11,7 +12,8 @@ use std::sync::Arc;
 use crate::layout::PAGE_BYTES;
 use crate::segment::{Segment, SegmentError, check_file_size_limit, map};
 
-/// Mappings of other processes' extents kept for reuse. At 64 a look through them still costs less than a system call.
+/// Mappings of other processes' extents kept for reuse. At 64 a look through them still costs less
+/// than a system call.
 const MAPPINGS_MAX: usize = 64;
 /// Others' extents are mapped in multiples of this, so that neighbouring buffers share a mapping.
 const WINDOW_BYTES: u64 = 2 << 20;
@@ -24,7 +26,8 @@ pub struct Extent {
     address: NonNull<u8>,
 }
 
-// SAFETY: plain memory, reached only through the raw address; users of the address keep Rust's rules.
+// SAFETY: plain memory, reached only through the raw address; users of the address keep Rust's
+// rules.
 unsafe impl Send for Extent {}
 // SAFETY: as above.
 unsafe impl Sync for Extent {}
@@ -61,7 +64,8 @@ impl Extent {
         }
     }
 
-    /// Mapped first, because addresses that are missing cost nothing, and memory that was taken in vain would have to go back.
+    /// Mapped first, because addresses that are missing cost nothing, and memory that was taken in
+    /// vain would have to go back.
     fn obtain(segment: &Segment, offset: u64, bytes: u64) -> Result<NonNull<u8>, SegmentError> {
         check_file_size_limit(offset + bytes)?;
         let address = map(segment.fd(), offset, bytes)?;
@@ -82,7 +86,8 @@ impl Extent {
         self.bytes
     }
 
-    /// The offset by which another process finds `address`, if the `bytes` there lie in this extent.
+    /// The offset by which another process finds `address`, if the `bytes` there lie in this
+    /// extent.
     pub fn offset_of(&self, address: *const u8, bytes: u64) -> Option<u64> {
         let distance = (address as u64).checked_sub(self.address.as_ptr() as u64)?;
         (distance.checked_add(bytes)? <= self.bytes).then(|| self.offset + distance)
@@ -91,8 +96,9 @@ impl Extent {
 
 impl Drop for Extent {
     fn drop(&mut self) {
-        // SAFETY: our own mapping; the owner of the extent has promised that nobody uses the address any more. Punching a hole
-        // returns the memory and cannot invalidate others' mappings (they read zeros).
+        // SAFETY: our own mapping; the owner of the extent has promised that nobody uses the
+        // address any more. Punching a hole returns the memory and cannot invalidate others'
+        // mappings (they read zeros).
         unsafe {
             libc::munmap(self.address.as_ptr().cast(), self.bytes as usize);
             libc::fallocate(
@@ -105,8 +111,9 @@ impl Drop for Extent {
     }
 }
 
-/// Refuses what the machine cannot give. The kernel would try: it hands out pages until none is left and then kills
-/// processes, whichever it likes, because memory of a memfd cannot be swapped out or reclaimed.
+/// Refuses what the machine cannot give. The kernel would try: it hands out pages until none is
+/// left and then kills processes, whichever it likes, because memory of a memfd cannot be swapped
+/// out or reclaimed.
 fn check_memory(bytes: u64) -> Result<(), SegmentError> {
     let available = std::fs::read_to_string("/proc/meminfo")
         .ok()
@@ -153,7 +160,8 @@ impl Mappings {
         }
     }
 
-    /// The address of `bytes` bytes at `offset` of the segment, valid until as many calls of [`Mappings::release`] with the same offset.
+    /// The address of `bytes` bytes at `offset` of the segment, valid until as many calls of
+    /// [`Mappings::release`] with the same offset.
     pub fn borrow(&mut self, offset: u64, bytes: u64) -> Result<*const u8, SegmentError> {
         if let Some(at) = self.find(offset, bytes) {
             self.mapped[at].users += 1;

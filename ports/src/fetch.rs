@@ -1,12 +1,14 @@
 //! Reading another process's memory in one copy (process_vm_readv), where the kernel permits it.
 //!
-//! Whether it does depends on user ids, ptrace restrictions and containers, so it is tried, not assumed: the first refusal by a
-//! peer is remembered by the caller and the bytes travel through the ring instead.
+//! Whether it does depends on user ids, ptrace restrictions and containers, so it is tried, not
+//! assumed: the first refusal by a peer is remembered by the caller and the bytes travel through
+//! the ring instead.
 
 use std::io;
 
-/// Whether the kernel refuses this process the memory of process `pid`. It asks for a byte at address 0, which nobody has: who is
-/// refused hears of permissions, others of a bad address (or of a process that has ended, which says nothing).
+/// Whether the kernel refuses this process the memory of process `pid`. It asks for a byte at
+/// address 0, which nobody has: who is refused hears of permissions, others of a bad address (or of
+/// a process that has ended, which says nothing).
 pub fn is_refused(pid: u32) -> bool {
     let mut byte = 0;
     // SAFETY: the byte is writable; nothing is read from a null page.
@@ -22,7 +24,8 @@ pub fn is_refused(pid: u32) -> bool {
 /// Copies `bytes` bytes at `address` of process `pid` to `into`.
 ///
 /// # Safety
-/// `into` must be valid for writing `bytes` bytes. (A wrong address in the other process is an error, not undefined.)
+/// `into` must be valid for writing `bytes` bytes. (A wrong address in the other process is an
+/// error, not undefined.)
 pub unsafe fn fetch(pid: u32, address: u64, into: *mut u8, bytes: usize) -> io::Result<()> {
     let mut done = 0;
     while done < bytes {
@@ -35,7 +38,8 @@ pub unsafe fn fetch(pid: u32, address: u64, into: *mut u8, bytes: usize) -> io::
             iov_base: (address as usize + done) as *mut _,
             iov_len: bytes - done,
         };
-        // SAFETY: the local part is valid by the caller's promise; the kernel checks the remote one.
+        // SAFETY: the local part is valid by the caller's promise; the kernel checks the remote
+        // one.
         let copied =
             unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
         match copied {

@@ -5,8 +5,8 @@
 //!                                               port = doorbell | boards | a ring per possible sender
 //!                                                                   deaths = a word for each process of the job
 //! ```
-//! A memfd is sparse: of all this only the pages that are touched exist, so room for every possible pair costs nothing
-//! until the pair talks.
+//! A memfd is sparse: of all this only the pages that are touched exist, so room for every possible
+//! pair costs nothing until the pair talks.
 
 use crate::doorbell::{Doorbell, SENDERS_MAX};
 use crate::ring::{Control, LINE_BYTES, Slot};
@@ -15,8 +15,8 @@ use crate::ring::{Control, LINE_BYTES, Slot};
 pub const PAGE_BYTES: u64 = 4096;
 /// Ports one segment can hold: as many as a doorbell's bitmap has bits.
 pub const PORTS_MAX: u32 = SENDERS_MAX as u32;
-/// Processes of a job whose deaths a segment can record, on whatever host they ran: 65 536 words of 8 bytes are 512 KiB, of
-/// which only touched pages exist.
+/// Processes of a job whose deaths a segment can record, on whatever host they ran: 65 536 words of
+/// 8 bytes are 512 KiB, of which only touched pages exist.
 pub const PROCESSES_MAX: u32 = 65_536;
 
 /// A line of a board.
@@ -54,9 +54,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout for so many processes. A stream wants eight fragments of 64 KiB in flight (measured: half as many cost a
-    /// third of the bandwidth), but rings shrink as processes become many: what an all-to-all of long messages touches stays
-    /// below ports² × ring, for example 64² × 136 KiB = 544 MiB.
+    /// The layout for so many processes. A stream wants eight fragments of 64 KiB in flight
+    /// (measured: half as many cost a third of the bandwidth), but rings shrink as processes become
+    /// many: what an all-to-all of long messages touches stays below ports² × ring, for example 64²
+    /// × 136 KiB = 544 MiB.
     pub fn new(ports: u32) -> Self {
         let (slots, payload_bytes) = match ports {
             0..=8 => (256, 512 << 10),

@@ -1,8 +1,9 @@
 //! A process's port: its rings to and from the others, and the search for arrived messages.
 //!
-//! Rings are opened on first use. The receiver polls up to [`HOT_MAX`] rings by itself; the others ring the doorbell.
-//! A ring becomes hot when a message is found in it and there is room; all become cold before the process sleeps.
-//! One thread at a time uses a port (the engine's lock sees to it); sleeping happens outside, on the segment's doorbell.
+//! Rings are opened on first use. The receiver polls up to [`HOT_MAX`] rings by itself; the others
+//! ring the doorbell. A ring becomes hot when a message is found in it and there is room; all
+//! become cold before the process sleeps. One thread at a time uses a port (the engine's lock sees
+//! to it); sleeping happens outside, on the segment's doorbell.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use crate::ring::{Full, PREFIX_BYTES, Receiver, Ring, Seen, Sender};
 use crate::segment::{Segment, SegmentError};
 use crate::sync::{Ordering, fence};
 
-/// Rings polled directly: an idle look at all of them costs about as many loads of lines this core already has.
+/// Rings polled directly: an idle look at all of them costs about as many loads of lines this core
+/// already has.
 pub const HOT_MAX: usize = 16;
 /// Messages taken from hot rings before the next ring, and cold ones, get their turn.
 const BURST_MAX: u32 = 32;
@@ -37,7 +39,8 @@ pub struct Port {
     hot: Vec<u32>,
     /// Cold rings whose bit was found.
     ready: VecDeque<u32>,
-    /// Index in `hot` at which the next look starts, and how many messages were found since it moved on by itself.
+    /// Index in `hot` at which the next look starts, and how many messages were found since it
+    /// moved on by itself.
     cursor: usize,
     burst: u32,
     /// The message that `poll` returned and `consume` will give back.
@@ -107,7 +110,8 @@ impl Port {
         let registered = membarrier::register();
         segment.move_in(index, registered);
         let ports = segment.ports() as usize;
-        // SAFETY: it lies in the segment's mapping, which the port keeps alive; no copy of the reference leaves the port.
+        // SAFETY: it lies in the segment's mapping, which the port keeps alive; no copy of the
+        // reference leaves the port.
         let bell =
             unsafe { std::mem::transmute::<&Doorbell, &'static Doorbell>(segment.doorbell(index)) };
         Ok(Self {
@@ -152,7 +156,8 @@ impl Port {
         self.segment.layout().payload_bytes * 3 / 8
     }
 
-    /// Sends one message into the ring of `to`: `header` writes its header of `used` bytes, `fill` its `bytes` of payload.
+    /// Sends one message into the ring of `to`: `header` writes its header of `used` bytes, `fill`
+    /// its `bytes` of payload.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -172,7 +177,8 @@ impl Port {
         }
         outgoing.sender.push(used, header, bytes, fill)?;
         if outgoing.fence {
-            // Pairs with the fence in `prepare_sleep`: publish, then look; there: say cold, then look.
+            // Pairs with the fence in `prepare_sleep`: publish, then look; there: say cold, then
+            // look.
             fence(Ordering::SeqCst);
         }
         if !outgoing.sender.ring().is_hot() {
@@ -207,8 +213,9 @@ impl Port {
         Ok(())
     }
 
-    /// A receiver that has attached says whether it fences everybody before it sleeps; until then the sender fences. Asked whenever
-    /// the ring is found cold, as every ring is before its receiver has attached.
+    /// A receiver that has attached says whether it fences everybody before it sleeps; until then
+    /// the sender fences. Asked whenever the ring is found cold, as every ring is before its
+    /// receiver has attached.
     fn update_fence(&mut self, to: u32) {
         if let Some(outgoing) = &mut self.outgoing[to as usize] {
             outgoing.fence = !self.registered || !self.segment.fences(to);
@@ -217,8 +224,8 @@ impl Port {
 
     fn static_ring(&self, port: u32, sender: u32) -> Ring<'static> {
         let ring = self.segment.ring(port, sender);
-        // SAFETY: the ring lies in the segment's mapping, which this port keeps alive through its `Arc`; the halves that hold
-        // it are dropped with the port, before the `Arc` is.
+        // SAFETY: the ring lies in the segment's mapping, which this port keeps alive through its
+        // `Arc`; the halves that hold it are dropped with the port, before the `Arc` is.
         unsafe { std::mem::transmute::<Ring<'_>, Ring<'static>>(ring) }
     }
 
@@ -231,7 +238,8 @@ impl Port {
         self.current()
     }
 
-    /// As [`Port::poll`], but only if the message comes from port `from` and its ring is open already.
+    /// As [`Port::poll`], but only if the message comes from port `from` and its ring is open
+    /// already.
     #[inline(always)]
     pub fn poll_from(&mut self, from: u32) -> Option<Arrival<'_>> {
         let seen = self.incoming[from as usize].as_ref()?.peek()?;
@@ -287,7 +295,8 @@ impl Port {
             }
         }
         let hot = self.hot.len();
-        // Past the end, or left behind by a list that was longer before a sleep: start over, so that every ring is looked at.
+        // Past the end, or left behind by a list that was longer before a sleep: start over, so
+        // that every ring is looked at.
         if self.cursor >= hot {
             self.cursor = 0;
         }
@@ -372,8 +381,8 @@ impl Port {
         }
     }
 
-    /// Makes it safe to sleep on this port's doorbell: every sender will ring it. False if a message is there already;
-    /// then do not sleep but poll.
+    /// Makes it safe to sleep on this port's doorbell: every sender will ring it. False if a
+    /// message is there already; then do not sleep but poll.
     pub fn prepare_sleep(&mut self) -> bool {
         if !self.ready.is_empty() {
             return false;
@@ -384,7 +393,8 @@ impl Port {
             }
         }
         self.bell.announce_sleep();
-        // A sender that still saw its ring hot has published before this fence, on its CPU or by its own fence.
+        // A sender that still saw its ring hot has published before this fence, on its CPU or by
+        // its own fence.
         fence(Ordering::SeqCst);
         if self.registered {
             membarrier::fence_everybody();

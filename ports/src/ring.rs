@@ -1,11 +1,13 @@
-//! One sender's ring into one receiver's port: slots of a cache line each, and a payload buffer for what does not fit.
+//! One sender's ring into one receiver's port: slots of a cache line each, and a payload buffer for
+//! what does not fit.
 //!
-//! A message of a few bytes travels in one line: stamp, header and payload together, so that one transfer between the
-//! cores' caches delivers it. The stamp holds the slot's position in the endless sequence, which is how the receiver
-//! knows a new message from the one that lay there a lap ago; it is stored last. Longer payload lies in the payload
-//! buffer, at a place that both sides compute alike. The receiver gives space back by publishing how many slots it has
-//! consumed, in batches. Nothing here waits, and nothing here is shared by more than one writer, so a sender that
-//! dies in the middle leaves a slot that was never stamped.
+//! A message of a few bytes travels in one line: stamp, header and payload together, so that one
+//! transfer between the cores' caches delivers it. The stamp holds the slot's position in the
+//! endless sequence, which is how the receiver knows a new message from the one that lay there a
+//! lap ago; it is stored last. Longer payload lies in the payload buffer, at a place that both
+//! sides compute alike. The receiver gives space back by publishing how many slots it has consumed,
+//! in batches. Nothing here waits, and nothing here is shared by more than one writer, so a sender
+//! that dies in the middle leaves a slot that was never stamped.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, SharedBytes};
 
@@ -19,7 +21,8 @@ const INLINE: u32 = 1 << 31;
 /// A slot: the unit of publication, one cache line.
 #[repr(C, align(64))]
 pub struct Slot {
-    /// Low half: position + 1 of the message that was published here last. High half: payload bytes, and [`INLINE`].
+    /// Low half: position + 1 of the message that was published here last. High half: payload
+    /// bytes, and [`INLINE`].
     stamp: AtomicU64,
     prefix: SharedBytes<PREFIX_BYTES>,
 }
@@ -38,13 +41,15 @@ impl Slot {
     }
 }
 
-/// What the receiver tells the sender; each word alone on its line because they change at different rates.
+/// What the receiver tells the sender; each word alone on its line because they change at different
+/// rates.
 #[repr(C, align(64))]
 pub struct Control {
     /// Slots consumed so far. Pairs with the sender's acquire in [`Sender::refresh`].
     head: AtomicU64,
     _head_line: [u64; 7],
-    /// [`ATTENTION_HOT`] while the receiver polls this ring by itself, else the sender must ring the doorbell.
+    /// [`ATTENTION_HOT`] while the receiver polls this ring by itself, else the sender must ring
+    /// the doorbell.
     attention: AtomicU32,
     _attention_line: [u32; 15],
 }
@@ -91,8 +96,8 @@ impl<'m> Ring<'m> {
         (self.payload.len() * LINE_BYTES) as u64
     }
 
-    /// Where `bytes` of payload go when everything before byte `position` is in use: contiguous, so at the end of the
-    /// buffer the rest is skipped. Both sides call this with the same numbers.
+    /// Where `bytes` of payload go when everything before byte `position` is in use: contiguous, so
+    /// at the end of the buffer the rest is skipped. Both sides call this with the same numbers.
     #[inline(always)]
     fn place(&self, position: u64, bytes: usize) -> (u64, u64) {
         let capacity = self.payload_bytes();
@@ -105,9 +110,9 @@ impl<'m> Ring<'m> {
         (start, start + bytes.next_multiple_of(LINE_BYTES) as u64)
     }
 
-    /// The largest payload of one slot: half of what is left when the receiver has consumed everything but published all except a
-    /// quarter. The other half covers what is skipped at the buffer's end, so a sender that was refused always gets room in
-    /// the end.
+    /// The largest payload of one slot: half of what is left when the receiver has consumed
+    /// everything but published all except a quarter. The other half covers what is skipped at the
+    /// buffer's end, so a sender that was refused always gets room in the end.
     pub fn fragment_bytes_max(&self) -> usize {
         self.payload.len() * LINE_BYTES * 3 / 8
     }
@@ -162,11 +167,13 @@ impl<'m> Sender<'m> {
         self.ring
     }
 
-    /// Publishes a message: `header` writes the first `used` bytes of the slot, `fill` the `bytes` of payload. Both write straight
-    /// into shared memory: a header put together elsewhere and copied would stall on its own stores.
+    /// Publishes a message: `header` writes the first `used` bytes of the slot, `fill` the `bytes`
+    /// of payload. Both write straight into shared memory: a header put together elsewhere and
+    /// copied would stall on its own stores.
     ///
     /// # Panics
-    /// When `bytes` exceeds [`Ring::fragment_bytes_max`] (and is not small enough to travel in the slot).
+    /// When `bytes` exceeds [`Ring::fragment_bytes_max`] (and is not small enough to travel in the
+    /// slot).
     #[inline(always)]
     pub fn push(
         &mut self,
@@ -183,7 +190,8 @@ impl<'m> Sender<'m> {
         }
         let slot = self.ring.slot(self.tail);
         let length = if used + bytes <= PREFIX_BYTES {
-            // SAFETY: the receiver has consumed this slot's previous message (tail - head < slots), so it is ours.
+            // SAFETY: the receiver has consumed this slot's previous message (tail - head < slots),
+            // so it is ours.
             unsafe {
                 slot.prefix.write(|out| {
                     header(out);
@@ -193,7 +201,8 @@ impl<'m> Sender<'m> {
             bytes as u32 | INLINE
         } else {
             let start = self.reserve(bytes)?;
-            // SAFETY: `reserve` found these lines consumed; they are ours until the stamp below is stored.
+            // SAFETY: `reserve` found these lines consumed; they are ours until the stamp below is
+            // stored.
             unsafe { self.write_payload(start, bytes, fill) };
             // SAFETY: as above, the slot is ours.
             unsafe { slot.prefix.write(header) };
@@ -202,7 +211,8 @@ impl<'m> Sender<'m> {
         let index = self.tail as usize & (self.ring.slots.len() - 1);
         self.payload_ends[index] = self.payload_tail;
         let position = (self.tail as u32).wrapping_add(1);
-        // Release: pairs with the receiver's acquire in `Receiver::peek`; header and payload are visible before it.
+        // Release: pairs with the receiver's acquire in `Receiver::peek`; header and payload are
+        // visible before it.
         slot.stamp.store(
             u64::from(length) << 32 | u64::from(position),
             Ordering::Release,
@@ -249,7 +259,8 @@ impl<'m> Sender<'m> {
         let offset = (start & (self.ring.payload_bytes() - 1)) as usize;
         assert!(offset + bytes <= self.ring.payload.len() * LINE_BYTES);
         let base = self.ring.payload.as_ptr().cast_mut().cast::<u8>();
-        // SAFETY: inside the payload buffer by the assertion; ours by the caller's promise; bytes are valid as they are.
+        // SAFETY: inside the payload buffer by the assertion; ours by the caller's promise; bytes
+        // are valid as they are.
         fill(unsafe { std::slice::from_raw_parts_mut(base.add(offset), bytes) });
     }
 
@@ -312,7 +323,8 @@ impl<'m> Receiver<'m> {
         self.ring
     }
 
-    /// Whether a message is there: one load of a line that stays in this core's cache until the sender writes it.
+    /// Whether a message is there: one load of a line that stays in this core's cache until the
+    /// sender writes it.
     #[inline(always)]
     pub fn has_message(&self) -> bool {
         self.ring.slot(self.head).stamp.load(Ordering::Relaxed) as u32
@@ -343,7 +355,8 @@ impl<'m> Receiver<'m> {
         })
     }
 
-    /// Header of the message that [`Receiver::peek`] has just seen and, when it is inline, its payload behind the header.
+    /// Header of the message that [`Receiver::peek`] has just seen and, when it is inline, its
+    /// payload behind the header.
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn prefix(&self, _: &Seen) -> &'m [u8; PREFIX_BYTES] {
@@ -351,7 +364,8 @@ impl<'m> Receiver<'m> {
         unsafe { self.ring.slot(self.head).prefix.get() }
     }
 
-    /// Header of the message that [`Receiver::peek`] has just seen and, when it is inline, its payload behind the header.
+    /// Header of the message that [`Receiver::peek`] has just seen and, when it is inline, its
+    /// payload behind the header.
     #[cfg(loom)]
     pub fn prefix(&self, _: &Seen) -> [u8; PREFIX_BYTES] {
         // SAFETY: seen, so published; loom checks it.
@@ -380,7 +394,8 @@ impl<'m> Receiver<'m> {
             seen.bytes
         );
         let base = self.ring.payload.as_ptr().cast::<u8>();
-        // SAFETY: inside the buffer by the assertion; published with the slot and not rewritten before `consume`.
+        // SAFETY: inside the buffer by the assertion; published with the slot and not rewritten
+        // before `consume`.
         unsafe { std::slice::from_raw_parts(base.add(offset), seen.bytes) }
     }
 
@@ -415,7 +430,8 @@ impl<'m> Receiver<'m> {
     fn publish(&mut self) {
         self.published = self.head;
         self.payload_published = self.payload_head;
-        // Release: pairs with the acquire in `Sender::refresh`; our reads are over before the space is given back.
+        // Release: pairs with the acquire in `Sender::refresh`; our reads are over before the space
+        // is given back.
         self.ring.control.head.store(self.head, Ordering::Release);
     }
 }

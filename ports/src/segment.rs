@@ -1,8 +1,9 @@
 //! The memory that a job's processes on one host share, and the record of who lives in it.
 //!
-//! A memfd: it has no name in any file system, only processes that were handed the descriptor can map it, and the kernel
-//! frees it when the last of them is gone, however it went. The creator (the launcher) sizes it; every rank attaches. A port's
-//! resident line says whether its process is there, has finished or has died, and of what.
+//! A memfd: it has no name in any file system, only processes that were handed the descriptor can
+//! map it, and the kernel frees it when the last of them is gone, however it went. The creator (the
+//! launcher) sizes it; every rank attaches. A port's resident line says whether its process is
+//! there, has finished or has died, and of what.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -25,11 +26,13 @@ pub struct Segment {
     fd: OwnedFd,
     base: NonNull<u8>,
     layout: Layout,
-    /// Length of the mapping: the layout's, computed once because every access is checked against it.
+    /// Length of the mapping: the layout's, computed once because every access is checked against
+    /// it.
     bytes: u64,
 }
 
-// SAFETY: the mapping stays for the life of the value; everything in it is reached through atomics or handed over by them.
+// SAFETY: the mapping stays for the life of the value; everything in it is reached through atomics
+// or handed over by them.
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
@@ -40,13 +43,15 @@ struct Header {
     version: AtomicU32,
     ports: AtomicU32,
     usable_cpus: AtomicU32,
-    /// Counts processes that finished or died, so that who waits sees by one load that something happened.
+    /// Counts processes that finished or died, so that who waits sees by one load that something
+    /// happened.
     departures: AtomicU32,
     /// 0, or port + 1 in the high half and the exit code in the low half: MPI_Abort was called.
     abort: AtomicU64,
     /// End of the extents handed out so far.
     end: AtomicU64,
-    /// 1 when somebody could not reach a sleeper's pipe: those who sleep there look again by themselves.
+    /// 1 when somebody could not reach a sleeper's pipe: those who sleep there look again by
+    /// themselves.
     mute: AtomicU32,
     /// Drawn when the segment was made; see [`Segment::nonce`].
     nonce: AtomicU32,
@@ -60,7 +65,8 @@ struct Resident {
     fences: AtomicU32,
     /// 1 while this process may end without a further word.
     excused: AtomicU32,
-    /// 0, or the descriptor of a pipe in this process: it sleeps there and not on its doorbell's word.
+    /// 0, or the descriptor of a pipe in this process: it sleeps there and not on its doorbell's
+    /// word.
     pipe: AtomicU32,
     /// 1 when this process was told that another one is lost: if it fails now, that may be why.
     told_of_loss: AtomicU32,
@@ -188,7 +194,8 @@ impl PortState {
 }
 
 impl Segment {
-    /// Makes the shared memory for `ports` processes. `usable_cpus` is what the creator may use, by affinity and quota.
+    /// Makes the shared memory for `ports` processes. `usable_cpus` is what the creator may use, by
+    /// affinity and quota.
     pub fn create(ports: u32, usable_cpus: u32) -> Result<Self, SegmentError> {
         if ports == 0 || ports > PORTS_MAX {
             return Err(SegmentError::Ports { ports });
@@ -210,7 +217,8 @@ impl Segment {
             layout,
             bytes: layout.bytes(),
         };
-        // The first page in memory now, so that a machine without any left says so here and not by SIGBUS.
+        // The first page in memory now, so that a machine without any left says so here and not by
+        // SIGBUS.
         segment.reserve(0, layout.port(0))?;
         let header = segment.header();
         header.ports.store(ports, Ordering::Relaxed);
@@ -276,7 +284,8 @@ impl Segment {
     /// The descriptor alone, under the number it has: others may be about to open it by that.
     pub fn into_fd(self) -> OwnedFd {
         let segment = std::mem::ManuallyDrop::new(self);
-        // SAFETY: our own mapping, to which no reference is left; the descriptor is moved out once, and the value is never used or dropped again.
+        // SAFETY: our own mapping, to which no reference is left; the descriptor is moved out once,
+        // and the value is never used or dropped again.
         unsafe {
             libc::munmap(segment.base.as_ptr().cast(), segment.bytes as usize);
             std::ptr::read(&segment.fd)
@@ -326,7 +335,8 @@ impl Segment {
         self.depart(port, PortState::Finished);
     }
 
-    /// Whether this process may end without a further word: it has nothing to do here now, but may come back.
+    /// Whether this process may end without a further word: it has nothing to do here now, but may
+    /// come back.
     pub fn excuse(&self, port: u32, excused: bool) {
         let resident = self.resident(port);
         resident
@@ -334,7 +344,8 @@ impl Segment {
             .store(u32::from(excused), Ordering::Release);
     }
 
-    /// What is left of a process that the system has seen end: if it was excused, its end was its goodbye.
+    /// What is left of a process that the system has seen end: if it was excused, its end was its
+    /// goodbye.
     pub fn state_at_end(&self, port: u32) -> PortState {
         let excused = self.resident(port).excused.load(Ordering::Acquire) == 1;
         if excused && matches!(self.state(port), PortState::Attached { .. }) {
@@ -343,7 +354,8 @@ impl Segment {
         self.state(port)
     }
 
-    /// Whether the process in `port` fences others before it sleeps, so that senders need not. False while it has not attached.
+    /// Whether the process in `port` fences others before it sleeps, so that senders need not.
+    /// False while it has not attached.
     pub(crate) fn fences(&self, port: u32) -> bool {
         self.resident(port).fences.load(Ordering::Acquire) == 1
     }
@@ -399,7 +411,8 @@ impl Segment {
         }
     }
 
-    /// The process in `port` is told that another one is lost. If it fails afterwards, that may be the reason.
+    /// The process in `port` is told that another one is lost. If it fails afterwards, that may be
+    /// the reason.
     pub fn note_loss(&self, port: u32) {
         self.resident(port).told_of_loss.store(1, Ordering::Release);
     }
@@ -409,7 +422,8 @@ impl Segment {
         self.resident(port).told_of_loss.load(Ordering::Acquire) == 1
     }
 
-    /// Processes that finished here or died anywhere, so far: a changed number means that states are worth reading.
+    /// Processes that finished here or died anywhere, so far: a changed number means that states
+    /// are worth reading.
     #[inline(always)]
     pub fn departures(&self) -> u32 {
         self.header().departures.load(Ordering::Relaxed)
@@ -434,23 +448,26 @@ impl Segment {
 
     fn wake_everybody(&self) {
         for port in 0..self.ports() {
-            // Only who has moved in, and not out, can sleep; the doorbells of others may not even have memory.
+            // Only who has moved in, and not out, can sleep; the doorbells of others may not even
+            // have memory.
             if matches!(self.state(port), PortState::Attached { .. }) {
-                // Woken whatever its word says: a sender killed between marking it awake and waking it left a sleeper
-                // that everybody takes for awake.
+                // Woken whatever its word says: a sender killed between marking it awake and waking
+                // it left a sleeper that everybody takes for awake.
                 let _ = self.doorbell(port).rouse();
                 self.wake(port);
             }
         }
     }
 
-    /// This process sleeps by waiting for other descriptors too, so it is woken by a byte in this pipe.
+    /// This process sleeps by waiting for other descriptors too, so it is woken by a byte in this
+    /// pipe.
     pub fn sleep_at_pipe(&self, port: u32, write_end: BorrowedFd<'_>) {
         let pipe = write_end.as_raw_fd() as u32;
         self.resident(port).pipe.store(pipe, Ordering::Release);
     }
 
-    /// Whether a process could not be woken through its pipe: then who sleeps at one must look again by itself, now and then.
+    /// Whether a process could not be woken through its pipe: then who sleeps at one must look
+    /// again by itself, now and then.
     pub fn is_mute(&self) -> bool {
         self.header().mute.load(Ordering::Relaxed) != 0
     }
@@ -461,7 +478,8 @@ impl Segment {
         if pipe == 0 {
             doorbell::wake(self.doorbell(port));
         } else if ring_pipe(self.pid(port), pipe).is_err() {
-            // A process that is gone needs no waking; that the others are out of reach as well is what this prepares for.
+            // A process that is gone needs no waking; that the others are out of reach as well is
+            // what this prepares for.
             self.header().mute.store(1, Ordering::Relaxed);
         }
     }
@@ -479,8 +497,8 @@ impl Segment {
         let control: &Control = self.at(offset);
         let slots: &Slot = self.at(offset + size_of::<Control>() as u64);
         let payload: &SharedBytes<LINE_BYTES> = self.at(offset + self.layout.payload_in_ring());
-        // SAFETY: the layout has room for so many slots and payload lines behind the first of each (tested there), all
-        // valid as zero bytes and as whatever a peer wrote.
+        // SAFETY: the layout has room for so many slots and payload lines behind the first of each
+        // (tested there), all valid as zero bytes and as whatever a peer wrote.
         unsafe {
             Ring {
                 control,
@@ -493,7 +511,8 @@ impl Segment {
         }
     }
 
-    /// Gets memory for a part of the segment now, so that a shortage is an error here and not a signal later.
+    /// Gets memory for a part of the segment now, so that a shortage is an error here and not a
+    /// signal later.
     pub fn reserve(&self, offset: u64, bytes: u64) -> Result<(), SegmentError> {
         loop {
             // SAFETY: a plain system call on a descriptor we own.
@@ -521,7 +540,8 @@ impl Segment {
         self.header().end.fetch_add(bytes, Ordering::Relaxed)
     }
 
-    /// The room that [`Segment::append`] gave at `offset` was not used. It goes back unless somebody has appended since.
+    /// The room that [`Segment::append`] gave at `offset` was not used. It goes back unless
+    /// somebody has appended since.
     pub(crate) fn take_back(&self, offset: u64, bytes: u64) {
         let _ = self.header().end.compare_exchange(
             offset + bytes,
@@ -554,23 +574,26 @@ impl Segment {
     fn at<T>(&self, offset: u64) -> &T {
         let address = self.address(offset).cast::<T>();
         debug_assert!(address.is_aligned());
-        // SAFETY: inside the mapping and aligned because `layout` places areas in lines and pages and its test shows that they
-        // fit; the shared structures consist of atomics and `SharedBytes`, valid for every bit pattern.
+        // SAFETY: inside the mapping and aligned because `layout` places areas in lines and pages
+        // and its test shows that they fit; the shared structures consist of atomics and
+        // `SharedBytes`, valid for every bit pattern.
         unsafe { &*address }
     }
 }
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: our own mapping; no reference into it outlives the segment (`Port` and `Board` hold it alive).
+        // SAFETY: our own mapping; no reference into it outlives the segment (`Port` and `Board`
+        // hold it alive).
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes as usize) };
     }
 }
 
-/// Writes a byte into another process's pipe, opened by its name in /proc: nobody has to hand descriptors around. The few
-/// microseconds are little beside what waking costs.
+/// Writes a byte into another process's pipe, opened by its name in /proc: nobody has to hand
+/// descriptors around. The few microseconds are little beside what waking costs.
 fn ring_pipe(pid: u32, pipe: u32) -> io::Result<()> {
-    // For reading too, though nobody reads: a pipe whose reader ends now would kill us by SIGPIPE if we were not one.
+    // For reading too, though nobody reads: a pipe whose reader ends now would kill us by SIGPIPE
+    // if we were not one.
     let mut end = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
@@ -615,7 +638,8 @@ pub(crate) fn check_file_size_limit(bytes: u64) -> Result<(), SegmentError> {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the pointer is to a local of the right type. Exceeding this limit would kill us by SIGXFSZ, hence the look.
+    // SAFETY: the pointer is to a local of the right type. Exceeding this limit would kill us by
+    // SIGXFSZ, hence the look.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
     if known && limit.rlim_cur != libc::RLIM_INFINITY && limit.rlim_cur < bytes {
         return Err(SegmentError::FileSizeLimit {

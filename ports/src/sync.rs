@@ -1,7 +1,9 @@
-//! Atomics, and memory shared between a writer and a reader, from one place so that loom can stand in for them.
+//! Atomics, and memory shared between a writer and a reader, from one place so that loom can stand
+//! in for them.
 //!
-//! Outside loom these types lie in memory that several processes map: they must stay `repr(C)`-stable and valid for
-//! every bit pattern, which the standard atomics and plain bytes are.
+//! Outside loom these types lie in memory that several processes map: they must stay
+//! `repr(C)`-stable and valid for every bit pattern, which the standard atomics and plain bytes
+//! are.
 
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -13,19 +15,22 @@ use loom::cell::UnsafeCell;
 #[cfg(not(loom))]
 use std::cell::UnsafeCell;
 
-/// Stands between two sequentially consistent operations whose order matters. It is nothing outside loom; loom takes such
-/// operations for acquire and release only and needs the fence to see what the hardware and the language promise anyway.
+/// Stands between two sequentially consistent operations whose order matters. It is nothing outside
+/// loom; loom takes such operations for acquire and release only and needs the fence to see what
+/// the hardware and the language promise anyway.
 #[inline(always)]
 pub fn keep_total_order() {
     #[cfg(loom)]
     fence(Ordering::SeqCst);
 }
 
-/// Bytes that one side writes and the other reads, never at the same time; an atomic elsewhere hands them over.
+/// Bytes that one side writes and the other reads, never at the same time; an atomic elsewhere
+/// hands them over.
 #[repr(transparent)]
 pub struct SharedBytes<const N: usize>(UnsafeCell<[u8; N]>);
 
-// SAFETY: every access goes through the unsafe methods, whose callers promise that writer and reader take turns.
+// SAFETY: every access goes through the unsafe methods, whose callers promise that writer and
+// reader take turns.
 unsafe impl<const N: usize> Sync for SharedBytes<N> {}
 
 impl<const N: usize> SharedBytes<N> {
@@ -38,7 +43,8 @@ impl<const N: usize> SharedBytes<N> {
     /// Lets `write` fill the bytes.
     ///
     /// # Safety
-    /// The caller owns the bytes: the other side has handed them over by a release that the caller acquired.
+    /// The caller owns the bytes: the other side has handed them over by a release that the caller
+    /// acquired.
     #[inline(always)]
     pub unsafe fn write<R>(&self, write: impl FnOnce(&mut [u8; N]) -> R) -> R {
         #[cfg(loom)]
@@ -52,7 +58,8 @@ impl<const N: usize> SharedBytes<N> {
     /// Lets `read` look at the bytes.
     ///
     /// # Safety
-    /// The writer has handed the bytes over by a release that the caller acquired and does not write until given back.
+    /// The writer has handed the bytes over by a release that the caller acquired and does not
+    /// write until given back.
     #[inline(always)]
     pub unsafe fn read<R>(&self, read: impl FnOnce(&[u8; N]) -> R) -> R {
         #[cfg(loom)]

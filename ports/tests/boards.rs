@@ -1,4 +1,5 @@
-//! Boards: groups of members, each in a thread with a port of its own, that broadcast, meet and reduce in random order.
+//! Boards: groups of members, each in a thread with a port of its own, that broadcast, meet and
+//! reduce in random order.
 #![cfg(not(loom))]
 
 mod processes;
@@ -107,7 +108,8 @@ fn segment_and_ports(count: u32) -> (Arc<Segment>, Vec<Port>) {
     (segment, ports)
 }
 
-/// A group does `operations` operations on a board; its ports come back, and where the board's numbers end.
+/// A group does `operations` operations on a board; its ports come back, and where the board's
+/// numbers end.
 fn group(
     ports: Vec<Port>,
     ticket: Ticket,
@@ -185,7 +187,8 @@ fn a_lone_member_agrees_with_itself() {
     group(ports, START, 4, 1000, |_| true);
 }
 
-/// A board goes from group to group, of other members in another order: what the former one left means nothing.
+/// A board goes from group to group, of other members in another order: what the former one left
+/// means nothing.
 #[test]
 fn a_board_is_used_again_by_other_groups() {
     let (_segment, mut ports) = segment_and_ports(6);
@@ -216,8 +219,8 @@ fn boards_do_not_disturb_each_other() {
     });
 }
 
-/// A member that died is done with nothing: the board is free again when all that live have left it, and
-/// what the broken group left behind means nothing to the next.
+/// A member that died is done with nothing: the board is free again when all that live have left
+/// it, and what the broken group left behind means nothing to the next.
 #[test]
 fn the_board_of_a_group_that_lost_a_member_is_free_when_the_living_have_left() {
     let (segment, mut ports) = segment_and_ports(4);

@@ -1,7 +1,8 @@
 //! Processes that talk through ports while one of them is killed at a random moment.
 //!
-//! The survivors must go on talking among themselves, every message whole and in order, and must not miss a wake-up, whatever
-//! instruction the dead process was at. The seed of a failure is printed; `OXMPI_TEST_SEED` replays it.
+//! The survivors must go on talking among themselves, every message whole and in order, and must
+//! not miss a wake-up, whatever instruction the dead process was at. The seed of a failure is
+//! printed; `OXMPI_TEST_SEED` replays it.
 #![cfg(not(loom))]
 
 #[path = "../../xtask/limit.rs"]
@@ -124,7 +125,8 @@ impl Talker {
             }
             match self.random.below(4) {
                 0 if self.port.prepare_sleep() => {
-                    // Who waits for room looks again by itself; who waits for messages relies on being woken.
+                    // Who waits for room looks again by itself; who waits for messages relies on
+                    // being woken.
                     let me = self.port.index();
                     let more = full
                         || self.sent.iter().enumerate().any(|(to, &sent)| {
@@ -160,8 +162,8 @@ fn survivors_of_a_killed_process_go_on() {
     }
 }
 
-/// A sender that is killed after it has marked its receiver awake and before it has woken it leaves a sleeper that no other
-/// sender wakes: the record of the death must.
+/// A sender that is killed after it has marked its receiver awake and before it has woken it leaves
+/// a sleeper that no other sender wakes: the record of the death must.
 #[test]
 fn a_death_wakes_who_was_marked_awake_and_not_woken() {
     let segment = Arc::new(Segment::create(3, 2).unwrap());

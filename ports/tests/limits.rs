@@ -1,4 +1,5 @@
-//! Too little memory, a file-size limit, a foreign descriptor: an error with words and numbers, never a signal.
+//! Too little memory, a file-size limit, a foreign descriptor: an error with words and numbers,
+//! never a signal.
 //!
 //! Limits hold for a whole process, so each case runs in one of its own.
 #![cfg(not(loom))]

@@ -1,8 +1,10 @@
-//! Every interleaving of the ring's halves and of the doorbell's dance, searched by loom on small models.
+//! Every interleaving of the ring's halves and of the doorbell's dance, searched by loom on small
+//! models.
 //!
-//! Run with `RUSTFLAGS="--cfg loom" cargo test --release --package oxmpi-ports loom`. What a port adds to these two (which
-//! ring is hot, when to look again) is repeated here in `send` and `Sleeper`, because a port needs memory that loom cannot
-//! stand in for; loom knows no membarrier either, so senders fence for themselves here as they do where the kernel refuses it.
+//! Run with `RUSTFLAGS="--cfg loom" cargo test --release --package oxmpi-ports loom`. What a port
+//! adds to these two (which ring is hot, when to look again) is repeated here in `send` and
+//! `Sleeper`, because a port needs memory that loom cannot stand in for; loom knows no membarrier
+//! either, so senders fence for themselves here as they do where the kernel refuses it.
 #![cfg(loom)]
 
 use loom::sync::{Arc, Condvar, Mutex};
@@ -29,7 +31,8 @@ struct Memory {
     payload: Vec<SharedBytes<LINE_BYTES>>,
 }
 
-// SAFETY: reached only through a ring's two halves, which hand it over by atomics; loom checks the rest.
+// SAFETY: reached only through a ring's two halves, which hand it over by atomics; loom checks the
+// rest.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -133,7 +136,8 @@ mod loom_ring {
 
     #[test]
     fn payload_wraps_around_and_skips_the_rest_of_the_buffer() {
-        // Four lines hold fragments of at most a line and a half: the third does not fit behind the second.
+        // Four lines hold fragments of at most a line and a half: the third does not fit behind the
+        // second.
         exchange(4, 4, &[64, 90, 96]);
     }
 
@@ -155,7 +159,8 @@ mod loom_ring {
             let sending = thread::spawn(move || {
                 let mut sender = Sender::new(theirs.ring());
                 assert!(push(&mut sender, 0, 70));
-                // It dies while it fills its second message, which is what a push that never ends looks like.
+                // It dies while it fills its second message, which is what a push that never ends
+                // looks like.
                 let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                     sender.push(
                         HEADER,
@@ -205,7 +210,8 @@ impl Bell {
         }
     }
 
-    /// As `doorbell::sleep`: until the word says awake. A wake-up that is lost is a deadlock, which loom reports.
+    /// As `doorbell::sleep`: until the word says awake. A wake-up that is lost is a deadlock, which
+    /// loom reports.
     fn sleep(&self) {
         let mut gate = self.gate.lock().unwrap();
         while self.doorbell.asleep_word().load(Ordering::SeqCst) == ASLEEP {

@@ -58,7 +58,8 @@ fn receive(port: &mut Port) -> Option<(u32, u32, usize)> {
     Some((from, number, bytes))
 }
 
-/// Random sends and receives of two senders to one receiver, step by step, beside a queue per sender.
+/// Random sends and receives of two senders to one receiver, step by step, beside a queue per
+/// sender.
 #[test]
 fn a_port_agrees_with_its_oracle() {
     let first = first_seed();
@@ -169,8 +170,8 @@ fn everybody_gets_a_turn() {
     );
 }
 
-/// Forty ports, each in a thread: everybody sends to everybody, more rings than can be hot, and whoever is idle sleeps
-/// without a time limit, so that a lost wake-up shows.
+/// Forty ports, each in a thread: everybody sends to everybody, more rings than can be hot, and
+/// whoever is idle sleeps without a time limit, so that a lost wake-up shows.
 #[test]
 fn forty_ports_talk_and_sleep() {
     const PORTS: u32 = 40;

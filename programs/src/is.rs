@@ -1,10 +1,11 @@
 //! `is`: the integer sort of the NAS Parallel Benchmarks, classes S, W, A and B.
 //!
-//! Keys come from NAS's generator, each the mean of four numbers, so they pile up in the middle. Ten
-//! times over, every key's rank is found: keys are counted in buckets, the buckets are shared out so that
-//! every rank gets about as many keys, the keys travel (alltoallv), and are counted. NAS verifies five known
-//! keys after every iteration (partial) and the whole order at the end (full); both are done here as
-//! defined there, and decide the exit status. NAS wants a power of two of ranks; here any number will do.
+//! Keys come from NAS's generator, each the mean of four numbers, so they pile up in the middle.
+//! Ten times over, every key's rank is found: keys are counted in buckets, the buckets are shared
+//! out so that every rank gets about as many keys, the keys travel (alltoallv), and are counted.
+//! NAS verifies five known keys after every iteration (partial) and the whole order at the end
+//! (full); both are done here as defined there, and decide the exit status. NAS wants a power of
+//! two of ranks; here any number will do.
 
 use std::ops::Range;
 
@@ -157,8 +158,8 @@ struct Sorter<'a> {
     /// Where this rank's keys stand in the sequence of all keys.
     share: Range<u64>,
     keys: Vec<u32>,
-    /// The same keys bucket after bucket, and those that arrived: kept, because fresh memory costs a page fault
-    /// per page in every iteration.
+    /// The same keys bucket after bucket, and those that arrived: kept, because fresh memory costs
+    /// a page fault per page in every iteration.
     sorted: Vec<u32>,
     arrived: Vec<u32>,
     /// The outcome of the last iteration.

@@ -1,9 +1,9 @@
 //! `lu`: P·A = L·U with partial pivoting.
 //!
-//! Columns are dealt out in blocks, round and round. The owner of a block factors it, everybody gets
-//! it by broadcast, swaps its own rows accordingly and updates the columns to the right. The check is
-//! the one of the LINPACK benchmark: the residual of L·U·x against P·A·x, scaled by size and rounding,
-//! must stay below 16; A is made anew for it.
+//! Columns are dealt out in blocks, round and round. The owner of a block factors it, everybody
+//! gets it by broadcast, swaps its own rows accordingly and updates the columns to the right. The
+//! check is the one of the LINPACK benchmark: the residual of L·U·x against P·A·x, scaled by size
+//! and rounding, must stay below 16; A is made anew for it.
 
 use std::ops::Range;
 
@@ -201,8 +201,8 @@ fn swap_rows(column: &mut [f64], first: usize, steps: &[usize]) {
     }
 }
 
-/// Applies a factored block to the columns right of it. `factored` holds the block's columns from the
-/// row where its diagonal begins.
+/// Applies a factored block to the columns right of it. `factored` holds the block's columns from
+/// the row where its diagonal begins.
 fn update(columns: &mut [Vec<f64>], panel: Range<usize>, factored: &[f64]) {
     let Some(size) = columns.first().map(Vec::len) else {
         return;
@@ -311,7 +311,8 @@ mod tests {
         let mut panel = vec![vec![2.0, 4.0, 8.0], vec![4.0, 3.0, 8.0]];
         let mut steps = [0; 2];
         factor_panel(&mut panel, 0, &mut steps);
-        // Row 2 comes up first; then 3 - 4 and 4 - 2 remain of the second column, and the latter is larger.
+        // Row 2 comes up first; then 3 - 4 and 4 - 2 remain of the second column, and the latter is
+        // larger.
         assert_eq!(steps, [2, 2]);
         assert_eq!(panel[0], [8.0, 0.25, 0.5]);
         assert_eq!(panel[1], [8.0, 2.0, -0.5]);

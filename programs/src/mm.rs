@@ -76,8 +76,8 @@ fn main(mpi: &Mpi, arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The master's part: a strip's tag is the number of its first row, in both directions, and an empty
-/// strip means that there is no more.
+/// The master's part: a strip's tag is the number of its first row, in both directions, and an
+/// empty strip means that there is no more.
 fn deal(world: &Communicator<'_>, size: usize, strip: usize, a: &[f64]) -> oxmpi::Result<Vec<f64>> {
     let mut c = vec![0.0; size * size];
     let mut strips = (0..size).step_by(strip);
@@ -108,8 +108,9 @@ fn deal(world: &Communicator<'_>, size: usize, strip: usize, a: &[f64]) -> oxmpi
     Ok(c)
 }
 
-/// A worker's part: the next strip is on its way while this one is multiplied. Because its receive is
-/// posted before the result is sent, master and worker can never both wait for the other to receive.
+/// A worker's part: the next strip is on its way while this one is multiplied. Because its receive
+/// is posted before the result is sent, master and worker can never both wait for the other to
+/// receive.
 fn work(world: &Communicator<'_>, size: usize, strip: usize, b: &[f64]) -> oxmpi::Result<()> {
     let (mut rows, mut status) = world.recv_vec::<f64>(0, ANY_TAG)?;
     let mut next = vec![0.0; strip * size];
@@ -162,7 +163,8 @@ fn check(size: usize, a: &[f64], b: &[f64], c: &[f64]) -> Result<&'static str, F
         };
     }
     for vector in 0..VECTORS {
-        // Freivalds: A (B x) and C x differ for nearly every x when C is wrong. All sums are below 2^53.
+        // Freivalds: A (B x) and C x differ for nearly every x when C is wrong. All sums are below
+        // 2^53.
         let x: Vec<f64> = (0..size)
             .map(|i| (mixed(i, 2 + vector) >> 54) as f64)
             .collect();

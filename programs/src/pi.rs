@@ -1,8 +1,8 @@
 //! `pi`: the area under 4 / (1 + x²) from 0 to 1.
 //!
-//! The first parallel program of every MPI course: rank 0 tells the others how fine to cut, each rank adds
-//! up every size-th strip, and a reduction brings the sums together. The reference is the constant
-//! everybody knows; the allowed error follows from the rule used.
+//! The first parallel program of every MPI course: rank 0 tells the others how fine to cut, each
+//! rank adds up every size-th strip, and a reduction brings the sums together. The reference is the
+//! constant everybody knows; the allowed error follows from the rule used.
 
 use std::f64::consts::PI;
 

@@ -1,8 +1,9 @@
 //! The random numbers of the programs: the generator of the NAS benchmarks, and a hash.
 //!
-//! NAS defines x' = a·x mod 2^46 with a = 5^13 and the seed 314159265, in floating point for machines
-//! without 64-bit integers. Here it is the integer sequence itself, bit for bit the same, and its
-//! state after any number of steps is one power away, so every rank begins in the right place.
+//! NAS defines x' = a·x mod 2^46 with a = 5^13 and the seed 314159265, in floating point for
+//! machines without 64-bit integers. Here it is the integer sequence itself, bit for bit the same,
+//! and its state after any number of steps is one power away, so every rank begins in the right
+//! place.
 
 /// NAS's multiplier, 5^13.
 pub(crate) const NAS_MULTIPLIER: u64 = 1_220_703_125;

@@ -1,7 +1,8 @@
 //! `ring`: a token goes round all ranks, again and again.
 //!
-//! Every rank checks every byte of the token's payload and counts the hop; at the end the token must
-//! have counted every hop of every round. It shows the time of a hop, and how it grows with the payload.
+//! Every rank checks every byte of the token's payload and counts the hop; at the end the token
+//! must have counted every hop of every round. It shows the time of a hop, and how it grows with
+//! the payload.
 
 use oxmpi::{Communicator, Mpi};
 

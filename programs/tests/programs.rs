@@ -1,4 +1,5 @@
-//! Every program as real ranks: it finds its result correct, and says what is wrong with its arguments.
+//! Every program as real ranks: it finds its result correct, and says what is wrong with its
+//! arguments.
 
 use std::process::ExitCode;
 

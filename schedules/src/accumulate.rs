@@ -1,8 +1,10 @@
-//! A partial result on its way through a reduction: where it lies, where the next contribution lands.
+//! A partial result on its way through a reduction: where it lies, where the next contribution
+//! lands.
 //!
-//! The caller's input is read-only and `into = input ∘ into` is the only operation, so the partial result
-//! changes places: it starts in the input, and when the contribution comes from a higher rank and order
-//! counts, the landing place becomes the result's new home. That costs no copy, and memory is taken lazily.
+//! The caller's input is read-only and `into = input ∘ into` is the only operation, so the partial
+//! result changes places: it starts in the input, and when the contribution comes from a higher
+//! rank and order counts, the landing place becomes the result's new home. That costs no copy, and
+//! memory is taken lazily.
 
 use super::cut::Block;
 use super::schedule::{Builder, Place, Region};

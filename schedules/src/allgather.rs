@@ -1,14 +1,15 @@
-//! Allgather and allgatherv: everybody's block to everybody. Input: `Send`, one block; output: all blocks
-//! in `Receive`. In place: the own block already lies where it belongs in `Receive`.
+//! Allgather and allgatherv: everybody's block to everybody. Input: `Send`, one block; output: all
+//! blocks in `Receive`. In place: the own block already lies where it belongs in `Receive`.
 //!
-//! The phases take functions from block numbers to regions, so equal blocks, given blocks and the parts
-//! of a broadcast all use them.
+//! The phases take functions from block numbers to regions, so equal blocks, given blocks and the
+//! parts of a broadcast all use them.
 
 use super::cut::Block;
 use super::position::Position;
 use super::schedule::{Builder, Region, Schedule};
 
-/// Passes blocks around a ring: size − 1 rounds, each byte travels only between neighbours, no extra copy.
+/// Passes blocks around a ring: size − 1 rounds, each byte travels only between neighbours, no
+/// extra copy.
 pub fn ring(position: Position, bytes: usize, in_place: bool) -> Schedule {
     let rounds = position.size - 1;
     let mut builder = Builder::with_room(rounds + 1, 2 * rounds, 1);
@@ -40,8 +41,8 @@ pub fn recursive_doubling(position: Position, bytes: usize, in_place: bool) -> S
     builder.finish()
 }
 
-/// Bruck's scheme: ⌈log₂ size⌉ rounds for any size, at the price of collecting in scratch (own block first)
-/// and turning the blocks into order at the end.
+/// Bruck's scheme: ⌈log₂ size⌉ rounds for any size, at the price of collecting in scratch (own
+/// block first) and turning the blocks into order at the end.
 pub fn bruck(position: Position, bytes: usize, in_place: bool) -> Schedule {
     let start = |index: u32| index as usize * bytes;
     let own = (!in_place).then(|| Region::send(0, bytes));
@@ -164,8 +165,8 @@ fn bruck_builder(position: Position) -> Builder {
     Builder::with_room(rounds + 1, 2 * rounds, 4)
 }
 
-/// Bruck's scheme as a phase. `own` is where the own block lies if not yet in its place; `start` gives where block
-/// `rank + index` begins in the packed working memory, for index 0..=size.
+/// Bruck's scheme as a phase. `own` is where the own block lies if not yet in its place; `start`
+/// gives where block `rank + index` begins in the packed working memory, for index 0..=size.
 pub(crate) fn bruck_into(
     builder: &mut Builder,
     position: Position,

@@ -1,4 +1,5 @@
-//! Allreduce: a₀ ∘ a₁ ∘ … everywhere. Input: `Send`; output: `Receive`. In place: the input lies in `Receive`.
+//! Allreduce: a₀ ∘ a₁ ∘ … everywhere. Input: `Send`; output: `Receive`. In place: the input lies in
+//! `Receive`.
 
 use super::accumulate::{Accumulator, Side};
 use super::bcast;
@@ -9,8 +10,8 @@ use super::reduce;
 use super::schedule::{Builder, Region, Schedule};
 use super::{Operand, Vector};
 
-/// Everybody exchanges the whole vector with partners at distance 1, 2, 4, …: ⌊log₂ size⌋ rounds (two more
-/// when size is no power of two), in rank order. The least latency for small vectors.
+/// Everybody exchanges the whole vector with partners at distance 1, 2, 4, …: ⌊log₂ size⌋ rounds
+/// (two more when size is no power of two), in rank order. The least latency for small vectors.
 pub fn recursive_doubling(position: Position, operand: Operand) -> Schedule {
     let mut builder = Builder::for_rounds(3 + position.size.ilog2());
     let result = Region::receive(0, operand.bytes);
@@ -48,8 +49,8 @@ pub(crate) fn recursive_doubling_into(
     );
 }
 
-/// Reduces parts by halving and collects them by doubling: 2·log₂ size rounds in which each rank moves
-/// about twice the vector, in rank order. For large vectors and many ranks.
+/// Reduces parts by halving and collects them by doubling: 2·log₂ size rounds in which each rank
+/// moves about twice the vector, in rank order. For large vectors and many ranks.
 pub fn halving_doubling(position: Position, operand: Operand) -> Schedule {
     let mut builder = Builder::for_rounds(3 + 2 * position.size.ilog2());
     let result = Region::receive(0, operand.bytes);
@@ -79,7 +80,8 @@ pub(crate) fn halving_doubling_into(
     );
 }
 
-/// Runs `act` on a power of two of ranks; the others hand in their vector before and get the result after.
+/// Runs `act` on a power of two of ranks; the others hand in their vector before and get the result
+/// after.
 fn folded(
     builder: &mut Builder,
     position: Position,
@@ -109,8 +111,9 @@ fn folded(
     }
 }
 
-/// Around a ring, first reducing parts, then collecting them: 2·(size − 1) rounds, each rank moves the least
-/// possible and only to its neighbour. Combines in ring order, so the operation must commute.
+/// Around a ring, first reducing parts, then collecting them: 2·(size − 1) rounds, each rank moves
+/// the least possible and only to its neighbour. Combines in ring order, so the operation must
+/// commute.
 pub fn ring(position: Position, operand: Operand) -> Schedule {
     assert!(operand.commutative, "a ring combines out of rank order");
     let (size, result) = (position.size, Region::receive(0, operand.bytes));
@@ -166,8 +169,8 @@ pub fn ring(position: Position, operand: Operand) -> Schedule {
     builder.finish()
 }
 
-/// Up a binomial tree and down again: 2·(size − 1) messages in total, the fewest. Where ranks take turns
-/// on few CPUs that counts more than the longer way. Keeps rank order.
+/// Up a binomial tree and down again: 2·(size − 1) messages in total, the fewest. Where ranks take
+/// turns on few CPUs that counts more than the longer way. Keeps rank order.
 pub fn tree(position: Position, operand: Operand) -> Schedule {
     let mut builder = Builder::for_rounds(3 + position.size.ilog2());
     let result = Region::receive(0, operand.bytes);

@@ -1,12 +1,12 @@
-//! Alltoall and alltoallv: block j of rank i becomes block i of rank j. Input: `Send`, output: `Receive`, a
-//! block per rank in each. In place: `Receive` holds the blocks before and after.
+//! Alltoall and alltoallv: block j of rank i becomes block i of rank j. Input: `Send`, output:
+//! `Receive`, a block per rank in each. In place: `Receive` holds the blocks before and after.
 
 use super::cut::Block;
 use super::position::Position;
 use super::schedule::{Builder, Region, Schedule};
 
-/// Bruck's scheme: ⌈log₂ size⌉ rounds in which half of all blocks travel 2^k ranks up, instead of size − 1
-/// messages; each block is copied log₂ size times. For tiny blocks and many ranks.
+/// Bruck's scheme: ⌈log₂ size⌉ rounds in which half of all blocks travel 2^k ranks up, instead of
+/// size − 1 messages; each block is copied log₂ size times. For tiny blocks and many ranks.
 pub fn bruck(position: Position, bytes: usize, in_place: bool) -> Schedule {
     let (size, rounds) = (position.size, position.size.next_power_of_two().ilog2());
     let source = |rank: u32| {
@@ -52,7 +52,8 @@ pub fn bruck(position: Position, bytes: usize, in_place: bool) -> Schedule {
     builder.finish()
 }
 
-/// Straight between all pairs, at most `window` partners at a time, everybody starting with another one.
+/// Straight between all pairs, at most `window` partners at a time, everybody starting with another
+/// one.
 pub fn pairwise(position: Position, bytes: usize, in_place: bool, window: u32) -> Schedule {
     let block = |rank: u32| Block {
         offset: rank as usize * bytes,
@@ -65,8 +66,8 @@ pub fn pairwise(position: Position, bytes: usize, in_place: bool, window: u32) -
     }
 }
 
-/// [`pairwise`] for blocks of any size and place. In place `send` is not looked at: what goes to a rank lies
-/// where what comes from it will lie, and has the same size.
+/// [`pairwise`] for blocks of any size and place. In place `send` is not looked at: what goes to a
+/// rank lies where what comes from it will lie, and has the same size.
 pub fn pairwise_blocks(
     position: Position,
     send: &[Block],
@@ -113,8 +114,8 @@ fn pairwise_into(
     builder.finish()
 }
 
-/// In place two ranks must swap blocks with each other, not in a circle: in step s rank r meets the rank
-/// s − r (modulo size), which for its part meets r.
+/// In place two ranks must swap blocks with each other, not in a circle: in step s rank r meets the
+/// rank s − r (modulo size), which for its part meets r.
 fn exchange_into(
     position: Position,
     block: impl Fn(u32) -> Block,

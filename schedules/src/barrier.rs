@@ -4,8 +4,9 @@ use super::bcast::Tree;
 use super::position::Position;
 use super::schedule::{Builder, Schedule};
 
-/// In round k every rank signals the one 2^k above it: after ⌈log₂ size⌉ rounds everybody has heard,
-/// directly or not, of everybody. No root, no power of two needed, the fewest rounds possible.
+/// In round k every rank signals the one 2^k above it: after ⌈log₂ size⌉ rounds everybody has
+/// heard, directly or not, of everybody. No root, no power of two needed, the fewest rounds
+/// possible.
 pub fn dissemination(position: Position) -> Schedule {
     let rounds = position.size.next_power_of_two().ilog2();
     let mut builder = Builder::with_room(rounds, 2 * rounds, 0);
@@ -24,8 +25,8 @@ pub(crate) fn dissemination_into(builder: &mut Builder, position: Position) {
     }
 }
 
-/// Everybody signals up a binomial tree and is released down it: 2·(size − 1) messages in total instead of
-/// size·log₂ size, which wins where ranks take turns on few CPUs.
+/// Everybody signals up a binomial tree and is released down it: 2·(size − 1) messages in total
+/// instead of size·log₂ size, which wins where ranks take turns on few CPUs.
 pub fn tree(position: Position) -> Schedule {
     let mut builder = Builder::for_rounds(2);
     report(&mut builder, position);
@@ -33,7 +34,8 @@ pub fn tree(position: Position) -> Schedule {
     builder.finish()
 }
 
-/// Tells the top of the tree, rank 0, that everybody is there: it has heard of all once the round that this opens is over.
+/// Tells the top of the tree, rank 0, that everybody is there: it has heard of all once the round
+/// that this opens is over.
 pub(crate) fn report(builder: &mut Builder, position: Position) {
     let tree = Tree::new(position);
     for child in tree.children() {

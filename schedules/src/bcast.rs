@@ -1,7 +1,9 @@
-//! Broadcast: the root's bytes to everybody. The buffer is `Receive` on every rank, the root included.
+//! Broadcast: the root's bytes to everybody. The buffer is `Receive` on every rank, the root
+//! included.
 //!
-//! The binomial tree that it defines also carries reduce, gather and scatter: the subtree of a node is a run
-//! of neighbouring (virtual) ranks, which keeps gathered blocks contiguous and reductions in order.
+//! The binomial tree that it defines also carries reduce, gather and scatter: the subtree of a node
+//! is a run of neighbouring (virtual) ranks, which keeps gathered blocks contiguous and reductions
+//! in order.
 
 use super::allgather;
 use super::cut::{Cut, segments};
@@ -29,7 +31,8 @@ impl Tree {
         (self.rank > 0).then(|| self.rank & (self.rank - 1))
     }
 
-    /// Number of virtual ranks in this node's subtree, itself included: they are `rank..rank + span`.
+    /// Number of virtual ranks in this node's subtree, itself included: they are `rank..rank +
+    /// span`.
     #[inline]
     pub fn span(&self) -> u32 {
         self.span_of(self.rank)
@@ -66,7 +69,8 @@ pub fn binomial(position: Position, bytes: usize, root: u32) -> Schedule {
     builder.finish()
 }
 
-/// The binomial broadcast of a region as a phase of another collective. Its sends belong to the round that it leaves open.
+/// The binomial broadcast of a region as a phase of another collective. Its sends belong to the
+/// round that it leaves open.
 pub(crate) fn binomial_into(builder: &mut Builder, position: Position, root: u32, region: Region) {
     let tree = Tree::new(position.seen_from(root));
     let real = |virtual_rank| {
@@ -86,9 +90,9 @@ pub(crate) fn binomial_into(builder: &mut Builder, position: Position, root: u32
     }
 }
 
-/// Scatters parts down the binomial tree, then everybody collects all parts: each rank sends about twice
-/// the buffer instead of log₂ size times. By recursive doubling where size is a power of two and the
-/// number of rounds counts, else around a ring.
+/// Scatters parts down the binomial tree, then everybody collects all parts: each rank sends about
+/// twice the buffer instead of log₂ size times. By recursive doubling where size is a power of two
+/// and the number of rounds counts, else around a ring.
 pub fn scatter_allgather(position: Position, bytes: usize, root: u32) -> Schedule {
     let here = position.seen_from(root);
     let tree = Tree::new(here);
@@ -127,8 +131,8 @@ pub fn scatter_allgather(position: Position, bytes: usize, root: u32) -> Schedul
     builder.finish()
 }
 
-/// Segments down a chain: every rank receives one segment while it passes on the one before, so that for
-/// buffers of many segments each rank sends the buffer just once.
+/// Segments down a chain: every rank receives one segment while it passes on the one before, so
+/// that for buffers of many segments each rank sends the buffer just once.
 pub fn chain(position: Position, bytes: usize, root: u32, segment_bytes: usize) -> Schedule {
     let mut builder = Builder::for_rounds(bytes.div_ceil(segment_bytes.max(1)) as u32 + 1);
     let top = Position {

@@ -1,4 +1,5 @@
-//! A call of a collective as its algorithms see it: what moves, in bytes, and the rule that decides how.
+//! A call of a collective as its algorithms see it: what moves, in bytes, and the rule that decides
+//! how.
 
 use super::Operand;
 use super::choose::{Collective, Rule, Situation, choose};
@@ -72,10 +73,56 @@ pub enum Call<'a> {
     },
 }
 
+/// A call that owns its lists, beside the schedule that was built for it.
+#[derive(Debug)]
+pub struct KeptCall {
+    /// Its lists are empty.
+    call: Call<'static>,
+    first: Box<[Block]>,
+    second: Box<[Block]>,
+    ends: Box<[usize]>,
+}
+
+impl PartialEq<Call<'_>> for KeptCall {
+    fn eq(&self, other: &Call<'_>) -> bool {
+        let (first, second, ends) = other.lists();
+        self.call == other.without_lists()
+            && *self.first == *first
+            && *self.second == *second
+            && *self.ends == *ends
+    }
+}
+
 impl Call<'_> {
-    /// The same call without its caller's memory; `None` if it has lists of blocks.
-    pub fn without_lists(&self) -> Option<Call<'static>> {
-        Some(match *self {
+    /// The same call with copies of its lists, to compare later ones with.
+    pub fn keep(&self) -> KeptCall {
+        let (first, second, ends) = self.lists();
+        KeptCall {
+            call: self.without_lists(),
+            first: first.into(),
+            second: second.into(),
+            ends: ends.into(),
+        }
+    }
+
+    /// The lists of blocks and of ends that it comes with.
+    fn lists(&self) -> (&[Block], &[Block], &[usize]) {
+        match *self {
+            Call::Gatherv { blocks, .. }
+            | Call::Scatterv { blocks, .. }
+            | Call::Allgatherv { blocks, .. } => (blocks, &[], &[]),
+            Call::Alltoallv { send, receive, .. } => (send, receive, &[]),
+            Call::ReduceScatter {
+                blocks: Blocks::Ends(ends),
+                ..
+            } => (&[], &[], ends),
+            _ => (&[], &[], &[]),
+        }
+    }
+
+    /// The same call with empty lists.
+    fn without_lists(&self) -> Call<'static> {
+        match *self {
             Call::Barrier => Call::Barrier,
             Call::Bcast { bytes, root } => Call::Bcast { bytes, root },
             Call::Reduce { operand, root } => Call::Reduce { operand, root },
@@ -91,6 +138,17 @@ impl Call<'_> {
                 root,
                 in_place,
             },
+            Call::Gatherv {
+                own_bytes,
+                root,
+                in_place,
+                ..
+            } => Call::Gatherv {
+                own_bytes,
+                blocks: &[],
+                root,
+                in_place,
+            },
             Call::Scatter {
                 bytes,
                 root,
@@ -100,23 +158,41 @@ impl Call<'_> {
                 root,
                 in_place,
             },
+            Call::Scatterv {
+                own_bytes,
+                root,
+                in_place,
+                ..
+            } => Call::Scatterv {
+                own_bytes,
+                blocks: &[],
+                root,
+                in_place,
+            },
             Call::Allgather { bytes, in_place } => Call::Allgather { bytes, in_place },
+            Call::Allgatherv { in_place, .. } => Call::Allgatherv {
+                blocks: &[],
+                in_place,
+            },
             Call::Alltoall { bytes, in_place } => Call::Alltoall { bytes, in_place },
+            Call::Alltoallv { in_place, .. } => Call::Alltoallv {
+                send: &[],
+                receive: &[],
+                in_place,
+            },
             Call::ReduceScatter {
-                blocks: Blocks::Equal(bytes),
+                blocks,
                 commutative,
                 in_place,
             } => Call::ReduceScatter {
-                blocks: Blocks::Equal(bytes),
+                blocks: match blocks {
+                    Blocks::Equal(bytes) => Blocks::Equal(bytes),
+                    Blocks::Ends(_) => Blocks::Ends(&[]),
+                },
                 commutative,
                 in_place,
             },
-            Call::Gatherv { .. }
-            | Call::Scatterv { .. }
-            | Call::Allgatherv { .. }
-            | Call::Alltoallv { .. }
-            | Call::ReduceScatter { .. } => return None,
-        })
+        }
     }
 
     /// Which collective it is.
@@ -183,5 +259,53 @@ impl Call<'_> {
             placement,
         };
         choose(self.collective(), &situation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_call_equals_those_with_the_same_lists() {
+        let block = |offset, bytes| Block { offset, bytes };
+        let lists = [
+            vec![],
+            vec![block(0, 4)],
+            vec![block(0, 4), block(4, 4)],
+            vec![block(0, 4), block(8, 4)],
+        ];
+        let ends = [vec![], vec![4], vec![4, 8]];
+        let mut calls = vec![Call::Barrier, Call::Bcast { bytes: 4, root: 0 }];
+        for send in &lists {
+            let in_place = false;
+            calls.push(Call::Allgatherv {
+                blocks: send,
+                in_place,
+            });
+            for receive in &lists {
+                calls.push(Call::Alltoallv {
+                    send,
+                    receive,
+                    in_place,
+                });
+            }
+        }
+        let shares = ends.iter().map(|ends| Blocks::Ends(ends));
+        calls.extend(
+            shares
+                .chain([Blocks::Equal(4)])
+                .map(|blocks| Call::ReduceScatter {
+                    blocks,
+                    commutative: true,
+                    in_place: false,
+                }),
+        );
+        for (at, call) in calls.iter().enumerate() {
+            let kept = call.keep();
+            for (other_at, other) in calls.iter().enumerate() {
+                assert_eq!(kept == *other, at == other_at, "{call:?} and {other:?}");
+            }
+        }
     }
 }

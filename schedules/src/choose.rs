@@ -1,11 +1,14 @@
-//! Which algorithm runs when: one table per collective, first rule that fits wins, each with its reason.
+//! Which algorithm runs when: one table per collective, first rule that fits wins, each with its
+//! reason.
 //!
-//! Every rank must come to the same answer, so a rule looks only at what all ranks know: the size, the
-//! bytes, the operation, the placement. The thresholds are named here and nowhere else; they are set by
-//! measurement (`oxmpi bench collectives`), and the numbers below hold for a host with ports.
+//! Every rank must come to the same answer, so a rule looks only at what all ranks know: the size,
+//! the bytes, the operation, the placement. The thresholds are named here and nowhere else; they
+//! are set by measurement (`oxmpi bench collectives`), and the numbers below hold for a host with
+//! ports.
 //!
-//! Rules for several hosts come first in each table. Their thresholds follow from what messages cost: between hosts 4 µs and
-//! 0.25 ns per byte, on one host 0.15 µs and 0.1 ns per byte; sending or receiving one of the former keeps a CPU busy for 1.5 µs.
+//! Rules for several hosts come first in each table. Their thresholds follow from what messages
+//! cost: between hosts 4 µs and 0.25 ns per byte, on one host 0.15 µs and 0.1 ns per byte; sending
+//! or receiving one of the former keeps a CPU busy for 1.5 µs.
 
 use super::hosts::Hosts;
 use super::position::{Placement, Position};
@@ -132,7 +135,7 @@ pub struct Rule {
     /// Only for operations that commute.
     pub commutative: bool,
     /// Only where ranks outnumber CPUs (true) or do not (false).
-    pub crowded: Option<bool>,
+    pub oversubscribed: Option<bool>,
     /// Only for such hosts.
     pub reach: Reach,
     /// Why.
@@ -147,7 +150,7 @@ impl Rule {
             ranks_min: 1,
             power_of_two: false,
             commutative: false,
-            crowded: None,
+            oversubscribed: None,
             reach: Reach::Any,
             reason,
         }
@@ -175,9 +178,9 @@ impl Rule {
         }
     }
 
-    const fn crowded(self, crowded: bool) -> Rule {
+    const fn oversubscribed(self, oversubscribed: bool) -> Rule {
         Rule {
-            crowded: Some(crowded),
+            oversubscribed: Some(oversubscribed),
             ..self
         }
     }
@@ -204,17 +207,19 @@ impl Rule {
             && (!self.power_of_two || situation.size.is_power_of_two())
             && (!self.commutative || situation.commutative)
             && self
-                .crowded
-                .is_none_or(|crowded| crowded == situation.placement.crowded)
+                .oversubscribed
+                .is_none_or(|oversubscribed| oversubscribed == situation.placement.oversubscribed)
             && self
                 .reach
                 .covers(situation.placement.hosts, situation.commutative)
     }
 }
 
-/// Segment of a pipelined chain: a few ring slots, small enough to stay in the cache between two ranks.
+/// Segment of a pipelined chain: a few ring slots, small enough to stay in the cache between two
+/// ranks.
 pub const CHAIN_SEGMENT_BYTES: usize = 32 * 1024;
-/// Most partners of one rank at a time: bounds requests and unexpected messages, hides one hop's latency.
+/// Most partners of one rank at a time: bounds requests and unexpected messages, hides one hop's
+/// latency.
 pub const PARTNERS_MAX: u32 = 32;
 /// Partners at a time once blocks are large: more would only fight for the same memory bandwidth.
 pub const PARTNERS_LARGE_MAX: u32 = 4;
@@ -252,23 +257,24 @@ const ALLTOALL_BRUCK_RANKS_MIN: u32 = 32;
 /// A reduce-scatter's whole vector up to here is mostly latency.
 const REDUCE_SCATTER_HALVING_BYTES_MAX: usize = 512 * 1024;
 
-/// Across hosts a broadcast up to here is latency; beyond, a chain through all hosts keeps every rank busy at once, after it has
-/// paid for a segment on each of its hops.
+/// Across hosts a broadcast up to here is latency; beyond, a chain through all hosts keeps every
+/// rank busy at once, after it has paid for a segment on each of its hops.
 const HOSTS_BCAST_TREE_BYTES_MAX: usize = 128 * 1024;
-/// Across hosts a reduction up to here goes through leaders: beyond, what lanes save in bytes outweighs their second round between
-/// hosts (4 µs are 16 KiB).
+/// Across hosts a reduction up to here goes through leaders: beyond, what lanes save in bytes
+/// outweighs their second round between hosts (4 µs are 16 KiB).
 const HOSTS_REDUCE_LEADER_BYTES_MAX: usize = 32 * 1024;
 /// The same for an allreduce, in which leaders move every byte twice on their hosts.
 const HOSTS_ALLREDUCE_LEADER_BYTES_MAX: usize = 16 * 1024;
 /// Across hosts a scan up to here is latency; beyond, segments go up the chain of ranks.
 const HOSTS_SCAN_LEADER_BYTES_MAX: usize = 32 * 1024;
-/// Blocks up to here cost less to be copied by a leader than to be sent and received alone between hosts (1.5 µs are 15 KiB, on
-/// either side of a copy).
+/// Blocks up to here cost less to be copied by a leader than to be sent and received alone between
+/// hosts (1.5 µs are 15 KiB, on either side of a copy).
 const HOSTS_GATHER_LEADER_BYTES_MAX: usize = 8 * 1024;
-/// Across hosts an allgather's whole output up to here goes through leaders; beyond, the broadcast of all of it on every host costs
-/// more than the many rounds of a ring.
+/// Across hosts an allgather's whole output up to here goes through leaders; beyond, the broadcast
+/// of all of it on every host costs more than the many rounds of a ring.
 const HOSTS_ALLGATHER_LEADER_BYTES_MAX: usize = 256 * 1024;
-/// Blocks of an alltoall up to here are worth the copies that a leader makes of every rank's blocks.
+/// Blocks of an alltoall up to here are worth the copies that a leader makes of every rank's
+/// blocks.
 const HOSTS_ALLTOALL_LEADER_BYTES_MAX: usize = 256;
 /// A reduce-scatter's whole vector up to here goes through leaders.
 const HOSTS_REDUCE_SCATTER_LEADER_BYTES_MAX: usize = 8 * 1024;
@@ -278,10 +284,10 @@ use Algorithm::*;
 const BARRIER: &[Rule] = &[
     Rule::new(LeaderTree, "fewest messages between hosts")
         .across_hosts()
-        .crowded(true),
+        .oversubscribed(true),
     Rule::new(LeaderExchange, "fewest rounds between hosts").across_hosts(),
     Rule::new(Tree, "fewest messages in total when ranks take turns")
-        .crowded(true)
+        .oversubscribed(true)
         .ranks_from(3),
     Rule::new(Dissemination, "fewest rounds"),
 ];
@@ -298,7 +304,7 @@ const BCAST: &[Rule] = &[
     )
     .up_to(BCAST_SCATTER_BYTES_MAX)
     .ranks_from(BCAST_SCATTER_RANKS_MIN)
-    .crowded(false),
+    .oversubscribed(false),
     Rule::new(Binomial, "fewest messages when ranks take turns").up_to(BCAST_SCATTER_BYTES_MAX),
     Rule::new(Chain, "each rank sends the buffer once, segments overlap").ranks_from(3),
     Rule::new(Binomial, "two ranks: one message"),
@@ -322,14 +328,14 @@ const ALLREDUCE: &[Rule] = &[
     Rule::new(LeaderTree, "fewest messages between hosts")
         .across_hosts()
         .up_to(HOSTS_ALLREDUCE_LEADER_BYTES_MAX)
-        .crowded(true),
+        .oversubscribed(true),
     Rule::new(LeaderExchange, "fewest rounds between hosts")
         .across_hosts()
         .up_to(HOSTS_ALLREDUCE_LEADER_BYTES_MAX),
     Rule::new(Lanes, "fewest bytes between hosts, moved by all ranks").across_hosts(),
     Rule::new(Tree, "fewest messages when ranks take turns")
         .up_to(ALLREDUCE_TREE_BYTES_MAX)
-        .crowded(true)
+        .oversubscribed(true)
         .ranks_from(3),
     Rule::new(RecursiveDoubling, "fewest rounds, rank order").up_to(ALLREDUCE_DOUBLING_BYTES_MAX),
     Rule::new(HalvingDoubling, "least bytes in few rounds, rank order")
@@ -337,7 +343,7 @@ const ALLREDUCE: &[Rule] = &[
     Rule::new(HalvingDoubling, "nobody stands out: least bytes").power_of_two(),
     Rule::new(Ring, "least bytes for any size")
         .commutative()
-        .crowded(false),
+        .oversubscribed(false),
     Rule::new(
         HalvingDoubling,
         "least bytes that keep rank order or need few turns",
@@ -380,10 +386,10 @@ const ALLGATHER: &[Rule] = &[
     Rule::new(RecursiveDoubling, "a round costs a turn of everybody")
         .up_to(ALLGATHER_CROWDED_BYTES_MAX)
         .power_of_two()
-        .crowded(true),
+        .oversubscribed(true),
     Rule::new(Bruck, "a round costs a turn of everybody")
         .up_to(ALLGATHER_CROWDED_BYTES_MAX)
-        .crowded(true),
+        .oversubscribed(true),
     Rule::new(Ring, "each byte moves once per rank, between neighbours"),
 ];
 /// Bytes: all blocks together.
@@ -395,7 +401,7 @@ const ALLGATHERV: &[Rule] = &[
     Rule::new(Bruck, "fewest rounds").up_to(ALLGATHER_FEW_ROUNDS_BYTES_MAX),
     Rule::new(Bruck, "a round costs a turn of everybody")
         .up_to(ALLGATHER_CROWDED_BYTES_MAX)
-        .crowded(true),
+        .oversubscribed(true),
     Rule::new(Ring, "each byte moves once per rank, between neighbours"),
 ];
 /// Bytes: the block from one rank to another.
@@ -477,7 +483,7 @@ mod tests {
         for collective in Collective::ALL {
             let last = rules(collective).last().expect("a rule");
             assert!(
-                last.fits(&worst) && last.crowded.is_none() && last.reach == Reach::Any,
+                last.fits(&worst) && last.oversubscribed.is_none() && last.reach == Reach::Any,
                 "{collective:?}"
             );
         }

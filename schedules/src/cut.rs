@@ -20,8 +20,8 @@ pub struct Cut {
     longer: usize,
 }
 
-/// Parts begin at cache lines where the elements allow it: copies of aligned parts are faster, and two
-/// ranks of one host never write to one line.
+/// Parts begin at cache lines where the elements allow it: copies of aligned parts are faster, and
+/// two ranks of one host never write to one line.
 const UNIT_BYTES: usize = 64;
 
 impl Cut {

@@ -1,8 +1,8 @@
 //! Walks through a schedule: hands out what to do next, is told what has completed.
 //!
-//! Call order: `poll` until it answers `Wait` or `Done`; after `Wait`, call `transfer_done` once for every
-//! transfer that completes, and poll again. No buffers and no I/O here, so blocking, nonblocking and
-//! persistent collectives and the simulator all drive this one state machine.
+//! Call order: `poll` until it answers `Wait` or `Done`; after `Wait`, call `transfer_done` once
+//! for every transfer that completes, and poll again. No buffers and no I/O here, so blocking,
+//! nonblocking and persistent collectives and the simulator all drive this one state machine.
 
 use super::schedule::{Local, Schedule, Transfer};
 

@@ -1,13 +1,14 @@
-//! Exscan: rank r gets a₀ ∘ … ∘ aᵣ₋₁; rank 0 gets nothing and its `Receive` is left alone. Input: `Send`;
-//! output: `Receive`. In place: the input lies in `Receive`. Both algorithms keep rank order.
+//! Exscan: rank r gets a₀ ∘ … ∘ aᵣ₋₁; rank 0 gets nothing and its `Receive` is left alone. Input:
+//! `Send`; output: `Receive`. In place: the input lies in `Receive`. Both algorithms keep rank
+//! order.
 
 use super::Operand;
 use super::cut::segments;
 use super::position::Position;
 use super::schedule::{Builder, Region, Schedule};
 
-/// As the scan by recursive doubling, carrying the inclusive result in scratch and the exclusive one in
-/// `Receive`: two reductions per round, no extra round.
+/// As the scan by recursive doubling, carrying the inclusive result in scratch and the exclusive
+/// one in `Receive`: two reductions per round, no extra round.
 pub fn recursive_doubling(position: Position, operand: Operand) -> Schedule {
     let levels = position.size.ilog2();
     let mut builder = Builder::with_room(2 + levels, 2 + 2 * levels, 2 + 2 * levels);

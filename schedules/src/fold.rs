@@ -1,7 +1,8 @@
 //! Folding any number of ranks onto a power of two, for algorithms that pair ranks by bits.
 //!
-//! The first 2·extra ranks form neighbouring pairs; of each pair one stands out and hands its data to the
-//! other, which acts for both. Neighbours keep rank order, so operations that do not commute survive it.
+//! The first 2·extra ranks form neighbouring pairs; of each pair one stands out and hands its data
+//! to the other, which acts for both. Neighbours keep rank order, so operations that do not commute
+//! survive it.
 
 use super::position::Position;
 
@@ -66,7 +67,8 @@ impl Fold {
         }
     }
 
-    /// The first real rank whose data `virtual_rank` stands for; virtual ranks cover real ones in order.
+    /// The first real rank whose data `virtual_rank` stands for; virtual ranks cover real ones in
+    /// order.
     #[inline]
     pub fn first_covered(&self, virtual_rank: u32) -> u32 {
         virtual_rank + virtual_rank.min(self.extra)

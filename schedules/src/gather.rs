@@ -1,5 +1,6 @@
-//! Gather and gatherv: everybody's block at the root. Input: `Send`; output: `Receive` at the root, which is
-//! named nowhere else. In place (root only): the root's block already lies in its place in `Receive`.
+//! Gather and gatherv: everybody's block at the root. Input: `Send`; output: `Receive` at the root,
+//! which is named nowhere else. In place (root only): the root's block already lies in its place in
+//! `Receive`.
 
 use super::bcast::Tree;
 use super::cut::Block;
@@ -7,8 +8,8 @@ use super::position::Position;
 use super::schedule::{Builder, Direction, Region, Schedule};
 use super::star::star;
 
-/// Up a binomial tree, blocks joined on the way: log₂ size receives at the root instead of size − 1. For
-/// small blocks, where a message costs more than its bytes.
+/// Up a binomial tree, blocks joined on the way: log₂ size receives at the root instead of size −
+/// 1. For small blocks, where a message costs more than its bytes.
 pub fn binomial(position: Position, bytes: usize, root: u32, in_place: bool) -> Schedule {
     let here = position.seen_from(root);
     let tree = Tree::new(here);
@@ -58,7 +59,8 @@ fn binomial_root(
         if first + count <= position.size {
             builder.receive(first, block(first, count));
         } else {
-            // One subtree at most runs past the last rank; its blocks lie at both ends of the output.
+            // One subtree at most runs past the last rank; its blocks lie at both ends of the
+            // output.
             let landing = builder.scratch(count as usize * bytes);
             builder.receive(first, landing);
             wrapped = Some((first, count, landing));
@@ -102,8 +104,8 @@ pub fn linear(
     )
 }
 
-/// [`linear`] for blocks of any size and place. `own_bytes` is what this rank sends; only the root's
-/// `blocks` are looked at, since no other rank knows them.
+/// [`linear`] for blocks of any size and place. `own_bytes` is what this rank sends; only the
+/// root's `blocks` are looked at, since no other rank knows them.
 pub fn linear_blocks(
     position: Position,
     own_bytes: usize,

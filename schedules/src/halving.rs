@@ -1,9 +1,9 @@
 //! Halving the vector while doubling the distance, and its way back: the two halves of the
 //! bandwidth-optimal reductions (Rabenseifner's scheme).
 //!
-//! Partners at distance 1 combine first, then at 2, 4, …: every rank always holds the result of a run of
-//! neighbouring ranks, so rank order is kept and operations need not commute. The price is that the parts
-//! end up in bit-reversed order, which the way back undoes.
+//! Partners at distance 1 combine first, then at 2, 4, …: every rank always holds the result of a
+//! run of neighbouring ranks, so rank order is kept and operations need not commute. The price is
+//! that the parts end up in bit-reversed order, which the way back undoes.
 
 use super::accumulate::{Accumulator, Side};
 use super::cut::{Block, Cut};
@@ -74,7 +74,8 @@ pub(crate) fn gather_up(
     }
 }
 
-/// Gives one acting rank the whole vector: at every level the half of the ranks farther from it is relieved.
+/// Gives one acting rank the whole vector: at every level the half of the ranks farther from it is
+/// relieved.
 pub(crate) fn gather_to(
     builder: &mut Builder,
     fold: &Fold,

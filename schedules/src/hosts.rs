@@ -1,9 +1,10 @@
-//! Which ranks of a communicator share a host: computed once per communicator, asked by the table and by the algorithms in
-//! `across`.
+//! Which ranks of a communicator share a host: computed once per communicator, asked by the table
+//! and by the algorithms in `across`.
 //!
-//! Hosts are numbered 0, 1, … in the order of their lowest ranks, whatever numbers they have elsewhere, so every rank comes to
-//! the same description from the same list. *Host order* is all ranks of host 0, then all of host 1, and so on, each by rising rank.
-//! A communicator on one host has no such description: what holds there needs none.
+//! Hosts are numbered 0, 1, … in the order of their lowest ranks, whatever numbers they have
+//! elsewhere, so every rank comes to the same description from the same list. *Host order* is all
+//! ranks of host 0, then all of host 1, and so on, each by rising rank. A communicator on one host
+//! has no such description: what holds there needs none.
 
 /// The hosts of a communicator's ranks; there are at least two.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,10 @@
-//! Collectives of an intercommunicator: two groups, and what one of them gives the other gets (MPI 5.0 §6.2.3).
+//! Collectives of an intercommunicator: two groups, and what one of them gives the other gets (MPI
+//! 5.0 §6.2.3).
 //!
-//! Schedules name ranks of both groups together: one group's ranks come first, the other's after them. The barrier of
-//! both groups is the ordinary one. Data crosses between the groups directly; where a whole group's vectors are combined for all of the
-//! other group, the first rank of the receiving group (its leader) does it and deals out the result.
+//! Schedules name ranks of both groups together: one group's ranks come first, the other's after
+//! them. The barrier of both groups is the ordinary one. Data crosses between the groups directly;
+//! where a whole group's vectors are combined for all of the other group, the first rank of the
+//! receiving group (its leader) does it and deals out the result.
 
 use super::cut::Block;
 use super::reduce_scatter::Blocks;
@@ -77,8 +79,8 @@ pub fn bcast(groups: Groups, role: Role, bytes: usize) -> Schedule {
     scatter(groups, role, data, |_| data)
 }
 
-/// The block of every remote process for the root. `own` is the block that a process of the other group sends, `block` where the
-/// block of a remote rank belongs at the root.
+/// The block of every remote process for the root. `own` is the block that a process of the other
+/// group sends, `block` where the block of a remote rank belongs at the root.
 pub fn gather(groups: Groups, role: Role, own: Region, block: impl Fn(u32) -> Region) -> Schedule {
     let mut builder = Builder::with_room(1, groups.remote.size, 0);
     match role {
@@ -108,7 +110,8 @@ pub fn scatter(groups: Groups, role: Role, own: Region, block: impl Fn(u32) -> R
     builder.finish()
 }
 
-/// A block for every remote rank and one from each: alltoall, and allgather where all blocks to send are the same.
+/// A block for every remote rank and one from each: alltoall, and allgather where all blocks to
+/// send are the same.
 pub fn alltoall(
     groups: Groups,
     send: impl Fn(u32) -> Region,
@@ -127,7 +130,8 @@ pub fn alltoall(
     builder.finish()
 }
 
-/// The combination of the remote group's vectors, in the order of its ranks, for the root. Input: `Send`; output: `Receive`.
+/// The combination of the remote group's vectors, in the order of its ranks, for the root. Input:
+/// `Send`; output: `Receive`.
 pub fn reduce(groups: Groups, role: Role, bytes: usize) -> Schedule {
     let mut builder = Builder::default();
     match role {
@@ -147,15 +151,17 @@ pub fn allreduce(groups: Groups, bytes: usize) -> Schedule {
     through_leader(groups, bytes, |_| Block { offset: 0, bytes })
 }
 
-/// The combination of the remote group's vectors, dealt out in `blocks` over the local group. Both groups' vectors have the same
-/// length. Input: `Send`; output: the own block at the start of `Receive`.
+/// The combination of the remote group's vectors, dealt out in `blocks` over the local group. Both
+/// groups' vectors have the same length. Input: `Send`; output: the own block at the start of
+/// `Receive`.
 pub fn reduce_scatter(groups: Groups, blocks: Blocks<'_>) -> Schedule {
     let bytes = blocks.total(groups.local.size);
     through_leader(groups, bytes, |rank| blocks.span(rank, rank + 1))
 }
 
-/// Everybody's vector goes to the leader of the other group, which combines them and gives everybody of its own group its share,
-/// at the start of `Receive`. The leaders' receives are all there before anybody waits, so they cannot wait for each other.
+/// Everybody's vector goes to the leader of the other group, which combines them and gives
+/// everybody of its own group its share, at the start of `Receive`. The leaders' receives are all
+/// there before anybody waits, so they cannot wait for each other.
 fn through_leader(groups: Groups, bytes: usize, share: impl Fn(u32) -> Block) -> Schedule {
     let mut builder = Builder::default();
     let own = share(groups.rank - groups.local.first);
@@ -188,7 +194,8 @@ fn receive_vectors(builder: &mut Builder, groups: Groups, bytes: usize) -> Vec<R
     groups.remote.ranks().map(&mut receive).collect()
 }
 
-/// Combines the vectors in order and tells where the result is: in the last one, the others are used up.
+/// Combines the vectors in order and tells where the result is: in the last one, the others are
+/// used up.
 fn combine(builder: &mut Builder, vectors: &[Region]) -> Region {
     let (last, before) = vectors.split_last().expect("no group is empty");
     // From the right, because an operation combines its input from the left.

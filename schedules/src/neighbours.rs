@@ -1,12 +1,14 @@
 //! Collectives of neighbourhoods: one round of messages along the edges of a graph (MPI 5.0 §8.6).
 //!
-//! Two ranks may share several edges, and all their messages look alike: the first one sent is the first one received. So
-//! receives stand in the order in which the other side sends. In a graph that is the order of the edges; in a grid what a rank sends down
-//! arrives at the other rank from above, so there the receive from above comes first in each dimension.
+//! Two ranks may share several edges, and all their messages look alike: the first one sent is the
+//! first one received. So receives stand in the order in which the other side sends. In a graph
+//! that is the order of the edges; in a grid what a rank sends down arrives at the other rank from
+//! above, so there the receive from above comes first in each dimension.
 
 use super::schedule::{Builder, Region, Schedule};
 
-/// The schedule of a rank with these neighbours. `send` and `receive` tell where the block of an edge lies.
+/// The schedule of a rank with these neighbours. `send` and `receive` tell where the block of an
+/// edge lies.
 pub fn exchange(
     rank: u32,
     sources: &[Option<u32>],

@@ -1,8 +1,9 @@
-//! What a collective must do, said without any algorithm: inputs made from a seed, results computed naively.
+//! What a collective must do, said without any algorithm: inputs made from a seed, results computed
+//! naively.
 //!
-//! The tests beside the algorithms and the simulator both ask this module, so a schedule is held to one
-//! definition wherever it runs. The operation on three-byte elements does not commute unless asked to: it
-//! notices a wrong order and a cut inside an element.
+//! The tests beside the algorithms and the simulator both ask this module, so a schedule is held to
+//! one definition wherever it runs. The operation on three-byte elements does not commute unless
+//! asked to: it notices a wrong order and a cut inside an element.
 
 use super::Operand;
 use super::choose::Collective;
@@ -25,8 +26,9 @@ pub fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// `into` = `input` ∘ `into`. Commuting: addition per byte. Otherwise the Heisenberg group over bytes,
-/// (a, b, c) ∘ (a', b', c') = (a + a', b + b', c + c' + a·b'): associative, and b·a differs from a·b.
+/// `into` = `input` ∘ `into`. Commuting: addition per byte. Otherwise the Heisenberg group over
+/// bytes, (a, b, c) ∘ (a', b', c') = (a + a', b + b', c + c' + a·b'): associative, and b·a differs
+/// from a·b.
 pub fn combine(commutative: bool, input: &[u8], into: &mut [u8]) {
     assert_eq!(input.len(), into.len());
     assert_eq!(
@@ -367,7 +369,8 @@ impl Case {
         }
     }
 
-    /// What the receive buffer must begin with after the call; for all but reduce_scatter that is all of it.
+    /// What the receive buffer must begin with after the call; for all but reduce_scatter that is
+    /// all of it.
     pub fn expected(&self, rank: u32) -> Vec<u8> {
         let scenario = &self.scenario;
         let at_root = rank == scenario.root;
@@ -417,7 +420,8 @@ impl Case {
         expected
     }
 
-    /// Compares this rank's receive buffer with what must be in it; the text names the first difference.
+    /// Compares this rank's receive buffer with what must be in it; the text names the first
+    /// difference.
     pub fn check(&self, rank: u32, receive: &[u8]) -> Result<(), String> {
         let expected = self.expected(rank);
         let differs = expected

@@ -1,10 +1,11 @@
 //! From a call to its schedule: the one entry that the library, the simulator and the tests use.
 //!
-//! [`schedule`] asks the table in [`choose`](super::choose) and builds what it answers; [`schedule_by`] builds
-//! with a given algorithm, which is how each is tested and measured against the others.
+//! [`schedule`] asks the table in [`choose`](super::choose) and builds what it answers;
+//! [`schedule_by`] builds with a given algorithm, which is how each is tested and measured against
+//! the others.
 
 use super::across::{self, Here};
-pub use super::call::Call;
+pub use super::call::{Call, KeptCall};
 use super::choose::{Algorithm, CHAIN_SEGMENT_BYTES, Reach, partners};
 use super::hosts::Hosts;
 use super::position::{Placement, Position};
@@ -22,9 +23,9 @@ pub fn schedule(call: &Call<'_>, position: Position, placement: Placement<'_>) -
         .expect("the table names only algorithms that fit")
 }
 
-/// The schedule of this rank by a given algorithm; `None` where that algorithm cannot do the call (an
-/// operation that does not commute, a size that is no power of two, one host where it needs several, or simply another
-/// collective's).
+/// The schedule of this rank by a given algorithm; `None` where that algorithm cannot do the call
+/// (an operation that does not commute, a size that is no power of two, one host where it needs
+/// several, or simply another collective's).
 pub fn schedule_by(
     algorithm: Algorithm,
     call: &Call<'_>,

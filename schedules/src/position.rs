@@ -57,13 +57,15 @@ impl Position {
     }
 }
 
-/// How ranks share hosts and hosts share CPUs; the same on every rank, or their choices would differ.
+/// How ranks share hosts and hosts share CPUs; the same on every rank, or their choices would
+/// differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement<'a> {
     /// Who shares a host with whom, where there are several.
     pub hosts: Option<&'a Hosts>,
-    /// Ranks must take turns on the CPUs: then the number of messages in total decides, not the longest path.
-    pub crowded: bool,
+    /// Ranks must take turns on the CPUs: then the number of messages in total decides, not the
+    /// longest path.
+    pub oversubscribed: bool,
 }
 
 impl<'a> Placement<'a> {
@@ -72,16 +74,17 @@ impl<'a> Placement<'a> {
     pub fn one_host(ranks: u32, cpus: u32) -> Placement<'static> {
         Placement {
             hosts: None,
-            crowded: ranks > cpus,
+            oversubscribed: ranks > cpus,
         }
     }
 
-    /// Ranks on several hosts. Nobody knows the CPUs of other hosts, so all ranks agree that everybody has one.
+    /// Ranks on several hosts. Nobody knows the CPUs of other hosts, so all ranks agree that
+    /// everybody has one.
     #[inline]
     pub fn several_hosts(hosts: &'a Hosts) -> Placement<'a> {
         Placement {
             hosts: Some(hosts),
-            crowded: false,
+            oversubscribed: false,
         }
     }
 }

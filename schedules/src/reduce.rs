@@ -1,5 +1,5 @@
-//! Reduce: a₀ ∘ a₁ ∘ … at the root. Input: `Send`; output: `Receive` at the root, which is named nowhere else.
-//! In place (root only): the root's input lies in `Receive`.
+//! Reduce: a₀ ∘ a₁ ∘ … at the root. Input: `Send`; output: `Receive` at the root, which is named
+//! nowhere else. In place (root only): the root's input lies in `Receive`.
 
 use super::accumulate::{Accumulator, Side};
 use super::bcast::Tree;
@@ -9,8 +9,8 @@ use super::position::Position;
 use super::schedule::{Builder, Region, Schedule};
 use super::{Operand, Vector};
 
-/// Up to this much scratch a node of a tree receives from all children at once, so that their order of
-/// arrival does not matter; beyond it one after the other through two buffers.
+/// Up to this much scratch a node of a tree receives from all children at once, so that their order
+/// of arrival does not matter; beyond it one after the other through two buffers.
 pub(crate) const FAN_IN_BYTES_MAX: usize = 64 * 1024;
 
 /// Up a binomial tree whose root is the root: the shortest way, for operations that commute.
@@ -25,8 +25,8 @@ pub fn binomial(position: Position, operand: Operand, root: u32) -> Schedule {
     builder.finish()
 }
 
-/// Up a binomial tree with rank 0 on top, whose subtrees are runs of ranks: strictly in rank order. One
-/// more hop when the root is another rank.
+/// Up a binomial tree with rank 0 on top, whose subtrees are runs of ranks: strictly in rank order.
+/// One more hop when the root is another rank.
 pub fn in_order(position: Position, operand: Operand, root: u32) -> Schedule {
     let mut builder = Builder::for_rounds(3 + position.size.ilog2());
     let home = (position.rank == 0 && root == 0).then(|| Region::receive(0, operand.bytes));
@@ -42,8 +42,9 @@ pub fn in_order(position: Position, operand: Operand, root: u32) -> Schedule {
     builder.finish()
 }
 
-/// The tree as a phase: the result ends at `home` if that is given. Returns where this rank's own partial
-/// result lies, which on the top of the tree is the result. The vector is used up unless it lies in `Send`.
+/// The tree as a phase: the result ends at `home` if that is given. Returns where this rank's own
+/// partial result lies, which on the top of the tree is the result. The vector is used up unless it
+/// lies in `Send`.
 pub(crate) fn up_tree(
     builder: &mut Builder,
     position: Position,

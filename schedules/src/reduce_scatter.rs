@@ -1,8 +1,9 @@
-//! Reduce-scatter: block r of a₀ ∘ a₁ ∘ … at rank r. Input: the whole vector in `Send`; output: the own block
-//! at the start of `Receive`. In place: the whole vector lies in `Receive`, whose rest is used up.
+//! Reduce-scatter: block r of a₀ ∘ a₁ ∘ … at rank r. Input: the whole vector in `Send`; output: the
+//! own block at the start of `Receive`. In place: the whole vector lies in `Receive`, whose rest is
+//! used up.
 //!
-//! Blocks follow one another without gaps, as MPI has it; `ends` says where each one ends, so the same
-//! code serves reduce_scatter and reduce_scatter_block.
+//! Blocks follow one another without gaps, as MPI has it; `ends` says where each one ends, so the
+//! same code serves reduce_scatter and reduce_scatter_block.
 
 use super::accumulate::{Accumulator, Side};
 use super::cut::Block;
@@ -46,9 +47,9 @@ impl Blocks<'_> {
     }
 }
 
-/// Every rank gets each contribution to its block from its owner, `window` at a time: the least data, size − 1
-/// messages. Keeps rank order: what comes from below is combined going down to rank 0, what comes from
-/// above going down from the last rank, and the two meet at the end.
+/// Every rank gets each contribution to its block from its owner, `window` at a time: the least
+/// data, size − 1 messages. Keeps rank order: what comes from below is combined going down to rank
+/// 0, what comes from above going down from the last rank, and the two meet at the end.
 pub fn pairwise(
     position: Position,
     blocks: Blocks<'_>,
@@ -76,8 +77,9 @@ pub fn pairwise(
     builder.finish()
 }
 
-/// [`pairwise`] as a phase. What belongs to a rank are `pieces` of the vector; this rank's are combined, one after the other,
-/// in `lower`, or where the answer says. `lower` may be where they lie.
+/// [`pairwise`] as a phase. What belongs to a rank are `pieces` of the vector; this rank's are
+/// combined, one after the other, in `lower`, or where the answer says. `lower` may be where they
+/// lie.
 pub(crate) fn pairwise_into<I: Iterator<Item = Region>>(
     builder: &mut Builder,
     position: Position,
@@ -138,8 +140,8 @@ pub(crate) fn pairwise_into<I: Iterator<Item = Region>>(
     }
 }
 
-/// Halves the vector between partners far apart first: log₂ size rounds, each rank moves about one vector.
-/// Combines out of rank order, so the operation must commute.
+/// Halves the vector between partners far apart first: log₂ size rounds, each rank moves about one
+/// vector. Combines out of rank order, so the operation must commute.
 pub fn recursive_halving(position: Position, blocks: Blocks<'_>, in_place: bool) -> Schedule {
     let total = blocks.total(position.size);
     let whole = Block {

@@ -1,13 +1,13 @@
-//! Scan: rank r gets a₀ ∘ … ∘ aᵣ. Input: `Send`; output: `Receive`. In place: the input lies in `Receive`.
-//! Both algorithms keep rank order.
+//! Scan: rank r gets a₀ ∘ … ∘ aᵣ. Input: `Send`; output: `Receive`. In place: the input lies in
+//! `Receive`. Both algorithms keep rank order.
 
 use super::Operand;
 use super::cut::segments;
 use super::position::Position;
 use super::schedule::{Builder, Region, Schedule};
 
-/// Every rank passes the result of its last d ranks to the one d above it, for d = 1, 2, 4, …: ⌈log₂ size⌉
-/// rounds with one message out, one in and one reduction each.
+/// Every rank passes the result of its last d ranks to the one d above it, for d = 1, 2, 4, …:
+/// ⌈log₂ size⌉ rounds with one message out, one in and one reduction each.
 pub fn recursive_doubling(position: Position, operand: Operand) -> Schedule {
     let mut builder = Builder::for_rounds(2 + position.size.ilog2());
     let result = Region::receive(0, operand.bytes);
@@ -44,8 +44,8 @@ pub(crate) fn recursive_doubling_into(
     }
 }
 
-/// Segments up the chain of ranks: each rank reduces every byte once instead of log₂ size times, and
-/// segments overlap. For large vectors.
+/// Segments up the chain of ranks: each rank reduces every byte once instead of log₂ size times,
+/// and segments overlap. For large vectors.
 pub fn chain(position: Position, operand: Operand, segment_bytes: usize) -> Schedule {
     let before = position.rank.checked_sub(1);
     let after = Some(position.rank + 1).filter(|after| *after < position.size);

@@ -1,6 +1,6 @@
-//! Scatter and scatterv: a block of the root's to everybody. Input: `Send` at the root, which is named
-//! nowhere else; output: `Receive`. In place (root only): the root's block stays in `Send`, and the root's
-//! `Receive` is not named.
+//! Scatter and scatterv: a block of the root's to everybody. Input: `Send` at the root, which is
+//! named nowhere else; output: `Receive`. In place (root only): the root's block stays in `Send`,
+//! and the root's `Receive` is not named.
 
 use super::bcast::Tree;
 use super::cut::Block;
@@ -104,8 +104,8 @@ pub fn linear(
     )
 }
 
-/// [`linear`] for blocks of any size and place. `own_bytes` is what this rank receives; only the root's
-/// `blocks` are looked at, since no other rank knows them.
+/// [`linear`] for blocks of any size and place. `own_bytes` is what this rank receives; only the
+/// root's `blocks` are looked at, since no other rank knows them.
 pub fn linear_blocks(
     position: Position,
     own_bytes: usize,

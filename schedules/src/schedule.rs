@@ -1,8 +1,9 @@
 //! The schedule: rounds of transfers, each followed by local work.
 //!
-//! All transfers of a round start together; its local steps run in order once they have completed; then
-//! the next round starts. A schedule names no memory, only regions of three places that the driver
-//! resolves. Within a round no transfer writes what another one touches (`validate` proves it in tests).
+//! All transfers of a round start together; its local steps run in order once they have completed;
+//! then the next round starts. A schedule names no memory, only regions of three places that the
+//! driver resolves. Within a round no transfer writes what another one touches (`validate` proves
+//! it in tests).
 
 use std::fmt;
 
@@ -13,12 +14,13 @@ pub enum Place {
     Send,
     /// The caller's output. With in-place calls it is also the input, and `Send` is not named.
     Receive,
-    /// Working memory of [`Schedule::scratch_bytes`], aligned to [`SCRATCH_ALIGN`], contents arbitrary.
+    /// Working memory of [`Schedule::scratch_bytes`], aligned to [`SCRATCH_ALIGN`], contents
+    /// arbitrary.
     Scratch,
 }
 
-/// Alignment of scratch memory and of every region that a builder takes from it: one cache line, which
-/// is more than any element type asks for.
+/// Alignment of scratch memory and of every region that a builder takes from it: one cache line,
+/// which is more than any element type asks for.
 pub const SCRATCH_ALIGN: usize = 64;
 
 /// What a signal carries.
@@ -126,8 +128,9 @@ pub enum Local {
         /// Destination, of the same length.
         to: Region,
     },
-    /// `into` = `input` ∘ `into`, element by element. Where `into` ∘ `input` is meant, the algorithm
-    /// exchanges the roles of the two regions and goes on with the other one, which saves a copy.
+    /// `into` = `input` ∘ `into`, element by element. Where `into` ∘ `input` is meant, the
+    /// algorithm exchanges the roles of the two regions and goes on with the other one, which saves
+    /// a copy.
     Reduce {
         /// Left operand.
         input: Region,
@@ -246,8 +249,8 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// Writes a schedule front to back. Empty data transfers and copies vanish: sender and receiver know the
-/// same sizes, so both leave them out.
+/// Writes a schedule front to back. Empty data transfers and copies vanish: sender and receiver
+/// know the same sizes, so both leave them out.
 #[derive(Debug, Default)]
 pub struct Builder {
     schedule: Schedule,
@@ -375,7 +378,8 @@ impl Builder {
         }
     }
 
-    /// Writes a phase among some of the ranks: in it peers are numbered 0, 1, …, and `rank_of` names their ranks.
+    /// Writes a phase among some of the ranks: in it peers are numbered 0, 1, …, and `rank_of`
+    /// names their ranks.
     #[inline]
     pub fn among<R>(
         &mut self,

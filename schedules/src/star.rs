@@ -1,11 +1,12 @@
-//! The star: the root exchanges one block with every other rank, at most `window` at a time. Gather is the star whose root
-//! receives, scatter the one whose root sends; they differ in nothing else.
+//! The star: the root exchanges one block with every other rank, at most `window` at a time. Gather
+//! is the star whose root receives, scatter the one whose root sends; they differ in nothing else.
 
 use super::position::Position;
 use super::schedule::{Builder, Direction, Region, Schedule};
 
-/// The schedule of a star. `root_does` says which way the root's blocks go; `own` is the block of a rank that is not the root, as
-/// that rank (or the root for itself) names it; `block` is where a rank's block lies at the root, asked only there.
+/// The schedule of a star. `root_does` says which way the root's blocks go; `own` is the block of a
+/// rank that is not the root, as that rank (or the root for itself) names it; `block` is where a
+/// rank's block lies at the root, asked only there.
 pub fn star(
     root_does: Direction,
     position: Position,

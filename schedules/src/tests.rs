@@ -1,8 +1,8 @@
 //! All ranks of a schedule in one thread: every algorithm against the oracle, in hostile orders.
 //!
-//! Links keep the order of one pair and nothing else. A send completes at once (eager) or only when it
-//! has been matched (rendezvous, reading the sender's memory at that late moment), at random, so an
-//! algorithm that relies on either is caught; so is one that waits in a circle.
+//! Links keep the order of one pair and nothing else. A send completes at once (eager) or only when
+//! it has been matched (rendezvous, reading the sender's memory at that late moment), at random, so
+//! an algorithm that relies on either is caught; so is one that waits in a circle.
 
 mod across;
 mod barrier;
@@ -230,7 +230,8 @@ fn deliver((from, to): (u32, u32), ranks: &mut [Rank], link: &mut Link, runnable
     }
 }
 
-/// Every algorithm that the collective's table names, where it can do the call with ranks on these hosts.
+/// Every algorithm that the collective's table names, where it can do the call with ranks on these
+/// hosts.
 fn run_all_algorithms(scenario: Scenario, hosts: Option<&Hosts>) {
     let mut random = Random(mix(scenario.seed));
     let case = scenario.prepare();
@@ -286,7 +287,8 @@ fn has_root(collective: Collective) -> bool {
     )
 }
 
-/// Sizes 1 to 17, every root, both kinds of operation, in place and not, empty, tiny and cut vectors.
+/// Sizes 1 to 17, every root, both kinds of operation, in place and not, empty, tiny and cut
+/// vectors.
 fn small_sizes(collective: Collective) {
     for size in 1..=17 {
         let roots = if has_root(collective) { size } else { 1 };

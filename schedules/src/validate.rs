@@ -1,7 +1,7 @@
 //! What must be true of every schedule whatever the algorithm; tests and the simulator ask for it.
 //!
-//! A schedule that passes cannot reach outside its buffers, never lets two transfers of a round race for
-//! the same bytes, never writes the caller's input, and never sends to itself.
+//! A schedule that passes cannot reach outside its buffers, never lets two transfers of a round
+//! race for the same bytes, never writes the caller's input, and never sends to itself.
 
 use super::position::Position;
 use super::schedule::{Direction, Local, Place, Region, Schedule};
@@ -141,8 +141,8 @@ impl Schedule {
     }
 }
 
-/// Sorted by place and offset, regions that are written must not reach into the next, and what is sent
-/// must lie between them.
+/// Sorted by place and offset, regions that are written must not reach into the next, and what is
+/// sent must lie between them.
 fn no_races(
     round: u32,
     written: &mut [Region],

@@ -1,6 +1,7 @@
 //! What building a schedule costs, on the microsecond path of every collective call.
 //!
-//! A measurement, not a check: `cargo test --release -p oxmpi-schedules --test build_cost -- --ignored --nocapture`.
+//! A measurement, not a check: `cargo test --release -p oxmpi-schedules --test build_cost --
+//! --ignored --nocapture`.
 
 use std::hint::black_box;
 use std::time::Instant;

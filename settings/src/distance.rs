@@ -1,7 +1,8 @@
 //! How far a name is from another, for a variable that was mistyped.
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from one name to the other.
-/// Words that are missing at the end of `typed` cost one each: `EAGER` is near `EAGER_BYTES`.
+/// Insertions, deletions, replacements and swaps of neighbours that lead from one name to the
+/// other. Words that are missing at the end of `typed` cost one each: `EAGER` is near
+/// `EAGER_BYTES`.
 pub(crate) fn distance(typed: &str, known: &str) -> usize {
     let ends = known.match_indices('_').map(|(end, _)| end);
     let ends: Vec<usize> = ends.chain([known.len()]).collect();

@@ -48,9 +48,10 @@ static FILES_DISTRUSTED: AtomicBool = AtomicBool::new(false);
 
 /// From now on, settings that name files or commands count as not set in this process.
 ///
-/// A process with more rights than its caller (AT_SECURE) never reads them: whoever starts it chooses
-/// its environment, and must not choose what it loads, writes or executes. A layer that would
-/// otherwise do something else than it was told asks `oxmpi_trust::variable`, which is an error.
+/// A process with more rights than its caller (AT_SECURE) never reads them: whoever starts it
+/// chooses its environment, and must not choose what it loads, writes or executes. A layer that
+/// would otherwise do something else than it was told asks `oxmpi_trust::variable`, which is an
+/// error.
 pub fn distrust_files() {
     FILES_DISTRUSTED.store(true, Ordering::Relaxed);
 }

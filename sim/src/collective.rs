@@ -1,7 +1,9 @@
-//! Collectives on the simulated job: the library's schedules and executor, the real protocol below them.
+//! Collectives on the simulated job: the library's schedules and executor, the real protocol below
+//! them.
 //!
-//! All ranks make the same calls one after the other, each at its own pace, so calls overlap: a rank may be in
-//! the next collective while others are in the last. Results are compared with the collectives' own oracle.
+//! All ranks make the same calls one after the other, each at its own pace, so calls overlap: a
+//! rank may be in the next collective while others are in the last. Results are compared with the
+//! collectives' own oracle.
 
 use oxmpi_engine::protocol::{Mode, RequestId};
 use oxmpi_matching::Pattern;
@@ -44,7 +46,8 @@ pub struct Collectives {
     random: Random,
 }
 
-/// About as many bytes as one rank's buffers may take in one call: a thousand ranks must fit into memory.
+/// About as many bytes as one rank's buffers may take in one call: a thousand ranks must fit into
+/// memory.
 const RANK_BYTES: usize = 16 * 1024;
 
 impl Collectives {
@@ -178,11 +181,13 @@ fn draw_hosts(size: u32, random: &mut Random) -> Option<Hosts> {
     Hosts::new(numbers.into_iter())
 }
 
-/// The algorithms that can do the call take turns, so that as many calls as there are try each of them.
+/// The algorithms that can do the call take turns, so that as many calls as there are try each of
+/// them.
 fn algorithm(case: &Case, hosts: Option<&Hosts>, number: u32) -> Algorithm {
     let size = case.scenario.size;
     let able = |algorithm| {
-        // Whether an algorithm can do the call is the same on every rank; the last rank is as good as any.
+        // Whether an algorithm can do the call is the same on every rank; the last rank is as good
+        // as any.
         schedule_by(
             algorithm,
             &case.call(size - 1),
@@ -273,7 +278,8 @@ impl Application for Collectives {
             None => self.begin(rank, number, fabric)?,
         };
         if !self.advance(&mut member, number, node, fabric)? {
-            // A transfer may have completed during the call that began it, with nothing to arrive for it any more.
+            // A transfer may have completed during the call that began it, with nothing to arrive
+            // for it any more.
             let over = member
                 .under_way
                 .iter()

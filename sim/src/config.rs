@@ -144,7 +144,8 @@ fn run_inside(config: Config) -> Result<Report, String> {
     })
 }
 
-/// Small limits: a thousand bytes cross every border that a megabyte would in the library, in tens of packets.
+/// Small limits: a thousand bytes cross every border that a megabyte would in the library, in tens
+/// of packets.
 fn draw_limits(random: &mut Random) -> Limits {
     let fragment_bytes_short: usize = random.pick(&[1, 7, 64, 512, 4096]);
     let short_bytes_max = random.pick(&[0, 16, 100, 1000]);

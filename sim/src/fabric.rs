@@ -1,9 +1,10 @@
 //! Links and memory: what lies between and beside the ranks.
 //!
-//! A link is one ordered pair of ranks. It delays each packet by chance but keeps their order, as a ring or a
-//! connection does; different links overtake each other freely. It holds a bounded number of packets and
-//! says "full" beyond that, and now and then without reason. Memory is one arena per rank; a buffer that
-//! has been freed is gone, so that a protocol which touches it after completion is caught.
+//! A link is one ordered pair of ranks. It delays each packet by chance but keeps their order, as a
+//! ring or a connection does; different links overtake each other freely. It holds a bounded number
+//! of packets and says "full" beyond that, and now and then without reason. Memory is one arena per
+//! rank; a buffer that has been freed is gone, so that a protocol which touches it after completion
+//! is caught.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::{HashMap, VecDeque};
@@ -190,7 +191,7 @@ impl Fabric {
     }
 
     /// A rank's end of all links, and all memory as that rank reaches it.
-    pub(crate) fn seat(&mut self, rank: u32) -> (Seat<'_>, View<'_>) {
+    pub(crate) fn facts(&mut self, rank: u32) -> (JoinFacts<'_>, View<'_>) {
         let Fabric {
             faults,
             now,
@@ -199,7 +200,7 @@ impl Fabric {
             wires,
             refusals,
         } = self;
-        let seat = Seat {
+        let facts = JoinFacts {
             rank,
             now: *now,
             faults: *faults,
@@ -218,7 +219,7 @@ impl Fabric {
             arenas,
             refusals,
         };
-        (seat, view)
+        (facts, view)
     }
 
     /// Puts bytes on a link that no protocol has made.
@@ -284,7 +285,7 @@ impl Wires {
 }
 
 /// A rank's end of all links, as the engine's carrier of packets.
-pub(crate) struct Seat<'f> {
+pub(crate) struct JoinFacts<'f> {
     rank: u32,
     now: Time,
     faults: Faults,
@@ -301,7 +302,7 @@ pub(crate) struct Seat<'f> {
     pub was_full: bool,
 }
 
-impl Seat<'_> {
+impl JoinFacts<'_> {
     /// Takes the next packet off the link from `from`: the next event. False if there is none.
     pub fn fetch_from(&mut self, from: u32) -> bool {
         let link = (from, self.rank);
@@ -333,7 +334,8 @@ impl Seat<'_> {
     ) -> Result<Sent, Infallible> {
         let has_room = match self.alive[to as usize] {
             true => !self.wires.is_full(&self.faults, (self.rank, to)),
-            // The ring of a process that has just died swallows what it is given, or is full for ever; nobody knows yet.
+            // The ring of a process that has just died swallows what it is given, or is full for
+            // ever; nobody knows yet.
             false => self.wires.random.chance(50),
         };
         if !has_room {
@@ -353,7 +355,7 @@ impl Seat<'_> {
     }
 }
 
-impl Outgoing<Area> for Seat<'_> {
+impl Outgoing<Area> for JoinFacts<'_> {
     type Error = Infallible;
 
     fn send_now(&mut self, to: u32, header: &Eager, buffer: Area) -> Result<Sent, Infallible> {
@@ -375,7 +377,7 @@ impl Outgoing<Area> for Seat<'_> {
     }
 }
 
-impl Carrier<Area> for Seat<'_> {
+impl Carrier<Area> for JoinFacts<'_> {
     const SHARES_MEMORY: bool = true;
 
     fn arrival(&mut self) -> Option<Arrival<'_>> {
@@ -466,8 +468,8 @@ impl Memory<Area> for View<'_> {
         take(self, &bytes)
     }
 
-    /// Reads another rank's memory, as the receiver of an offered message may. A dead rank's own memory is gone; what lies in
-    /// the shared segment survives it.
+    /// Reads another rank's memory, as the receiver of an offered message may. A dead rank's own
+    /// memory is gone; what lies in the shared segment survives it.
     fn fetch(&mut self, wanted: &Fetch<Area>) -> bool {
         let refused = self.faults.fetch_refused_percent;
         let gone = !(wanted.mapped || self.alive[wanted.from as usize]);

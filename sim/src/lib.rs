@@ -1,15 +1,17 @@
-//! A whole job in one process, one thread and one seed: the real protocol and matching code of up to a
-//! thousand ranks on simulated links.
+//! A whole job in one process, one thread and one seed: the real protocol and matching code of up
+//! to a thousand ranks on simulated links.
 //!
-//! What is real: `engine::protocol` with `matching` behind it, every header through `wire` as bytes, and
-//! the collectives' schedules with their executor. What is simulated: the links between ranks ([`fabric`]),
-//! the memory of the ranks, time, when each rank runs ([`world`]), and death. What runs on it: random
-//! point-to-point programs ([`point`]) and collectives ([`collective`]), both held to an oracle.
+//! What is real: `engine::protocol` with `matching` behind it, every header through `wire` as
+//! bytes, and the collectives' schedules with their executor. What is simulated: the links between
+//! ranks ([`fabric`]), the memory of the ranks, time, when each rank runs ([`world`]), and death.
+//! What runs on it: random point-to-point programs ([`point`]) and collectives ([`collective`]),
+//! both held to an oracle.
 //!
-//! Below that, and apart from it, the PM protocol runs on a network that loses, doubles, reorders and damages frames: [`link`].
+//! Below that, and apart from it, the PM protocol runs on a network that loses, doubles, reorders
+//! and damages frames: [`link`].
 //!
-//! A run is a pure function of its [`Config`]. A run that fails is a [`Failed`], whose text ends with the
-//! command that repeats it: `cargo run -p oxmpi-sim -- --seed N --ranks M …`.
+//! A run is a pure function of its [`Config`]. A run that fails is a [`Failed`], whose text ends
+//! with the command that repeats it: `cargo run -p oxmpi-sim -- --seed N --ranks M …`.
 #![forbid(unsafe_code)]
 
 pub mod collective;

@@ -1,4 +1,5 @@
-//! `cargo run -p oxmpi-sim -- …`: one run by seed, or many seeds in a row until one finds something.
+//! `cargo run -p oxmpi-sim -- …`: one run by seed, or many seeds in a row until one finds
+//! something.
 
 use std::ops::RangeInclusive;
 use std::process::ExitCode;

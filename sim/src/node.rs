@@ -1,8 +1,9 @@
 //! One simulated process: the real protocol, driven as the library's handler drives it.
 //!
-//! The calls of an application come in at the top (`send`, `receive`, …), packets at the bottom (`arrive`), and
-//! whatever the protocol wants transmitted goes out through the fabric (`flush`): all of them by the engine's own
-//! `path`, with the fabric as carrier and memory. Nothing is decided here.
+//! The calls of an application come in at the top (`send`, `receive`, …), packets at the bottom
+//! (`arrive`), and whatever the protocol wants transmitted goes out through the fabric (`flush`):
+//! all of them by the engine's own `path`, with the fabric as carrier and memory. Nothing is
+//! decided here.
 
 use oxmpi_engine::path::{self, Carrier, Stopped, Taken};
 use oxmpi_engine::protocol::{
@@ -53,7 +54,8 @@ impl Node {
         &self.protocol
     }
 
-    /// Begins a send. `reach` says how the receiver may get at the bytes itself: (mapped, fetchable).
+    /// Begins a send. `reach` says how the receiver may get at the bytes itself: (mapped,
+    /// fetchable).
     pub fn send(
         &mut self,
         fabric: &mut Fabric,
@@ -72,9 +74,9 @@ impl Node {
         if to != self.rank
             && let Some(header) = self.protocol.eager_now(to, &envelope, mode)
         {
-            let (mut seat, _) = fabric.seat(self.rank);
-            let Ok(left) = path::send_now(&mut self.protocol, &mut seat, to, &header, area);
-            self.retry |= seat.was_full;
+            let (mut facts, _) = fabric.facts(self.rank);
+            let Ok(left) = path::send_now(&mut self.protocol, &mut facts, to, &header, area);
+            self.retry |= facts.was_full;
             if left {
                 return Ok(Sent::Over);
             }
@@ -144,23 +146,23 @@ impl Node {
         posted: Posted<Area>,
         area: Area,
     ) -> Result<(), Failure> {
-        let (_, mut view) = fabric.seat(self.rank);
+        let (_, mut view) = fabric.facts(self.rank);
         path::settle_posted(&mut self.protocol, &mut view, posted, area);
         self.flush(fabric)
     }
 
     /// Takes the next packet from `from` off its link, if there is one.
     pub(crate) fn arrive(&mut self, fabric: &mut Fabric, from: u32) -> Result<bool, Failure> {
-        let (mut seat, mut view) = fabric.seat(self.rank);
-        if !seat.fetch_from(from) {
+        let (mut facts, mut view) = fabric.facts(self.rank);
+        if !facts.fetch_from(from) {
             return Ok(false);
         }
-        while let Some(taken) = path::take(&mut self.protocol, &mut seat, &mut view) {
+        while let Some(taken) = path::take(&mut self.protocol, &mut facts, &mut view) {
             if let Taken::Garbage(peer, failure) = taken {
                 if self.trusting {
                     return Err(failure);
                 }
-                seat.expel(peer, "garbage");
+                facts.expel(peer, "garbage");
                 self.protocol.part_with(peer, failure);
             }
         }
@@ -173,9 +175,9 @@ impl Node {
         if self.protocol.busy().is_empty() {
             return Ok(());
         }
-        let (mut seat, mut view) = fabric.seat(self.rank);
-        let flushed = path::flush(&mut self.protocol, &mut seat, &mut view, |_, _, _| {});
-        self.retry |= seat.was_full;
+        let (mut facts, mut view) = fabric.facts(self.rank);
+        let flushed = path::flush(&mut self.protocol, &mut facts, &mut view, |_, _, _| {});
+        self.retry |= facts.was_full;
         match flushed {
             Ok(_) => Ok(()),
             Err(Stopped::Own(failure)) => Err(failure),

@@ -34,7 +34,8 @@ impl Random {
         choices[self.below(choices.len() as u64) as usize]
     }
 
-    /// A generator of its own for another part of the run, so that one part's use does not shift the other's.
+    /// A generator of its own for another part of the run, so that one part's use does not shift
+    /// the other's.
     pub fn fork(&mut self) -> Random {
         Random(self.any())
     }

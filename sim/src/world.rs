@@ -1,8 +1,9 @@
 //! Time and turns: which rank runs when, which packet arrives when, who dies.
 //!
-//! One agenda of events, ordered by time and, at the same time, by chance. A rank runs when a packet has
-//! arrived for it, when it asked to be woken, or when it has to retry a full link. When nothing is left
-//! on the agenda and somebody has not finished, nobody ever will: that is a deadlock, and the run says so.
+//! One agenda of events, ordered by time and, at the same time, by chance. A rank runs when a
+//! packet has arrived for it, when it asked to be woken, or when it has to retry a full link. When
+//! nothing is left on the agenda and somebody has not finished, nobody ever will: that is a
+//! deadlock, and the run says so.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -72,8 +73,8 @@ const EVENTS_MAX: u64 = 200_000_000;
 /// Packets of garbage to one rank at most, plus one.
 const GARBAGE_MAX: u64 = 5;
 
-/// A packet that no process sends: bytes by chance, or a head in which everything is by chance but its
-/// form. Its context is one that no rank uses, so that it cannot pass for a message.
+/// A packet that no process sends: bytes by chance, or a head in which everything is by chance but
+/// its form. Its context is one that no rank uses, so that it cannot pass for a message.
 fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], Vec<u8>) {
     let mut prefix = [0; PREFIX_BYTES];
     let mut bytes = |count| (0..count).map(|_| random.any() as u8).collect::<Vec<u8>>();
@@ -252,7 +253,8 @@ impl World {
                             self.fabric.forge(rank, other, prefix, payload);
                         }
                     }
-                    // From here on it is as good as dead, and those whom no garbage told will learn it.
+                    // From here on it is as good as dead, and those whom no garbage told will learn
+                    // it.
                     self.happen(at, Event::Dies(rank), application)?;
                 }
             }

@@ -16,7 +16,8 @@ const LIMITS: Limits = Limits {
     copied_bytes_max: u64::MAX,
 };
 
-/// An offer stays in the unexpected queue when its sender dies; the receive that finds it waited for ever.
+/// An offer stays in the unexpected queue when its sender dies; the receive that finds it waited
+/// for ever.
 #[test]
 fn a_receive_that_finds_a_dead_ranks_offer_fails() {
     for fetchable in [false, true] {

@@ -1,5 +1,6 @@
-//! The PM protocol by seed: 500 random scenarios on every `cargo test`, 10 000 in the long run (`OXMPI_SIM_TIMES=20` or more). A failure prints
-//! its seed and the command that repeats it; with `--trace` that command shows the scenario and every frame.
+//! The PM protocol by seed: 500 random scenarios on every `cargo test`, 10 000 in the long run
+//! (`OXMPI_SIM_TIMES=20` or more). A failure prints its seed and the command that repeats it; with
+//! `--trace` that command shows the scenario and every frame.
 
 use oxmpi_sim::link::{Config, Failed, run};
 

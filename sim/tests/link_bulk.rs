@@ -1,13 +1,13 @@
-//! Long transfers of the PM protocol: flows that share a bottleneck share it fairly, and the table of throughput over loss in `docs/link.md` says
-//! what the code does.
+//! Long transfers of the PM protocol: flows that share a bottleneck share it fairly, and the table
+//! of throughput over loss in `docs/link.md` says what the code does.
 
 use oxmpi_link::Recovery;
 use oxmpi_sim::link::bulk::{Path, Transfer, jain};
 use oxmpi_sim::link::scenario::MS;
 use oxmpi_sim::link::table;
 
-/// Each flow of a bottleneck gets its share, whatever the number of flows and however losses are made good; also who
-/// comes when the others have filled the queue.
+/// Each flow of a bottleneck gets its share, whatever the number of flows and however losses are
+/// made good; also who comes when the others have filled the queue.
 #[test]
 fn flows_at_a_bottleneck_share_it_fairly() {
     for recovery in [Recovery::GoBackN, Recovery::Selective] {

@@ -1,6 +1,6 @@
-//! A moderate number of seeds of every kind on every `cargo test`; the long run is one variable away:
-//! `OXMPI_SIM_TIMES=50 cargo test --release -p oxmpi-sim` runs fifty times as many seeds, and all algorithms
-//! at 1 024 ranks. A failure prints its seed and the command that repeats it.
+//! A moderate number of seeds of every kind on every `cargo test`; the long run is one variable
+//! away: `OXMPI_SIM_TIMES=50 cargo test --release -p oxmpi-sim` runs fifty times as many seeds, and
+//! all algorithms at 1 024 ranks. A failure prints its seed and the command that repeats it.
 
 use oxmpi_schedules::choose::Collective;
 use oxmpi_sim::{Config, Kind, run};
@@ -93,7 +93,8 @@ fn every_algorithm_with_many_ranks() {
 
 #[test]
 fn every_collective_with_1024_ranks() {
-    // As many calls as a table has algorithms would try each; the first one of each must do for every day.
+    // As many calls as a table has algorithms would try each; the first one of each must do for
+    // every day.
     collectives(1024, if times() > 1 { 6 } else { 1 }, 3);
 }
 

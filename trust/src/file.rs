@@ -1,8 +1,8 @@
 //! Files that the user names and the program writes.
 //!
-//! Such files often go to folders that everybody may write to, and root writes them, too. A new file
-//! is made so that nothing under its name is followed. A file that is there is overwritten only if
-//! it is what an earlier run left: a plain file of the same user, under this name alone.
+//! Such files often go to folders that everybody may write to, and root writes them, too. A new
+//! file is made so that nothing under its name is followed. A file that is there is overwritten
+//! only if it is what an earlier run left: a plain file of the same user, under this name alone.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;

@@ -1,8 +1,9 @@
 //! Privileges of a process that its caller does not have, and what the environment may name then.
 //!
 //! The kernel sets AT_SECURE for a program that is setuid, setgid or has file capabilities, such as
-//! the CAP_NET_RAW that `oxmpi setup-net` suggests. The environment is still the caller's: a library
-//! or a file that it names would be loaded or written with privileges that the caller lacks.
+//! the CAP_NET_RAW that `oxmpi setup-net` suggests. The environment is still the caller's: a
+//! library or a file that it names would be loaded or written with privileges that the caller
+//! lacks.
 
 use std::ffi::OsString;
 

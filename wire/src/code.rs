@@ -9,9 +9,9 @@
 //! |  0-4 | a number, from 1                                                                 |
 //!
 //! A receiver takes a packet of a kind that it does not know, or does not serve, by this rule: it
-//! counts the packet's place in the order and takes its credit; if the flag
-//! [`ASKS`](flag::ASKS) is set it answers [`Kind::Refused`](crate::Kind::Refused) with word 0 and the
-//! kind byte, else it only counts the packet; its payload is thrown away.
+//! counts the packet's place in the order and takes its credit; if the flag [`ASKS`](flag::ASKS) is
+//! set it answers [`Kind::Refused`](crate::Kind::Refused) with word 0 and the kind byte, else it
+//! only counts the packet; its payload is thrown away.
 
 /// The flag bits of the header. Low bits belong to the kind, the highest one to all kinds.
 pub mod flag {
@@ -29,8 +29,8 @@ pub mod flag {
     pub const FETCHING: u8 = 2;
     /// `Lock`: nobody else may hold the lock at the same time.
     pub const EXCLUSIVE: u8 = 1;
-    /// Every kind that has it always sets it: word 0 is the sender's token, and a receiver that does
-    /// not serve the kind says so in a `Refused` with this token.
+    /// Every kind that has it always sets it: word 0 is the sender's token, and a receiver that
+    /// does not serve the kind says so in a `Refused` with this token.
     pub const ASKS: u8 = 0x80;
 }
 

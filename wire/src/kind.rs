@@ -107,7 +107,8 @@ pub enum Kind {
         /// The origin wants what was there before.
         fetching: bool,
     },
-    /// One element of a region is replaced if it has a certain value; payload: that value, the new one.
+    /// One element of a region is replaced if it has a certain value; payload: that value, the new
+    /// one.
     CompareSwap {
         /// The origin's token.
         token: u64,
@@ -372,7 +373,8 @@ impl Kind {
         }
     }
 
-    /// As [`Kind::parse`], for kinds that the engine does not speak yet: out of the way of the others.
+    /// As [`Kind::parse`], for kinds that the engine does not speak yet: out of the way of the
+    /// others.
     #[cold]
     fn parse_later<T: AsRef<[u8]>>(code: Code, packet: &Packet<T>) -> Kind {
         let has = |flag: u8| packet.flags() & flag != 0;

@@ -2,18 +2,19 @@
 //!
 //! This is the lowest layer. It uses nothing, does no I/O, allocates nothing and contains no unsafe
 //! code, so that the library, the simulator and a kernel module compile the same bytes. Nobody else
-//! knows an offset: the engine builds a [`Repr`] and emits it, or parses one out of received bytes. Frames
-//! of the network below it are in [`frame`], streams of packets in [`stream`].
+//! knows an offset: the engine builds a [`Repr`] and emits it, or parses one out of received bytes.
+//! Frames of the network below it are in [`frame`], streams of packets in [`stream`].
 //!
 //! What it promises:
-//! - arbitrary bytes give a [`Repr`] or a [`WireError`] that names the offending values, never a panic;
+//! - arbitrary bytes give a [`Repr`] or a [`WireError`] that names the offending values, never a
+//!   panic;
 //! - a [`Repr`] can hold only legal states, and survives emit and parse unchanged;
 //! - the layout is the field table in [`packet`], pinned by golden bytes in `tests/golden.rs`. It
 //!   changes only together with [`VERSION`], and other versions are refused. Kinds may be added
 //!   within a version: [`code`] says what a receiver does with one that it does not know.
 //!
-//! What it leaves to the engine: a fragment's offset and payload are not compared with the length of
-//! the message, because the payload's length is known only to the device that delivered it.
+//! What it leaves to the engine: a fragment's offset and payload are not compared with the length
+//! of the message, because the payload's length is known only to the device that delivered it.
 //!
 //! ```
 //! use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
@@ -60,8 +61,8 @@ pub const BODY_MAX: usize = 24;
 /// 64-byte cache line of a ring cell.
 pub const PREFIX_BYTES: usize = HEADER_BYTES + BODY_MAX;
 
-/// Bytes that one unit of the header's credit field gives back. A cache line: no eager message takes
-/// less of a ring.
+/// Bytes that one unit of the header's credit field gives back. A cache line: no eager message
+/// takes less of a ring.
 pub const CREDIT_UNIT: u64 = 64;
 
 /// Most units that one packet gives back, 4 MiB; more than that takes a further packet.

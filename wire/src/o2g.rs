@@ -1,7 +1,9 @@
-//! What a process and the driver /dev/o2g tell each other: arguments of requests, and the memory that both have.
+//! What a process and the driver /dev/o2g tell each other: arguments of requests, and the memory
+//! that both have.
 //!
-//! `kernel/include/o2g.h` says the same in C, for programs and for the module's shim; a test of `oxmpi-o2g-core` compares the two. Everything is little endian, because
-//! the driver runs on the same machine.
+//! `kernel/include/o2g.h` says the same in C, for programs and for the module's shim; a test of
+//! `oxmpi-o2g-core` compares the two. Everything is little endian, because the driver runs on the
+//! same machine.
 //!
 //! The memory, as mapped from offset 0 of the device:
 //!
@@ -11,8 +13,9 @@
 //! | flags   | [`Done`] for each slot, in whole pages | the kernel                           |
 //! | dump    | as asked, a power of two     | the kernel: [`Record`]s, each with its payload |
 //!
-//! Positions in the dump area count bytes from the beginning of time; a position modulo the size is a place. A record never wraps, and wherever one begins the area has
-//! at least [`RECORD_BYTES`] left, [`RecordKind::Filler`] included, which leads to the beginning.
+//! Positions in the dump area count bytes from the beginning of time; a position modulo the size is
+//! a place. A record never wraps, and wherever one begins the area has at least [`RECORD_BYTES`]
+//! left, [`RecordKind::Filler`] included, which leads to the beginning.
 
 /// The version of these structures; a driver refuses others.
 pub const VERSION: u32 = 2;
@@ -62,7 +65,8 @@ pub struct Init {
     pub reserved: u32,
 }
 
-/// `register_socket`: a connected TCP socket, of which everything is read by the driver from now on.
+/// `register_socket`: a connected TCP socket, of which everything is read by the driver from now
+/// on.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Register {
@@ -92,7 +96,8 @@ pub struct DumpArea {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Entry {
-    /// Names it. The low 32 bits are its slot; a request to send that it matches is answered with it as the receiver's token.
+    /// Names it. The low 32 bits are its slot; a request to send that it matches is answered with
+    /// it as the receiver's token.
     pub cookie: u64,
     /// The communicator's context.
     pub context: u64,
@@ -108,7 +113,8 @@ pub struct Entry {
     pub address: u64,
     /// How long it may be.
     pub bytes: u64,
-    /// What the process has taken of the dump area: messages before this position are its own affair.
+    /// What the process has taken of the dump area: messages before this position are its own
+    /// affair.
     pub tail: u64,
 }
 
@@ -122,7 +128,8 @@ pub struct Done {
     pub source: u32,
     /// The message's tag.
     pub tag: i32,
-    /// 0, or an errno: placing it failed (EFAULT), the connection ended before all of it came (ECONNRESET), garbage came instead of the rest (EPROTO).
+    /// 0, or an errno: placing it failed (EFAULT), the connection ended before all of it came
+    /// (ECONNRESET), garbage came instead of the rest (EPROTO).
     pub error: u32,
     /// Length of the message, of which the buffer has no more than it can hold.
     pub bytes: u64,
@@ -145,8 +152,9 @@ pub const DONE: u32 = 3;
 pub struct Control {
     /// Where the next record will begin: everything before it can be read.
     pub head: u64,
-    /// 1 while the driver reads no further because the dump area is full; then `free_entry` is due. To miss nothing, a process moves `tail`, makes a full fence, and
-    /// looks here; the driver writes here, makes a full fence, and looks at `tail`.
+    /// 1 while the driver reads no further because the dump area is full; then `free_entry` is due.
+    /// To miss nothing, a process moves `tail`, makes a full fence, and looks here; the driver
+    /// writes here, makes a full fence, and looks at `tail`.
     pub stopped: u32,
     /// So that `tail` is in a cache line of its own.
     pub reserved: [u32; 29],
@@ -154,8 +162,8 @@ pub struct Control {
     pub tail: u64,
 }
 
-/// [`Record::detail`] of [`RecordKind::Garbage`]: a packet of another version of the layout, which is
-/// the value less this.
+/// [`Record::detail`] of [`RecordKind::Garbage`]: a packet of another version of the layout, which
+/// is the value less this.
 pub const OTHER_VERSION: u32 = 1 << 16;
 
 /// What a record tells.
@@ -164,7 +172,8 @@ pub const OTHER_VERSION: u32 = 1 << 16;
 pub enum RecordKind {
     /// Nothing; the next record is at the beginning of the area.
     Filler = 0,
-    /// A packet: its head, and payload as far as it was there, unless it was placed in an entry's buffer.
+    /// A packet: its head, and payload as far as it was there, unless it was placed in an entry's
+    /// buffer.
     Packet = 1,
     /// More payload of the last packet of the same rank.
     Payload = 2,
@@ -214,9 +223,11 @@ pub struct Record {
     pub payload: u64,
     /// Payload bytes that follow this record.
     pub here: u32,
-    /// Says more about some kinds. Of a packet that is placed: 0, or the errno after which nothing more was copied.
+    /// Says more about some kinds. Of a packet that is placed: 0, or the errno after which nothing
+    /// more was copied.
     pub detail: u32,
-    /// Payload bytes that are in the entry's buffer. A packet that is placed has one record, written when all of it is there.
+    /// Payload bytes that are in the entry's buffer. A packet that is placed has one record,
+    /// written when all of it is there.
     pub placed: u64,
     /// Header and body of the packet.
     pub prefix: [u8; crate::PREFIX_BYTES],

@@ -1,6 +1,7 @@
 //! The field table, and a view that reads the fields out of bytes.
 //!
-//! All integers are little endian. A packet is the header, the body its kind calls for, the payload:
+//! All integers are little endian. A packet is the header, the body its kind calls for, the
+//! payload:
 //!
 //! | offset | field    | type | meaning                                                         |
 //! |-------:|----------|------|-----------------------------------------------------------------|
@@ -17,7 +18,8 @@
 //! |     40 | word 1   | u64  | body: address, receive token, offsets                           |
 //! |     48 | word 2   | u64  | body: operation and element of an accumulate                    |
 //!
-//! What the bits of the kind byte mean, and what a receiver does with a kind that it does not know, is in [`code`](crate::code).
+//! What the bits of the kind byte mean, and what a receiver does with a kind that it does not know,
+//! is in [`code`](crate::code).
 //!
 //! [`Packet`] checks once, in [`Packet::new_checked`], and reads without failing afterwards.
 

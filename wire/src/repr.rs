@@ -1,8 +1,8 @@
 //! What a packet means: a plain value that can hold only legal states.
 //!
-//! The engine builds and inspects these; bytes exist only inside [`Repr::emit`] and [`Repr::parse`].
-//! Both are on the path of every message, so they are small, inlined and copy fields at constant
-//! offsets of a fixed-size prefix.
+//! The engine builds and inspects these; bytes exist only inside [`Repr::emit`] and
+//! [`Repr::parse`]. Both are on the path of every message, so they are small, inlined and copy
+//! fields at constant offsets of a fixed-size prefix.
 
 use core::fmt;
 
@@ -113,8 +113,8 @@ impl Repr {
     }
 }
 
-/// The header of an eager packet by itself. Most packets are short eager ones: handling them without
-/// the general [`Repr`] keeps every field in a register.
+/// The header of an eager packet by itself. Most packets are short eager ones: handling them
+/// without the general [`Repr`] keeps every field in a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eager {
     /// What the message is matched by.

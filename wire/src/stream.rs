@@ -1,10 +1,20 @@
-//! How packets lie in a stream of TCP or in a message of `link`: a length, the packet's header and body, the payload.
+//! How packets lie in a stream of TCP or in a message of `link`: a length, the packet's header and
+//! body, the payload.
 //!
 //! | offset | field   | type | meaning                                                      |
 //! |-------:|---------|------|--------------------------------------------------------------|
 //! |      0 | length  | u32  | payload bytes, or [`GOODBYE`] or [`PAUSE`] with nothing else |
 //! |      4 | header  |      | 32 bytes and the kind's body, see [`packet`](crate::packet)  |
 //! |        | payload |      |                                                              |
+//!
+//! With `--encrypt` a stream of TCP is cut into records, wherever it is convenient, and each is
+//! sealed:
+//!
+//! | offset | field    | type | meaning                                                            |
+//! |-------:|----------|------|--------------------------------------------------------------------|
+//! |      0 | length   | u32  | bytes of contents, 1 to [`RECORD_BYTES_MAX`]; readable and proven  |
+//! |      4 | contents |      | so many bytes of the stream, encrypted                             |
+//! |        | seal     |      | [`SEAL_BYTES`](crate::frame::SEAL_BYTES): proves length, contents and the record's place |
 
 use crate::code::{body_bytes, is_possible};
 use crate::{HEADER_BYTES, PREFIX_BYTES, VERSION};
@@ -16,9 +26,33 @@ pub const HEAD_MAX: usize = LENGTH_BYTES + PREFIX_BYTES;
 /// The longest payload of one packet: no sender makes longer ones, so a longer one is garbage.
 pub const PAYLOAD_MAX: usize = 1 << 20;
 
+/// The most that is sealed at once: a receiver can use nothing of a record before it has all of it,
+/// and sealing costs little more per byte in short records than in long ones.
+pub const RECORD_BYTES_MAX: usize = 16 << 10;
+/// Bytes before a record's contents.
+pub const RECORD_HEADER_BYTES: usize = 4;
+
+/// The header of a record with so many bytes of contents.
+#[inline]
+pub fn record_header(bytes: usize) -> [u8; RECORD_HEADER_BYTES] {
+    debug_assert!((1..=RECORD_BYTES_MAX).contains(&bytes));
+    (bytes as u32).to_le_bytes()
+}
+
+/// How many bytes of contents a record with this header has; `Err`: a length that no sender writes.
+#[inline]
+pub fn record_bytes(header: &[u8; RECORD_HEADER_BYTES]) -> Result<usize, u32> {
+    let length = u32::from_le_bytes(*header);
+    match length as usize {
+        1..=RECORD_BYTES_MAX => Ok(length as usize),
+        _ => Err(length),
+    }
+}
+
 /// Instead of a length: the sender has finalised, and nothing follows.
 pub const GOODBYE: u32 = u32::MAX;
-/// Instead of a length: the sender closes the connection for now, or may be silent for long; it may come back, or end without another word.
+/// Instead of a length: the sender closes the connection for now, or may be silent for long; it may
+/// come back, or end without another word.
 pub const PAUSE: u32 = u32::MAX - 1;
 
 /// What a stream or a message holds next.
@@ -26,7 +60,8 @@ pub const PAUSE: u32 = u32::MAX - 1;
 pub enum Next {
     /// Not enough to tell.
     Incomplete,
-    /// A packet: its header and body begin behind the length and end at `head`, then `payload` bytes follow.
+    /// A packet: its header and body begin behind the length and end at `head`, then `payload`
+    /// bytes follow.
     Packet {
         /// Length and header together.
         head: usize,
@@ -117,6 +152,15 @@ mod tests {
         let mut bytes = payload.to_le_bytes().to_vec();
         bytes.extend_from_slice(&prefix[..used]);
         bytes
+    }
+
+    #[test]
+    fn records_say_their_length() {
+        assert_eq!(record_header(0x1234), [0x34, 0x12, 0, 0]);
+        assert_eq!(record_bytes(&record_header(1)), Ok(1));
+        assert_eq!(record_bytes(&record_header(RECORD_BYTES_MAX)), Ok(16_384));
+        assert_eq!(record_bytes(&[0; 4]), Err(0));
+        assert_eq!(record_bytes(&[1, 0x40, 0, 0]), Err(0x4001));
     }
 
     #[test]

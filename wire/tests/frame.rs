@@ -2,7 +2,7 @@
 
 use oxmpi_wire::frame::{
     FRAME_HEADER_BYTES, Frame, FrameError, Kind, PIECE_HEADER_BYTES, PieceHeader, SEAL_BYTES, flag,
-    frame_bytes, serial, set_crc, set_serial, set_tag, tag,
+    frame_bytes, is_sealed, serial, set_crc, set_serial, set_tag, tag,
 };
 use proptest::prelude::*;
 
@@ -65,6 +65,7 @@ fn a_sealed_frame_has_a_trailer() {
     assert_eq!(frame_bytes(&bytes), Some(bytes.len()));
     let (frame, payload) = Frame::parse(&bytes).expect("a legal frame");
     assert_eq!((frame, payload), (sealed, &[7; 6][..]));
+    assert!(is_sealed(&bytes) && !is_sealed(&bytes[..FRAME_HEADER_BYTES + SEAL_BYTES - 1]));
     for cut in 0..bytes.len() {
         assert!(Frame::parse(&bytes[..cut]).is_err(), "cut at {cut}");
     }
@@ -157,7 +158,8 @@ fn people_can_read_it() {
     );
 }
 
-/// Bytes that come far: mostly a right version, a kind near the legal ones, few flags, a length that is often right.
+/// Bytes that come far: mostly a right version, a kind near the legal ones, few flags, a length
+/// that is often right.
 fn plausible() -> impl Strategy<Value = Vec<u8>> {
     let rest = prop::collection::vec(any::<u8>(), 24..80);
     (1u8..4, 0u8..10, 0u8..40, any::<bool>(), rest).prop_map(

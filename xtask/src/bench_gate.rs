@@ -1,8 +1,8 @@
 //! `cargo xtask bench-gate`: every benchmark runs to its end, and says which targets it meets.
 //!
 //! Apart from the tests, because figures of a busy machine say nothing. A benchmark that fails is a
-//! failure; a missed target is printed and is none: targets are goals, and a comparison of two builds is
-//! `oxmpi bench` of both, in turns.
+//! failure; a missed target is printed and is none: targets are goals, and a comparison of two
+//! builds is `oxmpi bench` of both, in turns.
 
 use std::process::Command;
 
@@ -11,7 +11,8 @@ use crate::installed;
 use crate::spread;
 use crate::steps::{Expect, Steps, target};
 
-/// Words after `oxmpi` on two hosts that a cable joins, and the text that says that it was measured.
+/// Words after `oxmpi` on two hosts that a cable joins, and the text that says that it was
+/// measured.
 const BETWEEN_HOSTS: [(&str, &str); 2] = [("bench network", "targets met"), ("pmtest", "UDP")];
 
 /// All of them; `quick`: in seconds each, with a wide spread.

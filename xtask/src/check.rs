@@ -79,7 +79,8 @@ fn no_std(steps: &mut Steps, install: bool) {
         steps.run(name, 5, Expect::Success, &mut build);
         return;
     }
-    // Without the target, the next best: they say no_std, and depend on nothing but each other and what says so too.
+    // Without the target, the next best: they say no_std, and depend on nothing but each other and
+    // what says so too.
     let reason = format!("target {BARE_TARGET} is not installed (`cargo xtask check --install`)");
     steps.skip(
         name,

@@ -2,8 +2,8 @@
 //!
 //! `fuzz` is a workspace by itself: libFuzzer's loop, and a program per parser around the same
 //! property that the tests of the parser's crate check. The compiler's own pass counts edges and
-//! comparisons (`-Cpasses=sancov-module`), so a stable toolchain is enough. What a run finds new goes to
-//! `target/fuzz/corpus`; the corpora of the repository are only read. A crash is kept in
+//! comparisons (`-Cpasses=sancov-module`), so a stable toolchain is enough. What a run finds new
+//! goes to `target/fuzz/corpus`; the corpora of the repository are only read. A crash is kept in
 //! `target/fuzz/crashes`, and printed with the command that repeats it.
 
 use std::path::PathBuf;

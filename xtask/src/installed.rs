@@ -1,8 +1,10 @@
-//! Steps of `cargo xtask test` that use OxMPI the way its users get it: installed, moved, and found by build systems.
+//! Steps of `cargo xtask test` that use OxMPI the way its users get it: installed, moved, and found
+//! by build systems.
 //!
-//! The installation is made in one folder and moved to another before anybody uses it, so a path that was written down
-//! somewhere is noticed. The programs lie in `xtask/installed`. Tools that are missing are installed when that is
-//! possible (Debian, root), and otherwise the step is skipped with the reason.
+//! The installation is made in one folder and moved to another before anybody uses it, so a path
+//! that was written down somewhere is noticed. The programs lie in `xtask/installed`. Tools that
+//! are missing are installed when that is possible (Debian, root), and otherwise the step is
+//! skipped with the reason.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
 //! Steps of `cargo xtask test` in which others launch OxMPI's programs, and OxMPI launches others'.
 //!
-//! Guest: Hydra (PMI-1, PMI-2), Open MPI's mpirun (PMIx), PRRTE (PMIx) and Slurm (PMI-2, PMIx), on this host and, where the launcher can, on two hosts
-//! of `cargo xtask hosts`. Host: programs on MPICH's libmpi_abi under our mpiexec. Packages come from Debian, MPICH 5 and PRRTE
-//! from the Python package index; what cannot be had is a step skipped with the reason.
+//! Guest: Hydra (PMI-1, PMI-2), Open MPI's mpirun (PMIx), PRRTE (PMIx) and Slurm (PMI-2, PMIx), on
+//! this host and, where the launcher can, on two hosts of `cargo xtask hosts`. Host: programs on
+//! MPICH's libmpi_abi under our mpiexec. Packages come from Debian, MPICH 5 and PRRTE from the
+//! Python package index; what cannot be had is a step skipped with the reason.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -119,8 +120,8 @@ pub fn wants_installation(steps: &Steps) -> bool {
     guests || hosted_names().iter().any(|name| steps.selects(name))
 }
 
-/// Fetches MPICH and builds the runner of the C programs, for whatever step wants them. Now, because
-/// there is no way out of the hosts' network, and because steps of two lanes use them.
+/// Fetches MPICH and builds the runner of the C programs, for whatever step wants them. Now,
+/// because there is no way out of the hosts' network, and because steps of two lanes use them.
 pub fn fetch(steps: &mut Steps, is_installed: bool) {
     if !is_installed {
         return;
@@ -200,7 +201,8 @@ fn guest(steps: &mut Steps, launcher: &Launcher, hosts: Option<&Result<(), Strin
             .arg(mpi4py::python())
             .arg(root().join("xtask/mpi4py/hello.py"))
             .arg("4");
-        // On which hosts it was is part of the answer: a job that came up on one of two is not what was asked for.
+        // On which hosts it was is part of the answer: a job that came up on one of two is not what
+        // was asked for.
         let answer = match hosts {
             Some(_) => "on ['h0', 'h1']: correct",
             None => "]: correct",
@@ -276,7 +278,8 @@ fn hosted_names() -> [String; 2] {
     ["1 host", "2 hosts"].map(|hosts| format!("launchers: ours, for MPICH's library, {hosts}"))
 }
 
-/// Whether a release of the Python package index is there, after an attempt to fetch it; if not, the step is skipped.
+/// Whether a release of the Python package index is there, after an attempt to fetch it; if not,
+/// the step is skipped.
 fn provide(steps: &mut Steps, name: &str, release: &str) -> bool {
     let folder = environment(release);
     if folder.join("bin/mpiexec").exists() {

@@ -5,8 +5,8 @@
 //! looks at the code without running it; `install` lays OxMPI out for those who use it from C, C++
 //! and Python; `hosts` runs a command with several hosts; `kernel` builds and tries the module
 //! o2g.ko. Tasks made of steps end with a line that says how many passed and failed, and with a
-//! status that says the same.
-//! A step that cannot run here (a missing target, a missing tool) says so and is counted as skipped, never as passed.
+//! status that says the same. A step that cannot run here (a missing target, a missing tool) says
+//! so and is counted as skipped, never as passed.
 
 mod bench_gate;
 mod check;

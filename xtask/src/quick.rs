@@ -1,7 +1,7 @@
 //! `cargo xtask quick`: what can be said in minutes, and the first step of `cargo xtask test`.
 //!
-//! Order: what fails fastest first. Everything that needs no run ([`check`]), then the unit tests of
-//! all crates.
+//! Order: what fails fastest first. Everything that needs no run ([`check`]), then the unit tests
+//! of all crates.
 
 use std::process::Command;
 

@@ -1,9 +1,10 @@
 //! Signals: what steps inherit, and what ends them with us.
 //!
-//! A shell that starts us in the background has us ignore SIGINT and SIGQUIT, every process below us would inherit that, and
-//! tests that interrupt a job would wait for ever; so the defaults are restored. Steps run in process groups of their own,
-//! which a Ctrl-C of the terminal does not reach; so whoever interrupts us ends the steps that are running. The tasks of `hosts` run
-//! their command in our own group, where the terminal reaches it: they pass on only what a process sent.
+//! A shell that starts us in the background has us ignore SIGINT and SIGQUIT, every process below
+//! us would inherit that, and tests that interrupt a job would wait for ever; so the defaults are
+//! restored. Steps run in process groups of their own, which a Ctrl-C of the terminal does not
+//! reach; so whoever interrupts us ends the steps that are running. The tasks of `hosts` run their
+//! command in our own group, where the terminal reaches it: they pass on only what a process sent.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -36,7 +37,8 @@ pub fn prepare() {
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: `end` only makes calls that are allowed in a handler. Across exec a handler becomes the default action.
+        // SAFETY: `end` only makes calls that are allowed in a handler. Across exec a handler
+        // becomes the default action.
         unsafe { libc::signal(signal, end as *const () as libc::sighandler_t) };
     }
 }
@@ -72,12 +74,14 @@ pub fn kill_group(group: u32) {
     if let Ok(group) = i32::try_from(group)
         && group > 1
     {
-        // SAFETY: a system call without memory; the group is that of a child of ours, checked not to be "everybody".
+        // SAFETY: a system call without memory; the group is that of a child of ours, checked not
+        // to be "everybody".
         unsafe { libc::kill(-group, libc::SIGKILL) };
     }
 }
 
-/// Passes on to a child what another process sends us. What the terminal sends, it sends to the whole group.
+/// Passes on to a child what another process sends us. What the terminal sends, it sends to the
+/// whole group.
 pub fn relay(child: u32) {
     relay_later();
     CHILD.store(i32::try_from(child).unwrap_or(0), Ordering::Relaxed);
@@ -87,11 +91,13 @@ pub fn relay(child: u32) {
     }
 }
 
-/// Keeps what will be passed on until there is a child: the first process of a process namespace would lose it.
+/// Keeps what will be passed on until there is a child: the first process of a process namespace
+/// would lose it.
 pub fn relay_later() {
     for signal in RELAYED {
-        // SAFETY: all zeroes is a valid action, to which the handler's form and address are added; `pass_on` only makes calls
-        // that are allowed in a handler. Across exec a handler becomes the default action.
+        // SAFETY: all zeroes is a valid action, to which the handler's form and address are added;
+        // `pass_on` only makes calls that are allowed in a handler. Across exec a handler becomes
+        // the default action.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;

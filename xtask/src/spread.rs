@@ -1,10 +1,13 @@
-//! Steps of `cargo xtask test` that run what there is on several hosts: the Rust API, the programs, the C programs, mpi4py.
+//! Steps of `cargo xtask test` that run what there is on several hosts: the Rust API, the programs,
+//! the C programs, mpi4py.
 //!
-//! The API, the C programs and mpi4py run over each network (`--net`), and over networks that lose frames; the rest over the one that is chosen by itself.
+//! The API, the C programs and mpi4py run over each network (`--net`), and over networks that lose
+//! frames; the rest over the one that is chosen by itself.
 //!
-//! Nothing in those tests knows of hosts. `cargo xtask hosts` makes them, and OXMPI_HOST, OXMPI_LAUNCHER and OXMPI_MAP_BY in the
-//! environment have the launcher deal the ranks out. A test that is about one host says so and is counted as skipped. Where
-//! hosts cannot be made, every step is skipped, and counted.
+//! Nothing in those tests knows of hosts. `cargo xtask hosts` makes them, and OXMPI_HOST,
+//! OXMPI_LAUNCHER and OXMPI_MAP_BY in the environment have the launcher deal the ranks out. A test
+//! that is about one host says so and is counted as skipped. Where hosts cannot be made, every step
+//! is skipped, and counted.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -30,8 +33,9 @@ const RUST: [&str; 12] = [
     "programs",
 ];
 
-/// Programs of the release build: hosts, options of `hosts`, words after `oxmpi`, and the text that says that the result was checked.
-const PROGRAMS: [(u32, &str, &str, &str); 13] = [
+/// Programs of the release build: hosts, options of `hosts`, words after `oxmpi`, and the text that
+/// says that the result was checked.
+const PROGRAMS: [(u32, &str, &str, &str); 19] = [
     (2, "", "run -n 2 ring", "correct"),
     (2, "", "pmtest --quick", "UDP"),
     (
@@ -41,6 +45,27 @@ const PROGRAMS: [(u32, &str, &str, &str); 13] = [
         "correct",
     ),
     (2, "", "run -n 2 --net xdp ring", "correct"),
+    (2, "", "run -n 2 --net tcp --encrypt ring", "encrypted"),
+    (2, "", "run -n 2 --net udp --encrypt ring", "encrypted"),
+    (2, "", "run -n 2 --net ethernet --encrypt ring", "encrypted"),
+    (
+        2,
+        "",
+        "run -n 4 --net tcp --encrypt is --class S",
+        "verification successful",
+    ),
+    (
+        2,
+        "",
+        "run -n 4 --net udp --encrypt --net-fault loss=2%,duplicate=1%,reorder=1%,corrupt=1%,seed=5 is --class S",
+        "verification successful",
+    ),
+    (
+        2,
+        "",
+        "run -n 4 --net ethernet --encrypt --net-fault loss=2%,corrupt=1%,seed=6 is --class S",
+        "verification successful",
+    ),
     (2, "", "run -n 4 is --class S", "verification successful"),
     (2, "", "run -n 2 is --class A", "verification successful"),
     (2, "--ipv6", "run -n 4 ring", "correct"),
@@ -71,8 +96,9 @@ const DEALT_OUT: &str = r#""$1" run -n 4 hostname | sort | uniq -c | tr -s ' \n'
 /// Without OXMPI_LAUNCHER, jobs are started by ssh; the hosts' own stands first in PATH.
 const BY_SSH: &str = "unset OXMPI_LAUNCHER; exec \"$1\" run -n 4 ring";
 
-/// A rank's host loses its cable in the middle of a conversation: the job must end by itself, and name the host. The launcher's own
-/// line to the host does not go through the cable, so it is the ranks that have to notice.
+/// A rank's host loses its cable in the middle of a conversation: the job must end by itself, and
+/// name the host. The launcher's own line to the host does not go through the cable, so it is the
+/// ranks that have to notice.
 const VANISHING: &str = r#"
 (sleep 2; "$2" link h1 down) &
 status=0
@@ -85,7 +111,8 @@ case "$status" in
 esac
 "#;
 
-/// A cable that is out for a second in the middle of a conversation: nothing is lost, and nobody is told.
+/// A cable that is out for a second in the middle of a conversation: nothing is lost, and nobody is
+/// told.
 const RECOVERING: &str = r#"
 (sleep 1; "$2" link h1 down; sleep 1; "$2" link h1 up) &
 exec "$1" run -n 2 --timeout 1500 ring --rounds 200000

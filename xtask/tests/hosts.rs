@@ -1,7 +1,8 @@
 //! `cargo xtask hosts` for real: hosts reach each other, and nothing of them outlives the command.
 //!
-//! Ignored in an ordinary run, because hosts need root; the step "hosts" of `cargo xtask test` runs them. What has to happen on a
-//! host is done by this same program, which `visit` starts there again with a word in its environment.
+//! Ignored in an ordinary run, because hosts need root; the step "hosts" of `cargo xtask test` runs
+//! them. What has to happen on a host is done by this same program, which `visit` starts there
+//! again with a word in its environment.
 
 #[path = "../limit.rs"]
 mod limit;

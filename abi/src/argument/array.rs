@@ -1,11 +1,12 @@
 //! Arrays of the program, read or written entry by entry.
 //!
-//! An array whose length stands among the arguments is bounded, and indexing beyond it panics; of others the chapter knows the length (the
-//! number of neighbours, the size of a group), and the program has promised to have so many.
+//! An array whose length stands among the arguments is bounded, and indexing beyond it panics; of
+//! others the chapter knows the length (the number of neighbours, the size of a group), and the
+//! program has promised to have so many.
 
 use std::ffi::c_int;
 
-use oxmpi_core::operation::Report;
+use oxmpi_core::any_request::Report;
 
 use super::result::{CountOut, InOut, Out, Position};
 use crate::constant::{MPI_DATATYPE_NULL, MPI_ERR_TYPE, MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
@@ -17,7 +18,8 @@ use crate::status::Status;
 /// What an unbounded array has for a length.
 const UNBOUNDED: usize = usize::MAX;
 
-/// Integers that the program gave: `int`, or `MPI_Count` or `MPI_Aint` as the form of the function has it.
+/// Integers that the program gave: `int`, or `MPI_Count` or `MPI_Aint` as the form of the function
+/// has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Integers {
     words: Words,
@@ -218,7 +220,8 @@ impl Weights {
     /// Believes the address that a program gave.
     ///
     /// # Safety
-    /// The address is a constant of the standard, null, or that of an array which is as long as the standard demands.
+    /// The address is a constant of the standard, null, or that of an array which is as long as the
+    /// standard demands.
     pub unsafe fn new(address: *const c_int) -> Weights {
         match address as usize {
             MPI_UNWEIGHTED => Weights::Unweighted,

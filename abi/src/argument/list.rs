@@ -1,12 +1,14 @@
 //! Memory for lists that are as long as the program says: the one place that asks for it.
 //!
-//! A length that is far too long, as an overflow in the program makes it, must not end the program where memory runs
-//! out. So arrays are let in (check.rs) only if the lists that a call makes of them can be had.
+//! A length that is far too long, as an overflow in the program makes it, must not end the program
+//! where memory runs out. So arrays are let in (check.rs) only if the lists that a call makes of
+//! them can be had.
 
 use crate::constant::MPI_ERR_NO_MEM;
 use crate::failure::Failure;
 
-/// What a call keeps for an entry of an array at most: an operation that was taken out of its slot, and its place.
+/// What a call keeps for an entry of an array at most: an operation that was taken out of its slot,
+/// and its place.
 const ENTRY_BYTES: usize = 64;
 
 /// Lists up to this length, 4 MiB, are had without asking first; nearly all arrays are shorter.

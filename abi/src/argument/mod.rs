@@ -1,7 +1,8 @@
 //! Arguments as chapters see them: safe to use, whatever the program passed.
 //!
-//! Entry points make these values by methods of `Call` (check.rs), which refuse null pointers; who uses them needs no `unsafe`. Results are
-//! written through pointers and never through `&mut`, because programs may give one address for two results.
+//! Entry points make these values by methods of `Call` (check.rs), which refuse null pointers; who
+//! uses them needs no `unsafe`. Results are written through pointers and never through `&mut`,
+//! because programs may give one address for two results.
 
 use crate::constant::{MPI_BUFFER_AUTOMATIC, MPI_IN_PLACE};
 
@@ -15,8 +16,8 @@ pub use list::{check_room, list};
 pub use result::{CountOut, FlagOut, InOut, Out, Position, StatusOut};
 pub use text::TextOut;
 
-/// The name of the constant that this address is, where a program gave it for memory; 0 is MPI_BOTTOM, which can be
-/// the origin of a datatype.
+/// The name of the constant that this address is, where a program gave it for memory; 0 is
+/// MPI_BOTTOM, which can be the origin of a datatype.
 #[inline(always)]
 pub fn constant(address: usize) -> Option<&'static str> {
     match address {
@@ -45,8 +46,9 @@ impl Callback {
     /// The function as a function pointer; none if the address is null.
     ///
     /// # Safety
-    /// `F` must be the type of an `extern "C"` function pointer, the one that the standard names for this parameter, and the
-    /// address must not be one of the constants that stand for a function.
+    /// `F` must be the type of an `extern "C"` function pointer, the one that the standard names
+    /// for this parameter, and the address must not be one of the constants that stand for a
+    /// function.
     pub unsafe fn function<F: Copy>(self) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<usize>()) };
         // SAFETY: the caller's promise, and the sizes are equal.

@@ -1,10 +1,11 @@
 //! Results: single values that a call writes for the program.
 //!
-//! The constructors are unsafe because they are where a program's address is believed; after them everything is safe.
+//! The constructors are unsafe because they are where a program's address is believed; after them
+//! everything is safe.
 
 use std::ffi::c_int;
 
-use oxmpi_core::operation::Report;
+use oxmpi_core::any_request::Report;
 
 use crate::constant::MPI_UNDEFINED;
 use crate::status::Status;
@@ -58,7 +59,8 @@ impl<T> Out<T> {
     /// Writes the result.
     #[inline]
     pub fn set(&self, value: T) {
-        // SAFETY: `new` was promised a valid address. The program may have given it for two results, so no reference is made.
+        // SAFETY: `new` was promised a valid address. The program may have given it for two
+        // results, so no reference is made.
         unsafe { self.0.write_unaligned(value) }
     }
 }
@@ -158,7 +160,8 @@ impl StatusOut {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: `new` was promised the address of a status, and integers are valid whatever they hold.
+        // SAFETY: `new` was promised the address of a status, and integers are valid whatever they
+        // hold.
         unsafe { (*self.0).report(report) }
     }
 }

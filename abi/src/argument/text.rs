@@ -23,7 +23,8 @@ impl TextOut {
         self.room
     }
 
-    /// Writes a text and a zero, cut if it is too long. Returns the length written, without the zero.
+    /// Writes a text and a zero, cut if it is too long. Returns the length written, without the
+    /// zero.
     pub fn set(&self, text: impl AsRef<[u8]>) -> i32 {
         let text = text.as_ref();
         if self.room == 0 || self.address.is_null() {

@@ -1,12 +1,12 @@
 //! Buffers for buffered sends: of the process, of a communicator, of a session (MPI 5.0 §3.6).
 //!
-//! What the program attaches is a promise of space, which `oxmpi` keeps book of; its address is remembered
-//! because detaching gives it back.
+//! What the program attaches is a promise of space, which `oxmpi` keeps book of; its address is
+//! remembered because detaching gives it back.
 
 use std::ffi::c_void;
 
 use oxmpi_core::Attached;
-use oxmpi_core::operation::{Operation, Report};
+use oxmpi_core::any_request::{AnyRequest, Report};
 
 use crate::argument::{CountOut, Out};
 use crate::call::Call;
@@ -45,7 +45,7 @@ fn flush(attached: &Attached) -> Result<(), Failure> {
 
 fn iflush(attached: &Attached, request: &Out<Handle>) -> Result<(), Failure> {
     let operation = attached.pool().map(|pool| pool.iflush());
-    let operation = operation.unwrap_or(Operation::Over(Report::EMPTY));
+    let operation = operation.unwrap_or(AnyRequest::Over(Report::EMPTY));
     request.set(request::of(operation)?);
     Ok(())
 }

@@ -1,7 +1,9 @@
-//! Attributes of communicators, datatypes and windows (MPI 5.0 §7.7), and those of communicators that the standard defines (§9.1.2).
+//! Attributes of communicators, datatypes and windows (MPI 5.0 §7.7), and those of communicators
+//! that the standard defines (§9.1.2).
 //!
-//! Keys and sets are `oxmpi_core::attribute`'s; here C functions become callbacks. Predefined attributes are constants, so every
-//! communicator has them and nobody can change them; a program gets the address of an int.
+//! Keys and sets are `oxmpi_core::attribute`'s; here C functions become callbacks. Predefined
+//! attributes are constants, so every communicator has them and nobody can change them; a program
+//! gets the address of an int.
 
 use std::ffi::{c_int, c_void};
 use std::sync::LazyLock;
@@ -26,7 +28,8 @@ static COMM_KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(Kind::Com
 static TYPE_KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(Kind::Datatype));
 static WIN_KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(Kind::Window));
 
-/// All types of copy functions: object, key, extra state, value, where the new value goes, whether there is one.
+/// All types of copy functions: object, key, extra state, value, where the new value goes, whether
+/// there is one.
 type CopyFunction =
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 

@@ -1,7 +1,8 @@
-//! Communicators (MPI 5.0 §7.4 to §7.6, §7.8): handles and constants around `oxmpi_core::communicator`.
+//! Communicators (MPI 5.0 §7.4 to §7.6, §7.8): handles and constants around
+//! `oxmpi_core::communicator`.
 //!
-//! Whatever is made from a communicator inherits its error handler; what is made from groups has the one that was given. Where
-//! a process gets no communicator its handle is MPI_COMM_NULL.
+//! Whatever is made from a communicator inherits its error handler; what is made from groups has
+//! the one that was given. Where a process gets no communicator its handle is MPI_COMM_NULL.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -32,7 +33,8 @@ pub(super) fn set_child(
     Ok(())
 }
 
-/// Gives a duplicate its handle and the attributes that the program's callbacks copy; if one of these fails there is no duplicate.
+/// Gives a duplicate its handle and the attributes that the program's callbacks copy; if one of
+/// these fails there is no duplicate.
 fn set_duplicate(
     newcomm: &Out<Handle>,
     original: &Communicator,
@@ -330,7 +332,8 @@ pub(super) fn check_freeable(call: &Call, handle: Handle) -> Result<(), Failure>
     Ok(())
 }
 
-/// MPI_Comm_free. Attributes go first, and one that refuses keeps the communicator; operations under way keep what they need.
+/// MPI_Comm_free. Attributes go first, and one that refuses keeps the communicator; operations
+/// under way keep what they need.
 pub fn comm_free(call: &Call, comm: InOut<Handle>) -> Result<(), Failure> {
     let handle = comm.get();
     check_freeable(call, handle)?;

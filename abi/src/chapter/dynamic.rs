@@ -1,4 +1,5 @@
-//! Dynamic processes (MPI 5.0 §11.7-11.9). In this release no process is started by another, and the table answers for the rest.
+//! Dynamic processes (MPI 5.0 §11.7-11.9). In this release no process is started by another, and
+//! the table answers for the rest.
 
 use super::communicator;
 use crate::argument::{InOut, Out};

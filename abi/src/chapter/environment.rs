@@ -1,4 +1,5 @@
-//! Starting, ending and describing the process (MPI 5.0 §11.1 to §11.3), and memory for messages (§9.2).
+//! Starting, ending and describing the process (MPI 5.0 §11.1 to §11.3), and memory for messages
+//! (§9.2).
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -88,7 +89,8 @@ pub fn finalize(_: &Call) -> Result<(), Failure> {
         };
         return Err(Failure::new(MPI_ERR_OTHER, format!("MPI_Finalize: {why}")));
     }
-    // First of all, while everything works, the attributes of MPI_COMM_SELF, the last one first (§11.2.4).
+    // First of all, while everything works, the attributes of MPI_COMM_SELF, the last one first
+    // (§11.2.4).
     if let Some(this) = Communicator::table().get(MPI_COMM_SELF) {
         this.delete_attributes()?;
     }

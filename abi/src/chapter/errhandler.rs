@@ -46,7 +46,8 @@ pub fn file_create_errhandler(
 }
 
 fn create(handled: Handled, function: Callback, errhandler: Out<Handle>) -> Result<(), Failure> {
-    // SAFETY: the four parameters of this kind have the type that `Errhandler::user` takes, and no constants stand for such functions.
+    // SAFETY: the four parameters of this kind have the type that `Errhandler::user` takes, and no
+    // constants stand for such functions.
     let function = unsafe { function.function() };
     let function = function
         .ok_or_else(|| Failure::new(MPI_ERR_ARG, "the function for errors is a null pointer"))?;
@@ -182,7 +183,8 @@ pub fn file_call_errhandler(
     raise(call, errorcode)
 }
 
-/// Runs the handler of the call's object with a code of the program. The call itself succeeds if the handler returns (MPI 5.0 §9.3.4).
+/// Runs the handler of the call's object with a code of the program. The call itself succeeds if
+/// the handler returns (MPI 5.0 §9.3.4).
 fn raise(call: &Call, errorcode: i32) -> Result<(), Failure> {
     if super::error::class_of(errorcode).is_none() {
         return Err(Failure::new(

@@ -1,12 +1,13 @@
-//! Generalized requests: operations of the program's own that are completed like MPI's (MPI 5.0 §13.2).
+//! Generalized requests: operations of the program's own that are completed like MPI's (MPI 5.0
+//! §13.2).
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxmpi_core::ErrorKind;
+use oxmpi_core::any_request::{AnyRequest, Pending, Report, Sender};
 use oxmpi_core::communicator::Comm;
-use oxmpi_core::operation::{Operation, Pending, Report, Sender};
 use oxmpi_engine::RequestId;
 
 use crate::argument::{Callback, Out};
@@ -31,7 +32,8 @@ struct Generalized {
     is_complete: Arc<AtomicBool>,
 }
 
-// SAFETY: the program's functions and its state are called by the thread that completes the request, as MPI says they are.
+// SAFETY: the program's functions and its state are called by the thread that completes the
+// request, as MPI says they are.
 unsafe impl Send for Generalized {}
 
 impl Generalized {
@@ -135,7 +137,7 @@ pub fn grequest_start(
             is_complete: is_complete.clone(),
         }
     };
-    let operation = Operation::other(generalized);
+    let operation = AnyRequest::other(generalized);
     request.set(request::of_generalized(operation, is_complete)?);
     Ok(())
 }

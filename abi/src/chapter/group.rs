@@ -149,7 +149,8 @@ pub fn group_range_excl(
     Ok(())
 }
 
-/// MPI_Group_free. MPI_GROUP_EMPTY may be given back too: programs get it from the calls above without knowing.
+/// MPI_Group_free. MPI_GROUP_EMPTY may be given back too: programs get it from the calls above
+/// without knowing.
 pub fn group_free(call: &Call, group: InOut<Handle>) -> Result<(), Failure> {
     let handle = group.get();
     call.group("group", handle)?;

@@ -1,4 +1,5 @@
-//! Info objects (MPI 5.0 §10): handles and C texts around `oxmpi_core::info`. All of it works before initialisation, too.
+//! Info objects (MPI 5.0 §10): handles and C texts around `oxmpi_core::info`. All of it works
+//! before initialisation, too.
 
 use std::ffi::{CStr, c_char, c_void};
 

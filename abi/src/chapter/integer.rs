@@ -1,4 +1,5 @@
-//! Handles as integers and back (MPI 5.0 chapter 20). Handles fit an `int`, so both ways are casts, whatever the kind.
+//! Handles as integers and back (MPI 5.0 chapter 20). Handles fit an `int`, so both ways are casts,
+//! whatever the kind.
 
 use crate::handle::Handle;
 

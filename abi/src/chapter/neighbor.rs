@@ -1,4 +1,5 @@
-//! Neighbourhood collectives (MPI 5.0 §8.6 to §8.9): as the collectives on all ranks, with those that the topology names.
+//! Neighbourhood collectives (MPI 5.0 §8.6 to §8.9): as the collectives on all ranks, with those
+//! that the topology names.
 
 use std::ffi::c_void;
 

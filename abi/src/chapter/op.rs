@@ -1,4 +1,5 @@
-//! Operations of reductions (MPI 5.0 §6.9.5, §6.9.7): making and freeing them, and reducing without communication.
+//! Operations of reductions (MPI 5.0 §6.9.5, §6.9.7): making and freeing them, and reducing without
+//! communication.
 
 use std::ffi::c_void;
 
@@ -19,7 +20,8 @@ pub fn op_create(
     op: Out<Handle>,
 ) -> Result<(), Failure> {
     let form = if call.is_large() {
-        // SAFETY: the program vouches for a function of the type in the prototype, and no constant stands for one.
+        // SAFETY: the program vouches for a function of the type in the prototype, and no constant
+        // stands for one.
         unsafe { user_fn.function() }.map(Form::Large)
     } else {
         // SAFETY: as above.

@@ -1,7 +1,8 @@
 //! Packing and unpacking (MPI 5.0 §5.2, §5.3).
 //!
-//! The native form is the bytes of the elements in the order of the typemap, without anything else: a packed message is also what a message
-//! of these elements is, as the standard demands. So sizes are exact, and the communicator plays no part.
+//! The native form is the bytes of the elements in the order of the typemap, without anything else:
+//! a packed message is also what a message of these elements is, as the standard demands. So sizes
+//! are exact, and the communicator plays no part.
 
 use std::ffi::{CStr, c_void};
 
@@ -29,7 +30,8 @@ pub fn pack(
     let packed = Packed::new("outbuf", outbuf, outsize, position)?;
     let bytes = packed.holds(data.bytes())?;
     if bytes > 0 {
-        // SAFETY: the range lies in the packed memory, which the program vouches for and which is not that of the data.
+        // SAFETY: the range lies in the packed memory, which the program vouches for and which is
+        // not that of the data.
         data.pack_into(unsafe { std::slice::from_raw_parts_mut(packed.address, bytes) });
     }
     packed.advance(bytes)
@@ -87,7 +89,8 @@ pub fn pack_external(
     if bytes > 0 {
         // SAFETY: the layout names only bytes that the program vouches for, and no others are read.
         let memory = unsafe { std::slice::from_raw_parts(data.first, data.bytes) };
-        // SAFETY: the range lies in the packed memory, which the program vouches for and which is not that of the data.
+        // SAFETY: the range lies in the packed memory, which the program vouches for and which is
+        // not that of the data.
         let out = unsafe { std::slice::from_raw_parts_mut(packed.address, bytes) };
         datatype.pack_external(incount as u64, memory, data.origin, out)?;
     }
@@ -110,9 +113,11 @@ pub fn unpack_external(
     let packed = Packed::new("inbuf", inbuf.cast_mut(), insize, position)?;
     let bytes = packed.holds(datatype.external_size(outcount as u64)?)?;
     if bytes > 0 {
-        // SAFETY: the layout names only bytes that the program vouches for, and no others are written.
+        // SAFETY: the layout names only bytes that the program vouches for, and no others are
+        // written.
         let memory = unsafe { std::slice::from_raw_parts_mut(data.first, data.bytes) };
-        // SAFETY: the range lies in the packed memory, which the program vouches for and which is not that of the data.
+        // SAFETY: the range lies in the packed memory, which the program vouches for and which is
+        // not that of the data.
         let external = unsafe { std::slice::from_raw_parts(packed.address, bytes) };
         datatype.unpack_external(external, outcount as u64, memory, data.origin)?;
     }
@@ -133,7 +138,8 @@ pub fn pack_external_size(
     Ok(())
 }
 
-/// There is one external representation. The class for unknown ones of files does not apply here: it is MPI_FILE_SET_VIEW's.
+/// There is one external representation. The class for unknown ones of files does not apply here:
+/// it is MPI_FILE_SET_VIEW's.
 fn is_external32(datarep: &CStr) -> Result<(), Failure> {
     if datarep.to_bytes() == b"external32" {
         return Ok(());

@@ -30,7 +30,8 @@ pub(super) fn buffer(
     {
         return Err(no_memory(name));
     }
-    // SAFETY: the C program vouches for the memory that its arguments name, until the operation is over.
+    // SAFETY: the C program vouches for the memory that its arguments name, until the operation is
+    // over.
     Ok(unsafe { Buffer::new(address.cast_mut().cast(), count as u64, datatype)? })
 }
 
@@ -360,11 +361,11 @@ pub fn improbe(
 fn receive_message(
     (buf, count, datatype): (*mut c_void, i64, &Type),
     message: &InOut<Handle>,
-) -> Result<oxmpi_core::operation::Operation, Failure> {
+) -> Result<oxmpi_core::any_request::AnyRequest, Failure> {
     let buffer = buffer(buf, count, datatype)?;
     let operation = match Message::take(message.get())? {
         Some(claimed) => claimed.irecv(&buffer)?,
-        None => oxmpi_core::operation::Operation::Over(oxmpi_core::operation::Report::NOBODY),
+        None => oxmpi_core::any_request::AnyRequest::Over(oxmpi_core::any_request::Report::NOBODY),
     };
     message.set(MPI_MESSAGE_NULL);
     Ok(operation)

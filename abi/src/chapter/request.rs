@@ -1,11 +1,12 @@
 //! Completing, starting, cancelling and freeing requests (MPI 5.0 §3.7 to §3.9).
 //!
-//! Null and inactive requests are complete at once and have an empty status. The calls on several requests differ in what they wait for
-//! and in how they report; what they have in common stands first.
+//! Null and inactive requests are complete at once and have an empty status. The calls on several
+//! requests differ in what they wait for and in how they report; what they have in common stands
+//! first.
 
 use std::cell::Cell;
 
-use oxmpi_core::operation::{Operation, Report, first_ready, wait_ready};
+use oxmpi_core::any_request::{AnyRequest, Report, first_ready, wait_ready};
 
 use crate::argument::{FlagOut, InOut, IntegersOut, Out, StatusOut, StatusesOut};
 use crate::call::Call;
@@ -15,7 +16,8 @@ use crate::handle::Handle;
 use crate::request::{self, All, Taken};
 use crate::stage;
 
-/// Ends several operations one after the other; if some fail, it is MPI_ERR_IN_STATUS, and every status says how its own one ended.
+/// Ends several operations one after the other; if some fail, it is MPI_ERR_IN_STATUS, and every
+/// status says how its own one ended.
 struct Ending<'c> {
     handles: &'c mut [Handle],
     statuses: &'c StatusesOut,
@@ -142,7 +144,8 @@ thread_local! {
     static MESSAGES: Cell<Vec<request::Simple>> = const { Cell::new(Vec::new()) };
 }
 
-/// Waits for requests that are nothing but contiguous messages; `None` if there is another kind among them.
+/// Waits for requests that are nothing but contiguous messages; `None` if there is another kind
+/// among them.
 #[inline]
 fn wait_for_messages(
     requests: &mut [Handle],
@@ -173,7 +176,7 @@ fn wait_for_taken(
             }
             continue;
         }
-        let mut message = Operation::Receive(comm, id);
+        let mut message = AnyRequest::Receive(comm, id);
         match message.wait() {
             Ok(report) => statuses.set(index, &report),
             Err(kind) => failures.push((index, request::failed(kind, message.comm()))),

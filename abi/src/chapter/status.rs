@@ -1,4 +1,5 @@
-//! Reading and writing statuses (MPI 5.0 §3.2.5, §13.3). A status holds bytes; counts follow from the datatype.
+//! Reading and writing statuses (MPI 5.0 §3.2.5, §13.3). A status holds bytes; counts follow from
+//! the datatype.
 
 use crate::argument::{CountOut, FlagOut, Out};
 use crate::call::Call;

@@ -1,6 +1,8 @@
-//! The tool information interface (MPI 5.0 §15.3): it can be initialised, and truthfully says that there is nothing to see yet.
+//! The tool information interface (MPI 5.0 §15.3): it can be initialised, and truthfully says that
+//! there is nothing to see yet.
 //!
-//! Functions that take an index, a name or a handle are answered by the table (`answer=`), since no index, name or handle is valid.
+//! Functions that take an index, a name or a handle are answered by the table (`answer=`), since no
+//! index, name or handle is valid.
 
 use std::sync::atomic::Ordering;
 

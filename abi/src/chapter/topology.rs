@@ -1,6 +1,7 @@
 //! Process topologies (MPI 5.0 §8.5): arrays and constants around `oxmpi_core::topology`.
 //!
-//! Arrays that are too short for what the topology has are refused, except where the standard says that the first entries are wanted.
+//! Arrays that are too short for what the topology has are refused, except where the standard says
+//! that the first entries are wanted.
 
 use oxmpi_core::topology::{self, Cartesian, EdgeList, Graph, Topology};
 
@@ -352,7 +353,8 @@ pub fn dist_graph_neighbors_count(
     Ok(())
 }
 
-/// MPI_Dist_graph_neighbors: the first so many, in the order in which neighbourhood collectives see them.
+/// MPI_Dist_graph_neighbors: the first so many, in the order in which neighbourhood collectives see
+/// them.
 #[expect(clippy::too_many_arguments, reason = "the standard has as many")]
 pub fn dist_graph_neighbors(
     call: &Call,

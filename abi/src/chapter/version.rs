@@ -1,4 +1,5 @@
-//! Versions, the ABI, clocks, addresses and profiling control (MPI 5.0 §9.1, §9.6, §15.2, chapter 20).
+//! Versions, the ABI, clocks, addresses and profiling control (MPI 5.0 §9.1, §9.6, §15.2, chapter
+//! 20).
 
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -66,7 +67,8 @@ pub fn abi_get_info(_call: &Call, info: Out<Handle>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// MPI_Abi_get_fortran_info: what a Fortran library has told of its types; MPI_INFO_NULL if none has.
+/// MPI_Abi_get_fortran_info: what a Fortran library has told of its types; MPI_INFO_NULL if none
+/// has.
 pub fn abi_get_fortran_info(_call: &Call, info: Out<Handle>) -> Result<(), Failure> {
     let told = FORTRAN
         .lock()

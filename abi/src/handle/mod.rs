@@ -1,15 +1,17 @@
 //! Handles: the numbers by which programs know objects.
 //!
-//! A handle that the standard names is a constant below 4096. Any other is made here, of the kind of object (4 bits), a
-//! generation (7) and a place in the kind's [`Table`] (20): it fits a positive `int`, and one that was freed, belongs to another kind
-//! or was never given out is recognised. A place is used again as late as possible, so a freed handle stays recognisable
-//! for tens of thousands of further objects.
+//! A handle that the standard names is a constant below 4096. Any other is made here, of the kind
+//! of object (4 bits), a generation (7) and a place in the kind's [`Table`] (20): it fits a
+//! positive `int`, and one that was freed, belongs to another kind or was never given out is
+//! recognised. A place is used again as late as possible, so a freed handle stays recognisable for
+//! tens of thousands of further objects.
 
 mod table;
 
 pub use table::{OBJECTS_MAX, Object, Pinned, Table};
 
-/// A handle as C programs hold it. In C it is a pointer to an incomplete type; nothing is ever there.
+/// A handle as C programs hold it. In C it is a pointer to an incomplete type; nothing is ever
+/// there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Handle(pub usize);

@@ -1,11 +1,13 @@
 //! A table of objects of one kind, from handle to object and back.
 //!
-//! Looking up is what every call does, so it takes no lock: a constant is one load, any other handle pins its slot by
-//! one compare-and-swap and unpins it when the call is over. Removing an object that is pinned hides it at once and leaves it alive
-//! until the last pin is gone; so a thread inside a call and a thread that frees the handle do not hurt each other.
+//! Looking up is what every call does, so it takes no lock: a constant is one load, any other
+//! handle pins its slot by one compare-and-swap and unpins it when the call is over. Removing an
+//! object that is pinned hides it at once and leaves it alive until the last pin is gone; so a
+//! thread inside a call and a thread that frees the handle do not hurt each other.
 //!
-//! A slot's state is one word: generation, LIVE, number of pins. Invariants: pins grow only while LIVE is set; the value is there
-//! from `insert` until the pins are 0 and LIVE is not set; then exactly one thread, who saw that, takes it out.
+//! A slot's state is one word: generation, LIVE, number of pins. Invariants: pins grow only while
+//! LIVE is set; the value is there from `insert` until the pins are 0 and LIVE is not set; then
+//! exactly one thread, who saw that, takes it out.
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
@@ -23,8 +25,9 @@ pub const OBJECTS_MAX: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 20;
 const GENERATION_BITS: u32 = 7;
 const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
-/// Slots made at a time. All of them are free at first and reused in turn, so that a program which makes and frees one object
-/// at a time sees a handle again after 512 * 128 objects. 512 slots of a communicator are some tens of kilobytes.
+/// Slots made at a time. All of them are free at first and reused in turn, so that a program which
+/// makes and frees one object at a time sees a handle again after 512 * 128 objects. 512 slots of a
+/// communicator are some tens of kilobytes.
 const CHUNK: usize = 512;
 /// Constants of one kind that a table can hold: datatypes have the most, from 512 to 747.
 const CONSTANTS: usize = 256;
@@ -47,7 +50,8 @@ pub trait Object: Sized + Send + Sync + 'static {
     /// The table of this kind.
     fn table() -> &'static Table<Self>;
 
-    /// The object of a constant, made at its first use. None if there is no such constant, or not before initialisation.
+    /// The object of a constant, made at its first use. None if there is no such constant, or not
+    /// before initialisation.
     fn predefined(_handle: Handle) -> Option<Self> {
         None
     }
@@ -80,8 +84,8 @@ pub struct Pinned<'t, T: 'static> {
     place: Option<(&'t Table<T>, &'t Slot<T>, u32)>,
 }
 
-// SAFETY: the table hands out shared references to objects and moves objects in and out, both from any thread; `Object` demands what
-// that needs.
+// SAFETY: the table hands out shared references to objects and moves objects in and out, both from
+// any thread; `Object` demands what that needs.
 unsafe impl<T: Send + Sync> Sync for Table<T> {}
 
 impl<T: Object> Table<T> {
@@ -142,7 +146,8 @@ impl<T: Object> Table<T> {
                 Err(now) => state = now,
             }
         }
-        // SAFETY: the slot was LIVE when the pin was added, so its value is there and stays until the pin is gone.
+        // SAFETY: the slot was LIVE when the pin was added, so its value is there and stays until
+        // the pin is gone.
         let value = unsafe { (*slot.value.get()).assume_init_ref() };
         Some(Pinned {
             value,
@@ -154,7 +159,8 @@ impl<T: Object> Table<T> {
     pub fn insert(&self, object: T) -> Option<Handle> {
         let place = self.take_place()?;
         let slot = self.slot_at(place)?;
-        // SAFETY: the place came from the free list, so nobody else writes here, and no handle is LIVE for it.
+        // SAFETY: the place came from the free list, so nobody else writes here, and no handle is
+        // LIVE for it.
         unsafe { (*slot.value.get()).write(object) };
         let generation = slot.state.load(Ordering::Relaxed) >> GENERATION_SHIFT;
         // Pairs with the acquire in `pin`.
@@ -190,14 +196,16 @@ impl<T: Object> Table<T> {
         true
     }
 
-    /// Gives a constant its object. What was there before stays in memory, for calls that still use it.
+    /// Gives a constant its object. What was there before stays in memory, for calls that still use
+    /// it.
     pub fn install(&self, handle: Handle, object: T) {
         let constant = &self.constants[handle.0 - self.first_constant];
         // Pairs with the acquire in `get`.
         constant.store(Box::into_raw(Box::new(object)), Ordering::Release);
     }
 
-    /// Takes a constant's object away: the handle is invalid from now on. It stays in memory for calls that still use it.
+    /// Takes a constant's object away: the handle is invalid from now on. It stays in memory for
+    /// calls that still use it.
     pub fn uninstall(&self, handle: Handle) {
         self.constants[handle.0 - self.first_constant].store(ptr::null_mut(), Ordering::Release);
     }
@@ -311,9 +319,11 @@ impl<T: 'static> Drop for Pinned<'_, T> {
 }
 
 impl<T: 'static> Table<T> {
-    /// Takes the value out of a slot that is not LIVE and has no pins; called once for each `remove`.
+    /// Takes the value out of a slot that is not LIVE and has no pins; called once for each
+    /// `remove`.
     fn vacate(&self, slot: &Slot<T>, place: u32) {
-        // SAFETY: the caller saw the last pin go (or there was none) after LIVE was taken back, so nobody else can reach the value.
+        // SAFETY: the caller saw the last pin go (or there was none) after LIVE was taken back, so
+        // nobody else can reach the value.
         let value = unsafe { (*slot.value.get()).assume_init_read() };
         let generation = (slot.state.load(Ordering::Relaxed) >> GENERATION_SHIFT).wrapping_add(1);
         let generation = generation & ((1 << GENERATION_BITS) - 1);

@@ -1,4 +1,5 @@
-//! A communicator as C programs know it: the communicator itself, which carries name, attributes and hints, and its error handler.
+//! A communicator as C programs know it: the communicator itself, which carries name, attributes
+//! and hints, and its error handler.
 
 use std::ops::Deref;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! A datatype as C programs know it: the datatype itself, its handle, its name and its attributes.
 //!
-//! Three kinds of datatype have three kinds of handle. Those that the standard names are constants. Those that it defines without a name
-//! (Fortran kinds by precision and range, pairs of value and index) get a handle when they are first asked for and
-//! keep it: equal questions have equal answers (MPI 5.0 §19.1.9). All others get a new handle each time.
+//! Three kinds of datatype have three kinds of handle. Those that the standard names are constants.
+//! Those that it defines without a name (Fortran kinds by precision and range, pairs of value and
+//! index) get a handle when they are first asked for and keep it: equal questions have equal
+//! answers (MPI 5.0 §19.1.9). All others get a new handle each time.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -60,7 +61,8 @@ impl Type {
         Ok(handle)
     }
 
-    /// The handle by which a program gets to know a datatype: the same each time for predefined ones, a new one for others.
+    /// The handle by which a program gets to know a datatype: the same each time for predefined
+    /// ones, a new one for others.
     pub fn handle_of(datatype: Datatype) -> Result<Handle, Failure> {
         if let Some(basic) = datatype.basic() {
             return Ok(Handle(usize::from(basic.handle())));
@@ -89,7 +91,8 @@ impl Type {
         self.basic().is_some() || question(&self.datatype).is_some()
     }
 
-    /// Its name; empty if it has none. Names are bytes because C programs may write them in any encoding.
+    /// Its name; empty if it has none. Names are bytes because C programs may write them in any
+    /// encoding.
     pub fn name(&self) -> Vec<u8> {
         self.name
             .lock()

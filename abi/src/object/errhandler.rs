@@ -1,8 +1,9 @@
 //! Error handlers: the three predefined ones and functions of the program.
 //!
-//! A handler that is attached to an object lives as long as that is so, even if the program has freed its handle (MPI 5.0 §9.3). The handle of
-//! a function is valid while the program holds references to it: one from creating it, one from every "get". Asked for when there
-//! is none, it gets a new handle.
+//! A handler that is attached to an object lives as long as that is so, even if the program has
+//! freed its handle (MPI 5.0 §9.3). The handle of a function is valid while the program holds
+//! references to it: one from creating it, one from every "get". Asked for when there is none, it
+//! gets a new handle.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -118,7 +119,8 @@ impl Errhandler {
         }
     }
 
-    /// Whether it can be attached to this kind of object: functions are for the kind that they were made for.
+    /// Whether it can be attached to this kind of object: functions are for the kind that they were
+    /// made for.
     pub fn handles(&self, handled: Handled) -> bool {
         match self {
             Errhandler::User(user) => user.handled == handled,
@@ -131,7 +133,8 @@ impl UserHandler {
     /// Calls the function with the object's handle and the error code.
     pub fn call(&self, object: &mut Handle, code: i32) {
         let mut code = code;
-        // SAFETY: the program has vouched for the function when it made the handler, and both pointers are valid during the call.
+        // SAFETY: the program has vouched for the function when it made the handler, and both
+        // pointers are valid during the call.
         unsafe { (self.function)(object, &mut code) }
     }
 

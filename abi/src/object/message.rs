@@ -1,4 +1,5 @@
-//! Matched messages as C programs know them: set aside by a probe, received by the one call that names them.
+//! Matched messages as C programs know them: set aside by a probe, received by the one call that
+//! names them.
 
 use std::sync::Mutex;
 
@@ -13,7 +14,8 @@ use crate::handle::{Handle, Object};
 pub struct Message(Mutex<Option<Claimed>>);
 
 impl Message {
-    /// Gives a message a handle; what a matched probe of the null process finds is MPI_MESSAGE_NO_PROC.
+    /// Gives a message a handle; what a matched probe of the null process finds is
+    /// MPI_MESSAGE_NO_PROC.
     pub fn of(claimed: Option<Claimed>) -> Result<Handle, Failure> {
         match claimed {
             Some(claimed) => handle_for(Message(Mutex::new(Some(claimed)))),

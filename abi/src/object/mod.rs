@@ -1,7 +1,8 @@
 //! What stands behind handles, one type for each kind, and their tables.
 //!
-//! An object is what the layer below knows plus what only C programs see: names, error handlers, attributes. Add fields here when a chapter
-//! needs them. A new object is given a handle by `X::table().insert(object)`, or [`handle_for`] with the error for a full table.
+//! An object is what the layer below knows plus what only C programs see: names, error handlers,
+//! attributes. Add fields here when a chapter needs them. A new object is given a handle by
+//! `X::table().insert(object)`, or [`handle_for`] with the error for a full table.
 
 mod communicator;
 mod datatype;
@@ -66,8 +67,8 @@ macro_rules! objects {
     )*};
 }
 
-// Requests have a table of their own (see `request`), of kind 7.
-// MPI_COMM_WORLD and MPI_COMM_SELF are installed by initialisation; the other constants are made at their first use.
+// Requests have a table of their own (see `request`), of kind 7. MPI_COMM_WORLD and MPI_COMM_SELF
+// are installed by initialisation; the other constants are made at their first use.
 objects! {
     Communicator, 1, 256, "MPI_Comm", "a communicator", MPI_COMM_NULL, MPI_ERR_COMM, |_| None;
     Group, 2, 264, "MPI_Group", "a group", MPI_GROUP_NULL, MPI_ERR_GROUP,

@@ -1,7 +1,8 @@
 //! An operation as C programs know it: one that the standard names, or a C function.
 //!
-//! A C function is called with the handle of the datatype that the program gave to the reduction (MPI 5.0 §6.9.5). The layer below
-//! knows no handles, so the operation that a reduction hands down is made for it, by [`Op::with_datatype`].
+//! A C function is called with the handle of the datatype that the program gave to the reduction
+//! (MPI 5.0 §6.9.5). The layer below knows no handles, so the operation that a reduction hands down
+//! is made for it, by [`Op::with_datatype`].
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -48,7 +49,8 @@ impl Op {
         Some(Op::Predefined(predefined))
     }
 
-    /// An operation from a C function, for which the program vouches: it only touches the elements that it is given.
+    /// An operation from a C function, for which the program vouches: it only touches the elements
+    /// that it is given.
     pub fn user(form: Form, commutative: bool) -> Op {
         Op::User(Function { form, commutative })
     }
@@ -80,8 +82,8 @@ impl Op {
 impl Function {
     /// Sets `inout` to `input ∘ inout` for so many elements, which lie as the datatype says.
     ///
-    /// The program may have freed the datatype's handle while a nonblocking reduction goes on; then the function gets
-    /// another handle of the same type, which lasts for the call.
+    /// The program may have freed the datatype's handle while a nonblocking reduction goes on; then
+    /// the function gets another handle of the same type, which lasts for the call.
     pub fn call(
         &self,
         input: *const u8,
@@ -111,8 +113,8 @@ impl Function {
         match self.form {
             Form::Large(function) => {
                 let mut count = count;
-                // SAFETY: the program has vouched for the function; the caller's addresses hold the elements, and the pointers to
-                // count and handle are valid during the call.
+                // SAFETY: the program has vouched for the function; the caller's addresses hold the
+                // elements, and the pointers to count and handle are valid during the call.
                 unsafe { function(input.cast(), inout.cast(), &mut count, &mut handle) };
             }
             Form::Int(function) => {

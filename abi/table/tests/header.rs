@@ -1,4 +1,5 @@
-//! `mpi.h` compiles without a warning in every language it is meant for, and its values are those of the table.
+//! `mpi.h` compiles without a warning in every language it is meant for, and its values are those
+//! of the table.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,8 @@
-//! The table against the standard's own list, where that is at hand: every constant, handle, callback and prototype.
+//! The table against the standard's own list, where that is at hand: every constant, handle,
+//! callback and prototype.
 //!
-//! The list is not part of this repository; without it these tests have nothing to compare with and say so.
+//! The list is not part of this repository; without it these tests have nothing to compare with and
+//! say so.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +19,8 @@ fn standard() -> Option<Value> {
     Some(serde_json::from_str(&text).unwrap())
 }
 
-/// One spelling for C types: `const int[] x`, `const int x[]` and `const int *x` are the same parameter.
+/// One spelling for C types: `const int[] x`, `const int x[]` and `const int *x` are the same
+/// parameter.
 fn spelling(c: &str) -> String {
     let c = c.replace("[]", "*").replace("*[3]", "(*)[3]");
     let mut c: String = c.split_whitespace().collect();

@@ -1,8 +1,9 @@
 //! The rounds of a comparison: every job with OxMPI, then with each other library, and again.
 //!
-//! Neighbours in time are what is compared. A ratio is taken within a round and its median over the rounds is the figure, so a
-//! machine that becomes slower half-way does not matter. Of a library's settings the one with the best median counts, figure
-//! by figure; a setting that is beaten at all of a job's figures is not run again. The networks that OxMPI is told to use are its settings
+//! Neighbours in time are what is compared. A ratio is taken within a round and its median over the
+//! rounds is the figure, so a machine that becomes slower half-way does not matter. Of a library's
+//! settings the one with the best median counts, figure by figure; a setting that is beaten at all
+//! of a job's figures is not run again. The networks that OxMPI is told to use are its settings
 //! between hosts, and each of them is shown.
 
 use std::collections::BTreeMap;
@@ -57,7 +58,8 @@ pub struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    /// None run yet. The first library is OxMPI, by these networks between hosts. Jobs on several hosts need `hosts`.
+    /// None run yet. The first library is OxMPI, by these networks between hosts. Jobs on several
+    /// hosts need `hosts`.
     pub fn new(
         libraries: &'a [Library],
         jobs: &'a [Job],
@@ -289,8 +291,8 @@ fn score(trial: &Trial, figure: &str) -> Option<f64> {
     })
 }
 
-/// The setting with the best median of a figure, among those that were measured often enough to be believed: a setting that was
-/// dropped early and lucky once does not count.
+/// The setting with the best median of a figure, among those that were measured often enough to be
+/// believed: a setting that was dropped early and lucky once does not count.
 fn best_trial(trials: &[Trial], figure: &str) -> Option<usize> {
     let count = |trial: &Trial| trial.values.get(figure).map_or(0, Vec::len);
     let most = trials.iter().map(count).max()?;
@@ -332,7 +334,8 @@ fn ratios(unit: Unit, ours: &Values, theirs: &Values) -> Vec<f64> {
         .collect()
 }
 
-/// A library's name and version: "Open MPI 5.0.11". What libraries call themselves differs too much to be shown.
+/// A library's name and version: "Open MPI 5.0.11". What libraries call themselves differs too much
+/// to be shown.
 fn label(family: Family, text: Option<&str>) -> String {
     let version = text
         .unwrap_or_default()

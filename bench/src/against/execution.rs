@@ -1,7 +1,8 @@
 //! One job of one library under one setting: started, limited in time, and its answers read.
 //!
-//! The program prints an object per line for each figure as soon as it has it, so what a job measured before it failed or was
-//! ended is kept. Launchers print lines of their own; whatever is not such an object is not read.
+//! The program prints an object per line for each figure as soon as it has it, so what a job
+//! measured before it failed or was ended is kept. Launchers print lines of their own; whatever is
+//! not such an object is not read.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,10 +31,12 @@ pub struct Pace {
     pub job: Duration,
 }
 
-/// From the end of a job's time until it is ended from outside: its last figure, starting and finishing.
+/// From the end of a job's time until it is ended from outside: its last figure, starting and
+/// finishing.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// From asking a launcher to end until it is killed, and from its end until its output is taken as complete.
+/// From asking a launcher to end until it is killed, and from its end until its output is taken as
+/// complete.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a job found.
@@ -250,7 +253,8 @@ struct Ended {
     late: bool,
 }
 
-/// Waits for a process without polling, since its wall time can be the figure; another thread minds the clock.
+/// Waits for a process without polling, since its wall time can be the figure; another thread minds
+/// the clock.
 fn execute(command: &mut Command, limit: Duration) -> std::io::Result<Ended> {
     let began = Instant::now();
     let mut child = command.spawn()?;
@@ -265,8 +269,9 @@ fn execute(command: &mut Command, limit: Duration) -> std::io::Result<Ended> {
                 break;
             }
             late = true;
-            // SAFETY: kill has no memory effects. The process is this one's child; it is reaped by `wait` below, whose
-            // return is announced on `done` at once, and a number is not given away again within that moment.
+            // SAFETY: kill has no memory effects. The process is this one's child; it is reaped by
+            // `wait` below, whose return is announced on `done` at once, and a number is not given
+            // away again within that moment.
             unsafe { libc::kill(process, signal) };
         }
         late

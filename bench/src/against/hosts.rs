@@ -1,7 +1,9 @@
-//! The hosts of a comparison across hosts: which there are, and how each library's launcher is told.
+//! The hosts of a comparison across hosts: which there are, and how each library's launcher is
+//! told.
 //!
-//! They come from OXMPI_HOST or OXMPI_HOSTFILE, as OxMPI's own launcher takes them. Ranks are dealt out in blocks, the same number on each host and
-//! in the same order for every library. OxMPI's launcher goes there by OXMPI_LAUNCHER if that is set, the others by `ssh`.
+//! They come from OXMPI_HOST or OXMPI_HOSTFILE, as OxMPI's own launcher takes them. Ranks are dealt
+//! out in blocks, the same number on each host and in the same order for every library. OxMPI's
+//! launcher goes there by OXMPI_LAUNCHER if that is set, the others by `ssh`.
 
 use oxmpi_launch::Spread;
 use oxmpi_net::address::{self, Kind, Local, Policy};

@@ -1,8 +1,9 @@
 //! An MPI library on this machine, found below an installation's prefix.
 //!
-//! What matters are four things: the library, which face of it a program can be linked with, the launcher that belongs to it,
-//! and whose it is, because options for ranks that share cores are not standardised. Whose it is is read off the library
-//! itself: a prefix such as /usr can hold the launchers of several.
+//! What matters are four things: the library, which face of it a program can be linked with, the
+//! launcher that belongs to it, and whose it is, because options for ranks that share cores are not
+//! standardised. Whose it is is read off the library itself: a prefix such as /usr can hold the
+//! launchers of several.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,8 @@ const LIBRARY_FOLDERS: [&str; 5] = [
     "lib/aarch64-linux-gnu",
 ];
 
-/// The library of the standard ABI, newest name first. Early releases of other libraries call it .so.0.
+/// The library of the standard ABI, newest name first. Early releases of other libraries call it
+/// .so.0.
 pub const STANDARD: [&str; 2] = ["libmpi_abi.so.1", "libmpi_abi.so.0"];
 
 /// The library of an ABI of its own, by the names the two families of libraries use.
@@ -237,7 +239,8 @@ impl Installation {
     }
 
     fn library(prefix: &Path, names: &[&str]) -> Option<PathBuf> {
-        // A name is tried in every folder before the next name: .so.1 in lib64 is better than .so.0 in lib.
+        // A name is tried in every folder before the next name: .so.1 in lib64 is better than .so.0
+        // in lib.
         names.iter().find_map(|name| {
             LIBRARY_FOLDERS
                 .iter()
@@ -246,7 +249,8 @@ impl Installation {
         })
     }
 
-    /// A development link can be a linker script of a few bytes; then the library it names is looked at.
+    /// A development link can be a linker script of a few bytes; then the library it names is
+    /// looked at.
     fn family(library: &Path, bytes: &[u8]) -> Family {
         if bytes.starts_with(b"\x7fELF") {
             return Family::of(bytes);

@@ -1,8 +1,9 @@
 //! `oxmpi bench --against`: OxMPI beside other MPI libraries, through the C ABI, with one program.
 //!
-//! `installation` finds the libraries, `program` compiles the benchmark for them, `plan` says which jobs there are and `setting`
-//! how each library likes to be run, `hosts` where if not here; `execution` runs one job, `compare` all of them in turns, and `table` shows the result.
-//! Nothing is measured inside this process, and what is measured uses only functions of the MPI standard.
+//! `installation` finds the libraries, `program` compiles the benchmark for them, `plan` says which
+//! jobs there are and `setting` how each library likes to be run, `hosts` where if not here;
+//! `execution` runs one job, `compare` all of them in turns, and `table` shows the result. Nothing
+//! is measured inside this process, and what is measured uses only functions of the MPI standard.
 
 mod compare;
 mod execution;
@@ -44,7 +45,8 @@ pub struct Request {
     pub rounds: usize,
     /// Short measurements, few rounds.
     pub quick: bool,
-    /// Networks that OxMPI uses between hosts, one after the other; none means as it chooses itself.
+    /// Networks that OxMPI uses between hosts, one after the other; none means as it chooses
+    /// itself.
     pub nets: Vec<Net>,
 }
 
@@ -62,8 +64,9 @@ pub enum AgainstError {
     Hosts(#[from] HostsError),
 }
 
-/// How long and how often, where nothing else was asked for. For three other libraries a round of the long kind takes about a
-/// minute, one of the short kind half of that; on a machine that needs longer there are fewer rounds.
+/// How long and how often, where nothing else was asked for. For three other libraries a round of
+/// the long kind takes about a minute, one of the short kind half of that; on a machine that needs
+/// longer there are fewer rounds.
 struct Usual {
     pace: Pace,
     rounds: usize,
@@ -192,7 +195,8 @@ mod tests {
     /// Names an installation of OxMPI for the test below.
     const PREFIX: &str = "OXMPI_PREFIX";
 
-    /// An installation: what the environment names, or what `cargo xtask` installs below the target folder for its own tests.
+    /// An installation: what the environment names, or what `cargo xtask` installs below the target
+    /// folder for its own tests.
     fn installed() -> Option<PathBuf> {
         let below_target = || {
             let test = std::env::current_exe().ok()?;

@@ -1,5 +1,6 @@
-//! What is measured, in jobs: figures that need the same ranks share one, because starting costs more than measuring.
-//! Everything is on this host but the group `network`, which is between hosts and runs only when it is asked for by name.
+//! What is measured, in jobs: figures that need the same ranks share one, because starting costs
+//! more than measuring. Everything is on this host but the group `network`, which is between hosts
+//! and runs only when it is asked for by name.
 
 use crate::figure::size_name;
 
@@ -57,8 +58,8 @@ const FAR_PAIRS: [&str; 5] = [
     "rate:8",
 ];
 
-/// The integer sort: its figure, hosts and ranks. One host is what the others are judged by; 16 hosts of one rank each are the cluster of
-/// the papers, with the classes that fit it.
+/// The integer sort: its figure, hosts and ranks. One host is what the others are judged by; 16
+/// hosts of one rank each are the cluster of the papers, with the classes that fit it.
 const SORTS: [(&str, u32, u32); 7] = [
     ("is:A", 1, 4),
     ("is:A", 2, 4),
@@ -101,7 +102,8 @@ pub struct Job {
     pub hosts: u32,
     /// The program's words; none for start-up.
     pub figures: Vec<&'static str>,
-    /// Whether a core for each rank is not what it needs: there are too few, or its ranks have several threads.
+    /// Whether a core for each rank is not what it needs: there are too few, or its ranks have
+    /// several threads.
     pub crowded: bool,
 }
 
@@ -142,8 +144,8 @@ pub fn needs_hosts(groups: &[String]) -> bool {
     groups.iter().any(|group| group == NETWORK)
 }
 
-/// The jobs of a round between hosts, of which there are so many. Ranks always share CPUs with others in the sort: hosts that are
-/// parts of one machine share its CPUs, and nobody tells them.
+/// The jobs of a round between hosts, of which there are so many. Ranks always share CPUs with
+/// others in the sort: hosts that are parts of one machine share its CPUs, and nobody tells them.
 pub fn far_jobs(hosts: u32, quick: bool) -> Vec<Job> {
     let mut jobs = vec![Job {
         program: Which::Messages,
@@ -169,7 +171,8 @@ pub fn far_jobs(hosts: u32, quick: bool) -> Vec<Job> {
     jobs
 }
 
-/// The jobs of a round on this host, for these groups (none means all) and these numbers of ranks, on `cpus` CPUs.
+/// The jobs of a round on this host, for these groups (none means all) and these numbers of ranks,
+/// on `cpus` CPUs.
 pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
     let wanted =
         |figure: &str| groups.is_empty() || groups.iter().any(|group| group == group_of(figure));

@@ -1,8 +1,9 @@
-//! The benchmark programs: C sources, each compiled once for all libraries with the standard ABI and once more for each
-//! library that has only its own.
+//! The benchmark programs: C sources, each compiled once for all libraries with the standard ABI
+//! and once more for each library that has only its own.
 //!
-//! Executables live in a temporary folder that goes with the `Workshop`. There is no trace of a library's place in the one for
-//! the standard ABI: LD_LIBRARY_PATH decides which library it runs with.
+//! Executables live in a temporary folder that goes with the `Workshop`. There is no trace of a
+//! library's place in the one for the standard ABI: LD_LIBRARY_PATH decides which library it runs
+//! with.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -32,7 +33,8 @@ impl Which {
     }
 }
 
-/// How it is compiled. The loop that stands beside MPI_Pack is a floor only if the compiler does its best.
+/// How it is compiled. The loop that stands beside MPI_Pack is a floor only if the compiler does
+/// its best.
 const FLAGS: [&str; 3] = ["-std=c99", "-O3", "-pthread"];
 
 /// Why there is no program.
@@ -128,7 +130,8 @@ impl Workshop {
         Ok(workshop)
     }
 
-    /// Compiles for the standard ABI with OxMPI's header. Every library that has the ABI runs the result.
+    /// Compiles for the standard ABI with OxMPI's header. Every library that has the ABI runs the
+    /// result.
     pub fn standard(&self, ours: &Installation) -> Result<PathBuf, ProgramError> {
         let path = self.folder.join(self.which.name());
         let include = ours.header();
@@ -149,8 +152,8 @@ impl Workshop {
         let own = self.folder.join(format!("{}-{index}", self.which.name()));
         let path = match &installation.face {
             Face::Standard if library.ends_with(STANDARD[0]) => standard.to_owned(),
-            // The same ABI under its early name. A link with the final name would not do: the loader would look for what the
-            // library needs beside the link.
+            // The same ABI under its early name. A link with the final name would not do: the
+            // loader would look for what the library needs beside the link.
             Face::Standard => {
                 let include = ours.header();
                 let include = include.parent().unwrap_or(Path::new("/"));
@@ -169,7 +172,8 @@ impl Workshop {
         Ok(Program { path, library_path })
     }
 
-    /// Whether the library's own wrapper made the program. Wrappers in relocated packages may point nowhere.
+    /// Whether the library's own wrapper made the program. Wrappers in relocated packages may point
+    /// nowhere.
     fn wrapped(&self, wrapper: &Path, path: &Path) -> bool {
         wrapper.is_file()
             && Command::new(wrapper)

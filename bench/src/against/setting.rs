@@ -1,8 +1,8 @@
 //! How a library's ranks are started: its own defaults, and what its users know to be better.
 //!
-//! A library that assumes a core for every rank loses scheduler ticks as soon as that is not true, unless it is told. Every
-//! setting below is run in the same rounds, and the best one counts: the comparison is with what a library can do.
-//! OxMPI has no such settings and runs with its defaults.
+//! A library that assumes a core for every rank loses scheduler ticks as soon as that is not true,
+//! unless it is told. Every setting below is run in the same rounds, and the best one counts: the
+//! comparison is with what a library can do. OxMPI has no such settings and runs with its defaults.
 
 use super::hosts::INTERFACE;
 use super::installation::Family;
@@ -43,7 +43,8 @@ const ROOMY_OXMPI: [Setting; 1] = [setting("bound", &["--bind-to", "core"], &[])
 const ROOMY_MPICH: [Setting; 2] = [DEFAULT, setting("bound", &["-bind-to", "core"], &[])];
 /// Pins by itself. Without a network in play its shared memory alone may be quicker.
 const ROOMY_INTEL: [Setting; 2] = [DEFAULT, setting("shm", &[], &[("I_MPI_FABRICS", "shm")])];
-/// Binds by itself. It counts cores, not hardware threads, and refuses a second rank on a core that has two.
+/// Binds by itself. It counts cores, not hardware threads, and refuses a second rank on a core that
+/// has two.
 const ROOMY_OPEN: [Setting; 2] = [
     DEFAULT,
     Setting {
@@ -55,8 +56,9 @@ const ROOMY_OTHER: [Setting; 1] = [DEFAULT];
 
 /// Cores are shared.
 const CROWDED_OXMPI: [Setting; 1] = [DEFAULT];
-/// Progress that found nothing gives the core away: MPICH 5 does so only when throttled. MPIR_CVAR_POLLS_BEFORE_YIELD and
-/// MPIR_CVAR_ENABLE_HEAVY_YIELD were tried and did not help ranks of one thread.
+/// Progress that found nothing gives the core away: MPICH 5 does so only when throttled.
+/// MPIR_CVAR_POLLS_BEFORE_YIELD and MPIR_CVAR_ENABLE_HEAVY_YIELD were tried and did not help ranks
+/// of one thread.
 const CROWDED_MPICH: [Setting; 2] = [
     DEFAULT,
     setting("throttle", &[], &[THROTTLE[0], THROTTLE[1]]),
@@ -100,11 +102,12 @@ const CROWDED_OPEN: [Setting; 2] = [
     ),
 ];
 
-/// Between hosts OxMPI, too, runs with its defaults: binding would put the first ranks of hosts that are parts of one machine
-/// on one core.
+/// Between hosts OxMPI, too, runs with its defaults: binding would put the first ranks of hosts
+/// that are parts of one machine on one core.
 const FAR_OXMPI: [Setting; 1] = [DEFAULT];
-/// By UCX and by libfabric, both told to use TCP and the interface: left alone, UCX takes hosts that are parts of one machine for
-/// one host, and goes through memory. Ranks of one host use MPICH's own shared memory in any case.
+/// By UCX and by libfabric, both told to use TCP and the interface: left alone, UCX takes hosts
+/// that are parts of one machine for one host, and goes through memory. Ranks of one host use
+/// MPICH's own shared memory in any case.
 const FAR_MPICH: [Setting; 2] = [
     setting("ucx", &[], &[UCX[0], UCX[1], UCX[2]]),
     setting("ofi", &[], &[OFI[0], OFI[1], OFI[2]]),
@@ -142,8 +145,9 @@ const FAR_INTEL: [Setting; 2] = [
         &[OFI[1], OFI[2], ("I_MPI_PIN", "0"), ("I_MPI_WAIT_MODE", "1")],
     ),
 ];
-/// Its TCP on the interface, its shared memory between ranks of one host. Unbound, because it would bind the first rank of every
-/// host to the first core, which for hosts that are parts of one machine is the same one.
+/// Its TCP on the interface, its shared memory between ranks of one host. Unbound, because it would
+/// bind the first rank of every host to the first core, which for hosts that are parts of one
+/// machine is the same one.
 const FAR_OPEN: [Setting; 1] = [setting("tcp", OPEN_TCP, &[])];
 const OPEN_TCP: &[&str] = &[
     "--oversubscribe",
@@ -170,7 +174,8 @@ const FAR_CROWDED_OPEN: [Setting; 2] = [
     ),
 ];
 
-/// What to run a library with between hosts or on this one, when its ranks have a core each, or share cores.
+/// What to run a library with between hosts or on this one, when its ranks have a core each, or
+/// share cores.
 pub fn settings(family: Family, far: bool, crowded: bool) -> &'static [Setting] {
     match (family, crowded) {
         (Family::Oxmpi, _) if far => &FAR_OXMPI,

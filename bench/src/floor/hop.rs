@@ -1,5 +1,5 @@
-//! Small messages without a library: a flag in a cache line, a slot with a copy on each side, and the same slot with
-//! both processes on one core, where the only way forward is to yield.
+//! Small messages without a library: a flag in a cache line, a slot with a copy on each side, and
+//! the same slot with both processes on one core, where the only way forward is to yield.
 //!
 //! A round trip is timed in batches; the figure is the median batch, halved: one way. Nanoseconds.
 
@@ -12,8 +12,9 @@ use super::{Effort, median};
 /// Round trips between two looks at the clock when every hop is a context switch.
 const BATCH_YIELDING: u64 = 100;
 
-/// The same when both spin: batches of about 100 µs, long against the clock (20 ns), short against a scheduler tick or a
-/// move of the virtual CPU, so that a disturbance spoils few of them. The ranks' ping-pong uses the same.
+/// The same when both spin: batches of about 100 µs, long against the clock (20 ns), short against
+/// a scheduler tick or a move of the virtual CPU, so that a disturbance spoils few of them. The
+/// ranks' ping-pong uses the same.
 pub fn batch_spinning(bytes: usize) -> u64 {
     (100_000 / (200 + bytes as u64 / 8)).max(4)
 }
@@ -55,9 +56,11 @@ pub fn flag_ns(cpus: Cpus, effort: Effort) -> Result<f64, FloorError> {
     )
 }
 
-/// One way of `bytes` bytes: copied from a private buffer into a slot, flagged, copied out to a private buffer.
+/// One way of `bytes` bytes: copied from a private buffer into a slot, flagged, copied out to a
+/// private buffer.
 pub fn slot_ns(cpus: Cpus, bytes: usize, effort: Effort) -> Result<f64, FloorError> {
-    // The stamp and a small payload share a line, as in any sensible ring; a longer one begins at the next.
+    // The stamp and a small payload share a line, as in any sensible ring; a longer one begins at
+    // the next.
     let head = if bytes <= 56 { 8 } else { 64 };
     let stride = (head + bytes).next_multiple_of(LINE_BYTES);
     let memory = Memory::shared((2 * stride).next_multiple_of(4096))?;
@@ -70,7 +73,8 @@ pub fn slot_ns(cpus: Cpus, bytes: usize, effort: Effort) -> Result<f64, FloorErr
     source.touch(1);
     let (source, sink) = (source.at(0, bytes), sink.at(0, bytes));
     let copy = |from: *mut u8, to: *mut u8| {
-        // SAFETY: both have `bytes` bytes, in different mappings; the stamps order the two processes.
+        // SAFETY: both have `bytes` bytes, in different mappings; the stamps order the two
+        // processes.
         unsafe { copy_short(from, to, bytes) }
     };
     pair::run(
@@ -113,7 +117,8 @@ pub fn yield_ns(cpus: Cpus, effort: Effort) -> Result<f64, FloorError> {
     flag_ns(cpus.one_core(), effort)
 }
 
-/// A word is moved as a word: a call of memcpy for 8 bytes would be a cost of the benchmark, not of the machine.
+/// A word is moved as a word: a call of memcpy for 8 bytes would be a cost of the benchmark, not of
+/// the machine.
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `bytes`, and they do not overlap.

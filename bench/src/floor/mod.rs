@@ -1,9 +1,10 @@
 //! The bare mechanisms of this machine, without any library: what a message could cost at best.
 //!
-//! Every figure of `oxmpi bench` is shown as a ratio to one of these, measured alternately with it in the same run,
-//! because numbers of different machines, or of one machine at different hours, cannot be compared.
-//! `pair` makes two pinned processes; `hop` holds the small-message mechanisms, `stream` the large-message ones. `wire` is
-//! the bare exchange between two hosts, whose ends are ranks of a job; `tcp`, `udp` and `packet` carry it.
+//! Every figure of `oxmpi bench` is shown as a ratio to one of these, measured alternately with it
+//! in the same run, because numbers of different machines, or of one machine at different hours,
+//! cannot be compared. `pair` makes two pinned processes; `hop` holds the small-message mechanisms,
+//! `stream` the large-message ones. `wire` is the bare exchange between two hosts, whose ends are
+//! ranks of a job; `tcp`, `udp` and `packet` carry it.
 
 pub mod hop;
 pub mod packet;
@@ -63,7 +64,8 @@ mod tests {
             slot_bytes: 16 << 10,
             slots: 4,
         };
-        // A hop below a nanosecond or a copy beyond 10 TB/s would be a broken clock; there is no upper bound on a busy machine.
+        // A hop below a nanosecond or a copy beyond 10 TB/s would be a broken clock; there is no
+        // upper bound on a busy machine.
         for ns in [
             hop::flag_ns(cpus, effort),
             hop::slot_ns(cpus, 1024, effort),

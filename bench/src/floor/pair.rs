@@ -1,10 +1,10 @@
 //! Two processes, pinned, with memory they both map: the ground every floor stands on.
 //!
-//! `run` forks; the child is the peer and leaves through `_exit`, the parent measures. The child must not allocate or
-//! lock, because a fork copies only the calling thread: closures given as `peer` touch shared memory, memory
-//! allocated before the fork, and system calls, nothing else. The kernel kills the child when its parent dies.
-//! Waiting spins, or yields when both processes have to share a CPU, and gives up on a silent peer after
-//! `SILENCE_S_MAX` instead of hanging.
+//! `run` forks; the child is the peer and leaves through `_exit`, the parent measures. The child
+//! must not allocate or lock, because a fork copies only the calling thread: closures given as
+//! `peer` touch shared memory, memory allocated before the fork, and system calls, nothing else.
+//! The kernel kills the child when its parent dies. Waiting spins, or yields when both processes
+//! have to share a CPU, and gives up on a silent peer after `SILENCE_S_MAX` instead of hanging.
 
 use std::io;
 use std::ptr::NonNull;
@@ -13,16 +13,20 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-/// Lines are spaced by two cache lines, because the adjacent-line prefetcher of Intel's cores fetches pairs.
+/// Lines are spaced by two cache lines, because the adjacent-line prefetcher of Intel's cores
+/// fetches pairs.
 pub const LINE_BYTES: usize = 128;
 
-/// A peer that has not answered for this long is taken for dead; the longest step of any floor is milliseconds.
+/// A peer that has not answered for this long is taken for dead; the longest step of any floor is
+/// milliseconds.
 const SILENCE_S_MAX: u64 = 10;
 
-/// Polls between two looks at the clock; about 0.1 s when spinning, so the clock never shows in a figure.
+/// Polls between two looks at the clock; about 0.1 s when spinning, so the clock never shows in a
+/// figure.
 const POLLS_PER_CLOCK: u32 = 1 << 24;
 
-/// Yields between two looks at the clock: a yield is a system call, a microsecond when somebody else runs.
+/// Yields between two looks at the clock: a yield is a system call, a microsecond when somebody
+/// else runs.
 const YIELDS_PER_CLOCK: u32 = 1 << 16;
 
 /// Why a bare mechanism could not be measured.
@@ -212,7 +216,8 @@ impl Memory {
     /// The word at the start of line `index`.
     #[inline]
     pub fn line(&self, index: usize) -> &AtomicU64 {
-        // SAFETY: in bounds (checked), aligned because mappings are page-aligned, and only ever used as an atomic.
+        // SAFETY: in bounds (checked), aligned because mappings are page-aligned, and only ever
+        // used as an atomic.
         unsafe { &*self.at(index * LINE_BYTES, 8).cast::<AtomicU64>() }
     }
 
@@ -265,8 +270,8 @@ impl Waiting {
     }
 }
 
-/// Forks; runs `peer` in the child on one CPU and `this` here on the other, and gives back what `this` found.
-/// `this` receives the child's process id.
+/// Forks; runs `peer` in the child on one CPU and `this` here on the other, and gives back what
+/// `this` found. `this` receives the child's process id.
 pub fn run<R>(
     cpus: Cpus,
     peer: impl FnOnce(Waiting) -> Result<(), FloorError>,
@@ -276,13 +281,15 @@ pub fn run<R>(
         yields: cpus.shared(),
     };
     let before = affinity();
-    // SAFETY: the child runs only `peer`, which keeps the promise in the file's header, and `_exit`.
+    // SAFETY: the child runs only `peer`, which keeps the promise in the file's header, and
+    // `_exit`.
     let child = unsafe { libc::fork() };
     if child < 0 {
         return Err(FloorError::Fork(io::Error::last_os_error()));
     }
     if child == 0 {
-        // SAFETY: both are plain system calls; `_exit` never returns and runs no destructor of the parent's.
+        // SAFETY: both are plain system calls; `_exit` never returns and runs no destructor of the
+        // parent's.
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             let fine = pin(cpus.peer).and_then(|()| peer(waiting)).is_ok();

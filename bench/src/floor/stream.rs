@@ -1,8 +1,10 @@
-//! Large messages without a library: a ring of slots with a copy on each side, the kernel's single copy
-//! (process_vm_readv), a copy out of memory both processes map, and plain memcpy inside one process. GB/s.
+//! Large messages without a library: a ring of slots with a copy on each side, the kernel's single
+//! copy (process_vm_readv), a copy out of memory both processes map, and plain memcpy inside one
+//! process. GB/s.
 //!
-//! All of them follow a bandwidth benchmark: windows of messages from one unchanged source buffer into one
-//! destination, an acknowledgement after each window, time taken by the sender. The figure is the median window.
+//! All of them follow a bandwidth benchmark: windows of messages from one unchanged source buffer
+//! into one destination, an acknowledgement after each window, time taken by the sender. The figure
+//! is the median window.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -14,8 +16,8 @@ use super::{Effort, median};
 /// Windows thrown away while caches and the peer settle.
 const WINDOWS_WARM: usize = 2;
 
-/// Messages in flight before the sender waits for the receiver's acknowledgement: 64 as usual, fewer when 64 would
-/// be more than 16 MiB.
+/// Messages in flight before the sender waits for the receiver's acknowledgement: 64 as usual,
+/// fewer when 64 would be more than 16 MiB.
 pub fn window(bytes: usize) -> usize {
     ((16 << 20) / bytes).clamp(4, 64)
 }

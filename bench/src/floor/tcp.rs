@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-use super::wire::{Carrier, Patience};
+use super::wire::{Medium, Patience};
 
 /// Sizes of a call that a sensible author would try for a stream; the whole message is another.
 const CALLS: [usize; 2] = [32 << 10, 64 << 10];
@@ -33,7 +33,7 @@ impl Connection {
     }
 }
 
-impl Carrier for Connection {
+impl Medium for Connection {
     fn calls(&self, bytes: usize) -> Vec<usize> {
         let smaller = CALLS.into_iter().filter(|call| *call < bytes);
         smaller.chain([bytes]).collect()

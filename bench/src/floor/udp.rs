@@ -1,8 +1,11 @@
-//! UDP without a library: spinning on non-blocking calls, segmentation left to the kernel on both sides.
+//! UDP without a library: spinning on non-blocking calls, segmentation left to the kernel on both
+//! sides.
 //!
-//! Two pairs of connected sockets: one for data, one for credits. A sender has at most `IN_FLIGHT_MAX` bytes unacknowledged and
-//! the receiver's buffer holds them all, so on a network that drops nothing by itself nothing is lost and nothing is repeated: this is
-//! the data path alone, without a protocol. A credit is the number of bytes received so far, and says so every `CREDIT_BYTES`.
+//! Two pairs of connected sockets: one for data, one for credits. A sender has at most
+//! `IN_FLIGHT_MAX` bytes unacknowledged and the receiver's buffer holds them all, so on a network
+//! that drops nothing by itself nothing is lost and nothing is repeated: this is the data path
+//! alone, without a protocol. A credit is the number of bytes received so far, and says so every
+//! `CREDIT_BYTES`.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
@@ -10,10 +13,10 @@ use std::os::fd::AsRawFd;
 
 use oxmpi_net::address::PortRange;
 
-use super::wire::{Carrier, Patience};
+use super::wire::{Medium, Patience};
 
-/// Unacknowledged bytes at most: four calls of the largest size. Beyond two of them nothing is gained between CPUs of one machine, and
-/// sockets of ordinary users have this much room.
+/// Unacknowledged bytes at most: four calls of the largest size. Beyond two of them nothing is
+/// gained between CPUs of one machine, and sockets of ordinary users have this much room.
 const IN_FLIGHT_MAX: u64 = 256 << 10;
 
 /// Bytes between two credits.
@@ -46,7 +49,8 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Makes the sockets between the two hosts of a connection, and tells the other end by it; the other end does the same.
+    /// Makes the sockets between the two hosts of a connection, and tells the other end by it; the
+    /// other end does the same.
     pub fn meet(mut by: &TcpStream, range: PortRange, yields: bool) -> io::Result<Datagrams> {
         // A listener for both families sees IPv4 addresses in their IPv6 form.
         let (here, there) = (by.local_addr()?.ip(), by.peer_addr()?.ip());
@@ -107,7 +111,7 @@ impl Datagrams {
     }
 }
 
-impl Carrier for Datagrams {
+impl Medium for Datagrams {
     fn calls(&self, bytes: usize) -> Vec<usize> {
         let largest = self.call_max.min(bytes);
         if bytes > self.call_max / 2 {
@@ -142,7 +146,8 @@ impl Carrier for Datagrams {
         let mut received = 0;
         let mut patience = Patience::new(self.yields);
         while received < bytes.len() {
-            // A datagram, or a run of them that the kernel has put together; what one end sends, the other expects as a whole.
+            // A datagram, or a run of them that the kernel has put together; what one end sends,
+            // the other expects as a whole.
             match self.data.recv(&mut bytes[received..]) {
                 Ok(count) => {
                     received += count;
@@ -175,7 +180,8 @@ fn segment_bytes(socket: &UdpSocket, here: IpAddr) -> io::Result<usize> {
     };
     let mut mtu: libc::c_int = 0;
     let mut length = size_of_val(&mtu) as libc::socklen_t;
-    // SAFETY: the descriptor is the socket's own; the kernel writes at most `length` bytes to `mtu`, which lives on this stack.
+    // SAFETY: the descriptor is the socket's own; the kernel writes at most `length` bytes to
+    // `mtu`, which lives on this stack.
     let status = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

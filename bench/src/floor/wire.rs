@@ -1,8 +1,10 @@
-//! The bare exchange between two hosts: ping-pongs and windows of messages over any carrier, without a library.
+//! The bare exchange between two hosts: ping-pongs and windows of messages over any medium, without
+//! a library.
 //!
-//! Unlike the other floors these do not make their second process: the two ends are ranks of a benchmark job, because only
-//! they are on the hosts between which is measured. Each function has its counterpart for the other end, and the first byte of
-//! a message tells that end whether it is the last. What carries the bytes is a `Carrier`: `tcp`, `udp` and `packet` have one each.
+//! Unlike the other floors these do not make their second process: the two ends are ranks of a
+//! benchmark job, because only they are on the hosts between which is measured. Each function has
+//! its counterpart for the other end, and the first byte of a message tells that end whether it is
+//! the last. What carries the bytes is a `Medium`: `tcp`, `udp` and `packet` have one each.
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
@@ -12,10 +14,11 @@ use super::median;
 /// What the receiver of small messages asks for at once: everything that has come.
 const SMALL_CALL: usize = 64 << 10;
 
-/// Batches or windows thrown away while the carrier's own windows grow.
+/// Batches or windows thrown away while the medium's own windows grow.
 const WARM: usize = 3;
 
-/// A peer that says nothing for this long is taken for dead; the longest step is a window of milliseconds.
+/// A peer that says nothing for this long is taken for dead; the longest step is a window of
+/// milliseconds.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Calls that found nothing between two looks at the clock.
@@ -30,8 +33,9 @@ const GO_ON: u8 = 1;
 const LAST: u8 = 2;
 
 /// Moves bytes from one end to the other, all of them, in order. One end sends at a time.
-pub trait Carrier {
-    /// Sizes of a system call that a sensible author would try for a stream of messages of this length; not empty.
+pub trait Medium {
+    /// Sizes of a system call that a sensible author would try for a stream of messages of this
+    /// length; not empty.
     fn calls(&self, bytes: usize) -> Vec<usize>;
 
     /// All of `bytes`, in calls of at most `call`.
@@ -41,13 +45,14 @@ pub trait Carrier {
     fn receive(&mut self, bytes: &mut [u8], call: usize) -> io::Result<()>;
 }
 
-/// Round trips between two looks at the clock: about 100 µs, long against the clock, short against a scheduler tick.
+/// Round trips between two looks at the clock: about 100 µs, long against the clock, short against
+/// a scheduler tick.
 pub fn batch(bytes: usize) -> u64 {
     (100_000 / (6000 + bytes as u64 / 2)).max(4)
 }
 
 /// One way of a ping-pong, ns. The other end runs `pong`.
-pub fn ping_ns(carrier: &mut dyn Carrier, bytes: usize, time: Duration) -> io::Result<f64> {
+pub fn ping_ns(medium: &mut dyn Medium, bytes: usize, time: Duration) -> io::Result<f64> {
     let mut buffer = vec![GO_ON; bytes];
     let batch = batch(bytes);
     let mut one_way = Vec::new();
@@ -55,20 +60,20 @@ pub fn ping_ns(carrier: &mut dyn Carrier, bytes: usize, time: Duration) -> io::R
     while began.elapsed() < time || one_way.len() < 2 * WARM {
         let start = Instant::now();
         for _ in 0..batch {
-            carrier.send(&buffer, bytes)?;
-            carrier.receive(&mut buffer, bytes)?;
+            medium.send(&buffer, bytes)?;
+            medium.receive(&mut buffer, bytes)?;
         }
         one_way.push(start.elapsed().as_nanos() as f64 / (2 * batch) as f64);
     }
     buffer[0] = LAST;
-    carrier.send(&buffer, bytes)?;
-    carrier.receive(&mut buffer, bytes)?;
+    medium.send(&buffer, bytes)?;
+    medium.receive(&mut buffer, bytes)?;
     Ok(median(&mut one_way[WARM..]))
 }
 
-/// The parts of a ping-pong of short messages, ns: one way, the call that sends, the call that receives when the message is there. The other end runs
-/// `pong`.
-pub fn ping_parts(carrier: &mut dyn Carrier, bytes: usize, time: Duration) -> io::Result<[f64; 3]> {
+/// The parts of a ping-pong of short messages, ns: one way, the call that sends, the call that
+/// receives when the message is there. The other end runs `pong`.
+pub fn ping_parts(medium: &mut dyn Medium, bytes: usize, time: Duration) -> io::Result<[f64; 3]> {
     let mut buffer = vec![GO_ON; bytes];
     let clock = clock_ns();
     let (mut one_way, mut send, mut receive) = (Vec::new(), Vec::new(), Vec::new());
@@ -77,26 +82,26 @@ pub fn ping_parts(carrier: &mut dyn Carrier, bytes: usize, time: Duration) -> io
     while began.elapsed() < time || one_way.len() < 2 * WARM {
         let start = Instant::now();
         for _ in 0..batch {
-            carrier.send(&buffer, bytes)?;
-            carrier.receive(&mut buffer, bytes)?;
+            medium.send(&buffer, bytes)?;
+            medium.receive(&mut buffer, bytes)?;
         }
         one_way.push(start.elapsed().as_nanos() as f64 / (2 * batch) as f64);
         for _ in 0..batch {
             let start = Instant::now();
-            carrier.send(&buffer, bytes)?;
+            medium.send(&buffer, bytes)?;
             let sent = Instant::now();
             send.push((sent - start).as_nanos() as f64 - clock);
             while sent.elapsed() < THERE_AND_BACK {
                 std::hint::spin_loop();
             }
             let start = Instant::now();
-            carrier.receive(&mut buffer, bytes)?;
+            medium.receive(&mut buffer, bytes)?;
             receive.push(start.elapsed().as_nanos() as f64 - clock);
         }
     }
     buffer[0] = LAST;
-    carrier.send(&buffer, bytes)?;
-    carrier.receive(&mut buffer, bytes)?;
+    medium.send(&buffer, bytes)?;
+    medium.receive(&mut buffer, bytes)?;
     Ok([
         median(&mut one_way[WARM..]),
         median(&mut send),
@@ -115,50 +120,51 @@ fn clock_ns() -> f64 {
 }
 
 /// Sends back what comes.
-pub fn pong(carrier: &mut dyn Carrier, bytes: usize) -> io::Result<()> {
+pub fn pong(medium: &mut dyn Medium, bytes: usize) -> io::Result<()> {
     let mut buffer = vec![0; bytes];
     while buffer[0] != LAST {
-        carrier.receive(&mut buffer, bytes)?;
-        carrier.send(&buffer, bytes)?;
+        medium.receive(&mut buffer, bytes)?;
+        medium.send(&buffer, bytes)?;
     }
     Ok(())
 }
 
-/// Windows of messages, each window answered by a byte: messages per nanosecond with the best size of a call. The other end
-/// runs `sink`.
+/// Windows of messages, each window answered by a byte: messages per nanosecond with the best size
+/// of a call. The other end runs `sink`.
 pub fn stream(
-    carrier: &mut dyn Carrier,
+    medium: &mut dyn Medium,
     bytes: usize,
     window: usize,
     time: Duration,
 ) -> io::Result<f64> {
-    let calls = carrier.calls(bytes);
+    let calls = medium.calls(bytes);
     let mut best = (0.0, calls[0]);
-    // The kernel enlarges a connection's buffers while it is used: whoever is tried first would find them small.
-    windows(carrier, bytes, window, bytes, time / 4)?;
+    // The kernel enlarges a connection's buffers while it is used: whoever is tried first would
+    // find them small.
+    windows(medium, bytes, window, bytes, time / 4)?;
     if calls.len() > 1 {
         for call in calls {
-            let rate = windows(carrier, bytes, window, call, time / 4)?;
+            let rate = windows(medium, bytes, window, call, time / 4)?;
             if rate > best.0 {
                 best = (rate, call);
             }
         }
     }
-    let rate = windows(carrier, bytes, window, best.1, time)?;
-    carrier.send(&0u64.to_le_bytes(), 8)?;
+    let rate = windows(medium, bytes, window, best.1, time)?;
+    medium.send(&0u64.to_le_bytes(), 8)?;
     Ok(rate)
 }
 
 fn windows(
-    carrier: &mut dyn Carrier,
+    medium: &mut dyn Medium,
     bytes: usize,
     window: usize,
     call: usize,
     time: Duration,
 ) -> io::Result<f64> {
-    carrier.send(&(call as u64).to_le_bytes(), 8)?;
-    // A carrier of datagrams must not find the first message glued to the number.
-    carrier.receive(&mut [0], 1)?;
+    medium.send(&(call as u64).to_le_bytes(), 8)?;
+    // A medium of datagrams must not find the first message glued to the number.
+    medium.receive(&mut [0], 1)?;
     let mut buffer = vec![GO_ON; bytes];
     let mut rates = Vec::new();
     let began = Instant::now();
@@ -167,9 +173,9 @@ fn windows(
         buffer[0] = if over { LAST } else { GO_ON };
         let start = Instant::now();
         for _ in 0..window {
-            carrier.send(&buffer, call)?;
+            medium.send(&buffer, call)?;
         }
-        carrier.receive(&mut [0], 1)?;
+        medium.receive(&mut [0], 1)?;
         if over {
             return Ok(median(&mut rates[WARM..]));
         }
@@ -177,22 +183,23 @@ fn windows(
     }
 }
 
-/// Receives windows into an area with room for a whole one, as a receiver does that has posted all of its receives.
-pub fn sink(carrier: &mut dyn Carrier, bytes: usize, window: usize) -> io::Result<()> {
+/// Receives windows into an area with room for a whole one, as a receiver does that has posted all
+/// of its receives.
+pub fn sink(medium: &mut dyn Medium, bytes: usize, window: usize) -> io::Result<()> {
     let mut area = vec![0; bytes * window];
     loop {
         let mut call = [0; 8];
-        carrier.receive(&mut call, 8)?;
+        medium.receive(&mut call, 8)?;
         let call = u64::from_le_bytes(call) as usize;
         if call == 0 {
             return Ok(());
         }
-        carrier.send(&[0], 1)?;
+        medium.send(&[0], 1)?;
         let call = call.max(if bytes < SMALL_CALL { SMALL_CALL } else { 1 });
         area[0] = GO_ON;
         while area[0] != LAST {
-            carrier.receive(&mut area, call)?;
-            carrier.send(&[0], 1)?;
+            medium.receive(&mut area, call)?;
+            medium.send(&[0], 1)?;
         }
     }
 }
@@ -250,10 +257,10 @@ impl Patience {
 pub(super) mod tests {
     use super::*;
 
-    /// Both ends of a carrier in one process come to an end, and to figures.
+    /// Both ends of a medium in one process come to an end, and to figures.
     pub fn both_ends_agree_on_when_it_is_over(
-        mut this: impl Carrier,
-        mut that: impl Carrier + Send + 'static,
+        mut this: impl Medium,
+        mut that: impl Medium + Send + 'static,
     ) {
         let time = Duration::from_millis(2);
         let other = std::thread::spawn(move || -> io::Result<()> {

@@ -1,9 +1,9 @@
 //! `oxmpi pmtest`: the PM network between two processes, as PM/Ethernet's authors measured theirs.
 //!
-//! Latency and bandwidth by message size (the paper's figures 4 and 5), with interrupt reaping and without, beside bare TCP between the same two; the parts of
-//! half a round trip (tables 3 and 4); and the protocol's counters. `arguments` reads the command
-//! line, `rank::channel` measures inside the two processes, and this file makes tables of it with
-//! `report`, as `oxmpi bench` does.
+//! Latency and bandwidth by message size (the paper's figures 4 and 5), with interrupt reaping and
+//! without, beside bare TCP between the same two; the parts of half a round trip (tables 3 and 4);
+//! and the protocol's counters. `arguments` reads the command line, `rank::channel` measures inside
+//! the two processes, and this file makes tables of it with `report`, as `oxmpi bench` does.
 
 mod arguments;
 
@@ -46,7 +46,8 @@ const COUNTED: &str = "counters";
 /// Processes of one host take the network, too: loopback.
 const THROUGH_THE_NETWORK: (&str, &str) = (oxmpi_settings::SHARED_MEMORY.name, "off");
 
-/// Jobs of a full run, each of which measures everything once; a quick one has those of the session.
+/// Jobs of a full run, each of which measures everything once; a quick one has those of the
+/// session.
 const REPETITIONS_MAX: usize = 5;
 
 /// Sleeping may look as good as reaping, or by chance a little better: its time, and its rate.
@@ -115,7 +116,8 @@ fn fail(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What is measured, in the order of a job. Neighbours are compared with each other, and change their order from job to job.
+/// What is measured, in the order of a job. Neighbours are compared with each other, and change
+/// their order from job to job.
 fn figures(round: usize) -> Vec<Figure> {
     let mut figures = Vec::new();
     for bytes in SIZES {
@@ -127,7 +129,8 @@ fn figures(round: usize) -> Vec<Figure> {
                     true => Figure::Stream { bytes, wait },
                 })
                 .collect();
-            // Neither carries messages of no bytes: a stream of them has no bandwidth, and TCP none at all.
+            // Neither carries messages of no bytes: a stream of them has no bandwidth, and TCP none
+            // at all.
             match (bytes, streaming) {
                 (0, true) => continue,
                 (0, false) => {}
@@ -159,7 +162,8 @@ fn by(session: &mut Session, net: Net) -> Result<Vec<Row>, BenchError> {
         environment.push(THROUGH_THE_NETWORK);
     }
     let mut rounds = Vec::new();
-    // A job is long, and what is compared stands close together in it: none is thrown away because the CPUs moved meanwhile.
+    // A job is long, and what is compared stands close together in it: none is thrown away because
+    // the CPUs moved meanwhile.
     for round in 0..repetitions {
         let plan = Plan {
             net,

@@ -1,7 +1,7 @@
 //! Collective operations on all ranks of a job, back to back, µs per operation of the slowest rank.
 //!
-//! Batches of operations between two looks at the clock; rank 0 decides after each batch whether there is another and
-//! tells the others by a broadcast that is not timed.
+//! Batches of operations between two looks at the clock; rank 0 decides after each batch whether
+//! there is another and tells the others by a broadcast that is not timed.
 
 use std::time::{Duration, Instant};
 
@@ -92,7 +92,8 @@ pub fn measure(
         per_operation.push(took[0] / 1000.0 / batch as f64);
         let mut next = [0u64];
         if root && (began.elapsed() < time || per_operation.len() < WARM + 5) {
-            // Batches of a tenth of the time: a rank that runs ahead of the others by one operation must not count.
+            // Batches of a tenth of the time: a rank that runs ahead of the others by one operation
+            // must not count.
             let fitting = time.as_nanos() as f64 / 10.0 * batch as f64 / took[0].max(1.0);
             next[0] = if per_operation.len() <= WARM {
                 fitting.clamp(1.0, 1e5) as u64

@@ -1,5 +1,5 @@
-//! What happens while a rank does something else: transfers that go on while it computes, and CPU that it uses while it
-//! has nothing to do.
+//! What happens while a rank does something else: transfers that go on while it computes, and CPU
+//! that it uses while it has nothing to do.
 
 use std::time::{Duration, Instant};
 
@@ -7,8 +7,8 @@ use oxmpi::{Communicator, Result};
 
 const DATA: i32 = 1;
 
-/// Share (%) of a transfer to rank 1 that was over when its computing ended, the wait that was left (µs), and the transfer
-/// alone (µs). Rank 0 reports what rank 1 found.
+/// Share (%) of a transfer to rank 1 that was over when its computing ended, the wait that was left
+/// (µs), and the transfer alone (µs). Rank 0 reports what rank 1 found.
 pub fn overlap_receive(
     world: &Communicator<'_>,
     bytes: usize,
@@ -50,8 +50,8 @@ pub fn overlap_send(world: &Communicator<'_>, bytes: usize, compute: Duration) -
     report(world, left, alone)
 }
 
-/// How long the transfer takes when nobody computes, seen from rank 1; the second of two, because the first one touches
-/// pages for the first time.
+/// How long the transfer takes when nobody computes, seen from rank 1; the second of two, because
+/// the first one touches pages for the first time.
 fn transfer_alone(world: &Communicator<'_>, buffer: &mut [u8]) -> Result<Duration> {
     let mut alone = Duration::ZERO;
     for _ in 0..2 {

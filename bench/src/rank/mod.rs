@@ -1,9 +1,10 @@
 //! What runs inside the ranks of a benchmark job.
 //!
-//! A `Probe` names one measurement; every rank gets the same one and rank 0 reports. The files hold the measurements:
-//! `point` and `typed` between two ranks, `collective` among all, `idle` what happens while a rank computes or waits, `network` what is
-//! between hosts, `channel` the PM network without MPI, for `oxmpi pmtest`.
-//! Measurements last as long as the probe says: rank 0 watches the clock and tells the others when it is over.
+//! A `Probe` names one measurement; every rank gets the same one and rank 0 reports. The files hold
+//! the measurements: `point` and `typed` between two ranks, `collective` among all, `idle` what
+//! happens while a rank computes or waits, `network` what is between hosts, `channel` the PM
+//! network without MPI, for `oxmpi pmtest`. Measurements last as long as the probe says: rank 0
+//! watches the clock and tells the others when it is over.
 
 pub mod channel;
 mod collective;
@@ -104,8 +105,8 @@ pub enum Probe {
         /// How long to measure.
         time: Duration,
     },
-    /// A receive of rank 1 that is posted before it computes: share of the transfer that is done when the computing ends
-    /// (%), and what was left to wait for (µs).
+    /// A receive of rank 1 that is posted before it computes: share of the transfer that is done
+    /// when the computing ends (%), and what was left to wait for (µs).
     OverlapReceive {
         /// Length of the message.
         bytes: usize,
@@ -137,12 +138,14 @@ pub enum Probe {
         /// How long to measure each.
         time: Duration,
     },
-    /// One way of 8 bytes between ranks 0 and 1, ns: with rank 2 connected to them, and with all others.
+    /// One way of 8 bytes between ranks 0 and 1, ns: with rank 2 connected to them, and with all
+    /// others.
     IdleConnections {
         /// How long to measure each.
         time: Duration,
     },
-    /// System calls for receiving per message: all in a ping-pong, those that brought something, all while windows arrive.
+    /// System calls for receiving per message: all in a ping-pong, those that brought something,
+    /// all while windows arrive.
     SystemCalls {
         /// How long to measure.
         time: Duration,

@@ -1,7 +1,8 @@
-//! Measurements between ranks of different hosts, and of what a network with many connections costs.
+//! Measurements between ranks of different hosts, and of what a network with many connections
+//! costs.
 //!
-//! The bare connection, datagrams or frames that stand beside a figure are exchanged by the same two ranks (`wire` makes them meet), and
-//! take turns with the library within one job.
+//! The bare connection, datagrams or frames that stand beside a figure are exchanged by the same
+//! two ranks (`wire` makes them meet), and take turns with the library within one job.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use super::idle::cpu_time;
 use super::point::{RATE_WINDOW, Sample, ping_pong, posted_windows};
 use super::wire::{Ranks, WireError, meet, spread_over_cpus};
 use crate::floor::stream;
-use crate::floor::wire::{self, Carrier, batch};
+use crate::floor::wire::{self, Medium, batch};
 use crate::net::Net;
 
 /// What one of these measurements gives.
@@ -86,10 +87,10 @@ pub fn beside_wire(
     }
     let mut ends = Ranks { mpi, world };
     let shared = spread_over_cpus(&mut ends)?;
-    let mut carrier = meet(&mut ends, net, shared)?;
+    let mut medium = meet(&mut ends, net, shared)?;
     let mut bare = None;
     if wire_first {
-        bare = over_wire(carrier.as_mut(), world, exchange, time)?;
+        bare = over_wire(medium.as_mut(), world, exchange, time)?;
     }
     world.barrier()?;
     let ours = match exchange {
@@ -100,31 +101,31 @@ pub fn beside_wire(
     };
     world.barrier()?;
     if !wire_first {
-        bare = over_wire(carrier.as_mut(), world, exchange, time)?;
+        bare = over_wire(medium.as_mut(), world, exchange, time)?;
     }
     Ok([ours, bare].into_iter().flatten().collect())
 }
 
 fn over_wire(
-    carrier: &mut dyn Carrier,
+    medium: &mut dyn Medium,
     world: &Communicator<'_>,
     exchange: Exchange,
     time: Duration,
 ) -> std::io::Result<Option<f64>> {
     let (bytes, window) = (exchange.bytes(), exchange.window());
     match (exchange, world.rank()) {
-        (Exchange::Latency(_), 0) => wire::ping_ns(carrier, bytes, time).map(Some),
-        (Exchange::Latency(_), _) => wire::pong(carrier, bytes).map(|()| None),
+        (Exchange::Latency(_), 0) => wire::ping_ns(medium, bytes, time).map(Some),
+        (Exchange::Latency(_), _) => wire::pong(medium, bytes).map(|()| None),
         (_, 0) => {
-            let rate = wire::stream(carrier, bytes, window, time)?;
+            let rate = wire::stream(medium, bytes, window, time)?;
             Ok(Some(exchange.scaled(rate)))
         }
-        (_, _) => wire::sink(carrier, bytes, window).map(|()| None),
+        (_, _) => wire::sink(medium, bytes, window).map(|()| None),
     }
 }
 
-/// One way of 8 bytes between ranks 0 and 1, ns: while one other rank is connected to them, and while all others are. The
-/// others say nothing after they have connected.
+/// One way of 8 bytes between ranks 0 and 1, ns: while one other rank is connected to them, and
+/// while all others are. The others say nothing after they have connected.
 pub fn idle_connections(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> Found {
     let (rank, size) = (world.rank(), world.size());
     if rank <= 1 {
@@ -162,8 +163,9 @@ pub fn idle_connections(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> 
     Ok(found)
 }
 
-/// Ranks 0 and 1 never give their CPU away while they wait in the library, because that is how they are measured. Outside of
-/// the measurement hundreds of others need it to wake up and answer, so there they look now and then.
+/// Ranks 0 and 1 never give their CPU away while they wait in the library, because that is how they
+/// are measured. Outside of the measurement hundreds of others need it to wake up and answer, so
+/// there they look now and then.
 fn send_napping(world: &Communicator<'_>, to: &[u32]) -> oxmpi::Result<()> {
     oxmpi::scope(|scope| {
         let sends = to
@@ -187,8 +189,8 @@ fn receive_napping(world: &Communicator<'_>, from: u32) -> oxmpi::Result<()> {
     Ok(())
 }
 
-/// System calls for receiving, per message of 8 bytes: of rank 0 in a ping-pong, those of them that brought something, and of
-/// rank 1 while windows of 64 arrive.
+/// System calls for receiving, per message of 8 bytes: of rank 0 in a ping-pong, those of them that
+/// brought something, and of rank 1 while windows of 64 arrive.
 pub fn system_calls(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> Found {
     spread_over_cpus(&mut Ranks { mpi, world })?;
     let (answers, alone) = counted(mpi, || ping_pong(world, 8, batch(8), time))?;

@@ -1,7 +1,7 @@
 //! Measurements between rank 0 and rank 1: latency, bandwidth, message rate, crowded queues.
 //!
-//! Rank 0 takes the time. The first byte of a message tells rank 1 whether it is the last one, so that no extra
-//! message disturbs what is measured.
+//! Rank 0 takes the time. The first byte of a message tells rank 1 whether it is the last one, so
+//! that no extra message disturbs what is measured.
 
 use std::time::{Duration, Instant};
 
@@ -187,7 +187,8 @@ pub fn rate(world: &Communicator<'_>, bytes: usize, time: Duration) -> Result<Ve
     Ok(found.value.map(|rate| rate * 1000.0).into_iter().collect())
 }
 
-/// Windows from rank 0 to rank 1, which posts all receives of a window, each with a place of its own: messages per nanosecond.
+/// Windows from rank 0 to rank 1, which posts all receives of a window, each with a place of its
+/// own: messages per nanosecond.
 pub fn posted_windows(
     world: &Communicator<'_>,
     bytes: usize,
@@ -223,7 +224,8 @@ pub fn posted_windows(
     Ok(sample)
 }
 
-/// Repeats a window until the time is over; the last one, told so, is not counted. Bytes per nanosecond are GB/s.
+/// Repeats a window until the time is over; the last one, told so, is not counted. Bytes per
+/// nanosecond are GB/s.
 fn windows(
     bytes: usize,
     window: usize,
@@ -262,7 +264,8 @@ pub fn crowded(
             Ok(found)
         }
     }?;
-    // Nobody leaves before the other has taken back what it posted: a receive from a rank that is gone is an error.
+    // Nobody leaves before the other has taken back what it posted: a receive from a rank that is
+    // gone is an error.
     world.barrier()?;
     Ok(found)
 }

@@ -1,4 +1,5 @@
-//! A ping-pong of scattered data: doubles with a gap of the same length behind each, 16 to an element.
+//! A ping-pong of scattered data: doubles with a gap of the same length behind each, 16 to an
+//! element.
 //!
 //! Once as a datatype, once packed and unpacked by a loop of the program's own around contiguous
 //! messages: what a datatype must not be much slower than.

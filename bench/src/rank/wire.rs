@@ -1,7 +1,9 @@
 //! How two processes on two hosts meet without the library: the ends of a bare exchange beside it.
 //!
-//! What they must tell each other first they tell by the library, be it MPI or a channel (`Acquaintance`). They use the addresses that the library would choose. Ranks that turn out to share a machine (hosts for tests are parts of one) take a
-//! CPU each: both would otherwise be alone on their host and free to meet on one.
+//! What they must tell each other first they tell by the library, be it MPI or a channel
+//! (`Acquaintance`). They use the addresses that the library would choose. Ranks that turn out to
+//! share a machine (hosts for tests are parts of one) take a CPU each: both would otherwise be
+//! alone on their host and free to meet on one.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -15,7 +17,7 @@ use crate::floor::packet::Frames;
 use crate::floor::pair;
 use crate::floor::tcp::Connection;
 use crate::floor::udp::Datagrams;
-use crate::floor::wire::Carrier;
+use crate::floor::wire::Medium;
 use crate::net::Net;
 
 /// Tag of what ranks tell each other.
@@ -62,8 +64,8 @@ impl Acquaintance for Ranks<'_> {
     }
 }
 
-/// How long one address of the other rank is tried for the bare connection; the library's own connection exists by then, so the
-/// host does answer.
+/// How long one address of the other rank is tried for the bare connection; the library's own
+/// connection exists by then, so the host does answer.
 const DIAL_MAX: Duration = Duration::from_secs(2);
 
 /// Why there is no bare connection to compare with.
@@ -114,11 +116,12 @@ pub enum WireError {
     },
 }
 
-/// Makes the bare connection, rank 1 listens and tells rank 0 where, and by it whatever else the network needs. `shared`: both are on one CPU.
-pub fn meet(ends: &mut dyn Acquaintance, net: Net, shared: bool) -> Meeting<Box<dyn Carrier>> {
+/// Makes the bare connection, rank 1 listens and tells rank 0 where, and by it whatever else the
+/// network needs. `shared`: both are on one CPU.
+pub fn meet(ends: &mut dyn Acquaintance, net: Net, shared: bool) -> Meeting<Box<dyn Medium>> {
     let local = Local::read()?;
     let stream = connect(ends, &local)?;
-    Ok(carrier(stream, &local, net, shared)?)
+    Ok(medium(stream, &local, net, shared)?)
 }
 
 /// A connection between the two, by the addresses that the library would choose.
@@ -130,7 +133,8 @@ pub fn connect(ends: &mut dyn Acquaintance, local: &Local) -> Meeting<TcpStream>
         let port = listener.local_addr()?.port();
         let card = Card::new(&ends.host(), local.machine, port, offered).to_string();
         ends.tell(card.as_bytes())?;
-        // Who waits below the library repeats nothing that was lost on the way, so the other says first that it has the card.
+        // Who waits below the library repeats nothing that was lost on the way, so the other says
+        // first that it has the card.
         ends.hear()?;
         return Ok(listener.accept()?.0);
     }
@@ -141,12 +145,12 @@ pub fn connect(ends: &mut dyn Acquaintance, local: &Local) -> Meeting<TcpStream>
 }
 
 /// The bare mechanism below a network, between the hosts of a connection. Both ends call this.
-pub fn carrier(
+pub fn medium(
     stream: TcpStream,
     local: &Local,
     net: Net,
     shared: bool,
-) -> Result<Box<dyn Carrier>, WireError> {
+) -> Result<Box<dyn Medium>, WireError> {
     let mechanism = |error| WireError::Mechanism { net, error };
     Ok(match net {
         Net::Tcp => Box::new(Connection::new(stream, shared).map_err(mechanism)?),

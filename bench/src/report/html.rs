@@ -1,4 +1,5 @@
-//! The page: one file with its style and its plots inside, so that it opens anywhere, also without a network.
+//! The page: one file with its style and its plots inside, so that it opens anywhere, also without
+//! a network.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,6 +1,8 @@
-//! The three faces of one set of rows: a table for the terminal, JSON for programs, a page with plots for a browser.
+//! The three faces of one set of rows: a table for the terminal, JSON for programs, a page with
+//! plots for a browser.
 //!
-//! A report also names the machine and what was unusual about the run, because a figure without them is a rumour.
+//! A report also names the machine and what was unusual about the run, because a figure without
+//! them is a rumour.
 
 pub mod html;
 mod plot;

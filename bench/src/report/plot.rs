@@ -1,6 +1,8 @@
-//! A benchmark's rows as one SVG plot: both axes logarithmic, a line per series, the floor dashed beside it.
+//! A benchmark's rows as one SVG plot: both axes logarithmic, a line per series, the floor dashed
+//! beside it.
 //!
-//! Only rows that carry a `Point` are drawn, and only when they make at least one line of two points.
+//! Only rows that carry a `Point` are drawn, and only when they make at least one line of two
+//! points.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -114,7 +116,8 @@ fn draw(
         [(left, high), (left, low), (right, low)],
         INK,
     )])?;
-    // Ticks stand where the measurements are on the horizontal axis, and at 1, 2, 5, 10 … on the vertical one.
+    // Ticks stand where the measurements are on the horizontal axis, and at 1, 2, 5, 10 … on the
+    // vertical one.
     let centred = font(12).pos(Pos::new(HPos::Center, VPos::Top));
     for (tick, x) in xs.iter().enumerate() {
         // A dozen labels fit; of more, every second is written.
@@ -178,7 +181,8 @@ fn draw(
     Ok(())
 }
 
-/// 1, 2, 5, 10, 20 … between two bounds; only the powers of ten when there would be more than a dozen.
+/// 1, 2, 5, 10, 20 … between two bounds; only the powers of ten when there would be more than a
+/// dozen.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let steps: &[f64] = if powers.clone().count() > 5 {

@@ -1,4 +1,5 @@
-//! The table on the terminal: one per benchmark, numbers to the right, the ratio to the floor beside each.
+//! The table on the terminal: one per benchmark, numbers to the right, the ratio to the floor
+//! beside each.
 
 use std::fmt::Write;
 
@@ -50,7 +51,8 @@ pub fn render(report: &Report) -> String {
     text
 }
 
-/// Rows without rulers between them, so that a table can be pasted into a Markdown page; columns nobody uses are left out.
+/// Rows without rulers between them, so that a table can be pasted into a Markdown page; columns
+/// nobody uses are left out.
 fn table(bench: &str, rows: &[&Row]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);

@@ -1,8 +1,9 @@
 //! Collective operations on 2, 4, 8 and 16 ranks.
 //!
-//! The floor of an operation is the least that must happen one after the other: a flag hop for two ranks with a core each;
-//! a yield hand-off per rank when ranks share cores, because each of them must run at least once. To this come the copies
-//! that no algorithm can avoid, each rank's result into its memory, by all cores at once.
+//! The floor of an operation is the least that must happen one after the other: a flag hop for two
+//! ranks with a core each; a yield hand-off per rank when ranks share cores, because each of them
+//! must run at least once. To this come the copies that no algorithm can avoid, each rank's result
+//! into its memory, by all cores at once.
 
 use crate::figure::{Row, Target, Unit, size_name};
 use crate::floor::{hop, pair, stream};
@@ -97,7 +98,8 @@ fn row(
         (Operation::Barrier, _, 16) | (Operation::Allreduce, 8, 16) if crowded => {
             row.aiming(Target::RatioAtMost(2.5))
         }
-        // The best of the other libraries on a 2-core machine with a flag hop of 0.16 µs and a yield of 0.83 µs.
+        // The best of the other libraries on a 2-core machine with a flag hop of 0.16 µs and a
+        // yield of 0.83 µs.
         (Operation::Barrier, _, 2) => row.aiming(Target::AtMost(0.33)),
         (Operation::Allreduce, 8, 2) => row.aiming(Target::AtMost(0.43)),
         (Operation::Allreduce, 0x1_0000, 16) => row.aiming(Target::AtMost(388.0)),

@@ -1,4 +1,5 @@
-//! What the driver costs a ping-pong that does not need it: the same measurement with it on and off, alternately.
+//! What the driver costs a ping-pong that does not need it: the same measurement with it on and
+//! off, alternately.
 
 use crate::figure::{Row, Target, Unit, size_name};
 use crate::rank::Probe;

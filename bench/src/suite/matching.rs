@@ -60,7 +60,8 @@ pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     Ok(rows)
 }
 
-/// A receive and a message meeting, ns, beside `entries` others that share context and source with them.
+/// A receive and a message meeting, ns, beside `entries` others that share context and source with
+/// them.
 fn queue_ns(crowd: Crowd, entries: usize, session: &Session) -> f64 {
     let capacity = Capacity {
         posted: entries + 1,

@@ -1,7 +1,8 @@
 //! The benchmarks by name: the launcher side, where figures meet their floors.
 //!
-//! A suite is a function from a `Session` to rows. It decides what to measure, which bare mechanism stands beside it and
-//! what it should reach; the measuring itself is in `rank` (with OxMPI) and `floor` (without).
+//! A suite is a function from a `Session` to rows. It decides what to measure, which bare mechanism
+//! stands beside it and what it should reach; the measuring itself is in `rank` (with OxMPI) and
+//! `floor` (without).
 
 mod collectives;
 mod driver;

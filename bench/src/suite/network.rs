@@ -1,7 +1,16 @@
-//! Two ranks on two hosts, by each network that they have, beside the bare mechanism below it between the same two.
+//! Two ranks on two hosts, by each network that they have, beside the bare mechanism below it
+//! between the same two.
 //!
-//! Figure and floor are measured within one job, in changing order, so that both see the same network, the same processes and the
-//! same CPUs. The networks take turns, so that they can be compared with each other as well.
+//! Figure and floor are measured within one job, in changing order, so that both see the same
+//! network, the same processes and the same CPUs. The networks take turns, so that they can be
+//! compared with each other as well, and so do jobs that encrypt and those that do not. What the
+//! proof in every frame costs is measured beside them, without a network.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use oxmpi_link::{FrameKey, Session as Conversation};
+use oxmpi_wire::frame::FRAME_HEADER_BYTES;
 
 use crate::figure::{Row, Target, Unit, size_name};
 use crate::net::Net;
@@ -20,10 +29,19 @@ const PLAN: [Exchange; 6] = [
     Exchange::Rate,
 ];
 
-/// What one network found in each round, and its floor.
+/// What is also measured encrypted: where each message costs most, and where each byte does.
+const ENCRYPTED: [Exchange; 2] = [Exchange::Latency(8), Exchange::Stream(1 << 20)];
+
+/// Frames that are proven at a stretch: some 20 µs, in which a process is seldom interrupted.
+const FRAMES: u32 = 500;
+/// Stretches in one repetition, of which the shortest counts.
+const STRETCHES: usize = 40;
+
+/// What one network found in each round, encrypted if that was measured, and its floor.
 struct Column {
     net: Net,
     values: Vec<f64>,
+    encrypted: Vec<f64>,
     floors: Vec<f64>,
 }
 
@@ -40,7 +58,13 @@ pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {
             let others = columns.iter();
             others.filter_map(|other| beside(exchange, column, other))
         }));
+        rows.extend(
+            columns
+                .iter()
+                .filter_map(|column| encrypted(exchange, column)),
+        );
     }
+    rows.push(proofs(session)?);
     Ok(rows)
 }
 
@@ -76,8 +100,15 @@ fn measure(
                     wire_first: round.is_multiple_of(2),
                     time: session.repetition(),
                 };
-                let (found, _) = session.job(2, &probe, &net.environment())?;
-                Ok((found[0], found[1]))
+                let [chosen] = net.environment();
+                let (found, _) = session.job(2, &probe, &[chosen])?;
+                let mut encrypted = None;
+                if ENCRYPTED.contains(&exchange) {
+                    let sealed = (oxmpi_settings::ENCRYPT.name, "on");
+                    let (found, _) = session.job(2, &probe, &[chosen, sealed])?;
+                    encrypted = Some(found[0]);
+                }
+                Ok((found[0], found[1], encrypted))
             })
             .collect::<Result<Vec<_>, BenchError>>()
     })?;
@@ -85,6 +116,7 @@ fn measure(
         net: *net,
         values: rounds.iter().map(|round| round[index].0).collect(),
         floors: rounds.iter().map(|round| round[index].1).collect(),
+        encrypted: rounds.iter().filter_map(|round| round[index].2).collect(),
     };
     Ok(nets.iter().enumerate().map(column).collect())
 }
@@ -154,8 +186,8 @@ fn floor_target(exchange: Exchange, net: Net) -> Option<Target> {
     }
 }
 
-/// A figure beside the same by another network, where that says something: beside TCP, and streams by Ethernet beside UDP, which may
-/// carry them.
+/// A figure beside the same by another network, where that says something: beside TCP, and streams
+/// by Ethernet beside UDP, which may carry them.
 fn beside(exchange: Exchange, column: &Column, other: &Column) -> Option<Row> {
     let target = match (exchange, column.net, other.net) {
         (_, Net::Udp | Net::Ethernet, Net::Tcp) => None,
@@ -176,6 +208,56 @@ fn beside(exchange: Exchange, column: &Column, other: &Column) -> Option<Row> {
     })
 }
 
+/// A figure with `--encrypt` beside the same without.
+fn encrypted(exchange: Exchange, column: &Column) -> Option<Row> {
+    if column.encrypted.is_empty() {
+        return None;
+    }
+    let net = column.net.name();
+    let row = Row::new(
+        NAME,
+        format!("{}, {net} encrypted", name(exchange)),
+        unit(exchange),
+        &column.encrypted,
+    );
+    Some(row.on_floor(
+        format!("OxMPI by {net} in the clear"),
+        &column.encrypted,
+        &column.values,
+    ))
+}
+
+/// What the proof in every frame costs at either end: half of one frame's signing and verifying.
+fn proofs(session: &mut Session) -> Result<Row, BenchError> {
+    let repetitions = session.repetitions;
+    let values = session.steadily("a frame's proof", repetitions, |_, _| Ok(proof_ns()))?;
+    let row = Row::new(
+        NAME,
+        "proof of a frame, either end",
+        Unit::Nanoseconds,
+        &values,
+    );
+    Ok(row.aiming(Target::AtMost(20.0)))
+}
+
+fn proof_ns() -> f64 {
+    let (one, other) = (FrameKey::new([1; 16]), FrameKey::new([2; 16]));
+    let mut here = Conversation::new(one, other);
+    let mut there = Conversation::new(other, one);
+    let mut header = [7; FRAME_HEADER_BYTES];
+    let mut shortest = f64::MAX;
+    for _ in 0..STRETCHES {
+        let begin = Instant::now();
+        for _ in 0..FRAMES {
+            here.sign(&mut header);
+            let verified = there.verify(black_box(&header));
+            assert!(verified.is_ok());
+        }
+        shortest = shortest.min(begin.elapsed().as_nanos() as f64);
+    }
+    shortest / f64::from(2 * FRAMES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,8 +266,22 @@ mod tests {
         Column {
             net,
             values: vec![1.0, 2.0],
+            encrypted: vec![2.0, 4.0],
             floors: vec![1.0, 1.0],
         }
+    }
+
+    #[test]
+    fn encryption_stands_beside_the_clear() {
+        let row = encrypted(Exchange::Latency(8), &column(Net::Udp)).unwrap();
+        assert_eq!(row.name, "8 B one way, UDP encrypted");
+        assert!(row.floor.is_some());
+        let unmeasured = Column {
+            encrypted: Vec::new(),
+            ..column(Net::Udp)
+        };
+        assert!(encrypted(Exchange::Rate, &unmeasured).is_none());
+        assert!(proof_ns() > 0.0);
     }
 
     #[test]

@@ -131,7 +131,8 @@ pub fn zero_copy(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     Ok(rows)
 }
 
-/// Both directions at once, against twice nothing: the one-way ring, for want of a fairer mechanism.
+/// Both directions at once, against twice nothing: the one-way ring, for want of a fairer
+/// mechanism.
 pub fn bidirectional(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     let mut rows = Vec::new();
     for bytes in [8 << 10, 64 << 10, 1 << 20, 4 << 20] {

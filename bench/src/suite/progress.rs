@@ -1,7 +1,9 @@
-//! The network's handler, in this process and in the kernel, beside a plain loop that polls and reads all sockets, and beside itself with more connections.
+//! The network's handler, in this process and in the kernel, beside a plain loop that polls and
+//! reads all sockets, and beside itself with more connections.
 //!
-//! Everything here goes by TCP, also between ranks of one host, because what is compared is who looks after sockets and how. The
-//! plain loop is the baseline of O2G's paper: select, then read what is ready, then match; the kernel's handler is the paper's own.
+//! Everything here goes by TCP, also between ranks of one host, because what is compared is who
+//! looks after sockets and how. The plain loop is the baseline of O2G's paper: select, then read
+//! what is ready, then match; the kernel's handler is the paper's own.
 
 use std::time::Duration;
 
@@ -23,8 +25,8 @@ const TCP: (&str, &str) = (settings::SHARED_MEMORY.name, "off");
 const HANDLER: &[(&str, &str)] = &[TCP, (settings::PROGRESS.name, "user")];
 const PLAIN: &[(&str, &str)] = &[TCP, (settings::PROGRESS.name, "sock")];
 const KERNEL: &[(&str, &str)] = &[TCP, (settings::PROGRESS.name, "kernel")];
-/// The same for the two ranks that talk among hundreds. A job of more ranks than CPUs yields at every look, which would hide
-/// what a look costs.
+/// The same for the two ranks that talk among hundreds. A job of more ranks than CPUs yields at
+/// every look, which would hide what a look costs.
 const HANDLER_SPINNING: &[(&str, &str)] = &[TCP, HANDLER[1], (settings::WAIT.name, "spin")];
 const PLAIN_SPINNING: &[(&str, &str)] = &[TCP, PLAIN[1], (settings::WAIT.name, "spin")];
 const KERNEL_SPINNING: &[(&str, &str)] = &[TCP, KERNEL[1], (settings::WAIT.name, "spin")];

@@ -1,6 +1,7 @@
 //! Start and end of jobs whose ranks only initialise and finalise.
 //!
-//! The floor is the same number of bare processes of the same executable that end at once: fork, exec, wait.
+//! The floor is the same number of bare processes of the same executable that end at once: fork,
+//! exec, wait.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;

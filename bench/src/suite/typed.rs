@@ -1,4 +1,5 @@
-//! Scattered data as a datatype, against packing and unpacking it by hand around contiguous messages.
+//! Scattered data as a datatype, against packing and unpacking it by hand around contiguous
+//! messages.
 
 use crate::figure::{Row, Target, Unit, size_name};
 use crate::rank::Probe;

@@ -1,8 +1,9 @@
 //! What the user wrote after `mpicc`: the wrapper's own options, and the words of the compiler.
 //!
-//! The options are those that people and build systems use with the wrappers of MPICH and Open MPI; CMake's FindMPI
-//! asks for `-showme:compile`, `-showme:link`, `-compile-info`, `-link-info` and `-show`, in this order. All
-//! other words are the compiler's and are looked at only to see whether it will link.
+//! The options are those that people and build systems use with the wrappers of MPICH and Open MPI;
+//! CMake's FindMPI asks for `-showme:compile`, `-showme:link`, `-compile-info`, `-link-info` and
+//! `-show`, in this order. All other words are the compiler's and are looked at only to see whether
+//! it will link.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -62,7 +63,8 @@ impl Line {
             } else if let Some(show) = show(wrapper, word, words.len() == 1)? {
                 line.show = Some(show);
             } else if word != "-mpi-abi" && word != "-mpi_abi" {
-                // MPICH's wrappers choose the standard ABI by -mpi-abi; here there is nothing to choose.
+                // MPICH's wrappers choose the standard ABI by -mpi-abi; here there is nothing to
+                // choose.
                 line.verbose |= word == "-v";
                 line.words.push(word.clone());
             }
@@ -93,8 +95,8 @@ impl Line {
         if self.words.iter().any(stops) {
             return false;
         }
-        // `mpicc --version` and `mpicc -v` have nothing to link, and a library would be taken for something.
-        // Whoever only looks wants to see it all.
+        // `mpicc --version` and `mpicc -v` have nothing to link, and a library would be taken for
+        // something. Whoever only looks wants to see it all.
         self.show.is_some() || self.words.iter().any(is_input)
     }
 

@@ -1,8 +1,9 @@
 //! `mpicc` and `mpicxx`: the user's own compiler with the words that find `mpi.h` and `libmpi_abi`.
 //!
-//! `line` understands what the user wrote, `prefix` knows where the installation is and which words lead to it,
-//! and this module chooses the compiler and becomes it. Nothing is configured when OxMPI is built: the
-//! installation is where this executable lies, so it can be moved, and the compiler is looked for at each call.
+//! `line` understands what the user wrote, `prefix` knows where the installation is and which words
+//! lead to it, and this module chooses the compiler and becomes it. Nothing is configured when
+//! OxMPI is built: the installation is where this executable lies, so it can be moved, and the
+//! compiler is looked for at each call.
 
 mod line;
 mod prefix;
@@ -28,8 +29,8 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The language of the wrapper that goes by this name. `mpicc_abi` is how other libraries call their wrapper
-    /// for the standard ABI, the only one there is here.
+    /// The language of the wrapper that goes by this name. `mpicc_abi` is how other libraries call
+    /// their wrapper for the standard ABI, the only one there is here.
     pub(crate) fn of_wrapper(name: &OsStr) -> Option<Language> {
         match name.to_str()? {
             "mpicc" | "mpicc_abi" => Some(Language::C),
@@ -53,8 +54,9 @@ impl Language {
         }
     }
 
-    /// The variables that name another compiler. Those of other libraries count too, because build systems set
-    /// them (CMake sets MPICH_CC to the compiler of the project) and because people have them in their profiles.
+    /// The variables that name another compiler. Those of other libraries count too, because build
+    /// systems set them (CMake sets MPICH_CC to the compiler of the project) and because people
+    /// have them in their profiles.
     fn variables(self) -> [&'static str; 3] {
         match self {
             Language::C => [oxmpi_settings::CC.name, "MPICH_CC", "OMPI_CC"],
@@ -140,8 +142,8 @@ impl From<CompileError> for Failure {
     }
 }
 
-/// Does what `wrapper` (mpicc, mpicxx, oxmpi cc …) was asked for. When it compiles, this process becomes the
-/// compiler, so status and signals are the compiler's own.
+/// Does what `wrapper` (mpicc, mpicxx, oxmpi cc …) was asked for. When it compiles, this process
+/// becomes the compiler, so status and signals are the compiler's own.
 pub(crate) fn run(
     wrapper: &str,
     language: Language,
@@ -196,7 +198,8 @@ pub(crate) fn run(
 /// A compiler that exists.
 struct Compiler {
     path: PathBuf,
-    /// Its name as the user wrote it and the words that belong to it, as in "ccache gcc"; never empty.
+    /// Its name as the user wrote it and the words that belong to it, as in "ccache gcc"; never
+    /// empty.
     words: Vec<OsString>,
 }
 

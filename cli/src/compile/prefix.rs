@@ -1,8 +1,8 @@
 //! The installation: where it is, and the words that lead a compiler to it.
 //!
-//! It is found from the real path of this executable, `PREFIX/bin/oxmpi`, whatever links led here. The header's folder
-//! and the library's stand before the user's words, so that no other MPI's files are taken; the library itself
-//! stands after them, where linkers want it.
+//! It is found from the real path of this executable, `PREFIX/bin/oxmpi`, whatever links led here.
+//! The header's folder and the library's stand before the user's words, so that no other MPI's
+//! files are taken; the library itself stands after them, where linkers want it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -117,8 +117,8 @@ impl Prefix {
         Flag("-L", self.lib().into())
     }
 
-    /// The program remembers where the library is, as a RUNPATH: LD_LIBRARY_PATH can still put another library with
-    /// the standard ABI in its place, which a plain RPATH would not allow.
+    /// The program remembers where the library is, as a RUNPATH: LD_LIBRARY_PATH can still put
+    /// another library with the standard ABI in its place, which a plain RPATH would not allow.
     fn library_flags(&self) -> Vec<Flag> {
         let lib = self.lib();
         let mut flags = if lib.as_os_str().as_encoded_bytes().contains(&b',') {

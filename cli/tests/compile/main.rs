@@ -1,15 +1,17 @@
-//! The wrappers as people and build systems use them: in an installation, with a compiler that tells its words.
+//! The wrappers as people and build systems use them: in an installation, with a compiler that
+//! tells its words.
 //!
-//! The installation is a folder with a copy of the command, an empty header and an empty library; what the real ones do
-//! is tested by `cargo xtask test`. The compiler is a script, except where a real one is asked for.
+//! The installation is a folder with a copy of the command, an empty header and an empty library;
+//! what the real ones do is tested by `cargo xtask test`. The compiler is a script, except where a
+//! real one is asked for.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A file cannot be executed while any process has it open for writing, and a process that another test has just forked
-/// inherits what this one is writing: so there is one installation at a time.
+/// A file cannot be executed while any process has it open for writing, and a process that another
+/// test has just forked inherits what this one is writing: so there is one installation at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// An installation in a folder of its own, gone afterwards.

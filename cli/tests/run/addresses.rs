@@ -1,4 +1,5 @@
-//! What ranks tell about the addresses and ports that they are to use. Ranks of one host talk as if they were on several.
+//! What ranks tell about the addresses and ports that they are to use. Ranks of one host talk as if
+//! they were on several.
 
 use std::process::Command;
 

@@ -1,5 +1,6 @@
-//! Jobs on several hosts. The hosts here are names on this machine: the template starts the agent as it is and
-//! tells it by FAKE_HOST which host it is meant to be. Two agents per process make a deep tree of seven.
+//! Jobs on several hosts. The hosts here are names on this machine: the template starts the agent
+//! as it is and tells it by FAKE_HOST which host it is meant to be. Two agents per process make a
+//! deep tree of seven.
 
 use std::process::Command;
 use std::time::Duration;
@@ -289,7 +290,8 @@ fn signals_reach_all_hosts() {
 
 #[test]
 fn nothing_survives_whatever_is_killed() {
-    // Agents and remote shells have no marker in their command lines; their environment has the hosts'.
+    // Agents and remote shells have no marker in their command lines; their environment has the
+    // hosts'.
     let mut seed = u64::from(std::process::id());
     for round in 0..12 {
         let marker = marker(&format!("kills-{round}"));
@@ -346,8 +348,8 @@ fn guardians(marker: &str) -> Vec<i32> {
     family(marker).into_iter().filter(guards).collect()
 }
 
-/// The processes of a job: those with the marker in their command line or, as a host's name, in their
-/// environment. Zombies have neither.
+/// The processes of a job: those with the marker in their command line or, as a host's name, in
+/// their environment. Zombies have neither.
 fn family(marker: &str) -> Vec<i32> {
     let mut found = marked(marker);
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {

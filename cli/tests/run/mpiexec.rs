@@ -1,4 +1,5 @@
-//! Runs the built mpiexec and keeps what it said. A run that hangs fails its test instead of the suite.
+//! Runs the built mpiexec and keeps what it said. A run that hangs fails its test instead of the
+//! suite.
 
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;

@@ -1,6 +1,7 @@
-//! A launcher and ranks with a file capability, started by a user without rights: what the user's environment names is
-//! neither executed nor written. That takes root, `setcap` (Debian: libcap2-bin) and a file system that keeps
-//! capabilities; without them the tests say that they were skipped.
+//! A launcher and ranks with a file capability, started by a user without rights: what the user's
+//! environment names is neither executed nor written. That takes root, `setcap` (Debian:
+//! libcap2-bin) and a file system that keeps capabilities; without them the tests say that they
+//! were skipped.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

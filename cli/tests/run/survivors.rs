@@ -1,4 +1,5 @@
-//! Nothing survives: neither a good end, nor a bad one, nor kill -9 of the launcher or of the warden.
+//! Nothing survives: neither a good end, nor a bad one, nor kill -9 of the launcher or of the
+//! warden.
 
 use std::os::unix::process::CommandExt;
 

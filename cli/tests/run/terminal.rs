@@ -1,4 +1,5 @@
-//! The launcher at a terminal: rank 0 can be typed to, and Ctrl-C and Ctrl-D mean what they always mean.
+//! The launcher at a terminal: rank 0 can be typed to, and Ctrl-C and Ctrl-D mean what they always
+//! mean.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -21,7 +22,8 @@ struct Terminal {
 impl Terminal {
     fn start(words: &[&str]) -> Terminal {
         let (mut master, mut slave) = (0, 0);
-        // SAFETY: the two descriptors are written by the call; null asks for a terminal with default settings.
+        // SAFETY: the two descriptors are written by the call; null asks for a terminal with
+        // default settings.
         let made = unsafe {
             libc::openpty(
                 &mut master,

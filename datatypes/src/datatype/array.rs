@@ -1,8 +1,9 @@
-//! Pieces of arrays: MPI_Type_create_subarray and MPI_Type_create_darray (MPI 5.0 §5.1.3 and §5.1.4).
+//! Pieces of arrays: MPI_Type_create_subarray and MPI_Type_create_darray (MPI 5.0 §5.1.3 and
+//! §5.1.4).
 //!
-//! Both are built one dimension at a time, from the one that lies together in memory outwards. A dimension places
-//! pieces of what the inner dimensions gave and then marks the bounds of the whole array there, so that the next
-//! dimension (and the next element) steps over all of it.
+//! Both are built one dimension at a time, from the one that lies together in memory outwards. A
+//! dimension places pieces of what the inner dimensions gave and then marks the bounds of the whole
+//! array there, so that the next dimension (and the next element) steps over all of it.
 
 use super::construct::equal_lengths;
 use super::typemap::{Concatenation, Typemap};

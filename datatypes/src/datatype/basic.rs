@@ -1,8 +1,10 @@
-//! The predefined datatypes of the MPI 5.0 ABI on x86-64 Linux: one table with name, handle, size, alignment, class
-//! and form of each. Everything else in this folder asks the table; nothing else knows a size.
+//! The predefined datatypes of the MPI 5.0 ABI on x86-64 Linux: one table with name, handle, size,
+//! alignment, class and form of each. Everything else in this folder asks the table; nothing else
+//! knows a size.
 //!
-//! Sizes of the Fortran types are gfortran's with default options. A value-index pair stands for the C struct of
-//! its two parts (MPI 5.0 §6.9.4) and is never an entry of a typemap: its parts are.
+//! Sizes of the Fortran types are gfortran's with default options. A value-index pair stands for
+//! the C struct of its two parts (MPI 5.0 §6.9.4) and is never an entry of a typemap: its parts
+//! are.
 
 /// What a basic type may be used for in reductions (MPI 5.0 §6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,7 +43,8 @@ pub enum Support {
 /// How a value's bytes are made up, which decides its external32 form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// This many equal parts (2 for complex), each little endian here and big endian, equally long, outside.
+    /// This many equal parts (2 for complex), each little endian here and big endian, equally long,
+    /// outside.
     Parts(u8),
     /// A signed C long: 8 bytes here, 4 outside.
     SignedLong,

@@ -1,8 +1,8 @@
 //! Where a typemap begins and ends: MPI 5.0 §5.1.6 and §5.1.7 without the list of entries.
 //!
-//! Two pairs are kept: the extremes of the data (they give the true bounds) and the extremes of the markers that
-//! resized, subarray and darray leave behind. Markers win over data wherever both occur, also after the type was
-//! used inside another, so they must stay apart until the end.
+//! Two pairs are kept: the extremes of the data (they give the true bounds) and the extremes of the
+//! markers that resized, subarray and darray leave behind. Markers win over data wherever both
+//! occur, also after the type was used inside another, so they must stay apart until the end.
 
 use super::DatatypeError;
 
@@ -92,7 +92,8 @@ impl Bounds {
         })
     }
 
-    /// Lower and upper bound. Without markers the extent is padded to a multiple of the strictest alignment.
+    /// Lower and upper bound. Without markers the extent is padded to a multiple of the strictest
+    /// alignment.
     pub(crate) fn lb_ub(self) -> Result<(i64, i64), DatatypeError> {
         let (lb, ub) = match (self.marks, self.data) {
             (Some(marks), _) => marks,

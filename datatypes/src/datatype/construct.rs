@@ -1,7 +1,9 @@
-//! [`Datatype`] and the constructors of MPI 5.0 §5.1.2, except arrays and predefined ones, which have files of their own.
+//! [`Datatype`] and the constructors of MPI 5.0 §5.1.2, except arrays and predefined ones, which
+//! have files of their own.
 //!
-//! Every constructor checks its arguments, forms the typemap by the standard's formula in operations of `Typemap`, and
-//! keeps its arguments for envelope and contents. A datatype never changes after that, except that it gets committed.
+//! Every constructor checks its arguments, forms the typemap by the standard's formula in
+//! operations of `Typemap`, and keeps its arguments for envelope and contents. A datatype never
+//! changes after that, except that it gets committed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::typemap::{Concatenation, Typemap};
 use super::{Basic, Constructor, DatatypeError, Layout};
 
-/// How deep types may be built from types. Each level costs stack when the type is dropped (about 300 bytes), and
-/// a thread has 2 MiB of it; programs nest less than ten deep.
+/// How deep types may be built from types. Each level costs stack when the type is dropped (about
+/// 300 bytes), and a thread has 2 MiB of it; programs nest less than ten deep.
 pub const DEPTH_MAX: u32 = 1024;
 
 /// An MPI datatype; clones share it.

@@ -1,8 +1,9 @@
-//! How a datatype was made, told in the standard's terms: MPI_Type_get_envelope and MPI_Type_get_contents
-//! (MPI 5.0 §5.1.13), in their plain and their large-count form.
+//! How a datatype was made, told in the standard's terms: MPI_Type_get_envelope and
+//! MPI_Type_get_contents (MPI 5.0 §5.1.13), in their plain and their large-count form.
 //!
-//! Types from plain constructors list counts among the integers and byte displacements among the addresses; types from
-//! large-count constructors list both among the counts. The order within each list is the standard's table.
+//! Types from plain constructors list counts among the integers and byte displacements among the
+//! addresses; types from large-count constructors list both among the counts. The order within each
+//! list is the standard's table.
 
 use super::{Basic, Darray, Datatype, Order};
 
@@ -156,7 +157,8 @@ impl Datatype {
         }
     }
 
-    /// The constructor's arguments. Asking a named predefined type is an error in MPI; here its lists are empty.
+    /// The constructor's arguments. Asking a named predefined type is an error in MPI; here its
+    /// lists are empty.
     pub fn contents(&self) -> Contents {
         let mut lists = Lists {
             large: self.has_large_counts(),

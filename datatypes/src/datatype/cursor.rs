@@ -1,9 +1,10 @@
 //! A position in a layout's packed bytes, and what lies there.
 //!
-//! Seeking descends the layout once, whatever the offset: a division per loop, a binary search per sequence. From there
-//! the cursor yields strips (equal blocks at once, what copying loops want) or runs (one contiguous piece each, what
-//! iovecs want). It allocates only for layouts that nest, and holds indexes and references only, so whoever must stop
-//! can drop it and seek again to [`Cursor::position`] later.
+//! Seeking descends the layout once, whatever the offset: a division per loop, a binary search per
+//! sequence. From there the cursor yields strips (equal blocks at once, what copying loops want) or
+//! runs (one contiguous piece each, what iovecs want). It allocates only for layouts that nest, and
+//! holds indexes and references only, so whoever must stop can drop it and seek again to
+//! [`Cursor::position`] later.
 
 use super::layout::{Layout, Shape};
 
@@ -69,7 +70,8 @@ impl Strip<'_> {
     }
 }
 
-/// Walks through a layout from any packed offset. Call order: [`Cursor::seek`] any time, then strips or runs.
+/// Walks through a layout from any packed offset. Call order: [`Cursor::seek`] any time, then
+/// strips or runs.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     root: &'a Layout,
@@ -151,7 +153,8 @@ impl<'a> Cursor<'a> {
         self.descend(self.root, self.root.offset(), self.position);
     }
 
-    /// Enters `layout`, whose begin is `base`, down to the leaf that holds its packed byte `inside`.
+    /// Enters `layout`, whose begin is `base`, down to the leaf that holds its packed byte
+    /// `inside`.
     fn descend(&mut self, mut layout: &'a Layout, mut base: i64, mut inside: u64) {
         loop {
             let (next, below, origin) = match layout.shape() {
@@ -319,8 +322,8 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Fills `runs` with the next pieces, together `limit` bytes or less, joining those that touch; returns how
-    /// many it filled. The cursor then stands behind the last of them.
+    /// Fills `runs` with the next pieces, together `limit` bytes or less, joining those that touch;
+    /// returns how many it filled. The cursor then stands behind the last of them.
     pub fn fill(&mut self, runs: &mut [Run], mut limit: usize) -> usize {
         let mut filled = 0;
         loop {

@@ -1,5 +1,6 @@
-//! What can go wrong with datatypes: building one ([`DatatypeError`]), copying through one ([`CopyError`])
-//! and converting to or from external32 ([`ExternalError`]). Error classes are assigned in the ABI layer.
+//! What can go wrong with datatypes: building one ([`DatatypeError`]), copying through one
+//! ([`CopyError`]) and converting to or from external32 ([`ExternalError`]). Error classes are
+//! assigned in the ABI layer.
 
 use super::{Basic, Distribution};
 

@@ -1,8 +1,10 @@
-//! external32: the representation that every machine reads (MPI 5.0 §14.5.2), big endian and without gaps.
+//! external32: the representation that every machine reads (MPI 5.0 §14.5.2), big endian and
+//! without gaps.
 //!
-//! Elements are visited in the order of the signature while a cursor says where they lie; a cursor never splits an
-//! element as long as it is only asked for whole ones. Most values are reversed bytes; C's long and wchar_t are
-//! shorter outside (a value that does not fit is an error, never silently cut), and long double changes format.
+//! Elements are visited in the order of the signature while a cursor says where they lie; a cursor
+//! never splits an element as long as it is only asked for whole ones. Most values are reversed
+//! bytes; C's long and wchar_t are shorter outside (a value that does not fit is an error, never
+//! silently cut), and long double changes format.
 
 use super::cursor::Cursor;
 use super::{Basic, CopyError, Datatype, DatatypeError, ExternalError, Form};
@@ -16,7 +18,8 @@ impl Datatype {
         })
     }
 
-    /// Converts `count` elements in `memory` to external32 at the begin of `out`; returns the bytes written.
+    /// Converts `count` elements in `memory` to external32 at the begin of `out`; returns the bytes
+    /// written.
     pub fn pack_external(
         &self,
         count: u64,
@@ -48,7 +51,8 @@ impl Datatype {
         Ok(needed)
     }
 
-    /// Converts `count` elements of external32 at the begin of `external` into `memory`; returns the bytes read.
+    /// Converts `count` elements of external32 at the begin of `external` into `memory`; returns
+    /// the bytes read.
     pub fn unpack_external(
         &self,
         external: &[u8],
@@ -207,7 +211,8 @@ fn quadruple(extended: u128) -> u128 {
     let (sign, mut exponent) = (extended >> 79 & 1, extended >> 64 & EXPONENT_MAX);
     let significand = extended & u128::from(u64::MAX);
     if exponent == 0 && significand & LEADING != 0 {
-        // A number that the processor can write in two ways; binary128 knows the one with exponent 1.
+        // A number that the processor can write in two ways; binary128 knows the one with exponent
+        // 1.
         exponent = 1;
     }
     let fraction = (significand & (LEADING - 1)) << FINER;

@@ -1,11 +1,12 @@
 //! Layouts: where the bytes of a typemap lie, as a small program of blocks and loops.
 //!
-//! A layout is normalised when it is built: neighbouring blocks are merged, loops over contiguous bodies are blocks,
-//! loops that continue each other are one, and a loop over one block is a [`Shape::Vector`], the case that the
-//! copying code is fastest at. Offsets inside are relative to the enclosing layout, so bodies are shared, not copied.
+//! A layout is normalised when it is built: neighbouring blocks are merged, loops over contiguous
+//! bodies are blocks, loops that continue each other are one, and a loop over one block is a
+//! [`Shape::Vector`], the case that the copying code is fastest at. Offsets inside are relative to
+//! the enclosing layout, so bodies are shared, not copied.
 //!
-//! Arithmetic on offsets wraps on purpose: [`super::Datatype`] has checked that every byte's final offset fits in
-//! 64 bits, and sums of wrapped terms are right whenever their result fits.
+//! Arithmetic on offsets wraps on purpose: [`super::Datatype`] has checked that every byte's final
+//! offset fits in 64 bits, and sums of wrapped terms are right whenever their result fits.
 
 use std::sync::Arc;
 
@@ -60,8 +61,8 @@ pub struct Part {
     pub layout: Layout,
 }
 
-/// A sequence in a sequence is dissolved when it has no more parts than this; longer ones stay shared, which bounds
-/// what types built from types can grow to.
+/// A sequence in a sequence is dissolved when it has no more parts than this; longer ones stay
+/// shared, which bounds what types built from types can grow to.
 const DISSOLVED_PARTS_MAX: usize = 8;
 
 impl Layout {
@@ -245,7 +246,8 @@ impl LayoutBuilder {
     }
 }
 
-/// Two or more blocks of one length as a vector, if they are evenly spaced, or as a list of offsets.
+/// Two or more blocks of one length as a vector, if they are evenly spaced, or as a list of
+/// offsets.
 fn equal_blocks(parts: &[Layout]) -> Option<Layout> {
     let (first, second) = (&parts[0], &parts[1]);
     let block = first.bytes;

@@ -1,13 +1,15 @@
 //! MPI datatypes: what a buffer holds, where it lies, and how its bytes are gathered and scattered.
 //!
-//! A [`Datatype`] is a constructor with its arguments (kept for envelope and contents) and the typemap that
-//! follows from them, held three ways: `Bounds` (where it begins and ends), [`Signature`] (which basic types
-//! in which order) and [`Layout`] (a small program of blocks and loops). The constructors are written in four
-//! operations on typemaps: repeat, shift, concatenate and mark; nothing ever expands a typemap.
-//! A [`Cursor`] walks through a layout from any packed offset; pack, unpack, iovecs and external32 all use it.
+//! A [`Datatype`] is a constructor with its arguments (kept for envelope and contents) and the
+//! typemap that follows from them, held three ways: `Bounds` (where it begins and ends),
+//! [`Signature`] (which basic types in which order) and [`Layout`] (a small program of blocks and
+//! loops). The constructors are written in four operations on typemaps: repeat, shift, concatenate
+//! and mark; nothing ever expands a typemap. A [`Cursor`] walks through a layout from any packed
+//! offset; pack, unpack, iovecs and external32 all use it.
 //!
-//! Nothing here knows about handles, communicators or memory other than slices, and nothing is unsafe. Counts and
-//! displacements are 64 bits wide; what does not fit in them is an error that names the argument.
+//! Nothing here knows about handles, communicators or memory other than slices, and nothing is
+//! unsafe. Counts and displacements are 64 bits wide; what does not fit in them is an error that
+//! names the argument.
 #![forbid(unsafe_code)]
 
 mod array;

@@ -1,8 +1,9 @@
 //! Gathering and scattering between slices: the safe form of what the engine does with addresses.
 //!
-//! All of a message is walked through by `whole`, a piece of it by `piece`; both spare the book-keeping of
-//! a [`Cursor`], which can stop and go on anywhere. Blocks of the lengths that basic types have get loops of
-//! their own in which the compiler knows the length: a copy is then a load and a store, not a call.
+//! All of a message is walked through by `whole`, a piece of it by `piece`; both spare the
+//! book-keeping of a [`Cursor`], which can stop and go on anywhere. Blocks of the lengths that
+//! basic types have get loops of their own in which the compiler knows the length: a copy is then a
+//! load and a store, not a call.
 
 use std::ops::Range;
 
@@ -11,8 +12,9 @@ use super::cursor::{Cursor, Places, Strip};
 use super::layout::Layout;
 
 impl Layout {
-    /// Copies the packed bytes `range` out of `memory` into `out`, which is as long as the range. `origin` is where
-    /// in `memory` the buffer's address points; it is negative if the memory begins behind that.
+    /// Copies the packed bytes `range` out of `memory` into `out`, which is as long as the range.
+    /// `origin` is where in `memory` the buffer's address points; it is negative if the memory
+    /// begins behind that.
     pub fn pack(
         &self,
         memory: &[u8],
@@ -53,7 +55,8 @@ impl Layout {
 }
 
 impl Cursor<'_> {
-    /// Copies the next packed bytes out of `memory` until `out` is full or nothing is left; returns how many.
+    /// Copies the next packed bytes out of `memory` until `out` is full or nothing is left; returns
+    /// how many.
     pub fn pack(&mut self, memory: &[u8], origin: i64, out: &mut [u8]) -> Result<usize, CopyError> {
         let mut done = 0;
         while let Some(strip) = self.strip(out.len() - done) {
@@ -64,7 +67,8 @@ impl Cursor<'_> {
         Ok(done)
     }
 
-    /// Copies `packed` to the next places in `memory` until it is used up or nothing is left; returns how many bytes.
+    /// Copies `packed` to the next places in `memory` until it is used up or nothing is left;
+    /// returns how many bytes.
     pub fn unpack(
         &mut self,
         packed: &[u8],
@@ -219,8 +223,8 @@ fn place(lowest: usize, stride: i64, index: usize) -> usize {
 fn gather_even<const N: usize>(memory: &[u8], lowest: usize, stride: i64, out: &mut [u8]) {
     let (out, _) = out.as_chunks_mut::<N>();
     if stride >= N as i64 {
-        // Ascending blocks: cutting the memory at the stride spares the index arithmetic and its checks. Behind the
-        // last block the memory may end, so that one is copied apart.
+        // Ascending blocks: cutting the memory at the stride spares the index arithmetic and its
+        // checks. Behind the last block the memory may end, so that one is copied apart.
         let Some((last, firsts)) = out.split_last_mut() else {
             return;
         };

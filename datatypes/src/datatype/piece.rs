@@ -1,8 +1,9 @@
 //! Gathering and scattering a piece of a layout by nested calls: what a packet's payload needs.
 //!
-//! A [`super::Cursor`] keeps its place between calls and allocates for layouts that nest. A piece of a
-//! message is copied in one call and needs neither: the walk descends to the first byte (a division per
-//! loop, a binary search per sequence), hands whole bodies to `whole`, and stops when the piece is full.
+//! A [`super::Cursor`] keeps its place between calls and allocates for layouts that nest. A piece
+//! of a message is copied in one call and needs neither: the walk descends to the first byte (a
+//! division per loop, a binary search per sequence), hands whole bodies to `whole`, and stops when
+//! the piece is full.
 
 use super::CopyError;
 use super::cursor::{Places, Strip};
@@ -55,8 +56,8 @@ impl Layout {
         })
     }
 
-    /// Tells `each` what the packed bytes `skip..skip + bytes` are made of, in packed order, with the
-    /// number of bytes. The range lies inside the layout.
+    /// Tells `each` what the packed bytes `skip..skip + bytes` are made of, in packed order, with
+    /// the number of bytes. The range lies inside the layout.
     fn walk_piece<'a>(
         &'a self,
         origin: i64,

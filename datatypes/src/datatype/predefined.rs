@@ -1,7 +1,9 @@
-//! Predefined types that are asked for by property: Fortran kinds by precision and range (MPI 5.0 §19.1.9), value-index
-//! pairs by their parts (§6.9.4) and sized types by class (MPI_Type_match_size).
+//! Predefined types that are asked for by property: Fortran kinds by precision and range (MPI 5.0
+//! §19.1.9), value-index pairs by their parts (§6.9.4) and sized types by class
+//! (MPI_Type_match_size).
 //!
-//! The results are committed. That equal questions get equal handles is the business of whoever hands out handles.
+//! The results are committed. That equal questions get equal handles is the business of whoever
+//! hands out handles.
 
 use super::typemap::Typemap;
 use super::{Basic, Class, Constructor, Datatype, DatatypeError};
@@ -20,8 +22,8 @@ pub enum TypeClass {
     Complex = 194,
 }
 
-/// gfortran's real kinds with their precision and range, smallest first: 4, 8, 10 (the extended format of the
-/// processor, which C calls long double) and 16.
+/// gfortran's real kinds with their precision and range, smallest first: 4, 8, 10 (the extended
+/// format of the processor, which C calls long double) and 16.
 const REAL_KINDS: [(i32, i32, Basic, Basic); 4] = [
     (6, 37, Basic::Real4, Basic::Complex8),
     (15, 307, Basic::Real8, Basic::Complex16),
@@ -39,7 +41,8 @@ const INTEGER_KINDS: [(i32, Basic); 5] = [
 ];
 
 impl Datatype {
-    /// MPI_Type_create_f90_real: the smallest kind of at least this precision and range; none is MPI_UNDEFINED.
+    /// MPI_Type_create_f90_real: the smallest kind of at least this precision and range; none is
+    /// MPI_UNDEFINED.
     pub fn f90_real(precision: Option<i32>, range: Option<i32>) -> Result<Datatype, DatatypeError> {
         let (_, _, real, _) = real_kind(precision, range)?;
         Datatype::unnamed(
@@ -73,8 +76,8 @@ impl Datatype {
         )
     }
 
-    /// MPI_Type_get_value_index: the named pair if there is one, an unnamed one if MINLOC and MAXLOC can work on it,
-    /// otherwise none (MPI_DATATYPE_NULL).
+    /// MPI_Type_get_value_index: the named pair if there is one, an unnamed one if MINLOC and
+    /// MAXLOC can work on it, otherwise none (MPI_DATATYPE_NULL).
     pub fn value_index(value: Basic, index: Basic) -> Option<Datatype> {
         if let Some(&named) = Basic::ALL
             .iter()

@@ -1,6 +1,8 @@
-//! What a datatype says about itself: bounds, sizes, signature, layout, and whether it is committed.
+//! What a datatype says about itself: bounds, sizes, signature, layout, and whether it is
+//! committed.
 //!
-//! Everything here was computed when the type was built; nothing is derived again, and nothing but the commitment changes.
+//! Everything here was computed when the type was built; nothing is derived again, and nothing but
+//! the commitment changes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -78,7 +80,8 @@ impl Datatype {
         &self.0.typemap.signature
     }
 
-    /// Whether any number of elements is one block in packed order, beginning at [`Datatype::true_lb`].
+    /// Whether any number of elements is one block in packed order, beginning at
+    /// [`Datatype::true_lb`].
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.0.contiguous
@@ -111,7 +114,8 @@ impl Datatype {
         &self.0.typemap
     }
 
-    /// How many whole elements of this type `bytes` are (MPI_Get_count); none if they end inside one.
+    /// How many whole elements of this type `bytes` are (MPI_Get_count); none if they end inside
+    /// one.
     pub fn count_in(&self, bytes: u64) -> Option<u64> {
         match (self.size(), bytes) {
             (_, 0) => Some(0),

@@ -1,8 +1,9 @@
 //! Type signatures: which basic types in which order, whatever their places (MPI 5.0 §5.1).
 //!
-//! The sequence is kept as a tree of repetitions, never expanded. Its hash is that of the expanded sequence (a
-//! polynomial over the prime 2^61 - 1, so that hashes of parts combine): signatures built in different ways but equal as
-//! sequences compare equal, and a prefix can be compared with a message that is shorter than the receive.
+//! The sequence is kept as a tree of repetitions, never expanded. Its hash is that of the expanded
+//! sequence (a polynomial over the prime 2^61 - 1, so that hashes of parts combine): signatures
+//! built in different ways but equal as sequences compare equal, and a prefix can be compared with
+//! a message that is shorter than the receive.
 
 use std::sync::Arc;
 
@@ -116,7 +117,8 @@ impl Signature {
         self.bytes
     }
 
-    /// Hash of the sequence, the same on every machine; equal for equal sequences however they were built.
+    /// Hash of the sequence, the same on every machine; equal for equal sequences however they were
+    /// built.
     pub fn hash(&self) -> u64 {
         self.digest.hash
     }
@@ -131,7 +133,8 @@ impl Signature {
         }
     }
 
-    /// How many elements the first `bytes` of endless repetitions of this sequence hold (MPI_Get_elements).
+    /// How many elements the first `bytes` of endless repetitions of this sequence hold
+    /// (MPI_Get_elements).
     pub fn elements_in(&self, bytes: u64) -> Elements {
         if self.bytes == 0 {
             return Elements {
@@ -181,7 +184,8 @@ impl Signature {
         copies.checked_mul(self.bytes)?.checked_add(inside)
     }
 
-    /// Whether a message with the signature `sent` may be received as this: it is as long, or a prefix.
+    /// Whether a message with the signature `sent` may be received as this: it is as long, or a
+    /// prefix.
     pub fn accepts(&self, sent: &Signature) -> bool {
         sent.elements <= self.elements && self.prefix(sent.elements) == (sent.bytes, sent.digest)
     }
@@ -329,14 +333,16 @@ impl SignatureBuilder {
     }
 }
 
-/// Hash of a sequence with the power of the base that belongs to its length, which is what concatenation needs.
+/// Hash of a sequence with the power of the base that belongs to its length, which is what
+/// concatenation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digest {
     hash: u64,
     power: u64,
 }
 
-/// A Mersenne prime: reduction is a shift and an addition, and chance collisions are one in 10^18 per length.
+/// A Mersenne prime: reduction is a shift and an addition, and chance collisions are one in 10^18
+/// per length.
 const PRIME: u64 = (1 << 61) - 1;
 /// Any number of many bits below the prime.
 const BASE: u64 = 0x0f3a_9c71_5d2b_e846;

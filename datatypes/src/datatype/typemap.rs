@@ -1,7 +1,8 @@
 //! A typemap in its three forms at once, and the four operations every constructor is made of.
 //!
-//! Keeping bounds, signature and layout in step here is what lets the constructors read like the standard's
-//! formulas: contiguous is a repetition, a vector is a repetition of one, a struct is a concatenation of shifted ones.
+//! Keeping bounds, signature and layout in step here is what lets the constructors read like the
+//! standard's formulas: contiguous is a repetition, a vector is a repetition of one, a struct is a
+//! concatenation of shifted ones.
 
 use super::bounds::Bounds;
 use super::layout::{Layout, LayoutBuilder};
@@ -17,7 +18,8 @@ pub(crate) struct Typemap {
 }
 
 impl Typemap {
-    /// One basic element at displacement 0. A value-index pair has the two entries of the struct it stands for.
+    /// One basic element at displacement 0. A value-index pair has the two entries of the struct it
+    /// stands for.
     pub(crate) fn element(basic: Basic) -> Result<Typemap, DatatypeError> {
         if let Some((value, index)) = basic.pair() {
             return Typemap::pair(value, index);

@@ -1,7 +1,8 @@
 //! Gathering and scattering all of a layout at once, by nested calls instead of a cursor.
 //!
-//! A cursor can stop and go on anywhere, and pays for it at every block. A whole message needs none of that, and most messages are
-//! packed whole. The copying of strips is that of `pack`, so both ways give the same bytes.
+//! A cursor can stop and go on anywhere, and pays for it at every block. A whole message needs none
+//! of that, and most messages are packed whole. The copying of strips is that of `pack`, so both
+//! ways give the same bytes.
 
 use super::CopyError;
 use super::cursor::{Places, Strip};
@@ -9,7 +10,8 @@ use super::layout::{Layout, Shape};
 use super::pack::{gather, listed, scatter};
 
 impl Layout {
-    /// Copies all of it out of `memory`. Nested layouts are nested calls; how deep they nest is bounded with the type's depth.
+    /// Copies all of it out of `memory`. Nested layouts are nested calls; how deep they nest is
+    /// bounded with the type's depth.
     pub(super) fn gather_whole(
         &self,
         memory: &[u8],

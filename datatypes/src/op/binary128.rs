@@ -1,7 +1,8 @@
 //! IEEE binary128 in software, for REAL*16 and COMPLEX*32.
 //!
-//! A finite number is taken apart into sign, biased exponent and significand; sums and products are formed exactly, or
-//! with all that is lost gathered in the lowest bit, and `Binary128::round` puts them together again.
+//! A finite number is taken apart into sign, biased exponent and significand; sums and products are
+//! formed exactly, or with all that is lost gathered in the lowest bit, and `Binary128::round` puts
+//! them together again.
 
 use std::cmp::Ordering;
 
@@ -40,7 +41,8 @@ impl Binary128 {
         self.magnitude() > INFINITY || other.magnitude() > INFINITY
     }
 
-    /// Biased exponent and significand of a finite number. Subnormals have the exponent of the smallest normal ones.
+    /// Biased exponent and significand of a finite number. Subnormals have the exponent of the
+    /// smallest normal ones.
     fn parts(self) -> (i32, u128) {
         let (exponent, fraction) = ((self.magnitude() >> 112) as i32, self.0 & FRACTION);
         if exponent == 0 {
@@ -60,7 +62,8 @@ impl Binary128 {
         (exponent - shift as i32, significand << shift)
     }
 
-    /// The number nearest to `significand`, which has `GUARD` bits below the last place of `exponent`.
+    /// The number nearest to `significand`, which has `GUARD` bits below the last place of
+    /// `exponent`.
     fn round(sign: u128, exponent: i32, significand: u128) -> Binary128 {
         if significand == 0 {
             return Binary128(sign);
@@ -159,7 +162,8 @@ impl Real for Binary128 {
         let (exponent, significand) = self.normal_parts();
         let (second_exponent, second_significand) = other.normal_parts();
         let (high, low) = wide_product(significand, second_significand);
-        // The product of two numbers with 112 bits below the leading one has 224; all but 112 and GUARD go.
+        // The product of two numbers with 112 bits below the leading one has 224; all but 112 and
+        // GUARD go.
         let lost = 112 - GUARD;
         let kept = high << (128 - lost) | low >> lost;
         let kept = kept | u128::from(low << (128 - lost) != 0);
@@ -187,8 +191,9 @@ impl Real for Binary128 {
 mod tests {
     use super::*;
 
-    /// Two numbers, their sum and their product, by another implementation of the format. In turn: equal exponents,
-    /// near ones, far ones, underflow, subnormals, overflow, products among the subnormals.
+    /// Two numbers, their sum and their product, by another implementation of the format. In turn:
+    /// equal exponents, near ones, far ones, underflow, subnormals, overflow, products among the
+    /// subnormals.
     #[rustfmt::skip]
     const VECTORS: &[(u128, u128, u128, u128)] = &[
         (0xbfff0975fbde15b0_2a337357ae2cc59b, 0xbfff107a27529ad0_e4093df8432a8be5, 0xc0000cf811985840_871e58a7f8aba8c0, 0x3fff1a8c069ca094_9b1277254780b088),

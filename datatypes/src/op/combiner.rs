@@ -1,7 +1,9 @@
-//! [`Op`], an operation known at run time, and [`Combiner`], what it does to packed elements of one datatype.
+//! [`Op`], an operation known at run time, and [`Combiner`], what it does to packed elements of one
+//! datatype.
 //!
-//! All questions (is the operation legal here, which loop, are copies needed) are answered when the combiner is made;
-//! combining cannot fail. Schedules hold combiners for as long as a nonblocking collective runs.
+//! All questions (is the operation legal here, which loop, are copies needed) are answered when the
+//! combiner is made; combining cannot fail. Schedules hold combiners for as long as a nonblocking
+//! collective runs.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -40,8 +42,9 @@ impl Op {
         Ok(Combiner::new(kernel, datatype))
     }
 
-    /// What a one-sided accumulation does to packed elements of `datatype` at the target, where the input comes from the
-    /// origin: as [`Op::combine_for`], and MPI_REPLACE and MPI_NO_OP on every datatype.
+    /// What a one-sided accumulation does to packed elements of `datatype` at the target, where the
+    /// input comes from the origin: as [`Op::combine_for`], and MPI_REPLACE and MPI_NO_OP on every
+    /// datatype.
     pub fn accumulate_for(&self, datatype: &Datatype) -> Result<Combiner, OpError> {
         let run = match self {
             Op::Predefined(Predefined::Replace) => kernel::replace,
@@ -89,7 +92,14 @@ impl Combiner {
         self.element_bytes
     }
 
-    /// Sets `inout` to `input ∘ inout`, element by element; `input` comes from lower ranks. Any alignment is right.
+    /// Whether it calls a function of the program, which may not be ready to run on a thread of the
+    /// library.
+    pub fn calls_program(&self) -> bool {
+        matches!(self.kernel, Kernel::User(_))
+    }
+
+    /// Sets `inout` to `input ∘ inout`, element by element; `input` comes from lower ranks. Any
+    /// alignment is right.
     ///
     /// # Panics
     /// If the two differ in length or are not a whole number of elements: the caller cuts at
@@ -156,7 +166,8 @@ fn predefined_kernel(op: Predefined, datatype: &Datatype) -> Result<Kernel, OpEr
     })
 }
 
-/// Which predefined datatype this is; those asked for by precision and range are the kinds that were found.
+/// Which predefined datatype this is; those asked for by precision and range are the kinds that
+/// were found.
 fn name(datatype: &Datatype) -> Option<Named> {
     match datatype.constructor() {
         Constructor::Named(basic) => Some(Named::Basic(*basic)),

@@ -13,7 +13,8 @@ pub(super) struct Complex<T>([T; 2]);
 unsafe impl<T: Plain> Plain for Complex<T> {}
 
 impl<T: Real> Operation<Complex<T>> for Product {
-    /// The product by its definition. Infinite factors may give NaN where C's annex G would still find an infinity.
+    /// The product by its definition. Infinite factors may give NaN where C's annex G would still
+    /// find an infinity.
     #[inline]
     fn combine(&self, left: Complex<T>, right: Complex<T>) -> Complex<T> {
         let (Complex([a, b]), Complex([c, d])) = (left, right);

@@ -1,8 +1,10 @@
-//! The 80-bit numbers of the x87 unit, which C calls long double on x86-64, in the unit's own instructions.
+//! The 80-bit numbers of the x87 unit, which C calls long double on x86-64, in the unit's own
+//! instructions.
 //!
-//! A value takes 16 bytes of which the last 6 mean nothing; results have zeros there, so that equal results are equal
-//! bytes on every rank. The type has no alignment, so loads work anywhere. The arithmetic needs the unit's precision
-//! control at 64 bits, where the System V ABI puts it at process start.
+//! A value takes 16 bytes of which the last 6 mean nothing; results have zeros there, so that equal
+//! results are equal bytes on every rank. The type has no alignment, so loads work anywhere. The
+//! arithmetic needs the unit's precision control at 64 bits, where the System V ABI puts it at
+//! process start.
 
 use std::arch::asm;
 use std::cmp::Ordering;
@@ -21,9 +23,9 @@ unsafe impl Plain for Extended {}
 macro_rules! binary {
     ($instruction:literal, $left:ident, $right:ident) => {{
         let mut result = Extended([0; 16]);
-        // SAFETY: the three addresses are those of living values of at least the 10 bytes that the instructions load
-        // or store; all stack registers are declared clobbered, so the stack is empty before, and pushes and pops
-        // here are balanced, so it is empty after.
+        // SAFETY: the three addresses are those of living values of at least the 10 bytes that the
+        // instructions load or store; all stack registers are declared clobbered, so the stack is
+        // empty before, and pushes and pops here are balanced, so it is empty after.
         unsafe {
             asm!(
                 "fld tbyte ptr [{left}]",

@@ -1,7 +1,8 @@
 //! IEEE binary16, by way of `f32`.
 //!
-//! Sum, difference and product of two halves, rounded to the 24 bits of an `f32` and then to the 11 of a half, are
-//! the correctly rounded ones: twice 11 and 2 more bits are enough for the first rounding never to spoil the second.
+//! Sum, difference and product of two halves, rounded to the 24 bits of an `f32` and then to the 11
+//! of a half, are the correctly rounded ones: twice 11 and 2 more bits are enough for the first
+//! rounding never to spoil the second.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,8 @@
 //! From an operation and a kind of number to the loop that combines them.
 //!
-//! Each loop is `reduce_bytes` with a typed operation and a type, so that it vectorises where memory is aligned. The
-//! choice is made once per reduction, the loop then runs without asking again.
+//! Each loop is `reduce_bytes` with a typed operation and a type, so that it vectorises where
+//! memory is aligned. The choice is made once per reduction, the loop then runs without asking
+//! again.
 
 use super::binary128::Binary128;
 use super::complex::Complex;
@@ -18,7 +19,8 @@ use crate::datatype::{Basic, Class};
 /// Sets the second to the first ∘ the second, element by element.
 pub(super) type Run = fn(&[u8], &mut [u8]);
 
-/// A match over the kinds of number, each with the loop over its type; whatever is not listed has none.
+/// A match over the kinds of number, each with the loop over its type; whatever is not listed has
+/// none.
 macro_rules! over {
     ($number:expr, $op:expr, $($(#[$condition:meta])? $kind:ident $type:ty),* $(,)?) => {
         match $number {

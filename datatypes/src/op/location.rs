@@ -1,7 +1,8 @@
 //! MPI_MINLOC and MPI_MAXLOC on packed pairs of value and index (MPI 5.0 §6.9.4).
 //!
-//! A packed pair is the value's bytes and then the index's, without a gap, so nothing is aligned. There is a loop for
-//! every kind of value. The index is looked at only when two values are equal, so its order is a function to call.
+//! A packed pair is the value's bytes and then the index's, without a gap, so nothing is aligned.
+//! There is a loop for every kind of value. The index is looked at only when two values are equal,
+//! so its order is a function to call.
 
 use std::cmp::Ordering;
 
@@ -91,7 +92,8 @@ fn read<V: Plain>(bytes: &[u8]) -> V {
         size_of::<V>(),
         "a part of a pair has its type's size"
     );
-    // SAFETY: the slice has the size of a V, just asserted, and every bit pattern is one (V: Plain).
+    // SAFETY: the slice has the size of a V, just asserted, and every bit pattern is one (V:
+    // Plain).
     unsafe { bytes.as_ptr().cast::<V>().read_unaligned() }
 }
 

@@ -1,8 +1,8 @@
 //! Operations for reduce, allreduce, scan and their kin.
 //!
-//! An operation combines two values, the left one from lower ranks. It comes in two forms. This file has
-//! the typed one, for Rust programs: [`Operation`] and the structs that implement it. Its neighbours
-//! have the dynamic one, [`Op`], for callers that know datatypes only at run time.
+//! An operation combines two values, the left one from lower ranks. It comes in two forms. This
+//! file has the typed one, for Rust programs: [`Operation`] and the structs that implement it. Its
+//! neighbours have the dynamic one, [`Op`], for callers that know datatypes only at run time.
 //!
 //! Schedules move bytes, so the last part of this file turns a typed operation into one over bytes:
 //! whole slices where the memory is aligned for the type (the compiler then vectorises the loop),
@@ -153,8 +153,8 @@ arrays!(
     Sum, Product, Min, Max, BitAnd, BitOr, BitXor, LogicalAnd, LogicalOr, LogicalXor
 );
 
-/// Sets `into` to `input ∘ into`, element by element, both seen as bytes: the form in which schedules
-/// reduce, with the lower ranks' part on the left.
+/// Sets `into` to `input ∘ into`, element by element, both seen as bytes: the form in which
+/// schedules reduce, with the lower ranks' part on the left.
 pub fn reduce_bytes<T: Plain>(operation: &impl Operation<T>, input: &[u8], into: &mut [u8]) {
     let size = size_of::<T>();
     assert_eq!(

@@ -1,4 +1,5 @@
-//! Which arithmetic a basic type needs: many of the standard's names stand for the same kind of number here.
+//! Which arithmetic a basic type needs: many of the standard's names stand for the same kind of
+//! number here.
 
 use crate::datatype::{Basic, Class, Form};
 
@@ -24,8 +25,8 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// What the values of this type are; of a complex one, what its two parts are. None for pairs and for numbers that
-    /// this processor cannot compute with.
+    /// What the values of this type are; of a complex one, what its two parts are. None for pairs
+    /// and for numbers that this processor cannot compute with.
     pub(super) fn of(basic: Basic) -> Option<Number> {
         match basic.class() {
             Class::Integer | Class::MultiLanguage if basic.is_unsigned() => {
@@ -68,8 +69,8 @@ impl Number {
         }
     }
 
-    /// The unsigned integer of the same size. Sums, products, bits and truth do not depend on the sign, since integers
-    /// wrap around; leaving it out halves the number of loops.
+    /// The unsigned integer of the same size. Sums, products, bits and truth do not depend on the
+    /// sign, since integers wrap around; leaving it out halves the number of loops.
     pub(super) fn without_sign(self) -> Number {
         match self {
             Number::I8 => Number::U8,

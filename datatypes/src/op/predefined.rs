@@ -1,5 +1,5 @@
-//! The predefined operations by name: the ABI's handle of each, and which basic types it takes (MPI 5.0 §6.9.2 and
-//! §6.9.4). What it does to them stands in `kernel` and `location`.
+//! The predefined operations by name: the ABI's handle of each, and which basic types it takes (MPI
+//! 5.0 §6.9.2 and §6.9.4). What it does to them stands in `kernel` and `location`.
 
 use std::fmt;
 
@@ -158,7 +158,8 @@ impl fmt::Display for Predefined {
     }
 }
 
-/// The standard's group "Fortran integer", the only part of the integers that logical operations do not take.
+/// The standard's group "Fortran integer", the only part of the integers that logical operations do
+/// not take.
 const fn is_fortran_integer(basic: Basic) -> bool {
     use Basic::*;
     matches!(

@@ -1,5 +1,6 @@
-//! What the operations ask of a floating-point format, and from it sum, product, minimum and maximum for the formats
-//! that Rust has no type for: `Half`, `Extended` and `Binary128`, each in a file of its own.
+//! What the operations ask of a floating-point format, and from it sum, product, minimum and
+//! maximum for the formats that Rust has no type for: `Half`, `Extended` and `Binary128`, each in a
+//! file of its own.
 
 use std::cmp::Ordering;
 

@@ -1,9 +1,10 @@
-//! Operations of the program's own: [`UserOp`] holds the function, `UserKernel` calls it on packed elements.
+//! Operations of the program's own: [`UserOp`] holds the function, `UserKernel` calls it on packed
+//! elements.
 //!
-//! A user's function wants its elements as its language lays them out: at multiples of the extent, aligned, with gaps.
-//! Where packed bytes already are that, the function gets them as they are; otherwise they are unpacked into scratch
-//! memory, combined there, and packed again, a piece at a time. MPI 5.0 §6.9.5 leaves it to the library how many
-//! elements each call gets.
+//! A user's function wants its elements as its language lays them out: at multiples of the extent,
+//! aligned, with gaps. Where packed bytes already are that, the function gets them as they are;
+//! otherwise they are unpacked into scratch memory, combined there, and packed again, a piece at a
+//! time. MPI 5.0 §6.9.5 leaves it to the library how many elements each call gets.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,12 +13,12 @@ use super::OpError;
 use crate::datatype::Datatype;
 use crate::plain::{bytes, bytes_mut};
 
-/// What scratch memory may take for each side, unless one element alone takes more: small enough to stay in a
-/// core's own cache with the packed bytes beside it.
+/// What scratch memory may take for each side, unless one element alone takes more: small enough to
+/// stay in a core's own cache with the packed bytes beside it.
 const SCRATCH_BYTES_MAX: u64 = 32 * 1024;
 
-/// Bytes that one element may span when it must be unpacked: 1 TiB, which tells a type made of absolute addresses in
-/// distant regions (its span is no memory that anybody has) from a large one.
+/// Bytes that one element may span when it must be unpacked: 1 TiB, which tells a type made of
+/// absolute addresses in distant regions (its span is no memory that anybody has) from a large one.
 pub(super) const SPAN_BYTES_MAX: u64 = 1 << 40;
 
 /// Alignment of scratch memory: the strictest of any basic type.
@@ -33,10 +34,10 @@ pub struct UserOp {
 }
 
 impl UserOp {
-    /// From a function that sets `inout` to `input ∘ inout` for `count` elements of the datatype: the form of
-    /// MPI_User_function_c. Element i lies at i extents from each address, laid out and aligned as the datatype says;
-    /// the input is for reading, the other for reading and writing, and they do not overlap. Calls may come from
-    /// several threads at once.
+    /// From a function that sets `inout` to `input ∘ inout` for `count` elements of the datatype:
+    /// the form of MPI_User_function_c. Element i lies at i extents from each address, laid out and
+    /// aligned as the datatype says; the input is for reading, the other for reading and writing,
+    /// and they do not overlap. Calls may come from several threads at once.
     pub fn new(
         commutative: bool,
         function: impl Fn(*const u8, *mut u8, i64, &Datatype) + Send + Sync + 'static,
@@ -47,8 +48,8 @@ impl UserOp {
         }
     }
 
-    /// As [`UserOp::new`] from a function whose count is an int, the form of MPI_User_function: more elements than an
-    /// int can count reach it in several calls.
+    /// As [`UserOp::new`] from a function whose count is an int, the form of MPI_User_function:
+    /// more elements than an int can count reach it in several calls.
     pub fn with_int_count(
         commutative: bool,
         function: impl Fn(*const u8, *mut u8, i32, &Datatype) + Send + Sync + 'static,
@@ -136,8 +137,8 @@ impl UserKernel {
         }
     }
 
-    /// How many elements scratch memory holds. Elements without an extent lie on top of each other, so they are
-    /// combined one by one.
+    /// How many elements scratch memory holds. Elements without an extent lie on top of each other,
+    /// so they are combined one by one.
     fn elements_at_once(&self) -> usize {
         let span = self.datatype.true_extent().unsigned_abs();
         match self.datatype.extent().unsigned_abs() {
@@ -175,7 +176,8 @@ impl Placement {
 }
 
 impl Scratch {
-    /// For up to `count` elements. Fewer never take more: alignment may shift them by less than one unit.
+    /// For up to `count` elements. Fewer never take more: alignment may shift them by less than one
+    /// unit.
     fn new(datatype: &Datatype, count: usize) -> Scratch {
         let bytes = (ALIGN + Placement::new(datatype, count).span) as usize;
         Scratch {
@@ -183,8 +185,8 @@ impl Scratch {
         }
     }
 
-    /// Lays out `count` packed elements and returns the address of the buffer that they now are. It may lie outside
-    /// of the memory, since a type's data may begin anywhere.
+    /// Lays out `count` packed elements and returns the address of the buffer that they now are. It
+    /// may lie outside of the memory, since a type's data may begin anywhere.
     fn unpack(&mut self, datatype: &Datatype, packed: &[u8], count: usize) -> *mut u8 {
         let place = Placement::new(datatype, count);
         let shift = place.begin.wrapping_sub(place.lowest);

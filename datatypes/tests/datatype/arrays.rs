@@ -1,4 +1,5 @@
-//! Subarrays and distributed arrays: random ones against the oracle, all ranks' pieces tiling the array, refusals.
+//! Subarrays and distributed arrays: random ones against the oracle, all ranks' pieces tiling the
+//! array, refusals.
 
 use oxmpi_datatypes::datatype::{
     Basic, Cursor, Darray, Datatype, DatatypeError, Distribution, Order,

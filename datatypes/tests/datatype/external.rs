@@ -97,7 +97,8 @@ fn long_double_becomes_binary128_and_back() {
         assert_eq!(external(Basic::LongDouble, &here).unwrap(), outside);
         assert_eq!(native(Basic::LongDouble, &outside), here);
     }
-    // Rounded to nearest, ties to even; carries reach the exponent, also from denormals and to infinity.
+    // Rounded to nearest, ties to even; carries reach the exponent, also from denormals and to
+    // infinity.
     let rounded = [
         (quadruple(0x3fff, 1 << 48), extended(0x3fff, top)),
         (quadruple(0x3fff, (1 << 48) | 1), extended(0x3fff, top | 1)),

@@ -1,5 +1,5 @@
-//! Datatypes against the standard's definitions: an oracle expands every constructor to the full typemap, and what
-//! the library says without expanding anything must agree with it.
+//! Datatypes against the standard's definitions: an oracle expands every constructor to the full
+//! typemap, and what the library says without expanding anything must agree with it.
 
 mod arrays;
 mod contents;

@@ -1,5 +1,6 @@
-//! The oracle: typemaps as the standard writes them, lists of (type, displacement) with markers, by the formulas of
-//! MPI 5.0 §5.1. Slow and plain on purpose; it shares nothing with the library but the table of basic types.
+//! The oracle: typemaps as the standard writes them, lists of (type, displacement) with markers, by
+//! the formulas of MPI 5.0 §5.1. Slow and plain on purpose; it shares nothing with the library but
+//! the table of basic types.
 
 use oxmpi_datatypes::datatype::{Basic, Darray, Datatype, Distribution, Order};
 
@@ -247,7 +248,8 @@ impl Recipe {
     }
 }
 
-/// The elements of an array whose index in every dimension is among the chosen ones, in storage order.
+/// The elements of an array whose index in every dimension is among the chosen ones, in storage
+/// order.
 fn select(sizes: &[i64], chosen: &[Vec<i64>], order: Order, of: &Typemap) -> Typemap {
     let total: i64 = sizes.iter().product();
     let mut map = Typemap::default();

@@ -1,4 +1,5 @@
-//! Predefined types: the table against what compilers say, kinds by precision and range, value-index pairs.
+//! Predefined types: the table against what compilers say, kinds by precision and range,
+//! value-index pairs.
 
 use oxmpi_datatypes::datatype::{
     Basic, Class, Constructor, Datatype, DatatypeError, Form, Support, TypeClass,
@@ -22,7 +23,8 @@ fn handles_are_unique_ascending_and_found_again() {
     assert_eq!(Basic::ALL.len(), 70);
 }
 
-/// The ABI writes the size of a fixed-size type into its handle: bits 3 to 5 are its binary logarithm.
+/// The ABI writes the size of a fixed-size type into its handle: bits 3 to 5 are its binary
+/// logarithm.
 #[test]
 fn sizes_agree_with_the_handles_that_carry_them() {
     for basic in Basic::ALL {

@@ -82,7 +82,8 @@ fn check_properties(datatype: &Datatype, map: &Typemap) {
     assert_eq!(signature.uniform(), uniform, "uniform");
 }
 
-/// The hash is that of the sequence, however it was built; prefixes are accepted and changes are not.
+/// The hash is that of the sequence, however it was built; prefixes are accepted and changes are
+/// not.
 fn check_matching(datatype: &Datatype, map: &Typemap) {
     let data = map.data();
     let types: Vec<Datatype> = data
@@ -149,8 +150,8 @@ fn check_elements(datatype: &Datatype, map: &Typemap) {
     }
 }
 
-/// Memory of just the bytes that are reached, with a different value in (almost) every one, and where the origin is from its
-/// begin: before it if all offsets are positive.
+/// Memory of just the bytes that are reached, with a different value in (almost) every one, and
+/// where the origin is from its begin: before it if all offsets are positive.
 fn memory(offsets: &[i64]) -> (Vec<u8>, i64) {
     let low = offsets.iter().copied().min().unwrap_or(0);
     let high = offsets.iter().copied().max().unwrap_or(0) + 1;

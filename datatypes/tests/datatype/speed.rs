@@ -1,5 +1,6 @@
-//! How fast strided blocks are packed, as a ratio to a loop written by hand for the same bytes in the same run.
-//! Run with `cargo test --release -p oxmpi-datatypes --test datatype -- --ignored --nocapture speed`.
+//! How fast strided blocks are packed, as a ratio to a loop written by hand for the same bytes in
+//! the same run. Run with `cargo test --release -p oxmpi-datatypes --test datatype -- --ignored
+//! --nocapture speed`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -9,7 +10,8 @@ use oxmpi_datatypes::datatype::{Basic, Datatype, Layout};
 /// Rounds of each measurement; the best of them counts, since others use the machine too.
 const ROUNDS: usize = 15;
 
-/// Seconds that the fastest of several rounds of each work takes; they take turns, so that both see the same noise.
+/// Seconds that the fastest of several rounds of each work takes; they take turns, so that both see
+/// the same noise.
 fn best(ours: &mut dyn FnMut(), reference: &mut dyn FnMut()) -> (f64, f64) {
     let round = |work: &mut dyn FnMut()| {
         let begin = Instant::now();

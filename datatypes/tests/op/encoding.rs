@@ -1,4 +1,5 @@
-//! The standard's groups of types, written out name by name, and small integers in the bytes of each type.
+//! The standard's groups of types, written out name by name, and small integers in the bytes of
+//! each type.
 
 use oxmpi_datatypes::datatype::Basic::{self, *};
 

@@ -6,7 +6,8 @@ use oxmpi_datatypes::op::{Op, Predefined};
 use super::encoding::*;
 use super::values::combined;
 
-/// (value, index) with equal values, so that the index decides, and with different ones, so that it does not.
+/// (value, index) with equal values, so that the index decides, and with different ones, so that it
+/// does not.
 const CASES: [(i128, i128); 6] = [(3, 1), (3, 2), (3, 0), (1, 9), (5, 9), (5, 4)];
 
 /// The definition in MPI 5.0 §6.9.4.

@@ -29,7 +29,8 @@ fn ratio<T: Copy>(basic: Basic, zero: T, add: fn(&[T], &mut [T])) -> f64 {
     );
     let (mut ours, mut by_hand) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..ROUNDS {
-        // SAFETY: the memory of two vectors of integers or floats, which outlive the slices and are not used beside.
+        // SAFETY: the memory of two vectors of integers or floats, which outlive the slices and are
+        // not used beside.
         let (from, to) = unsafe {
             let from = std::slice::from_raw_parts(input.as_ptr().cast::<u8>(), BYTES);
             (

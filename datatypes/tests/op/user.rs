@@ -1,4 +1,5 @@
-//! Users' functions: order, the memory they are given, and types whose packed form is not their layout.
+//! Users' functions: order, the memory they are given, and types whose packed form is not their
+//! layout.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,8 +19,8 @@ fn subtraction(datatype: &Datatype, places: &'static [isize], calls: &Arc<Atomic
                 let left = input.wrapping_offset(at).cast::<f64>();
                 let right = inout.wrapping_offset(at).cast::<f64>();
                 assert!(left.is_aligned() && right.is_aligned());
-                // SAFETY: the datatype has a double at each place of each of `count` elements, so the caller's
-                // memory has, and it was just found aligned.
+                // SAFETY: the datatype has a double at each place of each of `count` elements, so
+                // the caller's memory has, and it was just found aligned.
                 unsafe { *right = *left - *right };
             }
         }
@@ -31,8 +32,8 @@ fn packed(values: impl Iterator<Item = f64>) -> Vec<u8> {
     values.flat_map(f64::to_le_bytes).collect()
 }
 
-/// Combines `count` elements at two alignments and compares with left minus right; returns how often the function was
-/// called when memory was aligned.
+/// Combines `count` elements at two alignments and compares with left minus right; returns how
+/// often the function was called when memory was aligned.
 fn check(datatype: &Datatype, places: &'static [isize], count: usize) -> usize {
     let calls = Arc::new(AtomicUsize::new(0));
     let op = subtraction(datatype, places, &calls);
@@ -63,7 +64,8 @@ fn check(datatype: &Datatype, places: &'static [isize], count: usize) -> usize {
 }
 
 fn bytes_of(words: &mut [u64]) -> &mut [u8] {
-    // SAFETY: the memory of a slice of integers, still borrowed; every byte is a value and may become any other.
+    // SAFETY: the memory of a slice of integers, still borrowed; every byte is a value and may
+    // become any other.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }
 
@@ -147,7 +149,8 @@ fn a_pair_has_the_gaps_of_its_struct() {
     assert_eq!(inout, pairs(3.5, -21));
 }
 
-/// Words under concatenation: associative, not commutative, so only the right order gives the right word.
+/// Words under concatenation: associative, not commutative, so only the right order gives the right
+/// word.
 #[test]
 fn lower_ranks_stand_on_the_left() {
     let word = Datatype::contiguous(8, &Datatype::named(Basic::Char)).unwrap();

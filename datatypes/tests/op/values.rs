@@ -1,4 +1,5 @@
-//! What the arithmetic, logical and bitwise operations compute on every type that they take, at every alignment.
+//! What the arithmetic, logical and bitwise operations compute on every type that they take, at
+//! every alignment.
 
 use oxmpi_datatypes::datatype::{Basic, Datatype};
 use oxmpi_datatypes::op::{Op, Predefined};
@@ -58,7 +59,8 @@ pub fn combined(
 }
 
 fn bytes_of(words: &mut [u128]) -> &mut [u8] {
-    // SAFETY: the memory of a slice of integers, still borrowed; every byte is a value and may become any other.
+    // SAFETY: the memory of a slice of integers, still borrowed; every byte is a value and may
+    // become any other.
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
 }
 
@@ -95,7 +97,8 @@ fn numbers() {
             tried += 1;
         }
     }
-    // Integers of C, of Fortran and of all languages, floating point, logical and byte, by the standard's table.
+    // Integers of C, of Fortran and of all languages, floating point, logical and byte, by the
+    // standard's table.
     let (c, fortran, shared, floating, logical) = (18, 6, 3, 9, 8);
     let ordered = c + fortran + shared + floating;
     assert_eq!(

@@ -1,8 +1,8 @@
 //! What carries packets: the shared-memory port, every network, and the links of the simulator.
 //!
 //! A carrier moves packets between this process and those that it reaches; it knows their heads and
-//! payloads as bytes and nothing of matching. It is used by one thread at a time, under the engine's
-//! lock, and always statically: each carrier gets its own copy of the code in [`super`].
+//! payloads as bytes and nothing of matching. It is used by one thread at a time, under the
+//! engine's lock, and always statically: each carrier gets its own copy of the code in [`super`].
 
 use oxmpi_net::transport::Sent;
 use oxmpi_wire::{Eager, PREFIX_BYTES};
@@ -21,7 +21,8 @@ pub enum Event {
     Released(RequestId),
     /// A process has finalised; everything that it sent has been taken.
     Finished(u32),
-    /// A process is dead or cannot be reached any more; everything of it that arrived has been taken.
+    /// A process is dead or cannot be reached any more; everything of it that arrived has been
+    /// taken.
     Lost(u32),
 }
 
@@ -51,8 +52,8 @@ pub struct Matched {
 }
 
 impl<'c> Packet<'c> {
-    /// The payload behind a head of `used` bytes, as far as it is at hand. `None`: the packet claims
-    /// more bytes than its place holds.
+    /// The payload behind a head of `used` bytes, as far as it is at hand. `None`: the packet
+    /// claims more bytes than its place holds.
     #[inline(always)]
     pub fn at_hand(&self, used: usize) -> Option<&'c [u8]> {
         match self.outside {
@@ -94,11 +95,12 @@ pub trait Outgoing<B> {
 
 /// What carries packets.
 pub trait Carrier<B>: Outgoing<B> {
-    /// Whether the processes that it reaches share memory with this one: only they may offer theirs.
+    /// Whether the processes that it reaches share memory with this one: only they may offer
+    /// theirs.
     const SHARES_MEMORY: bool;
 
-    /// The next packet, if the next thing that happened is one. All of its payload is at hand, or the
-    /// rest follows by [`Event::Payload`].
+    /// The next packet, if the next thing that happened is one. All of its payload is at hand, or
+    /// the rest follows by [`Event::Payload`].
     fn arrival(&mut self) -> Option<Packet<'_>>;
 
     /// What happened if it is no packet; to be asked after [`Carrier::arrival`].
@@ -161,7 +163,8 @@ pub trait Memory<B> {
         take: impl FnOnce(&mut Self, &[u8]) -> R,
     ) -> R;
 
-    /// Whether the next offered message is to be fetched where that is possible; `None`: as the last.
+    /// Whether the next offered message is to be fetched where that is possible; `None`: as the
+    /// last.
     fn choose_fetch(&mut self) -> Option<bool> {
         None
     }

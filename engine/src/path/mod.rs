@@ -1,9 +1,10 @@
 //! The way of every packet: the one place that asks the protocol and carries out what it says.
 //!
-//! Threads that wait, threads that post, the driver thread, records of a driver in the kernel and the
-//! simulator all come here. [`take`] brings in what a [`Carrier`] has, [`flush`] and [`send_now`] let
-//! go what is due, [`settle_posted`] gives a posted receive what it found. [`carrier`](Carrier) says
-//! what carries packets and where their bytes belong; the protocol decides; nothing here waits.
+//! Threads that wait, threads that post, the driver thread, records of a driver in the kernel and
+//! the simulator all come here. [`take`] brings in what a [`Carrier`] has, [`flush`] and
+//! [`send_now`] let go what is due, [`settle_posted`] gives a posted receive what it found.
+//! [`carrier`](Carrier) says what carries packets and where their bytes belong; the protocol
+//! decides; nothing here waits.
 //!
 //! A packet that makes no sense concerns the process that sent it and no other: [`Taken::Garbage`]
 //! names it, and the caller parts with that process alone.

@@ -1,17 +1,17 @@
-//! The user's memory as the engine holds it: an address, and the promise that it stays valid while a
-//! request uses it.
+//! The user's memory as the engine holds it: an address, and the promise that it stays valid while
+//! a request uses it.
 //!
 //! A message's bytes are one block, or they lie where a [`Spread`] says. The engine copies piece by
-//! piece in either case: out of scattered memory straight into a packet, and out of a packet straight
-//! to where its bytes belong. No message is packed or unpacked as a whole.
+//! piece in either case: out of scattered memory straight into a packet, and out of a packet
+//! straight to where its bytes belong. No message is packed or unpacked as a whole.
 
 use std::ptr::NonNull;
 
 use oxmpi_datatypes::datatype::Layout;
 use oxmpi_ports::copy::copy;
 
-/// Memory of the user that a request reads or writes. Whoever begins the request promises that it may
-/// be used; making an area promises nothing yet.
+/// Memory of the user that a request reads or writes. Whoever begins the request promises that it
+/// may be used; making an area promises nothing yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Area {
     address: *mut u8,
@@ -19,8 +19,8 @@ pub struct Area {
     spread: Option<NonNull<Spread>>,
 }
 
-// SAFETY: whoever begins a request promises that the memory, and the spread, may be used from any thread
-// until the request is over.
+// SAFETY: whoever begins a request promises that the memory, and the spread, may be used from any
+// thread until the request is over.
 unsafe impl Send for Area {}
 
 /// Where the bytes of a scattered message lie, relative to its address.
@@ -30,12 +30,25 @@ pub struct Spread {
     /// The lowest byte, and the bytes from there to the end of the highest.
     low: i64,
     bytes: usize,
+    /// The layout's packed byte at which the message begins.
+    first: u64,
 }
 
 impl Spread {
     /// A layout whose bytes all lie between `low` and `low + bytes`.
     pub fn new(layout: Layout, low: i64, bytes: usize) -> Spread {
-        Spread { layout, low, bytes }
+        let first = 0;
+        Spread {
+            layout,
+            low,
+            bytes,
+            first,
+        }
+    }
+
+    /// The message is a part of that: it begins at packed byte `first`.
+    pub fn beginning_at(self, first: u64) -> Spread {
+        Spread { first, ..self }
     }
 }
 
@@ -84,8 +97,8 @@ impl Area {
     #[inline(always)]
     pub(crate) fn read(self, offset: u64, out: &mut [u8]) {
         match self.spread {
-            // SAFETY: the request's promise covers `offset..offset + out.len()`; the ring is not the user's
-            // memory.
+            // SAFETY: the request's promise covers `offset..offset + out.len()`; the ring is not
+            // the user's memory.
             None => unsafe { copy(self.at(offset), out.as_mut_ptr(), out.len()) },
             Some(spread) => self.gather(spread, offset, out),
         }
@@ -112,29 +125,31 @@ impl Area {
 
     #[inline(never)]
     fn gather(self, spread: NonNull<Spread>, offset: u64, out: &mut [u8]) {
-        // SAFETY: the spread outlives the request; every byte of the span that the layout names is valid by
-        // the request's promise, and no other one is read.
+        // SAFETY: the spread outlives the request; every byte of the span that the layout names is
+        // valid by the request's promise, and no other one is read.
         let (spread, memory) = unsafe {
             let spread = spread.as_ref();
             let first = self.address.wrapping_offset(spread.low as isize);
             (spread, std::slice::from_raw_parts(first, spread.bytes))
         };
+        let begin = spread.first + offset;
         spread
             .layout
-            .pack(memory, -spread.low, offset..offset + out.len() as u64, out)
+            .pack(memory, -spread.low, begin..begin + out.len() as u64, out)
             .expect("the span covers the layout, and the piece is part of it");
     }
 
     #[inline(never)]
     fn scatter(self, spread: NonNull<Spread>, offset: u64, bytes: &[u8]) {
-        // SAFETY: the spread outlives the request; every byte of the span that the layout names is valid by
-        // the request's promise, and no other one is written.
+        // SAFETY: the spread outlives the request; every byte of the span that the layout names is
+        // valid by the request's promise, and no other one is written.
         let (spread, memory) = unsafe {
             let spread = spread.as_ref();
             let first = self.address.wrapping_offset(spread.low as isize);
             (spread, std::slice::from_raw_parts_mut(first, spread.bytes))
         };
-        let range = offset..offset + bytes.len() as u64;
+        let begin = spread.first + offset;
+        let range = begin..begin + bytes.len() as u64;
         spread
             .layout
             .unpack(bytes, range, memory, -spread.low)

@@ -1,7 +1,8 @@
 //! Where a thread of this process sleeps until something arrives.
 //!
-//! A process whose peers share its host sleeps on its doorbell's word. One that also waits for sockets cannot: it waits for two descriptors, the
-//! device's and a pipe into which whoever finds the doorbell announced writes a byte.
+//! A process whose peers share its host sleeps on its doorbell's word. One that also waits for
+//! sockets cannot: it waits for two descriptors, the device's and a pipe into which whoever finds
+//! the doorbell announced writes a byte.
 
 use std::io::{PipeReader, PipeWriter};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -62,12 +63,13 @@ impl Bed {
         let timeout = timeout
             .as_ref()
             .map_or(std::ptr::null(), |time| time as *const libc::timespec);
-        // SAFETY: pointers and counts describe locals; the descriptors live as long as `self` and the device.
+        // SAFETY: pointers and counts describe locals; the descriptors live as long as `self` and
+        // the device.
         unsafe { libc::ppoll(entries.as_mut_ptr(), 2, timeout, std::ptr::null()) };
     }
 
-    /// Takes the bytes that have rung. To be called under the engine's lock, and only by whom they were for: a byte that another sleeper took would leave that one
-    /// asleep.
+    /// Takes the bytes that have rung. To be called under the engine's lock, and only by whom they
+    /// were for: a byte that another sleeper took would leave that one asleep.
     pub fn drain(&self) {
         if let Bed::Descriptors { pipe, .. } = self {
             let mut bytes = [0u8; 64];

@@ -1,9 +1,13 @@
-//! The driver: a thread that runs the handler while every thread of the application computes (the paper's interrupt).
+//! The driver: a thread that runs the handler while every thread of the application computes (the
+//! paper's interrupt).
 //!
-//! It is parked as long as no operation is pending and nobody else expects answers of this process, and started by the first call that leaves one behind. While the application
-//! comes and goes it only glances every few milliseconds, so that a ping-pong pays nothing for it. When a glance finds that
-//! nobody has entered since the last one, it takes over: it runs the handler and sleeps on the doorbell like any
-//! receiver, until the application is back or nothing is pending.
+//! It is parked as long as no operation is pending, no work of the layers above is under way and
+//! nobody else expects answers of this process, and started by the first call that leaves something
+//! behind. While the application comes and goes it only glances every few milliseconds, so that a
+//! ping-pong pays nothing for it. When a glance finds that nobody has entered since the last one,
+//! it takes over: it runs the handler, steps the work of the layers above whenever something has
+//! happened, and sleeps on the doorbell like any receiver, until the application is back or nothing
+//! is left to do.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -12,20 +16,23 @@ use std::time::{Duration, Instant};
 
 use super::shared::{Guard, Shared};
 
-/// Time between two glances: short against any computation worth overlapping, long against the glance's 5 µs.
+/// Time between two glances: short against any computation worth overlapping, long against the
+/// glance's 5 µs.
 const GLANCE: Duration = Duration::from_millis(2);
 /// The same when ranks share CPUs.
 const GLANCE_CROWDED: Duration = Duration::from_millis(5);
 /// Glances with nothing pending after which the driver parks.
 const QUIET_GLANCES_MAX: u32 = 20;
-/// The longest sleep of a driver that has taken over: the application may have come and gone unseen.
+/// The longest sleep of a driver that has taken over: the application may have come and gone
+/// unseen.
 const NAP: Duration = Duration::from_millis(10);
-/// How long a driver that has taken over looks for the next packet before it sleeps: streams have short gaps.
+/// How long a driver that has taken over looks for the next packet before it sleeps: streams have
+/// short gaps.
 const LINGER: Duration = Duration::from_micros(50);
 
 pub(crate) struct Driver {
     enabled: bool,
-    crowded: bool,
+    oversubscribed: bool,
     parked: AtomicBool,
     /// As in the state, for a driver that has taken over.
     stopping: AtomicBool,
@@ -42,10 +49,10 @@ struct State {
 }
 
 impl Driver {
-    pub fn new(enabled: bool, crowded: bool) -> Self {
+    pub fn new(enabled: bool, oversubscribed: bool) -> Self {
         Self {
             enabled,
-            crowded,
+            oversubscribed,
             parked: AtomicBool::new(enabled),
             stopping: AtomicBool::new(false),
             state: Mutex::default(),
@@ -64,7 +71,8 @@ impl Driver {
         self.parked.load(Ordering::Relaxed)
     }
 
-    /// Unparks the driver, or makes it. The caller is inside the engine, so the driver cannot park at the same time.
+    /// Unparks the driver, or makes it. The caller is inside the engine, so the driver cannot park
+    /// at the same time.
     #[cold]
     pub fn start(shared: &Arc<Shared>) {
         let driver = &shared.driver;
@@ -85,7 +93,8 @@ impl Driver {
         driver.changed.notify_one();
     }
 
-    /// Makes it take over at once; for futures, whose executor sleeps elsewhere. False when it is switched off.
+    /// Makes it take over at once; for futures, whose executor sleeps elsewhere. False when it is
+    /// switched off.
     pub fn hurry(shared: &Arc<Shared>) -> bool {
         if shared.driver.enabled {
             shared.driver.state.lock().expect("never poisoned").hurry = true;
@@ -102,7 +111,10 @@ impl Driver {
         let thread = state.thread.take();
         drop(state);
         self.changed.notify_one();
-        if let Some(thread) = thread {
+        // The engine may end on this very thread, by the last work that held it.
+        if let Some(thread) = thread
+            && thread.thread().id() != std::thread::current().id()
+        {
             let _ = thread.join();
         }
     }
@@ -110,7 +122,11 @@ impl Driver {
     /// Waits until it is time to glance; says whether there is a hurry. `None`: the end.
     fn until_glance(&self) -> Option<bool> {
         let mut state = self.state.lock().expect("never poisoned");
-        let glance = if self.crowded { GLANCE_CROWDED } else { GLANCE };
+        let glance = if self.oversubscribed {
+            GLANCE_CROWDED
+        } else {
+            GLANCE
+        };
         let deadline = Instant::now() + glance;
         loop {
             if state.stop {
@@ -149,7 +165,7 @@ fn run(shared: &Shared) {
         let Some(handler) = shared.enter_as_driver() else {
             continue;
         };
-        let pending = handler.protocol.pending() > 0 || handler.needs_company();
+        let pending = has_work(&handler);
         quiet = if pending { 0 } else { quiet + 1 };
         if handler.waiters.inside > 0 || quiet > QUIET_GLANCES_MAX {
             // Who waits inside does the work, and starts us again when it leaves something behind.
@@ -161,20 +177,42 @@ fn run(shared: &Shared) {
     }
 }
 
-/// Runs the handler until the application is back or nothing is pending.
+fn has_work(handler: &Guard<'_>) -> bool {
+    handler.protocol.pending() > 0 || handler.needs_company() || handler.waiters.has_background
+}
+
+/// Runs the handler until the application is back or there is no work.
 fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
-    let entries = shared.entries();
+    let mut entries = shared.entries();
     let mut last = Instant::now();
-    let has_work = |handler: &Guard<'_>| {
-        (handler.protocol.pending() > 0 || handler.needs_company()) && handler.broken.is_none()
-    };
+    // The application may have taken in what the work of the layers above waits for.
+    let mut happened = true;
     let is_stopping = || shared.driver.stopping.load(Ordering::Relaxed);
-    while shared.entries() == entries && has_work(&handler) && !is_stopping() {
-        if handler.progress(None) {
+    while shared.entries() == entries
+        && has_work(&handler)
+        && handler.broken.is_none()
+        && !is_stopping()
+    {
+        happened |= handler.has_advanced(None);
+        if handler.waiters.inside > 0 {
+            // Who waits does the work. If it sleeps it has been told what happened; if not, it
+            // looks.
+            handler.waiters.news |= happened;
+            return;
+        }
+        if std::mem::take(&mut happened) {
             last = Instant::now();
+            if handler.waiters.has_background {
+                let Some(awake) = shared.step_as_driver(handler) else {
+                    return;
+                };
+                handler = awake;
+                // The work has entered too.
+                entries = shared.entries();
+            }
             continue;
         }
-        let slept = if shared.driver.crowded || last.elapsed() > LINGER {
+        let slept = if shared.driver.oversubscribed || last.elapsed() > LINGER {
             last = Instant::now();
             shared.nap(handler, NAP)
         } else {

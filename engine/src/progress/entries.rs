@@ -1,10 +1,15 @@
-//! Receives that the driver /dev/o2g has: handing them over, and getting them back before anything else may end them.
+//! Receives that the driver /dev/o2g has: handing them over, and getting them back before anything
+//! else may end them.
 //!
-//! The driver writes into a receive's memory whenever its message arrives. So a receive that the driver has ends in one of three ways only: by the driver's records, by being
-//! taken back ([`Handler::recall`]), or by closing the driver, which the engine does when it breaks down and when it finalises. Everything here serves that rule.
+//! The driver writes into a receive's memory whenever its message arrives. So a receive that the
+//! driver has ends in one of three ways only: by the driver's records, by being taken back
+//! ([`Handler::recall`]), or by closing the driver, which the engine does when it breaks down and
+//! when it finalises. Everything here serves that rule.
 //!
-//! Receives are handed over in the order in which they were posted. One that cannot be (no slot, or a message that may be its own has just arrived) waits, and all that
-//! come after it wait too: then their messages come unmatched and meet the mirror (`protocol::mirror`), where the order is right anyway.
+//! Receives are handed over in the order in which they were posted. One that cannot be (no slot, or
+//! a message that may be its own has just arrived) waits, and all that come after it wait too: then
+//! their messages come unmatched and meet the mirror (`protocol::mirror`), where the order is right
+//! anyway.
 
 use std::collections::VecDeque;
 
@@ -18,7 +23,8 @@ use super::remote::Remote;
 use crate::path::{self, Taken};
 use crate::protocol::{Protocol, RequestId};
 
-/// How often a receive is offered again in the call that posts it: each time what has arrived is looked at first, so that a second time is rare.
+/// How often a receive is offered again in the call that posts it: each time what has arrived is
+/// looked at first, so that a second time is rare.
 const OFFERS_MAX: usize = 8;
 
 /// What the driver has, and what waits to be given to it.
@@ -128,11 +134,12 @@ impl Remote {
             tag: pattern.tag,
             buffer: (capacity > 0).then_some((buffer.at(0), capacity)),
         };
-        // SAFETY: the receiving request's promise covers its buffer until it is over, and it does not end while the driver has it: `held` is set, and who
-        // would end it asks `recall` first.
+        // SAFETY: the receiving request's promise covers its buffer until it is over, and it does
+        // not end while the driver has it: `held` is set, and who would end it asks `recall` first.
         let mut put = unsafe { matcher.put(&offered) };
         if matches!(put, Err(PutError::Memory { .. })) {
-            // Less memory than the receive promises, or of a kind that the kernel does not write: the message may be short, and this process copies it.
+            // Less memory than the receive promises, or of a kind that the kernel does not write:
+            // the message may be short, and this process copies it.
             offered.buffer = None;
             // SAFETY: there is no buffer.
             put = unsafe { matcher.put(&offered) };
@@ -153,7 +160,8 @@ impl Remote {
         }
     }
 
-    /// Takes a receive back, because something else is to end it. False: the driver has a message for it, and its records will end it.
+    /// Takes a receive back, because something else is to end it. False: the driver has a message
+    /// for it, and its records will end it.
     #[cold]
     pub fn recall(&mut self, protocol: &mut Protocol<Area>, id: RequestId) -> bool {
         let (Some(entries), Some(matcher)) = (&mut self.entries, self.net.matcher()) else {
@@ -174,7 +182,8 @@ impl Remote {
         }
     }
 
-    /// A message that did not come through the driver is about to be matched: the receive that it will take is nobody else's afterwards.
+    /// A message that did not come through the driver is about to be matched: the receive that it
+    /// will take is nobody else's afterwards.
     #[cold]
     pub fn make_way(&mut self, protocol: &mut Protocol<Area>, envelope: &Envelope) {
         if self.entries.is_none() {
@@ -202,7 +211,8 @@ impl Remote {
                 Some(other) => other == peer,
                 None => with_wildcards && protocol.is_concerned(id, peer) || awarded,
             };
-            // An awarded receive that the driver knows no more was to get a message of this process, which is incomplete for ever.
+            // An awarded receive that the driver knows no more was to get a message of this
+            // process, which is incomplete for ever.
             if concerned && self.recall(protocol, id) && awarded {
                 protocol.fail_awarded(id, peer);
             }
@@ -274,8 +284,9 @@ impl Handler {
         }
     }
 
-    /// Takes what the ports have, as [`path::take`] does, after [`Remote::make_way`] for it. The port is looked at only once: a second look may show
-    /// another packet, which has come meanwhile and for which no way has been made.
+    /// Takes what the ports have, as [`path::take`] does, after [`Remote::make_way`] for it. The
+    /// port is looked at only once: a second look may show another packet, which has come meanwhile
+    /// and for which no way has been made.
     #[cold]
     pub(super) fn take_beside_driver(&mut self) -> Option<Taken> {
         let (protocol, ports) = (&mut self.protocol, &mut self.ways.ports);
@@ -300,7 +311,8 @@ impl Handler {
         self.protocol.peer_died(peer);
     }
 
-    /// A process has finalised: the driver need not have receives from it any more, which stay posted.
+    /// A process has finalised: the driver need not have receives from it any more, which stay
+    /// posted.
     #[cold]
     pub(super) fn peer_finished(&mut self, peer: u32) {
         if let Some(remote) = &mut self.ways.remote {

@@ -1,4 +1,5 @@
-//! Which memory of this process others can map: asked by every send, changed when a port buffer comes or goes.
+//! Which memory of this process others can map: asked by every send, changed when a port buffer
+//! comes or goes.
 //!
 //! It has a lock of its own, because a port buffer may be dropped by any thread at any time.
 

@@ -23,7 +23,8 @@ impl Handler {
         self.protocol.part_with(peer, failure);
     }
 
-    /// The engine cannot go on. Who waits is told and has its memory back, so nobody may write there any more.
+    /// The engine cannot go on. Who waits is told and has its memory back, so nobody may write
+    /// there any more.
     #[cold]
     fn break_with(&mut self, error: EngineError) -> EngineError {
         self.close_driver();
@@ -61,8 +62,8 @@ impl Handler {
         fault.into()
     }
 
-    /// Why nothing more can come from a process. If it was lost, the launcher is told that a failure of
-    /// this process has its reason there.
+    /// Why nothing more can come from a process. If it was lost, the launcher is told that a
+    /// failure of this process has its reason there.
     #[cold]
     fn explain_departure(&mut self, peer: u32) -> Fault {
         let fault = self.departure(peer);

@@ -1,8 +1,9 @@
 //! The handler: the protocol, what carries its packets, the memory they belong to, and who waits.
 //!
 //! It runs under the engine's lock, by whoever has it: a thread that waits (reaping), a thread that
-//! posts, or the driver thread. `intake` is what comes in, `outlet` what goes out, `waiters` who waits;
-//! what a packet means and what follows from it is [`crate::path`]'s business for all of them.
+//! posts, or the driver thread. `intake` is what comes in, `outlet` what goes out, `waiters` who
+//! waits; what a packet means and what follows from it is [`crate::path`]'s business for all of
+//! them.
 
 use std::sync::Arc;
 
@@ -47,9 +48,9 @@ impl Handler {
         remote: Option<Box<Remote>>,
         host: String,
     ) -> Self {
-        let crowded = policy.is_crowded();
+        let oversubscribed = policy.is_oversubscribed();
         Self {
-            memory: UserMemory::new(port.segment(), &places, single_copy, crowded),
+            memory: UserMemory::new(port.segment(), &places, single_copy, oversubscribed),
             rank: places.me(),
             ways: Ways {
                 ports: Ports::new(port, places),

@@ -11,12 +11,13 @@ use crate::protocol::{Completion, Posted, RequestId};
 
 /// Packets taken in one go before the caller looks whether its own business is done.
 const BATCH_MAX: usize = 32;
-/// Batches of events that are taken before a process counts as dead. 32 of each: the others' messages
-/// must not keep the word of a death waiting for ever.
+/// Batches of events that are taken before a process counts as dead. 32 of each: the others'
+/// messages must not keep the word of a death waiting for ever.
 const DRAIN_ROUNDS_MAX: usize = 1024;
 
 impl Handler {
-    /// As [`Handler::advance`], for callers that are not the waiting loop: what they took in may be what a thread that waits, or its background work, awaits.
+    /// As [`Handler::advance`], for callers that are not the waiting loop: what they took in may be
+    /// what a thread that waits, or its background work, awaits.
     #[inline(always)]
     pub fn progress(&mut self, watched: Option<RequestId>) -> bool {
         let happened = self.advance(watched);
@@ -24,7 +25,8 @@ impl Handler {
         happened
     }
 
-    /// Whether something has happened since the waiting loop looked last, by its own hand or by others'.
+    /// Whether something has happened since the waiting loop looked last, by its own hand or by
+    /// others'.
     #[inline(always)]
     pub fn has_advanced(&mut self, watched: Option<RequestId>) -> bool {
         let happened = self.advance(watched);
@@ -35,7 +37,8 @@ impl Handler {
         happened | news
     }
 
-    /// Takes what has arrived and sends what is due. True if anything happened. Stops early when `watched` is over.
+    /// Takes what has arrived and sends what is due. True if anything happened. Stops early when
+    /// `watched` is over.
     #[inline(always)]
     fn advance(&mut self, watched: Option<RequestId>) -> bool {
         if self.broken.is_some() {
@@ -106,8 +109,8 @@ impl Handler {
         happened
     }
 
-    /// Passes the launcher's word of deaths to the network, for processes that are reached by it. The
-    /// network then reports each of them as lost, also those that this process never talked to.
+    /// Passes the launcher's word of deaths to the network, for processes that are reached by it.
+    /// The network then reports each of them as lost, also those that this process never talked to.
     #[cold]
     #[inline(never)]
     fn notice_remote_deaths(&mut self) {
@@ -147,8 +150,8 @@ impl Handler {
         true
     }
 
-    /// Takes the next message from `from` without posting the receive, while nothing else is queued. `None`: it is not there, or
-    /// needs the general way.
+    /// Takes the next message from `from` without posting the receive, while nothing else is
+    /// queued. `None`: it is not there, or needs the general way.
     #[inline(always)]
     pub fn receive_directly(
         &mut self,

@@ -1,9 +1,17 @@
-//! The engine's lock: made for one application thread and the driver, or for many application threads.
+//! The engine's lock: made for one application thread and the driver, or for many application
+//! threads.
 //!
-//! With one application thread (every thread level but MULTIPLE) the lock is *biased*: the thread enters by a plain store and a
-//! plain load, no atomic read-modify-write, and the driver, which wants in some hundred times a second at most, pays for
-//! both: it raises its flag, has the kernel fence the other threads of the process (membarrier), and only then looks whether the
-//! application is inside. With many threads it is a mutex.
+//! With one application thread (every thread level but MULTIPLE) the lock is *biased*: the thread
+//! enters by a plain store and a plain load, no atomic read-modify-write, and the driver, which
+//! wants in some hundred times a second at most, pays for both: it raises its flag, has the kernel
+//! fence the other threads of the process (membarrier), and only then looks whether the application
+//! is inside. With many threads it is a mutex.
+//!
+//! The driver also steps the work of the layers above, which calls the engine as the application
+//! does. So while there is such work the lock is *shared*: a mutex for one thread too. Only the
+//! application's thread changes between the two, and only while it is inside: when work begins
+//! ([`Guard::share`]), and at its first entry after the last work has ended, unless the driver is
+//! still in a step ([`Lock::begin_visit`]).
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -26,7 +34,14 @@ pub enum Threads {
 }
 
 pub(crate) struct Lock<T> {
-    biased: bool,
+    /// One thread of the application: the lock may be biased.
+    one: bool,
+    /// It is. Written only by the application's thread, inside.
+    biased: AtomicBool,
+    /// It is to stay a mutex: there is work of the layers above.
+    shared: AtomicBool,
+    /// The driver enters like the application for now. Set only under the mutex.
+    visited: AtomicBool,
     /// The application's thread is inside (biased only).
     inside: AtomicBool,
     /// The driver is inside or wants to be (biased only).
@@ -41,7 +56,8 @@ pub(crate) struct Lock<T> {
 // SAFETY: the value is reached only through guards, of which the lock gives out one at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// The right to the value. It is passed on by reference, never by value: moving it costs more than taking it.
+/// The right to the value. It is passed on by reference, never by value: moving it costs more than
+/// taking it.
 pub(crate) struct Guard<'l, T> {
     lock: &'l Lock<T>,
     /// The mutex's guard when the lock is not biased.
@@ -51,9 +67,11 @@ pub(crate) struct Guard<'l, T> {
 
 impl<T> Lock<T> {
     /// # Safety
-    /// With [`Threads::One`], calls of [`Lock::enter`] must never overlap, nor the life of the guards they return.
+    /// With [`Threads::One`], calls of [`Lock::enter`] must never overlap, nor the life of the
+    /// guards they return.
     pub unsafe fn new(value: T, threads: Threads) -> Self {
-        // SAFETY: no pointers are passed. Where the kernel refuses, a mutex serves one thread as well.
+        // SAFETY: no pointers are passed. Where the kernel refuses, a mutex serves one thread as
+        // well.
         let fences = || unsafe {
             libc::syscall(
                 libc::SYS_membarrier,
@@ -62,8 +80,12 @@ impl<T> Lock<T> {
                 0,
             ) == 0
         };
+        let one = threads == Threads::One && fences();
         Self {
-            biased: threads == Threads::One && fences(),
+            one,
+            biased: AtomicBool::new(one),
+            shared: AtomicBool::new(false),
+            visited: AtomicBool::new(false),
             inside: AtomicBool::new(false),
             driver: AtomicBool::new(false),
             mutex: Mutex::new(()),
@@ -75,11 +97,11 @@ impl<T> Lock<T> {
     /// The application enters.
     #[inline(always)]
     pub fn enter(&self) -> Guard<'_, T> {
-        let mutex = if self.biased {
+        let mutex = if self.biased.load(Ordering::Relaxed) {
             self.enter_biased();
             None
         } else {
-            Some(self.enter_shared())
+            self.enter_by_mutex()
         };
         Guard {
             lock: self,
@@ -113,7 +135,43 @@ impl<T> Lock<T> {
         }
     }
 
+    /// `None`: the lock is biased from now on, and the caller inside.
     #[inline(never)]
+    fn enter_by_mutex(&self) -> Option<MutexGuard<'_, ()>> {
+        let mutex = self.enter_shared();
+        // Under the mutex nobody begins to visit.
+        if self.one && !self.shared.load(Ordering::Relaxed) && !self.visited.load(Ordering::Acquire)
+        {
+            self.inside.store(true, Ordering::Relaxed);
+            self.biased.store(true, Ordering::Release);
+            // The driver may have raised its flag when the lock was biased before, and sees now
+            // that it is again.
+            drop(mutex);
+            self.enter_biased();
+            return None;
+        }
+        Some(mutex)
+    }
+
+    /// The driver, which has the lock, is about to call the engine as the application does. False
+    /// while the lock is biased. True: [`Lock::end_visit`] must follow.
+    pub fn begin_visit(&self, guard: &Guard<'_, T>) -> bool {
+        if guard.mutex.is_some() {
+            self.visited.store(true, Ordering::Relaxed);
+        }
+        guard.mutex.is_some()
+    }
+
+    /// The driver enters as the driver again. Pairs with the acquire in `enter_by_mutex`.
+    pub fn end_visit(&self) {
+        self.visited.store(false, Ordering::Release);
+    }
+
+    /// There is no more work that the driver steps: the lock may be biased again.
+    pub fn unshare(&self) {
+        self.shared.store(false, Ordering::Relaxed);
+    }
+
     fn enter_shared(&self) -> MutexGuard<'_, ()> {
         match self.mutex.try_lock() {
             Ok(mutex) => mutex,
@@ -127,7 +185,8 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Waits for the mutex. Whoever has it lets go soon, if it has a CPU: yielding to it costs a tenth of sleeping and being woken.
+    /// Waits for the mutex. Whoever has it lets go soon, if it has a CPU: yielding to it costs a
+    /// tenth of sleeping and being woken.
     fn contend(&self) -> MutexGuard<'_, ()> {
         for _ in 0..YIELDS_MAX {
             std::thread::yield_now();
@@ -142,12 +201,15 @@ impl<T> Lock<T> {
 
     /// The driver enters, if nobody is inside.
     pub fn try_enter_as_driver(&self) -> Option<Guard<'_, T>> {
-        if !self.biased {
+        if !self.biased.load(Ordering::Acquire) {
             let mutex = match self.mutex.try_lock() {
                 Ok(mutex) => mutex,
                 Err(TryLockError::WouldBlock) => return None,
                 Err(TryLockError::Poisoned(_)) => poisoned(),
             };
+            if self.biased.load(Ordering::Relaxed) {
+                return None;
+            }
             return Some(Guard {
                 lock: self,
                 mutex: Some(mutex),
@@ -160,7 +222,9 @@ impl<T> Lock<T> {
         self.driver.store(true, Ordering::SeqCst);
         // SAFETY: no pointers are passed; registered in `new`.
         unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) };
-        if self.inside.load(Ordering::Acquire) {
+        // If the application has left with a shared lock, its store to `biased` came before that to
+        // `inside`.
+        if self.inside.load(Ordering::Acquire) || !self.biased.load(Ordering::Relaxed) {
             self.driver.store(false, Ordering::Release);
             return None;
         }
@@ -178,21 +242,35 @@ impl<T> Lock<T> {
     }
 }
 
-impl<T> Guard<'_, T> {
-    /// Lets go while `meanwhile` runs. The application's guard only: the driver's may not get in again.
+impl<'l, T> Guard<'l, T> {
+    /// Makes the lock one that the driver can enter as the application does, until
+    /// [`Lock::unshare`]. The application's guard only.
+    pub fn share(&mut self) {
+        debug_assert!(!self.by_driver);
+        let lock: &'l Lock<T> = self.lock;
+        lock.shared.store(true, Ordering::Relaxed);
+        if self.mutex.is_none() {
+            self.mutex = Some(lock.enter_shared());
+            lock.biased.store(false, Ordering::Relaxed);
+            lock.inside.store(false, Ordering::Release);
+        }
+    }
+
+    /// Lets go while `meanwhile` runs. The application's guard only: the driver's may not get in
+    /// again.
     pub fn let_go<R>(&mut self, meanwhile: impl FnOnce() -> R) -> R {
         debug_assert!(!self.by_driver);
-        if self.lock.biased {
+        if self.mutex.take().is_none() {
             self.lock.inside.store(false, Ordering::Release);
-        } else {
-            self.mutex = None;
         }
         let result = meanwhile();
-        if self.lock.biased {
+        // Work that began or ended meanwhile has changed the lock.
+        self.mutex = if self.lock.biased.load(Ordering::Relaxed) {
             self.lock.enter_biased();
+            None
         } else {
-            self.mutex = Some(self.lock.enter_shared());
-        }
+            self.lock.enter_by_mutex()
+        };
         result
     }
 }
@@ -206,7 +284,8 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the guard is the only one: a mutex guard, or one of application and driver, which exclude each other.
+        // SAFETY: the guard is the only one: a mutex guard, or one of application and driver, which
+        // exclude each other.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -222,7 +301,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.lock.biased {
+        if self.mutex.is_none() {
             // Release: pairs with the acquire loads of the other side's entry.
             if self.by_driver {
                 self.lock.driver.store(false, Ordering::Release);
@@ -230,5 +309,95 @@ impl<T> Drop for Guard<'_, T> {
                 self.lock.inside.store(false, Ordering::Release);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Increments that are lost if two are inside at once, however briefly.
+    fn increment(value: &mut u64) {
+        let before = std::hint::black_box(*value);
+        std::hint::spin_loop();
+        *value = std::hint::black_box(before + 1);
+    }
+
+    /// The application shares the lock and takes it back while the driver comes in both ways.
+    #[test]
+    fn a_lock_that_changes_keeps_the_driver_out() {
+        const ROUNDS: u64 = 20_000;
+        // SAFETY: one thread below enters as the application; the driver does so only on a visit.
+        let lock = unsafe { Lock::new(0_u64, Threads::One) };
+        let is_over = AtomicBool::new(false);
+        let by_driver = std::thread::scope(|scope| {
+            let driver = scope.spawn(|| {
+                let (mut entered, mut visits) = (0, 0);
+                while !is_over.load(Ordering::Relaxed) {
+                    let Some(mut guard) = lock.try_enter_as_driver() else {
+                        std::thread::yield_now();
+                        continue;
+                    };
+                    increment(&mut guard);
+                    entered += 1;
+                    if lock.begin_visit(&guard) {
+                        drop(guard);
+                        for _ in 0..3 {
+                            increment(&mut lock.enter());
+                            entered += 1;
+                        }
+                        lock.end_visit();
+                        visits += 1;
+                    }
+                }
+                (entered, visits)
+            });
+            for round in 0..ROUNDS {
+                let mut guard = lock.enter();
+                increment(&mut guard);
+                if round % 5 == 0 {
+                    guard.share();
+                }
+                guard.let_go(|| {
+                    if round % 7 == 0 {
+                        std::thread::yield_now();
+                    }
+                });
+                increment(&mut guard);
+                drop(guard);
+                if round % 5 == 3 {
+                    lock.unshare();
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+            driver.join().unwrap()
+        });
+        let (entered, visits) = by_driver;
+        assert_eq!(*lock.enter(), 2 * ROUNDS + entered);
+        // Where the driver never had its turn this has shown nothing, but nothing is wrong either.
+        println!("the driver entered {entered} times, {visits} of them for a visit");
+    }
+
+    #[test]
+    fn a_lock_is_biased_again_after_the_last_visit() {
+        // SAFETY: one thread.
+        let lock = unsafe { Lock::new((), Threads::One) };
+        if !lock.one {
+            return;
+        }
+        let is_biased = || lock.biased.load(Ordering::Relaxed);
+        lock.enter().share();
+        assert!(!is_biased());
+        let guard = lock.try_enter_as_driver().expect("nobody is inside");
+        assert!(lock.begin_visit(&guard));
+        drop(guard);
+        lock.unshare();
+        drop(lock.enter());
+        assert!(!is_biased(), "the driver may enter like the application");
+        lock.end_visit();
+        drop(lock.enter());
+        assert!(is_biased());
+        let guard = lock.try_enter_as_driver().expect("nobody is inside");
+        assert!(!lock.begin_visit(&guard));
     }
 }

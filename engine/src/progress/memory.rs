@@ -1,4 +1,5 @@
-//! The user's memory, and that of other processes of this host: where messages are copied from and to.
+//! The user's memory, and that of other processes of this host: where messages are copied from and
+//! to.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,16 +27,22 @@ pub(crate) struct UserMemory {
     bounce: Vec<u8>,
 }
 
-/// Bytes fetched at once for scattered memory: they are still in the cache when they are spread out.
+/// Bytes fetched at once for scattered memory: they are still in the cache when they are spread
+/// out.
 const BOUNCE_BYTES: usize = 64 << 10;
 
 impl UserMemory {
-    pub fn new(segment: &Arc<Segment>, places: &Places, single_copy: bool, crowded: bool) -> Self {
+    pub fn new(
+        segment: &Arc<Segment>,
+        places: &Places,
+        single_copy: bool,
+        oversubscribed: bool,
+    ) -> Self {
         let processes = 0..places.processes();
         Self {
             mappings: Mappings::new(Arc::clone(segment)),
             single_copy,
-            rates: Rates::new(crowded),
+            rates: Rates::new(oversubscribed),
             segment: Arc::clone(segment),
             me: places.me(),
             ports: processes.map(|process| places.port(process)).collect(),
@@ -48,7 +55,8 @@ impl UserMemory {
         let Ok(address) = self.mappings.borrow(wanted.address, wanted.bytes) else {
             return false;
         };
-        // SAFETY: the mapping covers the bytes until released; the sender leaves them alone until we say done.
+        // SAFETY: the mapping covers the bytes until released; the sender leaves them alone until
+        // we say done.
         let bytes = unsafe { std::slice::from_raw_parts(address, wanted.bytes as usize) };
         wanted.buffer.write(0, bytes);
         self.mappings.release(wanted.address, wanted.bytes);

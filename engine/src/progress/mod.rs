@@ -4,8 +4,8 @@
 //! What carries packets: `ports` on this host, `remote` between hosts; `places` says who is where,
 //! `memory` where bytes belong, `entries` which receives a driver in the kernel has, `faults` what
 //! went wrong. `wait` decides whether a waiting thread spins, yields or sleeps; `driver` runs the
-//! handler while the application computes; `lock` guards it, `shared` is the waiting loop around it,
-//! `sleepers` knows whom to wake, `bed` is where a thread sleeps.
+//! handler while the application computes; `lock` guards it, `shared` is the waiting loop around
+//! it, `sleepers` knows whom to wake, `bed` is where a thread sleeps.
 
 mod area;
 mod bed;

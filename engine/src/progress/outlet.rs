@@ -20,7 +20,8 @@ pub(crate) struct Ways {
 }
 
 impl Ways {
-    /// Makes it safe to sleep: messages and departures will ring the doorbell. False if there is something to do first.
+    /// Makes it safe to sleep: messages and departures will ring the doorbell. False if there is
+    /// something to do first.
     pub fn prepare_sleep(&mut self) -> bool {
         if !self.ports.prepare_sleep() {
             return false;

@@ -1,4 +1,5 @@
-//! Who is where: which processes share this host and through which port they are reached, and the host of every process.
+//! Who is where: which processes share this host and through which port they are reached, and the
+//! host of every process.
 
 /// In place of a port: the process is on another host.
 const ELSEWHERE: u32 = u32::MAX;
@@ -28,8 +29,9 @@ impl Places {
         }
     }
 
-    /// Process `me` of a job whose processes are on these hosts, numbered from 0 in the order in which they first appear. Ports follow the order of the
-    /// processes. `apart`: even processes of one host talk as if they were on several.
+    /// Process `me` of a job whose processes are on these hosts, numbered from 0 in the order in
+    /// which they first appear. Ports follow the order of the processes. `apart`: even processes of
+    /// one host talk as if they were on several.
     pub fn several_hosts(me: u32, mut hosts: Vec<u32>, apart: bool) -> Places {
         let here = hosts[me as usize];
         let on_this = |process: &u32| hosts[*process as usize] == here;
@@ -52,7 +54,8 @@ impl Places {
         }
     }
 
-    /// A process becomes known that is reached by the network; its number. It counts as alone on its host.
+    /// A process becomes known that is reached by the network; its number. It counts as alone on
+    /// its host.
     pub fn add(&mut self) -> u32 {
         let process = self.ports.len() as u32;
         self.hosts.resize(process as usize, 0);

@@ -45,7 +45,8 @@ impl Ports {
     }
 
     /// The next process that has left, when nothing lies in the rings. What it sent before it left
-    /// still counts: processes that are found here are told only after the rings were found empty again.
+    /// still counts: processes that are found here are told only after the rings were found empty
+    /// again.
     #[cold]
     #[inline(never)]
     fn next_departed(&mut self) -> Option<Event> {
@@ -208,8 +209,8 @@ impl Carrier<Area> for Ports {
         if !self.port.prepare_sleep() {
             return false;
         }
-        // Ordered after the announcement, as the look at the rings is: a process that departs counts
-        // first and rings afterwards.
+        // Ordered after the announcement, as the look at the rings is: a process that departs
+        // counts first and rings afterwards.
         if self.port.segment().departures() != self.departures {
             self.port.bell().announce_awake();
             return false;

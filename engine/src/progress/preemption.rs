@@ -1,7 +1,9 @@
-//! Whether another thread has had this one's CPU: how much of the time between two looks this thread was ready to run and did not.
+//! Whether another thread has had this one's CPU: how much of the time between two looks this
+//! thread was ready to run and did not.
 //!
-//! A hole in a spinner's own time is the same thing seen from inside, but it is seen only if nothing has arrived meanwhile, and for who was away for long, something has. The
-//! kernel knows better: it counts preemptions, and the time that a thread has run.
+//! A hole in a spinner's own time is the same thing seen from inside, but it is seen only if
+//! nothing has arrived meanwhile, and for who was away for long, something has. The kernel knows
+//! better: it counts preemptions, and the time that a thread has run.
 
 use std::time::{Duration, Instant};
 
@@ -29,8 +31,9 @@ impl Sample {
         }
     }
 
-    /// How long others had the CPU between an earlier sample and this one; nothing if this thread gave it away itself, as far as that can be told, or if the earlier sample is
-    /// of another thread.
+    /// How long others had the CPU between an earlier sample and this one; nothing if this thread
+    /// gave it away itself, as far as that can be told, or if the earlier sample is of another
+    /// thread.
     pub fn lost_since(&self, before: &Sample) -> Duration {
         let passed = self.at.saturating_duration_since(before.at);
         let comparable = self.thread == before.thread && passed <= AGE_MAX;
@@ -50,7 +53,8 @@ fn this_thread() -> usize {
 /// Time that this thread has run, and how often it was preempted.
 #[allow(unsafe_code)]
 fn ask() -> (Duration, i64) {
-    // SAFETY: both structures are plain numbers, for which zeros are values, and the kernel writes no more than them.
+    // SAFETY: both structures are plain numbers, for which zeros are values, and the kernel writes
+    // no more than them.
     unsafe {
         let mut ran: libc::timespec = std::mem::zeroed();
         libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut ran);

@@ -1,8 +1,10 @@
-//! Whether long messages are fetched out of the sender's memory or streamed through the ring: by what both cost here.
+//! Whether long messages are fetched out of the sender's memory or streamed through the ring: by
+//! what both cost here.
 //!
-//! One copy by the kernel against two by the processes sounds like a clear case, but the kernel's copy pins pages and the ring's
-//! two copies overlap and stay in the cache: on one machine the fetch wins by a third, on another the ring by a factor of three. So
-//! both are timed as they happen, the cheaper is used, and now and then the other is tried again.
+//! One copy by the kernel against two by the processes sounds like a clear case, but the kernel's
+//! copy pins pages and the ring's two copies overlap and stay in the cache: on one machine the
+//! fetch wins by a third, on another the ring by a factor of three. So both are timed as they
+//! happen, the cheaper is used, and now and then the other is tried again.
 
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ const SMOOTHING: f32 = 0.125;
 #[derive(Debug, Default)]
 pub(crate) struct Rates {
     /// Ranks share CPUs: both copies of the ring cost the same CPU.
-    crowded: bool,
+    oversubscribed: bool,
     /// Nanoseconds per byte of a fetch, and of one of the ring's copies.
     fetch: Option<f32>,
     copy: Option<f32>,
@@ -23,9 +25,9 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    pub fn new(crowded: bool) -> Self {
+    pub fn new(oversubscribed: bool) -> Self {
         Self {
-            crowded,
+            oversubscribed,
             ..Self::default()
         }
     }
@@ -57,7 +59,14 @@ impl Rates {
             (None, _) => true,
             (Some(_), None) => false,
             // Where sender and receiver run at the same time their copies overlap, and one counts.
-            (Some(fetch), Some(copy)) => fetch < if self.crowded { 2.0 * copy } else { copy },
+            (Some(fetch), Some(copy)) => {
+                fetch
+                    < if self.oversubscribed {
+                        2.0 * copy
+                    } else {
+                        copy
+                    }
+            }
         }
     }
 }
@@ -75,8 +84,8 @@ fn observe(rate: &mut Option<f32>, bytes: u64, time: Duration) {
 mod tests {
     use super::*;
 
-    fn rates(fetch_ns: u64, copy_ns: u64, crowded: bool) -> Rates {
-        let mut rates = Rates::new(crowded);
+    fn rates(fetch_ns: u64, copy_ns: u64, oversubscribed: bool) -> Rates {
+        let mut rates = Rates::new(oversubscribed);
         rates.observe_fetch(1 << 20, Duration::from_nanos(fetch_ns));
         rates.observe_copy(1 << 20, Duration::from_nanos(copy_ns));
         rates

@@ -1,8 +1,9 @@
 //! The network as a carrier: processes of other hosts, and of this one where they are kept apart.
 //!
 //! A packet's head is matched as soon as it has been read, and the network then reads the payload
-//! straight into the receive's buffer. Where a driver in the kernel reads the connections, `entries`
-//! knows which receives it has, and says of its records which receive their message has met.
+//! straight into the receive's buffer. Where a driver in the kernel reads the connections,
+//! `entries` knows which receives it has, and says of its records which receive their message has
+//! met.
 
 use oxmpi_net::Card;
 use oxmpi_net::choice::Choice;
@@ -68,8 +69,8 @@ impl Remote {
         }
     }
 
-    /// Where a piece of a message lies in one block: where it is, or packed in the bounce buffer until
-    /// the next piece. What lies there must have been read or copied when the network has it.
+    /// Where a piece of a message lies in one block: where it is, or packed in the bounce buffer
+    /// until the next piece. What lies there must have been read or copied when the network has it.
     #[inline(always)]
     fn payload(&mut self, buffer: Area, offset: u64, bytes: usize) -> *const u8 {
         if !buffer.is_scattered() {
@@ -132,7 +133,8 @@ impl Outgoing<Area> for Remote {
         let used = header.emit_prefix(&mut prefix);
         let bytes = header.envelope.bytes as usize;
         let payload = self.payload(buffer, 0, bytes);
-        // SAFETY: the sending request's promise covers the message, and what does not leave at once is copied.
+        // SAFETY: the sending request's promise covers the message, and what does not leave at once
+        // is copied.
         Ok(unsafe { self.net.send(to, &prefix[..used], payload, bytes, None) })
     }
 
@@ -154,8 +156,9 @@ impl Outgoing<Area> for Remote {
         let held = is_lasting && self.net.holds(transmit.repr.envelope.bytes);
         let lasting = held.then_some(token);
         let head = &prefix[..used];
-        // SAFETY: the request's promise covers the piece until the request is over, and it is not over before the packet has left and its memory is let go;
-        // when its peer is lost or finished, the device has dropped what it had for it before the request fails.
+        // SAFETY: the request's promise covers the piece until the request is over, and it is not
+        // over before the packet has left and its memory is let go; when its peer is lost or
+        // finished, the device has dropped what it had for it before the request fails.
         let sent = unsafe { self.net.send(transmit.to, head, payload, bytes, lasting) };
         if sent == Sent::Partly {
             self.peers[transmit.to as usize].partial = Some(*transmit);

@@ -1,7 +1,8 @@
 //! The engine's lock and the waiting loop around it.
 //!
-//! Whoever holds the lock may run the handler. A waiting thread keeps the lock while it spins, so that a ping-pong pays for no
-//! lock traffic, and lets go as soon as another thread asks for it, when it yields, and when it sleeps.
+//! Whoever holds the lock may run the handler. A waiting thread keeps the lock while it spins, so
+//! that a ping-pong pays for no lock traffic, and lets go as soon as another thread asks for it,
+//! when it yields, and when it sleeps.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,9 +19,11 @@ use super::wait::{Step, Waiting};
 use crate::error::EngineError;
 use crate::protocol::RequestId;
 
-/// A sleeper whose packets wait for room in a ring looks again after this time: a ring that drains rings no bell.
+/// A sleeper whose packets wait for room in a ring looks again after this time: a ring that drains
+/// rings no bell.
 const FULL_RING_NAP: Duration = Duration::from_micros(500);
-/// Looks at the rings between two turns of the waiting loop: a look is a load or two, a turn some twenty.
+/// Looks at the rings between two turns of the waiting loop: a look is a load or two, a turn some
+/// twenty.
 const LOOKS_PER_STEP: u32 = 16;
 /// The same beside sockets, which are looked at once per turn.
 const LOOKS_PER_STEP_BESIDE: u32 = 4;
@@ -31,7 +34,8 @@ const OFFERS_MAX: u32 = 1000;
 pub trait Condition {
     /// Whether it has come true.
     fn is_met(&mut self) -> bool;
-    /// The thread is about to sleep: whoever makes the condition true must from now on ring this process's doorbell.
+    /// The thread is about to sleep: whoever makes the condition true must from now on ring this
+    /// process's doorbell.
     fn before_sleep(&mut self) {}
     /// The thread is awake again.
     fn after_sleep(&mut self) {}
@@ -92,17 +96,21 @@ impl<C: Condition + ?Sized> Goal for Outside<'_, C> {
     }
 }
 
-/// Work of the layers above that goes on while threads wait: collectives under way, say. It is called without the engine's lock, by a
-/// thread that waits inside, whenever something has happened.
+/// Work of the layers above that goes on while threads wait or compute: collectives under way, say.
+/// It is called without the engine's lock whenever something has happened, by a thread that waits
+/// inside, or by the driver if none does.
 pub trait Background: Send + Sync {
     /// Does what can be done without waiting.
     fn step(&self);
+    /// The same on the driver's thread, which must not call functions of the program.
+    fn step_on_driver(&self);
 }
 
 pub(crate) struct Shared {
     lock: Lock<Handler>,
     background: OnceLock<Arc<dyn Background>>,
-    /// How often the application has entered: the driver sees by it, without the lock, whether anybody is about.
+    /// How often the application has entered: the driver sees by it, without the lock, whether
+    /// anybody is about.
     entries: AtomicU64,
     pub segment: Arc<Segment>,
     pub rank: u32,
@@ -182,11 +190,11 @@ impl Shared {
         });
     }
 
-    /// Runs the handler until the goal is reached: the reaping half of progress. `watched` is the request that is likely to
-    /// reach it.
+    /// Runs the handler until the goal is reached: the reaping half of progress. `watched` is the
+    /// request that is likely to reach it.
     #[inline(always)]
     pub fn wait(
-        &self,
+        self: &Arc<Self>,
         handler: &mut Guard<'_>,
         watched: Option<RequestId>,
         goal: &mut impl Goal,
@@ -200,7 +208,7 @@ impl Shared {
 
     #[inline(always)]
     fn keep_waiting(
-        &self,
+        self: &Arc<Self>,
         handler: &mut Guard<'_>,
         watched: Option<RequestId>,
         goal: &mut impl Goal,
@@ -225,7 +233,8 @@ impl Shared {
                 break Err(broken.clone());
             }
             match handler.policy.next(&mut waiting) {
-                // Several threads wait, and one of them is enough to look: the others' CPUs may be wanted by whoever computes.
+                // Several threads wait, and one of them is enough to look: the others' CPUs may be
+                // wanted by whoever computes.
                 Step::Spin if handler.waiters.inside > 1 => handler.let_go(std::thread::yield_now),
                 Step::Spin => {
                     let looks = match handler.ways.remote {
@@ -254,13 +263,46 @@ impl Shared {
             }
         };
         handler.waiters.inside -= 1;
+        if handler.waiters.has_background && self.driver.is_parked() {
+            Driver::start(self);
+        }
         result
     }
 
-    /// Work that [`Engine::set_background_active`](crate::Engine::set_background_active) switches on and off.
+    /// Work that [`Engine::set_background_active`](crate::Engine::set_background_active) switches
+    /// on and off.
     pub fn set_background(&self, work: Arc<dyn Background>) {
         let first = self.background.set(work).is_ok();
         assert!(first, "the layer above sets its work once");
+    }
+
+    /// Such work has begun, or the last of it has ended. While there is some the driver is about,
+    /// and can step it.
+    pub fn set_background_active(self: &Arc<Self>, active: bool) {
+        let mut handler = self.enter();
+        handler.waiters.has_background = active;
+        if !active {
+            self.lock.unshare();
+        } else if self.driver.is_enabled() {
+            handler.share();
+            if self.driver.is_parked() {
+                Driver::start(self);
+            }
+        }
+    }
+
+    /// The driver steps the work. `None`: the application came in meanwhile.
+    pub fn step_as_driver<'s>(&'s self, handler: Guard<'s>) -> Option<Guard<'s>> {
+        let Some(work) = self.background.get() else {
+            return Some(handler);
+        };
+        if !self.lock.begin_visit(&handler) {
+            return Some(handler);
+        }
+        drop(handler);
+        work.step_on_driver();
+        self.lock.end_visit();
+        self.enter_as_driver()
     }
 
     #[cold]
@@ -270,11 +312,18 @@ impl Shared {
         }
     }
 
-    /// Sleeps until the doorbell rings or another thread tells that something happened, unless it has already.
+    /// Sleeps until the doorbell rings or another thread tells that something happened, unless it
+    /// has already.
     #[cold]
     fn sleep(&self, handler: &mut Guard<'_>, watched: Option<RequestId>, goal: &mut impl Goal) {
+        if handler.waiters.news {
+            // Others took something in when this thread last let go, perhaps its own background
+            // work: it has to be looked at first.
+            return;
+        }
         goal.before_sleep();
-        // While the thread on the doorbell is on its way back, the doorbell is not announced: that thread will look.
+        // While the thread on the doorbell is on its way back, the doorbell is not announced: that
+        // thread will look.
         let safe =
             handler.waiters.sleepers.on_bell == OnBell::Roused || handler.ways.prepare_sleep();
         if !safe || goal.is_reached(handler) {
@@ -309,7 +358,8 @@ impl Shared {
         if let Some(remote) = &mut handler.ways.remote {
             remote.net.handle_waking();
         }
-        // What rang may be the business of a thread that looks for itself: a word in shared memory, say.
+        // What rang may be the business of a thread that looks for itself: a word in shared memory,
+        // say.
         if handler
             .waiters
             .sleepers
@@ -319,8 +369,8 @@ impl Shared {
         }
     }
 
-    /// The driver sleeps: it looks again after a while whatever happens, so nobody has to care for it. `None`: the application
-    /// came in meanwhile.
+    /// The driver sleeps: it looks again after a while whatever happens, so nobody has to care for
+    /// it. `None`: the application came in meanwhile.
     pub fn nap<'s>(&'s self, mut handler: Guard<'s>, at_most: Duration) -> Option<Guard<'s>> {
         if handler.ways.prepare_sleep() {
             let nap = nap_max(&handler).map_or(at_most, |nap| nap.min(at_most));
@@ -339,7 +389,8 @@ impl Shared {
         Some(handler)
     }
 
-    /// This thread leaves while others sleep or futures wait: they are told what it did, and somebody keeps the watch.
+    /// This thread leaves while others sleep or futures wait: they are told what it did, and
+    /// somebody keeps the watch.
     #[cold]
     fn look_after_sleepers(handler: &mut Handler) {
         let news = std::mem::take(&mut handler.waiters.news);
@@ -362,7 +413,8 @@ impl Shared {
     }
 }
 
-/// How long a thread may sleep when packets wait for room in a ring; sockets tell by themselves when they have room.
+/// How long a thread may sleep when packets wait for room in a ring; sockets tell by themselves
+/// when they have room.
 fn nap_for_room(handler: &Handler) -> Option<Duration> {
     let in_a_ring = |peer: &u32| handler.places().port(*peer).is_some();
     let waits = handler.protocol.busy().iter().any(in_a_ring);

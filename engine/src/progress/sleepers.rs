@@ -1,9 +1,10 @@
 //! Who sleeps inside the engine, and who must be told when something happens.
 //!
-//! Only one thread of a process sleeps on the doorbell; the others sleep on a word of their own. The doorbell's word cannot serve
-//! several: it says only awake or asleep, so a thread that announces its sleep would take back the awakening of one that has not
-//! yet got as far as the futex. A thread that the doorbell has woken passes the watch on when it leaves.
-//! All of this is changed under the engine's lock.
+//! Only one thread of a process sleeps on the doorbell; the others sleep on a word of their own.
+//! The doorbell's word cannot serve several: it says only awake or asleep, so a thread that
+//! announces its sleep would take back the awakening of one that has not yet got as far as the
+//! futex. A thread that the doorbell has woken passes the watch on when it leaves. All of this is
+//! changed under the engine's lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,14 +22,16 @@ pub(crate) enum OnBell {
         /// It looks again after a while by itself.
         timed: bool,
     },
-    /// It has been woken by this process and has not come back yet: nobody may announce a sleep until it has.
+    /// It has been woken by this process and has not come back yet: nobody may announce a sleep
+    /// until it has.
     Roused,
 }
 
 #[derive(Debug)]
 pub(crate) struct Sleepers {
     pub on_bell: OnBell,
-    /// Sleepers that nobody has told anything yet: their tickets, and the request each waits for. `None`: it looks for itself.
+    /// Sleepers that nobody has told anything yet: their tickets, and the request each waits for.
+    /// `None`: it looks for itself.
     untold: Vec<(u64, Option<RequestId>)>,
     next_ticket: u64,
     /// Threads that sleep, wherever.
@@ -129,7 +132,8 @@ impl Nap {
             tv_sec: time.as_secs() as libc::time_t,
             tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
         });
-        // SAFETY: the word outlives the call; the timeout pointer is null or points to a local that does, too.
+        // SAFETY: the word outlives the call; the timeout pointer is null or points to a local that
+        // does, too.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,

@@ -1,26 +1,32 @@
 //! How to wait: spin, yield or sleep.
 //!
-//! Measured on a 2-core machine: a message seen by a spinning receiver arrives in 0.16 µs, one that has to wake its
-//! receiver in 30; but two spinners on one core cost a scheduler tick, 4000 µs, where yielding costs 0.8. So who has a
-//! core to itself spins, who shares it yields, and both sleep after a while. Ranks and usable CPUs are known at the start. What
-//! nobody tells us (other jobs, other containers, hosts that are parts of one machine) shows in the time that others had our CPU (`preemption`): a
-//! spinner that looks at the clock and finds part of a time slice gone has been preempted, and yields from then on, for a while.
+//! Measured on a 2-core machine: a message seen by a spinning receiver arrives in 0.16 µs, one that
+//! has to wake its receiver in 30; but two spinners on one core cost a scheduler tick, 4000 µs,
+//! where yielding costs 0.8. So who has a core to itself spins, who shares it yields, and both
+//! sleep after a while. Ranks and usable CPUs are known at the start. What nobody tells us (other
+//! jobs, other containers, hosts that are parts of one machine) shows in the time that others had
+//! our CPU (`preemption`): a spinner that looks at the clock and finds part of a time slice gone
+//! has been preempted, and yields from then on, for a while.
 
 use std::time::{Duration, Instant};
 
 use super::preemption::Sample;
 use crate::options::{Options, WaitMode};
 
-/// Steps between two looks at the clock; with the looks at the rings that each of them makes, some ten microseconds.
+/// Steps between two looks at the clock; with the looks at the rings that each of them makes, some
+/// ten microseconds.
 const LOOKS_PER_CLOCK: u32 = 128;
 /// See [`WaitPolicy::direct_looks`].
 const DIRECT_LOOKS: u32 = 128;
-/// A loss of this length between two looks at the clock means that another thread computes on the CPU: a tenth of a time slice.
+/// A loss of this length between two looks at the clock means that another thread computes on the
+/// CPU: a tenth of a time slice.
 const LOSS: Duration = Duration::from_micros(400);
-/// How long to be wary after a loss, at first and at most: who is preempted again soon after is wary for twice as long.
+/// How long to be wary after a loss, at first and at most: who is preempted again soon after is
+/// wary for twice as long.
 const WARY: Duration = Duration::from_millis(100);
 const WARY_MAX: Duration = Duration::from_secs(1);
-/// A yield that takes this long let somebody compute: better sleep, a waking thread is scheduled sooner than a yielding one.
+/// A yield that takes this long let somebody compute: better sleep, a waking thread is scheduled
+/// sooner than a yielding one.
 const LONG_YIELD: Duration = Duration::from_millis(2);
 
 /// What a waiting thread does next.
@@ -40,8 +46,9 @@ pub struct WaitPolicy {
     mode: WaitMode,
     patience: Duration,
     /// More ranks than CPUs.
-    crowded: bool,
-    /// Looks without a look at the clock are allowed: nobody else needs the CPU as far as we know, and nobody said to yield.
+    oversubscribed: bool,
+    /// Looks without a look at the clock are allowed: nobody else needs the CPU as far as we know,
+    /// and nobody said to yield.
     unhurried: bool,
     /// Preempted while spinning: yield until then.
     wary_until: Option<Instant>,
@@ -61,13 +68,13 @@ pub struct Waiting {
 }
 
 impl WaitPolicy {
-    /// `crowded`: there are more ranks than CPUs.
-    pub fn new(options: &Options, crowded: bool) -> Self {
+    /// `oversubscribed`: there are more ranks than CPUs.
+    pub fn new(options: &Options, oversubscribed: bool) -> Self {
         Self {
             mode: options.wait,
             patience: options.patience,
-            crowded,
-            unhurried: !crowded && options.wait != WaitMode::Yield,
+            oversubscribed,
+            unhurried: !oversubscribed && options.wait != WaitMode::Yield,
             wary_until: None,
             wary: WARY,
             wary_ended: None,
@@ -76,12 +83,12 @@ impl WaitPolicy {
     }
 
     /// Whether ranks outnumber CPUs.
-    pub fn is_crowded(&self) -> bool {
-        self.crowded
+    pub fn is_oversubscribed(&self) -> bool {
+        self.oversubscribed
     }
 
-    /// Looks before a receive is posted, in the hope to find its message in the ring: about two microseconds where spinning is
-    /// right, one look where it is not.
+    /// Looks before a receive is posted, in the hope to find its message in the ring: about two
+    /// microseconds where spinning is right, one look where it is not.
     #[inline(always)]
     pub fn direct_looks(&self) -> u32 {
         let spins = self.unhurried && self.wary_until.is_none() && self.mode != WaitMode::Sleep;
@@ -90,7 +97,7 @@ impl WaitPolicy {
 
     fn yields(&self) -> bool {
         match self.mode {
-            WaitMode::Auto => self.crowded || self.wary_until.is_some(),
+            WaitMode::Auto => self.oversubscribed || self.wary_until.is_some(),
             WaitMode::Yield => true,
             WaitMode::Spin | WaitMode::Sleep => false,
         }
@@ -175,8 +182,8 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    fn steps(options: &Options, crowded: bool) -> Vec<Step> {
-        let mut policy = WaitPolicy::new(options, crowded);
+    fn steps(options: &Options, oversubscribed: bool) -> Vec<Step> {
+        let mut policy = WaitPolicy::new(options, oversubscribed);
         let mut waiting = Waiting::default();
         let mut steps = vec![];
         loop {
@@ -211,8 +218,8 @@ mod tests {
             wait: WaitMode::Yield,
             ..Options::default()
         };
-        for crowded in [false, true] {
-            let mut policy = WaitPolicy::new(&options, crowded);
+        for oversubscribed in [false, true] {
+            let mut policy = WaitPolicy::new(&options, oversubscribed);
             let mut waiting = Waiting::default();
             assert!((0..1000).all(|_| policy.next(&mut waiting) == Step::Yield));
         }

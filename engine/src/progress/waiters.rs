@@ -1,4 +1,5 @@
-//! Who waits: threads inside the engine, awake or asleep, and futures; and who is told what happened.
+//! Who waits: threads inside the engine, awake or asleep, and futures; and who is told what
+//! happened.
 
 use std::task::Waker;
 
@@ -38,14 +39,17 @@ impl Waiters {
 }
 
 impl Handler {
-    /// Tells sleeping threads and futures whose request is over. `happened`: also threads that look for themselves.
+    /// Tells sleeping threads and futures whose request is over. `happened`: also threads that look
+    /// for themselves, and all of them if there is work of the layers above, which who waits for a
+    /// request steps too.
     #[cold]
     pub fn tell_others(&mut self, happened: bool) {
         let protocol = &self.protocol;
         let broken = self.broken.is_some();
+        let all = broken || happened && self.waiters.has_background;
         let concerns = |watched: Option<RequestId>| match watched {
-            Some(id) => broken || protocol.is_settled(id),
-            None => broken || happened,
+            Some(id) => all || protocol.is_settled(id),
+            None => all || happened,
         };
         if self.waiters.sleepers.take_concerned(concerns) {
             self.waiters.sleepers.tell(true);
@@ -66,7 +70,8 @@ impl Handler {
         let on_bell = &mut self.waiters.sleepers.on_bell;
         if matches!(on_bell, OnBell::Asleep { .. }) {
             *on_bell = OnBell::Roused;
-            // Whatever the word says: a look at the rings that found something has called this process awake.
+            // Whatever the word says: a look at the rings that found something has called this
+            // process awake.
             self.port().bell().announce_awake();
             self.segment().wake(self.port().index());
         }

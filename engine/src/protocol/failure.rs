@@ -1,4 +1,5 @@
-//! What can go wrong with a request, and the two ways a request ends early: cancelled, or its peer died.
+//! What can go wrong with a request, and the two ways a request ends early: cancelled, or its peer
+//! died.
 
 use std::sync::Arc;
 
@@ -60,8 +61,8 @@ pub enum Failure {
 }
 
 impl<B: Copy> Protocol<B> {
-    /// Asks to end a request early. Receives that have no message yet end at once; an offered send asks its receiver; others
-    /// take their course.
+    /// Asks to end a request early. Receives that have no message yet end at once; an offered send
+    /// asks its receiver; others take their course.
     pub fn cancel(&mut self, id: RequestId) {
         let Some(request) = self.requests.get(id) else {
             return;
@@ -131,9 +132,9 @@ impl<B: Copy> Protocol<B> {
         );
     }
 
-    /// A process has died. What waits for it fails, and so does every receive from anybody in a context
-    /// that has lost a member by it: its message may have been the dead process's to send. Messages
-    /// that have arrived completely can still be received.
+    /// A process has died. What waits for it fails, and so does every receive from anybody in a
+    /// context that has lost a member by it: its message may have been the dead process's to send.
+    /// Messages that have arrived completely can still be received.
     pub fn peer_died(&mut self, peer: u32) {
         if std::mem::replace(&mut self.peers[peer as usize].dead, true) {
             return;
@@ -142,8 +143,8 @@ impl<B: Copy> Protocol<B> {
         self.give_up(peer, true);
     }
 
-    /// A process has sent what no process sends. It is as good as dead, and nothing that it sends is
-    /// taken any more; whatever does not need it goes on.
+    /// A process has sent what no process sends. It is as good as dead, and nothing that it sends
+    /// is taken any more; whatever does not need it goes on.
     pub fn part_with(&mut self, peer: u32, failure: Failure) {
         self.peers[peer as usize].garbage.get_or_insert(failure);
         self.peer_died(peer);
@@ -154,8 +155,9 @@ impl<B: Copy> Protocol<B> {
         self.peers[peer as usize].garbage
     }
 
-    /// Only these processes send messages in a context: the death of others does not concern receives
-    /// from anybody there. A context of which this is not known is concerned by every death.
+    /// Only these processes send messages in a context: the death of others does not concern
+    /// receives from anybody there. A context of which this is not known is concerned by every
+    /// death.
     pub fn set_members(&mut self, context: u64, members: Arc<[u32]>) {
         self.members.insert(context, members);
     }
@@ -171,8 +173,8 @@ impl<B: Copy> Protocol<B> {
         members.is_none_or(|members| members.contains(&peer))
     }
 
-    /// Whether the death of a process ends a request: it is the only one that its message can come from
-    /// or go to, or a member of the context of a receive from anybody.
+    /// Whether the death of a process ends a request: it is the only one that its message can come
+    /// from or go to, or a member of the context of a receive from anybody.
     pub fn is_concerned(&mut self, id: RequestId, peer: u32) -> bool {
         let Some(request) = self.requests.get(id) else {
             return false;
@@ -184,9 +186,10 @@ impl<B: Copy> Protocol<B> {
         }
     }
 
-    /// A process has finalised. What was under way with it fails. What has not met its partner stays as it is, although it
-    /// never will: it can be tested and taken back, and is [stranded](Protocol::is_stranded) for a thread that waits for it.
-    /// Messages that need no answer may still be sent: nobody reads them, and nobody could tell.
+    /// A process has finalised. What was under way with it fails. What has not met its partner
+    /// stays as it is, although it never will: it can be tested and taken back, and is
+    /// [stranded](Protocol::is_stranded) for a thread that waits for it. Messages that need no
+    /// answer may still be sent: nobody reads them, and nobody could tell.
     pub fn peer_finished(&mut self, peer: u32) {
         let state = &self.peers[peer as usize];
         if !state.dead && !state.gone {
@@ -195,7 +198,8 @@ impl<B: Copy> Protocol<B> {
         }
     }
 
-    /// Whether nothing but its being taken back can end a request any more: the process that it needs has finalised.
+    /// Whether nothing but its being taken back can end a request any more: the process that it
+    /// needs has finalised.
     #[inline(always)]
     pub fn is_stranded(&self, id: RequestId) -> bool {
         self.finished > 0
@@ -257,7 +261,8 @@ impl<B: Copy> Protocol<B> {
             .active()
             .filter(|(_, request)| with_wildcards || !self.needs_gone(request))
             .filter(|(_, request)| match (request.state, request.peer) {
-                // It has a message; whether that can still become complete is for who knows the driver to say.
+                // It has a message; whether that can still become complete is for who knows the
+                // driver to say.
                 (State::Awarded, _) => false,
                 (_, Some(other)) => other == peer,
                 (_, None) => with_wildcards && self.is_member(request.envelope.context, peer),
@@ -276,8 +281,8 @@ impl<B: Copy> Protocol<B> {
         self.settle();
     }
 
-    /// A process that has finalised has received all that it asked for, whether or not its last acknowledgement has come; what was
-    /// to be sent without an answer counts as sent.
+    /// A process that has finalised has received all that it asked for, whether or not its last
+    /// acknowledgement has come; what was to be sent without an answer counts as sent.
     fn conclude_departures(&mut self, peer: u32) {
         let is_on_its_way =
             |state| matches!(state, State::Departing | State::Queued { eager: true, .. });
@@ -286,7 +291,8 @@ impl<B: Copy> Protocol<B> {
         }
     }
 
-    /// A process that has finalised did not receive what it was asked to give back: it would have said so.
+    /// A process that has finalised did not receive what it was asked to give back: it would have
+    /// said so.
     fn conclude_cancels(&mut self, peer: u32) {
         for id in self.active_with(peer, |state| matches!(state, State::Cancelling)) {
             self.end(id, true);

@@ -1,7 +1,9 @@
-//! Packets that arrive in pieces: a stream device reads a header, and the payload follows as the network delivers it.
+//! Packets that arrive in pieces: a stream device reads a header, and the payload follows as the
+//! network delivers it.
 //!
-//! The first piece, which may be empty, goes through [`Protocol::handle`] with the header. For the others the device asks where the next byte
-//! belongs, every time: a message that was being kept may have been matched in between.
+//! The first piece, which may be empty, goes through [`Protocol::handle`] with the header. For the
+//! others the device asks where the next byte belongs, every time: a message that was being kept
+//! may have been matched in between.
 
 use super::Protocol;
 use super::failure::Failure;
@@ -80,7 +82,8 @@ impl<B: Copy> Protocol<B> {
         }
     }
 
-    /// So many bytes have arrived where [`Protocol::landing`] said, or were dropped beyond its room.
+    /// So many bytes have arrived where [`Protocol::landing`] said, or were dropped beyond its
+    /// room.
     pub fn landed(&mut self, from: u32, stream: Stream, bytes: u64) -> Result<(), Failure> {
         let id = match (stream, self.peers[from as usize].inbound) {
             (Stream::Matched(receive), _) => RequestId::from_token(receive),

@@ -1,8 +1,12 @@
-//! Posted receives that somebody else matches too: a driver has them, reads what arrives and says which message met which receive.
+//! Posted receives that somebody else matches too: a driver has them, reads what arrives and says
+//! which message met which receive.
 //!
-//! The queues here are the *mirror* of the driver's. The driver has some of the posted receives, in the same order, and a message that it matched is taken here for the very
-//! receive that it names. What it did not match meets the mirror as ever. Before a message that came another way takes a receive out of the mirror, the driver must give
-//! that receive back ([`Protocol::next_for`] says which one it is), or say that it has a message for it: then it is *awarded*, and stands in nobody's way here any more.
+//! The queues here are the *mirror* of the driver's. The driver has some of the posted receives, in
+//! the same order, and a message that it matched is taken here for the very receive that it names.
+//! What it did not match meets the mirror as ever. Before a message that came another way takes a
+//! receive out of the mirror, the driver must give that receive back ([`Protocol::next_for`] says
+//! which one it is), or say that it has a message for it: then it is *awarded*, and stands in
+//! nobody's way here any more.
 
 use oxmpi_wire::{Envelope, Kind, Repr};
 
@@ -15,7 +19,8 @@ use super::{Protocol, Unexpected};
 /// What the driver did with a packet's payload.
 #[derive(Debug, Clone, Copy)]
 pub enum Placement<'p> {
-    /// So many of its `payload` bytes are in the receive's buffer, which has no room for the others.
+    /// So many of its `payload` bytes are in the receive's buffer, which has no room for the
+    /// others.
     Placed {
         /// Bytes of the packet.
         payload: u64,

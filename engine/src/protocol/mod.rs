@@ -1,18 +1,23 @@
-//! The protocol half of the engine: what to do with calls and packets, with no I/O, no clock and no memory of the user's.
+//! The protocol half of the engine: what to do with calls and packets, with no I/O, no clock and no
+//! memory of the user's.
 //!
 //! Call order:
-//! - [`Protocol::eager_now`] says whether a message can leave at once ([`Protocol::sent_eager`] confirms); else
-//!   [`Protocol::send`] makes a request of it; [`Protocol::post`] takes a receive and says what it found;
-//! - [`Protocol::handle`] takes an arrived packet and says where its payload goes; a device whose packets arrive in pieces hands the
-//!   first piece to it and the others to [`Protocol::landing`] and [`Protocol::landed`];
-//! - [`Protocol::poll_transmit`] yields the next packet for a peer, [`Protocol::sent`] confirms that it left;
+//! - [`Protocol::eager_now`] says whether a message can leave at once ([`Protocol::sent_eager`]
+//!   confirms); else [`Protocol::send`] makes a request of it; [`Protocol::post`] takes a receive
+//!   and says what it found;
+//! - [`Protocol::handle`] takes an arrived packet and says where its payload goes; a device whose
+//!   packets arrive in pieces hands the first piece to it and the others to [`Protocol::landing`]
+//!   and [`Protocol::landed`];
+//! - [`Protocol::poll_transmit`] yields the next packet for a peer, [`Protocol::sent`] confirms
+//!   that it left;
 //! - [`Protocol::fetched`] reports on bytes that the caller fetched itself;
 //! - [`Protocol::turn`] says which of several finished requests comes first;
 //! - [`Protocol::take`] gives a finished request's outcome and frees it.
 //!
-//! A message goes *eager* when it is small and the receiver has room for it unmatched; else it is *offered* (a request to
-//! send) and moves after the match: fetched by the receiver where that is possible, streamed by the sender where not.
-//! Buffers are a type `B` that the protocol carries and never looks into, so the simulator runs this very code.
+//! A message goes *eager* when it is small and the receiver has room for it unmatched; else it is
+//! *offered* (a request to send) and moves after the match: fetched by the receiver where that is
+//! possible, streamed by the sender where not. Buffers are a type `B` that the protocol carries and
+//! never looks into, so the simulator runs this very code.
 
 mod failure;
 mod landing;
@@ -42,21 +47,25 @@ use peer::Peer;
 use requests::Requests;
 use stash::{StashId, Stashes};
 
-/// Sizes that steer the protocol. Which values are good is a matter of measurement, not of correctness.
+/// Sizes that steer the protocol. Which values are good is a matter of measurement, not of
+/// correctness.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Longest message that may go eager.
     pub eager_bytes_max: u64,
-    /// Longest message that leaves in the call that sends it, because the device has copied it then; a longer one is a request, and its memory is used until it has left.
+    /// Longest message that leaves in the call that sends it, because the device has copied it
+    /// then; a longer one is a request, and its memory is used until it has left.
     pub copied_bytes_max: u64,
-    /// Eager bytes a peer may have unmatched here (each message counts its length and a header, in whole credit units).
+    /// Eager bytes a peer may have unmatched here (each message counts its length and a header, in
+    /// whole credit units).
     pub room_bytes: u64,
-    /// Eager bytes that a peer may have unmatched here before it is taken for one that does not obey: at
-    /// least `room_bytes` of every process that sends to this one.
+    /// Eager bytes that a peer may have unmatched here before it is taken for one that does not
+    /// obey: at least `room_bytes` of every process that sends to this one.
     pub kept_bytes_max: u64,
     /// Longest payload of one packet.
     pub fragment_bytes: usize,
-    /// Longest payload of one packet while a message is short: smaller pieces let both sides copy at the same time.
+    /// Longest payload of one packet while a message is short: smaller pieces let both sides copy
+    /// at the same time.
     pub fragment_bytes_short: usize,
     /// Messages up to this length count as short.
     pub short_bytes_max: u64,
@@ -198,7 +207,8 @@ impl<B: Copy> Protocol<B> {
         self.peers.len() as u32 - 1
     }
 
-    /// Sizes for one peer that differ from those for all: it is reached by another device. Before anything is sent to it.
+    /// Sizes for one peer that differ from those for all: it is reached by another device. Before
+    /// anything is sent to it.
     pub fn set_limits(&mut self, peer: u32, limits: Limits) {
         self.peers[peer as usize] = Peer::new(limits);
     }

@@ -1,11 +1,13 @@
 //! In which order requests that are over are handed out, where a call chooses among several.
 //!
-//! Programs rely on messages of one sender being handed out in the order in which they were sent, also when they are received into
-//! several requests and looked for by MPI_Testany. So every request has a *turn*: of a receive, its place in the order in which
-//! receives were matched; of anything else, its place in the order in which requests ended. Both are one count.
+//! Programs rely on messages of one sender being handed out in the order in which they were sent,
+//! also when they are received into several requests and looked for by MPI_Testany. So every
+//! request has a *turn*: of a receive, its place in the order in which receives were matched; of
+//! anything else, its place in the order in which requests ended. Both are one count.
 //!
-//! A long message that was matched first can end after a short one of the same sender that was matched later: the short one is
-//! *behind* it. It is held back while the bytes of the long one keep coming. It is handed out nevertheless once they have not for
+//! A long message that was matched first can end after a short one of the same sender that was
+//! matched later: the short one is *behind* it. It is held back while the bytes of the long one
+//! keep coming. It is handed out nevertheless once they have not for
 //! [`STANDSTILL_MAX`]: MPI 5.0 §3.7.4 wants a request that is over to be seen, and their sender may be stopped.
 
 use std::time::Duration;
@@ -15,8 +17,9 @@ use oxmpi_wire::Envelope;
 use super::Protocol;
 use super::requests::{RequestId, State};
 
-/// How long the earlier message may stand still. A sender that computes answers by its driver within some milliseconds; the rest is
-/// for machines where many processes share a CPU, and for networks that lose frames several times in a row.
+/// How long the earlier message may stand still. A sender that computes answers by its driver
+/// within some milliseconds; the rest is for machines where many processes share a CPU, and for
+/// networks that lose frames several times in a row.
 pub const STANDSTILL_MAX: Duration = Duration::from_secs(2);
 
 /// Whether a request can be handed out.
@@ -26,7 +29,8 @@ pub enum Turn {
     Pending,
     /// It is over, and this is its place.
     Over(u64),
-    /// It is over, and a receive of the same list that was matched before it is still getting its bytes from the same sender.
+    /// It is over, and a receive of the same list that was matched before it is still getting its
+    /// bytes from the same sender.
     Behind {
         /// Its place.
         turn: u64,
@@ -35,7 +39,8 @@ pub enum Turn {
     },
 }
 
-/// The receive of a list that was matched first among those that are getting their bytes from one process.
+/// The receive of a list that was matched first among those that are getting their bytes from one
+/// process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InFlight {
     /// The look that found it: what an older one found means nothing any more.
@@ -53,7 +58,8 @@ pub(super) struct Standstill {
 }
 
 impl<B: Copy> Protocol<B> {
-    /// A look at several requests begins. First [`Protocol::note`] is told all of them, then [`Protocol::turn`] is asked about each.
+    /// A look at several requests begins. First [`Protocol::note`] is told all of them, then
+    /// [`Protocol::turn`] is asked about each.
     pub fn begin_look(&mut self) {
         self.look += 1;
     }

@@ -1,4 +1,5 @@
-//! What is known of one other process: its room here and there, packet numbers, and what waits to be sent to it.
+//! What is known of one other process: its room here and there, packet numbers, and what waits to
+//! be sent to it.
 
 use std::collections::VecDeque;
 
@@ -32,7 +33,8 @@ pub(super) struct Peer {
     pub streams: VecDeque<RequestId>,
     /// The eager message from this peer whose packets have not all arrived.
     pub inbound: Option<Inbound>,
-    /// Of the receives that were looked at last: the first matched one that is getting its bytes from this peer.
+    /// Of the receives that were looked at last: the first matched one that is getting its bytes
+    /// from this peer.
     pub in_flight: Option<InFlight>,
     /// It is in `Protocol::busy`.
     pub busy: bool,

@@ -61,8 +61,8 @@ pub struct Fetch<B> {
 pub enum Posted<B> {
     /// Nothing yet, or a message whose bytes are still to come.
     Waiting,
-    /// The bytes of a message (or as many as have arrived): copy them to the buffer's beginning, then
-    /// [`Protocol::recycle`] the vector.
+    /// The bytes of a message (or as many as have arrived): copy them to the buffer's beginning,
+    /// then [`Protocol::recycle`] the vector.
     Stashed {
         /// The bytes.
         stash: Vec<u8>,
@@ -105,7 +105,8 @@ impl Claim {
 }
 
 impl<B: Copy> Protocol<B> {
-    /// An eager packet has arrived: what [`Protocol::handle`] does with it, for the caller that need not look at other kinds.
+    /// An eager packet has arrived: what [`Protocol::handle`] does with it, for the caller that
+    /// need not look at other kinds.
     #[inline(always)]
     pub fn handle_eager(&mut self, from: u32, header: &Eager, payload: &[u8]) -> Arrived<B> {
         let peer = &mut self.peers[from as usize];
@@ -138,15 +139,16 @@ impl<B: Copy> Protocol<B> {
         Arrived::Deliver(buffer, bytes)
     }
 
-    /// Whether a receive need not be posted: nothing is queued, so the next message from its sender, if it matches, is its own.
-    /// Nothing else is under way either: it would stand still while message after message is taken directly.
+    /// Whether a receive need not be posted: nothing is queued, so the next message from its
+    /// sender, if it matches, is its own. Nothing else is under way either: it would stand still
+    /// while message after message is taken directly.
     #[inline(always)]
     pub fn is_quiet(&self) -> bool {
         self.requests.pending() == 0 && self.queues.unexpected_len() == 0 && self.busy.is_empty()
     }
 
-    /// A whole eager message that a receive found by itself while [`Protocol::is_quiet`]: true if it may take it, and then it
-    /// is handled.
+    /// A whole eager message that a receive found by itself while [`Protocol::is_quiet`]: true if
+    /// it may take it, and then it is handled.
     #[inline(always)]
     pub fn take_directly(
         &mut self,
@@ -275,8 +277,8 @@ impl<B: Copy> Protocol<B> {
         }
     }
 
-    /// A packet of a kind that this process does not know or does not serve: counted, and refused if
-    /// its sender waits for an answer (see `oxmpi_wire::code`).
+    /// A packet of a kind that this process does not know or does not serve: counted, and refused
+    /// if its sender waits for an answer (see `oxmpi_wire::code`).
     #[cold]
     fn refuse(&mut self, from: u32, repr: &Repr) {
         self.counters.unserved += 1;
@@ -332,8 +334,8 @@ impl<B: Copy> Protocol<B> {
                 Ok(effect)
             }
             Some(Inbound::Stash(stash)) => {
-                // `inbound` stays until another message begins: whether this was the last fragment is known only to who
-                // matches the stash, and nothing asks before.
+                // `inbound` stays until another message begins: whether this was the last fragment
+                // is known only to who matches the stash, and nothing asks before.
                 if self.stashes.arrived(stash) == offset && self.stashes.append(stash, payload) {
                     return Ok(Effect::None);
                 }
@@ -358,7 +360,8 @@ impl<B: Copy> Protocol<B> {
     ) -> Result<Effect<B>, Failure> {
         let id = RequestId::from_token(receive);
         let Some(request) = self.requests.get(id) else {
-            // The receive failed meanwhile (its peer was declared dead, say): nobody wants the bytes.
+            // The receive failed meanwhile (its peer was declared dead, say): nobody wants the
+            // bytes.
             return Ok(Effect::None);
         };
         let State::Receiving { arrived } = request.state else {
@@ -475,7 +478,8 @@ impl<B: Copy> Protocol<B> {
         None
     }
 
-    /// The caller has fetched a message, or was refused: then the sender streams it, and later ones from the same process.
+    /// The caller has fetched a message, or was refused: then the sender streams it, and later ones
+    /// from the same process.
     pub fn fetched(&mut self, fetch: &Fetch<B>, done: bool) {
         let Some(request) = self.requests.get(fetch.request) else {
             return;
@@ -561,7 +565,8 @@ impl<B: Copy> Protocol<B> {
         let id = self.requests.insert(request);
         match self.queues.post(pattern, capacity, id) {
             Post::Queued(posted) => {
-                // From a process that has finalised nothing comes, but the receive can be tested and taken back.
+                // From a process that has finalised nothing comes, but the receive can be tested
+                // and taken back.
                 let dead = from.filter(|&from| self.peers[from as usize].dead);
                 if let Some(request) = self.requests.get(id) {
                     request.state = State::Posted(posted);

@@ -53,7 +53,8 @@ pub(super) enum State {
     Free(Option<u32>),
     /// A receive waits for its message.
     Posted(PostedId),
-    /// A receive has a message, and the driver that matched them has not said yet which: see `mirror`.
+    /// A receive has a message, and the driver that matched them has not said yet which: see
+    /// `mirror`.
     Awarded,
     /// A receive has its message and awaits the rest of its bytes.
     Receiving {

@@ -20,7 +20,8 @@ pub enum Mode {
 pub struct Source<B> {
     /// The caller's handle.
     pub buffer: B,
-    /// Where another process finds them: an address here, or an offset of the shared segment if `mapped`.
+    /// Where another process finds them: an address here, or an offset of the shared segment if
+    /// `mapped`.
     pub address: u64,
     /// They lie in memory that the receiver can map.
     pub mapped: bool,
@@ -76,7 +77,8 @@ pub enum Origin {
 }
 
 impl<B: Copy> Protocol<B> {
-    /// The header of a message that can leave at once in one packet, or `None`. After it has left: [`Protocol::sent_eager`].
+    /// The header of a message that can leave at once in one packet, or `None`. After it has left:
+    /// [`Protocol::sent_eager`].
     #[inline(always)]
     pub fn eager_now(&self, to: u32, envelope: &Envelope, mode: Mode) -> Option<Eager> {
         let peer = &self.peers[to as usize];
@@ -102,7 +104,8 @@ impl<B: Copy> Protocol<B> {
         self.counters.eager += 1;
     }
 
-    /// A send begins that cannot leave at once: it is a request, and [`Protocol::poll_transmit`] yields its packets.
+    /// A send begins that cannot leave at once: it is a request, and [`Protocol::poll_transmit`]
+    /// yields its packets.
     pub fn send(
         &mut self,
         to: u32,
@@ -125,8 +128,8 @@ impl<B: Copy> Protocol<B> {
         Ok(id)
     }
 
-    /// A send to a process that has finalised never leaves. What needs no answer is over, for nobody could tell; anything else can
-    /// be tested and taken back.
+    /// A send to a process that has finalised never leaves. What needs no answer is over, for
+    /// nobody could tell; anything else can be tested and taken back.
     #[cold]
     fn shelve(&mut self, to: u32, id: RequestId, eager: bool) {
         self.peers[to as usize].messages.clear();
@@ -273,7 +276,8 @@ impl<B: Copy> Protocol<B> {
         self.depart(transmit, false);
     }
 
-    /// The packet has been taken by a device that reads its memory until it says so: [`Protocol::released`], for the packet that ends a message.
+    /// The packet has been taken by a device that reads its memory until it says so:
+    /// [`Protocol::released`], for the packet that ends a message.
     #[inline(never)]
     pub fn held(&mut self, transmit: &Transmit<B>) {
         self.depart(transmit, true);
@@ -341,7 +345,8 @@ impl<B: Copy> Protocol<B> {
         }
     }
 
-    /// Everything of a message has left; if a device still reads its memory, the request is not over yet.
+    /// Everything of a message has left; if a device still reads its memory, the request is not
+    /// over yet.
     #[inline(always)]
     fn finish_departure(&mut self, id: RequestId, held: bool) {
         let request = self.requests.get(id).expect("departing messages are alive");
@@ -353,7 +358,8 @@ impl<B: Copy> Protocol<B> {
         self.requests.complete(id, Ok(completion));
     }
 
-    /// Forgets peers that have nothing left to transmit. Call after a round over [`Protocol::busy`].
+    /// Forgets peers that have nothing left to transmit. Call after a round over
+    /// [`Protocol::busy`].
     pub fn settle(&mut self) {
         let peers = &mut self.peers;
         self.busy.retain(|&peer| {

@@ -1,7 +1,8 @@
 //! The dump area: bytes of eager messages for which no receive has been posted yet.
 //!
-//! Buffers are recycled by size class, so that a steady flow of unexpected messages allocates nothing. How much can be
-//! here at once is bounded by the room each peer has (see `Limits::room_bytes`), not by this module.
+//! Buffers are recycled by size class, so that a steady flow of unexpected messages allocates
+//! nothing. How much can be here at once is bounded by the room each peer has (see
+//! `Limits::room_bytes`), not by this module.
 
 /// Names a stashed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +18,11 @@ pub(super) struct Stash {
 
 /// Size classes: 2^6 to 2^(6+15) bytes.
 const CLASSES: usize = 16;
-/// Spare buffers kept per class.
-const SPARE_MAX: usize = 64;
+/// Spare bytes kept per class, and spare buffers at least and at most: as many short messages, or
+/// pieces of a few long ones, as come unawaited in one go.
+const SPARE_BYTES_MAX: usize = 16 << 20;
+const SPARE_MIN: usize = 8;
+const SPARE_MAX: usize = 1024;
 
 pub(super) struct Stashes {
     slab: Vec<Stash>,
@@ -83,8 +87,9 @@ impl Stashes {
     /// Gives an emptied buffer back.
     pub fn recycle(&mut self, mut buffer: Vec<u8>) {
         let spare = &mut self.spare[class(buffer.capacity())];
+        let most = (SPARE_BYTES_MAX / buffer.capacity().max(64)).clamp(SPARE_MIN, SPARE_MAX);
         // A buffer serves the class of its capacity only if it was made for it.
-        if spare.len() < SPARE_MAX && buffer.capacity().is_power_of_two() {
+        if spare.len() < most && buffer.capacity().is_power_of_two() {
             buffer.clear();
             spare.push(buffer);
         }

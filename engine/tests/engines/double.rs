@@ -1,6 +1,8 @@
-//! A double of the driver /dev/o2g in user space: the driver's own core, a thread that reads the sockets in place of the protocol handler, and memory that both sides map.
+//! A double of the driver /dev/o2g in user space: the driver's own core, a thread that reads the
+//! sockets in place of the protocol handler, and memory that both sides map.
 //!
-//! It is here because a test on any machine must reach every path of the kernel home; what the module itself does is tested in a guest (`cargo xtask kernel test`).
+//! It is here because a test on any machine must reach every path of the kernel home; what the
+//! module itself does is tested in a guest (`cargo xtask kernel test`).
 
 use std::collections::HashMap;
 use std::io;
@@ -72,7 +74,8 @@ impl Double {
     pub fn new(size: u32) -> Double {
         let flags = (ENTRIES as usize * size_of::<Done>()).next_multiple_of(PAGE_BYTES);
         let bytes = PAGE_BYTES + flags + DUMP_BYTES as usize;
-        // SAFETY: new descriptors are ours; a mapping of the file's length, which nobody but the core writes.
+        // SAFETY: new descriptors are ours; a mapping of the file's length, which nobody but the
+        // core writes.
         let (event, file, map) = unsafe {
             let event = OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_NONBLOCK));
             let file = OwnedFd::from_raw_fd(libc::memfd_create(c"o2g".as_ptr(), 0));
@@ -84,7 +87,8 @@ impl Double {
             (event, file, Mapping(at.cast(), bytes))
         };
         let mut core = Core::new(size, ENTRIES).unwrap();
-        // SAFETY: three parts of the mapping, zeroed, which outlives the core in the state's order of fields.
+        // SAFETY: three parts of the mapping, zeroed, which outlives the core in the state's order
+        // of fields.
         let written = unsafe {
             let flags_at = map.0.add(PAGE_BYTES);
             Written::new(map.0, flags_at, ENTRIES, flags_at.add(flags), DUMP_BYTES)

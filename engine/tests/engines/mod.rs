@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use oxmpi_engine::Progress;
 use oxmpi_engine::{
-    Completion, Engine, EngineError, Envelope, Fault, Mode, Network, Options, Pattern, Request,
-    Seat, Threads,
+    Completion, Engine, EngineError, Envelope, Fault, JoinFacts, Mode, Network, Options, Pattern,
+    Request, Threads,
 };
 use oxmpi_net::choice::{Equipment, Mode as NetMode, Report, Verdict, decide};
 use oxmpi_net::transport::Transport;
@@ -26,7 +26,8 @@ pub struct Job {
     pub segment: Segment,
 }
 
-/// Whether this test program's engines are on several hosts, as far as they know, and how they reach each other: the programs `tcp`, `kernel` and `udp` run the other programs' tests that way.
+/// Whether this test program's engines are on several hosts, as far as they know, and how they
+/// reach each other: the programs `tcp`, `kernel` and `udp` run the other programs' tests that way.
 pub const APART: Option<NetMode> = match env!("CARGO_CRATE_NAME").as_bytes() {
     b"tcp" | b"kernel" => Some(NetMode::Tcp),
     b"udp" => Some(NetMode::Udp),
@@ -37,8 +38,8 @@ pub const APART: Option<NetMode> = match env!("CARGO_CRATE_NAME").as_bytes() {
 pub const KERNEL: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"kernel");
 
 /// A process of a job on one host.
-pub fn seat(rank: u32, size: u32, segment: OwnedFd) -> Seat {
-    Seat {
+pub fn facts(rank: u32, size: u32, segment: OwnedFd) -> JoinFacts {
+    JoinFacts {
         rank,
         size,
         host: "testhost".to_string(),
@@ -60,31 +61,32 @@ pub fn job(size: u32, options: &Options, threads: Threads) -> Job {
 
 /// A job of engines on these hosts.
 pub fn job_on(hosts: Vec<u32>, options: &Options, threads: Threads) -> Job {
-    let (seats, options, segment) = seats(hosts, options);
-    let engine = |seat| {
+    let (all_facts, options, segment) = all_facts(hosts, options);
+    let engine = |facts| {
         // SAFETY: tests that ask for one thread use each engine from one thread at a time.
-        let engine = unsafe { Engine::attach(seat, &options, threads) };
+        let engine = unsafe { Engine::attach(facts, &options, threads) };
         Arc::new(engine.unwrap())
     };
     Job {
-        engines: seats.into_iter().map(engine).collect(),
+        engines: all_facts.into_iter().map(engine).collect(),
         segment,
     }
 }
 
-/// The seats of a job on these hosts, with the options for them and the first host's segment.
-pub fn seats(hosts: Vec<u32>, options: &Options) -> (Vec<Seat>, Options, Segment) {
+/// The facts of all processes of a job on these hosts, with the options for them and the first
+/// host's segment.
+pub fn all_facts(hosts: Vec<u32>, options: &Options) -> (Vec<JoinFacts>, Options, Segment) {
     let known = vec![hosts.len(); hosts.len()];
-    let (seats, _, options, segment) = seats_that_know(&known, hosts, options);
-    (seats, options, segment)
+    let (all_facts, _, options, segment) = seats_that_know(&known, hosts, options);
+    (all_facts, options, segment)
 }
 
-/// As [`seats`], with cards; each process knows only so many of all at first.
+/// As [`all_facts`], with cards; each process knows only so many of all at first.
 pub fn seats_that_know(
     known: &[usize],
     hosts: Vec<u32>,
     options: &Options,
-) -> (Vec<Seat>, Vec<Card>, Options, Segment) {
+) -> (Vec<JoinFacts>, Vec<Card>, Options, Segment) {
     let mut options = *options;
     if KERNEL && options.progress == Progress::User {
         options.progress = Progress::Kernel;
@@ -109,12 +111,12 @@ pub fn seats_that_know(
     };
     let choice = decide(mode, std::iter::once((0, tried))).unwrap();
     let key = JobKey::random().unwrap();
-    let seats = equipments.into_iter().enumerate().map(|(rank, equipment)| {
+    let all_facts = equipments.into_iter().enumerate().map(|(rank, equipment)| {
         let segment = &segments[hosts[rank] as usize];
         let fd = segment.fd().try_clone_to_owned().unwrap();
         let hosts = hosts[..known[rank]].to_vec();
         let size = hosts.len() as u32;
-        let mut seat = seat(rank as u32, size, fd);
+        let mut facts = facts(rank as u32, size, fd);
         if host_count > 1 {
             let cards = cards.clone();
             let directory = Box::new(move |peer: u32| Ok(cards[peer as usize].clone()));
@@ -126,18 +128,18 @@ pub fn seats_that_know(
             {
                 tcp.set_driver(Box::new(double::Double::new(size))).unwrap();
             }
-            seat.network = Some(Network {
+            facts.network = Some(Network {
                 choice,
                 hosts,
                 apart: false,
-                crowded: false,
+                oversubscribed: false,
                 transport,
             });
         }
-        seat
+        facts
     });
     (
-        seats.collect(),
+        all_facts.collect(),
         cards.clone(),
         options,
         segments.swap_remove(0),
@@ -236,7 +238,8 @@ pub fn irecv(
     .unwrap()
 }
 
-/// Runs `work` and fails the whole test process when it takes longer than `limit`: a lost wake-up must not hang the suite.
+/// Runs `work` and fails the whole test process when it takes longer than `limit`: a lost wake-up
+/// must not hang the suite.
 pub fn within<R>(limit: Duration, what: &str, work: impl FnOnce() -> R) -> R {
     let (done, waiting) = std::sync::mpsc::channel::<()>();
     let what = what.to_string();
@@ -272,9 +275,9 @@ impl Random {
     }
 }
 
-/// A packet that no engine sends: a head in which everything is by chance but its form, and a payload.
-/// Its context is not that of the tests' messages, so that it cannot pass for one. Says how long the
-/// head is.
+/// A packet that no engine sends: a head in which everything is by chance but its form, and a
+/// payload. Its context is not that of the tests' messages, so that it cannot pass for one. Says
+/// how long the head is.
 pub fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], usize, Vec<u8>) {
     let mut prefix = [0; PREFIX_BYTES];
     let payload = (0..random.below(3000)).map(|at| at as u8).collect();

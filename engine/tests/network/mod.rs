@@ -1,4 +1,5 @@
-//! The tests of messages, requests and threads once more, with engines that take each other for processes of other hosts, and what only networks can get wrong.
+//! The tests of messages, requests and threads once more, with engines that take each other for
+//! processes of other hosts, and what only networks can get wrong.
 #![allow(
     clippy::duplicate_mod,
     reason = "the tests of the other programs bring what they need"
@@ -15,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use messages::engines::{
-    Random, data, envelope, irecv, isend, job_on, nonsense, pair, recv, seats, seats_that_know,
+    Random, all_facts, data, envelope, irecv, isend, job_on, nonsense, pair, recv, seats_that_know,
     send, survive_garbage, within,
 };
 use oxmpi_engine::{Engine, Fault, Mode, Options, Threads};
@@ -46,7 +47,8 @@ fn dials_that_cross_become_one_connection() {
     }
 }
 
-/// Long messages in both directions at once fill both sockets: each side must read while it cannot write.
+/// Long messages in both directions at once fill both sockets: each side must read while it cannot
+/// write.
 #[test]
 fn long_messages_that_cross_do_not_block_each_other() {
     let (left, right) = pair(&Options::default(), Threads::One);
@@ -72,7 +74,8 @@ fn long_messages_that_cross_do_not_block_each_other() {
     });
 }
 
-/// Everybody talks to everybody, ranks of one host through ports and the others by TCP, in an order of which nothing is known.
+/// Everybody talks to everybody, ranks of one host through ports and the others by TCP, in an order
+/// of which nothing is known.
 #[test]
 fn everybody_talks_to_everybody_over_ports_and_a_network() {
     let hosts = vec![0, 1, 0, 2, 1, 0];
@@ -207,7 +210,8 @@ fn the_plain_loop_carries_messages_too() {
     });
 }
 
-/// Messages that wait to leave together leave even if their sender never calls again: the driver sees to it.
+/// Messages that wait to leave together leave even if their sender never calls again: the driver
+/// sees to it.
 #[test]
 fn messages_in_quick_succession_leave_without_another_call() {
     let (left, right) = pair(&Options::default(), Threads::One);
@@ -236,7 +240,8 @@ fn messages_in_quick_succession_leave_without_another_call() {
     });
 }
 
-/// A message is free only when all of it has left, however short its last packet is: what is in its memory afterwards does not reach the receiver.
+/// A message is free only when all of it has left, however short its last packet is: what is in its
+/// memory afterwards does not reach the receiver.
 #[test]
 fn a_message_with_a_short_end_is_free_when_all_of_it_has_left() {
     let (left, right) = pair(&Options::default(), Threads::One);
@@ -264,7 +269,8 @@ fn a_message_with_a_short_end_is_free_when_all_of_it_has_left() {
     });
 }
 
-/// Who has received everything may finalise at once: its goodbye may overtake the last acknowledgement, and the sender is not told that something is wrong.
+/// Who has received everything may finalise at once: its goodbye may overtake the last
+/// acknowledgement, and the sender is not told that something is wrong.
 #[test]
 fn a_goodbye_behind_a_long_message_is_no_failure() {
     for turn in 0..40 {
@@ -289,13 +295,13 @@ fn a_goodbye_behind_a_long_message_is_no_failure() {
 #[test]
 fn garbage_from_another_host_concerns_its_sender_alone() {
     for seed in 0..12 {
-        let (mut seats, options, _segment) = seats(vec![0, 1, 2, 3], &Options::default());
-        let mut rogue = seats.pop().unwrap().network.unwrap().transport;
+        let (mut all_facts, options, _segment) = all_facts(vec![0, 1, 2, 3], &Options::default());
+        let mut rogue = all_facts.pop().unwrap().network.unwrap().transport;
         // SAFETY: each engine is used by one thread.
-        let attach = |seat| unsafe { Engine::attach(seat, &options, Threads::One) };
-        let engines: Vec<Engine> = seats
+        let attach = |facts| unsafe { Engine::attach(facts, &options, Threads::One) };
+        let engines: Vec<Engine> = all_facts
             .into_iter()
-            .map(|seat| attach(seat).unwrap())
+            .map(|facts| attach(facts).unwrap())
             .collect();
         within(LIMIT, &format!("garbage, seed {seed}"), || {
             thread::scope(|scope| {
@@ -357,13 +363,13 @@ fn a_process_that_is_introduced_takes_part() {
         return;
     }
     let known = [2, 2, 3];
-    let (seats, cards, options, _segment) =
+    let (all_facts, cards, options, _segment) =
         seats_that_know(&known, vec![0, 1, 2], &Options::default());
     // SAFETY: each engine is used by one thread at a time.
-    let attach = |seat| unsafe { Engine::attach(seat, &options, Threads::One) };
-    let engines: Vec<Engine> = seats
+    let attach = |facts| unsafe { Engine::attach(facts, &options, Threads::One) };
+    let engines: Vec<Engine> = all_facts
         .into_iter()
-        .map(|seat| attach(seat).unwrap())
+        .map(|facts| attach(facts).unwrap())
         .collect();
     let talk = |engine: &Engine, size: u32, turn: usize| {
         let me = engine.rank();
@@ -413,11 +419,11 @@ fn an_introduction_that_cannot_be_is_refused() {
     if !messages::engines::KERNEL {
         return;
     }
-    let (seats, cards, options, _segment) =
+    let (all_facts, cards, options, _segment) =
         seats_that_know(&[2, 2, 3], vec![0, 1, 2], &Options::default());
-    let seat = seats.into_iter().next().unwrap();
+    let facts = all_facts.into_iter().next().unwrap();
     // SAFETY: one thread uses it.
-    let engine = unsafe { Engine::attach(seat, &options, Threads::One) }.unwrap();
+    let engine = unsafe { Engine::attach(facts, &options, Threads::One) }.unwrap();
     let error = engine.introduce(cards[2].clone()).unwrap_err().to_string();
     assert!(error.contains("run without --progress kernel"), "{error}");
     engine.finalize();

@@ -1,7 +1,8 @@
 //! A context of the driver with connected peers, as a case uses it.
 //!
-//! The case plays both sides: it writes to `peers`, whose other ends `ours` are registered under the ranks 0, 1, …; what the driver makes of it comes as [`Event`]s, in the
-//! order of the records. Buffers stay mapped until the process ends, which is what makes `put` safe here.
+//! The case plays both sides: it writes to `peers`, whose other ends `ours` are registered under
+//! the ranks 0, 1, …; what the driver makes of it comes as [`Event`]s, in the order of the records.
+//! Buffers stay mapped until the process ends, which is what makes `put` safe here.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -275,7 +276,8 @@ pub fn open(n_socks: u32, n_entries: u32, dump_bytes: u64) -> Outcome<Device> {
 
 /// Puts a receive with a tail of the caller's choice.
 pub fn put(device: &Device, receive: &Receive, tail: u64) -> Result<Put, PutError> {
-    // SAFETY: a `Buffer` is memory of this process that serves nothing else and is never given to anybody else.
+    // SAFETY: a `Buffer` is memory of this process that serves nothing else and is never given to
+    // anybody else.
     unsafe { device.put_entry(&receive.entry(tail)) }
 }
 

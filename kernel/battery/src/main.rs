@@ -4,10 +4,13 @@
 //! oxmpi-battery [all | NAME…] [--seed N]
 //! ```
 //!
-//! Each case is a line on standard output, `ok NAME`, `FAIL NAME: why` or `skip NAME: why`, and a process of its own with its own time, so that one that crashes or hangs
-//! does not end the others; after it nothing may be left in the module. Counts are lines `count NAME=VALUE`. The exit status is 0 if nothing failed.
+//! Each case is a line on standard output, `ok NAME`, `FAIL NAME: why` or `skip NAME: why`, and a
+//! process of its own with its own time, so that one that crashes or hangs does not end the others;
+//! after it nothing may be left in the module. Counts are lines `count NAME=VALUE`. The exit status
+//! is 0 if nothing failed.
 //!
-//! Walk: [`cases`] (what is tried) → [`ground`] (a context with connected peers) → [`packet`] (what a peer sends) → [`sys`] (calls of the system).
+//! Walk: [`cases`] (what is tried) → [`ground`] (a context with connected peers) → [`packet`] (what
+//! a peer sends) → [`sys`] (calls of the system).
 
 mod cases;
 mod ground;

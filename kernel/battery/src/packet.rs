@@ -1,4 +1,5 @@
-//! What a peer sends: packets in the format of `oxmpi_wire::stream`, and payloads whose every byte can be checked.
+//! What a peer sends: packets in the format of `oxmpi_wire::stream`, and payloads whose every byte
+//! can be checked.
 
 use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
 
@@ -58,7 +59,8 @@ pub fn data(receive: u64, offset: usize, message_bytes: usize, payload: &[u8]) -
     whole(kind, 0, 0, message_bytes, payload)
 }
 
-/// Bytes `from..from + bytes` of the message that a number stands for; neighbours and pages differ. Made by words, because emulated machines are slow.
+/// Bytes `from..from + bytes` of the message that a number stands for; neighbours and pages differ.
+/// Made by words, because emulated machines are slow.
 pub fn pattern(number: u64, from: usize, bytes: usize) -> Vec<u8> {
     let word = |at: usize| {
         let mixed =

@@ -1,4 +1,5 @@
-//! Runs cases one after the other, each in a process of its own, and looks afterwards whether the module has let go everything.
+//! Runs cases one after the other, each in a process of its own, and looks afterwards whether the
+//! module has let go everything.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -13,7 +14,8 @@ use crate::sys::{self, Child, Ended};
 /// One thing that is tried.
 pub struct Case {
     pub name: &'static str,
-    /// After so many seconds it hangs, on a kernel that does not check itself. Generous: software emulation is slow, and other work may share the machine.
+    /// After so many seconds it hangs, on a kernel that does not check itself. Generous: software
+    /// emulation is slow, and other work may share the machine.
     pub time_s: u64,
     pub run: fn(&mut Random) -> Outcome,
 }
@@ -123,7 +125,8 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     format!("panic: {}", text.unwrap_or("without a text"))
 }
 
-/// No page, socket or context of others may exist; letting go takes a moment, because it is done by the kernel's workers.
+/// No page, socket or context of others may exist; letting go takes a moment, because it is done by
+/// the kernel's workers.
 pub fn left_behind() -> Outcome {
     let device = Device::open()?;
     let start = Instant::now();

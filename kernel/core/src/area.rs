@@ -1,10 +1,15 @@
-//! The memory that the process has mapped: where records and flags are written, and how far the process has read.
+//! The memory that the process has mapped: where records and flags are written, and how far the
+//! process has read.
 //!
-//! The only file with unsafe code. The process can write all of this memory at any moment, so nothing here is ever a Rust reference, and nothing is read back but
-//! `Control::tail`, once at a time. Head and tail that decide where is room are private; the process's word for the tail counts only between the two.
+//! The only file with unsafe code. The process can write all of this memory at any moment, so
+//! nothing here is ever a Rust reference, and nothing is read back but `Control::tail`, once at a
+//! time. Head and tail that decide where is room are private; the process's word for the tail
+//! counts only between the two.
 //!
-//! Records never wrap and fillers are never needed: payload is cut where the area ends, and a rest in which no record would fit belongs to the record before it. So wherever
-//! the head is, at least [`SPAN_MIN`] bytes follow it without a wrap, and [`ROOM_MIN`] bytes of room are enough for a record without payload.
+//! Records never wrap and fillers are never needed: payload is cut where the area ends, and a rest
+//! in which no record would fit belongs to the record before it. So wherever the head is, at least
+//! [`SPAN_MIN`] bytes follow it without a wrap, and [`ROOM_MIN`] bytes of room are enough for a
+//! record without payload.
 #![allow(unsafe_code)]
 
 use core::mem::offset_of;
@@ -20,7 +25,8 @@ use crate::error::AreaError;
 
 /// Bytes that a record without payload takes.
 pub(crate) const SPAN_MIN: u64 = (RECORD_BYTES as u64).next_multiple_of(ALIGN);
-/// Room that is enough for a record without payload wherever the head is: the record, and the longest rest in which no other would fit.
+/// Room that is enough for a record without payload wherever the head is: the record, and the
+/// longest rest in which no other would fit.
 pub(crate) const ROOM_MIN: u64 = SPAN_MIN + (SPAN_MIN - ALIGN);
 
 const ALIGN: u64 = RECORD_ALIGN as u64;
@@ -43,7 +49,8 @@ pub struct Area {
     stopped: bool,
 }
 
-// SAFETY: the pointers are to memory that belongs to no thread, and `Area::new` has been promised that it outlives the area.
+// SAFETY: the pointers are to memory that belongs to no thread, and `Area::new` has been promised
+// that it outlives the area.
 unsafe impl Send for Area {}
 
 /// A record that is about to be written, without what follows from its place.
@@ -62,8 +69,9 @@ impl Area {
     /// The area of a context with `slots` entries.
     ///
     /// # Safety
-    /// `control` is the start of a page, `done` has room for `slots` flags and `dump` for `bytes` bytes; all are zeroed, aligned to pages, writable until the area is
-    /// dropped, and used by nobody else in the kernel.
+    /// `control` is the start of a page, `done` has room for `slots` flags and `dump` for `bytes`
+    /// bytes; all are zeroed, aligned to pages, writable until the area is dropped, and used by
+    /// nobody else in the kernel.
     pub unsafe fn new(
         control: *mut u8,
         done: *mut u8,
@@ -119,14 +127,16 @@ impl Area {
 
     /// Believes the mapped tail as far as it can be true.
     pub(crate) fn take_mapped(&mut self) {
-        // SAFETY: the control page is mapped as long as the area lives, and `tail` is aligned in it. Acquire pairs with the process's release: what it has read, it
-        // has read before it may be overwritten.
+        // SAFETY: the control page is mapped as long as the area lives, and `tail` is aligned in
+        // it. Acquire pairs with the process's release: what it has read, it has read before it may
+        // be overwritten.
         let tail = unsafe { AtomicU64::from_ptr(&raw mut (*self.control).tail) };
         self.take_to(tail.load(Ordering::Acquire));
     }
 
-    /// Tells the process whether reading has stopped. After `true` the caller looks at the mapped tail again: the process, which moves its tail and then looks here,
-    /// misses one of the two otherwise.
+    /// Tells the process whether reading has stopped. After `true` the caller looks at the mapped
+    /// tail again: the process, which moves its tail and then looks here, misses one of the two
+    /// otherwise.
     pub(crate) fn tell_stopped(&mut self, stopped: bool) {
         if self.stopped == stopped {
             return;
@@ -149,7 +159,8 @@ impl Area {
         self.reserved -= ROOM_MIN;
     }
 
-    /// Writes a record with as much of `payload` as there is room for, and returns how much that was. There are at least [`ROOM_MIN`] bytes of room.
+    /// Writes a record with as much of `payload` as there is room for, and returns how much that
+    /// was. There are at least [`ROOM_MIN`] bytes of room.
     pub(crate) fn write(&mut self, draft: &Draft, payload: &[u8]) -> usize {
         let (here, length) = self.fit(payload.len());
         let record = Record {
@@ -167,15 +178,18 @@ impl Area {
         };
         let place = self.place();
         assert!(place + length <= self.bytes && length <= self.room());
-        // SAFETY: record and payload lie in `length` bytes from `place` on, which are within the area by the assertion; the source is the core's own or the socket's
-        // memory. The process may read and write the target meanwhile, which spoils nothing but its own data: nobody in the kernel reads it.
+        // SAFETY: record and payload lie in `length` bytes from `place` on, which are within the
+        // area by the assertion; the source is the core's own or the socket's memory. The process
+        // may read and write the target meanwhile, which spoils nothing but its own data: nobody in
+        // the kernel reads it.
         unsafe {
             let at = self.dump.add(place as usize);
             ptr::copy_nonoverlapping((&raw const record).cast::<u8>(), at, RECORD_BYTES);
             ptr::copy_nonoverlapping(payload.as_ptr(), at.add(RECORD_BYTES), here);
         }
         self.head += length;
-        // SAFETY: as in `take_mapped`. Release pairs with the process's acquire of `head`: it sees whole records only.
+        // SAFETY: as in `take_mapped`. Release pairs with the process's acquire of `head`: it sees
+        // whole records only.
         let head = unsafe { AtomicU64::from_ptr(&raw mut (*self.control).head) };
         head.store(self.head, Ordering::Release);
         here
@@ -217,12 +231,14 @@ impl Area {
     pub(crate) fn flag_end(&mut self, slot: u32, state: u32, error: u32) {
         self.flag_field(slot, offset_of!(Done, error), error);
         let at = self.flag_at::<u32>(slot, offset_of!(Done, state));
-        // SAFETY: `flag_at` gives an aligned place in the mapped flags. Release pairs with the process's acquire of the state: buffer and fields are as it says.
+        // SAFETY: `flag_at` gives an aligned place in the mapped flags. Release pairs with the
+        // process's acquire of the state: buffer and fields are as it says.
         unsafe { AtomicU32::from_ptr(at) }.store(state, Ordering::Release);
     }
 
     fn flag_field<T>(&mut self, slot: u32, offset: usize, value: T) {
-        // SAFETY: `flag_at` gives an aligned place in the mapped flags; volatile because the process looks at it meanwhile.
+        // SAFETY: `flag_at` gives an aligned place in the mapped flags; volatile because the
+        // process looks at it meanwhile.
         unsafe { self.flag_at::<T>(slot, offset).write_volatile(value) }
     }
 
@@ -241,7 +257,8 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::*;
 
-    /// What happens to an area: a record of so much payload, a reservation, its use, or the process takes so much.
+    /// What happens to an area: a record of so much payload, a reservation, its use, or the process
+    /// takes so much.
     #[derive(Clone, Debug)]
     enum Event {
         Write(usize),
@@ -274,14 +291,16 @@ mod tests {
     }
 
     proptest! {
-        /// Room that is there is enough wherever the head is, and a record never wraps; `write` asserts the rest.
+        /// Room that is there is enough wherever the head is, and a record never wraps; `write`
+        /// asserts the rest.
         #[test]
         fn records_fit(events in prop::collection::vec(event(), 0..400)) {
             let bytes = DUMP_BYTES_MIN;
             let mut control = vec![0u64; 512];
             let mut dump = vec![0u64; bytes as usize / 8];
             let payload = vec![7u8; 70_000];
-            // SAFETY: both live as long as the area, are aligned, and nobody else has them; there are no flags.
+            // SAFETY: both live as long as the area, are aligned, and nobody else has them; there
+            // are no flags.
             let area = unsafe {
                 let (control, dump) = (control.as_mut_ptr().cast(), dump.as_mut_ptr().cast());
                 Area::new(control, ptr::null_mut(), 0, dump, bytes)

@@ -1,4 +1,5 @@
-//! The core of a context: its sockets, entries, queues and area, and the requests of the process. What arrives is `reader.rs`.
+//! The core of a context: its sockets, entries, queues and area, and the requests of the process.
+//! What arrives is `reader.rs`.
 
 use alloc::vec::Vec;
 
@@ -16,12 +17,14 @@ use crate::socket::{Phase, Socket};
 /// errno of an entry whose socket ended before its message did.
 pub(crate) const ECONNRESET: u32 = 104;
 
-/// All that is decided for one open file of the device. The call order is in the crate's documentation.
+/// All that is decided for one open file of the device. The call order is in the crate's
+/// documentation.
 pub struct Core {
     pub(crate) area: Option<Area>,
     pub(crate) sockets: Vec<Socket>,
     pub(crate) entries: Entries,
-    /// A posted entry is its slot; of an unexpected message the position of its record is remembered until the process has taken that.
+    /// A posted entry is its slot; of an unexpected message the position of its record is
+    /// remembered until the process has taken that.
     pub(crate) queues: Queues<u32, u64>,
     pub(crate) unexpected_max: usize,
     /// How many sockets wait for room.
@@ -63,7 +66,8 @@ impl Core {
 
     /// Bytes that [`Core::with_seed`] allocates at most.
     pub fn bytes(n_socks: u32, n_entries: u32) -> u64 {
-        // The queues: five indexes with 4 slots of 8 bytes, rounded up to a power of two, and a link of 32 bytes for each entry, and two slabs of less than 80.
+        // The queues: five indexes with 4 slots of 8 bytes, rounded up to a power of two, and a
+        // link of 32 bytes for each entry, and two slabs of less than 80.
         const QUEUES_PER_ENTRY: u64 = 5 * (2 * 4 * 8 + 32) + 2 * 80;
         const FIXED: u64 = 4096;
         let per_entry = QUEUES_PER_ENTRY + Entries::BYTES_PER_ENTRY as u64;
@@ -120,7 +124,8 @@ impl Core {
         self.sockets.iter().position(is_it).map(|at| at as u32)
     }
 
-    /// The socket is no longer read. Entries whose message was arriving there are over with ECONNRESET.
+    /// The socket is no longer read. Entries whose message was arriving there are over with
+    /// ECONNRESET.
     pub fn close_socket(&mut self, index: u32) {
         let Some(socket) = self.sockets.get(index as usize).filter(|s| s.open) else {
             return;
@@ -135,7 +140,8 @@ impl Core {
         self.counters.sockets -= 1;
     }
 
-    /// A receive. It is posted unless a message that it accepts lies in the dump area, before which `entry.tail` says what the process has seen.
+    /// A receive. It is posted unless a message that it accepts lies in the dump area, before which
+    /// `entry.tail` says what the process has seen.
     pub fn put(&mut self, entry: &Entry, pinned: bool) -> Result<(), PutError> {
         self.check(entry)?;
         let slot = self.entries.vacant(entry.cookie)?;

@@ -1,8 +1,9 @@
 //! The entries: receives that the process has put, by slot, each with what is known of its message.
 //!
-//! An entry waits in the posted queue (`Waiting`), then belongs to the socket whose message it met (`Arriving`), and is over when all of the message is there, when it is
-//! cancelled, or when the socket ends. Its memory may be let go from then on, and not before: the slot goes to the list of released ones and can be used again when the
-//! shim has taken it from there.
+//! An entry waits in the posted queue (`Waiting`), then belongs to the socket whose message it met
+//! (`Arriving`), and is over when all of the message is there, when it is cancelled, or when the
+//! socket ends. Its memory may be let go from then on, and not before: the slot goes to the list of
+//! released ones and can be used again when the shim has taken it from there.
 
 use alloc::vec::Vec;
 
@@ -132,7 +133,8 @@ impl Entries {
         }
     }
 
-    /// The slot that `Data` with this token belongs into: promised by this socket, and within the message.
+    /// The slot that `Data` with this token belongs into: promised by this socket, and within the
+    /// message.
     pub(crate) fn promised(
         &mut self,
         cookie: u64,

@@ -1,4 +1,5 @@
-//! What the core refuses, one enum per request. `kernel/module` makes an errno of each; `docs/o2g.md` says what to do about them.
+//! What the core refuses, one enum per request. `kernel/module` makes an errno of each;
+//! `docs/o2g.md` says what to do about them.
 
 use core::fmt;
 

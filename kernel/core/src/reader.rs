@@ -1,7 +1,10 @@
-//! What arrives: the bytes of a socket, cut anywhere, become packets (`route.rs` says where they go), records and copies.
+//! What arrives: the bytes of a socket, cut anywhere, become packets (`route.rs` says where they
+//! go), records and copies.
 //!
-//! [`Core::feed`] goes as far as it can by itself and answers with what only the caller can do. Nothing of a head is used before there is room for its record and, for a message
-//! that no entry accepts, in the unexpected queue: so a socket that has stopped goes on with the same bytes and decides anew.
+//! [`Core::feed`] goes as far as it can by itself and answers with what only the caller can do.
+//! Nothing of a head is used before there is room for its record and, for a message that no entry
+//! accepts, in the unexpected queue: so a socket that has stopped goes on with the same bytes and
+//! decides anew.
 
 use oxmpi_wire::o2g::{NO_SLOT, OTHER_VERSION, RecordKind};
 use oxmpi_wire::stream::{self, LENGTH_BYTES, Next};
@@ -50,7 +53,8 @@ pub struct Answer {
 }
 
 impl Core {
-    /// A run of the reader begins. In a softirq bytes are limited and only pinned memory can be written.
+    /// A run of the reader begins. In a softirq bytes are limited and only pinned memory can be
+    /// written.
     pub fn begin(&mut self, index: u32, softirq: bool) {
         let runs = if softirq {
             &mut self.counters.runs_softirq
@@ -129,7 +133,8 @@ impl Core {
         }
     }
 
-    /// The head is complete: decides where the payload goes. Returns how much of `rest`, which begins behind the head, is used.
+    /// The head is complete: decides where the payload goes. Returns how much of `rest`, which
+    /// begins behind the head, is used.
     fn read_packet(
         &mut self,
         index: u32,
@@ -235,7 +240,8 @@ impl Core {
         }
     }
 
-    /// The bytes of the last [`Step::Place`] are in place, or could not be put there: `error` is an errno.
+    /// The bytes of the last [`Step::Place`] are in place, or could not be put there: `error` is an
+    /// errno.
     pub fn placed(&mut self, index: u32, error: u32) {
         let socket = &mut self.sockets[index as usize];
         let Phase::Place(mut place) = socket.phase else {
@@ -259,7 +265,8 @@ impl Core {
         self.keep_placing(index, place);
     }
 
-    /// Remembers a packet that is being placed, or ends it: its record, and the entry if that was all.
+    /// Remembers a packet that is being placed, or ends it: its record, and the entry if that was
+    /// all.
     fn keep_placing(&mut self, index: u32, place: Place) {
         if place.left > 0 {
             self.sockets[index as usize].phase = Phase::Place(place);
@@ -327,7 +334,8 @@ impl Core {
         }
     }
 
-    /// The stream has ended: `error` is 0 or an errno. Entries whose message was arriving are over. `false`: there is no room for the record, ask again.
+    /// The stream has ended: `error` is 0 or an errno. Entries whose message was arriving are over.
+    /// `false`: there is no room for the record, ask again.
     pub fn end(&mut self, index: u32, error: u32) -> bool {
         let phase = self.sockets[index as usize].phase;
         if matches!(phase, Phase::Broken) {
@@ -400,7 +408,8 @@ impl Core {
             .is_some_and(|area| area.room() >= ROOM_MIN)
     }
 
-    /// Whether the socket has to wait for what `enough` asks, which the process gives by moving its tail.
+    /// Whether the socket has to wait for what `enough` asks, which the process gives by moving its
+    /// tail.
     pub(crate) fn must_stop(&mut self, index: u32, enough: fn(&Core) -> bool) -> bool {
         if !enough(self) {
             self.take_mapped();

@@ -1,7 +1,9 @@
 //! Which way a packet goes: this is where messages are matched.
 //!
-//! `reader.rs` asks when a head is complete and there is room for its record, and then does as the route says. A message meets its entry here, in the order of its stream and
-//! under the context's lock; a packet that continues one finds its entry by the socket (`More`) or by its token (`Data`).
+//! `reader.rs` asks when a head is complete and there is room for its record, and then does as the
+//! route says. A message meets its entry here, in the order of its stream and under the context's
+//! lock; a packet that continues one finds its entry by the socket (`More`) or by its token
+//! (`Data`).
 
 use oxmpi_wire::o2g::{Done, MATCHED};
 use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
@@ -13,7 +15,8 @@ use crate::entries::Arriving;
 pub(crate) enum Route {
     /// To the memory of an entry, where its message has this offset.
     Place { slot: u32, offset: u64 },
-    /// To the dump area. If the message met an entry: which, and how many bytes of the message are there for it afterwards.
+    /// To the dump area. If the message met an entry: which, and how many bytes of the message are
+    /// there for it afterwards.
     Dump { slot: Option<u32>, counts: u64 },
 }
 
@@ -43,7 +46,8 @@ impl Core {
             counts: 0,
         };
         match (repr.kind, continues) {
-            // No message begins before all of the last eager one is sent, and none is longer than it says.
+            // No message begins before all of the last eager one is sent, and none is longer than
+            // it says.
             (Kind::Eager | Kind::RequestToSend { .. }, Some(_)) => Err(Refusal::Garbage),
             (Kind::Eager, None) if payload > envelope.bytes => Err(Refusal::Garbage),
             (Kind::Eager, None) => {
@@ -53,7 +57,8 @@ impl Core {
             (Kind::RequestToSend { .. }, None) => {
                 let met = self.meet(index, envelope, true)?;
                 let Some(slot) = met else { return Ok(nobody) };
-                // Without a buffer the entry is over with its match: the data will come as packets like any other.
+                // Without a buffer the entry is over with its match: the data will come as packets
+                // like any other.
                 let buffered = self.entries.get(slot).buffered;
                 Ok(Route::Dump {
                     slot: Some(slot),

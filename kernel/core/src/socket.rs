@@ -1,10 +1,12 @@
-//! What is remembered of a socket between two segments: how much of a head is there, or where the rest of a payload goes, and what this run of the reader may still do.
+//! What is remembered of a socket between two segments: how much of a head is there, or where the
+//! rest of a payload goes, and what this run of the reader may still do.
 
 use oxmpi_wire::PREFIX_BYTES;
 use oxmpi_wire::stream::HEAD_MAX;
 
-/// Bytes that one run in a softirq may copy; a record counts as what it takes in the area. 128 KiB are about 20 µs of copying, or 1 024 short messages: what a network
-/// driver's own poll takes at a time.
+/// Bytes that one run in a softirq may copy; a record counts as what it takes in the area. 128 KiB
+/// are about 20 µs of copying, or 1 024 short messages: what a network driver's own poll takes at a
+/// time.
 pub const SOFTIRQ_BYTES_MAX: usize = 128 << 10;
 
 pub(crate) struct Socket {

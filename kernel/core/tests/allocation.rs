@@ -1,7 +1,7 @@
 //! Nothing is allocated after the start, and what is allocated then is what `Core::bytes` says.
 //!
-//! The whole test binary runs on an allocator that counts, for each thread by itself: the thread that
-//! runs the tests allocates at any time.
+//! The whole test binary runs on an allocator that counts, for each thread by itself: the thread
+//! that runs the tests allocates at any time.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -39,7 +39,8 @@ static ALLOCATOR: Counting = Counting;
 const ENTRIES: u32 = 1000;
 const DUMP: usize = 1 << 20;
 
-/// Every message differs in all fields, so that each class of patterns needs as many keys as it ever can.
+/// Every message differs in all fields, so that each class of patterns needs as many keys as it
+/// ever can.
 fn message(number: u32) -> Envelope {
     Envelope {
         context: u64::from(number % 50),

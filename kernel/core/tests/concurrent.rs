@@ -1,6 +1,8 @@
-//! Core and process at the same time: one thread writes records under the context's lock, the other reads the mapped memory without it and moves its tail there.
+//! Core and process at the same time: one thread writes records under the context's lock, the other
+//! reads the mapped memory without it and moves its tail there.
 //!
-//! What must hold: whole records only, in order; and no stop that nobody hears of, although the process asks for more only when it sees the flag `stopped`.
+//! What must hold: whole records only, in order; and no stop that nobody hears of, although the
+//! process asks for more only when it sees the flag `stopped`.
 
 mod double;
 
@@ -27,7 +29,8 @@ struct Mapped {
     dump: Pages,
 }
 
-// SAFETY: control is used by atomics only; of the dump area the process reads what the core has published and does not write before the tail has passed it.
+// SAFETY: control is used by atomics only; of the dump area the process reads what the core has
+// published and does not write before the tail has passed it.
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
@@ -46,7 +49,8 @@ impl Mapped {
     /// The record at a position before the head, with its payload.
     fn record(&self, position: u64) -> (Record, Vec<u8>) {
         let place = (position % DUMP) as usize;
-        // SAFETY: a record begins there, and wherever one begins there is room for all of it before the area ends.
+        // SAFETY: a record begins there, and wherever one begins there is room for all of it before
+        // the area ends.
         unsafe {
             let at = self.dump.at().add(place);
             let record = at.cast::<Record>().read_unaligned();
@@ -97,7 +101,8 @@ fn kernel(context: &Context, socket: u32) {
     }
 }
 
-/// Takes records until all messages are there; asks for more only when it sees that the core has stopped.
+/// Takes records until all messages are there; asks for more only when it sees that the core has
+/// stopped.
 fn process(context: &Context, mapped: &Mapped) {
     let mut tail = 0;
     for number in 0..MESSAGES {

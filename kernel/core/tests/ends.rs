@@ -1,4 +1,5 @@
-//! How things end: farewells, closed sockets, garbage, receives that are taken back; and what is refused from the beginning.
+//! How things end: farewells, closed sockets, garbage, receives that are taken back; and what is
+//! refused from the beginning.
 
 mod double;
 

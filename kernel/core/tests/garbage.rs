@@ -1,4 +1,5 @@
-//! Arbitrary bytes, in any pieces, give records or an end, never a panic, and hold no memory afterwards.
+//! Arbitrary bytes, in any pieces, give records or an end, never a panic, and hold no memory
+//! afterwards.
 
 mod double;
 

@@ -1,4 +1,5 @@
-//! `kernel/include/o2g.h` and `kernel/shim/core.h` say in C what `wire::o2g` and the core say in Rust: sizes, offsets and constants are compared by compiling the header.
+//! `kernel/include/o2g.h` and `kernel/shim/core.h` say in C what `wire::o2g` and the core say in
+//! Rust: sizes, offsets and constants are compared by compiling the header.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -190,7 +191,8 @@ fn numbers<'a>(text: &'a str, before: &str, between: &str) -> Vec<(&'a str, &'a 
     pairs.map(|(name, rest)| (name, number(rest))).collect()
 }
 
-/// The steps and the functions between shim and core, which only the module's own crate has in Rust: by their text.
+/// The steps and the functions between shim and core, which only the module's own crate has in
+/// Rust: by their text.
 #[test]
 fn the_faces_are_those_of_the_header() {
     let header = include_str!("../../shim/core.h");

@@ -1,4 +1,5 @@
-//! What bounds the core: bytes of a softirq, memory that is not pinned, room in the dump area and in the unexpected queue.
+//! What bounds the core: bytes of a softirq, memory that is not pinned, room in the dump area and
+//! in the unexpected queue.
 
 mod double;
 
@@ -104,7 +105,8 @@ fn the_mapped_tail_makes_room_but_no_lie_does() {
     let stream = eager(5, 4 * DUMP as usize);
     let first = double.run(socket, false, &stream, 5000);
     assert_eq!(first.step, Step::Stop);
-    // A tail that moves back frees nothing, and one beyond the head is believed up to the head: the process has cheated only itself.
+    // A tail that moves back frees nothing, and one beyond the head is believed up to the head: the
+    // process has cheated only itself.
     double.map_tail(0);
     let rest = &stream[first.consumed..];
     assert_eq!(double.run(socket, false, rest, 5000).consumed, 0);

@@ -264,8 +264,8 @@ fn entries_of_one_context_do_not_take_messages_of_another() {
     assert_eq!(double.flag(1).state, DONE);
 }
 
-/// Packets that only the process can judge, of a later release among them, are its to read; messages
-/// behind them are matched as before.
+/// Packets that only the process can judge, of a later release among them, are its to read;
+/// messages behind them are matched as before.
 #[test]
 fn kinds_that_the_driver_does_not_serve_become_records() {
     let put = Kind::Put {

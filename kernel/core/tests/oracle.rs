@@ -1,7 +1,9 @@
 //! Random streams, requests and cuts, against plain lists in program order.
 //!
-//! The model knows what was sent and how many bytes of each socket the core has used: a packet whose head is used has been decided, and the model decides it too, by walking
-//! its lists. Whatever the core then says (records, flags, answers, memory) must be what the lists say: every message once, intact, in order, in the right entry.
+//! The model knows what was sent and how many bytes of each socket the core has used: a packet
+//! whose head is used has been decided, and the model decides it too, by walking its lists.
+//! Whatever the core then says (records, flags, answers, memory) must be what the lists say: every
+//! message once, intact, in order, in the right entry.
 
 mod double;
 
@@ -89,7 +91,8 @@ struct World {
     /// Who has a slot.
     slots: BTreeMap<u32, u64>,
     n_entries: u64,
-    /// Unexpected messages whose records the process has not taken, the oldest first: sequence and envelope.
+    /// Unexpected messages whose records the process has not taken, the oldest first: sequence and
+    /// envelope.
     remembered: Vec<(u32, Envelope)>,
     /// Requests to send that were matched: wire, cookie, message, length.
     promises: Vec<(usize, u64, u32, u64)>,

@@ -1,7 +1,9 @@
-//! The functions that `kernel/shim/core.h` declares: each calls one of the core and translates what it answers. What they mean stands there.
+//! The functions that `kernel/shim/core.h` declares: each calls one of the core and translates what
+//! it answers. What they mean stands there.
 //!
-//! Safety, for all of them: the shim passes a pointer that `o2g_core_new` gave and that `o2g_core_free` has not got yet, and holds the context's lock, so a
-//! reference made here is the only one.
+//! Safety, for all of them: the shim passes a pointer that `o2g_core_new` gave and that
+//! `o2g_core_free` has not got yet, and holds the context's lock, so a reference made here is the
+//! only one.
 
 use alloc::boxed::Box;
 use core::ffi::c_int;
@@ -115,7 +117,8 @@ unsafe extern "C" fn o2g_core_feed(
     let data = if bytes == 0 {
         &[]
     } else {
-        // SAFETY: the shim has so many bytes of the socket there, which nobody writes: they are the kernel's.
+        // SAFETY: the shim has so many bytes of the socket there, which nobody writes: they are the
+        // kernel's.
         unsafe { core::slice::from_raw_parts(data, bytes as usize) }
     };
     // SAFETY: as at the top.

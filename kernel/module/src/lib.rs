@@ -1,7 +1,9 @@
 //! The Rust half of o2g.ko: `oxmpi-o2g-core` with the C faces that `kernel/shim/core.h` declares.
 //!
-//! Nothing is decided here. `faces.rs` turns pointers into references and errors into errnos; `memory.rs` is the allocator, on the shim's; this file ends panics. A panic is
-//! a bug of ours: its text goes to the kernel's log, and `ud2` makes an oops of it, with file, line and a right stack.
+//! Nothing is decided here. `faces.rs` turns pointers into references and errors into errnos;
+//! `memory.rs` is the allocator, on the shim's; this file ends panics. A panic is a bug of ours:
+//! its text goes to the kernel's log, and `ud2` makes an oops of it, with file, line and a right
+//! stack.
 #![no_std]
 
 extern crate alloc;
@@ -42,7 +44,8 @@ fn panic(info: &core::panic::PanicInfo) -> ! {
     };
     // A text that is cut is better than none.
     let _ = write!(text, "{info}");
-    // SAFETY: the shim reads so many bytes and keeps nothing; then the kernel's own handler takes over, which does not return here.
+    // SAFETY: the shim reads so many bytes and keeps nothing; then the kernel's own handler takes
+    // over, which does not return here.
     unsafe {
         o2g_shim_print(text.bytes.as_ptr(), text.used as u64);
         core::arch::asm!("ud2", options(noreturn))

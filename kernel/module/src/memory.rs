@@ -1,4 +1,5 @@
-//! The allocator, on the shim's. It is asked only by `o2g_core_new`, in process context: the core allocates nothing later.
+//! The allocator, on the shim's. It is asked only by `o2g_core_new`, in process context: the core
+//! allocates nothing later.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
@@ -10,7 +11,8 @@ unsafe extern "C" {
 
 struct Shim;
 
-// SAFETY: the shim's memory is aligned as asked, belongs to nobody else and stays where it is until it is given back.
+// SAFETY: the shim's memory is aligned as asked, belongs to nobody else and stays where it is until
+// it is given back.
 unsafe impl GlobalAlloc for Shim {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: any size and alignment may be asked for.

@@ -1,4 +1,5 @@
-//! What the tests share: frames put together as an endpoint would, and messages whose content is a function of their number.
+//! What the tests share: frames put together as an endpoint would, and messages whose content is a
+//! function of their number.
 #![allow(dead_code)]
 
 use oxmpi_link::{Checksum, Config, Link, Transmit};

@@ -1,4 +1,5 @@
-//! The runner of packet scripts: one link, the time of the script, and queues of what came out but was not mentioned yet.
+//! The runner of packet scripts: one link, the time of the script, and queues of what came out but
+//! was not mentioned yet.
 
 mod words;
 
@@ -88,7 +89,8 @@ impl Run {
         }
         self.nothing_unsaid()?;
         self.advance(at);
-        // What timers did until now must have been said before, unless it happens at this very moment.
+        // What timers did until now must have been said before, unless it happens at this very
+        // moment.
         if let Some(left) = self.left.front().filter(|left| left.at < at) {
             return Err(format!("unmentioned: {}", describe(left)));
         }

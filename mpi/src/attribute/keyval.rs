@@ -1,8 +1,9 @@
 //! Keys and the registry that numbers them.
 //!
-//! A freed key is alive as long as an attribute has it (MPI 5.0 §7.7.2, MPI_COMM_FREE_KEYVAL): the registry
-//! then holds it weakly and the attributes strongly, so nobody counts references. Numbers go up and are not
-//! given twice before all have been used once; even then a key that is alive keeps its number to itself.
+//! A freed key is alive as long as an attribute has it (MPI 5.0 §7.7.2, MPI_COMM_FREE_KEYVAL): the
+//! registry then holds it weakly and the attributes strongly, so nobody counts references. Numbers
+//! go up and are not given twice before all have been used once; even then a key that is alive
+//! keeps its number to itself.
 
 use super::AttributeError;
 use std::collections::{HashMap, VecDeque};
@@ -12,19 +13,21 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 /// Keys of programs are numbered from here. Predefined ones lie below: 501 to 507 and 601 to 605.
 pub const KEYVAL_MIN: i32 = 1000;
 
-/// Kinds share the numbers out among them, so a key for one kind is never mistaken for one of another.
+/// Kinds share the numbers out among them, so a key for one kind is never mistaken for one of
+/// another.
 const KINDS: i32 = 3;
 
-/// How many freed keys are looked at when a key is made or freed. More than one, so that keys that are
-/// gone are forgotten faster than they come.
+/// How many freed keys are looked at when a key is made or freed. More than one, so that keys that
+/// are gone are forgotten faster than they come.
 const SWEEP: usize = 4;
 
-/// Called when an object is duplicated, with the old object, the key's number and the value: yields the value
-/// for the new object, `None` if it is to have none, or the error code that stops the duplication.
+/// Called when an object is duplicated, with the old object, the key's number and the value: yields
+/// the value for the new object, `None` if it is to have none, or the error code that stops the
+/// duplication.
 pub type CopyCallback = Box<dyn Fn(u64, i32, usize) -> Result<Option<usize>, i32> + Send + Sync>;
 
-/// Called when an attribute is deleted, with the object, the key's number and the value: yields the error
-/// code that stops the deletion.
+/// Called when an attribute is deleted, with the object, the key's number and the value: yields the
+/// error code that stops the deletion.
 pub type DeleteCallback = Box<dyn Fn(u64, i32, usize) -> Result<(), i32> + Send + Sync>;
 
 /// A copy callback that copies nothing: MPI_COMM_NULL_COPY_FN and its likes.

@@ -1,11 +1,12 @@
 //! Attributes: values that programs cache on communicators, datatypes and windows (MPI 5.0 §7.7).
 //!
-//! [`Keyvals`] is what a process knows of the keys for one [`Kind`] of object; each [`Keyval`] carries the
-//! program's copy and delete callbacks. Every object has a set of [`Attributes`]. Values are words that only
-//! the program understands, objects are the numbers the program knows them by.
+//! [`Keyvals`] is what a process knows of the keys for one [`Kind`] of object; each [`Keyval`]
+//! carries the program's copy and delete callbacks. Every object has a set of [`Attributes`].
+//! Values are words that only the program understands, objects are the numbers the program knows
+//! them by.
 //!
-//! Invariant: no lock is held while a callback runs, so a callback may use any of these functions, on the
-//! same object too. What it cannot do is delete the very attribute it is called for.
+//! Invariant: no lock is held while a callback runs, so a callback may use any of these functions,
+//! on the same object too. What it cannot do is delete the very attribute it is called for.
 #![forbid(unsafe_code)]
 
 mod keyval;

@@ -1,17 +1,18 @@
 //! The attributes of one object.
 //!
-//! A call that deletes marks the attribute, lets go of the lock, calls the program, and takes the lock again
-//! to remove it or, if the callback refused, to unmark it. So an attribute is there until its delete callback
-//! has agreed. Another thread that wants to change a marked attribute waits for the outcome; the callback
-//! itself, which is the marking thread, is told that it cannot.
+//! A call that deletes marks the attribute, lets go of the lock, calls the program, and takes the
+//! lock again to remove it or, if the callback refused, to unmark it. So an attribute is there
+//! until its delete callback has agreed. Another thread that wants to change a marked attribute
+//! waits for the outcome; the callback itself, which is the marking thread, is told that it cannot.
 
 use super::{AttributeError, Keyval};
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
 
-/// How many attributes beyond those it found [`Attributes::delete_all`] deletes before it takes the callbacks
-/// that add them for a loop. Tidy programs add none, and 1024 calls are over before anybody notices.
+/// How many attributes beyond those it found [`Attributes::delete_all`] deletes before it takes the
+/// callbacks that add them for a loop. Tidy programs add none, and 1024 calls are over before
+/// anybody notices.
 const ADDED_MAX: usize = 1024;
 
 /// The attributes of one object, in the order in which they were set.
@@ -80,8 +81,8 @@ impl Attributes {
         self.len() == 0
     }
 
-    /// Sets a value, as if the one before had been deleted first; if its delete callback refuses, it stays.
-    /// The key must be [usable](super::Keyvals::usable).
+    /// Sets a value, as if the one before had been deleted first; if its delete callback refuses,
+    /// it stays. The key must be [usable](super::Keyvals::usable).
     pub fn set(&self, object: u64, keyval: &Keyval, value: usize) -> Result<(), AttributeError> {
         loop {
             let mut entries = self.lock();
@@ -104,9 +105,10 @@ impl Attributes {
         }
     }
 
-    /// Copies these attributes, in the order in which they were set, onto the duplicate of their object, as
-    /// the copy callbacks say. If one of these fails, so must the duplication: what was copied is deleted
-    /// again from the duplicate, and whatever the delete callbacks say of that is lost.
+    /// Copies these attributes, in the order in which they were set, onto the duplicate of their
+    /// object, as the copy callbacks say. If one of these fails, so must the duplication: what was
+    /// copied is deleted again from the duplicate, and whatever the delete callbacks say of that is
+    /// lost.
     pub fn copy_to(
         &self,
         object: u64,
@@ -134,9 +136,9 @@ impl Attributes {
         Ok(())
     }
 
-    /// Deletes all attributes, the one set last first (what MPI 5.0 §11.2.4 asks of MPI_COMM_SELF), including
-    /// those that callbacks add meanwhile. Stops at the first callback that refuses: its attribute and those
-    /// set before it are still there, and so should the object be.
+    /// Deletes all attributes, the one set last first (what MPI 5.0 §11.2.4 asks of MPI_COMM_SELF),
+    /// including those that callbacks add meanwhile. Stops at the first callback that refuses: its
+    /// attribute and those set before it are still there, and so should the object be.
     pub fn delete_all(&self, object: u64) -> Result<(), AttributeError> {
         let bound = self.len().saturating_add(ADDED_MAX);
         let mut deleted = 0;
@@ -163,7 +165,8 @@ impl Attributes {
         }
     }
 
-    /// The key of the attribute to be deleted next: the last one that no thread is deleting, else the last.
+    /// The key of the attribute to be deleted next: the last one that no thread is deleting, else
+    /// the last.
     fn last(&self) -> Option<i32> {
         let entries = self.lock();
         let free = entries
@@ -175,7 +178,8 @@ impl Attributes {
             .map(|entry| entry.keyval.number())
     }
 
-    /// Marks the attribute with this key, once no other thread is deleting it. `None` if there is none (any more).
+    /// Marks the attribute with this key, once no other thread is deleting it. `None` if there is
+    /// none (any more).
     fn mark<'a>(
         &'a self,
         mut entries: MutexGuard<'a, Entries>,
@@ -220,8 +224,8 @@ impl Attributes {
     }
 }
 
-/// An attribute whose delete callback runs; nobody else changes it until this is dropped, which settles
-/// it by the outcome. A callback that panics leaves the attribute as it was.
+/// An attribute whose delete callback runs; nobody else changes it until this is dropped, which
+/// settles it by the outcome. A callback that panics leaves the attribute as it was.
 struct Marked<'a> {
     set: &'a Attributes,
     keyval: Keyval,
@@ -271,7 +275,8 @@ impl Drop for Marked<'_> {
         if let Outcome::Replace(keyval, value) = &self.outcome {
             entries.push(keyval, *value);
         }
-        // The key may go with its last attribute, and the program's callbacks with the key: not under the lock.
+        // The key may go with its last attribute, and the program's callbacks with the key: not
+        // under the lock.
         drop(entries);
         drop(removed);
         self.set.settled.notify_all();

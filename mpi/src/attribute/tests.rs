@@ -1,5 +1,5 @@
-//! Attributes by MPI 5.0 §7.7: life of keys, what callbacks are called with and when, callbacks that fail, and
-//! callbacks and threads that come back in.
+//! Attributes by MPI 5.0 §7.7: life of keys, what callbacks are called with and when, callbacks
+//! that fail, and callbacks and threads that come back in.
 
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -176,7 +176,8 @@ fn a_refused_deletion_changes_nothing() {
     );
 }
 
-/// MPI 5.0 §11.2.4: attributes of MPI_COMM_SELF go in the reverse of the order in which they were set.
+/// MPI 5.0 §11.2.4: attributes of MPI_COMM_SELF go in the reverse of the order in which they were
+/// set.
 #[test]
 fn all_are_deleted_last_set_first() {
     let (keyvals, set, log) = (keys(), Attributes::new(), Log::default());

@@ -1,7 +1,9 @@
-//! Blocking collectives on several hosts: small ones meet on a board on each host, and only the leaders send messages.
+//! Blocking collectives on several hosts: small ones meet on a board on each host, and only the
+//! leaders send messages.
 //!
-//! The first such call asks each host's leader for a board, which costs messages on the hosts only. A host whose leader has none, or
-//! whose members find the call too long for a board, walks the whole schedule: between hosts both look the same.
+//! The first such call asks each host's leader for a board, which costs messages on the hosts only.
+//! A host whose leader has none, or whose members find the call too long for a board, walks the
+//! whole schedule: between hosts both look the same.
 
 use std::sync::atomic::Ordering;
 
@@ -47,8 +49,8 @@ impl Comm {
         hosts.members(hosts.host_of(self.rank))
     }
 
-    /// The first time, gives the members of this host a board if their leader has one to spare. All members of the communicator
-    /// come here in the same call, so that they go on counting alike.
+    /// The first time, gives the members of this host a board if their leader has one to spare. All
+    /// members of the communicator come here in the same call, so that they go on counting alike.
     fn ask_for_board(&self, hosts: &Hosts, inside: &mut Inside<'_>) -> Result<(), ErrorKind> {
         if self.asked_for_board.swap(true, Ordering::Relaxed) {
             return Ok(());
@@ -70,7 +72,8 @@ impl Comm {
         Ok(())
     }
 
-    /// Whether this host's part of a collective is better done on its board: the same answer on all its members.
+    /// Whether this host's part of a collective is better done on its board: the same answer on all
+    /// its members.
     fn suits_board(&self, inside: &mut Inside<'_>, phases: &Phases) -> Result<bool, ErrorKind> {
         let Some(board) = inside.board() else {
             return Ok(false);

@@ -1,9 +1,11 @@
-//! A collective as its caller describes it: which one, on which memory, with which root and operation.
+//! A collective as its caller describes it: which one, on which memory, with which root and
+//! operation.
 //!
-//! Blocking, nonblocking and persistent calls of the C interface all begin with a [`Collective`]; `job` turns it into places and a
-//! schedule. Memory is owned as [`Buffer`]s, so a description may outlive the call that made it. Where the standard lets a rank
-//! pass MPI_IN_PLACE, the buffer that it replaces is an `Option`, and `None` means in place. Arguments that the standard
-//! ignores on a rank (a receive buffer away from the root) are ignored here too.
+//! Blocking, nonblocking and persistent calls of the C interface all begin with a [`Collective`];
+//! `job` turns it into places and a schedule. Memory is owned as [`Buffer`]s, so a description may
+//! outlive the call that made it. Where the standard lets a rank pass MPI_IN_PLACE, the buffer that
+//! it replaces is an `Option`, and `None` means in place. Arguments that the standard ignores on a
+//! rank (a receive buffer away from the root) are ignored here too.
 
 use crate::buffer::Buffer;
 use crate::communicator::Comm;
@@ -50,14 +52,16 @@ pub struct Reduction {
     pub datatype: Datatype,
 }
 
-/// With whom a rank exchanges data in a neighbourhood collective. Nobody (`None`) is the neighbour beyond the edge of a grid.
+/// With whom a rank exchanges data in a neighbourhood collective. Nobody (`None`) is the neighbour
+/// beyond the edge of a grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbours {
     /// From whom blocks come, in the order of the receive buffer.
     pub sources: Vec<Option<u32>>,
     /// To whom blocks go, in the order of the send buffer.
     pub destinations: Vec<Option<u32>>,
-    /// Both lists are the pairs (one down, one up) of the dimensions of a grid: what goes down arrives from above.
+    /// Both lists are the pairs (one down, one up) of the dimensions of a grid: what goes down
+    /// arrives from above.
     pub grid: bool,
 }
 
@@ -157,7 +161,8 @@ pub enum Collective {
         /// What is combined and how.
         reduction: Reduction,
     },
-    /// The combination of the vectors of the ranks below this one; rank 0 keeps its buffer as it is.
+    /// The combination of the vectors of the ranks below this one; rank 0 keeps its buffer as it
+    /// is.
     Exscan {
         /// This rank's vector.
         send: Option<Buffer>,

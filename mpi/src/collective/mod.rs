@@ -1,10 +1,11 @@
 //! Calls that all ranks of a communicator make together.
 //!
-//! A call checks its arguments, describes itself in bytes (`oxmpi_schedules::plan::Call`) and is run: small
-//! ones on a `board` that the group shares if it lives on one host, all others by a schedule that the pure part makes and
-//! `run` walks with engine requests. The typed calls are in `movement` (which only moves data) and `reduction` (which combines it),
-//! with `blocks` for their counts and displacements. Calls on buffers of any datatype are a [`Collective`], which `job` makes ready
-//! and `request` runs in the background where the call does not wait.
+//! A call checks its arguments, describes itself in bytes (`oxmpi_schedules::plan::Call`) and is
+//! run: small ones on a `board` that the group shares if it lives on one host, all others by a
+//! schedule that the pure part makes and `run` walks with engine requests. The typed calls are in
+//! `movement` (which only moves data) and `reduction` (which combines it), with `blocks` for their
+//! counts and displacements. Calls on buffers of any datatype are a [`Collective`], which `job`
+//! makes ready and `request` runs in the background where the call does not wait.
 
 mod across;
 mod blocks;
@@ -34,8 +35,9 @@ use run::{Places, Run};
 /// The numbers of collectives that run once.
 const NUMBER_MASK: u32 = NONBLOCKING as u32 - 1;
 
-/// Set in the numbers of nonblocking collectives. They are counted apart: the standard wants all members to begin all collectives in one order, but
-/// programs exist that begin a nonblocking one before a blocking one on some ranks and after it on others, and other libraries let them.
+/// Set in the numbers of nonblocking collectives. They are counted apart: the standard wants all
+/// members to begin all collectives in one order, but programs exist that begin a nonblocking one
+/// before a blocking one on some ranks and after it on others, and other libraries let them.
 const NONBLOCKING: i32 = 1 << 29;
 
 /// Set in the numbers of persistent collectives.
@@ -66,15 +68,16 @@ impl Comm {
         job.prepare(self, collective)?;
         job.load();
         let mut combine = |input: &[u8], into: &mut [u8]| job.combine(input, into);
-        let ground = self.ground();
-        // SAFETY: the buffers' makers promise that their memory is there for as long as the operation goes on, and copies live
-        // as long as the job. Where a board sees whole sides, the job has kept them apart.
+        let whole = self.whole();
+        // SAFETY: the buffers' makers promise that their memory is there for as long as the
+        // operation goes on, and copies live as long as the job. Where a board sees whole sides,
+        // the job has kept them apart.
         unsafe {
             match job.schedule() {
-                None => ground.together_at(&job.call(), job.places(), &mut combine)?,
+                None => whole.together_at(&job.call(), job.places(), &mut combine)?,
                 Some(schedule) => {
-                    let _inside = ground.enter()?;
-                    ground.walk(schedule, job.places(), &mut combine)?;
+                    let _inside = whole.enter()?;
+                    whole.walk(schedule, job.places(), &mut combine)?;
                 }
             }
         }
@@ -82,8 +85,9 @@ impl Comm {
         Ok(())
     }
 
-    /// The communicator on which the messages of collectives travel: of an intercommunicator, that of both groups.
-    fn ground(&self) -> &Comm {
+    /// The communicator on which the messages of collectives travel: of an intercommunicator, that
+    /// of both groups.
+    fn whole(&self) -> &Comm {
         match self.inter() {
             None => self,
             Some(inter) => &inter.union,
@@ -106,7 +110,8 @@ impl Comm {
     /// Runs one collective on memory that is named by its address.
     ///
     /// # Safety
-    /// The places must be valid until this returns, and nobody else may use them. If the call suits a board they must not overlap.
+    /// The places must be valid until this returns, and nobody else may use them. If the call suits
+    /// a board they must not overlap.
     unsafe fn together_at(
         &self,
         call: &Call<'_>,
@@ -154,8 +159,8 @@ impl Comm {
         unsafe { Run::start(self, schedule, places, self.next_number()) }.wait(combine)
     }
 
-    /// Numbers the messages of a collective. All members count their collectives alike, so the number names the same one
-    /// everywhere.
+    /// Numbers the messages of a collective. All members count their collectives alike, so the
+    /// number names the same one everywhere.
     fn next_number(&self) -> i32 {
         let number = self.collectives.fetch_add(1, Ordering::Relaxed);
         (number & NUMBER_MASK) as i32
@@ -167,7 +172,8 @@ impl Comm {
         (number & NUMBER_MASK) as i32 | NONBLOCKING
     }
 
-    /// The same for a persistent collective, whose number must stay its own while ordinary ones go round.
+    /// The same for a persistent collective, whose number must stay its own while ordinary ones go
+    /// round.
     fn next_lasting_number(&self) -> i32 {
         self.next_nonblocking_number() | PERSISTENT
     }
@@ -234,8 +240,8 @@ struct Inside<'a> {
 impl Inside<'_> {
     #[inline]
     fn board(&mut self) -> Option<&mut GroupBoard> {
-        // SAFETY: `enter` makes one of these at a time, and nothing else looks into the cell while handles
-        // of the communicator exist.
+        // SAFETY: `enter` makes one of these at a time, and nothing else looks into the cell while
+        // handles of the communicator exist.
         unsafe { (*self.comm.board.get()).as_mut() }
     }
 }

@@ -1,7 +1,7 @@
 //! Barrier, and the collectives that move data: bcast, gather, scatter, allgather, alltoall.
 //!
-//! Every rank must make the same calls in the same order. The root's buffer is an `Option`: the root
-//! passes `Some`, the others `None`.
+//! Every rank must make the same calls in the same order. The root's buffer is an `Option`: the
+//! root passes `Some`, the others `None`.
 
 use super::blocks::{blocks_to_receive, blocks_to_send, check_length, for_all};
 use crate::communicator::Communicator;
@@ -57,8 +57,8 @@ impl<L: Level> Communicator<'_, L> {
         })
     }
 
-    /// Brings every rank's `data`, of any length, to the root. The root gives a buffer, and for each
-    /// rank the count of elements that come from it and the displacement at which they belong.
+    /// Brings every rank's `data`, of any length, to the root. The root gives a buffer, and for
+    /// each rank the count of elements that come from it and the displacement at which they belong.
     pub fn gatherv<T: Plain>(
         &self,
         data: &[T],
@@ -192,8 +192,8 @@ impl<L: Level> Communicator<'_, L> {
         })
     }
 
-    /// Sends a block of any length to each rank and receives one from each. Counts and displacements
-    /// are in elements; what a rank sends to another must be what that one expects.
+    /// Sends a block of any length to each rank and receives one from each. Counts and
+    /// displacements are in elements; what a rank sends to another must be what that one expects.
     pub fn alltoallv<T: Plain>(
         &self,
         data: &[T],
@@ -229,8 +229,8 @@ impl<L: Level> Communicator<'_, L> {
         self.comm.check_rank("root", root)
     }
 
-    /// The buffer that only the root gives, after a check that there is such a root; elsewhere it is
-    /// ignored.
+    /// The buffer that only the root gives, after a check that there is such a root; elsewhere it
+    /// is ignored.
     pub(super) fn at_root<B>(
         &self,
         buffer: &'static str,

@@ -1,8 +1,8 @@
 //! The collectives that combine data: reduce, allreduce, scan, exscan, reduce_scatter.
 //!
-//! Ranks are combined as the operation allows: in any order when it commutes, in the order of the ranks
-//! when it does not. The result of a floating-point sum may differ in the last digits between numbers
-//! of ranks, but not from run to run.
+//! Ranks are combined as the operation allows: in any order when it commutes, in the order of the
+//! ranks when it does not. The result of a floating-point sum may differ in the last digits between
+//! numbers of ranks, but not from run to run.
 
 use super::blocks::{check_length, for_all};
 use crate::communicator::Communicator;
@@ -92,8 +92,8 @@ impl<L: Level> Communicator<'_, L> {
         })
     }
 
-    /// Combines every rank's `data`, element by element; rank r gets the next `counts[r]` elements of
-    /// the result.
+    /// Combines every rank's `data`, element by element; rank r gets the next `counts[r]` elements
+    /// of the result.
     pub fn reduce_scatter<T: Plain>(
         &self,
         data: &[T],

@@ -1,10 +1,11 @@
 //! Walks a schedule with engine requests.
 //!
 //! A `Run` is a collective under way: the schedule says what comes next, the run starts transfers,
-//! is told of their ends and carries out the local steps. `wait` drives it to the end here and now; `poll` goes as far as it can
-//! without waiting, which is what nonblocking and persistent collectives do whenever somebody looks. A run that has ended can
-//! begin again with the same schedule on the same memory. Dropping a run that has not ended takes its messages back, so no buffer is
-//! left in the engine's hands.
+//! is told of their ends and carries out the local steps. `wait` drives it to the end here and now;
+//! `poll` goes as far as it can without waiting, which is what nonblocking and persistent
+//! collectives do whenever somebody looks. A run that has ended can begin again with the same
+//! schedule on the same memory. Dropping a run that has not ended takes its messages back, so no
+//! buffer is left in the engine's hands.
 
 use std::borrow::Borrow;
 
@@ -16,8 +17,9 @@ use crate::error::ErrorKind;
 use crate::kept::{LINE_BYTES, Started, Workspace};
 use oxmpi_schedules::{Action, Direction, Execution, Local, Place, Region, Schedule, Transfer};
 
-/// The caller's memory, as addresses: transfers in flight write to it, so there may be no references to it meanwhile. Where blocks
-/// lie apart, only what a schedule names is touched; what lies between them may be anybody's.
+/// The caller's memory, as addresses: transfers in flight write to it, so there may be no
+/// references to it meanwhile. Where blocks lie apart, only what a schedule names is touched; what
+/// lies between them may be anybody's.
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     pub(super) send: (*const u8, usize),
@@ -36,7 +38,8 @@ impl Places {
     /// Both as slices.
     ///
     /// # Safety
-    /// All of both must be valid for as long as the slices are used, nobody else may use them, and they must not overlap.
+    /// All of both must be valid for as long as the slices are used, nobody else may use them, and
+    /// they must not overlap.
     #[inline]
     pub(super) unsafe fn as_slices<'a>(self) -> (&'a [u8], &'a mut [u8]) {
         // SAFETY: the caller's promise.
@@ -56,7 +59,8 @@ struct Buffers {
     workspace: Workspace,
 }
 
-// SAFETY: whoever starts a run promises that the places may be used for as long as it lives, from whichever thread steps it.
+// SAFETY: whoever starts a run promises that the places may be used for as long as it lives, from
+// whichever thread steps it.
 unsafe impl Send for Buffers {}
 
 impl Buffers {
@@ -91,8 +95,8 @@ impl Buffers {
             "a schedule has the step {local:?}"
         );
         let (from, to) = (self.address(read), self.address(write));
-        // SAFETY: both regions lie inside memory that is the run's now (see above). Regions of a reduction do not overlap, which
-        // `validate` proves of every algorithm.
+        // SAFETY: both regions lie inside memory that is the run's now (see above). Regions of a
+        // reduction do not overlap, which `validate` proves of every algorithm.
         unsafe {
             match local {
                 Local::Copy { .. } => std::ptr::copy(from, to, write.bytes),
@@ -123,8 +127,8 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
     /// Begins; nothing moves before `wait` or `poll`.
     ///
     /// # Safety
-    /// The places must be valid for as long as this lives, and nobody else may write what the schedule reads there nor touch
-    /// what it writes.
+    /// The places must be valid for as long as this lives, and nobody else may write what the
+    /// schedule reads there nor touch what it writes.
     pub(super) unsafe fn start(comm: C, schedule: S, places: Places, tag: i32) -> Self {
         let scratch_bytes = schedule.borrow().scratch_bytes();
         let workspace = comm.borrow().kept.workspace(scratch_bytes);
@@ -183,12 +187,14 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
         Ok(true)
     }
 
-    /// Starts and carries out all that can be done without waiting; false when the collective is over.
+    /// Starts and carries out all that can be done without waiting; false when the collective is
+    /// over.
     fn step(&mut self, combine: &mut Combine<'_>) -> Result<bool, ErrorKind> {
         loop {
             match self.execution.poll(self.schedule.borrow()) {
                 Action::Start { index, transfer } => self.transfer(index, transfer)?,
-                // SAFETY: the places are valid (see `start`); local steps follow the round's transfers.
+                // SAFETY: the places are valid (see `start`); local steps follow the round's
+                // transfers.
                 Action::Run(local) => unsafe { self.buffers.run(local, combine) },
                 Action::Wait => return Ok(true),
                 Action::Done => return Ok(false),

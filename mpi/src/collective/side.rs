@@ -1,17 +1,19 @@
-//! One side of a collective, what is read or what is written, as one place that a schedule can name.
+//! One side of a collective, what is read or what is written, as one place that a schedule can
+//! name.
 //!
-//! Contiguous memory is used where it lies; blocks of the variants with v and w may lie anywhere, so their offsets count from the
-//! lowest address among them. Memory that is not contiguous is packed into a copy, block after block: a schedule sees packed data
-//! and nothing else. `load` fills the copy before a run, `store` brings results back after it; both do nothing
-//! where the program's own memory is used.
+//! Contiguous memory is used where it lies; blocks of the variants with v and w may lie anywhere,
+//! so their offsets count from the lowest address among them. Memory that is not contiguous is
+//! packed into a copy, block after block: a schedule sees packed data and nothing else. `load`
+//! fills the copy before a run, `store` brings results back after it; both do nothing where the
+//! program's own memory is used.
 
 use super::description::Parts;
 use crate::buffer::{Buffer, memory};
 use crate::error::ErrorKind;
 use oxmpi_schedules::{Block, Place, Region};
 
-/// The memory of one side. Most are one block of the program's memory: an address and a length is all there is to them, and making
-/// and dropping one costs nothing.
+/// The memory of one side. Most are one block of the program's memory: an address and a length is
+/// all there is to them, and making and dropping one costs nothing.
 pub(super) struct Side {
     /// Where the offsets of a schedule count from.
     address: *mut u8,
@@ -191,7 +193,8 @@ impl Side {
         }
     }
 
-    /// Brings the first `bytes` of the copy (of equal blocks; else all of it) to where the program wants them.
+    /// Brings the first `bytes` of the copy (of equal blocks; else all of it) to where the program
+    /// wants them.
     #[inline]
     pub(super) fn store(&self, bytes: usize) {
         if let Some(scattered) = &self.scattered {

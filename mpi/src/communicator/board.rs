@@ -1,4 +1,5 @@
-//! The board that a communicator's members of one host share: how its leader hands it out, and when it is opened.
+//! The board that a communicator's members of one host share: how its leader hands it out, and when
+//! it is opened.
 //!
 //! What happens on it is in `collective/board`.
 
@@ -38,7 +39,8 @@ impl Offer {
     }
 }
 
-/// The board of a communicator, opened when it is first needed: many communicators never see a collective.
+/// The board of a communicator, opened when it is first needed: many communicators never see a
+/// collective.
 pub(crate) struct GroupBoard {
     ticket: Ticket,
     /// Processes, by rank.

@@ -1,8 +1,9 @@
-//! The object behind every communicator handle, typed or C: who its members are, and the contexts of their messages.
+//! The object behind every communicator handle, typed or C: who its members are, and the contexts
+//! of their messages.
 //!
-//! An intercommunicator has two groups: ranks of messages are those of the remote one. It keeps a hidden communicator of both groups
-//! together (`union`), on which its collectives run. Everything else that a handle carries (name, attributes, info, error
-//! handler) is in `details`.
+//! An intercommunicator has two groups: ranks of messages are those of the remote one. It keeps a
+//! hidden communicator of both groups together (`union`), on which its collectives run. Everything
+//! else that a handle carries (name, attributes, info, error handler) is in `details`.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -47,8 +48,8 @@ pub struct Comm {
     pub(crate) attached: Attached,
     /// A call is inside a collective.
     pub(crate) in_collective: AtomicBool,
-    /// Where small collectives meet: all members, or those of this host if there are others. Touched only by who has set
-    /// `in_collective`.
+    /// Where small collectives meet: all members, or those of this host if there are others.
+    /// Touched only by who has set `in_collective`.
     pub(crate) board: UnsafeCell<Option<GroupBoard>>,
     /// The members of this host have asked their leader for a board.
     pub(crate) asked_for_board: AtomicBool,
@@ -97,7 +98,8 @@ impl Context {
     }
 }
 
-// SAFETY: everything but `board` is Sync, and `in_collective` keeps `board` to one thread at a time.
+// SAFETY: everything but `board` is Sync, and `in_collective` keeps `board` to one thread at a
+// time.
 unsafe impl Sync for Comm {}
 
 impl Comm {
@@ -128,8 +130,8 @@ impl Comm {
         comm
     }
 
-    /// Tells the engine who may send here: a receive from anybody fails only when one of them dies. A
-    /// communicator of all ranks is concerned by every death, and needs no list.
+    /// Tells the engine who may send here: a receive from anybody fails only when one of them dies.
+    /// A communicator of all ranks is concerned by every death, and needs no list.
     fn tell_members(&self) {
         if self.number() == UNKNOWN || self.peers == self.process.size() && !self.is_inter() {
             return;
@@ -185,9 +187,11 @@ impl Comm {
         self.hosts.as_deref()
     }
 
-    /// What became known after the communicator was made (`idup`): its number, and its board if it has one.
+    /// What became known after the communicator was made (`idup`): its number, and its board if it
+    /// has one.
     pub(crate) fn found(&self, number: u64, ticket: Option<Ticket>) {
-        // Nobody may use the communicator yet; if a program does all the same, its call comes before or after this.
+        // Nobody may use the communicator yet; if a program does all the same, its call comes
+        // before or after this.
         while self.in_collective.swap(true, Ordering::Acquire) {
             std::thread::yield_now();
         }
@@ -203,7 +207,8 @@ impl Comm {
         self.number.load(Ordering::Relaxed)
     }
 
-    /// The number by which the layer above knows this communicator: callbacks of the program are called with it.
+    /// The number by which the layer above knows this communicator: callbacks of the program are
+    /// called with it.
     pub fn handle(&self) -> u64 {
         self.handle.load(Ordering::Relaxed)
     }
@@ -323,7 +328,8 @@ impl Comm {
 }
 
 impl Process {
-    /// All processes of the job. To be called once: its members agree on everything by the order of their calls.
+    /// All processes of the job. To be called once: its members agree on everything by the order of
+    /// their calls.
     pub fn world(self: &Arc<Self>) -> Comm {
         Comm::world(self.clone(), self.world_board)
     }
@@ -334,7 +340,8 @@ impl Process {
     }
 }
 
-/// How many ranks a group has and the process of each; `None` when rank and process number are the same.
+/// How many ranks a group has and the process of each; `None` when rank and process number are the
+/// same.
 fn by_rank(group: &Group) -> (u32, Option<Box<[u32]>>) {
     let processes = group.processes();
     let same = processes.iter().copied().eq(0..processes.len() as u32);

@@ -1,8 +1,9 @@
 //! What a communicator carries besides its members and contexts: name, hints, attributes, topology.
 //!
-//! None of it is touched when messages move. What a duplicate takes over is decided here: the topology, not the hints (MPI
-//! 5.0 §7.4.4). Attributes are copied by callbacks of the program, which are called with handles, so whoever gives out
-//! handles asks for that. Error handlers belong to the layer above, which runs them.
+//! None of it is touched when messages move. What a duplicate takes over is decided here: the
+//! topology, not the hints (MPI 5.0 §7.4.4). Attributes are copied by callbacks of the program,
+//! which are called with handles, so whoever gives out handles asks for that. Error handlers belong
+//! to the layer above, which runs them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +15,8 @@ use crate::topology::Topology;
 /// MPI_MAX_OBJECT_NAME of the standard ABI: room for a name and the NUL that ends it in C.
 pub const NAME_MAX: usize = 128;
 
-/// The hints that communicators know (MPI 5.0 §7.4.4), each with the value it has when nobody has said anything.
+/// The hints that communicators know (MPI 5.0 §7.4.4), each with the value it has when nobody has
+/// said anything.
 const HINTS: [(&str, &str); 5] = [
     ("mpi_assert_no_any_tag", "false"),
     ("mpi_assert_no_any_source", "false"),
@@ -91,14 +93,16 @@ impl Comm {
         &self.details.attributes
     }
 
-    /// Copies the attributes onto a duplicate, as the callbacks of the program say. If one of these fails, the duplicate is to
-    /// be given up. Both must have their handles, with which callbacks are called.
+    /// Copies the attributes onto a duplicate, as the callbacks of the program say. If one of these
+    /// fails, the duplicate is to be given up. Both must have their handles, with which callbacks
+    /// are called.
     pub fn copy_attributes(&self, duplicate: &Comm) -> Result<(), AttributeError> {
         let (old, new) = (&self.details.attributes, &duplicate.details.attributes);
         old.copy_to(self.handle(), new, duplicate.handle())
     }
 
-    /// Deletes all attributes, as happens before it is freed; if a callback of the program refuses, it is not to be freed.
+    /// Deletes all attributes, as happens before it is freed; if a callback of the program refuses,
+    /// it is not to be freed.
     pub fn delete_attributes(&self) -> Result<(), AttributeError> {
         self.details.attributes.delete_all(self.handle())
     }

@@ -1,8 +1,9 @@
 //! Communicators: a group of processes and a context of their own.
 //!
-//! A context keeps the messages of one communicator apart from those of every other. [`Comm`] is the object, which the C
-//! interface uses too; [`Communicator`] its typed and borrowed face. Calls on a communicator live beside their kind: `point`,
-//! `collective`, and `making`, which makes communicators out of old ones or out of groups.
+//! A context keeps the messages of one communicator apart from those of every other. [`Comm`] is
+//! the object, which the C interface uses too; [`Communicator`] its typed and borrowed face. Calls
+//! on a communicator live beside their kind: `point`, `collective`, and `making`, which makes
+//! communicators out of old ones or out of groups.
 
 mod arguments;
 mod board;

@@ -1,4 +1,5 @@
-//! What follows from a communicator's topology (MPI 5.0 §8.5): its neighbours, and the topology by kind.
+//! What follows from a communicator's topology (MPI 5.0 §8.5): its neighbours, and the topology by
+//! kind.
 
 use super::Comm;
 use crate::error::{CommunicatorError, ErrorKind};

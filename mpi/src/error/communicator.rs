@@ -1,4 +1,5 @@
-//! Why a communicator cannot be made, or cannot be used as asked. Error classes are assigned in the ABI layer.
+//! Why a communicator cannot be made, or cannot be used as asked. Error classes are assigned in the
+//! ABI layer.
 
 /// What is wrong with the arguments of a call that makes or names communicators.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

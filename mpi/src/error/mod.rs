@@ -50,7 +50,8 @@ pub enum ErrorKind {
     )]
     AlreadyFinalised,
 
-    /// The process cannot take its seat in the job: the launcher's description contradicts itself, or the way to the others is barred.
+    /// The process cannot take its place in the job: the launcher's description contradicts itself,
+    /// or the way to the others is barred.
     #[error("this process cannot join its job: {0}")]
     WireUp(#[source] WireUpError),
 
@@ -284,6 +285,15 @@ pub enum ErrorKind {
     /// A partition was called ready before the start.
     #[error("the partitioned send is not started; call MPI_Start first")]
     PartitionedInactive,
+
+    /// What the sender of a partitioned message says of it cannot be.
+    #[error(
+        "rank {from} describes its partitioned message as no process of this library does; do all ranks use the same version?"
+    )]
+    PartitionedIntroduction {
+        /// The sender.
+        from: u32,
+    },
 
     /// The call belongs to the other side.
     #[error("{call} needs a request of {needs}")]

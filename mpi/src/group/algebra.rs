@@ -1,6 +1,6 @@
-//! Groups made from groups: the constructors and the accessors of MPI 5.0 §7.3 that take more than one
-//! group or a list of ranks. Every one of them says in which order the result stands; lists are checked
-//! whole before anything is made of them.
+//! Groups made from groups: the constructors and the accessors of MPI 5.0 §7.3 that take more than
+//! one group or a list of ranks. Every one of them says in which order the result stands; lists are
+//! checked whole before anything is made of them.
 
 use super::{Group, GroupError, PROC_NULL};
 
@@ -68,13 +68,15 @@ impl Group {
         Ok(self.omit(&named))
     }
 
-    /// The processes whose ranks these (first, last, stride) ranges reach, in the order in which they do.
+    /// The processes whose ranks these (first, last, stride) ranges reach, in the order in which
+    /// they do.
     pub fn range_include(&self, ranges: &[[i32; 3]]) -> Result<Group, GroupError> {
         let (ranks, _) = self.check_ranges(ranges)?;
         Ok(self.pick(&ranks))
     }
 
-    /// The processes whose ranks none of these (first, last, stride) ranges reaches, in this group's order.
+    /// The processes whose ranks none of these (first, last, stride) ranges reaches, in this
+    /// group's order.
     pub fn range_exclude(&self, ranges: &[[i32; 3]]) -> Result<Group, GroupError> {
         let (_, named) = self.check_ranges(ranges)?;
         Ok(self.omit(&named))
@@ -173,8 +175,9 @@ impl Group {
         Ok((checked, named))
     }
 
-    /// Where a range begins, how far a step goes, and how many steps it takes. The rank called last need
-    /// not be one of the group, only those that the steps reach (MPI 5.0 §7.3.2, MPI_GROUP_RANGE_INCL).
+    /// Where a range begins, how far a step goes, and how many steps it takes. The rank called last
+    /// need not be one of the group, only those that the steps reach (MPI 5.0 §7.3.2,
+    /// MPI_GROUP_RANGE_INCL).
     fn check_range(&self, index: usize, range: [i32; 3]) -> Result<(i64, i64, i64), GroupError> {
         let [first, last, stride] = range;
         let size = self.size();

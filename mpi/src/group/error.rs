@@ -1,4 +1,5 @@
-//! What can be wrong with the ranks from which a group is made. Error classes are assigned in the ABI layer.
+//! What can be wrong with the ranks from which a group is made. Error classes are assigned in the
+//! ABI layer.
 
 /// Why a list of ranks or ranges does not describe a group.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,9 +1,10 @@
 //! Groups: ordered sets of processes (MPI 5.0 §7.3).
 //!
-//! A [`Group`] lists process numbers of the job in rank order. It never changes once made, so a clone is a
-//! reference and every operation (`algebra` beside this file) yields a new group. Invariant: no process is
-//! in a group twice. Communicators hold groups; nothing here knows about communicators, handles or messages. A group only
-//! remembers for them which session it comes from, and hands that on to the groups made from it.
+//! A [`Group`] lists process numbers of the job in rank order. It never changes once made, so a
+//! clone is a reference and every operation (`algebra` beside this file) yields a new group.
+//! Invariant: no process is in a group twice. Communicators hold groups; nothing here knows about
+//! communicators, handles or messages. A group only remembers for them which session it comes from,
+//! and hands that on to the groups made from it.
 #![forbid(unsafe_code)]
 
 mod algebra;
@@ -20,18 +21,20 @@ use std::sync::{Arc, OnceLock};
 
 use crate::attached::Attached;
 
-/// The rank that stands for no process, with the number the standard ABI gives it: translating it yields
-/// itself. Every other rank below zero is out of range.
+/// The rank that stands for no process, with the number the standard ABI gives it: translating it
+/// yields itself. Every other rank below zero is out of range.
 pub const PROC_NULL: i32 = -3;
 
-/// Up to this many members a search through the list is quicker than a hash: 16 numbers are one cache line.
+/// Up to this many members a search through the list is quicker than a hash: 16 numbers are one
+/// cache line.
 const LINEAR_MAX: usize = 16;
 
 /// An ordered set of processes. Cheap to clone.
 #[derive(Clone)]
 pub struct Group {
     members: Arc<Members>,
-    /// Of a group that comes from a session: the space for buffered sends of that session's communicators.
+    /// Of a group that comes from a session: the space for buffered sends of that session's
+    /// communicators.
     origin: Option<Arc<Attached>>,
 }
 
@@ -47,7 +50,8 @@ impl Group {
     /// The group of these processes; the first has rank 0.
     ///
     /// # Panics
-    /// If a process is named twice: that is a mistake of the library, which alone knows process numbers.
+    /// If a process is named twice: that is a mistake of the library, which alone knows process
+    /// numbers.
     pub fn new(processes: Vec<u32>) -> Group {
         let group = Group::from_distinct(processes);
         if !group.members.identity {
@@ -84,7 +88,8 @@ impl Group {
         }
     }
 
-    /// As [`Group::from_distinct`], with the origin of this group, from which the processes were taken.
+    /// As [`Group::from_distinct`], with the origin of this group, from which the processes were
+    /// taken.
     fn derive(&self, processes: Vec<u32>) -> Group {
         Group::from_distinct(processes).with_origin(self.origin.clone())
     }
@@ -99,7 +104,8 @@ impl Group {
 
     /// How many processes are in it.
     pub fn size(&self) -> u32 {
-        // A member's number is a u32 and no number occurs twice, so their count fits unless all 2^32 are in.
+        // A member's number is a u32 and no number occurs twice, so their count fits unless all
+        // 2^32 are in.
         u32::try_from(self.members.processes.len()).expect("process numbers are distinct u32")
     }
 

@@ -1,4 +1,5 @@
-//! The groups' rules from MPI 5.0 §7.3, its example of ranges, and the operations against plain set arithmetic.
+//! The groups' rules from MPI 5.0 §7.3, its example of ranges, and the operations against plain set
+//! arithmetic.
 
 use super::*;
 use proptest::prelude::*;
@@ -77,7 +78,8 @@ fn include_follows_the_list_and_exclude_the_group() {
     assert_eq!(group.exclude(&[3, 0]).unwrap().processes(), [4, 3]);
 }
 
-/// A group a…j and the ranges of the standard's example: (6,7,1), (1,6,2), (0,9,4) included and excluded.
+/// A group a…j and the ranges of the standard's example: (6,7,1), (1,6,2), (0,9,4) included and
+/// excluded.
 #[test]
 fn ranges_step_up_and_down() {
     let group = Group::all(10);

@@ -1,8 +1,9 @@
 //! What MPI_INFO_ENV tells a process about how it was started (MPI 5.0 §11.2.1).
 //!
-//! The keys are those the standard reserves for MPI_Comm_spawn, and `thread_level`. The values come from
-//! the launcher through whoever initialises the library; a value that is not known, or that is too long for
-//! an info object, is left out, because half a path or half a command line would be a wrong one.
+//! The keys are those the standard reserves for MPI_Comm_spawn, and `thread_level`. The values come
+//! from the launcher through whoever initialises the library; a value that is not known, or that is
+//! too long for an info object, is left out, because half a path or half a command line would be a
+//! wrong one.
 
 use super::{Info, Pair, VALUE_MAX};
 
@@ -25,7 +26,8 @@ pub struct Environment {
     pub wdir: Option<String>,
     /// The file in which more was specified.
     pub file: Option<String>,
-    /// The error handler the launcher was asked to begin with, by its key's value: `mpi_errors_return` and so on.
+    /// The error handler the launcher was asked to begin with, by its key's value:
+    /// `mpi_errors_return` and so on.
     pub initial_errhandler: Option<String>,
     /// The level of thread support that was requested of the launcher or at initialisation, by its
     /// constant's name: `MPI_THREAD_FUNNELED` and so on.

@@ -1,9 +1,10 @@
 //! Info objects: hints and facts as pairs of strings (MPI 5.0 §10).
 //!
-//! An [`Info`] is a shared object, as its handle in C is: clones see each other's changes, a duplicate does
-//! not. Keys keep the order in which they were first set. Keys and values are bytes, as C gives them, without
-//! a NUL among them; a `str` does as well. They are kept as they are: only Fortran strips the blanks around
-//! them, and [`strip`] is for that. [`Environment`], in its own file, is what MPI_INFO_ENV holds.
+//! An [`Info`] is a shared object, as its handle in C is: clones see each other's changes, a
+//! duplicate does not. Keys keep the order in which they were first set. Keys and values are bytes,
+//! as C gives them, without a NUL among them; a `str` does as well. They are kept as they are: only
+//! Fortran strips the blanks around them, and [`strip`] is for that. [`Environment`], in its own
+//! file, is what MPI_INFO_ENV holds.
 #![forbid(unsafe_code)]
 
 mod environment;

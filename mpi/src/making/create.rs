@@ -1,7 +1,8 @@
 //! What every new communicator is founded on, and duplicates.
 //!
-//! Who leads the new group chooses its number and a board (see `process/numbers`) and tells the members in a [`Foundation`]. The
-//! leader is always a member, so it knows when the number is free again.
+//! Who leads the new group chooses its number and a board (see `process/numbers`) and tells the
+//! members in a [`Foundation`]. The leader is always a member, so it knows when the number is free
+//! again.
 
 use std::sync::Arc;
 
@@ -120,13 +121,14 @@ impl Comm {
         Ok(new)
     }
 
-    /// Waits until all members have come so far: before it is given up for good, everybody's operations on it must be over.
-    /// Collective.
+    /// Waits until all members have come so far: before it is given up for good, everybody's
+    /// operations on it must be over. Collective.
     pub fn disconnect(&self) -> Result<(), ErrorKind> {
         self.carrier().move_data(&Call::Barrier, &[], &mut [])
     }
 
-    /// The communicator on which all members can be reached: its own collectives, or those of the union.
+    /// The communicator on which all members can be reached: its own collectives, or those of the
+    /// union.
     pub(super) fn carrier(&self) -> &Comm {
         match self.inter() {
             None => self,
@@ -134,7 +136,8 @@ impl Comm {
         }
     }
 
-    /// The leader's choice for a duplicate, and for the duplicate of its union; nothing from the others.
+    /// The leader's choice for a duplicate, and for the duplicate of its union; nothing from the
+    /// others.
     pub(super) fn foundations_of_duplicate(&self) -> [Foundation; 2] {
         let carrier = self.carrier();
         let boards = carrier.may_share_board();
@@ -151,7 +154,8 @@ impl Comm {
         }
     }
 
-    /// Adds a board if the leader (rank 0) has one to spare. The members hear of it by the communicator's first collective.
+    /// Adds a board if the leader (rank 0) has one to spare. The members hear of it by the
+    /// communicator's first collective.
     pub(crate) fn with_board(mut self) -> Result<Comm, ErrorKind> {
         if !self.may_share_board() || !self.process.boards {
             return Ok(self);
@@ -175,8 +179,8 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
     }
 
     /// Divides the ranks by `color`; within a colour they are ordered by `key`, then by their old
-    /// rank. A rank with no colour takes part in the call and gets no communicator. Collective over this
-    /// communicator.
+    /// rank. A rank with no colour takes part in the call and gets no communicator. Collective over
+    /// this communicator.
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Communicator<'mpi, L>>> {
         let new = self.comm.split(color, key);
         let new = new.map_err(|kind| self.fail("split", kind))?;

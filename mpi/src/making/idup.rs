@@ -1,7 +1,9 @@
-//! Duplicates that are ready later (MPI_COMM_IDUP): the leader's choice travels while the program does something else.
+//! Duplicates that are ready later (MPI_COMM_IDUP): the leader's choice travels while the program
+//! does something else.
 //!
-//! The new communicator exists at once, without a number. A background task brings the leader's choice down a tree, in the
-//! context and with the number of a nonblocking collective, and completes the communicator.
+//! The new communicator exists at once, without a number. A background task brings the leader's
+//! choice down a tree, in the context and with the number of a nonblocking collective, and
+//! completes the communicator.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,17 +11,18 @@ use std::sync::atomic::Ordering;
 use oxmpi_engine::{Envelope, Mode, Pattern, Request, RequestId};
 
 use super::Foundation;
+use crate::any_request::{AnyRequest, Pending, Report};
 use crate::communicator::{Comm, Context};
 use crate::error::ErrorKind;
 use crate::info::Info;
-use crate::operation::{Operation, Pending, Report};
 use crate::process::background::Work;
 use crate::process::{Task, UNKNOWN};
 use oxmpi_datatypes::plain::{bytes, bytes_mut};
 
 impl Comm {
-    /// Begins to duplicate. The new communicator must not be used before the operation is over. Collective.
-    pub fn idup(self: &Arc<Self>) -> Result<(Arc<Comm>, Operation), ErrorKind> {
+    /// Begins to duplicate. The new communicator must not be used before the operation is over.
+    /// Collective.
+    pub fn idup(self: &Arc<Self>) -> Result<(Arc<Comm>, AnyRequest), ErrorKind> {
         let mut new = Comm::new(
             self.process.clone(),
             UNKNOWN,
@@ -56,14 +59,14 @@ impl Comm {
             comm: self.clone(),
             task,
         };
-        Ok((new, Operation::other(operation)))
+        Ok((new, AnyRequest::other(operation)))
     }
 
     /// As [`Comm::idup`], with these hints.
     pub fn idup_with_info(
         self: &Arc<Self>,
         info: Option<&Info>,
-    ) -> Result<(Arc<Comm>, Operation), ErrorKind> {
+    ) -> Result<(Arc<Comm>, AnyRequest), ErrorKind> {
         let (new, operation) = self.idup()?;
         info.inspect(|info| new.set_info(info));
         Ok((new, operation))
@@ -246,7 +249,8 @@ impl Pending for Duplicating {
     }
 
     fn cancel(&mut self) -> Result<(), ErrorKind> {
-        // Collective operations cannot be cancelled (MPI 5.0 §3.8.4); whoever asks waits for the end.
+        // Collective operations cannot be cancelled (MPI 5.0 §3.8.4); whoever asks waits for the
+        // end.
         Ok(())
     }
 }

@@ -1,12 +1,13 @@
 //! Intercommunicators: two groups that talk to each other (MPI 5.0 §7.6).
 //!
-//! The two leaders exchange their groups and each offers numbers; those of the side whose group has the lower first process
-//! are taken, and that side stands first in the union, so both sides agree without another word.
+//! The two leaders exchange their groups and each offers numbers; those of the side whose group has
+//! the lower first process are taken, and that side stands first in the union, so both sides agree
+//! without another word.
 
 use std::sync::Arc;
 
 use super::Foundation;
-use super::makers::{Circle, LEADERS};
+use super::makers::{LEADERS, Makers};
 use crate::communicator::{Comm, Inter, check_tag};
 use crate::error::{CommunicatorError, ErrorKind};
 use crate::group::Group;
@@ -24,8 +25,9 @@ struct Side {
     union: Foundation,
 }
 
-/// An intercommunicator between the group of `local` and the group that a remote leader stands for. The leaders reach each other by
-/// `peer`, which counts only at the leader, as does `remote_leader`. Collective over both groups.
+/// An intercommunicator between the group of `local` and the group that a remote leader stands for.
+/// The leaders reach each other by `peer`, which counts only at the leader, as does
+/// `remote_leader`. Collective over both groups.
 pub fn intercomm_create(
     local: &Comm,
     local_leader: u32,
@@ -66,8 +68,8 @@ pub fn intercomm_create(
     )
 }
 
-/// An intercommunicator between two groups whose members all call, with the same string tag (MPI 5.0 §7.6.2,
-/// MPI_INTERCOMM_CREATE_FROM_GROUPS).
+/// An intercommunicator between two groups whose members all call, with the same string tag (MPI
+/// 5.0 §7.6.2, MPI_INTERCOMM_CREATE_FROM_GROUPS).
 pub fn create_from_groups(
     process: &Arc<Process>,
     local: &Group,
@@ -80,12 +82,12 @@ pub fn create_from_groups(
         return Err(CommunicatorError::NotInGroup { process, size }.into());
     }
     let both = union_of(local, remote);
-    let circle = Circle::of_strangers(process, &both, tag)?;
+    let makers = Makers::of_strangers(process, &both, tag)?;
     let mut foundations = [Foundation::default(); 2];
-    if circle.rank == 0 {
+    if makers.rank == 0 {
         foundations = [(); 2].map(|()| Foundation::choose(process, false));
     }
-    circle.tell(&mut foundations)?;
+    makers.tell(&mut foundations)?;
     join(process, local, remote.clone(), foundations)
 }
 
@@ -204,8 +206,8 @@ struct Wish {
 }
 
 impl Comm {
-    /// One communicator of both groups: the one that says `high` stands behind the other; if both say the same, the order is the
-    /// union's. Collective over both groups.
+    /// One communicator of both groups: the one that says `high` stands behind the other; if both
+    /// say the same, the order is the union's. Collective over both groups.
     pub fn merge(&self, high: bool) -> Result<Comm, ErrorKind> {
         let Some(inter) = self.inter() else {
             let call = "MPI_Intercomm_merge";

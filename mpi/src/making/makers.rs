@@ -1,7 +1,9 @@
-//! Communicators made by some processes only, while the others know nothing of it: messages in a context for that purpose.
+//! Communicators made by some processes only, while the others know nothing of it: messages in a
+//! context for that purpose.
 //!
-//! A [`Circle`] is the list of those who make one: the first of them leads, and what it says goes down a tree. The program's
-//! tag keeps makings apart that go on at once in different threads (MPI 5.0 §7.4.2, MPI_COMM_CREATE_GROUP).
+//! A [`Makers`] is the list of those who make one: the first of them leads, and what it says goes
+//! down a tree. The program's tag keeps makings apart that go on at once in different threads (MPI
+//! 5.0 §7.4.2, MPI_COMM_CREATE_GROUP).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -16,11 +18,12 @@ use crate::process::Process;
 use crate::status::TAG_MAX;
 use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
 
-/// Set in tags of messages between the leaders of an intercommunicator's groups; programs' tags are below.
+/// Set in tags of messages between the leaders of an intercommunicator's groups; programs' tags are
+/// below.
 pub(super) const LEADERS: i32 = TAG_MAX + 1;
 
 /// Those who make a communicator together.
-pub(super) struct Circle<'a> {
+pub(super) struct Makers<'a> {
     pub(super) process: &'a Arc<Process>,
     pub(super) group: &'a Group,
     /// This process's rank in the group.
@@ -29,12 +32,12 @@ pub(super) struct Circle<'a> {
     tag: i32,
 }
 
-impl<'a> Circle<'a> {
+impl<'a> Makers<'a> {
     /// Members of a communicator, which may make others at the same time with other tags.
     fn within(comm: &'a Comm, group: &'a Group, tag: i32) -> Result<Self, ErrorKind> {
         comm.check_contains(group)?;
         check_tag(tag)?;
-        Ok(Circle {
+        Ok(Makers {
             process: &comm.process,
             group,
             rank: rank_in(group, &comm.process)?,
@@ -43,7 +46,8 @@ impl<'a> Circle<'a> {
         })
     }
 
-    /// Processes that have no communicator in common. The context is one that MPI_COMM_SELF, which nobody shares, cannot need.
+    /// Processes that have no communicator in common. The context is one that MPI_COMM_SELF, which
+    /// nobody shares, cannot need.
     pub(super) fn of_strangers(
         process: &'a Arc<Process>,
         group: &'a Group,
@@ -51,7 +55,7 @@ impl<'a> Circle<'a> {
     ) -> Result<Self, ErrorKind> {
         let mut hasher = DefaultHasher::new();
         (tag, group.processes()).hash(&mut hasher);
-        Ok(Circle {
+        Ok(Makers {
             process,
             group,
             rank: rank_in(group, process)?,
@@ -107,7 +111,7 @@ impl<'a> Circle<'a> {
         Ok(())
     }
 
-    /// The communicator of the whole circle.
+    /// The communicator of all makers.
     fn found(&self) -> Result<Comm, ErrorKind> {
         let one_host = hosts_of(self.process, self.group).is_none();
         let boards = self.group.size() > 1 && one_host;
@@ -128,8 +132,8 @@ fn rank_in(group: &Group, process: &Process) -> Result<u32, CommunicatorError> {
 }
 
 impl Comm {
-    /// A communicator of the processes in `group`, in its order. Only these call, all with the same tag; `None` for a process
-    /// that calls without being one of them.
+    /// A communicator of the processes in `group`, in its order. Only these call, all with the same
+    /// tag; `None` for a process that calls without being one of them.
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Option<Comm>, ErrorKind> {
         if self.is_inter() {
             let call = "MPI_Comm_create_group";
@@ -138,7 +142,7 @@ impl Comm {
         if !group.contains(self.process.rank()) {
             return Ok(None);
         }
-        Circle::within(self, group, tag)?.found().map(Some)
+        Makers::within(self, group, tag)?.found().map(Some)
     }
 
     /// Sends to a rank of this communicator, in the context for making others.
@@ -157,7 +161,8 @@ impl Comm {
         };
         let process = self.process_of(dest);
         let engine = &self.process.engine;
-        // SAFETY: the data lives in `Making`, which waits for the end of the message when it is dropped.
+        // SAFETY: the data lives in `Making`, which waits for the end of the message when it is
+        // dropped.
         let request = unsafe { engine.isend(process, envelope, data.as_ptr(), Mode::Standard)? };
         Ok(Making {
             comm: self,
@@ -166,7 +171,8 @@ impl Comm {
         })
     }
 
-    /// Receives a message of any length from a rank of this communicator, in the context for making others.
+    /// Receives a message of any length from a rank of this communicator, in the context for making
+    /// others.
     pub(super) fn making_receive(&self, source: u32, tag: i32) -> Result<Vec<u8>, ErrorKind> {
         let pattern = Pattern {
             context: self.context(Context::Making),
@@ -211,12 +217,12 @@ impl Drop for Making<'_> {
     }
 }
 
-/// A communicator of the processes in `group`, in its order, without an older one: its members call with the same
-/// string tag (MPI 5.0 §7.4.2, MPI_COMM_CREATE_FROM_GROUP).
+/// A communicator of the processes in `group`, in its order, without an older one: its members call
+/// with the same string tag (MPI 5.0 §7.4.2, MPI_COMM_CREATE_FROM_GROUP).
 pub fn create_from_group(
     process: &Arc<Process>,
     group: &Group,
     tag: &[u8],
 ) -> Result<Comm, ErrorKind> {
-    Circle::of_strangers(process, group, tag)?.found()
+    Makers::of_strangers(process, group, tag)?.found()
 }

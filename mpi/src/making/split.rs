@@ -1,7 +1,8 @@
 //! Communicators of parts of a communicator: split, split by type, create from a group.
 //!
-//! Everybody tells everybody its colour and key, and offers a number in case it will lead: after one exchange all know the
-//! parts and their leaders. `create` is a split by the group's first process, with the place in the group as the key.
+//! Everybody tells everybody its colour and key, and offers a number in case it will lead: after
+//! one exchange all know the parts and their leaders. `create` is a split by the group's first
+//! process, with the place in the group as the key.
 
 use super::Foundation;
 use crate::communicator::{Comm, Inter};
@@ -40,8 +41,8 @@ pub enum SplitType {
 
 impl Comm {
     /// Divides the ranks by `color`; within a colour they are ordered by `key`, then by their old
-    /// rank. A rank with no colour takes part in the call and gets no communicator; neither does, on an intercommunicator, a
-    /// colour that only one side has. Collective.
+    /// rank. A rank with no colour takes part in the call and gets no communicator; neither does,
+    /// on an intercommunicator, a colour that only one side has. Collective.
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Comm>, ErrorKind> {
         match self.inter() {
             None => self.split_intra(color, key),
@@ -70,7 +71,8 @@ impl Comm {
                 Some(crate::session::SELF_SET) => Some(self.carrier().rank),
                 _ => by_hardware(),
             },
-            // Nothing smaller than the host is told apart, and a part must be smaller than the whole.
+            // Nothing smaller than the host is told apart, and a part must be smaller than the
+            // whole.
             SplitType::HardwareUnguided => self.carrier().hosts().map(|_| host),
             SplitType::Undefined => None,
         };
@@ -79,7 +81,8 @@ impl Comm {
             && split_type == SplitType::HardwareUnguided
             && let Some(info) = info
         {
-            // The caller learns what the parts share (MPI 5.0 §7.4.2); a read-only info keeps its peace.
+            // The caller learns what the parts share (MPI 5.0 §7.4.2); a read-only info keeps its
+            // peace.
             let _ = info.set("mpi_hw_resource_type", "mpi_shared_memory");
         }
         if let Some(new) = &new {
@@ -88,9 +91,9 @@ impl Comm {
         Ok(new)
     }
 
-    /// A communicator of the processes in `group`, in its order; none for a process that is not in the group it gives. Groups
-    /// given by different processes must be the same or have nothing in common. On an intercommunicator each side gives a
-    /// group of its own processes. Collective.
+    /// A communicator of the processes in `group`, in its order; none for a process that is not in
+    /// the group it gives. Groups given by different processes must be the same or have nothing in
+    /// common. On an intercommunicator each side gives a group of its own processes. Collective.
     pub fn create(&self, group: &Group) -> Result<Option<Comm>, ErrorKind> {
         self.check_contains(group)?;
         let Some(place) = group.rank_of(self.process.rank()) else {

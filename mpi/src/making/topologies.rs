@@ -1,7 +1,8 @@
 //! Communicators with a process topology (MPI 5.0 §8.5).
 //!
-//! The topology itself is a value (see `topology`); here it is given to a new communicator, and the edges of a distributed graph
-//! are brought to the ranks at their ends. Ranks keep their order: `reorder` is a permission that is not used.
+//! The topology itself is a value (see `topology`); here it is given to a new communicator, and the
+//! edges of a distributed graph are brought to the ranks at their ends. Ranks keep their order:
+//! `reorder` is a permission that is not used.
 
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
@@ -39,7 +40,8 @@ impl Comm {
         self.with_topology(member, Topology::Graph(graph))
     }
 
-    /// A graph in which this rank has these neighbours; no weights mean that all edges are alike. Collective.
+    /// A graph in which this rank has these neighbours; no weights mean that all edges are alike.
+    /// Collective.
     pub fn dist_graph_create_adjacent(
         &self,
         sources: &[i32],
@@ -59,7 +61,8 @@ impl Comm {
         self.with_graph(graph, info)
     }
 
-    /// A graph whose edges any rank may give: from `sources[i]` to the next `degrees[i]` of `destinations`. Collective.
+    /// A graph whose edges any rank may give: from `sources[i]` to the next `degrees[i]` of
+    /// `destinations`. Collective.
     pub fn dist_graph_create(
         &self,
         sources: &[i32],

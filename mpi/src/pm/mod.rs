@@ -1,12 +1,16 @@
 //! The PM style of communication: channels instead of communicators, buffers instead of requests.
 //!
-//! A process of a job may open a [`Channel`] instead of initialising MPI. On it the processes are nodes, and what they exchange are reliable, ordered
-//! datagrams of any length: [`Channel::get_send_buffer`], fill it, [`Channel::send`]; [`Channel::receive`] shows what has arrived, where it lies in the
-//! receive ring if the device has one. [`Channel::register`], [`Channel::write`] and [`Channel::read`] are remote memory. Nothing ever blocks but
-//! [`Channel::read`] and the end; who wants to sleep does so on the channel's descriptor, between [`Channel::prepare_sleep`] and [`Channel::handle_waking`].
+//! A process of a job may open a [`Channel`] instead of initialising MPI. On it the processes are
+//! nodes, and what they exchange are reliable, ordered datagrams of any length:
+//! [`Channel::get_send_buffer`], fill it, [`Channel::send`]; [`Channel::receive`] shows what has
+//! arrived, where it lies in the receive ring if the device has one. [`Channel::register`],
+//! [`Channel::write`] and [`Channel::read`] are remote memory. Nothing ever blocks but
+//! [`Channel::read`] and the end; who wants to sleep does so on the channel's descriptor, between
+//! [`Channel::prepare_sleep`] and [`Channel::handle_waking`].
 //!
-//! The layer uses `net::pm` (one endpoint with a link to every node) and nothing of the engine: there is no matching, no thread, no lock. `packet` says what
-//! nodes tell each other, `send` and `receive` are the two directions, `region` is remote memory. docs/pm.md is the page for users.
+//! The layer uses `net::pm` (one endpoint with a link to every node) and nothing of the engine:
+//! there is no matching, no thread, no lock. `packet` says what nodes tell each other, `send` and
+//! `receive` are the two directions, `region` is remote memory. docs/pm.md is the page for users.
 
 mod error;
 mod open;
@@ -33,8 +37,9 @@ use receive::Arrival;
 use region::Answer;
 use send::Flight;
 
-/// How long the end of a channel waits until the other nodes have taken what was sent to them. A node that computes takes nothing; it is
-/// the same time after which a host that gives no sign of life counts as gone.
+/// How long the end of a channel waits until the other nodes have taken what was sent to them. A
+/// node that computes takes nothing; it is the same time after which a host that gives no sign of
+/// life counts as gone.
 const CLOSING_MAX: Duration = Duration::from_secs(10);
 
 /// Looks that find nothing before a call that must wait gives the CPU away.
@@ -44,15 +49,17 @@ const NAP: Duration = Duration::from_micros(50);
 
 /// A process's end of its job's channel.
 ///
-/// Call order: [`Channel::open`] once; then [`Channel::receive`] as often as possible, for nothing moves without it: it also repeats what was lost, tells
-/// others that theirs has arrived, and lets them write to registered regions. Dropping the channel says goodbye to the other nodes.
+/// Call order: [`Channel::open`] once; then [`Channel::receive`] as often as possible, for nothing
+/// moves without it: it also repeats what was lost, tells others that theirs has arrived, and lets
+/// them write to registered regions. Dropping the channel says goodbye to the other nodes.
 pub struct Channel {
     node: u32,
     nodes: u32,
     pm: Pm,
     /// Says that the process has left, when everything else is over.
     leave: Option<Box<dyn FnOnce() + Send>>,
-    /// Messages whose memory is still needed, by token, and those of them that the network has not taken, in order.
+    /// Messages whose memory is still needed, by token, and those of them that the network has not
+    /// taken, in order.
     flights: HashMap<u64, Flight>,
     outbox: VecDeque<u64>,
     token: u64,
@@ -82,8 +89,8 @@ enum Gone {
 }
 
 impl Channel {
-    /// Joins the other processes of the job that this one was started in by `oxmpi run`, `mpiexec` or a foreign launcher. A process does this once, and
-    /// instead of initialising MPI.
+    /// Joins the other processes of the job that this one was started in by `oxmpi run`, `mpiexec`
+    /// or a foreign launcher. A process does this once, and instead of initialising MPI.
     pub fn open() -> Result<Channel, PmError> {
         let Opened {
             node,
@@ -137,8 +144,8 @@ impl Channel {
         self.pm.counters()
     }
 
-    /// Makes it safe to sleep until the channel's descriptor ([`AsFd`]) is readable, for at most [`Channel::nap_max`]. False if there is something to do first:
-    /// call [`Channel::receive`].
+    /// Makes it safe to sleep until the channel's descriptor ([`AsFd`]) is readable, for at most
+    /// [`Channel::nap_max`]. False if there is something to do first: call [`Channel::receive`].
     pub fn prepare_sleep(&mut self) -> bool {
         self.release_shown();
         self.inbox.is_empty()
@@ -195,13 +202,15 @@ impl Channel {
 impl AsFd for Channel {
     /// Readable when something may have arrived.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the endpoint keeps the descriptor open as long as it lives, and the borrow is of the channel that owns it.
+        // SAFETY: the endpoint keeps the descriptor open as long as it lives, and the borrow is of
+        // the channel that owns it.
         unsafe { BorrowedFd::borrow_raw(self.pm.fd()) }
     }
 }
 
 impl Drop for Channel {
-    /// Waits until what was sent has arrived, and says goodbye. A process that panics does not: it must not look finished to the others.
+    /// Waits until what was sent has arrived, and says goodbye. A process that panics does not: it
+    /// must not look finished to the others.
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;

@@ -1,4 +1,5 @@
-//! How a process gets its endpoint: it takes its seat in the job as a process that initialises MPI does, and keeps only the network of it.
+//! How a process gets its endpoint: it takes its place in the job as a process that initialises MPI
+//! does, and keeps only the network of it.
 
 use std::net::Ipv4Addr;
 
@@ -16,7 +17,7 @@ use super::PmError;
 /// What an ordinary Ethernet carries; a process that is alone sends nothing anyway.
 const MTU: usize = 1500;
 
-/// A seat in a job, as far as a channel needs it.
+/// What a process knows of its job, as far as a channel needs it.
 pub(super) struct Opened {
     pub node: u32,
     pub nodes: u32,
@@ -25,9 +26,9 @@ pub(super) struct Opened {
 }
 
 pub(super) fn open() -> Result<Opened, PmError> {
-    let Membership { seat, launcher } = Membership::from_env()?;
-    let (node, nodes) = (seat.rank, seat.size);
-    let pm = match seat.network {
+    let Membership { facts, launcher } = Membership::from_env()?;
+    let (node, nodes) = (facts.rank, facts.size);
+    let pm = match facts.network {
         Some(Network {
             transport: Transport::Pm(pm),
             ..

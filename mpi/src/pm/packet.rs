@@ -1,4 +1,5 @@
-//! What the nodes of a channel say to each other, in the words of `wire`: its kinds fit, so no header of our own is needed.
+//! What the nodes of a channel say to each other, in the words of `wire`: its kinds fit, so no
+//! header of our own is needed.
 //!
 //! | operation             | kind          | context | tag | bytes          | words                 | payload |
 //! |-----------------------|---------------|---------|-----|----------------|-----------------------|---------|
@@ -9,7 +10,8 @@
 //! | answer to a read      | more          | token   | 3   | of the answer  | offset in the answer  | yes     |
 //! | refusal               | done          | region  | 4   | asked for      | token of a read, or 0 | no      |
 //!
-//! None of them is what bulk rails carry, so everything between two nodes stays in one order: a message sent after a write arrives after it.
+//! None of them is what bulk rails carry, so everything between two nodes stays in one order: a
+//! message sent after a write arrives after it.
 
 use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr, WireError};
 
@@ -21,7 +23,7 @@ const REFUSAL: i32 = 4;
 
 /// One packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(super) enum Action {
     /// Part of a message.
     Message {
         /// Where the part belongs.
@@ -69,19 +71,19 @@ pub(super) enum Operation {
     },
 }
 
-impl Operation {
+impl Action {
     /// Writes the packet's head and says how long it is.
     #[inline]
     pub fn emit(&self, source: u32, prefix: &mut [u8; PREFIX_BYTES]) -> usize {
         let (context, tag, bytes, kind) = match *self {
-            Operation::Message { offset: 0, total } => (0, MESSAGE, total, Kind::Eager),
-            Operation::Message { offset, total } => (0, MESSAGE, total, Kind::More { offset }),
-            Operation::Write {
+            Action::Message { offset: 0, total } => (0, MESSAGE, total, Kind::Eager),
+            Action::Message { offset, total } => (0, MESSAGE, total, Kind::More { offset }),
+            Action::Write {
                 region,
                 offset,
                 bytes,
             } => (region, WRITE, bytes, Kind::More { offset }),
-            Operation::Read {
+            Action::Read {
                 region,
                 offset,
                 bytes,
@@ -93,12 +95,12 @@ impl Operation {
                 };
                 (region, READ, bytes, kind)
             }
-            Operation::Answer {
+            Action::Answer {
                 token,
                 offset,
                 total,
             } => (token, ANSWER, total, Kind::More { offset }),
-            Operation::Refusal {
+            Action::Refusal {
                 region,
                 bytes,
                 token,
@@ -124,7 +126,7 @@ impl Operation {
 
     /// Reads a packet's head; `None` if no channel writes such a one.
     #[inline]
-    pub fn parse(prefix: &[u8; PREFIX_BYTES]) -> Result<Option<Operation>, WireError> {
+    pub fn parse(prefix: &[u8; PREFIX_BYTES]) -> Result<Option<Action>, WireError> {
         let Repr { envelope, kind, .. } = Repr::parse_prefix(prefix)?;
         let Envelope {
             context,
@@ -136,21 +138,21 @@ impl Operation {
             return Ok(None);
         };
         Ok(Some(match (kind, tag) {
-            (Kind::Eager, MESSAGE) => Operation::Message {
+            (Kind::Eager, MESSAGE) => Action::Message {
                 offset: 0,
                 total: bytes,
             },
-            (Kind::More { offset }, MESSAGE) if offset > 0 => Operation::Message {
+            (Kind::More { offset }, MESSAGE) if offset > 0 => Action::Message {
                 offset,
                 total: bytes,
             },
-            (Kind::More { offset }, WRITE) => Operation::Write {
+            (Kind::More { offset }, WRITE) => Action::Write {
                 region: context,
                 offset,
                 bytes,
             },
             (Kind::ClearToSend { send, receive }, READ) => match u32::try_from(receive) {
-                Ok(token) if token != 0 => Operation::Read {
+                Ok(token) if token != 0 => Action::Read {
                     region: context,
                     offset: send,
                     bytes,
@@ -158,13 +160,13 @@ impl Operation {
                 },
                 _ => return Ok(None),
             },
-            (Kind::More { offset }, ANSWER) => Operation::Answer {
+            (Kind::More { offset }, ANSWER) => Action::Answer {
                 token: context,
                 offset,
                 total: bytes,
             },
             (Kind::Done { send }, REFUSAL) => match u32::try_from(send) {
-                Ok(token) => Operation::Refusal {
+                Ok(token) => Action::Refusal {
                     region: context,
                     bytes,
                     token,
@@ -181,19 +183,19 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn operations() -> impl Strategy<Value = Operation> {
+    fn operations() -> impl Strategy<Value = Action> {
         let length = || 0..=oxmpi_wire::MESSAGE_BYTES_MAX;
-        let message = (any::<u64>(), length())
-            .prop_map(|(offset, total)| Operation::Message { offset, total });
+        let message =
+            (any::<u64>(), length()).prop_map(|(offset, total)| Action::Message { offset, total });
         let write = (any::<u32>(), any::<u64>(), length()).prop_map(|(region, offset, bytes)| {
-            Operation::Write {
+            Action::Write {
                 region,
                 offset,
                 bytes,
             }
         });
         let read = (any::<u32>(), any::<u64>(), length(), 1..u32::MAX).prop_map(
-            |(region, offset, bytes, token)| Operation::Read {
+            |(region, offset, bytes, token)| Action::Read {
                 region,
                 offset,
                 bytes,
@@ -201,14 +203,14 @@ mod tests {
             },
         );
         let answer = (any::<u32>(), any::<u64>(), length()).prop_map(|(token, offset, total)| {
-            Operation::Answer {
+            Action::Answer {
                 token,
                 offset,
                 total,
             }
         });
         let refusal = (any::<u32>(), length(), any::<u32>()).prop_map(|(region, bytes, token)| {
-            Operation::Refusal {
+            Action::Refusal {
                 region,
                 bytes,
                 token,
@@ -222,12 +224,12 @@ mod tests {
         fn what_is_written_is_read(operation in operations(), source: u32) {
             let mut prefix = [0xAA; PREFIX_BYTES];
             operation.emit(source, &mut prefix);
-            prop_assert_eq!(Operation::parse(&prefix), Ok(Some(operation)));
+            prop_assert_eq!(Action::parse(&prefix), Ok(Some(operation)));
         }
 
         #[test]
         fn any_bytes_are_read_without_panic(prefix: [u8; PREFIX_BYTES]) {
-            let _ = Operation::parse(&prefix);
+            let _ = Action::parse(&prefix);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Receiving: looks at the next packet, and puts it where it belongs.
 //!
-//! A message that has come whole in one frame is shown where it lies. The parts of a longer one are put together, bytes for a region go straight there, and
-//! answers to whoever awaits them.
+//! A message that has come whole in one frame is shown where it lies. The parts of a longer one are
+//! put together, bytes for a region go straight there, and answers to whoever awaits them.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,11 +9,12 @@ use std::ops::Deref;
 use oxmpi_net::transport::Event;
 use oxmpi_wire::PREFIX_BYTES;
 
-use super::packet::Operation;
+use super::packet::Action;
 use super::send::Purpose;
 use super::{Channel, Gone, PmError};
 
-/// Room that is made for a message before any of it is here; further room as it comes, so that a length alone costs no memory.
+/// Room that is made for a message before any of it is here; further room as it comes, so that a
+/// length alone costs no memory.
 const ROOM_BYTES_MAX: usize = 1 << 20;
 
 /// A message that has arrived. Its bytes may lie in the receive ring: who keeps it keeps a slot.
@@ -100,8 +101,9 @@ enum Step {
 }
 
 impl Channel {
-    /// The next message, if one is here. Also makes everything else progress, so call it often. An error says once that a node is lost, or that it refused a
-    /// [`Channel::write`]; the channel goes on.
+    /// The next message, if one is here. Also makes everything else progress, so call it often. An
+    /// error says once that a node is lost, or that it refused a [`Channel::write`]; the channel
+    /// goes on.
     #[inline]
     pub fn receive(&mut self) -> Result<Option<Received<'_>>, PmError> {
         self.release_shown();
@@ -145,7 +147,8 @@ impl Channel {
         }
     }
 
-    /// Makes everything progress for somebody who awaits something else than a message: what arrives is kept for later receives. False if there was nothing.
+    /// Makes everything progress for somebody who awaits something else than a message: what
+    /// arrives is kept for later receives. False if there was nothing.
     pub fn progress(&mut self) -> bool {
         self.step_keeping()
     }
@@ -159,7 +162,8 @@ impl Channel {
         }
     }
 
-    /// One look by somebody who awaits something else: messages are kept. False if there was nothing.
+    /// One look by somebody who awaits something else: messages are kept. False if there was
+    /// nothing.
     pub(super) fn step_keeping(&mut self) -> bool {
         self.release_shown();
         self.progress_outbox();
@@ -198,10 +202,11 @@ impl Channel {
 
     #[inline]
     fn begin(&mut self, from: u32, prefix: &[u8; PREFIX_BYTES], payload: usize) -> Step {
-        // What no channel writes comes from a process that speaks MPI: a mixed job, whose messages are nobody's.
-        let operation = Operation::parse(prefix).ok().flatten();
+        // What no channel writes comes from a process that speaks MPI: a mixed job, whose messages
+        // are nobody's.
+        let operation = Action::parse(prefix).ok().flatten();
         let landing = match operation {
-            Some(Operation::Message { offset: 0, total }) => {
+            Some(Action::Message { offset: 0, total }) => {
                 if total == payload as u64 && self.pm.at_hand().len() >= payload {
                     return Step::Shown {
                         from,
@@ -214,7 +219,7 @@ impl Channel {
                 arrival.total = total;
                 Landing::Message
             }
-            Some(Operation::Message { offset, total }) => {
+            Some(Action::Message { offset, total }) => {
                 let arrival = &self.arrivals[from as usize];
                 // Parts come in order and whole; anything else is not worth keeping.
                 if offset == arrival.message.len() as u64 && total == arrival.total {
@@ -233,9 +238,9 @@ impl Channel {
     }
 
     /// Remote memory: where the payload belongs, after everything else has been seen to.
-    fn begin_remote(&mut self, from: u32, operation: Operation, payload: usize) -> Landing {
+    fn begin_remote(&mut self, from: u32, operation: Action, payload: usize) -> Landing {
         match operation {
-            Operation::Write {
+            Action::Write {
                 region,
                 offset,
                 bytes,
@@ -248,23 +253,23 @@ impl Channel {
                 }
                 _ => self.refuse(from, region, bytes, 0),
             },
-            Operation::Read {
+            Action::Read {
                 region,
                 offset,
                 bytes,
                 token,
             } => self.serve_read(from, region, offset, bytes, token),
-            Operation::Answer { token, total, .. } => {
+            Action::Answer { token, total, .. } => {
                 if self.expect_answer(from, token, total) {
                     return Landing::Answer { token };
                 }
             }
-            Operation::Refusal {
+            Action::Refusal {
                 region,
                 bytes,
                 token,
             } => self.hear_refusal(from, region, bytes, token),
-            Operation::Message { .. } => {}
+            Action::Message { .. } => {}
         }
         Landing::Nowhere
     }
@@ -320,7 +325,7 @@ impl Channel {
 
     /// Tells a node that a region is not there.
     pub(super) fn refuse(&mut self, to: u32, region: u32, bytes: u64, token: u32) {
-        let word = Purpose::Word(Operation::Refusal {
+        let word = Purpose::Word(Action::Refusal {
             region,
             bytes,
             token,

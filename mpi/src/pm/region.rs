@@ -1,15 +1,18 @@
-//! Remote memory: regions that a node registers, and that others write to and read from while it calls [`Channel::receive`].
+//! Remote memory: regions that a node registers, and that others write to and read from while it
+//! calls [`Channel::receive`].
 //!
-//! A region belongs to the channel while it is registered; that is what makes it safe: its owner looks at it between two receives, when nobody writes.
+//! A region belongs to the channel while it is registered; that is what makes it safe: its owner
+//! looks at it between two receives, when nobody writes.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::packet::Operation;
+use super::packet::Action;
 use super::send::Purpose;
 use super::{Channel, Gone, PmError};
 
-/// Memory that other nodes may write and read, by its number: a node's first region is 0, its next 1.
+/// Memory that other nodes may write and read, by its number: a node's first region is 0, its next
+/// 1.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Region(u32);
 
@@ -65,8 +68,9 @@ impl Channel {
         self.regions[region.0 as usize].take().unwrap_or_default()
     }
 
-    /// Writes into a region of another node, from `offset` on. The bytes are there when the node receives a message that was sent to it later, or when a
-    /// [`Channel::read`] from it has returned. A node without such a region refuses, and [`Channel::receive`] tells of it.
+    /// Writes into a region of another node, from `offset` on. The bytes are there when the node
+    /// receives a message that was sent to it later, or when a [`Channel::read`] from it has
+    /// returned. A node without such a region refuses, and [`Channel::receive`] tells of it.
     pub fn write(
         &mut self,
         to: u32,
@@ -112,8 +116,8 @@ impl Channel {
         }
     }
 
-    /// Reads bytes of a region of another node, and waits for them: the other node must call [`Channel::receive`] meanwhile. Messages that come in between
-    /// are kept for later receives.
+    /// Reads bytes of a region of another node, and waits for them: the other node must call
+    /// [`Channel::receive`] meanwhile. Messages that come in between are kept for later receives.
     pub fn read(
         &mut self,
         from: u32,
@@ -137,7 +141,7 @@ impl Channel {
                 refused: false,
             },
         );
-        let question = Operation::Read {
+        let question = Action::Read {
             region,
             offset,
             bytes,

@@ -1,4 +1,5 @@
-//! Sending: buffers that are filled and given away. Long ones stay where they are until the other node has them; nothing is copied.
+//! Sending: buffers that are filled and given away. Long ones stay where they are until the other
+//! node has them; nothing is copied.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -8,13 +9,15 @@ use oxmpi_net::tcp::PAYLOAD_MAX;
 use oxmpi_net::transport::Sent;
 use oxmpi_wire::PREFIX_BYTES;
 
-use super::packet::Operation;
+use super::packet::Action;
 use super::{Channel, PmError};
 
-/// Messages that may wait until the network takes them. A window's worth waits in the endpoint already; more would only hide that nobody receives.
+/// Messages that may wait until the network takes them. A window's worth waits in the endpoint
+/// already; more would only hide that nobody receives.
 const WAITING_MAX: usize = 1024;
 
-/// Buffers that are kept to be used again: as many as a window of the usual benchmarks, whatever their length.
+/// Buffers that are kept to be used again: as many as a window of the usual benchmarks, whatever
+/// their length.
 const POOL_MAX: usize = 64;
 
 /// A message to be filled and sent.
@@ -66,25 +69,25 @@ pub(super) enum Purpose {
         token: u32,
     },
     /// A packet without bytes.
-    Word(Operation),
+    Word(Action),
 }
 
 impl Purpose {
     /// The packet that carries `bytes` bytes from `done` on.
     #[inline]
-    fn operation(self, done: usize, bytes: usize, total: usize) -> Operation {
+    fn operation(self, done: usize, bytes: usize, total: usize) -> Action {
         let (offset, total) = (done as u64, total as u64);
         match self {
-            Purpose::Message => Operation::Message { offset, total },
+            Purpose::Message => Action::Message { offset, total },
             Purpose::Write {
                 region,
                 offset: start,
-            } => Operation::Write {
+            } => Action::Write {
                 region,
                 offset: start + offset,
                 bytes: bytes as u64,
             },
-            Purpose::Answer { token } => Operation::Answer {
+            Purpose::Answer { token } => Action::Answer {
                 token,
                 offset,
                 total,
@@ -123,8 +126,8 @@ impl Channel {
         })
     }
 
-    /// Sends a message. It arrives once and intact, after all that was sent to the same node before, or the node is lost, of which
-    /// [`Channel::receive`] tells.
+    /// Sends a message. It arrives once and intact, after all that was sent to the same node
+    /// before, or the node is lost, of which [`Channel::receive`] tells.
     pub fn send(&mut self, buffer: SendBuffer) {
         self.release_shown();
         let SendBuffer { to, bytes } = buffer;
@@ -136,15 +139,17 @@ impl Channel {
         }
     }
 
-    /// Lets everything leave that waits for messages which may follow. Only who does not call [`Channel::receive`] soon needs it: short messages that follow each
-    /// other within microseconds wait for that.
+    /// Lets everything leave that waits for messages which may follow. Only who does not call
+    /// [`Channel::receive`] soon needs it: short messages that follow each other within
+    /// microseconds wait for that.
     pub fn flush(&mut self) {
         self.release_shown();
         self.progress_outbox();
         self.pm.flush_unsent();
     }
 
-    /// Whether the other nodes have everything that was sent to them and is longer than a few frames, and the network has taken the rest.
+    /// Whether the other nodes have everything that was sent to them and is longer than a few
+    /// frames, and the network has taken the rest.
     pub fn is_send_done(&self) -> bool {
         self.flights.is_empty() && self.pm.is_flushed()
     }
@@ -199,8 +204,9 @@ impl Channel {
             let mut prefix = [0; PREFIX_BYTES];
             let head = operation.emit(self.node, &mut prefix);
             let lasting = (part.len() > COPIED_BYTES_MAX).then_some(token);
-            // SAFETY: the bytes are on the heap, where they stay unmoved and unchanged in `flights` until the endpoint has released every
-            // packet that it holds, or has said that the node is lost or finished.
+            // SAFETY: the bytes are on the heap, where they stay unmoved and unchanged in `flights`
+            // until the endpoint has released every packet that it holds, or has said that the node
+            // is lost or finished.
             let sent = unsafe {
                 let head = &prefix[..head];
                 self.pm

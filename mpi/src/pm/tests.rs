@@ -1,4 +1,5 @@
-//! Channels over UDP on loopback: every node a thread of this process, with the real endpoint and the real device below.
+//! Channels over UDP on loopback: every node a thread of this process, with the real endpoint and
+//! the real device below.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};

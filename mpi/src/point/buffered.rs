@@ -1,18 +1,18 @@
 //! Buffered sends: the message is copied, and the program's memory is free at once (MPI 5.0 §3.6).
 //!
-//! The copy takes space of the most specific pool that the program has attached (`attached`): the communicator's, else that of
-//! its session or of the process.
+//! The copy takes space of the most specific pool that the program has attached (`attached`): the
+//! communicator's, else that of its session or of the process.
 
 use std::sync::Arc;
 
 use oxmpi_engine::{Engine, Mode, Request, RequestId};
 
 use super::persistent::Persistent;
+use crate::any_request::{AnyRequest, Pending, Report};
 use crate::attached::{OVERHEAD_BYTES, Pool};
 use crate::buffer::Buffer;
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
-use crate::operation::{Operation, Pending, Report};
 
 impl Comm {
     /// Sends a copy.
@@ -49,7 +49,8 @@ impl Comm {
     ) -> Result<bool, ErrorKind> {
         let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
         let (engine, data) = (&self.process.engine, buffer.pack()?);
-        // SAFETY: the pool keeps the data until the request is over; moving the vector does not move the data.
+        // SAFETY: the pool keeps the data until the request is over; moving the vector does not
+        // move the data.
         match unsafe { engine.isend(process, envelope, data.as_ptr(), Mode::Standard)? } {
             Request::Over(_) => Ok(false),
             Request::Pending(request) => {
@@ -59,7 +60,8 @@ impl Comm {
         }
     }
 
-    /// The pool that buffered sends of this communicator use: its own, else that of its session or of the process.
+    /// The pool that buffered sends of this communicator use: its own, else that of its session or
+    /// of the process.
     fn buffering(&self) -> Option<Arc<Pool>> {
         let own = self.attached().pool();
         own.or_else(|| match self.group().origin() {
@@ -74,14 +76,14 @@ impl Comm {
         buffer: Buffer,
         dest: Option<u32>,
         tag: i32,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         if let Some(dest) = dest {
             self.envelope(buffer.bytes(), dest, tag)?;
         }
         let comm = self.clone();
         let begin = move || {
             comm.buffered_send(&buffer, dest, tag)?;
-            Ok(Operation::Over(Report::EMPTY))
+            Ok(AnyRequest::Over(Report::EMPTY))
         };
         Ok(Persistent::operation(self, Box::new(begin)))
     }
@@ -89,10 +91,10 @@ impl Comm {
 
 impl Pool {
     /// An operation that is over when the messages of now have left.
-    pub fn iflush(self: &Arc<Self>) -> Operation {
+    pub fn iflush(self: &Arc<Self>) -> AnyRequest {
         match self.engine() {
-            None => Operation::Over(Report::EMPTY),
-            Some(engine) => Operation::other(Flush {
+            None => AnyRequest::Over(Report::EMPTY),
+            Some(engine) => AnyRequest::other(Flush {
                 pool: self.clone(),
                 engine,
             }),

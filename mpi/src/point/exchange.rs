@@ -1,16 +1,16 @@
 //! Sending and receiving in one call (MPI 5.0 §3.11).
 //!
-//! The receive is posted first, so two ranks, or a ring of them, that do the same cannot block each other. The forms that
-//! replace the data send a packed copy of it.
+//! The receive is posted first, so two ranks, or a ring of them, that do the same cannot block each
+//! other. The forms that replace the data send a packed copy of it.
 
 use std::sync::Arc;
 
 use oxmpi_engine::{Mode, RequestId};
 
+use crate::any_request::{AnyRequest, Pending, Report};
 use crate::buffer::Buffer;
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
-use crate::operation::{Operation, Pending, Report};
 use crate::status::{Source, Tag};
 
 /// One half of an exchange: what, to whom.
@@ -71,7 +71,7 @@ impl Comm {
         self: &Arc<Self>,
         outgoing: &Outgoing,
         incoming: &Incoming,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         self.both(outgoing, incoming, Vec::new())
     }
 
@@ -81,7 +81,7 @@ impl Comm {
         buffer: &Buffer,
         (dest, send_tag): (Option<u32>, i32),
         (source, receive_tag): (Option<Source>, Tag),
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let mut copy = buffer.pack()?;
         // SAFETY: the copy is kept with the operation.
         let copied = unsafe { Buffer::raw(copy.as_mut_ptr(), buffer.bytes()) };
@@ -103,7 +103,7 @@ impl Comm {
         outgoing: &Outgoing,
         incoming: &Incoming,
         copy: Vec<u8>,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let mut receive = self.irecv_buffer(&incoming.buffer, incoming.source, incoming.tag)?;
         let send = self.isend_buffer(
             &outgoing.buffer,
@@ -119,7 +119,7 @@ impl Comm {
                 return Err(error);
             }
         };
-        Ok(Operation::other(Both {
+        Ok(AnyRequest::other(Both {
             comm: self.clone(),
             send,
             receive,
@@ -132,8 +132,8 @@ impl Comm {
 /// A send and a receive that end together.
 struct Both {
     comm: Arc<Comm>,
-    send: Operation,
-    receive: Operation,
+    send: AnyRequest,
+    receive: AnyRequest,
     /// What is sent, if it is not the program's memory.
     copy: Vec<u8>,
     concluded: bool,
@@ -158,8 +158,8 @@ impl Pending for Both {
     }
 
     fn watch(&self, requests: &mut Vec<RequestId>) {
-        // Only what is still under way: a half that is over would end the wait at once. But if both ended since the last look, that is
-        // what must happen.
+        // Only what is still under way: a half that is over would end the wait at once. But if both
+        // ended since the last look, that is what must happen.
         let others = requests.len();
         self.receive.watch_unfinished(requests);
         self.send.watch_unfinished(requests);

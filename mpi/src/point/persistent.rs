@@ -1,30 +1,31 @@
 //! Messages that are described once and started many times (MPI 5.0 §3.9).
 //!
-//! The arguments are checked when the request is made; each start begins an ordinary operation of the same kind.
+//! The arguments are checked when the request is made; each start begins an ordinary operation of
+//! the same kind.
 
 use std::sync::Arc;
 
 use oxmpi_engine::{Mode, RequestId};
 
+use crate::any_request::{AnyRequest, Pending, Report};
 use crate::buffer::Buffer;
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
-use crate::operation::{Operation, Pending, Report};
 use crate::status::{Source, Tag};
 
 /// Begins the operation once.
-type Begin = dyn FnMut() -> Result<Operation, ErrorKind> + Send;
+type Begin = dyn FnMut() -> Result<AnyRequest, ErrorKind> + Send;
 
 /// A persistent request around operations that are begun by a function.
 pub(crate) struct Persistent {
     comm: Arc<Comm>,
     begin: Box<Begin>,
-    active: Option<Operation>,
+    active: Option<AnyRequest>,
 }
 
 impl Persistent {
-    pub(crate) fn operation(comm: &Arc<Comm>, begin: Box<Begin>) -> Operation {
-        Operation::other(Persistent {
+    pub(crate) fn operation(comm: &Arc<Comm>, begin: Box<Begin>) -> AnyRequest {
+        AnyRequest::other(Persistent {
             comm: comm.clone(),
             begin,
             active: None,
@@ -40,7 +41,7 @@ impl Comm {
         dest: Option<u32>,
         tag: i32,
         mode: Mode,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         if let Some(dest) = dest {
             self.envelope(buffer.bytes(), dest, tag)?;
         }
@@ -55,7 +56,7 @@ impl Comm {
         buffer: Buffer,
         source: Option<Source>,
         tag: Tag,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         if let Some(source) = source {
             self.pattern(source, tag)?;
         }
@@ -71,7 +72,7 @@ impl Pending for Persistent {
     }
 
     fn is_ready(&mut self) -> bool {
-        self.active.as_mut().is_none_or(Operation::is_ready)
+        self.active.as_mut().is_none_or(AnyRequest::is_ready)
     }
 
     fn watch(&self, requests: &mut Vec<RequestId>) {
@@ -81,15 +82,15 @@ impl Pending for Persistent {
     }
 
     fn message(&self) -> Option<RequestId> {
-        self.active.as_ref().and_then(Operation::message)
+        self.active.as_ref().and_then(AnyRequest::message)
     }
 
     fn is_departing(&self) -> bool {
-        self.active.as_ref().is_some_and(Operation::is_departing)
+        self.active.as_ref().is_some_and(AnyRequest::is_departing)
     }
 
     fn is_noted(&self) -> bool {
-        self.active.as_ref().is_some_and(Operation::is_noted)
+        self.active.as_ref().is_some_and(AnyRequest::is_noted)
     }
 
     fn conclude(&mut self) -> Result<Report, ErrorKind> {
@@ -100,11 +101,11 @@ impl Pending for Persistent {
     }
 
     fn peek(&mut self) -> Option<Result<Report, ErrorKind>> {
-        self.active.as_mut().map(Operation::peek)
+        self.active.as_mut().map(AnyRequest::peek)
     }
 
     fn cancel(&mut self) -> Result<(), ErrorKind> {
-        self.active.as_mut().map_or(Ok(()), Operation::cancel)
+        self.active.as_mut().map_or(Ok(()), AnyRequest::cancel)
     }
 
     fn is_persistent(&self) -> bool {

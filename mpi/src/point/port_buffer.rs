@@ -1,9 +1,10 @@
-//! Memory that the other processes of the host see: messages out of it are copied once, or not at all.
+//! Memory that the other processes of the host see: messages out of it are copied once, or not at
+//! all.
 //!
-//! An ordinary message is copied out of the sender's memory and into the receiver's. A message sent from a
-//! `PortBuffer` is copied once, straight into the receiver's buffer; and a receiver that is content to
-//! read it where it lies (`recv_in_place`) saves that copy too. The sender's call ends when the receiver
-//! is done with it, so neither side sees the memory change under its hands.
+//! An ordinary message is copied out of the sender's memory and into the receiver's. A message sent
+//! from a `PortBuffer` is copied once, straight into the receiver's buffer; and a receiver that is
+//! content to read it where it lies (`recv_in_place`) saves that copy too. The sender's call ends
+//! when the receiver is done with it, so neither side sees the memory change under its hands.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -16,8 +17,8 @@ use crate::status::{Source, Status, Tag};
 use crate::thread::{Funneled, Level, Multiple};
 use oxmpi_datatypes::plain::Plain;
 
-/// A slice of `T` in memory that the other processes of the host can read. It may cross threads as far as
-/// the level `L` allows calls there, because giving the memory back is one.
+/// A slice of `T` in memory that the other processes of the host can read. It may cross threads as
+/// far as the level `L` allows calls there, because giving the memory back is one.
 pub struct PortBuffer<'mpi, T: Plain, L: Level = Funneled> {
     memory: oxmpi_engine::PortBuffer,
     length: usize,
@@ -53,8 +54,9 @@ impl<T: Plain, L: Level> Deref for PortBuffer<'_, T, L> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the memory is ours until the drop, long enough and aligned (checked when it was taken),
-        // any bytes are values (T: Plain), and other processes only read it, during our sends.
+        // SAFETY: the memory is ours until the drop, long enough and aligned (checked when it was
+        // taken), any bytes are values (T: Plain), and other processes only read it, during our
+        // sends.
         unsafe { std::slice::from_raw_parts(self.memory.address().cast(), self.length) }
     }
 }
@@ -74,8 +76,8 @@ impl<T: Plain, L: Level> std::fmt::Debug for PortBuffer<'_, T, L> {
     }
 }
 
-/// A received message, read where it lies if the sender sent it from a [`PortBuffer`]. The sender goes on
-/// when this is dropped.
+/// A received message, read where it lies if the sender sent it from a [`PortBuffer`]. The sender
+/// goes on when this is dropped.
 pub struct InPlace<'comm, T: Plain, L: Level = Funneled> {
     bytes: Bytes<T>,
     status: Status,
@@ -152,15 +154,16 @@ impl<T: Plain, L: Level> Deref for InPlace<'_, T, L> {
             Bytes::There(there) => {
                 let bytes = there.bytes();
                 let length = bytes.len() / size_of::<T>().max(1);
-                // SAFETY: aligned and a whole number of T (both checked on receipt); any bytes are values.
+                // SAFETY: aligned and a whole number of T (both checked on receipt); any bytes are
+                // values.
                 unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), length) }
             }
         }
     }
 }
 
-// SAFETY: at this level the engine takes its lock in every call, so any thread may give the message back; the bytes
-// are only read, and stay mapped until then.
+// SAFETY: at this level the engine takes its lock in every call, so any thread may give the message
+// back; the bytes are only read, and stay mapped until then.
 unsafe impl<T: Plain> Send for InPlace<'_, T, Multiple> {}
 // SAFETY: as above.
 unsafe impl<T: Plain> Sync for InPlace<'_, T, Multiple> {}

@@ -131,10 +131,12 @@ impl<'a, L: Level> Message<'a, L> {
                 bytes: status.bytes,
             }));
         }
-        // SAFETY: the vector has room for that many bytes and is not touched before `receive` returns.
+        // SAFETY: the vector has room for that many bytes and is not touched before `receive`
+        // returns.
         let received = unsafe { self.receive(data.as_mut_ptr().cast(), status.bytes) };
         let received = received.map_err(fail)?;
-        // SAFETY: the engine filled exactly the message's bytes, and any bytes are values (T: Plain).
+        // SAFETY: the engine filled exactly the message's bytes, and any bytes are values (T:
+        // Plain).
         unsafe { data.set_len(count) };
         Ok((data, received))
     }

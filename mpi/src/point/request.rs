@@ -32,7 +32,8 @@ pub struct Request<'scope, L: Level = Funneled> {
 }
 
 impl<L: Level> Communicator<'_, L> {
-    /// Begins to send `data` to rank `dest`; `data` can be read but not changed until the scope ends.
+    /// Begins to send `data` to rank `dest`; `data` can be read but not changed until the scope
+    /// ends.
     #[inline]
     pub fn isend<'scope, T: Plain>(
         &'scope self,
@@ -120,8 +121,8 @@ impl<L: Level> Request<'_, L> {
         }
     }
 
-    /// Tries to take the operation back; the status then tells whether that was in time. A send that
-    /// left this process already cannot be taken back.
+    /// Tries to take the operation back; the status then tells whether that was in time. A send
+    /// that left this process already cannot be taken back.
     pub fn cancel(&self) {
         if !self.failed {
             self.communicator.process.engine.cancel(self.request);

@@ -1,9 +1,9 @@
 //! Scopes: operations that go on while the program computes, and cannot outlive their buffers.
 //!
 //! A buffer lent to the engine must stay in place until the engine is done with it. A scope
-//! guarantees that the way `std::thread::scope` does: whatever is started inside borrows its buffer for
-//! the whole scope, and the scope does not end before all of it has ended, forgotten requests included.
-//! So requests may be dropped, leaked or sent to other threads without danger.
+//! guarantees that the way `std::thread::scope` does: whatever is started inside borrows its buffer
+//! for the whole scope, and the scope does not end before all of it has ended, forgotten requests
+//! included. So requests may be dropped, leaked or sent to other threads without danger.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -183,8 +183,8 @@ impl<'scope> Scope<'scope, '_> {
         }
         let (index, more) = (index - FIRST_SLOTS, self.more.borrow());
         let slot: *const Slot = &more[index / MORE_SLOTS][index % MORE_SLOTS];
-        // SAFETY: boxes are only ever added, so the slot keeps its address until the scope is dropped,
-        // and nobody holds a mutable reference into a box.
+        // SAFETY: boxes are only ever added, so the slot keeps its address until the scope is
+        // dropped, and nobody holds a mutable reference into a box.
         unsafe { &*slot }
     }
 }

@@ -107,7 +107,8 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         source: Source,
         receive_tag: Tag,
     ) -> Result<Status, ErrorKind> {
-        // SAFETY: `receive` is waited for on every way out of this function, by `finish` or by its drop.
+        // SAFETY: `receive` is waited for on every way out of this function, by `finish` or by its
+        // drop.
         let receive = unsafe { self.start_receive(buffer, source, receive_tag)? };
         let receive = Pending::new(self.process, receive);
         self.send_and_wait(data, dest, send_tag, Mode::Standard)?;

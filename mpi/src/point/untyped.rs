@@ -1,17 +1,18 @@
 //! Messages of any datatype, as the C interface sends them.
 //!
-//! The typed calls beside this file are faces of the same two steps: the communicator checks rank and tag and writes the
-//! envelope, the engine moves the bytes. Here the data may lie anywhere (see `buffer`), and no destination means the
-//! null process, with which every exchange is over at once (MPI 5.0 §3.10).
+//! The typed calls beside this file are faces of the same two steps: the communicator checks rank
+//! and tag and writes the envelope, the engine moves the bytes. Here the data may lie anywhere (see
+//! `buffer`), and no destination means the null process, with which every exchange is over at once
+//! (MPI 5.0 §3.10).
 
 use std::sync::Arc;
 
 use oxmpi_engine::{Claim, Envelope, Mode, Pattern, Request, RequestId, Spread};
 
+use crate::any_request::{AnyRequest, Held, Report, Scattered, Sender, Staged};
 use crate::buffer::{self, Buffer};
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
-use crate::operation::{Held, Operation, Report, Scattered, Sender, Staged};
 use crate::status::{Source, Tag};
 
 pub use oxmpi_engine::Mode as SendMode;
@@ -72,9 +73,9 @@ impl Comm {
         dest: Option<u32>,
         tag: i32,
         mode: Mode,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let Some(dest) = dest else {
-            return Ok(Operation::Over(Report::EMPTY));
+            return Ok(AnyRequest::Over(Report::EMPTY));
         };
         let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
         self.isend_on(process, envelope, buffer, mode)
@@ -88,14 +89,14 @@ impl Comm {
         envelope: Envelope,
         buffer: &Buffer,
         mode: Mode,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let engine = &self.process.engine;
         match buffer.contiguous() {
             // SAFETY: the buffer's promise holds until the operation is over.
             Some(address) => Ok(
                 match unsafe { engine.isend(process, envelope, address, mode)? } {
-                    Request::Over(completion) => Operation::Over(completion.into()),
-                    Request::Pending(id) => Operation::Send(self.clone(), id),
+                    Request::Over(completion) => AnyRequest::Over(completion.into()),
+                    Request::Pending(id) => AnyRequest::Send(self.clone(), id),
                 },
             ),
             None => self.isend_scattered(process, envelope, buffer, mode),
@@ -108,10 +109,11 @@ impl Comm {
         envelope: Envelope,
         buffer: &Buffer,
         mode: Mode,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let spread = self.keep_spread(buffer);
         let (engine, area) = (&self.process.engine, buffer.area(&spread));
-        // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept with it.
+        // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept
+        // with it.
         let request = unsafe { engine.isend(process, envelope, area, mode) };
         self.scattered(request, spread, true)
     }
@@ -127,9 +129,9 @@ impl Comm {
         request: Result<Request, oxmpi_engine::EngineError>,
         spread: Box<Spread>,
         sends: bool,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         match request {
-            Ok(Request::Pending(request)) => Ok(Operation::Other(Held::Scattered(Scattered {
+            Ok(Request::Pending(request)) => Ok(AnyRequest::Other(Held::Scattered(Scattered {
                 comm: self.clone(),
                 request,
                 sends,
@@ -138,7 +140,7 @@ impl Comm {
             over => {
                 self.process.spreads.give_back(spread);
                 match over? {
-                    Request::Over(completion) => Ok(Operation::Over(completion.into())),
+                    Request::Over(completion) => Ok(AnyRequest::Over(completion.into())),
                     Request::Pending(_) => unreachable!("the first arm has those"),
                 }
             }
@@ -152,11 +154,11 @@ impl Comm {
         envelope: Envelope,
         packed: Vec<u8>,
         mode: Mode,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let engine = &self.process.engine;
         // SAFETY: the packed data is kept with the request until it is over.
         match unsafe { engine.isend(process, envelope, packed.as_ptr(), mode)? } {
-            Request::Over(completion) => Ok(Operation::Over(completion.into())),
+            Request::Over(completion) => Ok(AnyRequest::Over(completion.into())),
             Request::Pending(request) => Ok(self.staged(request, packed, None)),
         }
     }
@@ -166,8 +168,8 @@ impl Comm {
         request: oxmpi_engine::RequestId,
         packed: Vec<u8>,
         target: Option<Buffer>,
-    ) -> Operation {
-        Operation::other(Staged {
+    ) -> AnyRequest {
+        AnyRequest::other(Staged {
             comm: self.clone(),
             request,
             packed,
@@ -210,7 +212,8 @@ impl Comm {
         Ok(completion.into())
     }
 
-    /// Begins to receive into one block; none, and nothing has happened, if the buffer is scattered or the source the null process.
+    /// Begins to receive into one block; none, and nothing has happened, if the buffer is scattered
+    /// or the source the null process.
     #[inline(always)]
     pub fn post_receive(
         &self,
@@ -242,9 +245,9 @@ impl Comm {
         buffer: &Buffer,
         source: Option<Source>,
         tag: Tag,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let Some(source) = source else {
-            return Ok(Operation::Over(Report::NOBODY));
+            return Ok(AnyRequest::Over(Report::NOBODY));
         };
         let (from, pattern) = self.pattern(source, tag)?;
         self.irecv_on(from, pattern, buffer)
@@ -257,31 +260,33 @@ impl Comm {
         from: Option<u32>,
         pattern: Pattern,
         buffer: &Buffer,
-    ) -> Result<Operation, ErrorKind> {
+    ) -> Result<AnyRequest, ErrorKind> {
         let engine = &self.process.engine;
         if let Some(address) = buffer.contiguous() {
             // SAFETY: the buffer's promise holds until the operation is over.
             return Ok(
                 match unsafe { engine.irecv(from, pattern, address, buffer.bytes())? } {
-                    Request::Over(completion) => Operation::Over(completion.into()),
-                    Request::Pending(id) => Operation::Receive(self.clone(), id),
+                    Request::Over(completion) => AnyRequest::Over(completion.into()),
+                    Request::Pending(id) => AnyRequest::Receive(self.clone(), id),
                 },
             );
         }
         if engine.receives_scattered() {
             let spread = self.keep_spread(buffer);
             let area = buffer.area(&spread);
-            // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept with it.
+            // SAFETY: the buffer's promise holds until the operation is over, and the spread is
+            // kept with it.
             let request = unsafe { engine.irecv(from, pattern, area, buffer.bytes()) };
             return self.scattered(request, spread, false);
         }
         let mut packed = buffer::memory(buffer.bytes())?;
-        // SAFETY: the packed data is kept with the request until it is over; moving the vector does not move the data.
+        // SAFETY: the packed data is kept with the request until it is over; moving the vector does
+        // not move the data.
         let request = unsafe { engine.irecv(from, pattern, packed.as_mut_ptr(), buffer.bytes())? };
         Ok(match request {
             Request::Over(completion) => {
                 buffer.unpack(&packed[..completion.bytes as usize]);
-                Operation::Over(completion.into())
+                AnyRequest::Over(completion.into())
             }
             Request::Pending(request) => self.staged(request, packed, Some(buffer.clone())),
         })
@@ -355,22 +360,23 @@ impl Claimed {
     }
 
     /// Begins to receive it.
-    pub fn irecv(self, buffer: &Buffer) -> Result<Operation, ErrorKind> {
+    pub fn irecv(self, buffer: &Buffer) -> Result<AnyRequest, ErrorKind> {
         let Claimed { comm, claim } = self;
         let engine = &comm.process.engine;
         if let Some(address) = buffer.contiguous() {
             // SAFETY: the buffer's promise holds until the operation is over.
             return Ok(
                 match unsafe { engine.irecv_claimed(claim, address, buffer.bytes()) } {
-                    Request::Over(completion) => Operation::Over(completion.into()),
-                    Request::Pending(id) => Operation::Receive(comm, id),
+                    Request::Over(completion) => AnyRequest::Over(completion.into()),
+                    Request::Pending(id) => AnyRequest::Receive(comm, id),
                 },
             );
         }
         if engine.receives_scattered() {
             let spread = comm.keep_spread(buffer);
             let area = buffer.area(&spread);
-            // SAFETY: the buffer's promise holds until the operation is over, and the spread is kept with it.
+            // SAFETY: the buffer's promise holds until the operation is over, and the spread is
+            // kept with it.
             let request = unsafe { engine.irecv_claimed(claim, area, buffer.bytes()) };
             return comm.scattered(Ok(request), spread, false);
         }
@@ -380,7 +386,7 @@ impl Claimed {
         Ok(match request {
             Request::Over(completion) => {
                 buffer.unpack(&packed[..completion.bytes as usize]);
-                Operation::Over(completion.into())
+                AnyRequest::Over(completion.into())
             }
             Request::Pending(request) => comm.staged(request, packed, Some(buffer.clone())),
         })

@@ -1,16 +1,25 @@
-//! Work that goes on while the program does something else: nonblocking collectives, partitioned receives, `idup`.
+//! Work that goes on while the program does something else: nonblocking collectives, partitioned
+//! receives, `idup`.
 //!
-//! A [`Task`] is a state machine over engine requests. Whoever waits inside the library steps all tasks whenever something has
-//! arrived (MPI 5.0 §3.7.4: a blocked call must let other operations progress), and a test of the task itself steps it too.
-//! Nobody waits for a lock here: a task that another thread is stepping is that thread's business. A task that looks for its own end
-//! (an operation whose request was freed) comes back here from inside its step: the round that called it goes on to the other tasks
-//! anyway, so the inner call returns at once. A round makes one step per task, however the tasks depend on each other.
+//! A [`Task`] is a state machine over engine requests. Whoever waits inside the library steps all
+//! tasks whenever something has arrived (MPI 5.0 §3.7.4: a blocked call must let other operations
+//! progress), and a test of the task itself steps it too. While every thread of the program
+//! computes, the engine's driver steps them; tasks that call functions of the program, such as
+//! reductions with an operation of its own, wait for a call of the program then: its functions need
+//! not be thread-safe. Nobody waits for a lock here: a task that another thread is stepping is that
+//! thread's business. A task that looks for its own end (an operation whose request was freed)
+//! comes back here from inside its step: the round that called it goes on to the other tasks
+//! anyway, so the inner call returns at once. A round makes one step per task, however the tasks
+//! depend on each other.
 
+use std::any::Any;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use oxmpi_engine::{Background as EngineBackground, Engine};
+
+use crate::error::ErrorKind;
 
 /// A state machine. `step` does all that can be done without waiting and tells whether it is over.
 pub(crate) trait Work: Send {
@@ -20,11 +29,40 @@ pub(crate) trait Work: Send {
     fn is_departing(&self) -> bool {
         false
     }
+    /// Whether a step may call functions of the program, so that only threads of the program may
+    /// make it.
+    fn calls_program(&self) -> bool {
+        false
+    }
+}
+
+/// Work that a request stands for. It can begin again, and its memory can be used for other work of
+/// its kind.
+pub(crate) trait Lasting: Work + Any {
+    /// From the beginning; only while it is over, or was never begun.
+    fn begin(&mut self);
+    /// How it ended, until somebody has taken it.
+    fn outcome(&mut self) -> &mut Option<Result<(), ErrorKind>>;
+    /// Lets go of everything: there is no request any more.
+    fn clear(&mut self);
+}
+
+/// Whose thread steps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Thread {
+    Program,
+    Driver,
 }
 
 /// Work under way, shared by the request that stands for it and the list of all tasks.
 pub(crate) struct Task<W: ?Sized> {
     over: AtomicBool,
+    /// Steps may call functions of the program.
+    calls_program: AtomicBool,
+    /// A step is due. Whoever cannot make it because another thread is in one leaves this set, and
+    /// that thread makes another: what has come meanwhile may be what it has just looked for in
+    /// vain.
+    due: AtomicBool,
     work: Mutex<W>,
 }
 
@@ -32,17 +70,19 @@ impl<W: Work> Task<W> {
     pub(crate) fn new(work: W) -> Arc<Self> {
         Arc::new(Task {
             over: AtomicBool::new(false),
+            calls_program: AtomicBool::new(work.calls_program()),
+            due: AtomicBool::new(false),
             work: Mutex::new(work),
         })
-    }
-
-    /// Looks into work that is over, or begins it again.
-    pub(crate) fn with<R>(&self, look: impl FnOnce(&mut W) -> R) -> R {
-        look(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl<W: Work + ?Sized> Task<W> {
+    /// Looks into work that is over, or begins it again.
+    pub(crate) fn with<R>(&self, look: impl FnOnce(&mut W) -> R) -> R {
+        look(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Whether the work is over. Pairs with the Release in `step`.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
@@ -50,10 +90,14 @@ impl<W: Work + ?Sized> Task<W> {
 
     /// The work begins again (persistent operations); only while it is over.
     pub(crate) fn begin(&self) {
-        self.over.store(false, Ordering::Relaxed);
+        let calls_program = self.with(|work| work.calls_program());
+        self.calls_program.store(calls_program, Ordering::Relaxed);
+        // Pairs with the acquire in `is_over`.
+        self.over.store(false, Ordering::Release);
     }
 
-    /// Whether the process must not finalise before it is over. A task that another thread steps now is asked again later.
+    /// Whether the process must not finalise before it is over. A task that another thread steps
+    /// now is asked again later.
     fn is_departing(&self) -> bool {
         match self.work.try_lock() {
             Ok(work) => !self.is_over() && work.is_departing(),
@@ -61,53 +105,66 @@ impl<W: Work + ?Sized> Task<W> {
         }
     }
 
-    /// True if this call ended the work.
-    fn step(&self) -> bool {
-        let mut work = match self.work.try_lock() {
-            Ok(work) => work,
-            Err(TryLockError::WouldBlock) => return false,
-            Err(TryLockError::Poisoned(_)) => panic!("a thread panicked in background work"),
-        };
-        if self.is_over() || !work.step() {
-            return false;
+    /// Does what can be done now, unless another thread does so.
+    fn step(&self, thread: Thread) {
+        if self.is_over() || thread == Thread::Driver && self.calls_program.load(Ordering::Relaxed)
+        {
+            return;
         }
-        self.over.store(true, Ordering::Release);
-        true
+        self.due.store(true, Ordering::SeqCst);
+        while self.due.load(Ordering::SeqCst) {
+            let mut work = match self.work.try_lock() {
+                Ok(work) => work,
+                Err(TryLockError::WouldBlock) => return,
+                Err(TryLockError::Poisoned(_)) => panic!("a thread panicked in background work"),
+            };
+            self.due.store(false, Ordering::SeqCst);
+            if !self.is_over() && work.step() {
+                self.over.store(true, Ordering::Release);
+            }
+        }
     }
 }
+
+type Tasks = Vec<Arc<Task<dyn Work>>>;
 
 /// The tasks of a process.
 pub(crate) struct Background {
     engine: Weak<Engine>,
-    tasks: Mutex<Vec<Arc<Task<dyn Work>>>>,
+    /// The engine is told under this lock whether there are any; so nobody may ask for it inside
+    /// the engine.
+    tasks: Mutex<Tasks>,
+    /// Changes whenever tasks have ended.
+    ends: AtomicU32,
 }
 
 impl Background {
     pub(crate) fn new(engine: &Arc<Engine>) -> Arc<Self> {
         Arc::new(Background {
             engine: Arc::downgrade(engine),
-            tasks: Mutex::new(Vec::new()),
+            tasks: Mutex::default(),
+            ends: AtomicU32::new(0),
         })
     }
 
-    fn tasks(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Task<dyn Work>>>> {
+    fn tasks(&self) -> std::sync::MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a task in after a first step; nothing to do if that was all.
-    pub(crate) fn start(&self, task: Arc<Task<impl Work + 'static>>) {
+    pub(crate) fn start(&self, task: Arc<Task<dyn Work>>) {
         {
             let _round = Round::begin();
-            task.step();
+            task.step(Thread::Program);
         }
         if task.is_over() {
             return;
         }
         let mut tasks = self.tasks();
         tasks.push(task);
-        let first = tasks.len() == 1;
-        drop(tasks);
-        if let (true, Some(engine)) = (first, self.engine.upgrade()) {
+        if tasks.len() == 1
+            && let Some(engine) = self.engine.upgrade()
+        {
             engine.set_background_active(true);
         }
     }
@@ -116,9 +173,12 @@ impl Background {
     pub(crate) fn send_what_is_due(&self, engine: &Engine) {
         loop {
             self.step_if_active();
-            let departing = || self.tasks().iter().any(|task| task.is_departing());
-            // A round is made whenever something has happened, and one that ends a task rouses this thread.
-            if !departing() || engine.wait_for(&[], || !departing(), false).is_err() {
+            let seen = self.ends.load(Ordering::Acquire);
+            let departing = self.tasks().iter().any(|task| task.is_departing());
+            // A round is made whenever something has happened, and one that ends a task rouses this
+            // thread.
+            let has_ended = || self.ends.load(Ordering::Acquire) != seen;
+            if !departing || engine.wait_for(&[], has_ended, false).is_err() {
                 return;
             }
         }
@@ -127,7 +187,42 @@ impl Background {
     /// Steps the tasks if there are any, for calls that only look.
     pub(crate) fn step_if_active(&self) {
         if !self.tasks().is_empty() {
-            EngineBackground::step(self);
+            self.make_round(Thread::Program);
+        }
+    }
+
+    /// One step of every task.
+    fn make_round(&self, thread: Thread) {
+        let Some(_round) = Round::begin() else {
+            return;
+        };
+        let mut round = ROUND.take();
+        round.extend_from_slice(&self.tasks());
+        round.iter().for_each(|task| task.step(thread));
+        // One may also have been ended by another thread before it was taken in.
+        let ended = round.iter().any(|task| task.is_over());
+        round.clear();
+        ROUND.set(round);
+        if ended {
+            self.let_ended_go();
+        }
+    }
+
+    fn let_ended_go(&self) {
+        let mut tasks = self.tasks();
+        let before = tasks.len();
+        tasks.retain(|task| !task.is_over());
+        if tasks.len() == before {
+            return;
+        }
+        self.ends.fetch_add(1, Ordering::Release);
+        if let Some(engine) = self.engine.upgrade() {
+            if tasks.is_empty() {
+                engine.set_background_active(false);
+            }
+            drop(tasks);
+            // Another thread may sleep until one of them is over.
+            engine.rouse();
         }
     }
 }
@@ -135,6 +230,8 @@ impl Background {
 thread_local! {
     /// This thread is in a round over the tasks.
     static IS_STEPPING: Cell<bool> = const { Cell::new(false) };
+    /// Room for the tasks of a round, so that none is made for each.
+    static ROUND: Cell<Tasks> = const { Cell::new(Vec::new()) };
 }
 
 /// A round over the tasks by this thread; it ends when this is dropped, also by a panic.
@@ -155,32 +252,16 @@ impl Drop for Round {
 
 impl EngineBackground for Background {
     fn step(&self) {
-        let Some(_round) = Round::begin() else {
-            return;
-        };
-        let tasks: Vec<_> = self.tasks().clone();
-        let ended = tasks.iter().filter(|task| task.step()).count();
-        if ended == 0 {
-            return;
-        }
-        let mut tasks = self.tasks();
-        tasks.retain(|task| !task.is_over());
-        let none = tasks.is_empty();
-        drop(tasks);
-        if let Some(engine) = self.engine.upgrade() {
-            if none {
-                engine.set_background_active(false);
-            }
-            // Another thread may sleep until this task is over.
-            engine.rouse();
-        }
+        self.make_round(Thread::Program);
+    }
+
+    fn step_on_driver(&self) {
+        self.make_round(Thread::Driver);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU32;
-
     use super::*;
 
     /// Looks at all tasks from inside its own step, as the orphan of a partitioned receive does.
@@ -202,7 +283,8 @@ mod tests {
     fn background() -> Arc<Background> {
         Arc::new(Background {
             engine: Weak::new(),
-            tasks: Mutex::new(Vec::new()),
+            tasks: Mutex::default(),
+            ends: AtomicU32::new(0),
         })
     }
 

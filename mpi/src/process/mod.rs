@@ -1,7 +1,9 @@
-//! The process as a member of its job: the engine, the numbers of its communicators, and work that goes on in the background.
+//! The process as a member of its job: the engine, the numbers of its communicators, and work that
+//! goes on in the background.
 //!
-//! [`Process::join`] is what both faces of the library begin with: `init` of the typed one, MPI_Init and MPI_Session_init of
-//! the C one. Every communicator holds its process, so the engine lives as long as anything that may use it.
+//! [`Process::join`] is what both faces of the library begin with: `init` of the typed one,
+//! MPI_Init and MPI_Session_init of the C one. Every communicator holds its process, so the engine
+//! lives as long as anything that may use it.
 
 pub(crate) mod background;
 mod numbers;
@@ -46,16 +48,16 @@ impl Process {
     /// Joins the job that the environment describes; without a launcher the process is alone.
     ///
     /// # Safety
-    /// With [`Threads::One`], no two calls that reach the engine may overlap in time, and calls of different threads must be ordered by
-    /// other means.
+    /// With [`Threads::One`], no two calls that reach the engine may overlap in time, and calls of
+    /// different threads must be ordered by other means.
     pub unsafe fn join(threads: Threads) -> Result<Arc<Process>> {
-        let Membership { seat, launcher } = Membership::from_env()
+        let Membership { facts, launcher } = Membership::from_env()
             .map_err(|error| ErrorKind::WireUp(error).before_start("init"))?;
-        let (rank, size, host) = (seat.rank, seat.size, seat.host.clone());
+        let (rank, size, host) = (facts.rank, facts.size, facts.host.clone());
         let options = Options::from_env()
             .map_err(|error| ErrorKind::Options(error).at("init", rank, size, &host))?;
         // SAFETY: the caller's promise.
-        let engine = unsafe { Engine::attach(seat, &options, threads) }
+        let engine = unsafe { Engine::attach(facts, &options, threads) }
             .map_err(|error| ErrorKind::Engine(error).at("init", rank, size, &host))?;
         let engine = Arc::new(engine);
         let background = Background::new(&engine);
@@ -109,7 +111,8 @@ impl Process {
         self.engine.rouse();
     }
 
-    /// The job is to end with this code; the launcher ends every process. True if no process has asked for it before.
+    /// The job is to end with this code; the launcher ends every process. True if no process has
+    /// asked for it before.
     pub fn set_abort(&self, code: i32) -> bool {
         let first = self.engine.set_abort(code);
         self.launcher
@@ -122,8 +125,8 @@ impl Process {
         self.concurrent
     }
 
-    /// Nobody uses the library for now: what is due is sent. If the process ends before [`Process::resume`], it has left the job
-    /// properly.
+    /// Nobody uses the library for now: what is due is sent. If the process ends before
+    /// [`Process::resume`], it has left the job properly.
     pub fn pause(&self) {
         self.background.send_what_is_due(&self.engine);
         self.engine.pause();
@@ -134,8 +137,9 @@ impl Process {
         self.engine.resume();
     }
 
-    /// Leaves the job: what is due is sent, and nothing more is received. Does nothing the second time, nor in a process that
-    /// was forked off this one, so that it can be called when a program exits.
+    /// Leaves the job: what is due is sent, and nothing more is received. Does nothing the second
+    /// time, nor in a process that was forked off this one, so that it can be called when a program
+    /// exits.
     pub fn finalize(&self) {
         let first = !self.finalized.swap(true, Ordering::AcqRel);
         if first && self.system_number == std::process::id() {

@@ -1,4 +1,5 @@
-//! The numbers of communicators: one process, the leader of the new group, chooses, and tells the others.
+//! The numbers of communicators: one process, the leader of the new group, chooses, and tells the
+//! others.
 //!
 //! | bits of a context | meaning                                                               |
 //! |------------------:|-----------------------------------------------------------------------|
@@ -7,10 +8,10 @@
 //! |               0-1 | what the context is for (`communicator::Context`)                      |
 //!
 //! A number is a context without its lowest two bits. No two leaders of a job can choose the same
-//! number, so nobody has to agree on anything. Jobs that meet have nonces that were drawn at random:
-//! leaders of two jobs of a thousand processes coincide once in two million meetings. A leader counts
-//! round and round and passes over numbers that it still uses, so a number comes back only after a
-//! billion others: messages of its former communicator are long gone.
+//! number, so nobody has to agree on anything. Jobs that meet have nonces that were drawn at
+//! random: leaders of two jobs of a thousand processes coincide once in two million meetings. A
+//! leader counts round and round and passes over numbers that it still uses, so a number comes back
+//! only after a billion others: messages of its former communicator are long gone.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -18,13 +19,14 @@ use std::sync::{Mutex, PoisonError};
 /// Bits of a leader's count.
 const COUNTER_BITS: u32 = 30;
 
-/// Most communicators that one process can lead at once, world and self included. Memory ends sooner.
+/// Most communicators that one process can lead at once, world and self included. Memory ends
+/// sooner.
 pub const COMMUNICATORS_MAX: u32 = (1 << COUNTER_BITS) - 1;
 
 /// The count of the communicator of all ranks, whose leader is process 0.
 const WORLD: u32 = 0;
-/// The count of the communicator of a process alone. It needs no other process, so all have the same
-/// number for it, under which processes that have no communicator in common can meet.
+/// The count of the communicator of a process alone. It needs no other process, so all have the
+/// same number for it, under which processes that have no communicator in common can meet.
 const THIS: u32 = 1;
 /// Stands for a number that is not known yet: its count is one that nobody gives out.
 pub(crate) const UNKNOWN: u64 = u64::MAX >> 2;

@@ -1,7 +1,7 @@
 //! Cartesian grids: ranks as places with coordinates (MPI 5.0 §8.5.1 and §8.5.5 to §8.5.8).
 //!
-//! Ranks are numbered row-major: the last coordinate runs fastest. A grid of no dimensions has one place.
-//! Invariant: the number of places fits a u32, so a place's rank does.
+//! Ranks are numbered row-major: the last coordinate runs fastest. A grid of no dimensions has one
+//! place. Invariant: the number of places fits a u32, so a place's rank does.
 
 use super::TopologyError;
 use super::{check_places, check_rank};
@@ -112,8 +112,8 @@ impl Cartesian {
         Ok(coords)
     }
 
-    /// Whom this rank receives from and whom it sends to when all data moves by `displacement` along a
-    /// dimension; `None` is beyond the edge, MPI_PROC_NULL.
+    /// Whom this rank receives from and whom it sends to when all data moves by `displacement`
+    /// along a dimension; `None` is beyond the edge, MPI_PROC_NULL.
     pub fn shift(
         &self,
         rank: u32,

@@ -1,9 +1,10 @@
 //! MPI_DIMS_CREATE: a number of nodes as a product of sizes that lie as close together as they can.
 //!
-//! MPI 5.0 §8.5.2 asks for sizes "as close to each other as possible" in non-increasing order. Here that is:
-//! the difference between the largest and the smallest is least, and of the products with that difference the
-//! one whose largest size is least is taken, then the one whose second is, and so on. The search goes
-//! through the divisors from the root upwards and is exact; the worst ints take a few milliseconds.
+//! MPI 5.0 §8.5.2 asks for sizes "as close to each other as possible" in non-increasing order. Here
+//! that is: the difference between the largest and the smallest is least, and of the products with
+//! that difference the one whose largest size is least is taken, then the one whose second is, and
+//! so on. The search goes through the divisors from the root upwards and is exact; the worst ints
+//! take a few milliseconds.
 
 use super::TopologyError;
 use std::collections::HashSet;
@@ -11,8 +12,8 @@ use std::collections::HashSet;
 /// No int has more prime factors: 2^31 does not fit. Further dimensions have size 1.
 const FACTORS_MAX: usize = 30;
 
-/// Replaces the zeros in `dims` so that the product of all is `nodes`. Sizes already given are kept, and if no
-/// zero is left to be replaced they need only divide `nodes`, as the standard says.
+/// Replaces the zeros in `dims` so that the product of all is `nodes`. Sizes already given are
+/// kept, and if no zero is left to be replaced they need only divide `nodes`, as the standard says.
 pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<(), TopologyError> {
     let wrong = dims.iter().enumerate().find(|&(_, &size)| size < 0);
     if let Some((dimension, &value)) = wrong {
@@ -60,8 +61,8 @@ struct Search {
     /// The factors chosen so far.
     chosen: Vec<u32>,
     best: Vec<u32>,
-    /// What the smallest factor must be at least, to be better than the best with the largest factor at hand.
-    /// It only ever goes up, so what has failed once fails for ever.
+    /// What the smallest factor must be at least, to be better than the best with the largest
+    /// factor at hand. It only ever goes up, so what has failed once fails for ever.
     smallest: u32,
     /// (rest, parts, limit): this rest has no better product of so many parts up to the limit.
     failed: HashSet<(u32, usize, u32)>,
@@ -69,7 +70,8 @@ struct Search {
 
 impl Search {
     fn new(count: u32, parts: usize) -> Search {
-        // Every number is the product of itself and ones: the worst there is, and where the search begins.
+        // Every number is the product of itself and ones: the worst there is, and where the search
+        // begins.
         let mut best = vec![1; parts];
         best[0] = count;
         Search {
@@ -93,7 +95,8 @@ impl Search {
                 continue;
             }
             let difference = self.best[0] - self.best[self.parts - 1];
-            // Strictly better is asked for: an equal difference was found with a lesser largest factor.
+            // Strictly better is asked for: an equal difference was found with a lesser largest
+            // factor.
             self.smallest = self.smallest.max((largest + 1).saturating_sub(difference));
             if exceeds(self.smallest, self.parts, self.count) || self.smallest > largest {
                 break;
@@ -122,7 +125,8 @@ impl Search {
         if self.failed.contains(&(rest, parts, limit)) {
             return;
         }
-        // The next factor is the largest of those left, so it lies between the root of the rest and the limit.
+        // The next factor is the largest of those left, so it lies between the root of the rest and
+        // the limit.
         let from = self
             .divisors
             .partition_point(|&divisor| !reaches(divisor, parts, rest));
@@ -273,7 +277,8 @@ mod tests {
         }
     }
 
-    /// The numbers with the most divisors below 2^31, and others with many factors, in every number of parts.
+    /// The numbers with the most divisors below 2^31, and others with many factors, in every number
+    /// of parts.
     #[test]
     fn the_hardest_are_quick() {
         let hard = [

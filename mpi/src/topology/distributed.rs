@@ -1,9 +1,11 @@
-//! Graphs of which each rank knows its own edges (MPI 5.0 §8.5.4, MPI_DIST_GRAPH_CREATE and its adjacent form).
+//! Graphs of which each rank knows its own edges (MPI 5.0 §8.5.4, MPI_DIST_GRAPH_CREATE and its
+//! adjacent form).
 //!
-//! In the adjacent form a rank gives its own neighbours: [`DistributedGraph::new`]. In the general form it gives
-//! any edges: an [`EdgeList`] is checked, divided into one [`Contribution`] for each rank that has an end of an
-//! edge, and the caller takes these to their ranks as words. There [`DistributedGraph::assemble`] joins what has
-//! come, in the order of the ranks it came from, so that all queries see one order.
+//! In the adjacent form a rank gives its own neighbours: [`DistributedGraph::new`]. In the general
+//! form it gives any edges: an [`EdgeList`] is checked, divided into one [`Contribution`] for each
+//! rank that has an end of an edge, and the caller takes these to their ranks as words. There
+//! [`DistributedGraph::assemble`] joins what has come, in the order of the ranks it came from, so
+//! that all queries see one order.
 
 use super::TopologyError;
 use std::collections::BTreeMap;
@@ -49,8 +51,8 @@ pub struct EdgeList {
 }
 
 impl DistributedGraph {
-    /// The graph in which this rank of a communicator of `size` has these neighbours. No weights are
-    /// MPI_UNWEIGHTED, empty ones MPI_WEIGHTS_EMPTY; a list without neighbours may have either.
+    /// The graph in which this rank of a communicator of `size` has these neighbours. No weights
+    /// are MPI_UNWEIGHTED, empty ones MPI_WEIGHTS_EMPTY; a list without neighbours may have either.
     pub fn new(
         size: u32,
         sources: &[i32],
@@ -79,8 +81,8 @@ impl DistributedGraph {
         })
     }
 
-    /// The graph that the contributions to this rank describe, one from each rank that has any, in the order
-    /// of these ranks.
+    /// The graph that the contributions to this rank describe, one from each rank that has any, in
+    /// the order of these ranks.
     pub fn assemble<'a>(
         weighted: bool,
         contributions: impl IntoIterator<Item = &'a Contribution>,
@@ -199,11 +201,12 @@ impl EdgeList {
 }
 
 impl Contribution {
-    /// The contribution as words for a message: how many edges come in, then rank and weight of each edge,
-    /// those that come in first.
+    /// The contribution as words for a message: how many edges come in, then rank and weight of
+    /// each edge, those that come in first.
     pub fn to_words(&self) -> Vec<i32> {
         let edges = self.incoming.iter().chain(&self.outgoing);
-        // Ranks were ints when the list was made, and a list that came through MPI is no longer than one.
+        // Ranks were ints when the list was made, and a list that came through MPI is no longer
+        // than one.
         let mut words = vec![self.incoming.len() as i32];
         words.extend(edges.flat_map(|edge| [edge.rank as i32, edge.weight]));
         words

@@ -1,4 +1,5 @@
-//! What can be wrong with the arguments that describe a topology. Error classes are assigned in the ABI layer.
+//! What can be wrong with the arguments that describe a topology. Error classes are assigned in the
+//! ABI layer.
 
 /// Why a topology cannot be made, or cannot answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

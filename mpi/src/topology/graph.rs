@@ -1,7 +1,8 @@
 //! Graphs that every rank knows whole (MPI 5.0 §8.5.3, MPI_GRAPH_CREATE).
 //!
-//! `index[i]` counts the neighbours of nodes 0 to i, `edges` lists the neighbours node by node. A node may be
-//! its own neighbour, or another's several times, and edges need not go both ways. Every edge leads to a node.
+//! `index[i]` counts the neighbours of nodes 0 to i, `edges` lists the neighbours node by node. A
+//! node may be its own neighbour, or another's several times, and edges need not go both ways.
+//! Every edge leads to a node.
 
 use super::{TopologyError, check_places, check_rank};
 

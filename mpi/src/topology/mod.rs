@@ -1,9 +1,10 @@
 //! Process topologies: which ranks of a communicator are whose neighbours (MPI 5.0 §8).
 //!
-//! A [`Topology`] is one of three: a [`Cartesian`] grid, a [`Graph`] that every rank knows whole, or a
-//! [`DistributedGraph`] of which each rank knows its own edges. All are values computed from the arguments of
-//! the call that creates them; the messages that a distributed graph takes are the caller's, who carries
-//! [`Contribution`]s between the ranks. Ranks are never reordered: the mapping is the identity.
+//! A [`Topology`] is one of three: a [`Cartesian`] grid, a [`Graph`] that every rank knows whole,
+//! or a [`DistributedGraph`] of which each rank knows its own edges. All are values computed from
+//! the arguments of the call that creates them; the messages that a distributed graph takes are the
+//! caller's, who carries [`Contribution`]s between the ranks. Ranks are never reordered: the
+//! mapping is the identity.
 #![forbid(unsafe_code)]
 
 mod cartesian;
@@ -32,12 +33,13 @@ pub enum Topology {
 }
 
 impl Topology {
-    /// From whom a neighbourhood collective on this rank receives, in the order of its blocks (MPI 5.0 §8.6);
-    /// `None` is MPI_PROC_NULL, whose block is left as it is.
+    /// From whom a neighbourhood collective on this rank receives, in the order of its blocks (MPI
+    /// 5.0 §8.6); `None` is MPI_PROC_NULL, whose block is left as it is.
     ///
-    /// A rank may occur several times. In a periodic dimension of one or two places the neighbour before and
-    /// the neighbour after are the same rank: what it sends forwards arrives in the block before, so blocks of a
-    /// grid must be told apart by their direction and not by their order alone.
+    /// A rank may occur several times. In a periodic dimension of one or two places the neighbour
+    /// before and the neighbour after are the same rank: what it sends forwards arrives in the
+    /// block before, so blocks of a grid must be told apart by their direction and not by their
+    /// order alone.
     pub fn sources(&self, rank: u32) -> Result<Vec<Option<u32>>, TopologyError> {
         match self {
             Topology::Cartesian(grid) => grid.neighbours(rank),

@@ -1,4 +1,5 @@
-//! Grids and graphs by the examples and rules of MPI 5.0 §8.5, and against their definitions written plainly.
+//! Grids and graphs by the examples and rules of MPI 5.0 §8.5, and against their definitions
+//! written plainly.
 
 use super::*;
 use proptest::prelude::*;
@@ -90,7 +91,8 @@ fn neighbours_stand_before_and_after_in_each_dimension() {
     assert!(grid.neighbours(9).is_err());
 }
 
-/// The example of MPI_CART_SUB: 2 x 3 x 4 with remain_dims (true, false, true) makes three grids of 2 x 4.
+/// The example of MPI_CART_SUB: 2 x 3 x 4 with remain_dims (true, false, true) makes three grids of
+/// 2 x 4.
 #[test]
 fn a_grid_is_cut_into_grids() {
     let grid = Cartesian::new(&[2, 3, 4], &[true, false, false]).unwrap();

@@ -1,4 +1,5 @@
-//! Memory for tests: elements of two numbers, laid out densely or with gaps, and what must not be touched is watched.
+//! Memory for tests: elements of two numbers, laid out densely or with gaps, and what must not be
+//! touched is watched.
 
 use oxmpi_core::buffer::Buffer;
 use oxmpi_datatypes::datatype::{Basic, Datatype};
@@ -82,7 +83,8 @@ impl Area {
     pub fn buffer(&mut self, first: usize, count: usize) -> Buffer {
         let address = self.slots.as_mut_ptr().cast::<u8>();
         let address = address.wrapping_add(first * self.form.slots() * 8);
-        // SAFETY: the elements are inside the area, which the tests keep until all operations on it are over.
+        // SAFETY: the elements are inside the area, which the tests keep until all operations on it
+        // are over.
         unsafe { Buffer::new(address, count as u64, &self.form.datatype()) }.unwrap()
     }
 

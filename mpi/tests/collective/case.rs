@@ -1,4 +1,5 @@
-//! One collective with its memory, its inputs and its results, run in all the ways in which it can be run.
+//! One collective with its memory, its inputs and its results, run in all the ways in which it can
+//! be run.
 
 use std::sync::Arc;
 

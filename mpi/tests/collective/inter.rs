@@ -12,7 +12,8 @@ use crate::case::{Case, FORMS, composition, join};
 
 const SIZES: [u32; 3] = [2, 3, 5];
 
-/// Even ranks and odd ranks of the world, and the processes of both groups in the order of their ranks.
+/// Even ranks and odd ranks of the world, and the processes of both groups in the order of their
+/// ranks.
 struct Two {
     comm: Arc<Comm>,
     /// World ranks of the own group.
@@ -234,7 +235,8 @@ oxmpi_harness::ranks! {
             }
             .run(&two.comm);
 
-            // Both groups' vectors have 6 times `count` elements; a group of up to three ranks gets equal shares of them.
+            // Both groups' vectors have 6 times `count` elements; a group of up to three ranks gets
+            // equal shares of them.
             let (total, share) = (6 * count, 6 * count / two.local.len());
             let mut send = Area::new(form, total);
             let mut receive = Area::new(form, share);

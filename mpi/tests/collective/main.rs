@@ -1,5 +1,6 @@
-//! The collectives of the C interface: every one blocking, nonblocking and persistent, on contiguous and scattered memory, in place
-//! and not, against results that every rank computes alone.
+//! The collectives of the C interface: every one blocking, nonblocking and persistent, on
+//! contiguous and scattered memory, in place and not, against results that every rank computes
+//! alone.
 
 mod area;
 mod case;
@@ -16,8 +17,8 @@ const SIZES: [u32; 4] = [1, 2, 3, 5];
 /// Elements of a block.
 const COUNTS: [usize; 4] = [0, 1, 7, 5000];
 
-/// The ways in which collectives are run, each with all its cases: on boards where they are small enough, and by messages alone. Other
-/// placements of ranks belong here too.
+/// The ways in which collectives are run, each with all its cases: on boards where they are small
+/// enough, and by messages alone. Other placements of ranks belong here too.
 const SETTINGS: &[oxmpi_harness::Setting] = &[
     &[],
     &[("OXMPI_BOARDS", "off")],

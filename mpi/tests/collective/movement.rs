@@ -11,7 +11,8 @@ fn count_of(rank: u32, peer: u32) -> usize {
     ((rank * 3 + peer * 2 + 1) % 4) as usize
 }
 
-/// Blocks laid out from the last to the first, with an element between them: where each begins, and where all end.
+/// Blocks laid out from the last to the first, with an element between them: where each begins, and
+/// where all end.
 fn laid_out(counts: &[usize]) -> (Vec<usize>, usize) {
     let mut at = 1;
     let mut starts = vec![0; counts.len()];
@@ -198,7 +199,8 @@ oxmpi_harness::ranks! {
                 let at_root = rank == root;
                 let in_place = wants_in_place && at_root;
                 let counts: Vec<usize> = (0..size).map(|rank| count_of(rank, root)).collect();
-                // What is sent may overlap: everybody's block begins one element after the one before.
+                // What is sent may overlap: everybody's block begins one element after the one
+                // before.
                 let starts: Vec<usize> = (0..size as usize).collect();
                 let all = if at_root { size as usize + 4 } else { 0 };
                 let count = counts[rank as usize];

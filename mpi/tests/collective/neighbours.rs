@@ -1,4 +1,5 @@
-//! Neighbourhoods: grids whose ranks meet twice or meet themselves, and graphs with several edges between two ranks.
+//! Neighbourhoods: grids whose ranks meet twice or meet themselves, and graphs with several edges
+//! between two ranks.
 
 use oxmpi_core::collective::{Collective, Neighbours, Parts};
 

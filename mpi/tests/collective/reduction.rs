@@ -1,4 +1,5 @@
-//! Collectives that combine data, with an operation that notices a wrong order, and with predefined ones.
+//! Collectives that combine data, with an operation that notices a wrong order, and with predefined
+//! ones.
 
 use oxmpi_core::buffer::Buffer;
 use oxmpi_core::collective::{Collective, Reduction, Root, Shares};

@@ -1,4 +1,5 @@
-//! Several collectives at once, progress of one while the program waits for something else, and what is refused.
+//! Several collectives at once, progress of one while the program waits for something else, and
+//! what is refused.
 
 use oxmpi_core::ErrorKind;
 use oxmpi_core::buffer::Buffer;

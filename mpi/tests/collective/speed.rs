@@ -1,4 +1,5 @@
-//! What a description costs: small collectives on buffers, and the typed ones for comparison, the best of many rounds.
+//! What a description costs: small collectives on buffers, and the typed ones for comparison, the
+//! best of many rounds.
 
 use std::hint::black_box;
 use std::time::Instant;

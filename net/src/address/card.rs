@@ -1,19 +1,23 @@
 //! A card: what a process tells its job about itself, so that others can connect to it.
 //!
-//! It travels as one word through the launcher's key-value space (`pmi`), which is why its text uses only `[A-Za-z0-9.:_/,@%-]` and stays below
-//! [`CARD_BYTES_MAX`]. [`crate::address::offered`] fills it, [`crate::address::order`] reads it. What comes from the launcher is not trusted to be
+//! It travels as one word through the launcher's key-value space (`pmi`), which is why its text
+//! uses only `[A-Za-z0-9.:_/,@%-]` and stays below [`CARD_BYTES_MAX`]. [`crate::address::offered`]
+//! fills it, [`crate::address::order`] reads it. What comes from the launcher is not trusted to be
 //! a card: parsing has limits and its errors say what is wrong.
 //!
-//! `3@node7@9f86d081884c7d65@5000@1b4f0e9851971998@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,b:172.17.0.1/16,x:127.0.0.1/8`: version, host, machine, port, salt
-//! (with an `s` behind it if the process encrypts), Ethernet cards with channel and longest frame, addresses best first, each with the letter of its kind (a capital if the user chose it).
+//! `3@node7@9f86d081884c7d65@5000@1b4f0e9851971998@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,b:172.17.0.1/16,x:127.0.0.1/8`:
+//! version, host, machine, port, salt (with an `s` behind it if the process encrypts), Ethernet
+//! cards with channel and longest frame, addresses best first, each with the letter of its kind (a
+//! capital if the user chose it).
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{Kind, Offered};
 
-/// Longest text of a card: version, a host name of 64, machine, port and salt take at most 108 bytes, an Ethernet card 24, and the rest holds 8 IPv6 addresses written out
-/// in full or 20 IPv4 addresses. PMI-1 guarantees values of 1 KiB in every launcher that matters.
+/// Longest text of a card: version, a host name of 64, machine, port and salt take at most 108
+/// bytes, an Ethernet card 24, and the rest holds 8 IPv6 addresses written out in full or 20 IPv4
+/// addresses. PMI-1 guarantees values of 1 KiB in every launcher that matters.
 pub const CARD_BYTES_MAX: usize = 512;
 /// Longest host name that is told (HOST_NAME_MAX of Linux); it serves messages, not connections.
 pub const HOST_BYTES_MAX: usize = 64;
@@ -31,7 +35,8 @@ pub struct Card {
     pub machine: u64,
     /// The port it listens on, for TCP and UDP alike.
     pub port: u16,
-    /// Drawn when it was opened: part of the keys of its conversations, so that those of another life differ.
+    /// Drawn when it was opened: part of the keys of its conversations, so that those of another
+    /// life differ.
     pub salt: u64,
     /// It encrypts what it sends, and takes nothing else.
     pub encrypted: bool,
@@ -82,8 +87,8 @@ pub enum CardError {
 }
 
 impl Card {
-    /// The card of a process that listens on `port`; `addresses` come from [`crate::address::offered`]. What a card cannot carry of the host's
-    /// name becomes a dash.
+    /// The card of a process that listens on `port`; `addresses` come from
+    /// [`crate::address::offered`]. What a card cannot carry of the host's name becomes a dash.
     pub fn new(host: &str, machine: u64, port: u16, addresses: Vec<Offered>) -> Card {
         Card {
             host: plain_host(host),
@@ -132,7 +137,8 @@ fn is_host_char(c: char) -> bool {
 }
 
 impl fmt::Display for Card {
-    /// Leaves out the last addresses, which are the least useful, where the text would become too long.
+    /// Leaves out the last addresses, which are the least useful, where the text would become too
+    /// long.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (host, machine, port) = (plain_host(&self.host), self.machine, self.port);
         let (salt, sealed) = (self.salt, if self.encrypted { "s" } else { "" });

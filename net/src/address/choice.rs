@@ -1,7 +1,8 @@
 //! What a process offers, and in which order a peer tries it.
 //!
-//! Both are pure and say why. [`offered`] runs once in each process and fills its card; [`order`] runs in the process that dials, with the
-//! card of the one it wants to reach. The kernel's routing table still decides by which interface a connection leaves.
+//! Both are pure and say why. [`offered`] runs once in each process and fills its card; [`order`]
+//! runs in the process that dials, with the card of the one it wants to reach. The kernel's routing
+//! table still decides by which interface a connection leaves.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -16,11 +17,13 @@ use super::{Interface, Kind, Local, Offered, Policy, Selector};
 pub enum Use {
     /// Offered, because the user named it.
     Chosen,
-    /// Offered, for what it is; all but ordinary ones only for when nothing else reaches this process.
+    /// Offered, for what it is; all but ordinary ones only for when nothing else reaches this
+    /// process.
     Offered,
     /// Not offered: the interface is down.
     Down,
-    /// Not offered: a link-local address of a bridge or tunnel, which means nothing on any wire that another host shares.
+    /// Not offered: a link-local address of a bridge or tunnel, which means nothing on any wire
+    /// that another host shares.
     Inner,
     /// Not offered: the user named others.
     NotIncluded,
@@ -88,8 +91,9 @@ fn excluding(exclude: &str) -> String {
     }
 }
 
-/// What a process with these interfaces puts into its card, best first: what the user named in the user's order, then by kind, faster cards
-/// first, and IPv4 before IPv6 because networks that filter one of them mostly filter IPv6.
+/// What a process with these interfaces puts into its card, best first: what the user named in the
+/// user's order, then by kind, faster cards first, and IPv4 before IPv6 because networks that
+/// filter one of them mostly filter IPv6.
 pub fn offered(interfaces: &[Interface], policy: &Policy) -> Result<Vec<Offered>, NothingOffered> {
     let mut used: Vec<(&Interface, bool)> = interfaces
         .iter()
@@ -252,7 +256,8 @@ pub fn explain(card: &Card, local: &Local, policy: &Policy) -> String {
     }
 }
 
-/// What one offered address gives: one candidate, or for an IPv6 link-local address one for each wire it may be on.
+/// What one offered address gives: one candidate, or for an IPv6 link-local address one for each
+/// wire it may be on.
 fn candidates(
     offered: &Offered,
     card: &Card,

@@ -1,8 +1,9 @@
 //! What a network interface is, from what the kernel says of it and from its name.
 //!
-//! The question behind it: will other hosts reach this address by the network that carries the job? `system` gathers the [`Traits`];
-//! `choice` uses the [`Kind`]. Names decide only where the kernel's own facts are missing (another namespace's /sys) or say nothing (a tap
-//! device is an Ethernet device), because anybody may name an interface anything.
+//! The question behind it: will other hosts reach this address by the network that carries the job?
+//! `system` gathers the [`Traits`]; `choice` uses the [`Kind`]. Names decide only where the
+//! kernel's own facts are missing (another namespace's /sys) or say nothing (a tap device is an
+//! Ethernet device), because anybody may name an interface anything.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,11 +13,14 @@ use std::net::IpAddr;
 pub enum Kind {
     /// A network card, or what stands for one in a container or namespace.
     Ordinary,
-    /// An address that nobody assigned (169.254.0.0/16, fe80::/10): works between neighbours on one wire.
+    /// An address that nobody assigned (169.254.0.0/16, fe80::/10): works between neighbours on one
+    /// wire.
     LinkLocal,
-    /// A VPN or another tunnel: slower than the network under it, and often without a way to most hosts.
+    /// A VPN or another tunnel: slower than the network under it, and often without a way to most
+    /// hosts.
     Tunnel,
-    /// A bridge to containers or virtual machines on this host: other hosts have the same addresses on theirs.
+    /// A bridge to containers or virtual machines on this host: other hosts have the same addresses
+    /// on theirs.
     Bridge,
     /// Never leaves the machine.
     Loopback,
@@ -54,7 +58,8 @@ pub struct Traits {
     pub hardware: Option<u16>,
     /// A bridge.
     pub bridge: bool,
-    /// A bridge with a device of this machine among its ports: the way out of a host of virtual machines, not an inner network.
+    /// A bridge with a device of this machine among its ports: the way out of a host of virtual
+    /// machines, not an inner network.
     pub bridge_leads_out: bool,
     /// A port of a bridge or a part of a bond.
     pub has_master: bool,
@@ -62,7 +67,8 @@ pub struct Traits {
     pub tun: bool,
 }
 
-/// Hardware types of tunnels (linux/if_arp.h): PPP, IPIP, IP6IP6, SIT, GRE, GRE over IPv6, and "none", which tun and WireGuard have.
+/// Hardware types of tunnels (linux/if_arp.h): PPP, IPIP, IP6IP6, SIT, GRE, GRE over IPv6, and
+/// "none", which tun and WireGuard have.
 const TUNNEL_HARDWARE: [u16; 7] = [512, 768, 769, 776, 778, 823, 0xFFFE];
 /// Names that VPN programs give to their devices.
 const TUNNEL_NAMES: [&str; 8] = [
@@ -152,7 +158,8 @@ mod tests {
                 },
                 Kind::Loopback,
             ),
-            // An address on lo that is not 127/8 does not lead there from elsewhere unless somebody routes it.
+            // An address on lo that is not 127/8 does not lead there from elsewhere unless somebody
+            // routes it.
             (
                 "lo",
                 "10.9.9.9",
@@ -166,7 +173,8 @@ mod tests {
             ("docker0", "172.17.0.1", plain, Kind::Bridge),
             ("docker0", "fe80::42", bridge, Kind::Bridge),
             ("lan", "192.168.7.1", bridge, Kind::Bridge),
-            // The usual network of a Proxmox host, and a bridge that somebody made by hand around a card.
+            // The usual network of a Proxmox host, and a bridge that somebody made by hand around a
+            // card.
             ("vmbr0", "192.168.7.1", leading_out, Kind::Ordinary),
             ("br-lan", "192.168.7.1", leading_out, Kind::Ordinary),
             (

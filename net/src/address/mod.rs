@@ -1,9 +1,11 @@
 //! Which addresses a process offers to its job, and in which order a peer tries them.
 //!
-//! The choice is pure: [`offered`] turns this host's [`Interface`]s and a [`Policy`] into what a [`crate::Card`] carries, [`order`] turns a
-//! peer's card into [`Candidate`]s, each with its reason. Only `system` asks the operating system, and `kind` says what an interface is
-//! from what it was told. Nothing is left out for good except what cannot work (another machine's loopback, an address this host has
-//! itself) and what the user excluded: docker bridges and VPNs stand last, because sometimes they are all there is.
+//! The choice is pure: [`offered`] turns this host's [`Interface`]s and a [`Policy`] into what a
+//! [`crate::Card`] carries, [`order`] turns a peer's card into [`Candidate`]s, each with its
+//! reason. Only `system` asks the operating system, and `kind` says what an interface is from what
+//! it was told. Nothing is left out for good except what cannot work (another machine's loopback,
+//! an address this host has itself) and what the user excluded: docker bridges and VPNs stand last,
+//! because sometimes they are all there is.
 
 pub mod card;
 mod choice;

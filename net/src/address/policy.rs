@@ -1,7 +1,8 @@
 //! What the user says about networks: which to use, which not, and which ports.
 //!
-//! `OXMPI_NET_INCLUDE` and `OXMPI_NET_EXCLUDE` hold networks (`10.1.0.0/16`, `fd00::/8`, one address) and interface names (`eth0`), separated
-//! by commas; `OXMPI_PORT_RANGE` holds `5000-5100` or one port. [`super::offered`] and [`super::order`] apply them.
+//! `OXMPI_NET_INCLUDE` and `OXMPI_NET_EXCLUDE` hold networks (`10.1.0.0/16`, `fd00::/8`, one
+//! address) and interface names (`eth0`), separated by commas; `OXMPI_PORT_RANGE` holds `5000-5100`
+//! or one port. [`super::offered`] and [`super::order`] apply them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -29,7 +30,8 @@ pub struct Cidr {
 }
 
 impl Cidr {
-    /// The network of `address`. Bits behind the prefix are dropped, and so is what a prefix has too much.
+    /// The network of `address`. Bits behind the prefix are dropped, and so is what a prefix has
+    /// too much.
     pub fn new(address: IpAddr, prefix: u8) -> Cidr {
         let prefix = prefix.min(bits(address));
         let network = match address {
@@ -121,7 +123,8 @@ impl FromStr for Selector {
 /// Which of this host's addresses may be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// If there is anything here, only what it matches is used; of addresses that serve a peer equally well, those named first come first.
+    /// If there is anything here, only what it matches is used; of addresses that serve a peer
+    /// equally well, those named first come first.
     pub include: Vec<Selector>,
     /// Never used, neither offered nor dialled.
     pub exclude: Vec<Selector>,
@@ -168,7 +171,8 @@ impl Policy {
         self.exclude.iter().find(|word| word.matches(interface))
     }
 
-    /// The network that excludes a peer's address; the names of a peer's interfaces are the peer's own matter.
+    /// The network that excludes a peer's address; the names of a peer's interfaces are the peer's
+    /// own matter.
     pub fn excludes_address(&self, address: IpAddr) -> Option<&Selector> {
         self.exclude.iter().find(|word| match word {
             Selector::Network(network) => network.contains(address),
@@ -229,8 +233,9 @@ impl PortRange {
         }
     }
 
-    /// The ports in the order in which a process should try to listen on them. Ranks that start at once begin at different places, so
-    /// that they do not all fight for the first port. Port 0 stands for the kernel's choice.
+    /// The ports in the order in which a process should try to listen on them. Ranks that start at
+    /// once begin at different places, so that they do not all fight for the first port. Port 0
+    /// stands for the kernel's choice.
     pub fn attempts(self, rank: u32) -> impl Iterator<Item = u16> {
         let (first, last) = self.range.unwrap_or((0, 0));
         let count = u32::from(last - first) + 1;

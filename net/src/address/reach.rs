@@ -1,8 +1,9 @@
 //! At which addresses of this host a socket takes what others send.
 //!
-//! Without a policy that is everywhere. A policy narrows it to the addresses that the process offers: where that is one,
-//! sockets are bound to it; where they are several, which one socket cannot be bound to, it is bound to all and a filter
-//! in the kernel drops what was sent to any other.
+//! Without a policy that is everywhere. A policy narrows it to the addresses that the process
+//! offers: where that is one, sockets are bound to it; where they are several, which one socket
+//! cannot be bound to, it is bound to all and a filter in the kernel drops what was sent to any
+//! other.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -62,7 +63,8 @@ impl Reach {
         }
     }
 
-    /// Lets a socket take only what was sent to one of several addresses. Before it is bound, so that nothing slips in.
+    /// Lets a socket take only what was sent to one of several addresses. Before it is bound, so
+    /// that nothing slips in.
     pub(crate) fn narrow(&self, socket: RawFd) -> io::Result<()> {
         let Reach::Several(addresses) = self else {
             return Ok(());
@@ -72,7 +74,8 @@ impl Reach {
             len: program.len() as u16,
             filter: program.as_mut_ptr(),
         };
-        // SAFETY: the structure is a local that names a vector of so many instructions; the kernel copies them.
+        // SAFETY: the structure is a local that names a vector of so many instructions; the kernel
+        // copies them.
         let outcome = unsafe {
             libc::setsockopt(
                 socket,
@@ -92,7 +95,8 @@ impl Reach {
 /// Takes a filter off a connection that has passed it: its addresses do not change any more.
 pub(crate) fn widen(socket: RawFd) {
     let none = 0i32;
-    // SAFETY: pointer and length describe the local. A socket without a filter says so, and that is what is wanted.
+    // SAFETY: pointer and length describe the local. A socket without a filter says so, and that is
+    // what is wanted.
     unsafe {
         libc::setsockopt(
             socket,
@@ -110,8 +114,8 @@ const WHOLE: u32 = u32::MAX;
 const DESTINATION_V4: i32 = 16;
 const DESTINATION_V6: i32 = 24;
 
-/// A classic BPF program that lets packets to these addresses pass. Each address is compared and accepted on its own, so
-/// that all jumps stay short.
+/// A classic BPF program that lets packets to these addresses pass. Each address is compared and
+/// accepted on its own, so that all jumps stay short.
 fn program(addresses: &[IpAddr]) -> Vec<libc::sock_filter> {
     let mut four = vec![load(libc::BPF_W, DESTINATION_V4)];
     let mut six = Vec::new();
@@ -126,7 +130,8 @@ fn program(addresses: &[IpAddr]) -> Vec<libc::sock_filter> {
                     let word = word.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
                     let place = place as u8;
                     six.push(load(libc::BPF_W, DESTINATION_V6 + 4 * i32::from(place)));
-                    // Behind the last word stands the acceptance; two instructions for each word before.
+                    // Behind the last word stands the acceptance; two instructions for each word
+                    // before.
                     six.push(equal_or_skip(word, 2 * (3 - place) + 1));
                 }
                 six.push(finish(WHOLE));

@@ -1,8 +1,10 @@
-//! Asks the operating system for this host's interfaces and for what tells this machine from others.
+//! Asks the operating system for this host's interfaces and for what tells this machine from
+//! others.
 //!
-//! The only part of [`super`] with side effects and unsafe code: getifaddrs(3) gives addresses, masks, flags and hardware types; /sys/class/net
-//! gives what it does not (bridges, masters, tun, speed). A /sys that belongs to another network namespace is recognised by its interface
-//! numbers and not believed.
+//! The only part of [`super`] with side effects and unsafe code: getifaddrs(3) gives addresses,
+//! masks, flags and hardware types; /sys/class/net gives what it does not (bridges, masters, tun,
+//! speed). A /sys that belongs to another network namespace is recognised by its interface numbers
+//! and not believed.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -75,15 +77,17 @@ pub(super) fn interfaces() -> Result<Vec<Interface>, InterfacesError> {
     Ok(entries.iter().filter_map(interface).collect())
 }
 
-/// The random name that the kernel gave itself when it was booted; the same in all namespaces and containers on it.
+/// The random name that the kernel gave itself when it was booted; the same in all namespaces and
+/// containers on it.
 pub fn boot_id() -> Option<String> {
     let told = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let name = told.trim();
     (!name.is_empty() && name.len() <= 64).then(|| name.to_owned())
 }
 
-/// A number that two processes share exactly when loopback leads from one to the other: same boot of the same kernel, same network
-/// namespace. 0 where that cannot be found out, which no process takes for equal.
+/// A number that two processes share exactly when loopback leads from one to the other: same boot
+/// of the same kernel, same network namespace. 0 where that cannot be found out, which no process
+/// takes for equal.
 pub(super) fn machine() -> u64 {
     let namespace = fs::read_link("/proc/self/ns/net");
     let (Some(boot), Ok(namespace)) = (boot_id(), namespace) else {
@@ -113,7 +117,8 @@ impl Sysfs {
             .is_some_and(|folder| folder.join(entry).exists())
     }
 
-    /// Whether a port of this bridge is a device of the machine rather than one end of a pair or a tap.
+    /// Whether a port of this bridge is a device of the machine rather than one end of a pair or a
+    /// tap.
     fn bridge_leads_out(&self) -> bool {
         let ports = self
             .0
@@ -143,11 +148,13 @@ fn entries() -> Result<Vec<Entry>, InterfacesError> {
     }
     let mut entries = Vec::new();
     let mut next = list;
-    // SAFETY: `next` is null or an entry of the list, which getifaddrs made and which is freed only below, after the last look at it.
+    // SAFETY: `next` is null or an entry of the list, which getifaddrs made and which is freed only
+    // below, after the last look at it.
     while let Some(entry) = unsafe { next.as_ref() } {
         // SAFETY: the name of an entry is a string with an end, and lives as long as the list.
         let name = unsafe { CStr::from_ptr(entry.ifa_name) };
-        // SAFETY: address and mask of an entry are null or socket addresses whose family says how long they are (getifaddrs(3)).
+        // SAFETY: address and mask of an entry are null or socket addresses whose family says how
+        // long they are (getifaddrs(3)).
         if let Some(content) = unsafe { content(entry.ifa_addr, entry.ifa_netmask) } {
             entries.push(Entry {
                 name: name.to_string_lossy().into_owned(),
@@ -157,7 +164,8 @@ fn entries() -> Result<Vec<Entry>, InterfacesError> {
         }
         next = entry.ifa_next;
     }
-    // SAFETY: `list` came from getifaddrs and is freed once; nothing keeps a reference into it, entries own what they hold.
+    // SAFETY: `list` came from getifaddrs and is freed once; nothing keeps a reference into it,
+    // entries own what they hold.
     unsafe { libc::freeifaddrs(list) };
     Ok(entries)
 }
@@ -186,7 +194,8 @@ unsafe fn content(address: *const libc::sockaddr, mask: *const libc::sockaddr) -
     Some(Content::Address(address, prefix as u8))
 }
 
-/// The IP address in a socket address of the family; a mask's own family field is not always filled in.
+/// The IP address in a socket address of the family; a mask's own family field is not always filled
+/// in.
 ///
 /// # Safety
 /// `address` is null or points to a socket address of the length that `family` has.

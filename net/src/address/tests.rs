@@ -1,4 +1,5 @@
-//! Choices for hosts as people have them: clusters, laptops with docker and a VPN, containers, namespaces of one machine.
+//! Choices for hosts as people have them: clusters, laptops with docker and a VPN, containers,
+//! namespaces of one machine.
 
 use super::*;
 use crate::Card;
@@ -127,7 +128,8 @@ fn a_shared_network_comes_before_a_faster_one() {
     );
 }
 
-/// Two hosts of a test are namespaces of one machine: another number for the machine, and veth pairs that look like cards.
+/// Two hosts of a test are namespaces of one machine: another number for the machine, and veth
+/// pairs that look like cards.
 #[test]
 fn namespaces_meet_by_their_pair() {
     let a = host(
@@ -300,7 +302,8 @@ prop_compose! {
 }
 
 proptest! {
-    /// Whatever the interfaces are: a card of this very process is tried at each of its addresses, ordinary ones before all others.
+    /// Whatever the interfaces are: a card of this very process is tried at each of its addresses,
+    /// ordinary ones before all others.
     #[test]
     fn a_process_of_this_machine_is_tried_everywhere(
         interfaces in proptest::collection::vec(any_interface(), 1..8),

@@ -1,9 +1,10 @@
-//! What a process opens before its job has chosen a network: a listener always, and the devices that it may use.
+//! What a process opens before its job has chosen a network: a listener always, and the devices
+//! that it may use.
 
 use std::io;
 
 use super::trial::{self, Neighbour, Trial};
-use super::wrap::{WrapError, has_rails, is_checked, wrapped};
+use super::wrap::{WrapError, has_rails, is_checked, is_encrypted, wrapped};
 use super::{Choice, Mode, Network, Report, Verdict};
 use crate::address::{self, Interface, Use, judge};
 use crate::card::{Card, Wire};
@@ -13,6 +14,7 @@ use crate::device::{Address, Channel, Device, Trunk, Xdp};
 use crate::key::{JobKey, RandomError, random_salt};
 use crate::pm::secret::Party;
 use crate::pm::{self, Peer, Pm, Rail, RailKind};
+use crate::seal::differing;
 use crate::tcp::{BindError, Listener, Tcp};
 use crate::transport::{Directory, Introductions, Transport};
 
@@ -37,6 +39,7 @@ pub struct Equipment {
     udp: Result<Box<dyn Device>, Verdict>,
     frames: Result<Frames, Verdict>,
     checked: bool,
+    encrypted: bool,
     rails: bool,
 }
 
@@ -83,9 +86,11 @@ pub enum EquipError {
 }
 
 impl Equipment {
-    /// Opens what process `rank` may use. `apart`: others are on this very host, where frames do not lead.
+    /// Opens what process `rank` may use. `apart`: others are on this very host, where frames do
+    /// not lead.
     pub fn open(mode: Mode, rank: u32, apart: bool) -> Result<Equipment, EquipError> {
         let salt = random_salt()?;
+        let encrypted = is_encrypted().map_err(WrapError::from)?;
         if !mode.wants_udp() {
             return Ok(Equipment {
                 mode,
@@ -94,6 +99,7 @@ impl Equipment {
                 udp: Err(Verdict::Off),
                 frames: Err(Verdict::Off),
                 checked: false,
+                encrypted,
                 rails: false,
             });
         }
@@ -113,6 +119,7 @@ impl Equipment {
             udp: Ok(wrapped(Box::new(udp), rank, "udp", own)?),
             frames,
             checked: is_checked()?,
+            encrypted,
             rails: has_rails()?,
         })
     }
@@ -122,9 +129,17 @@ impl Equipment {
         self.mode
     }
 
+    /// Whether everything that leaves this process is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.encrypted
+    }
+
     /// What the others need to know to reach this process.
     pub fn card(&self, host: &str) -> Result<Card, BindError> {
-        let card = self.listener.card(host)?.with_salt(self.salt, false);
+        let card = self
+            .listener
+            .card(host)?
+            .with_salt(self.salt, self.encrypted);
         Ok(match &self.frames {
             Ok(frames) => card.with_wires(frames.wires.clone()),
             Err(_) => card,
@@ -158,7 +173,8 @@ impl Equipment {
                 neighbours.iter().map(on_wire).collect(),
             ));
         }
-        // Bulk beside frames is rail 1, and so is the trial of UDP: a process does not know yet which it will be.
+        // Bulk beside frames is rail 1, and so is the trial of UDP: a process does not know yet
+        // which it will be.
         if let Ok(device) = &mut self.udp {
             trials.push(Trial::new(
                 device.as_mut(),
@@ -205,6 +221,7 @@ impl Equipment {
         match choice.network {
             Network::Tcp => {
                 let tcp = Tcp::new(me, size, key, self.listener, directory)?;
+                let tcp = tcp.with_encryption(self.encrypted);
                 return Ok(Transport::Tcp(tcp.with_introductions(introductions)));
             }
             Network::Udp => {
@@ -242,9 +259,13 @@ impl Equipment {
         let frames_first = choice.network == Network::Frames;
         // The listener stays open: whether this process lives is asked there when it is silent.
         let listener = self.listener;
+        let encrypted = self.encrypted;
         let finder = move |node: u32, rail: usize| {
             let _held = &held;
             let card = directory(node)?;
+            if card.encrypted != encrypted {
+                return Err(differing("it", card.encrypted));
+            }
             let probe = address::order(&card, listener.local(), listener.policy());
             let probe = probe.into_iter().map(|candidate| candidate.address);
             let by_frame = frames_first && rail == 0;
@@ -274,6 +295,7 @@ impl Equipment {
         let options = pm::Options {
             salt: self.salt,
             checked: self.checked,
+            encrypted,
             ..pm::Options::default()
         };
         let pm = Pm::new(me, size, key, rails, channels, Box::new(finder), options)?;

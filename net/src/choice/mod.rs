@@ -1,8 +1,11 @@
-//! Which network a job uses between hosts: raw Ethernet where every host may and hears its neighbours, else UDP, else TCP.
+//! Which network a job uses between hosts: raw Ethernet where every host may and hears its
+//! neighbours, else UDP, else TCP.
 //!
-//! All processes of a job use the same network. It is found out while the job is wired up, when everybody is known to listen: every process opens what it may
-//! ([`Equipment`]), the first process of each host tries whether frames of the hosts beside it arrive ([`Equipment::try_out`]) and reports, and [`decide`] makes one
-//! choice of all reports, with its reason. What the user asks for by name is used or is an error, never something else.
+//! All processes of a job use the same network. It is found out while the job is wired up, when
+//! everybody is known to listen: every process opens what it may ([`Equipment`]), the first process
+//! of each host tries whether frames of the hosts beside it arrive ([`Equipment::try_out`]) and
+//! reports, and [`decide`] makes one choice of all reports, with its reason. What the user asks for
+//! by name is used or is an error, never something else.
 
 mod equipment;
 mod trial;
@@ -52,13 +55,20 @@ pub enum ModeError {
         /// What was asked for.
         mode: Mode,
     },
+    /// The driver cannot decrypt.
+    #[error("{}", crate::tcp::DriverError::Encrypted)]
+    EncryptedDriver,
 }
 
 impl Mode {
     /// What the environment says.
     pub fn from_env() -> Result<Mode, ModeError> {
         let mode: Mode = oxmpi_settings::NET.read().choice()?.parse()?;
-        mode.looked_after(Progress::from_env()?)
+        let progress = Progress::from_env()?;
+        if progress == Progress::Kernel && wrap::is_encrypted()? {
+            return Err(ModeError::EncryptedDriver);
+        }
+        mode.looked_after(progress)
     }
 
     /// The mode that goes with a way to look after connections.
@@ -191,7 +201,8 @@ impl FromStr for Report {
     }
 }
 
-/// The network of a job, and for the faster ones that it is not, what spoke against them and the process that found it.
+/// The network of a job, and for the faster ones that it is not, what spoke against them and the
+/// process that found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Which.
@@ -200,6 +211,9 @@ pub struct Choice {
     pub frames: (Verdict, u32),
     /// Against datagrams.
     pub udp: (Verdict, u32),
+    /// Everything on it is encrypted. Not part of what is decided, and not of its text form: all
+    /// processes were given the same.
+    pub encrypted: bool,
 }
 
 /// A network between hosts.
@@ -239,6 +253,7 @@ pub fn decide(
         network: Network::Tcp,
         frames: (untried(mode.wants_frames()), 0),
         udp: (untried(mode.wants_udp()), 0),
+        encrypted: false,
     };
     for (rank, report) in reports {
         if choice.frames.0 == Verdict::Works {
@@ -276,7 +291,8 @@ pub fn decide(
                 verdict: choice.udp.0,
                 rank: choice.udp.1,
                 advice: match choice.udp.0 {
-                    // Filtered, lost, sent to a wrong address or not sent: all look alike from here.
+                    // Filtered, lost, sent to a wrong address or not sent: all look alike from
+                    // here.
                     Verdict::Unheard => {
                         "why is not known: 10 s were given; compare oxmpi info --net of both hosts, or use --net tcp"
                     }
@@ -321,6 +337,7 @@ impl Choice {
             network,
             frames: finding()?,
             udp: finding()?,
+            encrypted: false,
         })
     }
 
@@ -333,16 +350,24 @@ impl Choice {
 impl fmt::Display for Choice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ((frames, first), (udp, second)) = (self.frames, self.udp);
+        formatter.write_str(match self.network {
+            Network::Frames if self.has_rails() => "raw Ethernet, bulk by UDP",
+            Network::Frames => "raw Ethernet",
+            Network::Udp => "UDP",
+            Network::Tcp => "TCP",
+        })?;
+        if self.encrypted {
+            formatter.write_str(", encrypted")?;
+        }
         match self.network {
-            Network::Frames if self.has_rails() => formatter.write_str("raw Ethernet, bulk by UDP"),
-            Network::Frames => formatter.write_str("raw Ethernet"),
-            Network::Udp if frames == Verdict::Off => formatter.write_str("UDP"),
-            Network::Udp => write!(formatter, "UDP (raw Ethernet {frames} at rank {first})"),
-            Network::Tcp if udp == Verdict::Off => formatter.write_str("TCP"),
-            Network::Tcp => write!(
+            Network::Udp if frames != Verdict::Off => {
+                write!(formatter, " (raw Ethernet {frames} at rank {first})")
+            }
+            Network::Tcp if udp != Verdict::Off => write!(
                 formatter,
-                "TCP (raw Ethernet {frames} at rank {first}, UDP {udp} at rank {second})"
+                " (raw Ethernet {frames} at rank {first}, UDP {udp} at rank {second})"
             ),
+            _ => Ok(()),
         }
     }
 }
@@ -408,6 +433,7 @@ mod tests {
             network: Network::Tcp,
             frames: (Verdict::NoCard, 3),
             udp: (Verdict::Unheard, 12),
+            encrypted: false,
         };
         assert_eq!(choice.to_word(), "t.c3.u12");
         assert_eq!(Choice::from_word("t.c3.u12"), Some(choice));
@@ -434,6 +460,11 @@ mod tests {
         assert_eq!(choice.to_string(), "TCP");
         let choice = decide(Mode::Udp, [(0, GOOD)].into_iter()).unwrap();
         assert_eq!(choice.to_string(), "UDP");
+        let encrypted = Choice {
+            encrypted: true,
+            ..choice
+        };
+        assert_eq!(encrypted.to_string(), "UDP, encrypted");
     }
 
     #[test]

@@ -1,12 +1,15 @@
-//! Trying a device out before it is relied on: the first process of each host greets those of the hosts beside it, and waits for their greetings.
+//! Trying a device out before it is relied on: the first process of each host greets those of the
+//! hosts beside it, and waits for their greetings.
 //!
-//! Greetings are one-way on purpose. All processes have passed a fence, so everybody's device takes frames, and a greeting lies in the other's buffers until it looks; nobody
-//! has to be awake to answer. Lost ones are made up for by sending several.
+//! Greetings are one-way on purpose. All processes have passed a fence, so everybody's device takes
+//! frames, and a greeting lies in the other's buffers until it looks; nobody has to be awake to
+//! answer. Lost ones are made up for by sending several.
 //!
-//! Silence has two causes that look alike: a network that carries nothing, and a host that is slow. The kernel repeats
-//! a lost request for a neighbour's hardware address (ARP) after one second and again after two, and on a loaded host a
-//! process may wait that long for a CPU. So all networks are tried at once: where another network has brought the
-//! neighbours' greetings they are awake, and silence on this one says something; where none has, the trial goes on.
+//! Silence has two causes that look alike: a network that carries nothing, and a host that is slow.
+//! The kernel repeats a lost request for a neighbour's hardware address (ARP) after one second and
+//! again after two, and on a loaded host a process may wait that long for a CPU. So all networks
+//! are tried at once: where another network has brought the neighbours' greetings they are awake,
+//! and silence on this one says something; where none has, the trial goes on.
 
 use std::time::{Duration, Instant};
 
@@ -18,18 +21,19 @@ use crate::device::{Address, Batch, Device};
 use crate::key::JobKey;
 use crate::pm::secret::{Party, Purpose, session};
 
-/// For a network that the user asked for by name: there is no other to fall back to, so only a guard against waiting
-/// for ever. Three requests for an address take 3 s.
+/// For a network that the user asked for by name: there is no other to fall back to, so only a
+/// guard against waiting for ever. Three requests for an address take 3 s.
 pub(super) const ASKED_TIME: Duration = Duration::from_secs(10);
-/// For a network that may be passed over, while no network has brought anything: the third request for an address has
-/// been answered by then.
+/// For a network that may be passed over, while no network has brought anything: the third request
+/// for an address has been answered by then.
 const SILENT_TIME: Duration = Duration::from_secs(3);
 /// For a network that may be passed over, once another has brought all greetings.
 const SETTLE_TIME: Duration = Duration::from_millis(500);
-/// Greetings to each neighbour at once: with a third of all frames lost, one in 6 000 trials goes wrong.
+/// Greetings to each neighbour at once: with a third of all frames lost, one in 6 000 trials goes
+/// wrong.
 const GREETINGS: usize = 8;
-/// Time until they are repeated, for interfaces that need a while (address resolution, a bridge that learns); it
-/// doubles from time to time.
+/// Time until they are repeated, for interfaces that need a while (address resolution, a bridge
+/// that learns); it doubles from time to time.
 const REPEAT_TIME: Duration = Duration::from_millis(20);
 /// Up to this.
 const REPEAT_TIME_MAX: Duration = Duration::from_millis(320);
@@ -122,8 +126,8 @@ impl<'a> Trial<'a> {
         heard
     }
 
-    /// Whether it has been silent for too long, `begin` after which all were tried and `settled` after which another
-    /// network works.
+    /// Whether it has been silent for too long, `begin` after which all were tried and `settled`
+    /// after which another network works.
     fn is_over(&self, begin: Instant, settled: Option<Instant>) -> bool {
         match (self.asked, settled) {
             (true, _) => begin.elapsed() > ASKED_TIME,
@@ -251,7 +255,8 @@ mod tests {
         (device, record)
     }
 
-    /// The verdicts of networks, each with whether it was asked for and when the neighbour's greeting arrives.
+    /// The verdicts of networks, each with whether it was asked for and when the neighbour's
+    /// greeting arrives.
     fn verdicts(networks: &[(bool, Option<Duration>)]) -> (Vec<Verdict>, Duration) {
         let key = JobKey::random().unwrap();
         let mut devices: Vec<_> = networks
@@ -272,7 +277,8 @@ mod tests {
         (trials.iter().map(Trial::verdict).collect(), begin.elapsed())
     }
 
-    /// The kernel repeats a lost ARP request after 1 s, and after another; a loaded host adds to that.
+    /// The kernel repeats a lost ARP request after 1 s, and after another; a loaded host adds to
+    /// that.
     #[test]
     fn a_slow_neighbour_is_waited_for() {
         let ms = Duration::from_millis;

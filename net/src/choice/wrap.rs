@@ -1,4 +1,5 @@
-//! What the user puts around devices: faults, to see a program on a bad network, and traces and captures, to see what goes over a network.
+//! What the user puts around devices: faults, to see a program on a bad network, and traces and
+//! captures, to see what goes over a network.
 
 use oxmpi_settings::{self as settings, SettingError};
 
@@ -32,7 +33,8 @@ pub enum WrapError {
     Pcap(#[from] CaptureError),
 }
 
-/// The device of process `rank`, which others reach at `own`, with what the environment puts around it. What is recorded is what the network gets and gives: faults are inside of nothing else.
+/// The device of process `rank`, which others reach at `own`, with what the environment puts around
+/// it. What is recorded is what the network gets and gives: faults are inside of nothing else.
 pub(super) fn wrapped(
     mut device: Box<dyn Device>,
     rank: u32,
@@ -55,12 +57,18 @@ pub(super) fn wrapped(
     Ok(device)
 }
 
-/// Whether frames carry checksums: where the user says so, and where bits are turned over on purpose.
+/// Whether frames carry checksums: where the user says so, and where bits are turned over on
+/// purpose.
 pub(super) fn is_checked() -> Result<bool, WrapError> {
     match settings::NET_CHECK.read().switch()? {
         Some(checked) => Ok(checked),
         None => Ok(faults()?.corrupt > 0.0),
     }
+}
+
+/// Whether what leaves this process is encrypted.
+pub(super) fn is_encrypted() -> Result<bool, SettingError> {
+    Ok(settings::ENCRYPT.read().switch()?.unwrap_or(false))
 }
 
 /// Whether bulk may go beside frames.

@@ -79,7 +79,8 @@ impl Batch {
         into.clear();
         for piece in self.pieces(frame, frame + 1) {
             if piece.iov_len > 0 {
-                // SAFETY: who pushed the piece promised that its memory stays until the batch is sent or cleared.
+                // SAFETY: who pushed the piece promised that its memory stays until the batch is
+                // sent or cleared.
                 let bytes = unsafe {
                     std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len)
                 };

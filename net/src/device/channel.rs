@@ -1,13 +1,17 @@
-//! Channels: virtual networks on one wire. A process owns a channel of each interface it speaks through, and its socket filter lets in nothing else.
+//! Channels: virtual networks on one wire. A process owns a channel of each interface it speaks
+//! through, and its socket filter lets in nothing else.
 //!
-//! Who has which number is decided on each host without a daemon and without files: a number is taken by binding a socket to an abstract name,
-//! which the kernel gives to one process at a time, in each network namespace (as interfaces are), and frees when the process is gone, however it
-//! went. A child that was forked and has not executed another program holds on to its parent's channels.
+//! Who has which number is decided on each host without a daemon and without files: a number is
+//! taken by binding a socket to an abstract name, which the kernel gives to one process at a time,
+//! in each network namespace (as interfaces are), and frees when the process is gone, however it
+//! went. A child that was forked and has not executed another program holds on to its parent's
+//! channels.
 //!
-//! Any local user can bind any abstract name, also without the right to open packet sockets. So a process that finds all
-//! numbers taken, some of them by other users, takes a number by a second name, which holds its own user: numbers that
-//! others merely squat on are no loss then. That two users share a number costs both a look at the other's frames, which
-//! are of no session of theirs. The kernel's word for a holder's user (SO_PEERCRED) is what counts, not the name.
+//! Any local user can bind any abstract name, also without the right to open packet sockets. So a
+//! process that finds all numbers taken, some of them by other users, takes a number by a second
+//! name, which holds its own user: numbers that others merely squat on are no loss then. That two
+//! users share a number costs both a look at the other's frames, which are of no session of theirs.
+//! The kernel's word for a holder's user (SO_PEERCRED) is what counts, not the name.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,7 +20,8 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use super::sys;
 
-/// Highest number: as many virtual networks as a VLAN tag can name, and far more than processes that share an interface.
+/// Highest number: as many virtual networks as a VLAN tag can name, and far more than processes
+/// that share an interface.
 pub const CHANNELS_MAX: u16 = 4095;
 
 /// A channel of an interface; nobody else on this host has it until it is dropped.
@@ -24,8 +29,8 @@ pub const CHANNELS_MAX: u16 = 4095;
 pub struct Channel {
     number: u16,
     interface_index: u32,
-    /// Bound to the name that stands for the channel. It listens so that others can ask the kernel whose it is; nothing
-    /// is accepted.
+    /// Bound to the name that stands for the channel. It listens so that others can ask the kernel
+    /// whose it is; nothing is accepted.
     _claim: UnixListener,
 }
 
@@ -54,7 +59,8 @@ impl Channel {
         Ok(channels.remove(0))
     }
 
-    /// Takes the lowest channel that is free on all these interfaces: a trunk's frames carry one number, whichever way they take.
+    /// Takes the lowest channel that is free on all these interfaces: a trunk's frames carry one
+    /// number, whichever way they take.
     pub fn claim_all(interface_indices: &[u32]) -> io::Result<Vec<Channel>> {
         let own = sys::user();
         if let Some(channels) = Channel::claim_by(Owner::Anybody, interface_indices)? {

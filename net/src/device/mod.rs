@@ -1,10 +1,13 @@
-//! Devices: what puts frames on a network and takes them off it. They promise nothing: frames may be lost, doubled and reordered, and `link` makes up for it.
+//! Devices: what puts frames on a network and takes them off it. They promise nothing: frames may
+//! be lost, doubled and reordered, and `link` makes up for it.
 //!
-//! One trait, one file per device; wrapping devices (faults, traces, captures) are devices around a device. A frame is what `oxmpi_wire::frame` lays out, header and payload;
-//! what the network itself needs around it (Ethernet or UDP headers) is the device's own business.
+//! One trait, one file per device; wrapping devices (faults, traces, captures) are devices around a
+//! device. A frame is what `oxmpi_wire::frame` lays out, header and payload; what the network
+//! itself needs around it (Ethernet or UDP headers) is the device's own business.
 //!
-//! Call order: [`Device::poll`] until false, looking at each frame by [`Device::frame`] before the next poll; [`Device::send`] whenever `link` has frames; before a sleep
-//! on [`Device::fd`], [`Device::prepare_sleep`].
+//! Call order: [`Device::poll`] until false, looking at each frame by [`Device::frame`] before the
+//! next poll; [`Device::send`] whenever `link` has frames; before a sleep on [`Device::fd`],
+//! [`Device::prepare_sleep`].
 
 mod batch;
 pub mod channel;
@@ -93,11 +96,14 @@ pub trait Device: Send {
     /// Most frames and most bytes that [`Device::send`] gains from having in one batch.
     fn batch_max(&self) -> (usize, usize);
 
-    /// Gives frames to the kernel. Says how many it took; fewer than all when its buffers are full. An error means that nothing more will ever leave this way to that
-    /// address for now (unreachable, interface down): the caller treats the frames as lost and lets `link` try again.
+    /// Gives frames to the kernel. Says how many it took; fewer than all when its buffers are full.
+    /// An error means that nothing more will ever leave this way to that address for now
+    /// (unreachable, interface down): the caller treats the frames as lost and lets `link` try
+    /// again.
     fn send(&mut self, to: &Address, batch: &Batch) -> io::Result<usize>;
 
-    /// Shows the next frame that has arrived, and lets go of the one shown before. False when there is none.
+    /// Shows the next frame that has arrived, and lets go of the one shown before. False when there
+    /// is none.
     fn poll(&mut self) -> bool;
 
     /// The frame shown by the last [`Device::poll`] that said true.
@@ -106,7 +112,8 @@ pub trait Device: Send {
     /// Where that frame came from.
     fn sender(&self) -> Address;
 
-    /// About how many frames wait to be shown, counted no further than `high`: what STOP and GO are decided by.
+    /// About how many frames wait to be shown, counted no further than `high`: what STOP and GO are
+    /// decided by.
     fn backlog(&self, high: usize) -> usize;
 
     /// Frames that may wait to be shown before the kernel drops some.
@@ -115,7 +122,8 @@ pub trait Device: Send {
     /// Readable when there is something to poll.
     fn fd(&self) -> RawFd;
 
-    /// Makes it safe to sleep until [`Device::fd`] is readable. False if there is something to do first.
+    /// Makes it safe to sleep until [`Device::fd`] is readable. False if there is something to do
+    /// first.
     fn prepare_sleep(&mut self) -> bool;
 
     /// How long a sleeper may sleep, for devices that hold frames back.
@@ -123,10 +131,12 @@ pub trait Device: Send {
         None
     }
 
-    /// The addresses of a node, one for each of the devices that this one consists of; it is known by the first. For trunks.
+    /// The addresses of a node, one for each of the devices that this one consists of; it is known
+    /// by the first. For trunks.
     fn learn(&mut self, _addresses: &[Address]) {}
 
-    /// A node whose own host says that nobody takes its frames any more (ICMP), if there is news of one.
+    /// A node whose own host says that nobody takes its frames any more (ICMP), if there is news of
+    /// one.
     fn refused(&mut self) -> Option<Address> {
         None
     }

@@ -1,6 +1,8 @@
-//! A part of a batch, given to a device as a batch of its own: what wrapping devices need that drop, hold or spread some of the frames.
+//! A part of a batch, given to a device as a batch of its own: what wrapping devices need that
+//! drop, hold or spread some of the frames.
 //!
-//! The frames are not copied; only their pieces are listed again, and not even these when the part is the whole.
+//! The frames are not copied; only their pieces are listed again, and not even these when the part
+//! is the whole.
 
 use super::Batch;
 
@@ -53,7 +55,8 @@ impl Part {
 
 #[allow(unsafe_code)]
 fn push(into: &mut Batch, piece: *const u8, bytes: usize) {
-    // SAFETY: both callers borrow what holds the memory for the whole call (a batch whose pusher made the same promise, or slices), and clear the list before they
-    // return; a list left over by a panic in between is cleared before it is shown again, because nobody else can reach it.
+    // SAFETY: both callers borrow what holds the memory for the whole call (a batch whose pusher
+    // made the same promise, or slices), and clear the list before they return; a list left over by
+    // a panic in between is cleared before it is shown again, because nobody else can reach it.
     unsafe { into.push(piece, bytes) };
 }

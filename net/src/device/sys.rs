@@ -1,7 +1,9 @@
-//! What the devices ask of the kernel in the same words: sockets, their options, addresses and control messages.
+//! What the devices ask of the kernel in the same words: sockets, their options, addresses and
+//! control messages.
 //!
-//! A native socket address and a control message are built and read here as bytes, in the layout that Linux gives them on every
-//! architecture, so that neither needs unsafe code or knowledge elsewhere. The calls that move frames stand in the devices' own files.
+//! A native socket address and a control message are built and read here as bytes, in the layout
+//! that Linux gives them on every architecture, so that neither needs unsafe code or knowledge
+//! elsewhere. The calls that move frames stand in the devices' own files.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -84,8 +86,8 @@ pub(super) fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// The user whose process listens at an abstract name, as the kernel says; None if there is none, or if it cannot be
-/// asked because it accepts nothing.
+/// The user whose process listens at an abstract name, as the kernel says; None if there is none,
+/// or if it cannot be asked because it accepts nothing.
 pub(super) fn holder_of(name: &[u8]) -> Option<u32> {
     // SAFETY: zero is a valid address of no family.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
@@ -162,7 +164,8 @@ impl Name {
         }
     }
 
-    /// The name of an address; `mapped`: for a socket of IPv6 that speaks IPv4, too, and calls it `::ffff:a.b.c.d`.
+    /// The name of an address; `mapped`: for a socket of IPv6 that speaks IPv4, too, and calls it
+    /// `::ffff:a.b.c.d`.
     #[inline]
     pub fn new(address: &SocketAddr, mapped: bool) -> Name {
         let mut name = Name::empty();
@@ -225,7 +228,8 @@ impl Name {
     }
 }
 
-/// Control messages beside data: each a length, a level, a kind and content, padded to a multiple of the machine word.
+/// Control messages beside data: each a length, a level, a kind and content, padded to a multiple
+/// of the machine word.
 #[repr(C, align(8))]
 pub(super) struct Control<const N: usize>(pub [u8; N]);
 
@@ -245,7 +249,8 @@ impl<const N: usize> Control<N> {
         (control, bytes.next_multiple_of(WORD))
     }
 
-    /// The content of the first message of one of the kinds (level, kind), of the `bytes` that the kernel wrote.
+    /// The content of the first message of one of the kinds (level, kind), of the `bytes` that the
+    /// kernel wrote.
     pub fn find(&self, bytes: usize, wanted: &[(i32, i32)]) -> Option<&[u8]> {
         let mut rest = self.0.get(..bytes)?;
         while rest.len() >= CONTROL_HEADER_BYTES {
@@ -262,16 +267,19 @@ impl<const N: usize> Control<N> {
     }
 }
 
-/// A frame so short is put together in memory of ours: a copy of so many bytes costs less than telling the kernel of several pieces.
+/// A frame so short is put together in memory of ours: a copy of so many bytes costs less than
+/// telling the kernel of several pieces.
 pub(super) const COPIED_BYTES_MAX: usize = 256;
 
-/// Copies the pieces of a frame to the beginning of `into`, which must have room for them; says how many bytes there are.
+/// Copies the pieces of a frame to the beginning of `into`, which must have room for them; says how
+/// many bytes there are.
 #[inline]
 pub(super) fn gather(pieces: &[libc::iovec], into: &mut [u8]) -> usize {
     let mut filled = 0;
     for piece in pieces {
         if piece.iov_len > 0 {
-            // SAFETY: pieces come from a `Batch`, and who pushed them promised that their memory stays until it is sent or cleared.
+            // SAFETY: pieces come from a `Batch`, and who pushed them promised that their memory
+            // stays until it is sent or cleared.
             let bytes =
                 unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len) };
             into[filled..filled + bytes.len()].copy_from_slice(bytes);

@@ -1,12 +1,14 @@
-//! A device that writes a line for each frame that passes, for people who want to see the protocol at work: `OXMPI_NET_TRACE=on`.
+//! A device that writes a line for each frame that passes, for people who want to see the protocol
+//! at work: `OXMPI_NET_TRACE=on`.
 //!
 //! ```text
 //! 13:15:22.104711 0 > UDP 10.0.0.2:5000 0→1 data #17 1400 B ack 9
 //! 13:15:22.104790 0 < UDP 10.0.0.2:5000 1→0 ack 18
 //! ```
 //!
-//! Time of day (UTC), the node that writes, out or in, the other side's address, the frame. A line is written in one piece, so that lines of processes that share
-//! an output do not mix. Frames that left are written after they have been taken, so that the writing delays none.
+//! Time of day (UTC), the node that writes, out or in, the other side's address, the frame. A line
+//! is written in one piece, so that lines of processes that share an output do not mix. Frames that
+//! left are written after they have been taken, so that the writing delays none.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

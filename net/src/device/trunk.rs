@@ -1,8 +1,10 @@
 //! Trunking: several devices used as one channel, as PM/Ethernet used several cards.
 //!
-//! Frames are spread over the members: short batches go to one member in turn, long ones are divided. Frames of one conversation therefore overtake each other, and
-//! its link must keep those that come early (selective repeat). A node is known by its *primary* address, the one on the first member; [`Trunk::learn`] says by which
-//! addresses the other members reach it. A member that cannot send to a node is left out for that node until it can.
+//! Frames are spread over the members: short batches go to one member in turn, long ones are
+//! divided. Frames of one conversation therefore overtake each other, and its link must keep those
+//! that come early (selective repeat). A node is known by its *primary* address, the one on the
+//! first member; [`Trunk::learn`] says by which addresses the other members reach it. A member that
+//! cannot send to a node is left out for that node until it can.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,13 +18,16 @@ use super::{Address, Batch, Counters, Device};
 /// Most members: a host with more cards than this is no longer limited by them.
 pub const MEMBERS_MAX: usize = 8;
 
-/// A batch of fewer frames is not divided: each part costs a call, and a call with few frames costs as much as one with none.
+/// A batch of fewer frames is not divided: each part costs a call, and a call with few frames costs
+/// as much as one with none.
 const DIVIDED_FRAMES_MIN: usize = 16;
 
-/// Frames taken from one member before the others are looked at: members take from the kernel in batches, and a look that finds nothing may be a call.
+/// Frames taken from one member before the others are looked at: members take from the kernel in
+/// batches, and a look that finds nothing may be a call.
 const TURN_FRAMES_MAX: usize = 16;
 
-/// How long a member that could not send to a node is left out for it. What it is then tried with goes by another way if it fails again.
+/// How long a member that could not send to a node is left out for it. What it is then tried with
+/// goes by another way if it fails again.
 const REST: Duration = Duration::from_millis(100);
 
 /// Why devices do not make a trunk.
@@ -68,7 +73,8 @@ pub struct Trunk {
 }
 
 impl Trunk {
-    /// Makes one device of several of the same kind. The first is the one whose addresses nodes are known by.
+    /// Makes one device of several of the same kind. The first is the one whose addresses nodes are
+    /// known by.
     pub fn new(members: Vec<Box<dyn Device>>) -> Result<Trunk, TrunkError> {
         if !(2..=MEMBERS_MAX).contains(&members.len()) {
             return Err(TrunkError::Members {
@@ -99,8 +105,9 @@ impl Trunk {
         self.members.len()
     }
 
-    /// The node with this primary address is reached by these addresses, one for each member in order, the primary first. Fewer than members: the node has
-    /// no card beside the last ones. A node never spoken of is reached by the first member.
+    /// The node with this primary address is reached by these addresses, one for each member in
+    /// order, the primary first. Fewer than members: the node has no card beside the last ones. A
+    /// node never spoken of is reached by the first member.
     pub fn learn(&mut self, primary: Address, mut addresses: Vec<Address>) {
         addresses.truncate(self.members.len());
         assert_eq!(
@@ -128,7 +135,8 @@ impl Trunk {
 }
 
 impl Route {
-    /// The members that do not rest, as bits; all of them if all do, because something must be tried.
+    /// The members that do not rest, as bits; all of them if all do, because something must be
+    /// tried.
     fn open(&self, now: impl FnOnce() -> Instant) -> u32 {
         let all = (1 << self.addresses.len()) - 1;
         if self.resting == [None; MEMBERS_MAX] {
@@ -268,7 +276,8 @@ impl Device for Trunk {
     }
 
     fn prepare_sleep(&mut self) -> bool {
-        // Each of them, also when one has something to do: what a device does before a sleep does no harm to one who stays awake.
+        // Each of them, also when one has something to do: what a device does before a sleep does
+        // no harm to one who stays awake.
         let ready = self.members.iter_mut().map(|member| member.prepare_sleep());
         ready.fold(true, |all, ready| all & ready)
     }

@@ -1,17 +1,21 @@
-//! The end that was dialled. It learns from the hello who claims to dial, and believes it after the response.
+//! The end that was dialled. It learns from the hello who claims to dial, and believes it after the
+//! response.
 //!
-//! Its counterpart is [`super::Dialler`]; the messages are in [`super::message`]. Call order: [`Answerer::handle`] for everything received
-//! until the step is `Proven` or `Refused`; after `Proven`, [`Answerer::verdict`] gives the last bytes to send.
+//! Its counterpart is [`super::Dialler`]; the messages are in [`super::message`]. Call order:
+//! [`Answerer::handle`] for everything received until the step is `Proven` or `Refused`; after
+//! `Proven`, [`Answerer::verdict`] gives the last bytes to send.
 
 use super::message::{self, Challenge, HELLO_BYTES, Hello, Message, RESPONSE_BYTES, opening};
 use super::{Inbox, Progress, Refusal, Step, Verdict, check_opening};
 use crate::key::{JobKey, Nonce};
+use crate::seal::Seals;
 
 /// A handshake seen from the process that was dialled.
 pub struct Answerer {
     key: JobKey,
     me: u32,
     nonce: Nonce,
+    encrypted: bool,
     inbox: Inbox,
     state: State,
 }
@@ -34,9 +38,31 @@ impl Answerer {
             key: key.clone(),
             me,
             nonce,
+            encrypted: false,
             inbox: Inbox::EMPTY,
             state: State::AwaitsHello,
         }
+    }
+
+    /// Whether what follows is encrypted, to be said before the first bytes are handled.
+    pub fn with_encryption(mut self, encrypted: bool) -> Answerer {
+        self.encrypted = encrypted;
+        self
+    }
+
+    /// What encrypts the connection, if anything is to.
+    ///
+    /// # Panics
+    /// When the dialler is not proven.
+    pub(crate) fn seals(&self) -> Option<Seals> {
+        let State::Proven(hello, challenge) = &self.state else {
+            panic!("a connection is encrypted with a dialler that is proven");
+        };
+        let sealer = |speaker| message::sealer(&self.key, hello, challenge, speaker);
+        self.encrypted.then(|| Seals {
+            out: sealer(message::ANSWERER),
+            into: sealer(message::DIALLER),
+        })
     }
 
     /// Takes received bytes.
@@ -81,17 +107,19 @@ impl Answerer {
         if let State::AwaitsHello = self.state {
             let whole = self.inbox.take::<HELLO_BYTES>(rest);
             let gathered = whole.as_ref().map_or(self.inbox.gathered(), |bytes| bytes);
-            if let Err(refusal) = check_opening(gathered) {
-                if let Refusal::Version { .. } = refusal {
-                    // A dialler of another version learns from ours why it is refused; its opening is the same in every version.
-                    *send = Message::new(&opening());
+            if let Err(refusal) = check_opening(gathered, self.encrypted) {
+                if let Refusal::Version { .. } | Refusal::Encryption { .. } = refusal {
+                    // A dialler of another version learns from ours why it is refused; its opening
+                    // is the same in every version.
+                    *send = Message::new(&opening(self.encrypted));
                 }
                 return Err(refusal);
             }
             let Some(bytes) = whole else {
                 return Ok(None);
             };
-            // Whom the dialler means is not compared yet: it learns from the challenge, which is proven, whom it has reached.
+            // Whom the dialler means is not compared yet: it learns from the challenge, which is
+            // proven, whom it has reached.
             let hello = Hello(bytes);
             let challenge = Challenge::new(&self.key, &hello, &self.nonce, self.me);
             *send = Message::new(&challenge.0);

@@ -1,16 +1,19 @@
 //! The end that dialled. It knows whom it wants to reach and says hello first.
 //!
-//! Its counterpart is [`super::Answerer`]; the messages are in [`super::message`]. Call order: [`Dialler::new`] and send its bytes, then
-//! [`Dialler::handle`] for everything received until the step is `Done` or `Refused`.
+//! Its counterpart is [`super::Answerer`]; the messages are in [`super::message`]. Call order:
+//! [`Dialler::new`] and send its bytes, then [`Dialler::handle`] for everything received until the
+//! step is `Done` or `Refused`.
 
 use super::message::{self, CHALLENGE_BYTES, Challenge, DECISION_BYTES, Hello, Message};
 use super::{Inbox, Progress, Refusal, Step, Verdict, check_opening};
 use crate::key::{JobKey, Nonce};
+use crate::seal::Seals;
 
 /// A handshake seen from the process that dialled.
 pub struct Dialler {
     key: JobKey,
     peer: u32,
+    encrypted: bool,
     hello: Hello,
     inbox: Inbox,
     state: State,
@@ -21,8 +24,8 @@ enum State {
     AwaitsChallenge,
     /// The response is sent, the answerer has to decide.
     AwaitsDecision(Challenge),
-    /// Nothing more is expected.
-    Over,
+    /// Nothing more is expected; the answerer was proven, or not.
+    Over(Option<Challenge>),
 }
 
 impl Dialler {
@@ -31,11 +34,26 @@ impl Dialler {
     /// # Panics
     /// When a rank dials itself.
     pub fn new(key: &JobKey, me: u32, peer: u32, nonce: Nonce) -> (Dialler, Message) {
+        Dialler::with_encryption(key, me, peer, nonce, false)
+    }
+
+    /// As [`Dialler::new`]; what follows may be encrypted.
+    ///
+    /// # Panics
+    /// When a rank dials itself.
+    pub fn with_encryption(
+        key: &JobKey,
+        me: u32,
+        peer: u32,
+        nonce: Nonce,
+        encrypted: bool,
+    ) -> (Dialler, Message) {
         assert_ne!(me, peer, "a rank does not dial itself");
-        let hello = Hello::new(&nonce, me, peer);
+        let hello = Hello::new(&nonce, me, peer, encrypted);
         let dialler = Dialler {
             key: key.clone(),
             peer,
+            encrypted,
             hello,
             inbox: Inbox::EMPTY,
             state: State::AwaitsChallenge,
@@ -56,13 +74,33 @@ impl Dialler {
             Err(refusal) => Progress::Refused(refusal),
         };
         if progress != Progress::More {
-            self.state = State::Over;
+            self.state = match (&self.state, &progress) {
+                (State::AwaitsDecision(challenge), Progress::Done(_)) => {
+                    State::Over(Some(*challenge))
+                }
+                _ => State::Over(None),
+            };
         }
         Step {
             consumed: bytes.len() - rest.len(),
             send,
             progress,
         }
+    }
+
+    /// What encrypts the connection, if anything is to.
+    ///
+    /// # Panics
+    /// When the answerer has not decided.
+    pub(crate) fn seals(&self) -> Option<Seals> {
+        let State::Over(Some(challenge)) = &self.state else {
+            panic!("a connection is encrypted with an answerer that is proven");
+        };
+        let sealer = |speaker| message::sealer(&self.key, &self.hello, challenge, speaker);
+        self.encrypted.then(|| Seals {
+            out: sealer(message::DIALLER),
+            into: sealer(message::ANSWERER),
+        })
     }
 
     fn advance(
@@ -72,10 +110,10 @@ impl Dialler {
     ) -> Result<Option<Verdict>, Refusal> {
         if let State::AwaitsChallenge = self.state {
             let Some(bytes) = self.inbox.take::<CHALLENGE_BYTES>(rest) else {
-                check_opening(self.inbox.gathered())?;
+                check_opening(self.inbox.gathered(), self.encrypted)?;
                 return Ok(None);
             };
-            check_opening(&bytes)?;
+            check_opening(&bytes, self.encrypted)?;
             let challenge = Challenge(bytes);
             if !challenge.is_proven(&self.key, &self.hello) {
                 return Err(Refusal::OtherKey);

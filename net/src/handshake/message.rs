@@ -1,11 +1,12 @@
 //! The four messages of a handshake: field tables, and what their proofs cover.
 //!
-//! Nothing else knows an offset. Integers are little-endian. A proof covers everything that was said before it: the whole hello, the
-//! challenge up to its proof, and a word for who speaks, so that no proof can serve in another place, direction or conversation.
+//! Nothing else knows an offset. Integers are little-endian. A proof covers everything that was
+//! said before it: the whole hello, the challenge up to its proof, and a word for who speaks, so
+//! that no proof can serve in another place, direction or conversation.
 //!
 //! | message | from | field | bytes |
 //! |---|---|---|---|
-//! | hello | dialler | magic 0..7, version 7, nonce 8..24, from 24..28, to 28..32 | 32 |
+//! | hello | dialler | magic 0..7, version 7 ([`SEALED`] added if it encrypts), nonce 8..24, from 24..28, to 28..32 | 32 |
 //! | challenge | answerer | magic 0..7, version 7, nonce 8..24, rank 24..28, proof 28..60 | 60 |
 //! | response | dialler | proof 0..32 | 32 |
 //! | decision | answerer | verdict 0, proof 1..33 | 33 |
@@ -13,12 +14,17 @@
 use std::ops::{Deref, Range};
 
 use crate::key::{JobKey, Nonce, PROOF_BYTES, Proof};
+use crate::seal::{SEAL_KEY_BYTES, Sealer};
 
-/// What every conversation opens with, in both directions and in every version. The first byte is no text and the last would be changed
-/// by anything that treats the stream as lines, so that neither a stranger's protocol nor a mangling proxy passes for a process of OxMPI.
+/// What every conversation opens with, in both directions and in every version. The first byte is
+/// no text and the last would be changed by anything that treats the stream as lines, so that
+/// neither a stranger's protocol nor a mangling proxy passes for a process of OxMPI.
 pub const MAGIC: [u8; 7] = *b"\xd6OxMPI\n";
 /// The version of these messages and of what follows them on the stream.
 pub const VERSION: u8 = 1;
+/// Added to the version by a process that encrypts what follows. Hello and challenge are proven
+/// from their first byte on, so nobody on the way can take it off.
+pub const SEALED: u8 = 0x80;
 
 /// Bytes of magic and version: the part that is the same in every version.
 pub const OPENING_BYTES: usize = 8;
@@ -30,7 +36,8 @@ pub const CHALLENGE_BYTES: usize = 60;
 pub const RESPONSE_BYTES: usize = PROOF_BYTES;
 /// Bytes of the answerer's second message.
 pub const DECISION_BYTES: usize = 1 + PROOF_BYTES;
-/// Bytes of the longest message: a half-open conversation holds no more of what the other side sent.
+/// Bytes of the longest message: a half-open conversation holds no more of what the other side
+/// sent.
 pub const MESSAGE_MAX: usize = CHALLENGE_BYTES;
 
 const NONCE: Range<usize> = 8..24;
@@ -74,8 +81,9 @@ impl Deref for Message {
 }
 
 /// Magic and version, as this build writes them.
-pub(super) fn opening() -> [u8; OPENING_BYTES] {
-    let mut opening = [VERSION; OPENING_BYTES];
+pub(super) fn opening(encrypted: bool) -> [u8; OPENING_BYTES] {
+    let version = VERSION | if encrypted { SEALED } else { 0 };
+    let mut opening = [version; OPENING_BYTES];
     opening[..MAGIC.len()].copy_from_slice(&MAGIC);
     opening
 }
@@ -85,9 +93,9 @@ pub(super) fn opening() -> [u8; OPENING_BYTES] {
 pub(super) struct Hello(pub(super) [u8; HELLO_BYTES]);
 
 impl Hello {
-    pub(super) fn new(nonce: &Nonce, from: u32, to: u32) -> Hello {
+    pub(super) fn new(nonce: &Nonce, from: u32, to: u32, encrypted: bool) -> Hello {
         let mut bytes = [0; HELLO_BYTES];
-        bytes[..OPENING_BYTES].copy_from_slice(&opening());
+        bytes[..OPENING_BYTES].copy_from_slice(&opening(encrypted));
         bytes[NONCE].copy_from_slice(nonce);
         bytes[FROM].copy_from_slice(&from.to_le_bytes());
         bytes[TO].copy_from_slice(&to.to_le_bytes());
@@ -110,7 +118,8 @@ pub(super) struct Challenge(pub(super) [u8; CHALLENGE_BYTES]);
 impl Challenge {
     pub(super) fn new(key: &JobKey, hello: &Hello, nonce: &Nonce, rank: u32) -> Challenge {
         let mut challenge = Challenge([0; CHALLENGE_BYTES]);
-        challenge.0[..OPENING_BYTES].copy_from_slice(&opening());
+        // The answerer refuses a hello that encrypts otherwise than itself.
+        challenge.0[..OPENING_BYTES].copy_from_slice(&hello.0[..OPENING_BYTES]);
         challenge.0[NONCE].copy_from_slice(nonce);
         challenge.0[RANK].copy_from_slice(&rank.to_le_bytes());
         let proof = key.proof(&[ANSWERER, &hello.0, challenge.claims()]);
@@ -173,9 +182,19 @@ pub(super) fn proven_decision(
         .then_some(code)
 }
 
-const ANSWERER: &[u8] = b"oxmpi answerer";
-const DIALLER: &[u8] = b"oxmpi dialler";
+/// The key of one direction of what follows the handshake: of the dialler's or the answerer's
+/// records. Both nonces are in it, so no two connections have the same, and neither end can make an
+/// old one come again.
+pub(super) fn sealer(key: &JobKey, hello: &Hello, challenge: &Challenge, speaker: &[u8]) -> Sealer {
+    let derived = key.proof(&[SEAL, speaker, &hello.0, challenge.claims()]);
+    let first = derived.first_chunk::<SEAL_KEY_BYTES>();
+    Sealer::new(first.expect("a proof has 32 bytes"))
+}
+
+pub(super) const ANSWERER: &[u8] = b"oxmpi answerer";
+pub(super) const DIALLER: &[u8] = b"oxmpi dialler";
 const DECISION: &[u8] = b"oxmpi decision";
+const SEAL: &[u8] = b"oxmpi stream seal";
 
 fn number(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes.try_into().expect("a field of four bytes"))

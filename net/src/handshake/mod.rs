@@ -1,18 +1,23 @@
-//! Both ends of a new connection prove that they know the job's key before a byte of anything else is parsed.
+//! Both ends of a new connection prove that they know the job's key before a byte of anything else
+//! is parsed.
 //!
-//! [`Dialler`] and [`Answerer`] are state machines without I/O: bytes in, bytes out, nonces from the caller ([`crate::key::random_nonce`]).
-//! The owner (`tcp`) feeds whatever the stream gives, cut anywhere, sends what a [`Step`] asks for, and bounds the time. Until the other
-//! side is proven only fixed offsets of at most 60 bytes are looked at, nothing is allocated, and what does not open like a process of
-//! OxMPI is refused at its first wrong byte.
+//! [`Dialler`] and [`Answerer`] are state machines without I/O: bytes in, bytes out, nonces from
+//! the caller ([`crate::key::random_nonce`]). The owner (`tcp`) feeds whatever the stream gives,
+//! cut anywhere, sends what a [`Step`] asks for, and bounds the time. Until the other side is
+//! proven only fixed offsets of at most 60 bytes are looked at, nothing is allocated, and what does
+//! not open like a process of OxMPI is refused at its first wrong byte.
 //!
 //! 1. dialler: hello (nonce, from which rank, to which)
 //! 2. answerer: challenge (nonce, its rank, proof)
 //! 3. dialler: response (proof)
 //! 4. answerer: decision (verdict, proof); on [`Verdict::Keep`] packets follow, in both directions
 //!
-//! What it gives: strangers, other jobs, replayed and reflected messages are refused, and a dialler learns which rank of its job it has
-//! reached. What it does not give: what follows on the stream is neither encrypted nor signed, so whoever can change packets in flight
-//! between two hosts can change messages.
+//! What it gives: strangers, other jobs, replayed and reflected messages are refused, and a dialler
+//! learns which rank of its job it has reached. With `--encrypt` it also gives the keys of what
+//! follows, which both ends derive from the job's key and the nonces. Without it what follows on
+//! the stream is neither encrypted nor signed, so whoever can change packets in flight between two
+//! hosts can change messages. A process that encrypts and one that does not refuse each other, and
+//! say why.
 
 mod answerer;
 mod dialler;
@@ -24,16 +29,18 @@ pub use answerer::Answerer;
 pub use dialler::Dialler;
 pub use message::Message;
 
-use message::{MAGIC, MESSAGE_MAX, OPENING_BYTES, VERSION};
+use message::{MAGIC, MESSAGE_MAX, OPENING_BYTES, SEALED, VERSION};
 
 /// What the answerer makes of a proven connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// This is the connection between the two ranks.
     Keep,
-    /// "You dialled while I dial you, and my dial wins": the dialler closes this one and awaits mine. See [`dial_wins`].
+    /// "You dialled while I dial you, and my dial wins": the dialler closes this one and awaits
+    /// mine. See [`dial_wins`].
     Yield,
-    /// The answerer has no use for it: the two are connected already, or the answerer is leaving the job.
+    /// The answerer has no use for it: the two are connected already, or the answerer is leaving
+    /// the job.
     Stale,
 }
 
@@ -53,14 +60,18 @@ impl Verdict {
     }
 }
 
-/// Whether, of two ranks that dial each other at once, the connection dialled by `dialler` is the one that stays.
+/// Whether, of two ranks that dial each other at once, the connection dialled by `dialler` is the
+/// one that stays.
 ///
-/// The lower rank's does. Both sides must come to the same answer from what both know without another message, and the two ranks are all
-/// that both know for certain: arrival times differ at the two ends, nonces are known to one side first. Lower rather than higher because
-/// low ranks are dialled most (roots, leaders) and so can settle most of their collisions by themselves, as answerers.
+/// The lower rank's does. Both sides must come to the same answer from what both know without
+/// another message, and the two ranks are all that both know for certain: arrival times differ at
+/// the two ends, nonces are known to one side first. Lower rather than higher because low ranks are
+/// dialled most (roots, leaders) and so can settle most of their collisions by themselves, as
+/// answerers.
 ///
-/// An answerer says [`Verdict::Yield`] only while its own dial is under way; if that has failed or fails later, the other's must be
-/// accepted (the network may permit only one direction), so a dialler that has been told to yield dials again when nothing comes.
+/// An answerer says [`Verdict::Yield`] only while its own dial is under way; if that has failed or
+/// fails later, the other's must be accepted (the network may permit only one direction), so a
+/// dialler that has been told to yield dials again when nothing comes.
 pub fn dial_wins(dialler: u32, answerer: u32) -> bool {
     dialler < answerer
 }
@@ -68,7 +79,8 @@ pub fn dial_wins(dialler: u32, answerer: u32) -> bool {
 /// What came of the bytes handed to [`Dialler::handle`] or [`Answerer::handle`].
 #[derive(Debug)]
 pub struct Step {
-    /// Bytes taken. After [`Progress::More`] all of them; after the end of the handshake the rest belongs to the next layer.
+    /// Bytes taken. After [`Progress::More`] all of them; after the end of the handshake the rest
+    /// belongs to the next layer.
     pub consumed: usize,
     /// What to send before anything else, often nothing.
     pub send: Message,
@@ -83,7 +95,8 @@ pub enum Progress {
     More,
     /// At the answerer: `peer` knows the key. The owner decides and sends [`Answerer::verdict`].
     Proven {
-        /// The rank that dialled. It knows the key, but whether the job has such a rank is for the owner to check.
+        /// The rank that dialled. It knows the key, but whether the job has such a rank is for the
+        /// owner to check.
         peer: u32,
     },
     /// At the dialler: the answerer has decided.
@@ -98,7 +111,8 @@ pub enum Refusal {
     /// It does not open like OxMPI.
     #[error("not a process of OxMPI: it says \"{}\"", first.escape_ascii())]
     Stranger {
-        /// What it said instead, up to the length of an opening; zeros where it had said nothing yet.
+        /// What it said instead, up to the length of an opening; zeros where it had said nothing
+        /// yet.
         first: First,
     },
     /// Another version of the handshake.
@@ -110,6 +124,12 @@ pub enum Refusal {
         theirs: u8,
         /// What this build speaks.
         ours: u8,
+    },
+    /// One of the two encrypts.
+    #[error("{}", crate::seal::differing("it", *theirs))]
+    Encryption {
+        /// Whether it is the other one.
+        theirs: bool,
     },
     /// It is OxMPI but does not know the key.
     #[error("a process of another job: it does not know this job's key")]
@@ -169,7 +189,8 @@ impl Inbox {
         length: 0,
     };
 
-    /// Takes what is missing of a message of `N` bytes from the front of `input`. Gives the message when it is whole, and is empty then.
+    /// Takes what is missing of a message of `N` bytes from the front of `input`. Gives the message
+    /// when it is whole, and is empty then.
     fn take<const N: usize>(&mut self, input: &mut &[u8]) -> Option<[u8; N]> {
         let (piece, rest) = input.split_at(input.len().min(N - self.length));
         self.bytes[self.length..][..piece.len()].copy_from_slice(piece);
@@ -193,8 +214,9 @@ impl Inbox {
     }
 }
 
-/// Whether what has come so far can be the beginning of a message that opens with magic and version.
-fn check_opening(bytes: &[u8]) -> Result<(), Refusal> {
+/// Whether what has come so far can be the beginning of a message that opens with magic and
+/// version.
+fn check_opening(bytes: &[u8], encrypted: bool) -> Result<(), Refusal> {
     let compared = bytes.len().min(MAGIC.len());
     if bytes[..compared] != MAGIC[..compared] {
         let mut first = First {
@@ -205,10 +227,13 @@ fn check_opening(bytes: &[u8]) -> Result<(), Refusal> {
         return Err(Refusal::Stranger { first });
     }
     match bytes.get(MAGIC.len()) {
-        Some(&theirs) if theirs != VERSION => Err(Refusal::Version {
+        Some(&theirs) if theirs & !SEALED != VERSION => Err(Refusal::Version {
             theirs,
             ours: VERSION,
         }),
+        Some(&theirs) if (theirs & SEALED != 0) != encrypted => {
+            Err(Refusal::Encryption { theirs: !encrypted })
+        }
         _ => Ok(()),
     }
 }

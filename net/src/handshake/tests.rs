@@ -1,6 +1,7 @@
 //! The handshake as an attacker, a bad network and another version would have it.
 //!
-//! The golden bytes were computed by another implementation of HMAC-SHA-256 from the field table in [`super::message`].
+//! The golden bytes were computed by another implementation of HMAC-SHA-256 from the field table in
+//! [`super::message`].
 
 use super::message::{CHALLENGE_BYTES, DECISION_BYTES, HELLO_BYTES, RESPONSE_BYTES};
 use super::*;
@@ -98,7 +99,8 @@ fn golden_bytes() {
     }
 }
 
-/// Every way to cut what each side receives into two pieces, with bytes of the next layer behind it, which stay where they are.
+/// Every way to cut what each side receives into two pieces, with bytes of the next layer behind
+/// it, which stay where they are.
 #[test]
 fn a_stream_may_be_cut_anywhere() {
     const NEXT: &[u8] = b"first packet";
@@ -121,7 +123,8 @@ fn a_stream_may_be_cut_anywhere() {
     }
 }
 
-/// Hands over the stream in two pieces, as the owner does: what is not consumed is not handed over again once it has ended.
+/// Hands over the stream in two pieces, as the owner does: what is not consumed is not handed over
+/// again once it has ended.
 fn feed(
     stream: &[u8],
     cut: usize,
@@ -166,7 +169,8 @@ fn every_flipped_bit_is_refused() {
         if is_refused(&first) {
             continue;
         }
-        // The dialler sees that its words were changed, and would an answer follow, the answerer sees it as well.
+        // The dialler sees that its words were changed, and would an answer follow, the answerer
+        // sees it as well.
         let (mut dialler, _) = dialler();
         assert!(
             is_refused(&dialler.handle(&first.send)),
@@ -234,7 +238,8 @@ fn a_recording_is_worth_nothing_later() {
 #[test]
 fn what_a_process_says_does_not_convince_it() {
     let kept = record(Verdict::Keep);
-    // The dialler's hello comes back as a challenge: shorter than one, and padded with whatever is at hand.
+    // The dialler's hello comes back as a challenge: shorter than one, and padded with whatever is
+    // at hand.
     let (mut mirror, hello) = dialler();
     let echo = [&hello[..], &kept.response].concat();
     assert!(is_refused(&mirror.handle(&echo[..CHALLENGE_BYTES])));
@@ -249,7 +254,8 @@ fn what_a_process_says_does_not_convince_it() {
     let response = mirror.handle(&kept.challenge).send;
     let decision = [&[Verdict::Keep.code()], &response[..]].concat();
     assert!(is_refused(&mirror.handle(&decision)));
-    // The hello goes to the listener of the very process that dialled, whose challenge is genuine, but names its rank.
+    // The hello goes to the listener of the very process that dialled, whose challenge is genuine,
+    // but names its rank.
     let (mut mirror, hello) = dialler();
     let mut own_listener = Answerer::new(&key(), DIALLER, nonce(0x40));
     let challenge = own_listener.handle(&hello).send;
@@ -309,7 +315,7 @@ fn ranks_are_what_they_were_meant_to_be() {
         })
     );
     // Two processes with one rank.
-    let hello = message::Hello::new(&nonce(0x10), ANSWERER, ANSWERER);
+    let hello = message::Hello::new(&nonce(0x10), ANSWERER, ANSWERER, false);
     let mut answerer = answerer();
     let challenge = answerer.handle(&hello.0).send;
     let challenge = message::Challenge(challenge[..].try_into().unwrap());
@@ -343,7 +349,7 @@ fn strangers_and_other_versions_are_told_apart() {
     );
     let text = "it speaks version 9 of the connection protocol and this process version 1: install the same OxMPI on all hosts";
     let mut step = answerer().handle(b"\xd6OxMPI\n\x09");
-    assert_eq!(&step.send[..], message::opening());
+    assert_eq!(&step.send[..], message::opening(false));
     step.send = Message::NOTHING;
     assert_eq!(refusal(step), text);
     // What a version 9 answerer would send back.
@@ -377,7 +383,8 @@ fn an_unknown_verdict_is_refused() {
 }
 
 proptest! {
-    /// Bytes from nobody in particular are refused, or not enough; and no more is taken than a handshake is long.
+    /// Bytes from nobody in particular are refused, or not enough; and no more is taken than a
+    /// handshake is long.
     #[test]
     fn arbitrary_bytes_prove_nothing(
         opens_well: bool,
@@ -385,7 +392,7 @@ proptest! {
         cuts in proptest::collection::vec(1usize..40, 0..12),
     ) {
         if opens_well {
-            bytes.splice(0..0, message::opening());
+            bytes.splice(0..0, message::opening(false));
         }
         let mut answerer = answerer();
         prop_assert!(stays_unproven(&bytes, &cuts, |piece| answerer.handle(piece)));
@@ -406,4 +413,62 @@ fn stays_unproven(bytes: &[u8], cuts: &[usize], mut handle: impl FnMut(&[u8]) ->
         }
     }
     bytes.len() < CHALLENGE_BYTES + DECISION_BYTES
+}
+
+#[test]
+fn both_encrypt_or_neither() {
+    let dial =
+        |encrypted| Dialler::with_encryption(&key(), DIALLER, ANSWERER, nonce(0x10), encrypted);
+    for theirs in [false, true] {
+        let (mut dialler, hello) = dial(theirs);
+        let step = answerer().with_encryption(!theirs).handle(&hello);
+        assert_eq!(
+            step.progress,
+            Progress::Refused(Refusal::Encryption { theirs })
+        );
+        // The dialler learns it, too.
+        let step = dialler.handle(&step.send);
+        let theirs = !theirs;
+        assert_eq!(
+            step.progress,
+            Progress::Refused(Refusal::Encryption { theirs })
+        );
+    }
+    // Somebody on the way makes both believe that the other does not encrypt: neither proof is
+    // right then.
+    let (mut dialler, hello) = dial(true);
+    let mut altered = hello.to_vec();
+    altered[7] ^= message::SEALED;
+    let challenge = answerer().handle(&altered);
+    assert!(is_refused(&dialler.handle(&challenge.send)));
+    let mut challenge = challenge.send.to_vec();
+    challenge[7] ^= message::SEALED;
+    let (mut dialler, _) = dial(true);
+    assert_eq!(
+        dialler.handle(&challenge).progress,
+        Progress::Refused(Refusal::OtherKey)
+    );
+}
+
+/// Keys are those of the direction and of the connection.
+#[test]
+fn both_ends_derive_the_same_keys() {
+    let meet = |first| {
+        let (mut dialler, hello) =
+            Dialler::with_encryption(&key(), DIALLER, ANSWERER, nonce(0x10), true);
+        let mut answerer = Answerer::new(&key(), ANSWERER, nonce(first)).with_encryption(true);
+        let challenge = answerer.handle(&hello);
+        let response = dialler.handle(&challenge.send);
+        answerer.handle(&response.send);
+        let seals = answerer.seals().unwrap();
+        dialler.handle(&answerer.verdict(Verdict::Keep));
+        (dialler.seals().unwrap(), seals)
+    };
+    let ((dialler, answerer), (_, later)) = (meet(0x20), meet(0x21));
+    let mut bytes = *b"contents";
+    let seal = dialler.out.seal(0, b"", &mut bytes);
+    let opens = |sealer: &crate::seal::Sealer| sealer.open(0, b"", &mut bytes.clone(), &seal);
+    assert!(opens(&answerer.into).is_ok());
+    assert!(opens(&dialler.into).is_err() && opens(&answerer.out).is_err());
+    assert!(opens(&later.into).is_err());
 }

@@ -1,29 +1,35 @@
-//! One conversation: the link to a process on one rail, where its frames go, and how much of a packet has arrived.
+//! One conversation: the link to a process on one rail, where its frames go, and how much of a
+//! packet has arrived.
 
 use std::net::IpAddr;
 
 use oxmpi_link::{Config, Link, Recovery, Session};
-use oxmpi_wire::frame::FRAME_HEADER_BYTES;
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, SEAL_BYTES};
 
 use super::memory::Slot;
 use super::secret::{self, Party, Purpose};
 use super::{Options, Peer, RailKind};
 use crate::device::Address;
 use crate::key::JobKey;
+use crate::seal::Seals;
 use oxmpi_wire::stream::HEAD_MAX;
 
-/// Frames on their way at once, on UDP: what a process that waits for its turn on a CPU finds when it gets it. Some two hundred full ones fit the receive buffer that every
-/// user gets, more the one of who may have more; a window that finds the buffer smaller shrinks.
+/// Frames on their way at once, on UDP: what a process that waits for its turn on a CPU finds when
+/// it gets it. Some two hundred full ones fit the receive buffer that every user gets, more the one
+/// of who may have more; a window that finds the buffer smaller shrinks.
 const WINDOW_FRAMES_UDP: usize = 512;
-/// On Ethernet, whose rings of 4096 slots are half for windows, half for what arrives after STOP; both sides must come to the same figure, so it depends on nothing but
-/// the number of processes.
+/// On Ethernet, whose rings of 4096 slots are half for windows, half for what arrives after STOP;
+/// both sides must come to the same figure, so it depends on nothing but the number of processes.
 const WINDOWS_FRAMES_ETHERNET: usize = 2048;
 const WINDOW_FRAMES_ETHERNET_MAX: usize = 256;
-/// However many processes there are, a conversation that waits for an acknowledgement after each few frames gets nowhere.
+/// However many processes there are, a conversation that waits for an acknowledgement after each
+/// few frames gets nowhere.
 const WINDOW_FRAMES_ETHERNET_MIN: usize = 64;
-/// Messages that wait or are unacknowledged: more than a window of frames, each full of short messages, has at its best.
+/// Messages that wait or are unacknowledged: more than a window of frames, each full of short
+/// messages, has at its best.
 const MESSAGES_MAX: usize = 4096;
-/// Losses in the middle are noticed by what follows; only the end of a burst waits for this, and a process that is not running for a moment must not be flooded.
+/// Losses in the middle are noticed by what follows; only the end of a burst waits for this, and a
+/// process that is not running for a moment must not be flooded.
 const REPEAT_NS_MIN: u64 = 1_000_000;
 /// A link that was down for long is in use again this soon.
 const REPEAT_NS_MAX: u64 = 250_000_000;
@@ -40,7 +46,7 @@ pub(super) struct Way {
 }
 
 /// What a rail gives each of its conversations.
-pub(super) struct Ground<'a> {
+pub(super) struct Common<'a> {
     pub me: Party,
     pub key: &'a JobKey,
     pub kind: RailKind,
@@ -57,6 +63,8 @@ pub(super) struct Conversation {
     pub link: Link<Slot>,
     /// The proofs of its frames.
     pub session: Session,
+    /// With these its frames are encrypted, if they are.
+    pub seals: Option<Box<Seals>>,
     addresses: Vec<Address>,
     candidate: usize,
     candidate_since: u64,
@@ -68,7 +76,8 @@ pub(super) struct Conversation {
     pub outstanding: usize,
     /// When a message was last sent, unless something came since: then it was no succession.
     pub last_sent: u64,
-    /// Whether it is in the lists of those that have something to send, that have timers, and whose acknowledgements may wait.
+    /// Whether it is in the lists of those that have something to send, that have timers, and whose
+    /// acknowledgements may wait.
     pub is_active: bool,
     pub is_timed: bool,
     pub is_owing: bool,
@@ -84,11 +93,19 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub fn new(ground: &Ground<'_>, way: Way, peer: &Peer, name_in: u32, now: u64) -> Conversation {
-        let payload_bytes_max = ground.frame_bytes_max - FRAME_HEADER_BYTES;
+    pub fn new(common: &Common<'_>, way: Way, peer: &Peer, name_in: u32, now: u64) -> Conversation {
+        let payload_bytes_max = payload_bytes_max(common);
         Conversation {
-            link: Link::new(config(ground, way, peer, name_in), now),
-            session: session(ground.key, way, ground.me, peer.salt),
+            link: Link::new(config(common, way, peer, name_in), now),
+            session: session(common.key, way, common.me, peer.salt),
+            seals: common.options.encrypted.then(|| {
+                let process = way.peer;
+                let peer = Party {
+                    process,
+                    salt: peer.salt,
+                };
+                Box::new(secret::seals(common.key, way.rail, common.me, peer))
+            }),
             addresses: peer.addresses.clone(),
             candidate: 0,
             candidate_since: 0,
@@ -134,7 +151,8 @@ impl Conversation {
         }
     }
 
-    /// Nothing came from anywhere for long, or `refused`: the next candidate's turn. False if there is no other.
+    /// Nothing came from anywhere for long, or `refused`: the next candidate's turn. False if there
+    /// is no other.
     #[cold]
     pub fn try_next_address(&mut self, now: u64, refused: bool) -> bool {
         if self.confirmed || self.addresses.len() < 2 {
@@ -171,34 +189,42 @@ pub(super) fn session(key: &JobKey, way: Way, me: Party, salt: u64) -> Session {
     secret::session(key, Purpose::Talk, way.rail, me, peer)
 }
 
-fn config(ground: &Ground<'_>, way: Way, peer: &Peer, name_in: u32) -> Config {
-    let share = WINDOWS_FRAMES_ETHERNET / ground.size.max(1);
+/// What a frame has room for besides its header, and its seal if it has one.
+fn payload_bytes_max(common: &Common<'_>) -> usize {
+    let seal = usize::from(common.options.encrypted) * SEAL_BYTES;
+    common.frame_bytes_max - FRAME_HEADER_BYTES - seal
+}
+
+fn config(common: &Common<'_>, way: Way, peer: &Peer, name_in: u32) -> Config {
+    let share = WINDOWS_FRAMES_ETHERNET / common.size.max(1);
     let share = share.clamp(WINDOW_FRAMES_ETHERNET_MIN, WINDOW_FRAMES_ETHERNET_MAX);
-    let (window, recovery, congestion) = match ground.kind {
+    let (window, recovery, congestion) = match common.kind {
         RailKind::Udp => (WINDOW_FRAMES_UDP, Recovery::Selective, true),
         RailKind::Ethernet => (share, Recovery::GoBackN, false),
         RailKind::Trunk => (share, Recovery::Selective, false),
     };
     Config {
-        me: ground.me.process,
+        me: common.me.process,
         peer: way.peer,
         name_out: peer.name,
         name_in,
         channel_out: peer.channel,
-        channel_in: ground.own_channel,
-        payload_bytes_max: ground.frame_bytes_max - FRAME_HEADER_BYTES,
+        channel_in: common.own_channel,
+        payload_bytes_max: payload_bytes_max(common),
         window_frames_max: window as u32,
         recovery,
         congestion,
-        checked: ground.options.checked,
-        sealed: false,
-        backlog_high: backlog_high(ground.room),
-        backlog_low: backlog_high(ground.room) / 2,
+        // A seal finds all damage; a checksum of the contents beside it would only tell something
+        // about them.
+        checked: common.options.checked && !common.options.encrypted,
+        sealed: common.options.encrypted,
+        backlog_high: backlog_high(common.room),
+        backlog_low: backlog_high(common.room) / 2,
         rto_ns_min: REPEAT_NS_MIN,
         rto_ns_max: REPEAT_NS_MAX,
         ack_delay_ns: ACK_DELAY_NS,
         first_sequence: 0,
-        dead_after_ns: ground.options.dead_after.as_nanos() as u64,
+        dead_after_ns: common.options.dead_after.as_nanos() as u64,
         messages_max: MESSAGES_MAX,
     }
 }

@@ -1,4 +1,5 @@
-//! What the endpoint has counted: the sums over its conversations and devices, and what only it can see.
+//! What the endpoint has counted: the sums over its conversations and devices, and what only it can
+//! see.
 
 use oxmpi_link::Forgery;
 
@@ -8,7 +9,8 @@ use crate::device;
 /// What has been counted.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Counters {
-    /// Sums over all conversations; round trip and window are the longest and the widest at present.
+    /// Sums over all conversations; round trip and window are the longest and the widest at
+    /// present.
     pub link: oxmpi_link::Counters,
     /// Sums over all devices.
     pub device: device::Counters,
@@ -21,7 +23,7 @@ pub struct Counters {
     /// Batches that the kernel did not take all of.
     pub blocked: u64,
     /// Silent processes that were asked after.
-    pub vigils: u64,
+    pub liveness: u64,
 }
 
 impl Counters {

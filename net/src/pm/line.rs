@@ -1,18 +1,26 @@
-//! One rail at work: puts frames of a conversation together, gives them to the device in batches, and keeps what the device could not take.
+//! One rail at work: puts frames of a conversation together, gives them to the device in batches,
+//! and keeps what the device could not take.
 //!
-//! Headers and short pieces are copied into a scratch, so that a frame of short messages is one piece of memory; long pieces are gathered by the kernel from where
-//! they lie. Nothing of a batch is looked at after the device has had it: frames that it did not take are copied, because the memory under them may be given back.
+//! Headers and short pieces are copied into a scratch, so that a frame of short messages is one
+//! piece of memory; long pieces are gathered by the kernel from where they lie. Nothing of a batch
+//! is looked at after the device has had it: frames that it did not take are copied, because the
+//! memory under them may be given back.
 
-use oxmpi_link::{Checksum, Middles, Session, Transmit};
-use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, flag};
+use oxmpi_link::{Checksum, Forgery, Middles, Session, Transmit};
+use oxmpi_wire::frame::{
+    self, FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, PROVEN_BYTES, SEAL_BYTES, flag,
+};
 
 use super::conversation::{self, Conversation};
 use super::memory::{Memory, Slot, Span};
 use super::{Rail, RailKind};
 use crate::device::{Address, Batch, Device};
+use crate::seal::Seals;
 
 /// Pieces up to this length are copied: cheaper than one more piece for the kernel to gather.
 const GATHERED_BYTES_MIN: usize = 512;
+/// The longest frame: its length has 16 bits. Other hosts may send longer ones than this one does.
+const FRAME_BYTES_MAX: usize = FRAME_HEADER_BYTES + u16::MAX as usize + SEAL_BYTES;
 
 /// What became of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +39,8 @@ pub(super) struct Line {
     pub device: Box<dyn Device>,
     pub kind: RailKind,
     pub channel: u16,
-    /// Sessions with processes that this one does not talk to yet, made when the first frame in their name comes.
+    /// Sessions with processes that this one does not talk to yet, made when the first frame in
+    /// their name comes.
     pub expected: Vec<Option<Box<Session>>>,
     /// Frames waiting in the device, when that was last asked.
     pub backlog: usize,
@@ -46,10 +55,14 @@ pub(super) struct Line {
     stuck: Vec<u8>,
     stuck_ends: Vec<usize>,
     one: Vec<u8>,
+    /// The frame that the device shows, decrypted, and its length; 0 if it is as the device shows
+    /// it. No room where nothing is sealed.
+    opened: Box<[u8]>,
+    opened_bytes: usize,
 }
 
 impl Line {
-    pub fn new(rail: Rail, channel: u16, size: u32) -> Line {
+    pub fn new(rail: Rail, channel: u16, size: u32, encrypted: bool) -> Line {
         let frame_bytes_max = rail.device.frame_bytes_max();
         let (frames, bytes) = rail.device.batch_max();
         let batch_bytes_max = bytes.max(frame_bytes_max);
@@ -69,8 +82,63 @@ impl Line {
             stuck: Vec::new(),
             stuck_ends: Vec::new(),
             one: Vec::new(),
+            opened: vec![0; usize::from(encrypted) * FRAME_BYTES_MAX].into_boxed_slice(),
+            opened_bytes: 0,
             device: rail.device,
         }
+    }
+
+    /// Shows the next frame that has arrived, if there is one.
+    #[inline(always)]
+    pub fn poll(&mut self) -> bool {
+        self.opened_bytes = 0;
+        self.device.poll()
+    }
+
+    /// The frame that is shown; a sealed one, once it was believed, with its contents in plain
+    /// text.
+    #[inline(always)]
+    pub fn frame(&self) -> &[u8] {
+        match self.opened_bytes {
+            0 => self.device.frame(),
+            bytes => &self.opened[..bytes],
+        }
+    }
+
+    /// Whether the other side of a conversation sent the frame that the device shows, as it is, and
+    /// it was not here before.
+    #[inline(always)]
+    pub fn believe(&mut self, conversation: &mut Conversation) -> Result<(), Forgery> {
+        let session = &mut conversation.session;
+        match &conversation.seals {
+            None => session.verify(self.device.frame()).map(drop),
+            Some(seals) => {
+                let serial = session.examine(self.device.frame())?;
+                self.open(seals, serial)?;
+                session.admit(serial).inspect_err(|_| self.opened_bytes = 0)
+            }
+        }
+    }
+
+    /// Decrypts the frame that the device shows. The header stays as it is, and the seal behind the
+    /// contents too.
+    fn open(&mut self, seals: &Seals, serial: u64) -> Result<(), Forgery> {
+        let shown = self.device.frame();
+        // Devices show no longer frames; what is no sealed frame at all cannot be one of the other
+        // side's.
+        let frame = self.opened.get_mut(..shown.len()).ok_or(Forgery::Tag)?;
+        frame.copy_from_slice(shown);
+        if !frame::is_sealed(frame) {
+            return Err(Forgery::Tag);
+        }
+        let (header, rest) = frame.split_at_mut(FRAME_HEADER_BYTES);
+        let (contents, seal) = rest.split_last_chunk_mut().ok_or(Forgery::Short)?;
+        let opened = seals
+            .into
+            .open(serial, &header[..PROVEN_BYTES], contents, seal);
+        opened.map_err(|_| Forgery::Tag)?;
+        self.opened_bytes = shown.len();
+        Ok(())
     }
 
     /// Whether frames wait here because the device did not take them.
@@ -78,7 +146,8 @@ impl Line {
         self.stuck_to.is_some()
     }
 
-    /// Gives the device one batch of what a conversation has to send; `short_of`: only as long as so many bytes of new messages wait.
+    /// Gives the device one batch of what a conversation has to send; `short_of`: only as long as
+    /// so many bytes of new messages wait.
     #[inline(always)]
     pub fn put_out(
         &mut self,
@@ -104,6 +173,14 @@ impl Line {
             }
             let frames_max = (self.batch_frames_max - self.batch.len())
                 .min((self.batch_bytes_max - bytes) / self.frame_bytes_max);
+            if conversation.seals.is_some() {
+                let Some(transmit) = conversation.link.poll_transmit(now) else {
+                    break false;
+                };
+                used = self.put_sealed(conversation, memory, &transmit, used);
+                bytes = used;
+                continue;
+            }
             if let Some(middles) = conversation.link.poll_middles(now, frames_max as u32) {
                 used = self.put_middles(&mut conversation.session, memory, &middles, used);
                 let frames = middles.frames as usize;
@@ -131,7 +208,8 @@ impl Line {
         }
     }
 
-    /// Adds a frame to the batch. `used` bytes of the scratch are taken; says how many then are. The bytes of all frames together bound it.
+    /// Adds a frame to the batch. `used` bytes of the scratch are taken; says how many then are.
+    /// The bytes of all frames together bound it.
     #[inline(always)]
     fn put_together(
         &mut self,
@@ -145,25 +223,9 @@ impl Line {
             batch: &mut self.batch,
             run: used,
             end: used,
+            gathered_bytes_min: GATHERED_BYTES_MIN,
         };
-        let mut header = [0; FRAME_HEADER_BYTES];
-        transmit.frame.emit(&mut header);
-        writer.copy(&header);
-        let mut carried = 0;
-        writer.copy(conversation.link.control_payload(transmit));
-        for piece in conversation.link.pieces(transmit) {
-            writer.copy(&piece.header().emit());
-            let (one, two) = memory.spans(piece.message, piece.offset, piece.bytes);
-            // SAFETY: the memory of a message stays until its way's conversation lets it go, which happens in no call from here to the device.
-            unsafe {
-                writer.add(one);
-                writer.add(two);
-            }
-            carried += piece.bytes;
-        }
-        if !transmit.repeat {
-            conversation.unsent_bytes -= carried;
-        }
+        writer.write(conversation, memory, transmit);
         writer.push_run();
         let end = writer.end;
         self.batch.end_frame();
@@ -173,6 +235,40 @@ impl Line {
         let header = self.scratch[used..].first_chunk_mut();
         let header = header.expect("the header was copied there");
         conversation.session.sign(header);
+        end
+    }
+
+    /// As [`Line::put_together`], sealed: all of it is copied first, because memory of the user may
+    /// change while it is read.
+    fn put_sealed(
+        &mut self,
+        conversation: &mut Conversation,
+        memory: &Memory,
+        transmit: &Transmit,
+        used: usize,
+    ) -> usize {
+        let mut writer = Writer {
+            scratch: &mut self.scratch,
+            batch: &mut self.batch,
+            run: used,
+            end: used,
+            gathered_bytes_min: usize::MAX,
+        };
+        writer.write(conversation, memory, transmit);
+        let end = writer.end + SEAL_BYTES;
+        let frame = &mut writer.scratch[used..end];
+        let (header, rest) = frame.split_first_chunk_mut().expect("it was written there");
+        let (contents, place) = rest.split_last_chunk_mut().expect("room was left for it");
+        let serial = conversation.session.stamp(header);
+        let seals = conversation
+            .seals
+            .as_ref()
+            .expect("only sealed frames come here");
+        *place = seals.out.seal(serial, &header[..PROVEN_BYTES], contents);
+        conversation.session.prove(header, serial);
+        writer.end = end;
+        writer.push_run();
+        self.batch.end_frame();
         end
     }
 
@@ -200,7 +296,8 @@ impl Line {
             frame.sequence = frame.sequence.wrapping_add(1);
             let offset = piece.offset + number * piece.bytes;
             let (one, two) = memory.spans(piece.message, offset, piece.bytes);
-            // SAFETY: the scratch and the memory of a message stay, see `put_together`, and the head's place is not written again before the batch is cleared.
+            // SAFETY: the scratch and the memory of a message stay, see `put_together`, and the
+            // head's place is not written again before the batch is cleared.
             unsafe {
                 self.batch.push(self.scratch.as_ptr().add(end), HEAD_BYTES);
                 for span in [one, two].into_iter().filter(|span| span.bytes > 0) {
@@ -213,7 +310,8 @@ impl Line {
         end
     }
 
-    /// Computes the checksum of the batch's last frame, and puts it into the header that lies at `used` in the scratch.
+    /// Computes the checksum of the batch's last frame, and puts it into the header that lies at
+    /// `used` in the scratch.
     #[inline(never)]
     fn seal(&mut self, used: usize) {
         let frame = self.batch.len() - 1;
@@ -223,7 +321,8 @@ impl Line {
         let mut skipped = FRAME_HEADER_BYTES;
         for piece in self.batch.pieces(frame, frame + 1) {
             let at = piece.iov_base.cast_const().cast::<u8>();
-            // SAFETY: the pieces of a batch are valid until it has been sent; the first one begins with the header, which is not read by it.
+            // SAFETY: the pieces of a batch are valid until it has been sent; the first one begins
+            // with the header, which is not read by it.
             let bytes =
                 unsafe { std::slice::from_raw_parts(at.add(skipped), piece.iov_len - skipped) };
             checksum.update(bytes);
@@ -285,9 +384,35 @@ struct Writer<'l> {
     /// Where the run of the scratch that is not in the batch yet begins, and where it ends.
     run: usize,
     end: usize,
+    /// Shorter pieces are copied.
+    gathered_bytes_min: usize,
 }
 
 impl Writer<'_> {
+    /// Header, and everything that the link wants to have in the frame.
+    #[inline(always)]
+    fn write(&mut self, conversation: &mut Conversation, memory: &Memory, transmit: &Transmit) {
+        let mut header = [0; FRAME_HEADER_BYTES];
+        transmit.frame.emit(&mut header);
+        self.copy(&header);
+        let mut carried = 0;
+        self.copy(conversation.link.control_payload(transmit));
+        for piece in conversation.link.pieces(transmit) {
+            self.copy(&piece.header().emit());
+            let (one, two) = memory.spans(piece.message, piece.offset, piece.bytes);
+            // SAFETY: the memory of a message stays until its way's conversation lets it go, which
+            // happens in no call from here to the device.
+            unsafe {
+                self.add(one);
+                self.add(two);
+            }
+            carried += piece.bytes;
+        }
+        if !transmit.repeat {
+            conversation.unsent_bytes -= carried;
+        }
+    }
+
     #[inline(always)]
     fn copy(&mut self, bytes: &[u8]) {
         self.scratch[self.end..self.end + bytes.len()].copy_from_slice(bytes);
@@ -301,7 +426,7 @@ impl Writer<'_> {
         if span.bytes == 0 {
             return;
         }
-        if span.bytes < GATHERED_BYTES_MIN {
+        if span.bytes < self.gathered_bytes_min {
             // SAFETY: the caller's promise.
             return self.copy(unsafe { std::slice::from_raw_parts(span.at, span.bytes) });
         }
@@ -314,7 +439,8 @@ impl Writer<'_> {
     #[inline(always)]
     fn push_run(&mut self) {
         if self.end > self.run {
-            // SAFETY: the scratch lives as long as the batch, and this part of it is not written again before the batch is cleared.
+            // SAFETY: the scratch lives as long as the batch, and this part of it is not written
+            // again before the batch is cleared.
             unsafe {
                 let at = self.scratch.as_ptr().add(self.run);
                 self.batch.push(at, self.end - self.run);

@@ -1,13 +1,17 @@
-//! Memory of messages on their way: what was copied, and where the rest lies in the user's own memory.
+//! Memory of messages on their way: what was copied, and where the rest lies in the user's own
+//! memory.
 //!
-//! `link` knows a message by its [`Slot`] only. Heads and short payloads are copied into blocks of a few sizes, taken from lists of free ones, last in, first out,
-//! so that a ping-pong uses one warm block for ever. The payload of a long message stays where the user has it until the other side has it too; when the other side
-//! is gone or has finalised, [`Memory::forget`] and [`Memory::free_all`] see to it that it is never read again.
+//! `link` knows a message by its [`Slot`] only. Heads and short payloads are copied into blocks of
+//! a few sizes, taken from lists of free ones, last in, first out, so that a ping-pong uses one
+//! warm block for ever. The payload of a long message stays where the user has it until the other
+//! side has it too; when the other side is gone or has finalised, [`Memory::forget`] and
+//! [`Memory::free_all`] see to it that it is never read again.
 
 use super::conversation::Way;
 use oxmpi_wire::stream::{HEAD_MAX, LENGTH_BYTES, PAYLOAD_MAX};
 
-/// Sizes of blocks: a head with a short payload, a frame's worth, a payload that is copied at most, an eager message, and whatever a packet may hold.
+/// Sizes of blocks: a head with a short payload, a frame's worth, a payload that is copied at most,
+/// an eager message, and whatever a packet may hold.
 const BLOCK_BYTES: [usize; 5] = [
     256,
     2 << 10,
@@ -15,12 +19,14 @@ const BLOCK_BYTES: [usize; 5] = [
     (64 << 10) + HEAD_MAX,
     PAYLOAD_MAX + HEAD_MAX,
 ];
-/// All blocks together: what all processes of other hosts may have unmatched here is as much, so a process can have as much on its way.
+/// All blocks together: what all processes of other hosts may have unmatched here is as much, so a
+/// process can have as much on its way.
 const BLOCKS_BYTES_MAX: usize = 256 << 20;
 /// The longest piece of a frame's payload: its length has 16 bits.
 const PIECE_BYTES_MAX: usize = 1 << 16;
 
-/// What is sent in place of memory that must not be read any more; the receiver has said that it reads nothing.
+/// What is sent in place of memory that must not be read any more; the receiver has said that it
+/// reads nothing.
 static NOTHING: [u8; PIECE_BYTES_MAX] = [0; PIECE_BYTES_MAX];
 
 /// A message on its way.
@@ -61,15 +67,17 @@ pub(super) struct Memory {
     bytes: usize,
 }
 
-// SAFETY: the addresses are memory of the user that the engine keeps valid; whoever has the table has the engine's lock.
+// SAFETY: the addresses are memory of the user that the engine keeps valid; whoever has the table
+// has the engine's lock.
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// A message out of a length word, a head and `bytes` bytes at `payload`, which are copied unless `held` gives a token. Says how long
-    /// it is. `None`: no memory is left.
+    /// A message out of a length word, a head and `bytes` bytes at `payload`, which are copied
+    /// unless `held` gives a token. Says how long it is. `None`: no memory is left.
     ///
     /// # Safety
-    /// `payload` must be valid for reading `bytes` bytes; if `held`, until the message is freed or forgotten.
+    /// `payload` must be valid for reading `bytes` bytes; if `held`, until the message is freed or
+    /// forgotten.
     #[inline(always)]
     pub unsafe fn store(
         &mut self,
@@ -155,7 +163,8 @@ impl Memory {
         (first, Span { at, bytes: rest })
     }
 
-    /// The other side has the message: its memory is free. Gives the token that it was held with, or 0.
+    /// The other side has the message: its memory is free. Gives the token that it was held with,
+    /// or 0.
     #[inline(always)]
     pub fn free(&mut self, slot: Slot) -> u64 {
         let message = &mut self.messages[slot.0 as usize];
@@ -166,7 +175,8 @@ impl Memory {
         message.token
     }
 
-    /// The user's memory in messages to `peer` is not read any more; they still leave, with nothing in them.
+    /// The user's memory in messages to `peer` is not read any more; they still leave, with nothing
+    /// in them.
     #[cold]
     pub fn forget(&mut self, peer: u32) {
         for message in &mut self.messages {

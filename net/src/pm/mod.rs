@@ -1,21 +1,26 @@
 //! The PM network's endpoint: one process's conversations with all others, over one device or two.
 //!
-//! It has the interface of the TCP transport and none of its connections: the first message to a process is simply sent. `link` makes each conversation reliable
-//! and ordered, the devices carry frames, and this module is what lies between them: a table of links, the memory of messages under way, timers, and the question
-//! whether a silent process is slow or gone. With two rails, bulk goes by the second and everything else by the first.
+//! It has the interface of the TCP transport and none of its connections: the first message to a
+//! process is simply sent. `link` makes each conversation reliable and ordered, the devices carry
+//! frames, and this module is what lies between them: a table of links, the memory of messages
+//! under way, timers, and the question whether a silent process is slow or gone. With two rails,
+//! bulk goes by the second and everything else by the first.
 //!
-//! Call order: [`Pm::new`] after cards are exchanged; [`Pm::poll`] until `None`, taking each packet's payload by [`Pm::at_hand`] and [`Pm::pass`]; [`Pm::send`];
-//! before a sleep on [`Pm::fd`], [`Pm::prepare_sleep`], and after it [`Pm::handle_waking`]. `conversation` holds one link, `transmit` sends, `receive` takes in,
-//! `memory` keeps what is on its way, `time` looks at timers, `vigil` tells slow processes from gone ones, `parting` ends conversations.
+//! Call order: [`Pm::new`] after cards are exchanged; [`Pm::poll`] until `None`, taking each
+//! packet's payload by [`Pm::at_hand`] and [`Pm::pass`]; [`Pm::send`]; before a sleep on
+//! [`Pm::fd`], [`Pm::prepare_sleep`], and after it [`Pm::handle_waking`]. `conversation` holds one
+//! link, `transmit` sends, `receive` takes in, `memory` keeps what is on its way, `time` looks at
+//! timers, `liveness` tells slow processes from gone ones, `goodbye` ends conversations.
 
 mod conversation;
 mod counters;
+mod goodbye;
 #[allow(unsafe_code)]
 mod line;
+mod liveness;
 #[allow(unsafe_code)]
 mod memory;
 mod names;
-mod parting;
 mod receive;
 pub(crate) mod secret;
 #[allow(unsafe_code)]
@@ -23,7 +28,6 @@ mod sys;
 mod time;
 #[allow(unsafe_code)]
 mod transmit;
-mod vigil;
 
 use std::collections::VecDeque;
 use std::io;
@@ -36,24 +40,26 @@ use crate::device::{Address, Device};
 use crate::event::{Event, Trouble};
 use crate::introductions::Introductions;
 use crate::key::JobKey;
-use conversation::{Conversation, Ground, Way};
+use conversation::{Common, Conversation, Way};
 pub use counters::Counters;
 use line::Line;
+use liveness::Liveness;
 use memory::Memory;
 use names::Names;
 use receive::{Current, Unhandled};
 use secret::Party;
 use time::Clock;
 pub use transmit::COPIED_BYTES_MAX;
-use vigil::Vigil;
 
 /// Rails of one process at most: one for everything, one for bulk.
 pub const RAILS_MAX: usize = 2;
 
-/// What kind of network a rail is; it chooses how losses are made up for and whether the window obeys congestion.
+/// What kind of network a rail is; it chooses how losses are made up for and whether the window
+/// obeys congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RailKind {
-    /// Datagrams through networks that others use too: selective repeat, and windows that obey congestion.
+    /// Datagrams through networks that others use too: selective repeat, and windows that obey
+    /// congestion.
     Udp,
     /// Frames on one segment, in order and seldom lost: go-back-N.
     Ethernet,
@@ -87,17 +93,22 @@ pub struct Peer {
     pub probe: Vec<SocketAddr>,
 }
 
-/// Tells where a process (the first number) is on a rail (the second); asked when it is first talked to.
+/// Tells where a process (the first number) is on a rail (the second); asked when it is first
+/// talked to.
 pub type Finder = Box<dyn FnMut(u32, usize) -> Result<Peer, String> + Send>;
 
 /// What may be chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What was drawn for this endpoint, and told others in its card: part of the keys of its conversations.
+    /// What was drawn for this endpoint, and told others in its card: part of the keys of its
+    /// conversations.
     pub salt: u64,
     /// Every frame carries a checksum over all of it.
     pub checked: bool,
-    /// With two rails, the payload of matched messages of at least so many bytes goes by the second.
+    /// Every frame is encrypted, and no other is taken.
+    pub encrypted: bool,
+    /// With two rails, the payload of matched messages of at least so many bytes goes by the
+    /// second.
     pub bulk_bytes_min: u64,
     /// A process that owes an answer is asked after elsewhere when it has been silent for so long.
     pub suspect_after: Duration,
@@ -110,6 +121,7 @@ impl Default for Options {
         Options {
             salt: 0,
             checked: false,
+            encrypted: false,
             bulk_bytes_min: 8 << 10,
             suspect_after: Duration::from_secs(1),
             dead_after: Duration::from_secs(10),
@@ -137,7 +149,7 @@ struct Partner {
     /// The second rail does not lead to it.
     no_bulk: bool,
     /// The last word to be said, and whether it has been.
-    farewell: Option<u32>,
+    goodbye: Option<u32>,
     said: bool,
     /// It has said goodbye, at that time.
     heard: Option<u64>,
@@ -145,7 +157,7 @@ struct Partner {
     paused: bool,
     /// Its host said that nobody takes its frames.
     refused: bool,
-    vigil: Option<Vigil>,
+    liveness: Option<Liveness>,
 }
 
 /// The endpoint of one process.
@@ -191,7 +203,7 @@ pub struct Pm {
     round_at: u64,
     watchful: bool,
     /// Goodbyes are being said, and for ever.
-    parting: bool,
+    says_goodbye: bool,
     closing: bool,
     counters: Counters,
 }
@@ -214,7 +226,7 @@ impl Pm {
             _ => Some(sys::watch(fds)?),
         };
         let lines = rails.into_iter().zip(own_channels);
-        let lines = lines.map(|(rail, channel)| Line::new(rail, channel, size));
+        let lines = lines.map(|(rail, channel)| Line::new(rail, channel, size, options.encrypted));
         let clock = Clock::new();
         Ok(Pm {
             me,
@@ -245,7 +257,7 @@ impl Pm {
             frames: 0,
             round_at: 0,
             watchful: false,
-            parting: false,
+            says_goodbye: false,
             closing: false,
             counters: Counters::default(),
         })
@@ -278,7 +290,8 @@ impl Pm {
         }
     }
 
-    /// Begins to talk to a process, or to use another rail to one. False if it cannot be found; then it is lost, unless another rail leads to it.
+    /// Begins to talk to a process, or to use another rail to one. False if it cannot be found;
+    /// then it is lost, unless another rail leads to it.
     #[cold]
     fn open(&mut self, way: Way) -> bool {
         let first = Way { rail: 0, ..way };
@@ -309,7 +322,7 @@ impl Pm {
             line.device.learn(&peer.addresses);
             peer.addresses.truncate(1);
         }
-        let ground = Ground {
+        let common = Common {
             me: Party {
                 process: self.me,
                 salt: self.options.salt,
@@ -327,7 +340,7 @@ impl Pm {
         };
         let now = self.clock.now();
         let name_in = self.names.name(way.peer).expect("partners have names");
-        let conversation = Conversation::new(&ground, way, &peer, name_in, now);
+        let conversation = Conversation::new(&common, way, &peer, name_in, now);
         if let Standing::Open(partner) = &mut self.partners[way.peer as usize] {
             partner.ways[way.rail] = Some(conversation);
             return true;
@@ -339,12 +352,12 @@ impl Pm {
             probe: peer.probe,
             ways,
             no_bulk: false,
-            farewell: self.closing.then_some(oxmpi_wire::stream::GOODBYE),
+            goodbye: self.closing.then_some(oxmpi_wire::stream::GOODBYE),
             said: false,
             heard: None,
             paused: false,
             refused: false,
-            vigil: None,
+            liveness: None,
         }));
         self.open += 1;
         self.counters.peers += 1;
@@ -362,7 +375,8 @@ impl Pm {
         !self.active.is_empty()
     }
 
-    /// Whether somebody must look now and then even when this process awaits nothing: others expect acknowledgements.
+    /// Whether somebody must look now and then even when this process awaits nothing: others expect
+    /// acknowledgements.
     #[inline(always)]
     pub fn needs_company(&self) -> bool {
         self.open > 0

@@ -1,8 +1,9 @@
 //! The names that this process has given others: what their frames to it carry, and whose they are.
 //!
-//! A name means something only to the process that gave it, like QUIC's connection ids, so a process that is introduced later
-//! needs no place in anybody else's numbers. Who has no name here is a stranger, whatever its frames say. For the processes
-//! of one job no introduction is sent: each gives every other its number in the job for a name, and all know that.
+//! A name means something only to the process that gave it, like QUIC's connection ids, so a
+//! process that is introduced later needs no place in anybody else's numbers. Who has no name here
+//! is a stranger, whatever its frames say. For the processes of one job no introduction is sent:
+//! each gives every other its number in the job for a name, and all know that.
 
 /// Names given, by the process that has each.
 pub(super) struct Names {

@@ -1,8 +1,10 @@
 //! Receiving: frames from the devices to their links, and what the links deliver as events.
 //!
-//! One frame at a time is *shown* by a device, and one piece of it (or one that its arrival made deliverable) is *current*: it is handed out before the device is asked for
-//! the next frame, so that payload is copied once, from where the device has it to where it belongs. A frame is believed only if it proves that the process it names has
-//! sent it, and no frame is believed twice.
+//! One frame at a time is *shown* by a device, and one piece of it (or one that its arrival made
+//! deliverable) is *current*: it is handed out before the device is asked for the next frame, so
+//! that payload is copied once, from where the device has it to where it belongs. A frame is
+//! believed only if it proves that the process it names has sent it, and no frame is believed
+//! twice.
 
 use oxmpi_link::Delivered;
 use oxmpi_wire::frame::{self, Frame, Kind};
@@ -15,9 +17,11 @@ use oxmpi_wire::stream::{self, HEAD_MAX, LENGTH_BYTES, Next};
 
 /// Frames between two looks at the clock and at what else waits.
 const FRAMES_PER_CLOCK: u32 = 8;
-/// Frames after which acknowledgements and what they let go leave, and timers are looked at, although more frames wait.
+/// Frames after which acknowledgements and what they let go leave, and timers are looked at,
+/// although more frames wait.
 const FRAMES_PER_FLUSH: u32 = 64;
-/// Frames that are not believed, in one look: a flood of them must not keep this process from what it has to say.
+/// Frames that are not believed, in one look: a flood of them must not keep this process from what
+/// it has to say.
 const IGNORED_PER_LOOK: u32 = 64;
 /// Looks at the first rail between two at the second, on which nothing goes at the moment.
 const LOOKS_PER_BULK_LOOK: u32 = 8;
@@ -97,7 +101,8 @@ impl Pm {
         }
     }
 
-    /// Whether the second rail is worth a look, which may be a system call: while something goes over it, and now and then.
+    /// Whether the second rail is worth a look, which may be a system call: while something goes
+    /// over it, and now and then.
     #[inline(always)]
     fn is_bulk_likely(&mut self) -> bool {
         if self.bulk_looks > 0 {
@@ -111,7 +116,7 @@ impl Pm {
     #[inline(always)]
     fn look(&mut self, rail: usize) -> Look {
         let line = &mut self.lines[rail];
-        if !line.device.poll() {
+        if !line.poll() {
             return Look::Nothing;
         }
         if rail > 0 {
@@ -130,11 +135,12 @@ impl Pm {
         self.take(rail, false)
     }
 
-    /// Gives the frame that a device shows to its link. `proven`: its session has verified it already.
+    /// Gives the frame that a device shows to its link. `proven`: its session has verified it
+    /// already.
     #[inline(always)]
     fn take(&mut self, rail: usize, proven: bool) -> Look {
-        let line = &self.lines[rail];
-        let bytes = line.device.frame();
+        let line = &mut self.lines[rail];
+        let bytes = line.frame();
         let Ok((frame, _)) = Frame::parse(bytes) else {
             self.counters.forged += 1;
             return Look::Ignored;
@@ -158,13 +164,13 @@ impl Pm {
         let Some(conversation) = conversation else {
             return self.take_first(way);
         };
-        if !proven && let Err(forgery) = conversation.session.verify(bytes) {
+        if !proven && let Err(forgery) = line.believe(conversation) {
             self.counters.count_forgery(forgery);
             return Look::Ignored;
         }
         let handled = conversation
             .link
-            .handle_frame(self.now, bytes, line.backlog);
+            .handle_frame(self.now, line.frame(), line.backlog);
         let Ok(handled) = handled else {
             return Look::Ignored;
         };
@@ -182,7 +188,8 @@ impl Pm {
         Look::Taken
     }
 
-    /// A frame in the name of a process that this one does not talk to yet: only that process itself begins a conversation.
+    /// A frame in the name of a process that this one does not talk to yet: only that process
+    /// itself begins a conversation.
     #[cold]
     fn take_first(&mut self, way: Way) -> Look {
         if !self.is_expected(way) {
@@ -196,7 +203,8 @@ impl Pm {
         }
     }
 
-    /// Whether the frame that a device shows is of the process it names, which this one does not talk to yet.
+    /// Whether the frame that a device shows is of the process it names, which this one does not
+    /// talk to yet.
     fn is_expected(&mut self, way: Way) -> bool {
         let line = &mut self.lines[way.rail];
         let session = &mut line.expected[way.peer as usize];
@@ -228,7 +236,7 @@ impl Pm {
             return;
         };
         if let Some(delivered) = conversation.link.poll_delivered() {
-            let frame = self.lines[way.rail].device.frame();
+            let frame = self.lines[way.rail].frame();
             let end = conversation.link.bytes(&delivered, frame).len();
             self.current = Some(Current {
                 way,
@@ -259,7 +267,7 @@ impl Pm {
                 self.timed.push(way);
             }
         }
-        if partner.farewell.is_some() {
+        if partner.goodbye.is_some() {
             self.part(way.peer, self.now);
         }
     }
@@ -295,7 +303,7 @@ impl Pm {
             self.lose_babbler(from, "a message that is longer than it says");
             return None;
         }
-        let frame = self.lines[way.rail].device.frame();
+        let frame = self.lines[way.rail].frame();
         let bytes = conversation.link.bytes(&current.delivered, frame);
         // A head that was cut is put together.
         let before = conversation.partial_bytes;
@@ -382,7 +390,8 @@ impl Pm {
         self.owing = owing;
     }
 
-    /// Which rail the packet of the last event came by: packets of one process arrive one after the other on each.
+    /// Which rail the packet of the last event came by: packets of one process arrive one after the
+    /// other on each.
     #[inline(always)]
     pub fn rail(&self) -> usize {
         self.current.as_ref().map_or(0, |current| current.way.rail)
@@ -400,14 +409,15 @@ impl Pm {
         let Some(conversation) = &partner.ways[current.way.rail] else {
             return &[];
         };
-        let frame = self.lines[current.way.rail].device.frame();
+        let frame = self.lines[current.way.rail].frame();
         let bytes = conversation.link.bytes(&current.delivered, frame);
         let end = current.end.min(current.begin + conversation.left);
         &bytes[current.begin..end]
     }
 
-    /// Hands payload of the current packet to `write`, with the place of each piece behind the first, at most `room` bytes: what is at hand, and then frame by frame what the
-    /// device has of it, as long as nothing else comes in between. Says how much.
+    /// Hands payload of the current packet to `write`, with the place of each piece behind the
+    /// first, at most `room` bytes: what is at hand, and then frame by frame what the device has of
+    /// it, as long as nothing else comes in between. Says how much.
     pub fn read(&mut self, room: usize, mut write: impl FnMut(u64, &[u8])) -> usize {
         let Some(current) = &mut self.current else {
             return 0;
@@ -419,8 +429,8 @@ impl Pm {
         let Some(conversation) = &mut partner.ways[way.rail] else {
             return 0;
         };
-        let device = &mut self.lines[way.rail].device;
-        let bytes = conversation.link.bytes(&current.delivered, device.frame());
+        let line = &mut self.lines[way.rail];
+        let bytes = conversation.link.bytes(&current.delivered, line.frame());
         let bytes = &bytes[current.begin..current.end];
         let mut landed = bytes.len().min(conversation.left).min(room);
         write(0, &bytes[..landed]);
@@ -430,21 +440,21 @@ impl Pm {
         let alone = current.begin == current.end && conversation.link.is_drained();
         while alone && self.frames + frames < FRAMES_PER_FLUSH {
             let wanted = conversation.left.min(room) - landed;
-            if wanted == 0 || !device.poll() {
+            if wanted == 0 || !line.poll() {
                 break;
             }
-            let frame = device.frame();
             let rail = way.rail;
-            if frame::name(frame) != Some(conversation.link.config().name_in) {
+            if frame::name(line.frame()) != Some(conversation.link.config().name_in) {
                 let proven = false;
                 self.unhandled = Some(Unhandled { rail, proven });
                 break;
             }
-            if let Err(forgery) = conversation.session.verify(frame) {
+            if let Err(forgery) = line.believe(conversation) {
                 self.counters.count_forgery(forgery);
                 frames += 1;
                 continue;
             }
+            let frame = line.frame();
             let Some(piece) = conversation.link.take_middle(self.now, frame, wanted) else {
                 let proven = true;
                 self.unhandled = Some(Unhandled { rail, proven });

@@ -1,10 +1,12 @@
-//! The two things that the kernel is asked for directly: a connection that is begun without waiting, and a descriptor that stands for two.
+//! The two things that the kernel is asked for directly: a connection that is begun without
+//! waiting, and a descriptor that stands for two.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Begins to connect. `Ok` as long as it is not decided: `peer_addr` tells when it is, `take_error` that it failed.
+/// Begins to connect. `Ok` as long as it is not decided: `peer_addr` tells when it is, `take_error`
+/// that it failed.
 pub(super) fn dial(address: &SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() {
         libc::AF_INET

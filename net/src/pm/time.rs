@@ -1,8 +1,9 @@
-//! Time: the links' timers, processes that have been silent for too long, and how long a sleeper may sleep.
+//! Time: the links' timers, processes that have been silent for too long, and how long a sleeper
+//! may sleep.
 
 use std::time::{Duration, Instant};
 
-use super::vigil::{Verdict, Vigil};
+use super::liveness::{Liveness, Verdict};
 use super::{Line, Partner, Pm, Standing, Way};
 
 /// Between two looks after silent processes: while there are any, and otherwise.
@@ -15,7 +16,8 @@ const NAP_MAX_WATCHFUL: Duration = Duration::from_millis(20);
 const NAP_MAX_STUCK: Duration = Duration::from_micros(200);
 /// A process that nothing has come from for so long is asked for a sign of life.
 const QUESTION_NS: u64 = 3_000_000_000;
-/// An acknowledgement waits no longer for a message to go with when nothing has come for so long: an answer would have left.
+/// An acknowledgement waits no longer for a message to go with when nothing has come for so long:
+/// an answer would have left.
 const SETTLED_NS: u64 = 10_000;
 /// The clock begins later than 0, so that 0 is long ago.
 const ORIGIN_NS: u64 = 60_000_000_000;
@@ -36,7 +38,8 @@ impl Clock {
 }
 
 impl Pm {
-    /// Makes it safe to sleep until [`Pm::fd`] is readable. False if there is something to do first.
+    /// Makes it safe to sleep until [`Pm::fd`] is readable. False if there is something to do
+    /// first.
     pub fn prepare_sleep(&mut self) -> bool {
         let busy = self.current.is_some() || self.shown.is_some() || self.unhandled.is_some();
         if busy || !self.events.is_empty() {
@@ -64,7 +67,7 @@ impl Pm {
             return devices;
         }
         let now = self.clock.now();
-        let mut nap = if self.watchful || self.parting {
+        let mut nap = if self.watchful || self.says_goodbye {
             NAP_MAX_WATCHFUL
         } else {
             NAP_MAX
@@ -164,7 +167,8 @@ impl Pm {
                 continue;
             };
             if partner.paused && partner.owes_nothing() {
-                // It may end without a word, and frames of ours that come late are then refused: that is no loss.
+                // It may end without a word, and frames of ours that come late are then refused:
+                // that is no loss.
                 partner.refused = false;
             }
             let suspect_after = self.options.suspect_after.as_nanos() as u64;
@@ -175,17 +179,17 @@ impl Pm {
                 self.watchful = true;
             }
             if !is_suspect {
-                partner.vigil = None;
-            } else if partner.vigil.is_none() {
-                self.counters.vigils += 1;
-                partner.vigil = Some(partner.begin_vigil(now));
+                partner.liveness = None;
+            } else if partner.liveness.is_none() {
+                self.counters.liveness += 1;
+                partner.liveness = Some(partner.begin_vigil(now));
             }
             let verdict = partner.look_after(now, self.options.dead_after);
             if let Some(what) = verdict {
                 lost.push((peer, what));
                 continue;
             }
-            if !partner.paused && partner.farewell.is_none() {
+            if !partner.paused && partner.goodbye.is_none() {
                 let question = partner.ask(now);
                 if question {
                     self.activate(Way { peer, rail: 0 });
@@ -195,13 +199,13 @@ impl Pm {
         for (peer, what) in lost {
             self.lose(peer, what);
         }
-        if self.parting {
+        if self.says_goodbye {
             for peer in 0..self.partners.len() as u32 {
                 self.part(peer, now);
             }
-            self.parting = !self.is_closed();
+            self.says_goodbye = !self.is_closed();
         }
-        let watchful = self.watchful || self.parting;
+        let watchful = self.watchful || self.says_goodbye;
         self.round_at = now
             + if watchful {
                 ROUND_NS_WATCHFUL
@@ -212,7 +216,8 @@ impl Pm {
 }
 
 impl Partner {
-    /// For how long the process has owed an answer without a sign of life on any rail; `None` if it owes none.
+    /// For how long the process has owed an answer without a sign of life on any rail; `None` if it
+    /// owes none.
     fn silence(&mut self, now: u64) -> Option<u64> {
         let ways = self.ways.iter().flatten();
         let since = ways
@@ -229,13 +234,13 @@ impl Partner {
         ways.all(|way| way.outstanding == 0)
     }
 
-    fn begin_vigil(&self, now: u64) -> Vigil {
+    fn begin_vigil(&self, now: u64) -> Liveness {
         let at = self
             .ways
             .iter()
             .flatten()
             .find_map(|way| way.confirmed_ip());
-        Vigil::begin(now, &self.probe, at)
+        Liveness::begin(now, &self.probe, at)
     }
 
     /// Why the process is gone, if it is.
@@ -245,8 +250,8 @@ impl Partner {
             let ways = ways.map(|way| way.describe_addresses());
             ways.collect::<Vec<_>>().join(", ")
         };
-        let vigil = self.vigil.as_mut()?;
-        match vigil.look(now) {
+        let liveness = self.liveness.as_mut()?;
+        match liveness.look(now) {
             Verdict::Exists => {
                 self.refused = false;
                 None
@@ -259,9 +264,9 @@ impl Partner {
                 "the process is gone: its host says that nobody takes frames at {}",
                 at(self)
             )),
-            Verdict::Open if vigil.waited_ns >= dead_after.as_nanos() as u64 => {
+            Verdict::Open if liveness.waited_ns >= dead_after.as_nanos() as u64 => {
                 let seconds = dead_after.as_secs();
-                let dialled = match vigil.describe() {
+                let dialled = match liveness.describe() {
                     dialled if dialled.is_empty() => String::new(),
                     dialled => format!(", nor does its host at {dialled}"),
                 };

@@ -1,7 +1,8 @@
-//! Sending: a message is copied or remembered, queued in its link, and leaves at once, unless many follow each other.
+//! Sending: a message is copied or remembered, queued in its link, and leaves at once, unless many
+//! follow each other.
 //!
-//! Short messages in quick succession wait for each other, for as long as nobody looks for arrivals: a look, a sleep or a full frame lets them go. A message that
-//! comes alone never waits.
+//! Short messages in quick succession wait for each other, for as long as nobody looks for
+//! arrivals: a look, a sleep or a full frame lets them go. A message that comes alone never waits.
 
 use super::line::Outcome;
 use super::receive::BULK_LOOKS;
@@ -9,7 +10,8 @@ use super::{Pm, Standing, Way};
 use crate::event::Sent;
 use oxmpi_wire::{Code, Packet};
 
-/// Payload up to this length is copied even if its memory lasts: copying is cheaper than coming back for it.
+/// Payload up to this length is copied even if its memory lasts: copying is cheaper than coming
+/// back for it.
 pub const COPIED_BYTES_MAX: usize = 16 << 10;
 /// Messages up to this length wait for each other when they come in quick succession.
 const TOGETHER_BYTES: usize = 2 << 10;
@@ -19,11 +21,14 @@ const WAITING_BYTES_MAX: usize = 8 << 10;
 const SUCCESSION_NS: u64 = 3_000;
 
 impl Pm {
-    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays, and is not copied; the token comes back by
-    /// [`Event::Released`](crate::event::Event::Released) when the other side has it all, unless it is 0.
+    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. `lasting`: that
+    /// memory stays, and is not copied; the token comes back by
+    /// [`Event::Released`](crate::event::Event::Released) when the other side has it all, unless it
+    /// is 0.
     ///
     /// # Safety
-    /// `payload` must be valid for reading `bytes` bytes; if the answer is [`Sent::Held`], until the token comes back or the process is lost or has finished.
+    /// `payload` must be valid for reading `bytes` bytes; if the answer is [`Sent::Held`], until
+    /// the token comes back or the process is lost or has finished.
     #[inline]
     pub unsafe fn send(
         &mut self,
@@ -41,7 +46,7 @@ impl Pm {
         }
         let conversation = match &mut self.partners[to as usize] {
             Standing::Open(partner) => {
-                if partner.farewell.is_some() {
+                if partner.goodbye.is_some() {
                     if partner.heard.is_some() {
                         // Nobody reads it, and nobody could tell.
                         return Sent::Left;
@@ -50,7 +55,7 @@ impl Pm {
                         return Sent::Later;
                     }
                     // The pause is over.
-                    partner.farewell = None;
+                    partner.goodbye = None;
                     partner.said = false;
                 }
                 partner.ways[way.rail].as_mut()
@@ -101,8 +106,9 @@ impl Pm {
         }
     }
 
-    /// The rail for payload that was asked for: it may arrive at any time, while everything else stays in order on the first. All packets of a message, its short end included,
-    /// take the same, because among themselves they are in order too.
+    /// The rail for payload that was asked for: it may arrive at any time, while everything else
+    /// stays in order on the first. All packets of a message, its short end included, take the
+    /// same, because among themselves they are in order too.
     #[inline(never)]
     fn rail_of_data(&self, to: u32, head: &[u8]) -> usize {
         let no_bulk =
@@ -182,7 +188,8 @@ impl Pm {
         }
     }
 
-    /// Lets go what waits: a batch of each conversation in turn, as far as windows and devices have room.
+    /// Lets go what waits: a batch of each conversation in turn, as far as windows and devices have
+    /// room.
     #[inline(never)]
     pub fn flush_unsent(&mut self) {
         let now = self.clock.now();

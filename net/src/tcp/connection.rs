@@ -1,16 +1,23 @@
 //! One open connection: bytes that wait to leave, and how much of a packet has arrived.
 //!
-//! Outgoing bytes are, in order: the *backlog* (copied: heads, short messages sent in quick succession, what a full socket did not take of
-//! a short message) and the *rest* of one payload that still lies in the user's memory. While either waits, nothing else is taken.
+//! Outgoing bytes are, in order: the *backlog* (copied: heads, short messages sent in quick
+//! succession, what a full socket did not take of a short message) and the *rest* of one payload
+//! that still lies in the user's memory. While either waits, nothing else is taken.
+//!
+//! On an encrypted connection the backlog holds sealed records, and what is not sealed yet is
+//! between it and the rest: *plain* bytes. They and the rest are sealed when the backlog has left,
+//! a call's worth at a time. What is sealed stays so: it is offered until it is taken.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use super::Sent;
+use super::sealed::Sealed;
 use super::socket::{Moved, Socket};
-use oxmpi_wire::stream::{self as frame, HEAD_MAX, LENGTH_BYTES};
+use oxmpi_wire::stream::{self as frame, HEAD_MAX, LENGTH_BYTES, RECORD_BYTES_MAX};
 
-/// Bytes given to the kernel in one call. Measured between two namespaces: calls of 32 to 64 KiB stream twice as fast as calls of a megabyte.
+/// Bytes given to the kernel in one call. Measured between two namespaces: calls of 32 to 64 KiB
+/// stream twice as fast as calls of a megabyte.
 pub(super) const CALL_BYTES: usize = 64 << 10;
 /// Messages up to this length wait for each other when they come in quick succession.
 const TOGETHER_BYTES: usize = 2 << 10;
@@ -27,6 +34,10 @@ pub(super) struct Connection {
     /// How much of the backlog has left.
     gone: usize,
     rest: Option<(*const u8, usize)>,
+    /// If the connection is encrypted.
+    pub sealed: Option<Box<Sealed>>,
+    /// What is to be sealed behind the backlog; empty on other connections.
+    plain: Vec<u8>,
     /// The socket took less than it was offered: wait until it says that there is room.
     pub blocked: bool,
     last: Option<Instant>,
@@ -40,7 +51,7 @@ pub(super) struct Connection {
     /// We have said goodbye: nothing more leaves.
     pub said: bool,
     /// To be said behind the payload that is leaving.
-    farewell: Option<u32>,
+    goodbye: Option<u32>,
     /// The peer has said goodbye; whether only for now.
     pub heard: Option<bool>,
     /// What came together with the end of the handshake.
@@ -53,7 +64,8 @@ pub(super) struct Connection {
     pub name: Option<u32>,
 }
 
-// SAFETY: `rest` is memory of the user that the engine keeps valid; whoever has the connection has the engine's lock.
+// SAFETY: `rest` is memory of the user that the engine keeps valid; whoever has the connection has
+// the engine's lock.
 #[allow(unsafe_code)]
 unsafe impl Send for Connection {}
 
@@ -64,6 +76,8 @@ impl Connection {
             backlog: Vec::new(),
             gone: 0,
             rest: None,
+            sealed: None,
+            plain: Vec::new(),
             blocked: false,
             last: None,
             corked: false,
@@ -71,7 +85,7 @@ impl Connection {
             partial_bytes: 0,
             left: 0,
             said: false,
-            farewell: None,
+            goodbye: None,
             heard: None,
             early: Vec::new(),
             accepted: false,
@@ -82,7 +96,7 @@ impl Connection {
 
     /// Whether everything has been given to the kernel.
     pub fn is_flushed(&self) -> bool {
-        self.gone == self.backlog.len() && self.rest.is_none() && !self.corked
+        !self.has_unsent() && self.rest.is_none()
     }
 
     /// A packet has left only in part, and the rest of it lies in the user's memory.
@@ -92,13 +106,15 @@ impl Connection {
 
     /// Something waits to be let go: copies here, or the last bytes at the kernel.
     pub fn has_unsent(&self) -> bool {
-        self.gone < self.backlog.len() || self.corked
+        self.gone < self.backlog.len() || !self.plain.is_empty() || self.corked
     }
 
-    /// Sends a packet: `head` (header and body) and `bytes` bytes at `payload`. `lasting`: that memory stays until the packet has left.
+    /// Sends a packet: `head` (header and body) and `bytes` bytes at `payload`. `lasting`: that
+    /// memory stays until the packet has left.
     ///
     /// # Safety
-    /// `payload` must be valid for reading `bytes` bytes, if `lasting` until [`Connection::resume`] says that it has left or the connection is dropped.
+    /// `payload` must be valid for reading `bytes` bytes, if `lasting` until [`Connection::resume`]
+    /// says that it has left or the connection is dropped.
     #[allow(unsafe_code)]
     pub unsafe fn send(
         &mut self,
@@ -115,18 +131,26 @@ impl Connection {
         framed[LENGTH_BYTES..LENGTH_BYTES + head.len()].copy_from_slice(head);
         let framed = &framed[..LENGTH_BYTES + head.len()];
         if bytes <= TOGETHER_BYTES && self.follows_soon() {
-            self.backlog.extend_from_slice(framed);
+            self.append(framed);
             // SAFETY: the caller's promise.
             unsafe { self.copy(payload, bytes) };
-            if self.backlog.len() - self.gone >= BACKLOG_BYTES {
+            if self.backlog.len() - self.gone + self.plain.len() >= BACKLOG_BYTES {
                 self.flush()?;
             }
             self.last = Some(Instant::now());
             return Ok(Sent::Left);
         }
+        if self.sealed.is_some() {
+            self.append(framed);
+            // SAFETY: the caller's promise.
+            let sent = unsafe { self.finish(payload, bytes, lasting) };
+            self.last = Some(Instant::now());
+            return sent;
+        }
         let first = bytes.min(CALL_BYTES);
-        // Without a word of what follows, every call of a long message would end in a packet that is not full. (Not between messages: the receiver would wait for
-        // the end of each until the next one comes; a third of the bandwidth at 64 KiB.)
+        // Without a word of what follows, every call of a long message would end in a packet that
+        // is not full. (Not between messages: the receiver would wait for the end of each until the
+        // next one comes; a third of the bandwidth at 64 KiB.)
         self.corked = first < bytes;
         // SAFETY: the caller's promise.
         let moved = unsafe {
@@ -165,10 +189,10 @@ impl Connection {
         bytes: usize,
         lasting: bool,
     ) -> io::Result<Sent> {
-        if bytes == 0 {
+        if bytes == 0 && self.plain.is_empty() {
             return Ok(Sent::Left);
         }
-        self.rest = Some((payload, bytes));
+        self.rest = (bytes > 0).then_some((payload, bytes));
         self.write_on()?;
         let Some((payload, bytes)) = self.rest else {
             return Ok(Sent::Left);
@@ -180,6 +204,48 @@ impl Connection {
         // SAFETY: the caller's promise.
         unsafe { self.copy(payload, bytes) };
         Ok(Sent::Left)
+    }
+
+    /// Seals what comes next, about a call's worth. Only when nothing sealed waits.
+    #[allow(unsafe_code)]
+    fn seal_on(&mut self) {
+        let Some(sealed) = &mut self.sealed else {
+            return;
+        };
+        let mut used = 0;
+        while self.backlog.len() < CALL_BYTES {
+            let plain = &self.plain[used..];
+            let from_plain = plain.len().min(RECORD_BYTES_MAX);
+            let (payload, left) = self.rest.unwrap_or((std::ptr::null(), 0));
+            let from_rest = left.min(RECORD_BYTES_MAX - from_plain);
+            let any = sealed.seal(&mut self.backlog, |out| {
+                out.extend_from_slice(&plain[..from_plain]);
+                if from_rest > 0 {
+                    // SAFETY: who began the packet promised that its memory stays until it has
+                    // left.
+                    out.extend_from_slice(unsafe {
+                        std::slice::from_raw_parts(payload, from_rest)
+                    });
+                }
+            });
+            if !any {
+                break;
+            }
+            used += from_plain;
+            self.rest =
+                (from_rest < left).then(|| (payload.wrapping_add(from_rest), left - from_rest));
+        }
+        self.plain.drain(..used);
+        self.say_waiting_farewell();
+    }
+
+    /// The goodbye that waited for the end of a payload.
+    fn say_waiting_farewell(&mut self) {
+        if self.rest.is_none()
+            && let Some(word) = self.goodbye.take()
+        {
+            self.append(&word.to_le_bytes());
+        }
     }
 
     /// Writes on and lets go. True when everything that was begun has left.
@@ -195,12 +261,21 @@ impl Connection {
     /// Writes on, as far as the kernel takes it.
     #[allow(unsafe_code)]
     fn write_on(&mut self) -> io::Result<()> {
-        while !self.blocked && (self.gone < self.backlog.len() || self.rest.is_some()) {
+        let waits = |it: &Connection| {
+            it.gone < it.backlog.len() || it.rest.is_some() || !it.plain.is_empty()
+        };
+        while !self.blocked && waits(self) {
+            if self.sealed.is_some() && self.gone == self.backlog.len() {
+                self.seal_on();
+            }
             let backlog = &self.backlog[self.gone..];
             let waiting = backlog.len();
-            let (payload, left) = self.rest.unwrap_or((std::ptr::null(), 0));
+            let (payload, left) = match self.sealed {
+                None => self.rest.unwrap_or((std::ptr::null(), 0)),
+                Some(_) => (std::ptr::null(), 0),
+            };
             let bytes = left.min(CALL_BYTES);
-            let more = bytes < left;
+            let more = bytes < left || (self.sealed.is_some() && self.rest.is_some());
             // SAFETY: who began the packet promised that its memory stays until it has left.
             let moved = unsafe {
                 self.socket
@@ -214,14 +289,15 @@ impl Connection {
             self.blocked = moved < waiting + bytes;
             let from_backlog = moved.min(waiting);
             self.drop_backlog(from_backlog);
+            if self.sealed.is_some() {
+                continue;
+            }
             if let Some((payload, bytes)) = &mut self.rest {
                 *payload = payload.wrapping_add(moved - from_backlog);
                 *bytes -= moved - from_backlog;
                 if *bytes == 0 {
                     self.rest = None;
-                    if let Some(word) = self.farewell.take() {
-                        self.backlog.extend_from_slice(&word.to_le_bytes());
-                    }
+                    self.say_waiting_farewell();
                 }
             }
         }
@@ -238,9 +314,9 @@ impl Connection {
         if !std::mem::replace(&mut self.said, true) {
             let word = if pause { frame::PAUSE } else { frame::GOODBYE };
             if self.rest.is_some() {
-                self.farewell = Some(word);
+                self.goodbye = Some(word);
             } else {
-                self.backlog.extend_from_slice(&word.to_le_bytes());
+                self.append(&word.to_le_bytes());
             }
         }
         self.flush()
@@ -254,6 +330,14 @@ impl Connection {
         }
     }
 
+    /// Puts bytes behind everything that waits.
+    fn append(&mut self, bytes: &[u8]) {
+        match self.sealed {
+            None => self.backlog.extend_from_slice(bytes),
+            Some(_) => self.plain.extend_from_slice(bytes),
+        }
+    }
+
     /// # Safety
     /// `payload` must be valid for reading `bytes` bytes.
     #[allow(unsafe_code)]
@@ -261,11 +345,12 @@ impl Connection {
         if bytes > 0 {
             // SAFETY: the caller's promise.
             let payload = unsafe { std::slice::from_raw_parts(payload, bytes) };
-            self.backlog.extend_from_slice(payload);
+            self.append(payload);
         }
     }
 
-    /// Whether the message before this one was sent a moment ago: then many follow each other, and leaving together is cheaper.
+    /// Whether the message before this one was sent a moment ago: then many follow each other, and
+    /// leaving together is cheaper.
     fn follows_soon(&self) -> bool {
         self.last.is_some_and(|last| last.elapsed() < SUCCESSION)
     }

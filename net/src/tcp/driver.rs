@@ -1,4 +1,5 @@
-//! The driver as the device uses it: a trait, so that tests can put a double over the driver's own core in its place.
+//! The driver as the device uses it: a trait, so that tests can put a double over the driver's own
+//! core in its place.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
@@ -6,10 +7,12 @@ pub use o2g::{Cancel, Put, PutError};
 use o2g::{CancelError, Device, FreeError, RecordError, RecordView, RegisterError};
 use oxmpi_wire::o2g::{Done, Entry};
 
-/// Receives that the driver may have at once: more wait for their message in this process. A slot costs the kernel some 300 bytes.
+/// Receives that the driver may have at once: more wait for their message in this process. A slot
+/// costs the kernel some 300 bytes.
 pub const ENTRIES: u32 = 16_384;
 
-/// Room for messages that nobody awaits yet. It has to hold what arrives while this process does not look, a few milliseconds at several GB/s.
+/// Room for messages that nobody awaits yet. It has to hold what arrives while this process does
+/// not look, a few milliseconds at several GB/s.
 const DUMP_BYTES: u64 = 8 << 20;
 /// The variable that says otherwise.
 pub const DUMP: &str = oxmpi_settings::DUMP_BYTES.name;
@@ -79,6 +82,11 @@ pub enum DriverError {
         "--progress kernel: the driver /dev/o2g takes TCP connections, and this job uses another network; say --net tcp, or nothing"
     )]
     Network,
+    /// It would read what only this process can decrypt.
+    #[error(
+        "--progress kernel and --encrypt contradict each other: the driver /dev/o2g reads connections inside the kernel, which cannot decrypt them; leave one of them out"
+    )]
+    Encrypted,
     /// Nobody would hear of records.
     #[error("--progress kernel: records cannot be waited for: {0}")]
     Watch(std::io::Error),
@@ -106,7 +114,8 @@ pub(super) fn open(size: u32) -> Result<Box<dyn Driver>, DriverError> {
     let bytes = oxmpi_settings::DUMP_BYTES.read().bytes()?;
     let bytes = bytes.unwrap_or(DUMP_BYTES);
     let mut device = Device::open()?;
-    // A connection to each other process, and one of them may be made anew before the old one is forgotten.
+    // A connection to each other process, and one of them may be made anew before the old one is
+    // forgotten.
     device.init(size, ENTRIES)?;
     device.set_dump_area(bytes)?;
     Ok(Box::new(device))

@@ -40,7 +40,8 @@ impl Epoll {
         })
     }
 
-    /// Watches a socket for good: changes are told once (edge-triggered), and closing the socket ends it.
+    /// Watches a socket for good: changes are told once (edge-triggered), and closing the socket
+    /// ends it.
     pub fn watch(&self, fd: RawFd, key: u64) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_ADD, fd, key, BOTH)
     }

@@ -1,8 +1,11 @@
-//! The kernel home: the driver /dev/o2g reads the connections, and this process takes what it tells out of memory that both have.
+//! The kernel side: the driver /dev/o2g reads the connections, and this process takes what it tells
+//! out of memory that both have.
 //!
-//! Connections are made and written as ever (`meeting`, `connection`). Once one is open it is registered with the driver, and nobody reads the socket here any more: records
-//! become events. A connection has a name of its own at the driver, which is its rank and a generation, so that a record of one that has ended is not taken for its
-//! successor's. What a process sent before it was lost counts: events about processes wait until the records before them have been taken.
+//! Connections are made and written as ever (`connecting`, `connection`). Once one is open it is
+//! registered with the driver, and nobody reads the socket here any more: records become events. A
+//! connection has a name of its own at the driver, which is its rank and a generation, so that a
+//! record of one that has ended is not taken for its successor's. What a process sent before it was
+//! lost counts: events about processes wait until the records before them have been taken.
 
 use std::os::fd::BorrowedFd;
 
@@ -15,10 +18,12 @@ use super::epoll::Epoll;
 use super::matcher::Matcher;
 use super::{Event, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress, Tcp};
 
-/// Looks between two questions to the kernel what sockets have changed: only strangers and sockets that have room again would be told there.
+/// Looks between two questions to the kernel what sockets have changed: only strangers and sockets
+/// that have room again would be told there.
 const LOOKS_PER_QUESTION_IDLE: u32 = 64;
 
-/// The key under which the driver's descriptor is watched; those of sockets that are no connections yet are in `meeting`.
+/// The key under which the driver's descriptor is watched; those of sockets that are no connections
+/// yet are in `connecting`.
 const DRIVER: u64 = 1 << 43;
 
 /// A receive as the driver takes it.
@@ -32,7 +37,8 @@ pub struct Receive {
     pub source: Option<u32>,
     /// The tag; `None`: any.
     pub tag: Option<i32>,
-    /// Where the message goes, and how long it may be; `None`: it is to be handed out like one that nobody awaits.
+    /// Where the message goes, and how long it may be; `None`: it is to be handed out like one that
+    /// nobody awaits.
     pub buffer: Option<(*mut u8, u64)>,
 }
 
@@ -46,7 +52,7 @@ pub struct Match {
 }
 
 /// The driver, and where we are in what it tells.
-pub(super) struct Home {
+pub(super) struct KernelSide {
     driver: Box<dyn Driver>,
     /// The record of the last event: its end, and how much of its payload has been used.
     shown: Option<Shown>,
@@ -73,12 +79,16 @@ struct Told {
     prefix: [u8; PREFIX_BYTES],
 }
 
-impl Home {
-    pub fn new(driver: Box<dyn Driver>, size: u32, epoll: &Epoll) -> Result<Home, DriverError> {
+impl KernelSide {
+    pub fn new(
+        driver: Box<dyn Driver>,
+        size: u32,
+        epoll: &Epoll,
+    ) -> Result<KernelSide, DriverError> {
         epoll
             .watch(driver.fd(), DRIVER)
             .map_err(DriverError::Watch)?;
-        Ok(Home {
+        Ok(KernelSide {
             driver,
             shown: None,
             names: (0..size).collect(),
@@ -182,7 +192,8 @@ impl Home {
         self.broken || self.driver.tail() >= self.fence
     }
 
-    /// Whether the message of an entry ended with its connection before all of it was there: no record tells of that.
+    /// Whether the message of an entry ended with its connection before all of it was there: no
+    /// record tells of that.
     fn has_failed(&self, cookie: u64) -> bool {
         let done = self.driver.done(cookie as u32);
         done.cookie == cookie
@@ -200,14 +211,14 @@ impl Tcp {
     /// Lets `driver` read the connections; before the first poll.
     pub fn set_driver(&mut self, driver: Box<dyn Driver>) -> Result<(), DriverError> {
         let size = self.links.len() as u32;
-        self.home = Some(Box::new(Home::new(driver, size, &self.epoll)?));
+        self.kernel_side = Some(Box::new(KernelSide::new(driver, size, &self.epoll)?));
         self.progress = Progress::Kernel;
         Ok(())
     }
 
     /// Opens the driver of this host, unless there is one already.
     pub(super) fn open_driver(&mut self) -> Result<(), DriverError> {
-        match self.home {
+        match self.kernel_side {
             Some(_) => Ok(()),
             None => self.set_driver(driver::open(self.links.len() as u32)?),
         }
@@ -220,11 +231,11 @@ impl Tcp {
         socket: BorrowedFd<'_>,
         early: &[u8],
     ) -> Result<Option<u32>, o2g::RegisterError> {
-        let Some(home) = &mut self.home else {
+        let Some(kernel_side) = &mut self.kernel_side else {
             return Ok(None);
         };
-        let name = home.rename(peer);
-        home.driver.register(socket, name, early)?;
+        let name = kernel_side.rename(peer);
+        kernel_side.driver.register(socket, name, early)?;
         Ok(Some(name))
     }
 
@@ -232,12 +243,12 @@ impl Tcp {
     pub(super) fn poll_driver(&mut self) -> Option<Event> {
         let mut looked = false;
         loop {
-            let home = self.home.as_mut()?;
-            home.retire();
-            if !self.events.is_empty() && home.is_past_fence() {
+            let kernel_side = self.kernel_side.as_mut()?;
+            kernel_side.retire();
+            if !self.events.is_empty() && kernel_side.is_past_fence() {
                 return self.events.pop_front();
             }
-            match home.next() {
+            match kernel_side.next() {
                 Ok(Some(told)) => {
                     if let Some(event) = self.translate(&told) {
                         return Some(event);
@@ -256,7 +267,7 @@ impl Tcp {
     /// What a record means for who polls.
     #[inline(always)]
     fn translate(&mut self, told: &Told) -> Option<Event> {
-        let from = self.home.as_ref()?.process(told.name)?;
+        let from = self.kernel_side.as_ref()?.process(told.name)?;
         let (prefix, payload) = (told.prefix, told.packet_bytes as usize);
         match told.kind {
             RecordKind::Packet => {
@@ -309,8 +320,8 @@ impl Tcp {
     /// There is no record: what else there is to do now and then.
     fn look_elsewhere(&mut self) {
         self.looks = self.looks.wrapping_add(1);
-        if let Some(home) = &mut self.home {
-            home.broken |= home.driver.go_on().is_err();
+        if let Some(kernel_side) = &mut self.kernel_side {
+            kernel_side.broken |= kernel_side.driver.go_on().is_err();
         }
         if !self.unsent.is_empty() {
             self.flush_unsent();
@@ -331,8 +342,8 @@ impl Tcp {
     /// What the driver tells makes no sense: nothing that it brings can be believed.
     #[cold]
     fn give_driver_up(&mut self, error: &dyn std::error::Error) {
-        if let Some(home) = &mut self.home {
-            home.broken = true;
+        if let Some(kernel_side) = &mut self.kernel_side {
+            kernel_side.broken = true;
         }
         for peer in 0..self.links.len() as u32 {
             if matches!(self.links[peer as usize], Link::Open(_)) {
@@ -346,17 +357,17 @@ impl Tcp {
 
     /// Whether a driver reads the connections.
     pub fn has_driver(&self) -> bool {
-        self.home.is_some()
+        self.kernel_side.is_some()
     }
 }
 
 impl Matcher for Tcp {
     #[allow(unsafe_code)]
     unsafe fn put(&mut self, receive: &Receive) -> Result<Put, PutError> {
-        let Some(home) = &mut self.home else {
+        let Some(kernel_side) = &mut self.kernel_side else {
             return Ok(Put::Again);
         };
-        home.retire();
+        kernel_side.retire();
         let (address, bytes) = receive.buffer.unwrap_or((std::ptr::null_mut(), 0));
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
         let entry = Entry {
@@ -370,22 +381,22 @@ impl Matcher for Tcp {
             reserved: 0,
             address: address as u64,
             bytes,
-            tail: home.driver.tail(),
+            tail: kernel_side.driver.tail(),
         };
         self.counters.requests += 1;
         // SAFETY: the caller's promise.
-        unsafe { home.driver.put(&entry) }
+        unsafe { kernel_side.driver.put(&entry) }
     }
 
     /// [`Cancel::Unknown`]: the driver does not have it, or its message will never be complete, because
     /// the connection that brought it has ended.
     fn cancel(&mut self, cookie: u64) -> Cancel {
-        let Some(home) = &mut self.home else {
+        let Some(kernel_side) = &mut self.kernel_side else {
             return Cancel::Unknown;
         };
         self.counters.requests += 1;
-        match home.driver.cancel(cookie) {
-            Ok(Cancel::Again) if home.has_failed(cookie) => Cancel::Unknown,
+        match kernel_side.driver.cancel(cookie) {
+            Ok(Cancel::Again) if kernel_side.has_failed(cookie) => Cancel::Unknown,
             Ok(cancel) => cancel,
             Err(error) => {
                 // It must not write this memory any more, and does not say whether it will.
@@ -397,12 +408,12 @@ impl Matcher for Tcp {
     }
 
     fn matched(&self) -> Option<Match> {
-        self.home.as_ref()?.shown.as_ref()?.matched
+        self.kernel_side.as_ref()?.shown.as_ref()?.matched
     }
 
     /// The driver gives the sockets back.
     #[cold]
     fn close(&mut self) {
-        self.home = None;
+        self.kernel_side = None;
     }
 }

@@ -1,30 +1,35 @@
 //! TCP: one connection per pair of processes that talk, made on first use.
 //!
-//! The handler (the engine, under its lock) *polls* the device: it drains the sockets that have something, and gets packets as their heads arrive,
-//! so that matching happens while reading; the payload of a matched message is then read from the socket straight into the user's buffer.
-//! Finding the sockets costs the same for one connection and for a thousand: readiness is told by the kernel, once per change
-//! (edge-triggered), and only the few connections that spoke last are looked at directly, because a look at one that is about to speak is
-//! faster than being told.
+//! The handler (the engine, under its lock) *polls* the device: it drains the sockets that have
+//! something, and gets packets as their heads arrive, so that matching happens while reading; the
+//! payload of a matched message is then read from the socket straight into the user's buffer.
+//! Finding the sockets costs the same for one connection and for a thousand: readiness is told by
+//! the kernel, once per change (edge-triggered), and only the few connections that spoke last are
+//! looked at directly, because a look at one that is about to speak is faster than being told.
 //!
-//! Call order: [`Listener::bind`] before cards are exchanged, [`Tcp::new`] after it; [`Tcp::poll`] until `None`, reading each packet's payload by
-//! [`Tcp::at_hand`] and [`Tcp::read_into`]; [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `meeting` makes connections, `connection` holds
-//! one, `receive` reads, `parting` ends them, `oxmpi_wire::stream` the stream's format, `vigil` notices hosts that vanished. With a `driver` the connections are read inside
-//! the operating system's kernel, and `kernel` takes what it tells.
+//! Call order: [`Listener::bind`] before cards are exchanged, [`Tcp::new`] after it; [`Tcp::poll`]
+//! until `None`, reading each packet's payload by [`Tcp::at_hand`] and [`Tcp::read_into`];
+//! [`Tcp::send`], and [`Tcp::resume`] where it took a packet only in part. `connecting` makes
+//! connections, `connection` holds one, `sealed` encrypts it, `receive` reads, `goodbye` ends them,
+//! `oxmpi_wire::stream` the stream's format, `liveness` notices hosts that vanished. With a
+//! `driver` the connections are read inside the operating system's kernel, and `kernel` takes what
+//! it tells.
 
+mod connecting;
 mod connection;
 mod driver;
 #[allow(unsafe_code)]
 mod epoll;
+mod goodbye;
 mod kernel;
+mod liveness;
 mod matcher;
-mod meeting;
-mod parting;
 mod plain;
 mod progress;
 mod receive;
+mod sealed;
 #[allow(unsafe_code)]
 mod socket;
-mod vigil;
 
 use std::collections::VecDeque;
 use std::io;
@@ -36,22 +41,24 @@ pub use crate::event::{Event, Sent, Trouble};
 pub use crate::introductions::Directory;
 use crate::introductions::Introductions;
 use crate::key::JobKey;
+pub use connecting::{BindError, Listener};
+use connecting::{Dial, Strangers};
 use connection::Connection;
 pub use driver::{
     Cancel, DUMP, Driver, DriverError, ENTRIES, Put, PutError, describe_driver, find_driver,
 };
 use epoll::{Change, Epoll};
-use kernel::Home;
+use kernel::KernelSide;
 pub use kernel::{Match, Receive};
+use liveness::Liveness;
 pub use matcher::Matcher;
-pub use meeting::{BindError, Listener};
-use meeting::{Dial, Strangers};
 pub use oxmpi_wire::stream::PAYLOAD_MAX;
 pub use progress::{PROGRESS, Progress, ProgressError};
-use vigil::Vigil;
 
-/// What is read at once when nobody knows yet whose it is. The first piece of a long payload is copied out of it, the rest goes straight to where it belongs. To read only the
-/// next head ahead of long payloads saves that copy and costs a call for each: slower, 2.3 instead of 3.1 GB/s with messages of 64 KiB between namespaces.
+/// What is read at once when nobody knows yet whose it is. The first piece of a long payload is
+/// copied out of it, the rest goes straight to where it belongs. To read only the next head ahead
+/// of long payloads saves that copy and costs a call for each: slower, 2.3 instead of 3.1 GB/s with
+/// messages of 64 KiB between namespaces.
 const SCRATCH_BYTES: usize = 64 << 10;
 /// Payload of which less than this is missing is read together with what follows it, and copied.
 const DIRECT_BYTES_MIN: usize = 4 << 10;
@@ -92,7 +99,8 @@ enum Link {
     Idle,
     /// This process dials.
     Dialling(Box<Dial>),
-    /// The other process dials too and its dial stays, or it closed ours: at that time we dial again, and have done so this often.
+    /// The other process dials too and its dial stays, or it closed ours: at that time we dial
+    /// again, and have done so this often.
     Awaiting(Instant, u32),
     /// Connected.
     Open(Box<Connection>),
@@ -106,6 +114,8 @@ enum Link {
 pub struct Tcp {
     me: u32,
     key: JobKey,
+    /// Every connection is encrypted, and no other is made.
+    encrypted: bool,
     directory: Directory,
     introductions: Introductions,
     epoll: Epoll,
@@ -131,13 +141,13 @@ pub struct Tcp {
     meetings: usize,
     /// Changes of sockets that are no connections yet; kept for its memory.
     news: Vec<Change>,
-    vigil: Vigil,
+    liveness: Liveness,
     /// Open connections.
     open: usize,
     closing: bool,
     progress: Progress,
     /// The driver that reads the connections, if one does.
-    home: Option<Box<Home>>,
+    kernel_side: Option<Box<KernelSide>>,
     /// For the plain loop: what is asked about each connection.
     asked: Vec<u32>,
     entries: Vec<libc::pollfd>,
@@ -157,10 +167,11 @@ impl Tcp {
             socket::raise_open_files(size);
         }
         let epoll = Epoll::new()?;
-        epoll.watch(listener.fd(), meeting::LISTENER)?;
+        epoll.watch(listener.fd(), connecting::LISTENER)?;
         Ok(Tcp {
             me,
             key,
+            encrypted: false,
             directory,
             introductions: Introductions::default(),
             epoll,
@@ -179,11 +190,11 @@ impl Tcp {
             events: VecDeque::new(),
             meetings: 0,
             news: Vec::new(),
-            vigil: Vigil::new(),
+            liveness: Liveness::new(),
             open: 0,
             closing: false,
             progress: Progress::User,
-            home: None,
+            kernel_side: None,
             asked: Vec::new(),
             entries: Vec::new(),
             counters: Counters::default(),
@@ -193,6 +204,12 @@ impl Tcp {
     /// Processes may be introduced: the directory asks there first.
     pub fn with_introductions(mut self, introductions: Introductions) -> Tcp {
         self.introductions = introductions;
+        self
+    }
+
+    /// Whether connections are encrypted; before the first poll.
+    pub fn with_encryption(mut self, encrypted: bool) -> Tcp {
+        self.encrypted = encrypted;
         self
     }
 
@@ -208,6 +225,7 @@ impl Tcp {
     pub fn set_progress(&mut self, progress: Progress) -> Result<(), DriverError> {
         self.progress = progress;
         match progress {
+            Progress::Kernel if self.encrypted => Err(DriverError::Encrypted),
             Progress::Kernel => self.open_driver(),
             Progress::User | Progress::Sock => Ok(()),
         }
@@ -218,11 +236,12 @@ impl Tcp {
         self.progress
     }
 
-    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. Dials if there is no connection yet.
+    /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. Dials if there is
+    /// no connection yet.
     ///
     /// # Safety
-    /// `payload` must be valid for reading `bytes` bytes; with `lasting`, and if the answer is [`Sent::Partly`], until [`Tcp::resume`] says that it has left or
-    /// the process is lost.
+    /// `payload` must be valid for reading `bytes` bytes; with `lasting`, and if the answer is
+    /// [`Sent::Partly`], until [`Tcp::resume`] says that it has left or the process is lost.
     #[allow(unsafe_code)]
     #[inline]
     pub unsafe fn send(
@@ -302,7 +321,8 @@ impl Tcp {
         })
     }
 
-    /// Makes it safe to sleep until [`Tcp::fd`] is readable. False if there is something to do first.
+    /// Makes it safe to sleep until [`Tcp::fd`] is readable. False if there is something to do
+    /// first.
     pub fn prepare_sleep(&mut self) -> bool {
         if !self.unsent.is_empty() {
             self.flush_unsent();
@@ -311,10 +331,14 @@ impl Tcp {
             // A change that is not taken would wake the sleeper at once.
             self.ask_kernel();
             self.flush_unsent();
-            let drained = self.home.as_mut().is_none_or(|home| home.is_drained());
+            let drained = self
+                .kernel_side
+                .as_mut()
+                .is_none_or(|kernel_side| kernel_side.is_drained());
             return drained && self.events.is_empty();
         }
-        // Hot connections' changes were passed over, so they are looked at once more, and are cold afterwards.
+        // Hot connections' changes were passed over, so they are looked at once more, and are cold
+        // afterwards.
         self.ready.extend(self.hot.drain(..));
         self.turn = 0;
         if self.progress == Progress::Sock {
@@ -350,7 +374,7 @@ impl Tcp {
             self.expire_meetings(now);
         }
         let links = &self.links;
-        let lost = self.vigil.look(now, || {
+        let lost = self.liveness.look(now, || {
             links
                 .iter()
                 .enumerate()

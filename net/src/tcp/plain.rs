@@ -1,6 +1,8 @@
-//! The plain loop, as libraries on sockets have it: ask about every socket, read those that have something, and again.
+//! The plain loop, as libraries on sockets have it: ask about every socket, read those that have
+//! something, and again.
 //!
-//! Its cost grows with the number of connections. It is here to be compared with (`OXMPI_PROGRESS=sock`, `oxmpi bench progress`), not to be used.
+//! Its cost grows with the number of connections. It is here to be compared with
+//! (`OXMPI_PROGRESS=sock`, `oxmpi bench progress`), not to be used.
 
 use super::{Link, Tcp};
 

@@ -1,4 +1,5 @@
-//! Who looks after the connections: this process by being told of changes, by asking about every socket, or the driver /dev/o2g inside the kernel's protocol handler.
+//! Who looks after the connections: this process by being told of changes, by asking about every
+//! socket, or the driver /dev/o2g inside the kernel's protocol handler.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,23 +1,27 @@
 //! Receiving: which connection to read, and what its bytes are.
 //!
-//! One connection at a time is *current*: what has been read of it lies in the scratch and is handed out packet by packet. A long payload is not read into the scratch but
-//! left in the socket until somebody says where it goes.
+//! One connection at a time is *current*: what has been read of it lies in the scratch and is
+//! handed out packet by packet. A long payload is not read into the scratch but left in the socket
+//! until somebody says where it goes.
+
+use std::ops::Range;
 
 use oxmpi_wire::PREFIX_BYTES;
 
 use super::connection::CALL_BYTES;
+use super::sealed::Opened;
 use super::socket::Moved;
 use super::{
     DIRECT_BYTES_MIN, Event, HOT_MAX, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress,
     SCRATCH_BYTES, Tcp,
 };
-use oxmpi_wire::stream::{self as frame, LENGTH_BYTES, Next};
+use oxmpi_wire::stream::{self as frame, LENGTH_BYTES, Next, RECORD_BYTES_MAX};
 
 impl Tcp {
     /// The next thing that happened, if anything has. `None` ends a look.
     #[inline]
     pub fn poll(&mut self) -> Option<Event> {
-        if self.home.is_some() {
+        if self.kernel_side.is_some() {
             return self.poll_driver();
         }
         loop {
@@ -40,7 +44,8 @@ impl Tcp {
         }
     }
 
-    /// What the scratch holds next of connection `from`; when it holds nothing more, the connection is no longer current.
+    /// What the scratch holds next of connection `from`; when it holds nothing more, the connection
+    /// is no longer current.
     #[inline(always)]
     fn next_in_scratch(&mut self, from: u32) -> Option<Event> {
         let Link::Open(connection) = &mut self.links[from as usize] else {
@@ -165,8 +170,12 @@ impl Tcp {
         };
         self.begin = 0;
         self.end = 0;
+        if connection.sealed.is_some() {
+            return self.read_sealed(from);
+        }
         if !connection.early.is_empty() {
-            // What came together with the end of the handshake; short, because nobody sends much before being sure.
+            // What came together with the end of the handshake; short, because nobody sends much
+            // before being sure.
             let early = std::mem::take(&mut connection.early);
             let kept = early.len().min(SCRATCH_BYTES);
             self.scratch[..kept].copy_from_slice(&early[..kept]);
@@ -203,7 +212,8 @@ impl Tcp {
         None
     }
 
-    /// The connection spoke: look at it directly from now on, instead of the one that has been silent longest.
+    /// The connection spoke: look at it directly from now on, instead of the one that has been
+    /// silent longest.
     #[inline(always)]
     fn warm(&mut self, from: u32) {
         if self.hot.first() != Some(&from) && self.progress == Progress::User {
@@ -218,7 +228,8 @@ impl Tcp {
         if self.hot.len() > HOT_MAX
             && let Some(cold) = self.hot.pop()
         {
-            // Changes of hot connections are passed over: what came since the last look must be found now.
+            // Changes of hot connections are passed over: what came since the last look must be
+            // found now.
             self.ready.push_back(cold);
         }
     }
@@ -226,8 +237,8 @@ impl Tcp {
     /// Payload of the current packet that has been read already. [`Tcp::pass`] takes it.
     #[inline(always)]
     pub fn at_hand(&self) -> &[u8] {
-        if let Some(home) = &self.home {
-            return home.at_hand();
+        if let Some(kernel_side) = &self.kernel_side {
+            return kernel_side.at_hand();
         }
         let left = match self.current.map(|from| &self.links[from as usize]) {
             Some(Link::Open(connection)) => connection.left,
@@ -239,8 +250,8 @@ impl Tcp {
     /// So many bytes at hand have been used.
     #[inline(always)]
     pub fn pass(&mut self, bytes: usize) {
-        if let Some(home) = &mut self.home {
-            return home.pass(bytes);
+        if let Some(kernel_side) = &mut self.kernel_side {
+            return kernel_side.pass(bytes);
         }
         if let Some(from) = self.current
             && let Link::Open(connection) = &mut self.links[from as usize]
@@ -250,7 +261,8 @@ impl Tcp {
         }
     }
 
-    /// Reads payload of the current packet into `room` bytes at `into`; says how much came. Only when nothing is at hand.
+    /// Reads payload of the current packet into `room` bytes at `into`; says how much came. Only
+    /// when nothing is at hand.
     ///
     /// # Safety
     /// `into` must be valid for writing `room` bytes.
@@ -260,6 +272,10 @@ impl Tcp {
         let Link::Open(connection) = &mut self.links[from as usize] else {
             return 0;
         };
+        if connection.sealed.is_some() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.read_into_sealed(from, into, room) };
+        }
         let wanted = room.min(connection.left).min(CALL_BYTES);
         // What follows the payload is read in the same call only when the payload ends in it.
         let then = if wanted == connection.left {
@@ -308,7 +324,8 @@ impl Tcp {
         }
     }
 
-    /// As [`Tcp::read_into`] for payload that nobody awaits in a buffer: it is at hand afterwards, if any came.
+    /// As [`Tcp::read_into`] for payload that nobody awaits in a buffer: it is at hand afterwards,
+    /// if any came.
     pub fn read_at_hand(&mut self) -> &[u8] {
         let Some(from) = self.current else {
             return &[];
@@ -319,6 +336,10 @@ impl Tcp {
         let wanted = connection.left.min(SCRATCH_BYTES);
         self.begin = 0;
         self.end = 0;
+        if connection.sealed.is_some() {
+            self.fill_sealed(from, 0);
+            return self.at_hand();
+        }
         self.counters.reads += 1;
         match connection.socket.read(&mut self.scratch[..wanted]) {
             Ok(Moved::Bytes(0)) => self.lose_end(from),
@@ -335,5 +356,129 @@ impl Tcp {
         }
         self.current = None;
         &[]
+    }
+
+    /// As [`Tcp::read`], of an encrypted connection.
+    #[inline(never)]
+    fn read_sealed(&mut self, from: u32) -> Option<Event> {
+        let Link::Open(connection) = &mut self.links[from as usize] else {
+            return None;
+        };
+        if connection.left >= DIRECT_BYTES_MIN {
+            self.current = Some(from);
+            return Some(Event::Payload { from });
+        }
+        let kept = std::mem::take(&mut connection.partial_bytes);
+        self.scratch[..kept].copy_from_slice(&connection.partial[..kept]);
+        if !self.fill_sealed(from, kept)
+            && let Link::Open(connection) = &mut self.links[from as usize]
+        {
+            connection.partial_bytes = kept;
+        }
+        None
+    }
+
+    /// Puts the contents of records into the scratch, behind `kept` bytes that are there: as many
+    /// as have room and are whole. The connection is current then. False if there was none, and
+    /// then it is not.
+    fn fill_sealed(&mut self, from: u32, kept: usize) -> bool {
+        let mut end = kept;
+        while end + RECORD_BYTES_MAX <= SCRATCH_BYTES
+            && let Some(range) = self.next_record(from, end == kept)
+            && let Some(contents) = contents(&self.links, from, range)
+        {
+            self.scratch[end..end + contents.len()].copy_from_slice(contents);
+            end += contents.len();
+        }
+        self.begin = 0;
+        self.end = if end > kept { end } else { 0 };
+        self.current = (end > kept).then_some(from);
+        self.end_records(from, end > kept);
+        end > kept
+    }
+
+    /// As [`Tcp::read_into`], of an encrypted connection: from the record's place to the user's in
+    /// one copy.
+    ///
+    /// # Safety
+    /// As [`Tcp::read_into`].
+    #[allow(unsafe_code)]
+    unsafe fn read_into_sealed(&mut self, from: u32, into: *mut u8, room: usize) -> usize {
+        let Link::Open(connection) = &self.links[from as usize] else {
+            return 0;
+        };
+        let wanted = room.min(connection.left);
+        let mut landed = 0;
+        self.begin = 0;
+        self.end = 0;
+        while landed < wanted
+            && let Some(range) = self.next_record(from, landed == 0)
+            && let Some(contents) = contents(&self.links, from, range)
+        {
+            let (here, rest) = contents.split_at(contents.len().min(wanted - landed));
+            // SAFETY: the caller's promise; the record is memory of ours.
+            unsafe { std::ptr::copy_nonoverlapping(here.as_ptr(), into.add(landed), here.len()) };
+            landed += here.len();
+            // A record that goes on behind the payload is the last of this call.
+            self.scratch[..rest.len()].copy_from_slice(rest);
+            self.end = rest.len();
+        }
+        if let Link::Open(connection) = &mut self.links[from as usize] {
+            connection.left -= landed;
+        }
+        self.current = (self.end > 0).then_some(from);
+        self.end_records(from, landed > 0);
+        landed
+    }
+
+    /// Opens the next record of an encrypted connection. `None`: there is no whole one, or the
+    /// process is lost. The socket is read only for the `first` of a call: who has found something
+    /// uses that before it hears that the connection has ended.
+    fn next_record(&mut self, from: u32, first: bool) -> Option<Range<usize>> {
+        let Link::Open(connection) = &mut self.links[from as usize] else {
+            return None;
+        };
+        let sealed = connection.sealed.as_mut()?;
+        if !first && !sealed.is_whole() {
+            return None;
+        }
+        self.counters.reads += 1;
+        match sealed.next(&connection.socket) {
+            Ok(Opened::Contents(range)) => {
+                connection.used = true;
+                return Some(range);
+            }
+            Ok(Opened::Nothing) => self.counters.empty_reads += 1,
+            Ok(Opened::End) => self.lose_end(from),
+            Ok(Opened::Broken(what)) => self.lose_to_forgery(from, &what),
+            Err(error) => self.lose(from, format!("the connection broke: {error}")),
+        }
+        None
+    }
+
+    /// Records were looked for, and perhaps found: there may be more of which the kernel does not
+    /// tell.
+    fn end_records(&mut self, from: u32, found: bool) {
+        let Link::Open(connection) = &self.links[from as usize] else {
+            return;
+        };
+        if connection
+            .sealed
+            .as_ref()
+            .is_some_and(|sealed| sealed.has_more())
+        {
+            self.ready.push_back(from);
+        }
+        if found {
+            self.warm(from);
+        }
+    }
+}
+
+/// Contents of a record that was opened.
+fn contents(links: &[Link], from: u32, range: Range<usize>) -> Option<&[u8]> {
+    match &links[from as usize] {
+        Link::Open(connection) => Some(connection.sealed.as_ref()?.contents(range)),
+        _ => None,
     }
 }

@@ -1,7 +1,9 @@
-//! Stream sockets as the transport uses them: never blocking, never a signal, two pieces of memory in one call.
+//! Stream sockets as the transport uses them: never blocking, never a signal, two pieces of memory
+//! in one call.
 //!
-//! All unsafe code of the TCP device is in this file and in `epoll`. What is read and written by address is the user's memory; the
-//! engine's requests promise that it stays valid (see the callers' safety sections).
+//! All unsafe code of the TCP device is in this file and in `epoll`. What is read and written by
+//! address is the user's memory; the engine's requests promise that it stays valid (see the
+//! callers' safety sections).
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +11,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::address::{self, Reach};
 
-/// Seconds without a word after which the kernel asks an idle peer whether it is there, between two questions, and questions.
+/// Seconds without a word after which the kernel asks an idle peer whether it is there, between two
+/// questions, and questions.
 const KEEPALIVE_IDLE_S: i32 = 5;
 const KEEPALIVE_INTERVAL_S: i32 = 2;
 const KEEPALIVE_PROBES: i32 = 3;
@@ -47,7 +50,8 @@ impl Socket {
         adopt(fd)
     }
 
-    /// A socket that accepts connections on `port` (0: any) at the addresses of `reach`: IPv6 and IPv4 alike where the kernel has both.
+    /// A socket that accepts connections on `port` (0: any) at the addresses of `reach`: IPv6 and
+    /// IPv4 alike where the kernel has both.
     pub fn listen(port: u16, reach: &Reach) -> io::Result<Socket> {
         let mut refused = io::ErrorKind::AddrNotAvailable.into();
         for name in reach.names(port) {
@@ -79,7 +83,8 @@ impl Socket {
         // SAFETY: zero is a valid address of no family.
         let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
         let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-        // SAFETY: pointer and length describe the local; both families have the port in the same place.
+        // SAFETY: pointer and length describe the local; both families have the port in the same
+        // place.
         unsafe {
             check(libc::getsockname(
                 self.fd(),
@@ -107,7 +112,8 @@ impl Socket {
         }
     }
 
-    /// Begins to connect; the socket becomes writable when that is decided, and [`Socket::error`] tells how.
+    /// Begins to connect; the socket becomes writable when that is decided, and [`Socket::error`]
+    /// tells how.
     pub fn dial(address: &SocketAddr) -> io::Result<Socket> {
         let socket = Self::new(family(address))?;
         let (storage, length) = storage(address);
@@ -141,7 +147,8 @@ impl Socket {
         }
     }
 
-    /// For a connection that carries messages: small ones leave at once, and a silent peer is asked whether it is there.
+    /// For a connection that carries messages: small ones leave at once, and a silent peer is asked
+    /// whether it is there.
     pub fn prepare(&self) -> io::Result<()> {
         self.set(libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
         self.set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
@@ -150,8 +157,9 @@ impl Socket {
         self.set(libc::IPPROTO_TCP, libc::TCP_KEEPCNT, KEEPALIVE_PROBES)
     }
 
-    /// Whether and for how long the other host has been silent although it owes an acknowledgement. Not TCP_USER_TIMEOUT: that also
-    /// gives up on a peer that is merely stopped and whose window is full.
+    /// Whether and for how long the other host has been silent although it owes an acknowledgement.
+    /// Not TCP_USER_TIMEOUT: that also gives up on a peer that is merely stopped and whose window
+    /// is full.
     pub fn silence(&self) -> io::Result<Silence> {
         // SAFETY: zero is a valid value of this structure of integers.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -206,8 +214,8 @@ impl Socket {
         moved(unsafe { libc::recvmsg(self.fd(), &mut message, libc::MSG_DONTWAIT) })
     }
 
-    /// Writes `one`, `two`, and `bytes` bytes at `three`, in one call. `more`: something follows, so the kernel may keep what does not fill a packet until then,
-    /// or until [`Socket::push`].
+    /// Writes `one`, `two`, and `bytes` bytes at `three`, in one call. `more`: something follows,
+    /// so the kernel may keep what does not fill a packet until then, or until [`Socket::push`].
     ///
     /// # Safety
     /// `three` must be valid for reading `bytes` bytes.
@@ -279,15 +287,16 @@ impl Socket {
     }
 }
 
-/// Lets this process have a connection to each of `peers` processes, as far as the hard limit goes: the usual soft limit of 1024 open files is for programs
-/// that use select.
+/// Lets this process have a connection to each of `peers` processes, as far as the hard limit goes:
+/// the usual soft limit of 1024 open files is for programs that use select.
 pub(super) fn raise_open_files(peers: u32) {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
     let needed = u64::from(peers) + 1024;
-    // SAFETY: the structure is a local; a limit that cannot be raised stays as it is, and a connection too many says so.
+    // SAFETY: the structure is a local; a limit that cannot be raised stays as it is, and a
+    // connection too many says so.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && limit.rlim_cur < needed {
             limit.rlim_cur = needed.min(limit.rlim_max);

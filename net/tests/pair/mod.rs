@@ -1,7 +1,9 @@
-//! Two hosts for a test: network namespaces with a cable (veth) between them, made by the test and gone with it.
+//! Two hosts for a test: network namespaces with a cable (veth) between them, made by the test and
+//! gone with it.
 //!
-//! A host is a thread that has left the test's own network; what is opened there stays there, wherever it is used later. Needs root and `ip` (iproute2); who lacks
-//! one of them sees why the test was skipped.
+//! A host is a thread that has left the test's own network; what is opened there stays there,
+//! wherever it is used later. Needs root and `ip` (iproute2); who lacks one of them sees why the
+//! test was skipped.
 
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -24,7 +26,8 @@ struct Host {
 }
 
 impl Pair {
-    /// Hosts whose cable takes packets of `mtu` bytes; None, with the reason on stderr, where that cannot be had.
+    /// Hosts whose cable takes packets of `mtu` bytes; None, with the reason on stderr, where that
+    /// cannot be had.
     pub fn new(mtu: usize) -> Option<Pair> {
         // SAFETY: no arguments, no memory.
         if unsafe { libc::geteuid() } != 0 {

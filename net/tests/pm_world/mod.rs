@@ -1,4 +1,5 @@
-//! A job in one thread: several endpoints over UDP on the loopback interface, and messages between them whose contents tell whether they arrived as they were sent.
+//! A job in one thread: several endpoints over UDP on the loopback interface, and messages between
+//! them whose contents tell whether they arrived as they were sent.
 
 pub mod narrow;
 
@@ -46,6 +47,8 @@ pub struct Plan {
     pub kind: RailKind,
     /// Devices that often have no room.
     pub narrow: bool,
+    /// The first process encrypts, whatever the others do.
+    pub first_encrypts: bool,
 }
 
 impl Default for Plan {
@@ -58,6 +61,7 @@ impl Default for Plan {
             faults: None,
             kind: RailKind::Udp,
             narrow: false,
+            first_encrypts: false,
         }
     }
 }
@@ -157,16 +161,9 @@ pub fn node_on(
         kind: plan.kind,
     });
     let rails = rails.collect();
-    let pm = Pm::new(
-        rank,
-        plan.nodes,
-        key(),
-        rails,
-        channels,
-        finder,
-        plan.options,
-    )
-    .unwrap();
+    let mut options = plan.options;
+    options.encrypted |= plan.first_encrypts && rank == 0;
+    let pm = Pm::new(rank, plan.nodes, key(), rails, channels, finder, options).unwrap();
     Node {
         rank,
         pm,
@@ -209,7 +206,8 @@ impl Node {
         }
     }
 
-    /// Sends a message whose memory stays; the caller keeps it until it is released or its receiver lost.
+    /// Sends a message whose memory stays; the caller keeps it until it is released or its receiver
+    /// lost.
     pub fn send_lasting(&mut self, to: u32, number: i32, payload: &[u8], token: u64) -> Sent {
         let kind = Kind::Data {
             receive: 1,

@@ -36,8 +36,9 @@ pub fn conversation() -> [Vec<u8>; 2] {
     [[challenge, decision].concat(), [hello, response].concat()]
 }
 
-/// The first byte says who hears it and how the rest is cut. Nothing makes an end panic; a handshake
-/// ends well only with the bytes that a process with the key says; the cut does not matter.
+/// The first byte says who hears it and how the rest is cut. Nothing makes an end panic; a
+/// handshake ends well only with the bytes that a process with the key says; the cut does not
+/// matter.
 pub fn handshake(input: &[u8]) {
     let Some((&choices, said)) = input.split_first() else {
         return;

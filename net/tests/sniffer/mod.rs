@@ -1,7 +1,8 @@
 //! Somebody on the cable between two hosts who sees every packet, and what can be done with that.
 //!
-//! A sniffer is a thread with a packet socket at either end of the cable: at one it sees what the other host sends (a host does
-//! not show all of that itself), at the other it sends what is to arrive as if that host had sent it.
+//! A sniffer is a thread with a packet socket at either end of the cable: at one it sees what the
+//! other host sends (a host does not show all of that itself), at the other it sends what is to
+//! arrive as if that host had sent it.
 
 use std::collections::HashSet;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -86,8 +87,8 @@ impl Sniffer {
     }
 }
 
-/// The frames of OxMPI in a packet, each with the headers before the first. A host hands several datagrams to the network at
-/// once, to be cut there.
+/// The frames of OxMPI in a packet, each with the headers before the first. A host hands several
+/// datagrams to the network at once, to be cut there.
 fn frames(packet: &[u8]) -> Vec<(&[u8], &[u8])> {
     let at = match packet.get(12..14) {
         Some([0x88, 0xb5]) => ETHERNET_BYTES,

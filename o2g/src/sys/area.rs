@@ -1,8 +1,11 @@
 //! The mapped memory: control page, flags, dump area.
 //!
-//! The kernel writes it while we read, so there is never a reference to it, with one exception: payload between the tail and the head, which the kernel leaves alone until
-//! the tail has passed it, and which only [`Area::advance_to`] (by `&mut`) can let pass. Lengths and positions found in it are compared with what is possible before they are
-//! used. The partner of each acquire here is the release store of the same field in `kernel/core/src/area.rs`, and the other way round for `tail`.
+//! The kernel writes it while we read, so there is never a reference to it, with one exception:
+//! payload between the tail and the head, which the kernel leaves alone until the tail has passed
+//! it, and which only [`Area::advance_to`] (by `&mut`) can let pass. Lengths and positions found in
+//! it are compared with what is possible before they are used. The partner of each acquire here is
+//! the release store of the same field in `kernel/core/src/area.rs`, and the other way round for
+//! `tail`.
 
 use std::io;
 use std::mem::offset_of;
@@ -51,7 +54,8 @@ pub struct RecordView<'a> {
 }
 
 impl RecordView<'_> {
-    /// The position behind it: an entry that is put with this as its `tail` says that the record is known.
+    /// The position behind it: an entry that is put with this as its `tail` says that the record is
+    /// known.
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -69,7 +73,8 @@ pub struct Area {
     tail: u64,
 }
 
-// SAFETY: the memory belongs to the area alone, which reads it by atomic or volatile loads and writes it only by `&mut`.
+// SAFETY: the memory belongs to the area alone, which reads it by atomic or volatile loads and
+// writes it only by `&mut`.
 unsafe impl Send for Area {}
 // SAFETY: as above.
 unsafe impl Sync for Area {}
@@ -122,7 +127,8 @@ impl Area {
         self.load_u32(offset_of!(Control, stopped), Ordering::Relaxed) != 0
     }
 
-    /// The same for who found nothing to read: our tail is seen by the kernel before its flag by us, so one of the two notices.
+    /// The same for who found nothing to read: our tail is seen by the kernel before its flag by
+    /// us, so one of the two notices.
     pub fn is_stopped_for_certain(&self) -> bool {
         fence(Ordering::SeqCst);
         self.is_stopped()
@@ -209,7 +215,8 @@ impl Area {
     fn front(&self, position: u64, left: u64) -> Result<(u64, RecordKind), RecordError> {
         let place = position & (self.dump_bytes - 1);
         let at = self.at(self.dump + place as usize, FILLER_BYTES);
-        // SAFETY: places are multiples of 32 within the dump area, so that these eight bytes are in the mapping and aligned.
+        // SAFETY: places are multiples of 32 within the dump area, so that these eight bytes are in
+        // the mapping and aligned.
         let (length, kind) = unsafe {
             (
                 at.add(offset_of!(Record, length))
@@ -273,7 +280,8 @@ impl Area {
             });
         }
         let payload = self.at(place + RECORD_BYTES, here);
-        // SAFETY: inside the record, hence between tail and head, where the kernel writes nothing while `self` is borrowed.
+        // SAFETY: inside the record, hence between tail and head, where the kernel writes nothing
+        // while `self` is borrowed.
         let payload = unsafe { std::slice::from_raw_parts(payload, here) };
         Ok(RecordView {
             kind,
@@ -296,7 +304,8 @@ impl Area {
 
     fn load_u32(&self, at: usize, order: Ordering) -> u32 {
         let field = self.at(at, size_of::<u32>()).cast::<u32>();
-        // SAFETY: a field of the control page or of a flag, aligned, in the mapping as long as `self` is.
+        // SAFETY: a field of the control page or of a flag, aligned, in the mapping as long as
+        // `self` is.
         unsafe { AtomicU32::from_ptr(field.cast_mut()) }.load(order)
     }
 

@@ -1,6 +1,7 @@
 //! All that is unsafe: system calls, and the memory that the kernel writes.
 //!
-//! Nothing here decides anything. A request returns the errno as it is; `device` gives it a meaning. [`Area`] is the mapped memory.
+//! Nothing here decides anything. A request returns the errno as it is; `device` gives it a
+//! meaning. [`Area`] is the mapped memory.
 
 mod area;
 
@@ -55,8 +56,8 @@ pub(crate) fn request<T: Plain>(
         Argument::Structure(structure) => std::ptr::from_mut::<T>(structure) as u64,
     };
     loop {
-        // SAFETY: the driver reads and writes no more than the structure, whose size is part of the number; that an entry's own memory is written later is the
-        // affair of who calls put_entry.
+        // SAFETY: the driver reads and writes no more than the structure, whose size is part of the
+        // number; that an entry's own memory is written later is the affair of who calls put_entry.
         let answer =
             unsafe { libc::ioctl(device.as_fd().as_raw_fd(), u64::from(request), argument) };
         if answer >= 0 {

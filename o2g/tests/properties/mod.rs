@@ -27,8 +27,8 @@ fn memory() -> File {
     file
 }
 
-/// The first two bytes are the head in units of eight bytes, the rest is what lies in the dump area.
-/// Reading ends, stays within what is mapped, and every record lies before the head.
+/// The first two bytes are the head in units of eight bytes, the rest is what lies in the dump
+/// area. Reading ends, stays within what is mapped, and every record lies before the head.
 pub fn records(input: &[u8]) {
     let Some((head, dump)) = input.split_first_chunk::<2>() else {
         return;

@@ -1,4 +1,5 @@
-//! Every collective against a naive reference, at sizes 1 to 8 and at lengths that reach each algorithm.
+//! Every collective against a naive reference, at sizes 1 to 8 and at lengths that reach each
+//! algorithm.
 //!
 //! Every rank can compute every rank's input, so every rank checks its result alone.
 

@@ -92,7 +92,8 @@ oxmpi_harness::ranks! {
     fn more_communicators_than_boards([4]) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();
-        // Some meet on boards and some, for want of one, by messages; made and dropped in changing order.
+        // Some meet on boards and some, for want of one, by messages; made and dropped in changing
+        // order.
         let mut all = Vec::new();
         for round in 0..60u32 {
             let next = match round % 3 {

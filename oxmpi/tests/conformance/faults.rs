@@ -181,7 +181,8 @@ fn the_death_of_a_peer_is_an_error_that_names_it() {
         if world.rank() == 1 {
             std::process::abort();
         }
-        // The launcher ends the job soon; until then this must be an error or go on waiting, not a wrong result.
+        // The launcher ends the job soon; until then this must be an error or go on waiting, not a
+        // wrong result.
         let error = world.recv(&mut [0u8], 1, 0).unwrap_err();
         eprintln!("rank 0 was told: {error}");
     };

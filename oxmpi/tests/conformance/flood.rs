@@ -1,4 +1,5 @@
-//! A sender that runs ahead of its receiver: memory stays bounded, nothing is lost, and the order holds.
+//! A sender that runs ahead of its receiver: memory stays bounded, nothing is lost, and the order
+//! holds.
 
 use std::time::Duration;
 
@@ -54,7 +55,8 @@ oxmpi_harness::ranks! {
         }
     }
 
-    /// Sends without waiting: the bytes stay at the sender, and the receiver keeps the headers, some hundred bytes each.
+    /// Sends without waiting: the bytes stay at the sender, and the receiver keeps the headers,
+    /// some hundred bytes each.
     fn a_flood_of_offers_costs_their_headers([2], [&[], &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "auto")]]) {
         let mpi = oxmpi::init().unwrap();
         let world = mpi.world();

@@ -1,7 +1,7 @@
 //! The conformance suite: what MPI promises, run as real processes.
 //!
-//! Each test runs itself again as several ranks under the launcher (`oxmpi_harness`). Nothing in here
-//! knows which transport carries the messages, so the suite is the same for every one to come.
+//! Each test runs itself again as several ranks under the launcher (`oxmpi_harness`). Nothing in
+//! here knows which transport carries the messages, so the suite is the same for every one to come.
 
 mod collectives;
 mod communicators;

@@ -1,8 +1,8 @@
 //! Which launcher started this process, and which protocol it offers.
 //!
-//! Launchers say it by environment variables: PMI_FD, PMI_RANK and PMI_SIZE for a connected socket (Hydra, our mpiexec,
-//! Slurm with pmi2), PMI_PORT and PMI_ID for an address (Hydra with `-pmi-port`), PMIX_NAMESPACE for PMIx. OXMPI_PMI
-//! chooses where several are offered.
+//! Launchers say it by environment variables: PMI_FD, PMI_RANK and PMI_SIZE for a connected socket
+//! (Hydra, our mpiexec, Slurm with pmi2), PMI_PORT and PMI_ID for an address (Hydra with
+//! `-pmi-port`), PMIX_NAMESPACE for PMIx. OXMPI_PMI chooses where several are offered.
 
 use oxmpi_settings::{LIBPMIX as LIBPMIX_SETTING, PMI, RANK};
 
@@ -47,7 +47,8 @@ enum Wanted {
 /// Looks at the environment. None: no launcher of these protocols started this process.
 pub(super) fn offer(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<Offer>, PmiError> {
     let wanted = wanted(variable)?;
-    // Ranks of our own mpiexec may have inherited PMIX_NAMESPACE from a job around it; PMI_FD is theirs.
+    // Ranks of our own mpiexec may have inherited PMIX_NAMESPACE from a job around it; PMI_FD is
+    // theirs.
     let ours = RANK.read_from(variable).is_set() && variable("PMI_FD").is_some();
     match (wanted, variable("PMIX_NAMESPACE")) {
         (Wanted::Pmix, None) => Err(PmiError::NotOffered {
@@ -71,8 +72,9 @@ pub(super) fn offer(variable: &impl Fn(&str) -> Option<String>) -> Result<Option
     }
 }
 
-/// The files that may be libpmix: what the user names, or what came with the launcher, or what the system has. The
-/// launcher's own comes first, because versions that differ do not always understand each other.
+/// The files that may be libpmix: what the user names, or what came with the launcher, or what the
+/// system has. The launcher's own comes first, because versions that differ do not always
+/// understand each other.
 fn files(variable: &impl Fn(&str) -> Option<String>) -> Vec<String> {
     if let Some(file) = LIBPMIX_SETTING.read_from(variable).text() {
         return vec![file];
@@ -149,7 +151,8 @@ const SLURM: &str = "Slurm";
 
 /// The launcher's name, for people.
 pub(super) fn launcher(variable: &impl Fn(&str) -> Option<String>) -> &'static str {
-    // Nearest first: Hydra or Open MPI inside an allocation of Slurm inherits Slurm's variables, not the other way round.
+    // Nearest first: Hydra or Open MPI inside an allocation of Slurm inherits Slurm's variables,
+    // not the other way round.
     const MARKS: [(&str, &str); 6] = [
         (RANK.name, "OxMPI's mpiexec"),
         ("HYDI_CONTROL_FD", "Hydra"),

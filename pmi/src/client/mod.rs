@@ -1,9 +1,10 @@
 //! The rank's side of whatever launcher started it.
 //!
-//! [`Client`] is the same for all of them; `environment` finds out which protocol a launcher offers, `pmi1`, `pmi2` and
-//! `pmix` speak it. Keys belong to ranks: what a rank puts under a key does not collide with what others put under the
-//! same. PMI-1 and PMI-2 have one space of keys for all, so the rank becomes part of the key there, and values that are
-//! too long for them are cut (`pieces`).
+//! [`Client`] is the same for all of them; `environment` finds out which protocol a launcher
+//! offers, `pmi1`, `pmi2` and `pmix` speak it. Keys belong to ranks: what a rank puts under a key
+//! does not collide with what others put under the same. PMI-1 and PMI-2 have one space of keys for
+//! all, so the rank becomes part of the key there, and values that are too long for them are cut
+//! (`pieces`).
 
 mod environment;
 mod pmi1;
@@ -17,8 +18,9 @@ use crate::socket::Socket;
 use crate::{RANKS_MAX, mapping, pieces};
 use environment::Offer;
 
-/// A rank's connection to its launcher. Calls come in this order: put, fence, get, finalize; put and fence may be
-/// repeated. Fence is collective: it returns when every rank of the job has called it.
+/// A rank's connection to its launcher. Calls come in this order: put, fence, get, finalize; put
+/// and fence may be repeated. Fence is collective: it returns when every rank of the job has called
+/// it.
 pub struct Client {
     rank: u32,
     size: u32,
@@ -35,18 +37,21 @@ enum Protocol {
     Pmix(Box<pmix::Pmix>),
 }
 
-/// The longest key and value that a launcher takes, what it says itself or what the protocol promises.
+/// The longest key and value that a launcher takes, what it says itself or what the protocol
+/// promises.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     key_bytes: usize,
     value_bytes: usize,
 }
 
-/// Set while a client of this process owns the descriptor in PMI_FD, and for ever after: the launcher made it once.
+/// Set while a client of this process owns the descriptor in PMI_FD, and for ever after: the
+/// launcher made it once.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 impl Client {
-    /// Joins the job of the launcher that started this process. None: no launcher of these protocols did.
+    /// Joins the job of the launcher that started this process. None: no launcher of these
+    /// protocols did.
     pub fn from_env() -> Result<Option<Client>, PmiError> {
         let variable =
             |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
@@ -137,8 +142,8 @@ impl Client {
         &self.launcher
     }
 
-    /// The host of every rank; hosts are numbered in the order in which ranks first meet them. None: the launcher does
-    /// not say.
+    /// The host of every rank; hosts are numbered in the order in which ranks first meet them.
+    /// None: the launcher does not say.
     pub fn hosts(&mut self) -> Result<Option<Vec<u32>>, PmiError> {
         let text = match &mut self.protocol {
             Protocol::One(protocol) => protocol.get(mapping::KEY)?,
@@ -147,7 +152,8 @@ impl Client {
         };
         let text = match text.filter(|text| !text.trim().is_empty()) {
             Some(text) => text,
-            // Our own server has a map that is longer than a value under a key of its own, in pieces.
+            // Our own server has a map that is longer than a value under a key of its own, in
+            // pieces.
             None => match self.join_pieces(0, mapping::KEY_OF_PIECES)? {
                 Some(text) => text,
                 None => return Ok(None),
@@ -159,8 +165,9 @@ impl Client {
         })
     }
 
-    /// Offers `value` under `key` to the other ranks; they see it after the next fence. A key is put once: where a rank
-    /// puts another value later, some launchers keep the first and some the last.
+    /// Offers `value` under `key` to the other ranks; they see it after the next fence. A key is
+    /// put once: where a rank puts another value later, some launchers keep the first and some the
+    /// last.
     pub fn put(&mut self, key: &str, value: &str) -> Result<(), PmiError> {
         let limits = self.limits();
         let pieces = text_is_fit(value)
@@ -202,8 +209,8 @@ impl Client {
             })
     }
 
-    /// Asks the launcher to end the job. It may do so before this returns; if it does not answer at all there is
-    /// nobody left to tell.
+    /// Asks the launcher to end the job. It may do so before this returns; if it does not answer at
+    /// all there is nobody left to tell.
     pub fn abort(&mut self, code: i32, text: &str) {
         match &mut self.protocol {
             Protocol::One(protocol) => protocol.abort(code, text),
@@ -229,7 +236,8 @@ impl Client {
         }
     }
 
-    /// The key under which the launcher holds it: where all ranks share a space of keys, with the rank.
+    /// The key under which the launcher holds it: where all ranks share a space of keys, with the
+    /// rank.
     fn key_of(&self, rank: u32, key: &str) -> Result<String, PmiError> {
         let base = match self.protocol {
             Protocol::Pmix(_) => key.to_owned(),
@@ -285,8 +293,9 @@ enum Absent {
     Privileged,
 }
 
-/// The client of PMIx by the first of these files. libpmix itself takes folders of plugins from the environment and from
-/// files below HOME, so that a privileged process cannot load even the system's own.
+/// The client of PMIx by the first of these files. libpmix itself takes folders of plugins from the
+/// environment and from files below HOME, so that a privileged process cannot load even the
+/// system's own.
 fn pmix(files: &[String]) -> Result<Result<pmix::Pmix, PmiError>, Absent> {
     if oxmpi_trust::is_privileged() {
         return Err(Absent::Privileged);
@@ -301,7 +310,8 @@ fn in_range(rank: u32, size: u32) -> Result<(u32, u32), PmiError> {
     }
 }
 
-/// What every protocol carries unchanged: no spaces (PMI-1), no semicolons (PMI-2), no backslashes (later PMI-1).
+/// What every protocol carries unchanged: no spaces (PMI-1), no semicolons (PMI-2), no backslashes
+/// (later PMI-1).
 fn text_is_fit(value: &str) -> bool {
     value
         .bytes()

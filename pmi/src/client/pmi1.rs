@@ -6,8 +6,8 @@ use crate::message::Message;
 use crate::socket::Socket;
 use crate::wire1;
 
-/// The longest line we write. Launchers promise keys and values of a length, but Slurm reads lines of 1024 bytes,
-/// the closing zero counted, and takes the rest of a longer one for the next.
+/// The longest line we write. Launchers promise keys and values of a length, but Slurm reads lines
+/// of 1024 bytes, the closing zero counted, and takes the rest of a longer one for the next.
 const LINE_BYTES_MAX: usize = 1023;
 
 /// A space of keys common to all ranks, held by the launcher.

@@ -1,13 +1,15 @@
 //! A client of PMI-2, the protocol of `srun --mpi=pmi2`; Hydra and our own mpiexec serve it, too.
 //!
-//! The first line is written as PMI-1 writes it, everything after the launcher's answer as PMI-2 does.
+//! The first line is written as PMI-1 writes it, everything after the launcher's answer as PMI-2
+//! does.
 
 use super::Limits;
 use crate::error::PmiError;
 use crate::message::Message;
 use crate::socket::Socket;
 
-/// What the protocol promises (PMI2_MAX_KEYLEN and PMI2_MAX_VALLEN are 64 and 1024), less a closing zero.
+/// What the protocol promises (PMI2_MAX_KEYLEN and PMI2_MAX_VALLEN are 64 and 1024), less a closing
+/// zero.
 const LIMITS: Limits = Limits {
     key_bytes: 63,
     value_bytes: 1023,

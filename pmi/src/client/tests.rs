@@ -1,4 +1,5 @@
-//! Clients against servers over real sockets, as ranks and agents are; and launchers that misbehave.
+//! Clients against servers over real sockets, as ranks and agents are; and launchers that
+//! misbehave.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -10,8 +11,9 @@ use crate::message::MESSAGE_BYTES_MAX;
 use crate::server::{Event, Facts, Left, Server};
 use proptest::prelude::*;
 
-/// Runs `rank` as every rank of a job whose hosts are given, with a server for every host and fences carried between
-/// them; `version` says which protocol a rank speaks. Gives back how the servers saw the ranks leave.
+/// Runs `rank` as every rank of a job whose hosts are given, with a server for every host and
+/// fences carried between them; `version` says which protocol a rank speaks. Gives back how the
+/// servers saw the ranks leave.
 fn run(
     hosts: &[u32],
     version: impl Fn(u32) -> u32,

@@ -1,7 +1,7 @@
 //! What a rank gets back, in the protocol it speaks.
 //!
-//! PMI-1 and PMI-2 differ in the answer's name, in the word for a reason, in how they say that a key is not there, and
-//! in PMI-2's mark of the asking thread, which comes back with the answer.
+//! PMI-1 and PMI-2 differ in the answer's name, in the word for a reason, in how they say that a
+//! key is not there, and in PMI-2's mark of the asking thread, which comes back with the answer.
 
 use crate::message::Message;
 use crate::{wire1, wire2};

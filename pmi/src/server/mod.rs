@@ -1,14 +1,14 @@
 //! The launcher's side of PMI-1 and PMI-2, for the ranks of one host.
 //!
-//! Pure: [`Server::handle`] takes what a rank wrote, [`Server::poll`] yields what to do next, until None. A fence that
-//! all local ranks have entered is an [`Event::Fence`] with what they put since the last one; whoever carries it
-//! brings back what all servers of the job said, by [`Server::fence_over`], and the ranks go on. On a single host that
-//! is the same list.
+//! Pure: [`Server::handle`] takes what a rank wrote, [`Server::poll`] yields what to do next, until
+//! None. A fence that all local ranks have entered is an [`Event::Fence`] with what they put since
+//! the last one; whoever carries it brings back what all servers of the job said, by
+//! [`Server::fence_over`], and the ranks go on. On a single host that is the same list.
 //!
-//! `request` reads what a rank asks for, in either protocol; `answer` writes what it gets; `store` holds the values.
-//! Nothing a rank writes can do more than end its own job: input is bounded by
-//! [`MESSAGE_BYTES_MAX`](crate::message::MESSAGE_BYTES_MAX), values by [`store::STORE_BYTES_MAX`], waiting questions by
-//! [`WAITING_MAX`].
+//! `request` reads what a rank asks for, in either protocol; `answer` writes what it gets; `store`
+//! holds the values. Nothing a rank writes can do more than end its own job: input is bounded by
+//! [`MESSAGE_BYTES_MAX`](crate::message::MESSAGE_BYTES_MAX), values by [`store::STORE_BYTES_MAX`],
+//! waiting questions by [`WAITING_MAX`].
 
 mod answer;
 mod request;
@@ -22,19 +22,20 @@ use answer::{Asked, Dialect};
 use request::Request;
 use store::{Store, VALUE_BYTES_MAX};
 
-/// Questions of one rank that wait for another rank of its host to say something. A thread waits for one, and a
-/// process with more threads than this inside its initialisation is none that we know.
+/// Questions of one rank that wait for another rank of its host to say something. A thread waits
+/// for one, and a process with more threads than this inside its initialisation is none that we
+/// know.
 const WAITING_MAX: usize = 64;
 
-/// The longest host map that is offered as one value. MPICH reads lines of 1023 bytes, and `cmd=get_result rc=0 value=` and
-/// a newline take 27 of them.
+/// The longest host map that is offered as one value. MPICH reads lines of 1023 bytes, and
+/// `cmd=get_result rc=0 value=` and a newline take 27 of them.
 const MAP_BYTES_MAX: usize = 1023 - 27;
 
 /// What a server knows about its job from the start.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// The job's name, the same on all servers and unlike any other job's: MPICH names its shared memory after it, and two
-    /// jobs of one name on a host would meet there.
+    /// The job's name, the same on all servers and unlike any other job's: MPICH names its shared
+    /// memory after it, and two jobs of one name on a host would meet there.
     pub job: String,
     /// Ranks in the job.
     pub size: u32,
@@ -54,7 +55,8 @@ pub enum Event {
         /// A whole message.
         bytes: Vec<u8>,
     },
-    /// All local ranks that have not ended wait in a fence: collect these from all servers and call [`Server::fence_over`].
+    /// All local ranks that have not ended wait in a fence: collect these from all servers and call
+    /// [`Server::fence_over`].
     Fence {
         /// What local ranks put since the last fence.
         puts: Vec<(String, String)>,
@@ -64,7 +66,8 @@ pub enum Event {
         /// What local ranks put since the last fence.
         puts: Vec<(String, String)>,
     },
-    /// A rank asks for the end of the job, or has broken the protocol; nothing more is read from it.
+    /// A rank asks for the end of the job, or has broken the protocol; nothing more is read from
+    /// it.
     Abort {
         /// The rank.
         rank: u32,
@@ -86,8 +89,8 @@ pub enum Left {
     Finalised,
 }
 
-/// The launcher's side of PMI for the ranks of one host. Call [`poll`](Server::poll) until None after every
-/// [`handle`](Server::handle) and [`fence_over`](Server::fence_over).
+/// The launcher's side of PMI for the ranks of one host. Call [`poll`](Server::poll) until None
+/// after every [`handle`](Server::handle) and [`fence_over`](Server::fence_over).
 #[derive(Debug)]
 pub struct Server {
     facts: Facts,
@@ -187,8 +190,8 @@ impl Server {
         }
     }
 
-    /// A rank's process has ended, and everything it wrote has been handled: nobody waits for it in a fence any more. What it
-    /// put stays. Panics if the rank is not one of this server's.
+    /// A rank's process has ended, and everything it wrote has been handled: nobody waits for it in
+    /// a fence any more. What it put stays. Panics if the rank is not one of this server's.
     pub fn handle_end(&mut self, rank: u32) {
         let session = self.session(rank);
         if std::mem::replace(&mut session.ended, true) {
@@ -273,8 +276,8 @@ impl Server {
         ])
     }
 
-    /// What the launcher itself says about the job. A map that is too long for a value is left out: MPICH then finds out
-    /// by itself, our own client reads it in pieces.
+    /// What the launcher itself says about the job. A map that is too long for a value is left out:
+    /// MPICH then finds out by itself, our own client reads it in pieces.
     fn job_attribute(&self, key: &str) -> Option<String> {
         match key {
             mapping::KEY => Some(self.mapping.clone()).filter(|map| map.len() <= MAP_BYTES_MAX),

@@ -17,7 +17,8 @@ pub(super) enum Request {
     AppNum,
     /// How many ranks there could be.
     UniverseSize,
-    /// The job's name, which is also the name of its space of keys; under which word the rank expects it.
+    /// The job's name, which is also the name of its space of keys; under which word the rank
+    /// expects it.
     Job { field: &'static str },
     /// A value for all ranks.
     Put { key: String, value: String },

@@ -44,7 +44,8 @@ impl Store {
         if value.len() >= VALUE_BYTES_MAX {
             return Err(PutError::Value);
         }
-        // Counted even if it replaces another: a rank that repeats itself between two fences fills the list of news.
+        // Counted even if it replaces another: a rank that repeats itself between two fences fills
+        // the list of news.
         if self.bytes + key.len() + value.len() > STORE_BYTES_MAX {
             return Err(PutError::Full);
         }
@@ -59,8 +60,9 @@ impl Store {
         self.values.insert(key.to_owned(), value.to_owned());
     }
 
-    /// Takes what the launcher says, in pieces that fit. What is too long even for that is left out: a host map without
-    /// any pattern of more than 8000 ranks, which readers then have to do without.
+    /// Takes what the launcher says, in pieces that fit. What is too long even for that is left
+    /// out: a host map without any pattern of more than 8000 ranks, which readers then have to do
+    /// without.
     pub(super) fn preset_pieces(&mut self, key: &str, value: &str) {
         let pieces = pieces::cut(value, VALUE_BYTES_MAX - 1).unwrap_or_default();
         for (index, piece) in pieces.iter().enumerate() {

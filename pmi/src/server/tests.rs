@@ -1,4 +1,5 @@
-//! Conversations with the server, line by line, from the text of PMI-1 and PMI-2; and what hostile ranks achieve.
+//! Conversations with the server, line by line, from the text of PMI-1 and PMI-2; and what hostile
+//! ranks achieve.
 
 use super::*;
 use crate::message::MESSAGE_BYTES_MAX;

@@ -1,4 +1,5 @@
-//! What the tests with real launchers share: where programs are, how long they may take, what whoami must have said.
+//! What the tests with real launchers share: where programs are, how long they may take, what
+//! whoami must have said.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,7 +1,8 @@
-//! Real processes for tests: the test's own binary started again in another role, on a shared segment.
+//! Real processes for tests: the test's own binary started again in another role, on a shared
+//! segment.
 //!
-//! A test asks [`role`] first: in a child it plays its part and exits, in the parent it starts a [`Job`]. Children die with the
-//! parent, and a job that is dropped leaves none behind.
+//! A test asks [`role`] first: in a child it plays its part and exits, in the parent it starts a
+//! [`Job`]. Children die with the parent, and a job that is dropped leaves none behind.
 #![allow(dead_code, reason = "each test file uses its share")]
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -87,7 +88,8 @@ pub fn role() -> Option<Role> {
     Some(Role {
         port: number(PORT)? as u32,
         seed: number(SEED)?,
-        // SAFETY: the parent handed this descriptor over for us alone, and tests ask for their role once.
+        // SAFETY: the parent handed this descriptor over for us alone, and tests ask for their role
+        // once.
         segment: unsafe { OwnedFd::from_raw_fd(fd) },
     })
 }
@@ -115,7 +117,8 @@ impl Job {
                 .envs(environment.iter().copied())
                 .stdin(Stdio::null())
                 .stdout(Stdio::null());
-            // SAFETY: both calls are async-signal-safe. The child dies with the thread that started it, which waits for it.
+            // SAFETY: both calls are async-signal-safe. The child dies with the thread that started
+            // it, which waits for it.
             unsafe {
                 command.pre_exec(move || {
                     libc::fcntl(fd, libc::F_SETFD, 0);

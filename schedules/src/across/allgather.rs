@@ -1,5 +1,6 @@
-//! Allgather and allgatherv across hosts. Input: `Send`, one block; output: all blocks in `Receive`. In place: the own block already
-//! lies where it belongs in `Receive`. Every rank knows all blocks; `block` names a rank's.
+//! Allgather and allgatherv across hosts. Input: `Send`, one block; output: all blocks in
+//! `Receive`. In place: the own block already lies where it belongs in `Receive`. Every rank knows
+//! all blocks; `block` names a rank's.
 
 use super::super::allgather::{bruck_into, ring_into};
 use super::super::bcast::binomial_into;
@@ -7,8 +8,9 @@ use super::super::position::Position;
 use super::super::schedule::{Builder, Region, Schedule};
 use super::Here;
 
-/// The leader of a host joins its blocks, leaders exchange them by Bruck's scheme, and all blocks are broadcast on every host:
-/// ⌈log₂ hosts⌉ rounds between hosts, in which each host's blocks reach every other host once.
+/// The leader of a host joins its blocks, leaders exchange them by Bruck's scheme, and all blocks
+/// are broadcast on every host: ⌈log₂ hosts⌉ rounds between hosts, in which each host's blocks
+/// reach every other host once.
 pub fn exchange(here: Here<'_>, in_place: bool, block: impl Fn(u32) -> Region) -> Schedule {
     let hosts = here.hosts;
     let home = block(here.rank);
@@ -48,7 +50,8 @@ pub fn exchange(here: Here<'_>, in_place: bool, block: impl Fn(u32) -> Region) -
     builder.finish()
 }
 
-/// Around a ring in host order: each byte crosses into every host once, and everybody has the same work.
+/// Around a ring in host order: each byte crosses into every host once, and everybody has the same
+/// work.
 pub fn ring(here: Here<'_>, in_place: bool, block: impl Fn(u32) -> Region) -> Schedule {
     let (hosts, order) = (here.hosts, here.hosts.order());
     let position = Position::new(hosts.place(here.rank), hosts.ranks());

@@ -1,5 +1,5 @@
-//! Allreduce across hosts. Input: `Send`; output: `Receive`. In place: the input lies in `Receive`. Operations that do not commute
-//! need ranks in host order.
+//! Allreduce across hosts. Input: `Send`; output: `Receive`. In place: the input lies in `Receive`.
+//! Operations that do not commute need ranks in host order.
 
 use super::super::allreduce::{halving_doubling_into, recursive_doubling_into};
 use super::super::bcast::binomial_into;
@@ -11,7 +11,8 @@ use super::super::{Operand, Vector};
 use super::Here;
 use super::lanes::Lanes;
 
-/// Leaders exchange what their hosts have combined by recursive doubling: ⌈log₂ hosts⌉ rounds between hosts, the fewest.
+/// Leaders exchange what their hosts have combined by recursive doubling: ⌈log₂ hosts⌉ rounds
+/// between hosts, the fewest.
 pub fn exchange(here: Here<'_>, operand: Operand) -> Schedule {
     around(here, operand, recursive_doubling_into)
 }
@@ -54,8 +55,9 @@ fn around(
     builder.finish()
 }
 
-/// In lanes: each combines its part of the vector on its host, then with its counterparts by halving and doubling, and gives it to
-/// all ranks of its host. Between hosts the least possible moves, in as many conversations as there are lanes.
+/// In lanes: each combines its part of the vector on its host, then with its counterparts by
+/// halving and doubling, and gives it to all ranks of its host. Between hosts the least possible
+/// moves, in as many conversations as there are lanes.
 pub fn lanes(here: Here<'_>, operand: Operand) -> Schedule {
     let lanes = Lanes::new(here, &operand);
     let result = Region::receive(0, operand.bytes);

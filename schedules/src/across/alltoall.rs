@@ -1,12 +1,13 @@
-//! Alltoall across hosts: block j of rank i becomes block i of rank j. Input: `Send`, output: `Receive`, a block per rank in each. In
-//! place: `Receive` holds the blocks before and after.
+//! Alltoall across hosts: block j of rank i becomes block i of rank j. Input: `Send`, output:
+//! `Receive`, a block per rank in each. In place: `Receive` holds the blocks before and after.
 
 use super::super::schedule::{Builder, Place, Region, Schedule};
 use super::Here;
 
-/// Everybody's blocks go to the leader of its host, which sends every other host all that is meant for it in one message and deals
-/// out what comes. Blocks are copied several times on the way: for small ones, of which a pair of hosts would otherwise exchange as
-/// many messages as it has pairs of ranks. Leaders deal with at most `window` others at a time.
+/// Everybody's blocks go to the leader of its host, which sends every other host all that is meant
+/// for it in one message and deals out what comes. Blocks are copied several times on the way: for
+/// small ones, of which a pair of hosts would otherwise exchange as many messages as it has pairs
+/// of ranks. Leaders deal with at most `window` others at a time.
 pub fn exchange(here: Here<'_>, bytes: usize, in_place: bool, window: u32) -> Schedule {
     let all = here.hosts.ranks() as usize * bytes;
     let own = if in_place {
@@ -32,7 +33,8 @@ struct Leader<'a> {
     bytes: usize,
     /// The blocks of each rank of this host, by index.
     inputs: Vec<Region>,
-    /// What goes to and comes from each host; empty for the own one. By source, then by destination.
+    /// What goes to and comes from each host; empty for the own one. By source, then by
+    /// destination.
     outgoing: Vec<Region>,
     incoming: Vec<Region>,
 }
@@ -117,7 +119,8 @@ impl<'a> Leader<'a> {
     fn deal_out(&self, builder: &mut Builder) {
         let (here, hosts) = (self.here, self.here.hosts);
         let (members, size) = (here.members(), hosts.ranks());
-        // A rank's result can lie where its input was only if nobody reads that any more: so it lies elsewhere.
+        // A rank's result can lie where its input was only if nobody reads that any more: so it
+        // lies elsewhere.
         let all = size as usize * self.bytes;
         let result = |builder: &mut Builder, rank| match rank == here.rank {
             true => Region::receive(0, all),

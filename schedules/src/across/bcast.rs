@@ -1,11 +1,13 @@
-//! Broadcast across hosts. The buffer is `Receive` on every rank, the root included. The root leads its host.
+//! Broadcast across hosts. The buffer is `Receive` on every rank, the root included. The root leads
+//! its host.
 
 use super::super::bcast::{binomial_into, chain_into};
 use super::super::position::Position;
 use super::super::schedule::{Builder, Region, Schedule};
 use super::Here;
 
-/// Down a tree of leaders, and from each of them down a tree of its host's ranks: hosts − 1 messages between hosts.
+/// Down a tree of leaders, and from each of them down a tree of its host's ranks: hosts − 1
+/// messages between hosts.
 pub fn tree(here: Here<'_>, bytes: usize) -> Schedule {
     let buffer = Region::receive(0, bytes);
     let mut builder = Builder::for_rounds(2);
@@ -19,8 +21,8 @@ pub fn tree(here: Here<'_>, bytes: usize) -> Schedule {
     builder.finish()
 }
 
-/// Segments down a chain that visits one host after the other: the buffer crosses to each other host once, and on every host one rank
-/// receives from outside while another one sends on.
+/// Segments down a chain that visits one host after the other: the buffer crosses to each other
+/// host once, and on every host one rank receives from outside while another one sends on.
 pub fn chain(here: Here<'_>, bytes: usize, segment_bytes: usize) -> Schedule {
     let order = Order::new(here);
     let position = Position::new(order.place(here.rank), here.hosts.ranks());

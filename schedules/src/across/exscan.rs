@@ -1,12 +1,13 @@
-//! Exscan across hosts whose ranks are in host order: rank 0 gets nothing and its `Receive` is left alone. Input: `Send`; output:
-//! `Receive`. In place: the input lies in `Receive`.
+//! Exscan across hosts whose ranks are in host order: rank 0 gets nothing and its `Receive` is left
+//! alone. Input: `Send`; output: `Receive`. In place: the input lies in `Receive`.
 
 use super::super::scan::recursive_doubling_into as scan_into;
 use super::super::schedule::{Builder, Region, Schedule};
 use super::super::{Hosts, Operand};
 use super::scan::{before_host, last_leads};
 
-/// As the scan: its results on a host move up by one rank, and what came before the host is combined with them.
+/// As the scan: its results on a host move up by one rank, and what came before the host is
+/// combined with them.
 pub fn exchange(hosts: &Hosts, rank: u32, operand: Operand) -> Schedule {
     let result = Region::receive(0, operand.bytes);
     let here = last_leads(hosts, rank);

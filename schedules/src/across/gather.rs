@@ -1,11 +1,13 @@
-//! Gather across hosts: one message from every other host. Input: `Send`; output: `Receive` at the root, which is named nowhere else.
-//! In place (root only): the root's block already lies in its place in `Receive`. The root leads its host.
+//! Gather across hosts: one message from every other host. Input: `Send`; output: `Receive` at the
+//! root, which is named nowhere else. In place (root only): the root's block already lies in its
+//! place in `Receive`. The root leads its host.
 
 use super::super::schedule::{Builder, Region, Schedule};
 use super::Here;
 
-/// The blocks of a host are joined by its leader, which sends them to the root; the root's own host sends straight to it. For blocks
-/// that are cheaper to copy once more than to send alone. The root receives from at most `window` ranks at a time.
+/// The blocks of a host are joined by its leader, which sends them to the root; the root's own host
+/// sends straight to it. For blocks that are cheaper to copy once more than to send alone. The root
+/// receives from at most `window` ranks at a time.
 pub fn star(here: Here<'_>, bytes: usize, in_place: bool, window: u32) -> Schedule {
     let (own, root) = (Region::send(0, bytes), here.leader(here.top_host()));
     if here.rank == root {

@@ -1,5 +1,6 @@
-//! Lanes: the vector is cut into as many parts as every host has ranks to spare, and the rank with the same index on each host takes
-//! care of the same part. Hosts may have more ranks than lanes; those contribute and get results, but talk to no other host.
+//! Lanes: the vector is cut into as many parts as every host has ranks to spare, and the rank with
+//! the same index on each host takes care of the same part. Hosts may have more ranks than lanes;
+//! those contribute and get results, but talk to no other host.
 
 use super::super::cut::{Block, Cut};
 use super::super::position::Position;
@@ -67,7 +68,8 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// A phase among the ranks of this lane, numbered by their hosts; nothing for ranks beyond the lanes.
+    /// A phase among the ranks of this lane, numbered by their hosts; nothing for ranks beyond the
+    /// lanes.
     pub(super) fn between_hosts(
         &self,
         builder: &mut Builder,

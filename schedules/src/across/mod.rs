@@ -1,14 +1,20 @@
-//! Collectives across several hosts: most of the work among the ranks of each host, little between the hosts.
+//! Collectives across several hosts: most of the work among the ranks of each host, little between
+//! the hosts.
 //!
-//! A message to another host costs some twenty times one on the same host, and a byte two to three times. Three shapes follow:
+//! A message to another host costs some twenty times one on the same host, and a byte two to three
+//! times. Three shapes follow:
 //!
-//! - *leaders*: the ranks of a host hand in to their leader (the lowest rank, or the root on its own host), leaders deal with each
-//!   other, and the result is handed out. The fewest messages between hosts: for small data.
-//! - *lanes*: the ranks of a host first divide the work among themselves, then each talks to its counterparts on the other hosts. The
-//!   fewest bytes between hosts, and every rank's CPU takes part: for long vectors.
-//! - *host order*: a chain or a ring that visits one host after the other, so that it crosses between two hosts once.
+//! - *leaders*: the ranks of a host hand in to their leader (the lowest rank, or the root on its
+//!   own host), leaders deal with each other, and the result is handed out. The fewest messages
+//!   between hosts: for small data.
+//! - *lanes*: the ranks of a host first divide the work among themselves, then each talks to its
+//!   counterparts on the other hosts. The fewest bytes between hosts, and every rank's CPU takes
+//!   part: for long vectors.
+//! - *host order*: a chain or a ring that visits one host after the other, so that it crosses
+//!   between two hosts once.
 //!
-//! The phases are the flat algorithms of the parent module, run among some of the ranks ([`Builder::among`]).
+//! The phases are the flat algorithms of the parent module, run among some of the ranks
+//! ([`Builder::among`]).
 
 pub mod allgather;
 pub mod allreduce;

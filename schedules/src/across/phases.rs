@@ -1,7 +1,8 @@
-//! Collectives through leaders, taken apart: what the ranks of a host do among themselves, and what the leaders do.
+//! Collectives through leaders, taken apart: what the ranks of a host do among themselves, and what
+//! the leaders do.
 //!
-//! Ranks that share memory have better ways than messages for the first part. What crosses between hosts is exactly what the
-//! whole schedule sends, so each host may do its own part as it likes.
+//! Ranks that share memory have better ways than messages for the first part. What crosses between
+//! hosts is exactly what the whole schedule sends, so each host may do its own part as it likes.
 
 use super::super::allreduce::recursive_doubling_into;
 use super::super::barrier::dissemination_into;
@@ -13,10 +14,12 @@ use super::super::schedule::{Builder, Region, Schedule};
 use super::super::{Hosts, Operand};
 use super::{Here, allreduce, barrier};
 
-/// One rank's call in three phases. Calls among the ranks of its host name them by their index there.
+/// One rank's call in three phases. Calls among the ranks of its host name them by their index
+/// there.
 #[derive(Clone, Debug)]
 pub struct Phases {
-    /// First, on the host: what its ranks have comes to the leader, in `Receive` if there is a result.
+    /// First, on the host: what its ranks have comes to the leader, in `Receive` if there is a
+    /// result.
     pub up: Option<Call<'static>>,
     /// Then, at leaders only: `Receive` is made the same on all of them.
     pub between: Schedule,
@@ -24,7 +27,8 @@ pub struct Phases {
     pub down: Call<'static>,
 }
 
-/// The phases of a call, where the table sends it through leaders and there is a leader's result to hand out.
+/// The phases of a call, where the table sends it through leaders and there is a leader's result to
+/// hand out.
 pub fn phases(call: &Call<'_>, position: Position, placement: Placement<'_>) -> Option<Phases> {
     let hosts = placement.hosts?;
     let here = match *call {

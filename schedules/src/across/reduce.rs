@@ -1,5 +1,6 @@
-//! Reduce across hosts. Input: `Send`; output: `Receive` at the root, which is named nowhere else. In place (root only): the
-//! root's input lies in `Receive`. Operations that do not commute need ranks in host order.
+//! Reduce across hosts. Input: `Send`; output: `Receive` at the root, which is named nowhere else.
+//! In place (root only): the root's input lies in `Receive`. Operations that do not commute need
+//! ranks in host order.
 
 use super::super::choose::partners;
 use super::super::reduce::{scatter_gather_into, up_tree};
@@ -8,8 +9,8 @@ use super::super::{Hosts, Operand};
 use super::Here;
 use super::lanes::Lanes;
 
-/// Up a tree on every host to its leader, and up a tree of leaders: hosts − 1 messages between hosts. In rank order one more hop
-/// when the root is not rank 0.
+/// Up a tree on every host to its leader, and up a tree of leaders: hosts − 1 messages between
+/// hosts. In rank order one more hop when the root is not rank 0.
 pub fn tree(hosts: &Hosts, rank: u32, operand: Operand, root: u32) -> Schedule {
     let here = if operand.commutative {
         Here::with_root(hosts, rank, root)
@@ -38,7 +39,8 @@ pub fn tree(hosts: &Hosts, rank: u32, operand: Operand, root: u32) -> Schedule {
     builder.finish()
 }
 
-/// In lanes: each combines its part of the vector on its host, then with its counterparts, and hands it to the root.
+/// In lanes: each combines its part of the vector on its host, then with its counterparts, and
+/// hands it to the root.
 pub fn lanes(hosts: &Hosts, rank: u32, operand: Operand, root: u32) -> Schedule {
     let here = Here::new(hosts, rank);
     let (host, root_host) = (here.host(), hosts.host_of(root));

@@ -1,5 +1,6 @@
-//! Reduce-scatter across hosts. Input: the whole vector in `Send`; output: the own block at the start of `Receive`. In place: the whole
-//! vector lies in `Receive`, whose rest is used up. Operations that do not commute need ranks in host order.
+//! Reduce-scatter across hosts. Input: the whole vector in `Send`; output: the own block at the
+//! start of `Receive`. In place: the whole vector lies in `Receive`, whose rest is used up.
+//! Operations that do not commute need ranks in host order.
 
 use super::super::Vector;
 use super::super::allreduce::recursive_doubling_into;
@@ -18,8 +19,8 @@ fn whole(here: Here<'_>, blocks: Blocks<'_>, in_place: bool) -> Region {
     }
 }
 
-/// Leaders combine the whole vector among themselves by recursive doubling, and deal out its blocks: ⌈log₂ hosts⌉ rounds between
-/// hosts. For vectors that are mostly latency.
+/// Leaders combine the whole vector among themselves by recursive doubling, and deal out its
+/// blocks: ⌈log₂ hosts⌉ rounds between hosts. For vectors that are mostly latency.
 pub fn exchange(here: Here<'_>, blocks: Blocks<'_>, commutative: bool, in_place: bool) -> Schedule {
     let own = whole(here, blocks, in_place);
     // Nothing is cut here, so the size of an element does not matter.
@@ -52,8 +53,9 @@ pub fn exchange(here: Here<'_>, blocks: Blocks<'_>, commutative: bool, in_place:
     builder.finish()
 }
 
-/// In lanes: the ranks of a host divide all blocks among themselves, so that a block's counterparts of its owner combine it, each on
-/// its host, and send it to the owner. Every block comes to its owner once from each other host: the least possible.
+/// In lanes: the ranks of a host divide all blocks among themselves, so that a block's counterparts
+/// of its owner combine it, each on its host, and send it to the owner. Every block comes to its
+/// owner once from each other host: the least possible.
 pub fn lanes(here: Here<'_>, blocks: Blocks<'_>, commutative: bool, in_place: bool) -> Schedule {
     let hosts = here.hosts;
     let vector = whole(here, blocks, in_place);

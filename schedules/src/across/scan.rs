@@ -1,4 +1,5 @@
-//! Scan across hosts whose ranks are in host order. Input: `Send`; output: `Receive`. In place: the input lies in `Receive`.
+//! Scan across hosts whose ranks are in host order. Input: `Send`; output: `Receive`. In place: the
+//! input lies in `Receive`.
 
 use super::super::bcast::binomial_into;
 use super::super::exscan::recursive_doubling_into as exscan_into;
@@ -7,8 +8,9 @@ use super::super::schedule::{Builder, Region, Schedule};
 use super::super::{Hosts, Operand};
 use super::Here;
 
-/// A scan on every host, whose last rank then has the host's total; an exscan of the totals between hosts; and what came before a
-/// host is handed to its ranks. ⌈log₂ hosts⌉ rounds between hosts instead of ⌈log₂ size⌉.
+/// A scan on every host, whose last rank then has the host's total; an exscan of the totals between
+/// hosts; and what came before a host is handed to its ranks. ⌈log₂ hosts⌉ rounds between hosts
+/// instead of ⌈log₂ size⌉.
 pub fn exchange(hosts: &Hosts, rank: u32, operand: Operand) -> Schedule {
     let result = Region::receive(0, operand.bytes);
     let here = last_leads(hosts, rank);
@@ -28,7 +30,8 @@ pub(super) fn last_leads(hosts: &Hosts, rank: u32) -> Here<'_> {
     Here::with_root(hosts, rank, members[members.len() - 1])
 }
 
-/// What the hosts before this one combine to, on every rank; nothing on the first host. `total` counts on the last rank of each host.
+/// What the hosts before this one combine to, on every rank; nothing on the first host. `total`
+/// counts on the last rank of each host.
 pub(super) fn before_host(here: Here<'_>, builder: &mut Builder, total: Region) -> Option<Region> {
     let (hosts, host) = (here.hosts, here.host());
     let before = builder.scratch(if host > 0 { total.bytes } else { 0 });

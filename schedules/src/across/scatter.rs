@@ -1,11 +1,12 @@
-//! Scatter across hosts: one message to every other host. Input: `Send` at the root, which is named nowhere else; output: `Receive`. In
-//! place (root only): the root's block stays in `Send`, and its `Receive` is not named. The root leads its host.
+//! Scatter across hosts: one message to every other host. Input: `Send` at the root, which is named
+//! nowhere else; output: `Receive`. In place (root only): the root's block stays in `Send`, and its
+//! `Receive` is not named. The root leads its host.
 
 use super::super::schedule::{Builder, Region, Schedule};
 use super::Here;
 
-/// The blocks of a host go to its leader, which deals them out; those of the root's own host go straight to their ranks. As
-/// [`gather::star`](super::gather::star), the other way round.
+/// The blocks of a host go to its leader, which deals them out; those of the root's own host go
+/// straight to their ranks. As [`gather::star`](super::gather::star), the other way round.
 pub fn star(here: Here<'_>, bytes: usize, in_place: bool, window: u32) -> Schedule {
     let (own, root) = (Region::receive(0, bytes), here.leader(here.top_host()));
     if here.rank == root {

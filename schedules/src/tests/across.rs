@@ -1,9 +1,11 @@
-//! Collectives across hosts: every algorithm on random maps of ranks to hosts against the oracle, and what crosses between hosts.
+//! Collectives across hosts: every algorithm on random maps of ranks to hosts against the oracle,
+//! and what crosses between hosts.
 
 use super::barrier::nobody_leaves_without;
 use super::*;
 
-/// A map of ranks to 2 to `most` hosts, by seed: in blocks, dealt round, or at random; hosts may have any number of ranks.
+/// A map of ranks to 2 to `most` hosts, by seed: in blocks, dealt round, or at random; hosts may
+/// have any number of ranks.
 pub(super) fn map(size: u32, most: u32, seed: u64) -> Vec<u32> {
     let mut random = Random(mix(seed ^ 0xB0C5));
     let hosts = 2 + random.below(most.max(2) as usize - 1) as u32;
@@ -252,14 +254,16 @@ fn long_vectors_leave_a_host_about_once_per_direction() {
         let hosts = even(count, ranks);
         let leaving =
             |collective, algorithm| traffic_of(collective, algorithm, &hosts, 40_000).leaving_max;
-        // An allreduce must move 2·(n − 1)/n of the vector out of each of n hosts; a bit more where parts are uneven.
+        // An allreduce must move 2·(n − 1)/n of the vector out of each of n hosts; a bit more where
+        // parts are uneven.
         let least = 2 * bytes * (count as usize - 1) / count as usize;
         let allreduce = leaving(Collective::Allreduce, Algorithm::Lanes);
         assert!(
             allreduce >= least - 1000 && allreduce < least + 1000,
             "{allreduce} of {least}"
         );
-        // Halving moves less than the vector; who stands for half of all hosts then passes half of it on.
+        // Halving moves less than the vector; who stands for half of all hosts then passes half of
+        // it on.
         assert!(leaving(Collective::Reduce, Algorithm::Lanes) <= bytes * 3 / 2);
         assert_eq!(leaving(Collective::Bcast, Algorithm::HostChain), bytes);
     }
@@ -285,13 +289,13 @@ proptest! {
 
     #[test]
     fn the_table_always_names_an_algorithm_that_fits(
-        which in 0..Collective::ALL.len(), elements in 0usize..60_000, seed: u64, crowded: bool,
+        which in 0..Collective::ALL.len(), elements in 0usize..60_000, seed: u64, oversubscribed: bool,
         numbers in prop::collection::vec(0u32..6, 1..20),
     ) {
         let size = numbers.len() as u32;
         let case = scenario(Collective::ALL[which], size, 0, elements / size as usize, seed).prepare();
         let hosts = hosts(&numbers);
-        let placement = Placement { hosts: hosts.as_ref(), crowded };
+        let placement = Placement { hosts: hosts.as_ref(), oversubscribed };
         let schedules = (0..size).map(|rank| plan::schedule(&case.call(rank), Position::new(rank, size), placement));
         run(&case, schedules.collect(), &mut Random(seed));
     }

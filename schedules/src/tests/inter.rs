@@ -1,4 +1,5 @@
-//! Two groups of all small sizes, in both orders, with every role: schedules are valid, end, and bring what they should.
+//! Two groups of all small sizes, in both orders, with every role: schedules are valid, end, and
+//! bring what they should.
 
 use super::super::inter::{self, Groups, Role};
 use super::super::reduce_scatter::Blocks;
@@ -19,7 +20,8 @@ fn data(process: u32, bytes: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Runs a collective in which every process reads `send` bytes and writes `receive` bytes, and tells what each got.
+/// Runs a collective in which every process reads `send` bytes and writes `receive` bytes, and
+/// tells what each got.
 fn outcome(
     groups: &[Groups],
     send: impl Fn(Groups) -> usize,

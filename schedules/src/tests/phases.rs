@@ -1,4 +1,5 @@
-//! Collectives in phases: between hosts they must look like their whole schedule, whoever does the rest.
+//! Collectives in phases: between hosts they must look like their whole schedule, whoever does the
+//! rest.
 
 use super::super::across::phases;
 use super::across::{hosts, map};
@@ -22,10 +23,10 @@ fn leaders_send_the_same_whether_their_hosts_use_boards_or_messages() {
         let Some(hosts) = hosts(&numbers) else {
             continue;
         };
-        let crowded = seed % 3 == 0;
+        let oversubscribed = seed % 3 == 0;
         let placement = Placement {
             hosts: Some(&hosts),
-            crowded,
+            oversubscribed,
         };
         for collective in [
             Collective::Barrier,

@@ -34,6 +34,7 @@ pub static ALL: &[&Setting] = &[
     &NET_RAILS,
     &NET_TRUNK,
     &NET_CHECK,
+    &ENCRYPT,
     &NET_FAULT,
     &NET_PCAP,
     &NET_TRACE,

@@ -89,6 +89,15 @@ pub static NET_CHECK: Setting = Setting {
     ..NETWORK
 };
 
+/// Encryption.
+pub static ENCRYPT: Setting = Setting {
+    name: "OXMPI_ENCRYPT",
+    unset: WhenUnset::Value("off"),
+    option: Some("--encrypt"),
+    text: "Everything that processes send to other hosts is encrypted and authenticated.",
+    ..NETWORK
+};
+
 /// A bad network.
 pub static NET_FAULT: Setting = Setting {
     name: "OXMPI_NET_FAULT",

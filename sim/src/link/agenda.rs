@@ -1,4 +1,5 @@
-//! What happens when: one queue of events, ordered by time and, at the same time, by when they were planned.
+//! What happens when: one queue of events, ordered by time and, at the same time, by when they were
+//! planned.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

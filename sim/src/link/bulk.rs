@@ -1,4 +1,5 @@
-//! Long transfers, measured: how much arrives per second over a path that loses frames, and how flows share a trunk.
+//! Long transfers, measured: how much arrives per second over a path that loses frames, and how
+//! flows share a trunk.
 
 use oxmpi_link::{Config, Recovery};
 
@@ -34,7 +35,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Payload bytes that arrive in order during `measured` after a start of `warm_up`, for each flow.
+    /// Payload bytes that arrive in order during `measured` after a start of `warm_up`, for each
+    /// flow.
     pub fn bytes(&self, warm_up: Time, measured: Time) -> Result<Vec<u64>, String> {
         let mut world = World::new(self.scenario());
         world.run_until(warm_up)?;
@@ -80,7 +82,8 @@ impl Transfer {
                 nodes: 2 * self.flows,
                 bits_per_second,
                 trunk_bits_per_second: Some(bits_per_second),
-                // Switches and routers are built to hold about what a round trip does; never less than some frames for each flow.
+                // Switches and routers are built to hold about what a round trip does; never less
+                // than some frames for each flow.
                 queue_bytes: round_trip_bytes.max(QUEUE_BYTES_MIN),
                 latency_ns,
                 jitter_ns: JITTER_NS,
@@ -106,7 +109,8 @@ impl Transfer {
 
     /// The figures of `net`'s endpoint.
     fn link(&self) -> Config {
-        // What an Ethernet frame of 1500 bytes leaves: less the frame's header, and under UDP those of IP and UDP.
+        // What an Ethernet frame of 1500 bytes leaves: less the frame's header, and under UDP those
+        // of IP and UDP.
         let payload_bytes_max = match self.path {
             Path::Lan => 1460,
             Path::Ip => 1432,

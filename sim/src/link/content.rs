@@ -1,7 +1,8 @@
 //! What the messages of a run contain, and the check of what arrives.
 //!
-//! Each byte is a function of the run's seed, the sending end, the message's number and the byte's offset, so a byte that comes from
-//! another message, another place or another conversation does not pass. Nothing is stored: both sides compute.
+//! Each byte is a function of the run's seed, the sending end, the message's number and the byte's
+//! offset, so a byte that comes from another message, another place or another conversation does
+//! not pass. Nothing is stored: both sides compute.
 
 /// The messages of one direction of a conversation, as their sender made them.
 #[derive(Debug, Clone, Copy)]
@@ -84,7 +85,8 @@ impl Arrived {
         }
     }
 
-    /// Takes a piece in. `length` tells how long a message is, and none when there is no such message.
+    /// Takes a piece in. `length` tells how long a message is, and none when there is no such
+    /// message.
     pub fn take(
         &mut self,
         piece: &[u8],

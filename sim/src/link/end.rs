@@ -1,7 +1,9 @@
-//! One end of a conversation: a real link, what its application says and hears, and the truth it is held to.
+//! One end of a conversation: a real link, what its application says and hears, and the truth it is
+//! held to.
 //!
-//! The simulation knows both ends, so it can say what neither of them can: that a message released here has wholly arrived there, that a
-//! link which gives up has really heard nothing for the dead-peer time, and that one which should give up does.
+//! The simulation knows both ends, so it can say what neither of them can: that a message released
+//! here has wholly arrived there, that a link which gives up has really heard nothing for the
+//! dead-peer time, and that one which should give up does.
 
 use oxmpi_link::{Checksum, Config, Link, Session, Transmit};
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECES_MAX};

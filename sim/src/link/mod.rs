@@ -1,11 +1,15 @@
-//! The PM protocol on a simulated network: the real `oxmpi_link::Link` at both ends of every conversation, frames as bytes through `oxmpi_wire`.
+//! The PM protocol on a simulated network: the real `oxmpi_link::Link` at both ends of every
+//! conversation, frames as bytes through `oxmpi_wire`.
 //!
-//! [`scenario`] draws a small network and its conversations from a seed, [`network`] carries the frames and harms them, [`world`] lets
-//! it all happen, [`end`] and [`content`] hold each end to the truth: every message delivered once, intact and in order, or the
-//! link gives up after the dead-peer time and never before; bounded memory, bounded time, bounded repeats. [`bulk`] measures long
-//! transfers: the share of flows at a bottleneck, and the table of throughput over loss in `docs/link.md` ([`table`]).
+//! [`scenario`] draws a small network and its conversations from a seed, [`network`] carries the
+//! frames and harms them, [`world`] lets it all happen, [`end`] and [`content`] hold each end to
+//! the truth: every message delivered once, intact and in order, or the link gives up after the
+//! dead-peer time and never before; bounded memory, bounded time, bounded repeats. [`bulk`]
+//! measures long transfers: the share of flows at a bottleneck, and the table of throughput over
+//! loss in `docs/link.md` ([`table`]).
 //!
-//! A run is a pure function of its [`Config`]; one that fails says how to repeat it: `cargo run -p oxmpi-sim -- link --seed N`.
+//! A run is a pure function of its [`Config`]; one that fails says how to repeat it: `cargo run -p
+//! oxmpi-sim -- link --seed N`.
 
 pub mod agenda;
 pub mod bulk;

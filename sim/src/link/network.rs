@@ -1,10 +1,12 @@
-//! The network between the nodes: what a frame meets between the sender's card and the receiver's ring.
+//! The network between the nodes: what a frame meets between the sender's card and the receiver's
+//! ring.
 //!
-//! A frame leaves by its node's card, which takes frames only as fast as the wire does; it crosses the trunk when the two nodes
-//! are on different switches, then the switch's port to the receiver. Ports forward at their rate and drop what their queue has no
-//! room for, as real ones do. On the way a frame may be lost, doubled, delayed so that others overtake it, or damaged, and a
-//! cut node is neither heard nor reached. The network counts every harm it does, so that the protocol's repeats can be
-//! held against it.
+//! A frame leaves by its node's card, which takes frames only as fast as the wire does; it crosses
+//! the trunk when the two nodes are on different switches, then the switch's port to the receiver.
+//! Ports forward at their rate and drop what their queue has no room for, as real ones do. On the
+//! way a frame may be lost, doubled, delayed so that others overtake it, or damaged, and a cut node
+//! is neither heard nor reached. The network counts every harm it does, so that the protocol's
+//! repeats can be held against it.
 
 use oxmpi_wire::frame::{Frame, Kind};
 
@@ -13,7 +15,8 @@ use crate::random::Random;
 /// Nanoseconds since the run began.
 pub type Time = u64;
 
-/// What Ethernet adds to a frame on the wire: header, check sequence, preamble and the gap between frames.
+/// What Ethernet adds to a frame on the wire: header, check sequence, preamble and the gap between
+/// frames.
 pub const WIRE_BYTES: usize = 14 + 4 + 8 + 12;
 
 /// Chances of harm, in millionths of all frames.
@@ -40,14 +43,16 @@ pub struct Shape {
     pub nodes: u32,
     /// Rate of cards and switch ports.
     pub bits_per_second: u64,
-    /// Rate of the trunk between the switches, which odd and even nodes are on; without it there is one switch.
+    /// Rate of the trunk between the switches, which odd and even nodes are on; without it there is
+    /// one switch.
     pub trunk_bits_per_second: Option<u64>,
     /// What a port's queue holds.
     pub queue_bytes: u64,
     /// One way, without queues.
     pub latency_ns: Time,
-    /// Frames leave their node up to this much later, in order: buses and interrupts. Without it, who found a full queue once would find it full
-    /// each time, and who has filled it would never notice.
+    /// Frames leave their node up to this much later, in order: buses and interrupts. Without it,
+    /// who found a full queue once would find it full each time, and who has filled it would never
+    /// notice.
     pub jitter_ns: Time,
 }
 

@@ -1,9 +1,11 @@
-//! What a seed means: which nodes talk to whom about what, over which network, with which parameters of the protocol.
+//! What a seed means: which nodes talk to whom about what, over which network, with which
+//! parameters of the protocol.
 //!
-//! Scenarios are small, so that thousands run in a minute, and their parameters are drawn from the corners: windows of one frame, sequence
-//! numbers about to wrap, frames of a few bytes, rings of a few frames. A death is possible only where a cut never heals; everywhere else the
-//! dead-peer time is so long against time-outs, naps and cuts that silence of that length cannot come about by chance, and a link that
-//! gives up is a finding.
+//! Scenarios are small, so that thousands run in a minute, and their parameters are drawn from the
+//! corners: windows of one frame, sequence numbers about to wrap, frames of a few bytes, rings of a
+//! few frames. A death is possible only where a cut never heals; everywhere else the dead-peer time
+//! is so long against time-outs, naps and cuts that silence of that length cannot come about by
+//! chance, and a link that gives up is a finding.
 
 use oxmpi_link::{Config, Recovery};
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES};
@@ -16,11 +18,12 @@ pub const US: Time = 1_000;
 /// One millisecond.
 pub const MS: Time = 1_000_000;
 
-/// Time-outs at their longest that fit into the dead-peer time. At 30 % loss a question and its answer get through in 49 of 100 cases, so 48
-/// misses in a row happen once in 10^14 silences.
+/// Time-outs at their longest that fit into the dead-peer time. At 30 % loss a question and its
+/// answer get through in 49 of 100 cases, so 48 misses in a row happen once in 10^14 silences.
 const TIMEOUTS_TILL_DEATH: u64 = 48;
 
-/// Data frames that a scenario needs when nothing is lost, roughly: some ten milliseconds of computing.
+/// Data frames that a scenario needs when nothing is lost, roughly: some ten milliseconds of
+/// computing.
 const FRAMES: u64 = 1500;
 
 /// How nodes take frames in.
@@ -116,7 +119,8 @@ impl Scenario {
         let shape = draw_shape(nodes, link.payload_bytes_max, &mut random);
         let hosts = draw_hosts(&mut link, &mut random);
         let round_trip = round_trip_ns(&shape, &hosts, &link);
-        // A time-out below the time that a few frames need on the wire or at the receiver would mostly be too early.
+        // A time-out below the time that a few frames need on the wire or at the receiver would
+        // mostly be too early.
         link.rto_ns_min = link.rto_ns_min.max(8 * frame_ns(&shape, &hosts, &link));
         link.rto_ns_max = link.rto_ns_max.max(rto_ns_max_sane(&shape, &hosts, &link));
         let faults = draw_faults(&link, &mut random);
@@ -188,8 +192,9 @@ fn frame_ns(shape: &Shape, hosts: &Hosts, link: &Config) -> Time {
     hosts.slow_frame_ns.max(hosts.frame_ns).max(wire_ns)
 }
 
-/// What whoever configures a link has to see to: time-outs can grow beyond a round trip through full queues, and until all senders together repeat
-/// themselves far less often than one receiver or one port can bear. Otherwise repeats alone keep the queues full, for ever.
+/// What whoever configures a link has to see to: time-outs can grow beyond a round trip through
+/// full queues, and until all senders together repeat themselves far less often than one receiver
+/// or one port can bear. Otherwise repeats alone keep the queues full, for ever.
 fn rto_ns_max_sane(shape: &Shape, hosts: &Hosts, link: &Config) -> Time {
     let together = 4 * u64::from(shape.nodes) * frame_ns(shape, hosts, link);
     round_trip_ns(shape, hosts, link)
@@ -249,7 +254,8 @@ fn draw_shape(nodes: u32, payload: usize, random: &mut Random) -> Shape {
     }
 }
 
-/// Rings and marks. The high mark leaves room for a window of one sender; what more senders overrun is lost and repeated.
+/// Rings and marks. The high mark leaves room for a window of one sender; what more senders overrun
+/// is lost and repeated.
 fn draw_hosts(link: &mut Config, random: &mut Random) -> Hosts {
     let frame_ns = random.pick(&[100, 500, 2 * US]);
     let room = random.pick(&[2, 8, 64, 1000]);

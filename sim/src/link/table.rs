@@ -1,7 +1,8 @@
-//! The table of throughput over loss that `docs/link.md` shows, generated so that it cannot grow old.
+//! The table of throughput over loss that `docs/link.md` shows, generated so that it cannot grow
+//! old.
 //!
-//! `cargo run --release -p oxmpi-sim -- link-table` prints it, `… link-table docs/link.md` writes it between its marks; a test
-//! compares what is generated with what the page says.
+//! `cargo run --release -p oxmpi-sim -- link-table` prints it, `… link-table docs/link.md` writes
+//! it between its marks; a test compares what is generated with what the page says.
 
 use std::fmt::Write as _;
 
@@ -20,7 +21,8 @@ pub const END: &str = "<!-- end of the generated table -->";
 /// Loss in millionths.
 const LOSSES_PPM: [u32; 8] = [0, 1_000, 10_000, 20_000, 50_000, 100_000, 200_000, 300_000];
 
-/// A column: its head, the path, how losses are made good, whether the window obeys congestion, and how long it is measured.
+/// A column: its head, the path, how losses are made good, whether the window obeys congestion, and
+/// how long it is measured.
 const COLUMNS: [(&str, Path, Recovery, bool, Time); 6] = [
     (
         "LAN, go-back-N",

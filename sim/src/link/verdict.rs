@@ -1,5 +1,5 @@
-//! What must hold of a run: that it ends in time, that every end has finished or has given up with reason, and that repeats are bounded by the harm
-//! that was done. Further methods of [`World`].
+//! What must hold of a run: that it ends in time, that every end has finished or has given up with
+//! reason, and that repeats are bounded by the harm that was done. Further methods of [`World`].
 
 use oxmpi_link::Recovery;
 
@@ -10,8 +10,9 @@ use super::scenario::{Conversation, Load, Scenario};
 use super::world::World;
 
 impl World {
-    /// When even a run with bad luck has to be over: every frame takes its turn on the slowest wire and at the slowest node, some
-    /// are lost and wait for a time-out; what is cut takes the dead-peer time.
+    /// When even a run with bad luck has to be over: every frame takes its turn on the slowest wire
+    /// and at the slowest node, some are lost and wait for a time-out; what is cut takes the
+    /// dead-peer time.
     pub(super) fn time_max(&self) -> Time {
         let Scenario {
             shape,
@@ -105,8 +106,9 @@ impl World {
         self.check_repeats()
     }
 
-    /// Each harm done costs go-back-N a window at most, and selective repeat two frames; where round trips grow suddenly (many senders, one port)
-    /// time-outs may come too early, but not more often than twice per frame.
+    /// Each harm done costs go-back-N a window at most, and selective repeat two frames; where
+    /// round trips grow suddenly (many senders, one port) time-outs may come too early, but not
+    /// more often than twice per frame.
     fn check_repeats(&self) -> Result<(), String> {
         let Report {
             repeats,

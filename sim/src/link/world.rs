@@ -1,8 +1,10 @@
-//! A network of nodes that talk through real links: the loop of events, and what must hold when it ends.
+//! A network of nodes that talk through real links: the loop of events, and what must hold when it
+//! ends.
 //!
-//! A node takes one frame at a time from its ring; how many wait behind it is the backlog that the link is told. It may be
-//! descheduled, and then neither its ring nor its timers are looked at. When nothing is left on the agenda everything must have been
-//! said and heard, or the ends must have given up where a cut never heals.
+//! A node takes one frame at a time from its ring; how many wait behind it is the backlog that the
+//! link is told. It may be descheduled, and then neither its ring nor its timers are looked at.
+//! When nothing is left on the agenda everything must have been said and heard, or the ends must
+//! have given up where a cut never heals.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -325,7 +327,8 @@ impl World {
         self.settle(number)
     }
 
-    /// After anything has happened to an end: messages in and out of the link, frames out of it, its timer.
+    /// After anything has happened to an end: messages in and out of the link, frames out of it,
+    /// its timer.
     fn settle(&mut self, number: u32) -> Result<(), String> {
         let end = &self.ends[number as usize];
         if end.is_dead {

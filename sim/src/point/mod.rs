@@ -1,10 +1,11 @@
-//! Random point-to-point programs: every rank sends and receives in its own order, with every kind of pattern,
-//! mode, size and cancellation, and the oracle looks on.
+//! Random point-to-point programs: every rank sends and receives in its own order, with every kind
+//! of pattern, mode, size and cancellation, and the oracle looks on.
 //!
-//! The plan (who sends what to whom) is drawn before the run. Receivers never wait for anything before they
-//! have posted everything, so a correct protocol cannot block the program. Which receives may steal another
-//! one's message is the receiver's discipline; only the disorderly one does, and it cancels what is left and
-//! collects the rest by matched probes. The oracle is in `oracle`, the receiving side in `receiver`.
+//! The plan (who sends what to whom) is drawn before the run. Receivers never wait for anything
+//! before they have posted everything, so a correct protocol cannot block the program. Which
+//! receives may steal another one's message is the receiver's discipline; only the disorderly one
+//! does, and it cancels what is left and collects the rest by matched probes. The oracle is in
+//! `oracle`, the receiving side in `receiver`.
 
 mod oracle;
 mod receiver;
@@ -119,7 +120,8 @@ impl Point {
             .collect();
         let mut messages: Vec<Message> = Vec::new();
         for from in 0..shape.size {
-            // A few partners get most of the traffic: queues only grow between pairs that talk much.
+            // A few partners get most of the traffic: queues only grow between pairs that talk
+            // much.
             let partners: Vec<u64> = (0..3)
                 .map(|_| random.below(u64::from(shape.size)))
                 .collect();
@@ -221,8 +223,8 @@ fn draw_bytes(random: &mut Random, limits: &Limits) -> usize {
 /// Longest message of a plan, so that many fit into memory.
 const LONGEST_BYTES: u64 = 20_000;
 
-/// Turns of a rank in which nothing moves anywhere, after which nothing ever will: retries of full links and
-/// deaths not yet noticed take some tens.
+/// Turns of a rank in which nothing moves anywhere, after which nothing ever will: retries of full
+/// links and deaths not yet noticed take some tens.
 const PATIENCE_TURNS: Time = 1000;
 
 impl Application for Point {
@@ -258,7 +260,8 @@ impl Application for Point {
             ));
         }
         let (sender, receiver) = (&self.senders[rank as usize], &self.receivers[rank as usize]);
-        // What ended in this very turn (a message to itself, say) brings no packet that would wake the rank.
+        // What ended in this very turn (a message to itself, say) brings no packet that would wake
+        // the rank.
         if sender.only_waits(node) && receiver.only_waits(node) {
             return Ok(Next::Wait);
         }

@@ -1,6 +1,6 @@
-//! What must be true of a point-to-point program: each receive ends with a message that it may get, intact and for
-//! the first time; and when all is over every message had exactly one end, in MPI's order, and unexpected
-//! bytes stayed within their bound.
+//! What must be true of a point-to-point program: each receive ends with a message that it may get,
+//! intact and for the first time; and when all is over every message had exactly one end, in MPI's
+//! order, and unexpected bytes stayed within their bound.
 
 use std::collections::{HashMap, HashSet};
 
@@ -140,9 +140,9 @@ impl Point {
         Ok(())
     }
 
-    /// MPI 5.0 §3.5, non-overtaking. Of two receives of one rank, let the earlier one have got the later message of a
-    /// sender. If it would have accepted that sender's earlier message too, it should have got that one: at the
-    /// moment of either match the other choice was there.
+    /// MPI 5.0 §3.5, non-overtaking. Of two receives of one rank, let the earlier one have got the
+    /// later message of a sender. If it would have accepted that sender's earlier message too, it
+    /// should have got that one: at the moment of either match the other choice was there.
     fn check_order(&self, rank: u32) -> Result<(), String> {
         let mut by_sender: HashMap<(u64, u32), Vec<(&Entry, &Message)>> = HashMap::new();
         for entry in &self.receivers[rank as usize].log {

@@ -1,8 +1,8 @@
 //! The receiving side of a rank: posted receives, probes, claims, cancellations.
 //!
-//! With an orderly discipline there is exactly one receive for every message that will come, and whichever way
-//! they are matched all fit. The disorderly one posts what it likes, then cancels what is left and collects
-//! the rest by claims, until no message for it is due.
+//! With an orderly discipline there is exactly one receive for every message that will come, and
+//! whichever way they are matched all fit. The disorderly one posts what it likes, then cancels
+//! what is left and collects the rest by claims, until no message for it is due.
 
 use oxmpi_engine::protocol::{Claim, RequestId};
 use oxmpi_matching::Pattern;

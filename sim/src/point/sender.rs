@@ -152,7 +152,8 @@ impl Point {
         Ok(())
     }
 
-    /// A synchronous send may end only after its match: it has been received, or a receive that accepts it is under way.
+    /// A synchronous send may end only after its match: it has been received, or a receive that
+    /// accepts it is under way.
     fn check_synchronous(&self, message: &Message) -> Result<(), String> {
         let matched = message.mode == Mode::Standard
             || message.fate == Fate::Received

@@ -1,6 +1,8 @@
-//! Frames of the PM protocol: what `link` says to its other side over UDP datagrams and Ethernet frames.
+//! Frames of the PM protocol: what `link` says to its other side over UDP datagrams and Ethernet
+//! frames.
 //!
-//! A frame is a header of 40 bytes, a payload and, if it is sealed, a trailer. All integers are little endian:
+//! A frame is a header of 40 bytes, a payload and, if it is sealed, a trailer. All integers are
+//! little endian:
 //!
 //! | offset | field    | type | meaning                                                              |
 //! |-------:|----------|------|----------------------------------------------------------------------|
@@ -17,12 +19,13 @@
 //! |     28 | crc      | u32  | CRC32C over the header up to serial and the payload if CHECKED, else 0 |
 //! |     32 | tag      | u64  | proof of all fields before it, and of the whole number of the transmission |
 //!
-//! Every transmission has a number of its own, repeats included; a receiver takes each number once. The tag is a keyed hash
-//! that only the two ends of a direction can compute (in `link`). The payload of a Data frame is a run of *pieces*
-//! ([`PieceHeader`]): a message too long for a frame is cut over several, short ones that wait anyway share one. The payload
-//! of an Ack or Lose with SELECTIVE is a bitmap: bit `i` (lowest first) stands for frame `ack + 1 + i`, which is there
-//! although `ack` is not. The payload of a frame with SEALED is encrypted, and a trailer of [`SEAL_BYTES`] proves payload and
-//! header.
+//! Every transmission has a number of its own, repeats included; a receiver takes each number once.
+//! The tag is a keyed hash that only the two ends of a direction can compute (in `link`). The
+//! payload of a Data frame is a run of *pieces* ([`PieceHeader`]): a message too long for a frame
+//! is cut over several, short ones that wait anyway share one. The payload of an Ack or Lose with
+//! SELECTIVE is a bitmap: bit `i` (lowest first) stands for frame `ack + 1 + i`, which is there
+//! although `ack` is not. The payload of a frame with SEALED is encrypted, and a trailer of
+//! [`SEAL_BYTES`] proves payload and header.
 
 mod error;
 mod piece;
@@ -65,21 +68,30 @@ pub const CHECKED_BYTES: usize = field::SERIAL;
 /// Bytes behind the payload of a sealed frame.
 pub const SEAL_BYTES: usize = 16;
 
-/// Where channel and destination lie, in front of everything else: socket filters are programs over these offsets.
+/// Where channel and destination lie, in front of everything else: socket filters are programs over
+/// these offsets.
 pub const CHANNEL_OFFSET: usize = field::CHANNEL;
 /// See [`CHANNEL_OFFSET`].
 pub const TO_OFFSET: usize = field::TO;
 /// Where the length of the payload lies.
 pub const LENGTH_OFFSET: usize = field::LENGTH;
 
-/// Bytes of the whole frame that begins with these, as its header says: devices that pad short frames cut them by it. `None`:
-/// too few to tell.
+/// Bytes of the whole frame that begins with these, as its header says: devices that pad short
+/// frames cut them by it. `None`: too few to tell.
 #[inline]
 pub fn frame_bytes(begin: &[u8]) -> Option<usize> {
     let &[a, b, c, d] = begin.get(field::LENGTH..)?.first_chunk()?;
     let sealed = u16::from_le_bytes([c, d]) & flag::SEALED != 0;
     let length = usize::from(u16::from_le_bytes([a, b]));
     Some(FRAME_HEADER_BYTES + length + if sealed { SEAL_BYTES } else { 0 })
+}
+
+/// Whether these bytes can be a sealed frame: header and trailer fit, and the header says so.
+#[inline]
+pub fn is_sealed(frame: &[u8]) -> bool {
+    let flags = frame.get(field::FLAGS..).and_then(<[u8]>::first_chunk);
+    let sealed = |flags: &[u8; 2]| u16::from_le_bytes(*flags) & flag::SEALED != 0;
+    frame.len() >= FRAME_HEADER_BYTES + SEAL_BYTES && flags.is_some_and(sealed)
 }
 
 /// The sender's name in these first bytes of a frame, before anything else of it is looked at.
@@ -219,8 +231,8 @@ impl Frame {
         put(out, field::TAG, self.tag.to_le_bytes());
     }
 
-    /// Reads the header of a whole frame, which is neither longer nor shorter than its header says, and the payload behind it,
-    /// without the trailer of a sealed one.
+    /// Reads the header of a whole frame, which is neither longer nor shorter than its header says,
+    /// and the payload behind it, without the trailer of a sealed one.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Frame, &[u8]), FrameError> {
         let found = bytes.len();

@@ -10,8 +10,9 @@
 /// Bytes in front of each piece.
 pub const PIECE_HEADER_BYTES: usize = 4;
 
-/// Most pieces in a frame: 64 messages of 68 bytes and more (the shortest packets the engine sends) fill three ordinary Ethernet frames, and
-/// a frame's list of pieces stays short enough to gather 7 such frames in one system call (1024 elements, 2 per piece).
+/// Most pieces in a frame: 64 messages of 68 bytes and more (the shortest packets the engine sends)
+/// fill three ordinary Ethernet frames, and a frame's list of pieces stays short enough to gather 7
+/// such frames in one system call (1024 elements, 2 per piece).
 pub const PIECES_MAX: usize = 64;
 
 const FIRST: u16 = 1;
@@ -38,7 +39,8 @@ impl PieceHeader {
         [a, b, c, d]
     }
 
-    /// Reads the header at the beginning of `bytes`; `None` if there is none, if it has other flags, or if fewer bytes follow than it says.
+    /// Reads the header at the beginning of `bytes`; `None` if there is none, if it has other
+    /// flags, or if fewer bytes follow than it says.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Option<PieceHeader> {
         let (&[a, b, c, d], rest) = bytes.split_first_chunk::<PIECE_HEADER_BYTES>()?;

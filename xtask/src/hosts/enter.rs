@@ -1,8 +1,9 @@
 //! `xtask enter`: a command on a host; `xtask link`: a host's cable.
 //!
-//! Two forms. `enter HOST COMMAND...` executes the words as they are, with this environment and in this folder, as `ip netns exec`
-//! does. With options in front, or under the name `ssh`, it does what ssh does: the words are joined and given to the login
-//! shell, in the home folder, with nothing but the usual variables. So it stands in for ssh with Hydra, with PRRTE and with us.
+//! Two forms. `enter HOST COMMAND...` executes the words as they are, with this environment and in
+//! this folder, as `ip netns exec` does. With options in front, or under the name `ssh`, it does
+//! what ssh does: the words are joined and given to the login shell, in the home folder, with
+//! nothing but the usual variables. So it stands in for ssh with Hydra, with PRRTE and with us.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -77,7 +78,8 @@ impl Errand {
                 break text.into_owned();
             };
             like_ssh = true;
-            // Of letters behind one dash, the first that wants a value takes the rest, or the next word.
+            // Of letters behind one dash, the first that wants a value takes the rest, or the next
+            // word.
             let wants = options.find(|letter| WITH_VALUE.contains(letter));
             if wants.is_some_and(|place| place + 1 == options.len()) {
                 words.next();

@@ -1,7 +1,8 @@
 //! A host: a small process that holds the namespaces which are the host.
 //!
-//! It makes them, says "ready", waits until the switch has put the cable in, configures its interface, says "up", and sleeps
-//! until it is killed. Standard input and output are its line to `switch`.
+//! It makes them, says "ready", waits until the switch has put the cable in, configures its
+//! interface, says "up", and sleeps until it is killed. Standard input and output are its line to
+//! `switch`.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -65,8 +66,9 @@ pub fn has_ipv6() -> bool {
 /// A /sys that shows this network's interfaces, and a /dev/shm that other hosts do not see.
 fn own_files() -> std::io::Result<()> {
     const CGROUPS: &str = "/sys/fs/cgroup";
-    // The new /sys hides what was mounted below the old one; quotas are still wanted, so that tree moves over. /tmp is borrowed
-    // as the place in between, and nobody outside this process sees that.
+    // The new /sys hides what was mounted below the old one; quotas are still wanted, so that tree
+    // moves over. /tmp is borrowed as the place in between, and nobody outside this process sees
+    // that.
     system::mount("tmpfs", "/tmp", "tmpfs", 0)?;
     let between = "/tmp/cgroup";
     std::fs::create_dir(between)?;

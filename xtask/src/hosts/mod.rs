@@ -1,8 +1,9 @@
 //! `cargo xtask hosts`: several hosts on one machine, for as long as a command runs.
 //!
-//! A host is three namespaces: a network with one interface, a name, and a view of the file system that differs only in
-//! /etc/hosts, /sys and /dev/shm. `plan` says what they look like, `switch` makes them and runs the command on the first, a
-//! `hold` process keeps each alive, and `enter` goes there. docs/test-hosts.md is the page for people.
+//! A host is three namespaces: a network with one interface, a name, and a view of the file system
+//! that differs only in /etc/hosts, /sys and /dev/shm. `plan` says what they look like, `switch`
+//! makes them and runs the command on the first, a `hold` process keeps each alive, and `enter`
+//! goes there. docs/test-hosts.md is the page for people.
 
 mod enter;
 mod hold;

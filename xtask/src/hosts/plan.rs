@@ -1,7 +1,8 @@
-//! What the hosts are to look like: names, addresses, the lines for `ip`, and what a command learns of them.
+//! What the hosts are to look like: names, addresses, the lines for `ip`, and what a command learns
+//! of them.
 //!
-//! Pure; `switch` and `hold` carry it out. Host h3 has the interface eth0 with 10.77.0.4/16 and fd77::4/64, and its cable ends in
-//! port h3 of the switch.
+//! Pure; `switch` and `hold` carry it out. Host h3 has the interface eth0 with 10.77.0.4/16 and
+//! fd77::4/64, and its cable ends in port h3 of the switch.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -89,7 +90,8 @@ impl Plan {
             let _ = writeln!(lines, "address add {}/16 dev eth0", ipv4(host));
         }
         if ipv6 || self.ipv6_only {
-            // Nobody else has this address; waiting a second to find that out would be a second wasted.
+            // Nobody else has this address; waiting a second to find that out would be a second
+            // wasted.
             let _ = writeln!(lines, "address add {}/64 dev eth0 nodad", Plan::ipv6(host));
         }
         lines
@@ -134,7 +136,8 @@ impl Plan {
     }
 }
 
-/// 10.77.0.1 to 10.77.0.250, 10.77.1.1 and so on: no address that a careless eye takes for a network's or a broadcast.
+/// 10.77.0.1 to 10.77.0.250, 10.77.1.1 and so on: no address that a careless eye takes for a
+/// network's or a broadcast.
 fn ipv4(host: u32) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, (host / 250) as u8, (host % 250 + 1) as u8)
 }

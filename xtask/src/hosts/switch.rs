@@ -1,8 +1,10 @@
-//! The switch: the first process of a process namespace, which has the bridge in its own network and the hosts as children.
+//! The switch: the first process of a process namespace, which has the bridge in its own network
+//! and the hosts as children.
 //!
-//! The kernel kills it when `cargo xtask hosts` ends, however that ends, and with the first process of a process namespace it
-//! kills all others. With the last process in a namespace the namespace goes, and with that its interfaces. Nothing that was
-//! made here has a name that could stay behind.
+//! The kernel kills it when `cargo xtask hosts` ends, however that ends, and with the first process
+//! of a process namespace it kills all others. With the last process in a namespace the namespace
+//! goes, and with that its interfaces. Nothing that was made here has a name that could stay
+//! behind.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -76,7 +78,8 @@ fn live_no_longer_than(parent: u32) -> Result<(), String> {
 fn own_files(plan: &Plan) -> std::io::Result<()> {
     system::mount("none", "/", "", system::MS_REC | system::MS_PRIVATE)?;
     system::mount("proc", "/proc", "proc", 0)?;
-    // A file in a file system that is only memory, bound to its place: it needs no name elsewhere. /tmp is borrowed for it.
+    // A file in a file system that is only memory, bound to its place: it needs no name elsewhere.
+    // /tmp is borrowed for it.
     system::mount("tmpfs", "/tmp", "tmpfs", 0)?;
     std::fs::write("/tmp/hosts", plan.hosts_file(hold::has_ipv6()))?;
     system::mount("/tmp/hosts", "/etc/hosts", "", system::MS_BIND)?;
@@ -130,7 +133,8 @@ impl Host {
     }
 }
 
-/// What still runs when the command has ended, and does not end soon: host, process and command line of each.
+/// What still runs when the command has ended, and does not end soon: host, process and command
+/// line of each.
 fn left_behind(plan: &Plan, holders: &[u32]) -> Vec<String> {
     let end = Instant::now() + LEFT_GRACE;
     loop {

@@ -61,7 +61,8 @@ pub fn unmount(place: &str) -> io::Result<()> {
     answer(unsafe { libc::umount2(place.as_ptr(), libc::MNT_DETACH) })
 }
 
-/// Waits for any child, adopted ones included; gives its number and its status as the shell counts: 128 and the signal.
+/// Waits for any child, adopted ones included; gives its number and its status as the shell counts:
+/// 128 and the signal.
 pub fn reap(block: bool) -> io::Result<Option<(u32, i32)>> {
     let mut status = 0;
     let flags = if block { 0 } else { libc::WNOHANG };

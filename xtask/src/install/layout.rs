@@ -1,7 +1,8 @@
 //! What lies where in an installation.
 //!
-//! One list; everything else follows from it. The commands are one executable under several names, by symbolic links that
-//! do not leave their folder. There is no CMake package: CMake's own FindMPI asks the wrappers.
+//! One list; everything else follows from it. The commands are one executable under several names,
+//! by symbolic links that do not leave their folder. There is no CMake package: CMake's own FindMPI
+//! asks the wrappers.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,8 @@ pub const FOLDERS: [(&str, &str); 6] = [
     ("share/oxmpi", "the list of what was installed"),
 ];
 
-/// The other names of bin/oxmpi. Those with _abi are what other libraries call their wrappers for the standard ABI.
+/// The other names of bin/oxmpi. Those with _abi are what other libraries call their wrappers for
+/// the standard ABI.
 const NAMES: [&str; 8] = [
     "mpiexec",
     "mpirun",
@@ -48,7 +50,8 @@ pub struct Parts {
     pub built: PathBuf,
     /// The text of mpi.h.
     pub header: String,
-    /// Whether programs linked against early releases of other libraries shall find libmpi_abi.so.0.
+    /// Whether programs linked against early releases of other libraries shall find
+    /// libmpi_abi.so.0.
     pub soname0: bool,
 }
 

@@ -1,7 +1,9 @@
-//! `cargo xtask install --prefix FOLDER`: builds OxMPI in release mode and lays it out for C, C++ and Python users.
+//! `cargo xtask install --prefix FOLDER`: builds OxMPI in release mode and lays it out for C, C++
+//! and Python users.
 //!
-//! `layout` says what lies where, `place` puts it there. Nothing installed knows the prefix: the commands find it from
-//! their own path and the pkg-config files from theirs, so the folder can be moved as a whole. Root is never needed.
+//! `layout` says what lies where, `place` puts it there. Nothing installed knows the prefix: the
+//! commands find it from their own path and the pkg-config files from theirs, so the folder can be
+//! moved as a whole. Root is never needed.
 
 mod layout;
 mod place;

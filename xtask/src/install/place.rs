@@ -1,8 +1,10 @@
-//! Puts files below a prefix, and remembers which: an installation replaces and removes only what is its own.
+//! Puts files below a prefix, and remembers which: an installation replaces and removes only what
+//! is its own.
 //!
-//! The list of installed paths lies in `share/oxmpi/installed`, one per line. A file that is in the way and not in the
-//! list belongs to somebody else, and then nothing at all is changed. Each file is written beside its place
-//! and renamed into it, so that running programs keep the library they have mapped.
+//! The list of installed paths lies in `share/oxmpi/installed`, one per line. A file that is in the
+//! way and not in the list belongs to somebody else, and then nothing at all is changed. Each file
+//! is written beside its place and renamed into it, so that running programs keep the library they
+//! have mapped.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -119,7 +121,8 @@ impl Installation {
         let mut files: BTreeSet<PathBuf> = items.iter().map(|item| item.path.clone()).collect();
         files.insert(PathBuf::from(LIST));
         let old = std::mem::take(&mut self.files);
-        // The list is written first: should the rest fail half-way, the next attempt knows what is ours.
+        // The list is written first: should the rest fail half-way, the next attempt knows what is
+        // ours.
         self.files = old.union(&files).cloned().collect();
         self.write_list()?;
         for item in &items {

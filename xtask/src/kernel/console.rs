@@ -1,7 +1,9 @@
 //! What the lines of the guest's console mean, added up.
 //!
-//! Cases report `ok NAME`, `FAIL NAME: why` and `skip NAME: why`; `init` reports `guest: WHAT STATUS`; and a kernel that has something to complain about does so in
-//! words that are known. A boot is good if every case is, if the module could be loaded and unloaded and left nothing behind, and if the kernel had no complaint.
+//! Cases report `ok NAME`, `FAIL NAME: why` and `skip NAME: why`; `init` reports `guest: WHAT
+//! STATUS`; and a kernel that has something to complain about does so in words that are known. A
+//! boot is good if every case is, if the module could be loaded and unloaded and left nothing
+//! behind, and if the kernel had no complaint.
 
 /// What `init` must report, and the status it must report.
 const DUE: [&str; 4] = ["insmod 0", "battery 0", "rmmod 0", "end"];

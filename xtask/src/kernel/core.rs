@@ -1,7 +1,9 @@
-//! The Rust half of the module as one object that kbuild can link, checked for what a kernel cannot bear.
+//! The Rust half of the module as one object that kbuild can link, checked for what a kernel cannot
+//! bear.
 //!
-//! The checks are about mistakes that would show only at run time: a symbol that no kernel exports, vector registers (which belong to the process that was
-//! interrupted), and relocations through a table that the loader of modules does not have.
+//! The checks are about mistakes that would show only at run time: a symbol that no kernel exports,
+//! vector registers (which belong to the process that was interrupted), and relocations through a
+//! table that the loader of modules does not have.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +14,9 @@ use super::module::BuildError;
 use super::packages::Tree;
 use crate::steps::{cargo, root};
 
-/// What every kernel's code looks like: no red zone, no jump tables, frames for stack traces, returns and indirect calls through thunks; `-Zplt` keeps calls of memcpy
-/// from going through a table.
+/// What every kernel's code looks like: no red zone, no jump tables, frames for stack traces,
+/// returns and indirect calls through thunks; `-Zplt` keeps calls of memcpy from going through a
+/// table.
 const FLAGS: [&str; 9] = [
     "-Crelocation-model=static",
     "-Ccode-model=kernel",
@@ -42,7 +45,8 @@ const UNDEFINED: [&str; 9] = [
 /// What must not stand in its code.
 const UNBEARABLE: [&str; 4] = ["%xmm", "%ymm", "%st", "GOTPCREL"];
 
-/// What objtool is asked to do with each object of a 6.1 kernel, as its scripts/Makefile.lib has it for Debian's configuration.
+/// What objtool is asked to do with each object of a 6.1 kernel, as its scripts/Makefile.lib has it
+/// for Debian's configuration.
 const OBJTOOL: [&str; 9] = [
     "--hacks=jump_label",
     "--hacks=noinstr",
@@ -108,7 +112,8 @@ fn compile(kernel: &Kernel, tree: &Tree) -> Result<PathBuf, BuildError> {
     Ok(target.join("x86_64-unknown-none/release/libo2g_module.a"))
 }
 
-/// The archive's other member is the compiler's own library, of which nothing is needed: memcpy is the kernel's.
+/// The archive's other member is the compiler's own library, of which nothing is needed: memcpy is
+/// the kernel's.
 fn extract(archive: &Path) -> Result<Vec<u8>, BuildError> {
     let members = output(Command::new("ar").arg("t").arg(archive))?;
     let member = members.lines().find(|name| name.starts_with("o2g_module"));

@@ -1,7 +1,10 @@
-//! What is in the guest and what it does: busybox, the module, the battery, and whatever else is to be tried there.
+//! What is in the guest and what it does: busybox, the module, the battery, and whatever else is to
+//! be tried there.
 //!
-//! `init` mounts what programs expect, loads the modules, runs the battery and then each [`Trial`], unloads the module, and ends the machine. It reports with lines
-//! that begin with `guest:`, which [`console`](super::console) reads; the battery and the trials with `ok NAME`, `FAIL NAME: why` and `skip NAME: why`.
+//! `init` mounts what programs expect, loads the modules, runs the battery and then each [`Trial`],
+//! unloads the module, and ends the machine. It reports with lines that begin with `guest:`, which
+//! [`console`](super::console) reads; the battery and the trials with `ok NAME`, `FAIL NAME: why`
+//! and `skip NAME: why`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +20,8 @@ use crate::steps::cargo;
 /// The battery's target: with the C library inside, so that nothing else has to be in the guest.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Modules of the kernel that the guest loads, by their place: a pair of interfaces joins namespaces.
+/// Modules of the kernel that the guest loads, by their place: a pair of interfaces joins
+/// namespaces.
 const MODULES: [&str; 1] = ["kernel/drivers/net/veth"];
 
 /// What the guest does. {BATTERY} runs the cases that are wanted.
@@ -63,7 +67,8 @@ pub struct Trial {
     pub name: &'static str,
     /// A script for busybox' shell.
     pub script: String,
-    /// Programs of this machine and their places in the guest; the libraries that they are linked with come along.
+    /// Programs of this machine and their places in the guest; the libraries that they are linked
+    /// with come along.
     pub programs: Vec<(PathBuf, String)>,
 }
 

@@ -1,6 +1,8 @@
-//! The guest's file system: an archive of the "newc" kind that the kernel unpacks into memory (Documentation/driver-api/early-userspace/buffer-format.rst).
+//! The guest's file system: an archive of the "newc" kind that the kernel unpacks into memory
+//! (Documentation/driver-api/early-userspace/buffer-format.rst).
 //!
-//! Each member is a head of fourteen numbers of eight hexadecimal digits, its name, and its contents, the last two padded to multiples of four bytes.
+//! Each member is a head of fourteen numbers of eight hexadecimal digits, its name, and its
+//! contents, the last two padded to multiples of four bytes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -66,7 +68,8 @@ impl Initramfs {
 
     fn member(&mut self, name: &str, mode: u32, contents: &[u8]) {
         self.members += 1;
-        // Inode, mode, owner, group, links, time, length, the device's and the file's numbers, length of the name, no sum.
+        // Inode, mode, owner, group, links, time, length, the device's and the file's numbers,
+        // length of the name, no sum.
         let length = contents.len() as u32;
         let name_length = name.len() as u32 + 1;
         let numbers = [
@@ -114,7 +117,8 @@ mod tests {
         let text = String::from_utf8_lossy(&bytes);
         assert_eq!(text.matches("070701").count(), 4, "{text}");
         assert_eq!(bytes.len() % 4, 0);
-        // The second member begins behind "a" with its end and no padding but that: 110 + 2 is a multiple of four.
+        // The second member begins behind "a" with its end and no padding but that: 110 + 2 is a
+        // multiple of four.
         assert_eq!(&bytes[110..112], b"a\0");
         assert_eq!(&bytes[112..118], b"070701");
         assert!(text.contains("a/b\0"), "{text}");

@@ -1,7 +1,8 @@
 //! `cargo xtask kernel`: builds the module o2g.ko for Debian's kernels and tries it in QEMU.
 //!
-//! Walk: [`packages`] (kernels, headers and a compiler, unpacked and not installed) → [`core`] (the Rust half, as one checked object) →
-//! [`module`] (kbuild) → [`initramfs`], [`guest`] and [`mpi`] (what is in the guest and what it does) → [`qemu`] (a boot) → [`console`] (what its lines mean).
+//! Walk: [`packages`] (kernels, headers and a compiler, unpacked and not installed) → [`core`] (the
+//! Rust half, as one checked object) → [`module`] (kbuild) → [`initramfs`], [`guest`] and [`mpi`]
+//! (what is in the guest and what it does) → [`qemu`] (a boot) → [`console`] (what its lines mean).
 //! Everything lies in `target/kernel`; removing that folder fetches the newest packages again.
 
 mod console;
@@ -26,7 +27,8 @@ pub struct Kernel {
     pub name: &'static str,
     /// The packages that depend on the newest release of it, or its source.
     packages: &'static [&'static str],
-    /// What its code looks like beyond what every kernel's does: indirect branches land on endbr64, and functions are padded for call thunks.
+    /// What its code looks like beyond what every kernel's does: indirect branches land on endbr64,
+    /// and functions are padded for call thunks.
     flags: &'static [&'static str],
     /// kbuild gives objtool each object, not the linked module: the core's has to be given by us.
     objtool_by_hand: bool,
@@ -55,7 +57,8 @@ const KERNELS: [Kernel; 2] = [
 const DEBUG: Kernel = Kernel {
     name: "debug",
     packages: &["linux-source-6.12"],
-    // The last four have the compiler call the kernel before each access to memory, as the shim's compiler does.
+    // The last four have the compiler call the kernel before each access to memory, as the shim's
+    // compiler does.
     flags: &[
         "-Zcf-protection=branch",
         "-Zsanitizer=kernel-address",

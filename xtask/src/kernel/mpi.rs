@@ -1,7 +1,10 @@
-//! OxMPI itself in the guest: programs over TCP between two network namespaces, with `--progress kernel`.
+//! OxMPI itself in the guest: programs over TCP between two network namespaces, with `--progress
+//! kernel`.
 //!
-//! The programs are those of the conformance suite that send messages, compiled against an installation made here, and `is`, the integer sort. What they say decides, and so
-//! does the module afterwards, which must have nothing left. Without /dev/o2g the same command has to be refused: else nobody would know that the driver was used.
+//! The programs are those of the conformance suite that send messages, compiled against an
+//! installation made here, and `is`, the integer sort. What they say decides, and so does the
+//! module afterwards, which must have nothing left. Without /dev/o2g the same command has to be
+//! refused: else nobody would know that the driver was used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +24,8 @@ const COMPUTING: &str = "computing";
 /// Emulated CPUs are slow: more ranks would only wait for each other.
 const RANKS_MAX: u32 = 4;
 
-/// Two hosts and a cable between them. `into HOST COMMAND` runs a command on one; `job NAME COMMAND` a job on both.
+/// Two hosts and a cable between them. `into HOST COMMAND` runs a command on one; `job NAME
+/// COMMAND` a job on both.
 const SCRIPT: &str = r#"
 mkdir -p /run
 for host in a b; do
@@ -143,7 +147,8 @@ pub fn compile() -> Result<(), BuildError> {
 /// The trial, if its programs have been compiled.
 pub fn trial() -> Result<Trial, BuildError> {
     let mut jobs = String::new();
-    // The programs look for the library where it is installed on this machine; the guest may have something else there.
+    // The programs look for the library where it is installed on this machine; the guest may have
+    // something else there.
     let library = prefix().join("lib/libmpi_abi.so.1");
     let mut files = vec![
         (prefix().join("bin/oxmpi"), "/bin/oxmpi".to_owned()),
@@ -194,7 +199,8 @@ fn name(source: &Path) -> String {
     stem.to_string_lossy().into_owned()
 }
 
-/// With how many ranks a program is run, by its first lines; `None`: it sends nothing between hosts, or is to fail.
+/// With how many ranks a program is run, by its first lines; `None`: it sends nothing between
+/// hosts, or is to fail.
 fn ranks(text: &str) -> Option<u32> {
     let directives = || text.lines().take_while(|line| line.starts_with("/* "));
     if directives().any(|line| line.starts_with("/* expect:") || line.starts_with("/* one-host")) {

@@ -1,7 +1,9 @@
-//! Kernels, their headers, a Rust compiler with its library's source, and a shell for the guest: Debian's packages, unpacked below one folder.
+//! Kernels, their headers, a Rust compiler with its library's source, and a shell for the guest:
+//! Debian's packages, unpacked below one folder.
 //!
-//! They are not installed: a kernel's package would change how this machine boots, and Debian's compiler excludes rustup. What is unpacked once stays; a
-//! file beside it says which release it was.
+//! They are not installed: a kernel's package would change how this machine boots, and Debian's
+//! compiler excludes rustup. What is unpacked once stays; a file beside it says which release it
+//! was.
 
 use std::fs;
 use std::io;
@@ -17,7 +19,8 @@ const COMPILER: [&str; 3] = ["rustc-web", "libstd-rust-web-dev", "rust-web-src"]
 /// The guest's shell.
 const SHELL: [&str; 1] = ["busybox-static"];
 
-/// Dependencies that are unpacked, too, by how their names begin. All others are on every machine that can compile, or are installed by [`tools`].
+/// Dependencies that are unpacked, too, by how their names begin. All others are on every machine
+/// that can compile, or are installed by [`tools`].
 const FOLLOWED: [&str; 6] = [
     "linux-image-",
     "linux-headers-",
@@ -27,7 +30,8 @@ const FOLLOWED: [&str; 6] = [
     "libllvm",
 ];
 
-/// Programs and the packages that have them; the libraries are those that Debian's compiler and the kernel's tools are linked with.
+/// Programs and the packages that have them; the libraries are those that Debian's compiler and the
+/// kernel's tools are linked with.
 const TOOLS: [(&str, &str); 5] = [
     (
         "qemu-system-x86_64",
@@ -127,14 +131,16 @@ pub fn tools(steps: &mut Steps, for_source: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Fetches and unpacks what a kernel's module and guest need, unless that was done before; the names of the kernel's packages, a line each.
+/// Fetches and unpacks what a kernel's module and guest need, unless that was done before; the
+/// names of the kernel's packages, a line each.
 pub fn fetch(kernel: &Kernel) -> Result<String, PackageError> {
     provide("compiler", &COMPILER)?;
     provide("shell", &SHELL)?;
     provide(kernel.name, kernel.packages)
 }
 
-/// What was fetched, ready to be built against; for a kernel of which there is only the source, after building it.
+/// What was fetched, ready to be built against; for a kernel of which there is only the source,
+/// after building it.
 pub fn unpack(kernel: &Kernel) -> Result<Tree, PackageError> {
     let unpacked = fetch(kernel)?;
     if kernel.is_debug() {

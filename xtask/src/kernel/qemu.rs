@@ -1,6 +1,8 @@
-//! A boot of the guest in QEMU, by software emulation, without any network, and never longer than [`minutes_max`].
+//! A boot of the guest in QEMU, by software emulation, without any network, and never longer than
+//! [`minutes_max`].
 //!
-//! The exit status and a line as libtest prints it say what came of it. Time in there says nothing about speed.
+//! The exit status and a line as libtest prints it say what came of it. Time in there says nothing
+//! about speed.
 
 use std::process::Command;
 
@@ -11,7 +13,8 @@ use super::module::BuildError;
 use super::packages::{self, Tree};
 use crate::steps::{Next, Patience, Running};
 
-/// How long a guest may take before it is ended as hanging. Half a minute is enough for the battery, and a few for OxMPI's programs, where nothing else runs; one that checks itself is
+/// How long a guest may take before it is ended as hanging. Half a minute is enough for the
+/// battery, and a few for OxMPI's programs, where nothing else runs; one that checks itself is
 /// several times slower.
 pub fn minutes_max(kernel: &Kernel) -> u64 {
     match kernel.is_debug() {
@@ -20,7 +23,8 @@ pub fn minutes_max(kernel: &Kernel) -> u64 {
     }
 }
 
-/// Enough for 64 MiB messages on both sides and 200 sockets; a kernel that checks its memory keeps more beside it.
+/// Enough for 64 MiB messages on both sides and 200 sockets; a kernel that checks its memory keeps
+/// more beside it.
 fn memory(kernel: &Kernel) -> &'static str {
     match kernel.is_debug() {
         true => "2048M",
@@ -28,10 +32,12 @@ fn memory(kernel: &Kernel) -> &'static str {
     }
 }
 
-/// The guest ends at the first oops. Emulated CPUs share those of this machine, so they may be without one for a while.
+/// The guest ends at the first oops. Emulated CPUs share those of this machine, so they may be
+/// without one for a while.
 const COMMAND_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60";
 
-/// The kernel's allocator checks what it hands out and gets back. It takes time, so one number of CPUs has to do.
+/// The kernel's allocator checks what it hands out and gets back. It takes time, so one number of
+/// CPUs has to do.
 const CHECKED: (u32, &str) = (1, " slub_debug=FZPU");
 
 /// Boots a kernel whose module has been built, and judges what it prints; true when all is well.

@@ -1,8 +1,9 @@
 //! mpi4py, built from its source distribution against an installation, and its own tests on it.
 //!
-//! Nobody here wrote those tests, which is their value. The build folder is `target/mpi4py`: a virtual environment, the
-//! source distribution, and one log per number of ranks. What is left out of the tests, and why, stands in
-//! `xtask/mpi4py.skip`. `cargo xtask mpi4py` runs the tests alone, against an installation of one's choice.
+//! Nobody here wrote those tests, which is their value. The build folder is `target/mpi4py`: a
+//! virtual environment, the source distribution, and one log per number of ranks. What is left out
+//! of the tests, and why, stands in `xtask/mpi4py.skip`. `cargo xtask mpi4py` runs the tests alone,
+//! against an installation of one's choice.
 
 mod report;
 mod suite;
@@ -23,7 +24,8 @@ const RANKS_SHORT: [u32; 2] = [1, 4];
 /// mpi4py's tests take about two minutes on four ranks that share two cores.
 const MINUTES_MAX: u64 = 6;
 
-/// Programs that use mpi4py.futures: words after python, and the text by which they say that the result was checked.
+/// Programs that use mpi4py.futures: words after python, and the text by which they say that the
+/// result was checked.
 const FUTURES: [(&str, &[&str]); 2] = [
     ("MPIPoolExecutor", &["-m", "mpi4py.futures", "pool.py"]),
     ("MPICommExecutor", &["communicator.py"]),

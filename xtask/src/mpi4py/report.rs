@@ -1,7 +1,8 @@
 //! What a run of mpi4py's tests came to, read from the output of Python's unittest on every rank.
 //!
-//! Each line begins with the rank in brackets, as `mpiexec -l` writes it. A test passed when it passed on all ranks. The
-//! report ends with a line like libtest's, which `cargo xtask test` adds up.
+//! Each line begins with the rank in brackets, as `mpiexec -l` writes it. A test passed when it
+//! passed on all ranks. The report ends with a line like libtest's, which `cargo xtask test` adds
+//! up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -198,8 +199,8 @@ fn labelled(line: &str) -> Option<(usize, &str)> {
     Some((number.trim().parse().ok()?, text))
 }
 
-/// "testSend (test_p2p_buf.TestP2PBufWorld.testSend) ... ok" names the test in brackets; Pythons before 3.11 leave the
-/// method out there.
+/// "testSend (test_p2p_buf.TestP2PBufWorld.testSend) ... ok" names the test in brackets; Pythons
+/// before 3.11 leave the method out there.
 fn test_name(text: &str) -> Option<String> {
     let (method, rest) = text.split_once(" (")?;
     let (class, _) = rest.split_once(')')?;

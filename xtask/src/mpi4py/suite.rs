@@ -1,8 +1,8 @@
 //! One run of mpi4py's tests on a number of ranks.
 //!
-//! The tests run verbosely, so the log says at any moment which test each rank is in. A run in which nothing is printed
-//! for a while hangs, and is ended; so is one that takes too long. The whole output goes to a log file, and
-//! `report` keeps what matters.
+//! The tests run verbosely, so the log says at any moment which test each rank is in. A run in
+//! which nothing is printed for a while hangs, and is ended; so is one that takes too long. The
+//! whole output goes to a log file, and `report` keeps what matters.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use super::report::{End, Report};
 use super::{MINUTES_MAX, folder, python, sources};
 use crate::steps::{Next, Patience, Running, root};
 
-/// The longest test of mpi4py takes some seconds; nothing at all for this long means that ranks wait for each other.
+/// The longest test of mpi4py takes some seconds; nothing at all for this long means that ranks
+/// wait for each other.
 const QUIET_MAX: Duration = Duration::from_secs(60);
 
 /// Why no tests were run.

@@ -349,7 +349,8 @@ impl Said {
     }
 }
 
-/// Passed, failed and ignored of a line like "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; …".
+/// Passed, failed and ignored of a line like "test result: ok. 3 passed; 0 failed; 1 ignored; 0
+/// measured; …".
 fn tally(line: &str) -> Option<[u64; 3]> {
     let counts = line.trim_start().strip_prefix("test result: ")?;
     let count = |what: &str| {
@@ -379,8 +380,8 @@ pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The path of this program. Building the tests of the workspace may put a new one in its place; the kernel then calls the one that runs deleted, and the new one
-/// does as well.
+/// The path of this program. Building the tests of the workspace may put a new one in its place;
+/// the kernel then calls the one that runs deleted, and the new one does as well.
 pub fn own_program() -> std::io::Result<PathBuf> {
     let path = std::env::current_exe()?;
     let text = path.to_string_lossy();

@@ -1,7 +1,7 @@
 //! How long each step took, beside the time of the run before: a table for people, kept in a file.
 //!
-//! The file is `target/xtask-times.tsv`: step, seconds, verdict, seconds of the run before, parted by
-//! tabs. Steps that were not run this time keep their lines.
+//! The file is `target/xtask-times.tsv`: step, seconds, verdict, seconds of the run before, parted
+//! by tabs. Steps that were not run this time keep their lines.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

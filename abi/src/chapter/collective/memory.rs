@@ -1,4 +1,5 @@
-//! Buffers and roots of collectives: addresses, counts, displacements and datatypes become `Buffer`s, if the process uses them.
+//! Buffers and roots of collectives: addresses, counts, displacements and datatypes become
+//! `Buffer`s, if the process uses them.
 
 use std::ffi::c_void;
 
@@ -82,7 +83,8 @@ impl<T> Memory<T> {
             return Err(misplaced(self.buffer, name));
         }
         let address = self.address.cast::<u8>().wrapping_offset(bytes as isize);
-        // SAFETY: the C program vouches for the memory that its arguments name, until the operation is over.
+        // SAFETY: the C program vouches for the memory that its arguments name, until the operation
+        // is over.
         Ok(unsafe { Buffer::new(address, count as u64, datatype)? })
     }
 }
@@ -204,7 +206,8 @@ impl Rooted {
         })
     }
 
-    /// The block that a process has for the root or from it; none if it lies in place, which is for the root alone to say.
+    /// The block that a process has for the root or from it; none if it lies in place, which is for
+    /// the root alone to say.
     #[inline]
     pub fn own(
         &self,

@@ -1,9 +1,10 @@
 //! Collective communication (MPI 5.0 §6).
 //!
-//! Each collective has one function that turns its arguments into a description: `movement` and `reduction` hold them, with `memory` for
-//! their buffers and roots. The blocking, nonblocking and persistent calls, which `calls!` makes of it, differ only in how
-//! the description is run. What the standard ignores on a process, because it is not the root or because data lies in place, is not
-//! looked at.
+//! Each collective has one function that turns its arguments into a description: `movement` and
+//! `reduction` hold them, with `memory` for their buffers and roots. The blocking, nonblocking and
+//! persistent calls, which `calls!` makes of it, differ only in how the description is run. What
+//! the standard ignores on a process, because it is not the root or because data lies in place, is
+//! not looked at.
 
 pub(super) mod memory;
 mod movement;
@@ -21,7 +22,8 @@ use crate::request;
 use movement::*;
 use reduction::*;
 
-/// The three calls of a collective: the one that waits, the one that does not, and the one that makes a persistent request.
+/// The three calls of a collective: the one that waits, the one that does not, and the one that
+/// makes a persistent request.
 macro_rules! calls {
     ($wait:ident $begin:ident $init:ident = $describe:ident($($name:ident: $type:ty),* $(,)?)) => {
         #[doc = concat!("MPI_", stringify!($wait), ", in lower case as all of them: runs to its end.")]

@@ -1,7 +1,8 @@
 //! How a datatype was made (MPI 5.0 §5.1.13).
 //!
-//! The `int` forms have no room for arguments of type `MPI_Count`: asked about a type from a large-count constructor they fail with MPI_ERR_TYPE,
-//! even if its counts are small, because the form of the call is part of the answer.
+//! The `int` forms have no room for arguments of type `MPI_Count`: asked about a type from a
+//! large-count constructor they fail with MPI_ERR_TYPE, even if its counts are small, because the
+//! form of the call is part of the answer.
 
 use oxmpi_datatypes::datatype::Datatype;
 

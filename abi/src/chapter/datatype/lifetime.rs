@@ -1,4 +1,5 @@
-//! Committing, duplicating and freeing datatypes (MPI 5.0 §5.1.9, §5.1.10), with what that means for their attributes (§7.7.4).
+//! Committing, duplicating and freeing datatypes (MPI 5.0 §5.1.9, §5.1.10), with what that means
+//! for their attributes (§7.7.4).
 
 use oxmpi_core::attribute::AttributeError;
 
@@ -15,7 +16,8 @@ pub fn type_commit(call: &Call, datatype: InOut<Handle>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// MPI_Type_dup. The copy callbacks of attributes see both types; if one refuses there is no new type.
+/// MPI_Type_dup. The copy callbacks of attributes see both types; if one refuses there is no new
+/// type.
 pub fn type_dup(_call: &Call, oldtype: &Type, newtype: Out<Handle>) -> Result<(), Failure> {
     let handle = Type::new_handle(oldtype.dup()?)?;
     if let Err(error) = copy_attributes(oldtype, handle) {

@@ -1,7 +1,8 @@
 //! Datatypes (MPI 5.0 §5.1, §19.1.9): making, asking, taking apart.
 //!
-//! The layer below makes and knows datatypes; here they get handles and names, and what a program asks is translated. Old types need not be
-//! committed, and a type that others were made of may be freed: they share what they need of it.
+//! The layer below makes and knows datatypes; here they get handles and names, and what a program
+//! asks is translated. Old types need not be committed, and a type that others were made of may be
+//! freed: they share what they need of it.
 
 mod array;
 mod construct;
@@ -34,7 +35,8 @@ use crate::failure::Failure;
 use crate::handle::Handle;
 use crate::object::Type;
 
-/// Gives the program the type that a constructor made. Which of its forms was called decides what MPI_Type_get_contents shows later.
+/// Gives the program the type that a constructor made. Which of its forms was called decides what
+/// MPI_Type_get_contents shows later.
 fn deliver(call: &Call, datatype: Datatype, newtype: &Out<Handle>) -> Result<(), Failure> {
     let datatype = if call.is_large() {
         datatype.with_large_counts()

@@ -1,6 +1,8 @@
-//! Predefined types that are asked for by property: Fortran kinds (MPI 5.0 §19.1.9), pairs of value and index (§6.9.4), types by size.
+//! Predefined types that are asked for by property: Fortran kinds (MPI 5.0 §19.1.9), pairs of value
+//! and index (§6.9.4), types by size.
 //!
-//! Equal questions get equal handles; `object::Type` sees to that. None of these types can be freed.
+//! Equal questions get equal handles; `object::Type` sees to that. None of these types can be
+//! freed.
 
 use oxmpi_datatypes::datatype::{Basic, Datatype, TypeClass};
 
@@ -46,8 +48,9 @@ fn given(value: i32) -> Option<i32> {
     (value != MPI_UNDEFINED).then_some(value)
 }
 
-/// MPI_Type_get_value_index. The answer is a pair type with a name, or MPI_DATATYPE_NULL, which is no error: the standard leaves it to the
-/// library which pairs there are, MPICH offers the same ones, and mpi4py 4.1 cannot describe or pickle a predefined pair without a name.
+/// MPI_Type_get_value_index. The answer is a pair type with a name, or MPI_DATATYPE_NULL, which is
+/// no error: the standard leaves it to the library which pairs there are, MPICH offers the same
+/// ones, and mpi4py 4.1 cannot describe or pickle a predefined pair without a name.
 pub fn type_get_value_index(
     _call: &Call,
     value_type: &Type,

@@ -1,4 +1,5 @@
-//! What a datatype says about itself: sizes and bounds (MPI 5.0 §5.1.5 to §5.1.8) and its name (§7.8).
+//! What a datatype says about itself: sizes and bounds (MPI 5.0 §5.1.5 to §5.1.8) and its name
+//! (§7.8).
 
 use std::ffi::CStr;
 

@@ -1,8 +1,10 @@
-//! Raw Ethernet frames without a library: a packet socket with a memory-mapped receive ring, polled, and plain sends past the queues.
+//! Raw Ethernet frames without a library: a packet socket with a memory-mapped receive ring,
+//! polled, and plain sends past the queues.
 //!
-//! The frames have the second of the two EtherTypes for local experiments, so that they never meet those of OxMPI itself. A sender
-//! has at most `IN_FLIGHT_MAX` frames unacknowledged, an eighth of the ring's slots, so nothing is dropped for lack of room; a credit
-//! counts the frames received so far. `ring` is the mapped ring. Opening a packet socket takes CAP_NET_RAW.
+//! The frames have the second of the two EtherTypes for local experiments, so that they never meet
+//! those of OxMPI itself. A sender has at most `IN_FLIGHT_MAX` frames unacknowledged, an eighth of
+//! the ring's slots, so nothing is dropped for lack of room; a credit counts the frames received so
+//! far. `ring` is the mapped ring. Opening a packet socket takes CAP_NET_RAW.
 
 mod ring;
 
@@ -12,7 +14,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use ring::{Ring, Taken};
 
-use super::wire::{Carrier, Patience};
+use super::wire::{Medium, Patience};
 
 /// IEEE 802's second EtherType for local experiments.
 const ETHER_TYPE: u16 = 0x88B6;
@@ -34,7 +36,8 @@ const IN_FLIGHT_MAX: u64 = ring::SLOTS as u64 / 8;
 /// Frames between two credits.
 const CREDIT_FRAMES: u64 = 32;
 
-/// Longest frame's payload that is tried: that of the usual jumbo frames. Loopback would take more, in a ring of half a gigabyte.
+/// Longest frame's payload that is tried: that of the usual jumbo frames. Loopback would take more,
+/// in a ring of half a gigabyte.
 const MTU_MAX: usize = 9216;
 
 /// Frames of a call of sendmmsg.
@@ -61,7 +64,8 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Opens a packet socket on an interface, and tells the other end by a connection; the other end does the same.
+    /// Opens a packet socket on an interface, and tells the other end by a connection; the other
+    /// end does the same.
     pub fn meet(mut by: &TcpStream, interface: u32, yields: bool) -> io::Result<Frames> {
         let socket = open()?;
         let mtu = mtu(&socket, interface)?.min(MTU_MAX);
@@ -111,7 +115,8 @@ impl Frames {
         let header = self.data_header(payload.len());
         let parts = [IoSlice::new(&header), IoSlice::new(payload)];
         let mut message = message(&parts);
-        // SAFETY: the descriptor is our socket; header and payload outlive the call, which only reads them.
+        // SAFETY: the descriptor is our socket; header and payload outlive the call, which only
+        // reads them.
         let sent = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw mut message, 0) };
         accepted(sent as i64).map(|count| count > 0)
     }
@@ -134,8 +139,8 @@ impl Frames {
                 msg_len: 0,
             })
             .collect();
-        // SAFETY: the descriptor is our socket; headers, parts and payload outlive the call, which only reads them, and there are
-        // as many messages as it is told.
+        // SAFETY: the descriptor is our socket; headers, parts and payload outlive the call, which
+        // only reads them, and there are as many messages as it is told.
         let sent = unsafe {
             libc::sendmmsg(
                 self.socket.as_raw_fd(),
@@ -149,7 +154,8 @@ impl Frames {
         Ok(chunks().take(frames).map(<[u8]>::len).sum())
     }
 
-    /// Looks at the next frame; copies its payload to `into` and says how many bytes that were, if it was data.
+    /// Looks at the next frame; copies its payload to `into` and says how many bytes that were, if
+    /// it was data.
     fn take(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
         let token = self.token;
         let Some(taken) = self.ring.take(|frame| read(frame, token, into)) else {
@@ -191,7 +197,7 @@ impl Frames {
     }
 }
 
-impl Carrier for Frames {
+impl Medium for Frames {
     fn calls(&self, bytes: usize) -> Vec<usize> {
         if bytes > self.payload_max {
             vec![self.payload_max, self.payload_max * TOGETHER_MAX]
@@ -294,7 +300,8 @@ fn open() -> io::Result<OwnedFd> {
 
 /// Binds the socket to an interface and the EtherType of floors; gives the interface's address.
 fn bind(socket: &OwnedFd, interface: u32) -> io::Result<[u8; 6]> {
-    // SAFETY: a sockaddr_ll is plain data; both calls read or write at most the length they are told, of a variable on this stack.
+    // SAFETY: a sockaddr_ll is plain data; both calls read or write at most the length they are
+    // told, of a variable on this stack.
     unsafe {
         let mut address: libc::sockaddr_ll = std::mem::zeroed();
         address.sll_family = libc::AF_PACKET as u16;
@@ -313,8 +320,8 @@ fn bind(socket: &OwnedFd, interface: u32) -> io::Result<[u8; 6]> {
 }
 
 fn mtu(socket: &OwnedFd, interface: u32) -> io::Result<usize> {
-    // SAFETY: an ifreq is plain data; if_indextoname writes at most IF_NAMESIZE bytes, which its name has; the request fills
-    // in the member that is read afterwards.
+    // SAFETY: an ifreq is plain data; if_indextoname writes at most IF_NAMESIZE bytes, which its
+    // name has; the request fills in the member that is read afterwards.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         if libc::if_indextoname(interface, request.ifr_name.as_mut_ptr()).is_null()

@@ -1,4 +1,5 @@
-//! The receive ring of a packet socket, mapped (TPACKET_V2): the kernel fills slots in turn and marks each as ours, we give it back.
+//! The receive ring of a packet socket, mapped (TPACKET_V2): the kernel fills slots in turn and
+//! marks each as ours, we give it back.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -52,7 +53,8 @@ impl Ring {
             tp_frame_nr: SLOTS as u32,
         };
         set_option(socket, libc::PACKET_RX_RING, &request)?;
-        // SAFETY: a fresh mapping at an address of the kernel's choice, of the length the ring was given.
+        // SAFETY: a fresh mapping at an address of the kernel's choice, of the length the ring was
+        // given.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -77,8 +79,8 @@ impl Ring {
     /// Shows the next frame, if there is one, and gives its slot back.
     #[inline]
     pub fn take<T>(&mut self, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        // SAFETY: `next` is below the number of slots, so the slot lies in the mapping; every slot begins with its header, whose
-        // status is a u32 that kernel and process hand to each other.
+        // SAFETY: `next` is below the number of slots, so the slot lies in the mapping; every slot
+        // begins with its header, whose status is a u32 that kernel and process hand to each other.
         let (header, status) = unsafe {
             let slot = self.base.as_ptr().add(self.next * self.slot_bytes);
             (
@@ -90,7 +92,8 @@ impl Ring {
         if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: while the status says that the slot is ours the kernel does not touch it, and it keeps a frame within its slot.
+        // SAFETY: while the status says that the slot is ours the kernel does not touch it, and it
+        // keeps a frame within its slot.
         let frame = unsafe {
             let start = usize::from((*header).tp_mac);
             let length = (*header).tp_snaplen as usize;

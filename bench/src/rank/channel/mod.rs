@@ -1,6 +1,8 @@
-//! What runs in the two processes of `oxmpi pmtest`: a channel instead of MPI, and bare exchanges beside it.
+//! What runs in the two processes of `oxmpi pmtest`: a channel instead of MPI, and bare exchanges
+//! beside it.
 //!
-//! Node 0 takes the time. A message that is one byte longer than the others is the last one, so that messages of no bytes can be measured too.
+//! Node 0 takes the time. A message that is one byte longer than the others is the last one, so
+//! that messages of no bytes can be measured too.
 
 mod protocol;
 
@@ -16,7 +18,7 @@ use thiserror::Error;
 
 use crate::answer::Answer;
 use crate::floor::tcp::Connection;
-use crate::floor::wire::{self, Carrier, batch};
+use crate::floor::wire::{self, Medium, batch};
 use crate::floor::{median, stream};
 use crate::net::Net;
 use crate::rank::wire::{Acquaintance, Meeting, connect, meet, spread_over_cpus};
@@ -73,7 +75,8 @@ pub enum Figure {
         /// Of a message.
         bytes: usize,
     },
-    /// By the bare mechanism below the channel, ns: half a round trip, the call that sends, the call that receives.
+    /// By the bare mechanism below the channel, ns: half a round trip, the call that sends, the
+    /// call that receives.
     Mechanism {
         /// Of a message.
         bytes: usize,
@@ -251,8 +254,8 @@ struct Ends<'c> {
 }
 
 impl Ends<'_> {
-    /// Both are done with the figure before. They tell each other by TCP, which needs nobody to repeat what was lost, while this channel still does
-    /// that for the other one.
+    /// Both are done with the figure before. They tell each other by TCP, which needs nobody to
+    /// repeat what was lost, while this channel still does that for the other one.
     fn meet_again(&mut self) -> Found<()> {
         self.channel.flush();
         self.tcp.send(&[0], 1)?;
@@ -262,7 +265,7 @@ impl Ends<'_> {
         Ok(())
     }
 
-    fn measure(&mut self, figure: Figure, bare: &mut dyn Carrier) -> Found<Vec<f64>> {
+    fn measure(&mut self, figure: Figure, bare: &mut dyn Medium) -> Found<Vec<f64>> {
         let time = self.time;
         let tcp = &mut self.tcp;
         let first = self.channel.node() == 0;
@@ -403,7 +406,8 @@ fn next<T>(channel: &mut Channel, wait: Wait, look: impl FnOnce(&[u8]) -> T) -> 
     }
 }
 
-/// Sleeps until something may have come, as long as the channel allows. False if it had something to do first.
+/// Sleeps until something may have come, as long as the channel allows. False if it had something
+/// to do first.
 fn sleep(channel: &mut Channel) -> bool {
     if !channel.prepare_sleep() {
         return false;

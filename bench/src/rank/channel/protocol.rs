@@ -1,7 +1,9 @@
-//! The protocol alone: two endpoints in one process, joined by memory, so that neither the kernel nor a wire takes part.
+//! The protocol alone: two endpoints in one process, joined by memory, so that neither the kernel
+//! nor a wire takes part.
 //!
-//! What one way costs here is what OxMPI adds to the bare mechanism: the memory of messages, `link` on both sides, the packet's head. The joint itself is
-//! measured without the endpoints, and subtracted.
+//! What one way costs here is what OxMPI adds to the bare mechanism: the memory of messages, `link`
+//! on both sides, the packet's head. The joint itself is measured without the endpoints, and
+//! subtracted.
 
 use std::collections::VecDeque;
 use std::io;
@@ -177,7 +179,8 @@ fn exchange(from: &mut Pm, to: &mut Pm, receiver: u32, message: &[u8]) -> io::Re
         kind: Kind::Eager,
     }
     .emit_prefix(&mut prefix);
-    // SAFETY: the message is a slice that outlives the call, and is copied because it is not said to last.
+    // SAFETY: the message is a slice that outlives the call, and is copied because it is not said
+    // to last.
     unsafe {
         from.send(
             receiver,

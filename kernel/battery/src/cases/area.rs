@@ -1,4 +1,5 @@
-//! The dump area: it fills, the sender waits, nothing is lost; it has room, and the sender never waits.
+//! The dump area: it fills, the sender waits, nothing is lost; it has room, and the sender never
+//! waits.
 
 use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
@@ -25,7 +26,8 @@ pub const CASES: &[Case] = &[
     case("window-stays-open", window_open),
 ];
 
-/// Socket buffers of a few segments, so that the window closes soon. Of less than one segment of loopback (64 KiB) TCP would wait for its timers instead.
+/// Socket buffers of a few segments, so that the window closes soon. Of less than one segment of
+/// loopback (64 KiB) TCP would wait for its timers instead.
 fn small_buffers(ground: &Ground) -> Outcome {
     for (socket, name) in [
         (&ground.peers[0], libc::SO_SNDBUF),
@@ -36,7 +38,8 @@ fn small_buffers(ground: &Ground) -> Outcome {
     Ok(())
 }
 
-/// Sends numbered messages until the socket has taken nothing for a while; how many went out whole, and what is left of the last one.
+/// Sends numbered messages until the socket has taken nothing for a while; how many went out whole,
+/// and what is left of the last one.
 fn send_until_blocked(peer: &mut TcpStream, bytes: usize) -> Outcome<(u64, Vec<u8>)> {
     peer.set_nonblocking(true)?;
     for number in 0..100_000 {
@@ -63,7 +66,8 @@ fn send_until_blocked(peer: &mut TcpStream, bytes: usize) -> Outcome<(u64, Vec<u
     fail("100000 messages went out although nobody took them: the window does not close")
 }
 
-/// The process takes nothing: the sender blocks. It takes everything: all comes, in order, and what follows too.
+/// The process takes nothing: the sender blocks. It takes everything: all comes, in order, and what
+/// follows too.
 fn full_with(bytes: usize) -> Outcome {
     let mut ground = Ground::with(1, 4096, DUMP_BYTES_MIN)?;
     small_buffers(&ground)?;

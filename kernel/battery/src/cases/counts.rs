@@ -1,4 +1,5 @@
-//! Counts: exact where the work is known, printed where they are of interest; and memory that runs out.
+//! Counts: exact where the work is known, printed where they are of interest; and memory that runs
+//! out.
 
 use std::fs;
 use std::time::Duration;
@@ -123,7 +124,8 @@ fn counts(_: &mut Random) -> Outcome {
 
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// The dump area is the process's own memory: a group's limit holds for it, and is an error, not the end of anybody.
+/// The dump area is the process's own memory: a group's limit holds for it, and is an error, not
+/// the end of anybody.
 fn of_group(_: &mut Random) -> Outcome {
     mount_groups();
     let controllers = fs::read_to_string(format!("{GROUPS}/cgroup.controllers"));
@@ -155,7 +157,8 @@ fn of_group(_: &mut Random) -> Outcome {
 
 const FAILSLAB: &str = "/sys/kernel/debug/failslab";
 
-/// Allocations of this process fail at random: requests may, the kernel must not, and afterwards all is well.
+/// Allocations of this process fail at random: requests may, the kernel must not, and afterwards
+/// all is well.
 fn out_of_memory(_: &mut Random) -> Outcome {
     mount_debugfs();
     if fs::metadata(FAILSLAB).is_err() {

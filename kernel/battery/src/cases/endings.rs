@@ -48,7 +48,8 @@ fn reset(_: &mut Random) -> Outcome {
     ground.silence()
 }
 
-/// An entry whose message stops in the middle ends with an error, by orderly end and by reset, with a part of the payload or with a request only.
+/// An entry whose message stops in the middle ends with an error, by orderly end and by reset, with
+/// a part of the payload or with a request only.
 fn within_message(_: &mut Random) -> Outcome {
     for resets in [false, true] {
         for by_request in [false, true] {

@@ -69,7 +69,8 @@ fn memory(random: &mut Random) -> Outcome {
     )
 }
 
-/// A tail that lies is not believed beyond the head: what has not been read is not overwritten by accident of the kernel's own.
+/// A tail that lies is not believed beyond the head: what has not been read is not overwritten by
+/// accident of the kernel's own.
 fn tail(_: &mut Random) -> Outcome {
     let mut ground = Ground::with(1, 4096, 64 << 10)?;
     let both = libc::PROT_READ | libc::PROT_WRITE;
@@ -87,7 +88,8 @@ fn tail(_: &mut Random) -> Outcome {
     Ok(())
 }
 
-/// Packets whose fields contradict each other: lengths, offsets and tokens of all kinds. Nothing is written beside the buffers.
+/// Packets whose fields contradict each other: lengths, offsets and tokens of all kinds. Nothing is
+/// written beside the buffers.
 fn peer(random: &mut Random) -> Outcome {
     const ROOM: usize = 5000;
     let memory = Buffer::new(8 * 2 * 8192);
@@ -155,7 +157,8 @@ fn contradiction(random: &mut Random, generation: u32) -> Vec<u8> {
     whole(kind, 0, 1, bytes as usize, &payload)
 }
 
-/// A process that reads its registered socket all the same gets some bytes and loses the stream, not more.
+/// A process that reads its registered socket all the same gets some bytes and loses the stream,
+/// not more.
 fn reader(_: &mut Random) -> Outcome {
     let mut ground = Ground::new(2)?;
     let receive = Receive::new(0, Some(0), Some(1), Buffer::new(100_000));
@@ -186,7 +189,8 @@ fn reader(_: &mut Random) -> Outcome {
     }
 }
 
-/// Whatever the process does to its socket, the driver notices or does not mind: copies, half a close, an end from within, a new life.
+/// Whatever the process does to its socket, the driver notices or does not mind: copies, half a
+/// close, an end from within, a new life.
 fn calls(_: &mut Random) -> Outcome {
     let mut ground = Ground::new(4)?;
     // A copy, and the first descriptor closed.

@@ -122,7 +122,8 @@ fn take_back(ground: &Ground, receive: &Receive) -> Outcome {
     equal("cancel", cancelled, Cancel::Cancelled)
 }
 
-/// Every pattern that accepts a message in the dump area is answered EAGAIN, others are not, and none is once the message is taken.
+/// Every pattern that accepts a message in the dump area is answered EAGAIN, others are not, and
+/// none is once the message is taken.
 fn put_again(_: &mut Random) -> Outcome {
     let mut ground = Ground::new(2)?;
     ground.send(1, &eager(1, 7, b"early"))?;
@@ -309,7 +310,8 @@ fn no_buffer(_: &mut Random) -> Outcome {
     Ok(())
 }
 
-/// A message that is longer than its buffer fills that, says how long it was, and harms nothing else.
+/// A message that is longer than its buffer fills that, says how long it was, and harms nothing
+/// else.
 fn truncation(_: &mut Random) -> Outcome {
     let mut ground = Ground::new(1)?;
     for (slot, (room, bytes)) in [(100, 101), (1, 70_000), (0, 500), (5000, 1 << 20)]

@@ -102,7 +102,8 @@ fn beyond_limit(_: &mut Random) -> Outcome {
     equal("copied by threads", counters.placed_bytes_thread, all)
 }
 
-/// Pages of a file, which the kernel may refuse to pin: received either way, and in the file afterwards.
+/// Pages of a file, which the kernel may refuse to pin: received either way, and in the file
+/// afterwards.
 fn of_file(_: &mut Random) -> Outcome {
     let path = "/tmp/o2g-battery";
     // An initramfs has nothing until it is made.
@@ -181,7 +182,8 @@ fn wild(_: &mut Random) -> Outcome {
             buffer,
         )?;
     }
-    // More than there is behind an address that is right: refused now, or an error when it is written.
+    // More than there is behind an address that is right: refused now, or an error when it is
+    // written.
     let memory = Buffer::new(8192);
     for bytes in [1 << 30, 1 << 40, (1 << 47) - 8192 - memory.address()] {
         let long = Buffer::wild(memory.address(), bytes);
@@ -193,7 +195,8 @@ fn wild(_: &mut Random) -> Outcome {
     equal("pages pinned", ground.device.counters()?.pages_pinned, 0)
 }
 
-/// The process gives memory back that an entry waits for: the pages stay until the message has come, and nothing else is written.
+/// The process gives memory back that an entry waits for: the pages stay until the message has
+/// come, and nothing else is written.
 fn unmapped(_: &mut Random) -> Outcome {
     for round in 0..20 {
         let mut ground = Ground::new(1)?;
@@ -275,7 +278,8 @@ fn shared(_: &mut Random) -> Outcome {
     equal("pages pinned", ground.device.counters()?.pages_pinned, 0)
 }
 
-/// A dumper thread waits for a page that nobody brings: closing the context does not wait for it, and it lets go as soon as it can.
+/// A dumper thread waits for a page that nobody brings: closing the context does not wait for it,
+/// and it lets go as soon as it can.
 fn never_comes(_: &mut Random) -> Outcome {
     let faults = match Faults::new() {
         Ok(faults) => faults,

@@ -1,4 +1,5 @@
-//! Requests that are wrong: each is refused with the errno that docs/o2g.md says, and changes nothing.
+//! Requests that are wrong: each is refused with the errno that docs/o2g.md says, and changes
+//! nothing.
 
 use std::fs::File;
 use std::net::{TcpListener, UdpSocket};

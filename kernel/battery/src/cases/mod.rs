@@ -1,4 +1,5 @@
-//! What is tried, by subject. A case takes numbers by seed and returns why it did not pass; each file lists its own.
+//! What is tried, by subject. A case takes numbers by seed and returns why it did not pass; each
+//! file lists its own.
 
 mod area;
 mod counts;

@@ -1,7 +1,9 @@
 //! Random receives and messages beside a model: two plain lists, as the library keeps them.
 //!
-//! The model is exact although the driver works concurrently. A message that met an entry must have met the first in the list of posted ones that accepts it: what is
-//! before that in the list was posted before. And no posted entry may accept a message that comes as unmatched: `put_entry` would have said EAGAIN.
+//! The model is exact although the driver works concurrently. A message that met an entry must have
+//! met the first in the list of posted ones that accepts it: what is before that in the list was
+//! posted before. And no posted entry may accept a message that comes as unmatched: `put_entry`
+//! would have said EAGAIN.
 
 use std::collections::VecDeque;
 use std::io::Write;

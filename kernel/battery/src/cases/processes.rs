@@ -1,4 +1,5 @@
-//! Other processes: children, programs that are executed, victims of signals; and the module itself, which cannot be unloaded under them.
+//! Other processes: children, programs that are executed, victims of signals; and the module
+//! itself, which cannot be unloaded under them.
 
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -32,7 +33,8 @@ pub const CASES: &[Case] = &[
 /// What the battery is called with by [`exec`].
 pub const FOREIGN: &str = "--foreign";
 
-/// Tries every request on a descriptor that another process opened; the name of one that was not answered EPERM.
+/// Tries every request on a descriptor that another process opened; the name of one that was not
+/// answered EPERM.
 fn not_refused(fd: RawFd) -> Option<&'static str> {
     let eperm = Err(libc::EPERM);
     let answers = [
@@ -107,7 +109,8 @@ fn of_parent(_: &mut Random) -> Outcome {
     )
 }
 
-/// The other way: a child opens, the parent gets the descriptor. It shares no memory with the child either.
+/// The other way: a child opens, the parent gets the descriptor. It shares no memory with the child
+/// either.
 fn passed(_: &mut Random) -> Outcome {
     let (left, right) = std::os::unix::net::UnixStream::pair()?;
     let child = Child::fork(|| {
@@ -134,7 +137,8 @@ fn passed(_: &mut Random) -> Outcome {
     }
 }
 
-/// A program that is executed with the descriptor open is another process to the driver; messages go on arriving meanwhile.
+/// A program that is executed with the descriptor open is another process to the driver; messages
+/// go on arriving meanwhile.
 fn exec(_: &mut Random) -> Outcome {
     let (mut peer, ours) = connection()?;
     let spare = peer.try_clone()?;
@@ -173,7 +177,8 @@ fn get_ready_to_exec(peer: TcpStream, ours: TcpStream) -> Outcome<RawFd> {
     Ok(fd)
 }
 
-/// The context lives as long as somebody has the descriptor; then everything is let go, whoever closes it.
+/// The context lives as long as somebody has the descriptor; then everything is let go, whoever
+/// closes it.
 fn child_keeps(_: &mut Random) -> Outcome {
     let (mut peer, ours) = connection()?;
     let spare = peer.try_clone()?;
@@ -195,7 +200,8 @@ fn child_keeps(_: &mut Random) -> Outcome {
     left_behind()
 }
 
-/// A process that receives on four sockets ends by itself or by a signal, at any moment; the module lets everything go.
+/// A process that receives on four sockets ends by itself or by a signal, at any moment; the module
+/// lets everything go.
 fn killed(random: &mut Random) -> Outcome {
     for round in 0..40 {
         let seed = random.next();

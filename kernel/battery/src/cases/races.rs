@@ -1,4 +1,5 @@
-//! Threads that put and cancel while messages arrive: each message is delivered once, and what was cancelled stays untouched.
+//! Threads that put and cancel while messages arrive: each message is delivered once, and what was
+//! cancelled stays untouched.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -26,7 +27,8 @@ pub const CASES: &[Case] = &[
 
 const BYTES: usize = 64;
 
-/// One thread puts and cancels, another sends. The record tells of each message whether the entry won.
+/// One thread puts and cancels, another sends. The record tells of each message whether the entry
+/// won.
 fn cancel_race(random: &mut Random) -> Outcome {
     const MESSAGES: u64 = 800;
     let mut ground = Ground::new(1)?;
@@ -119,7 +121,8 @@ struct Ledger {
     cancelled: Vec<u64>,
 }
 
-/// One thread puts, two cancel, one sends; afterwards the records must agree with what the threads were told.
+/// One thread puts, two cancel, one sends; afterwards the records must agree with what the threads
+/// were told.
 fn hammer(random: &mut Random) -> Outcome {
     const MESSAGES: u64 = 400;
     const PUTS: u32 = 3000;

@@ -1,4 +1,5 @@
-//! Messages in several packets: requests and their data, eager messages with more fragments, long ones.
+//! Messages in several packets: requests and their data, eager messages with more fragments, long
+//! ones.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -112,7 +113,8 @@ fn request_keeps_order(_: &mut Random) -> Outcome {
     Ok(())
 }
 
-/// A buffer that is shorter than the message: what fits is placed, the rest dropped, and it is done when all has come.
+/// A buffer that is shorter than the message: what fits is placed, the rest dropped, and it is done
+/// when all has come.
 fn request_truncated(_: &mut Random) -> Outcome {
     let mut ground = Ground::new(1)?;
     let memory = Buffer::new(8192);
@@ -134,7 +136,8 @@ fn request_truncated(_: &mut Random) -> Outcome {
     equal("beyond it", memory.part(5000, 3192).is_untouched(), true)
 }
 
-/// Data is placed only for an entry that has met a request of the same socket; anything else is dumped.
+/// Data is placed only for an entry that has met a request of the same socket; anything else is
+/// dumped.
 fn data_of_nobody(_: &mut Random) -> Outcome {
     let mut ground = Ground::new(2)?;
     let buffer = Buffer::new(1000);

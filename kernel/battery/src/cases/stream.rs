@@ -205,7 +205,8 @@ fn farewell(_: &mut Random) -> Outcome {
     Ok(())
 }
 
-/// Nonsense is named, after what was right before it; nothing is read behind it, and other sockets go on.
+/// Nonsense is named, after what was right before it; nothing is read behind it, and other sockets
+/// go on.
 fn garbage(_: &mut Random) -> Outcome {
     let too_long = PAYLOAD_MAX as u32 + 1;
     let mut wrong_version = eager(0, 1, b"");

@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::{Buffer, ioctl_with};
 
-/// `UFFDIO_API`, `UFFDIO_REGISTER`, and the mode that holds faults of missing pages (linux/userfaultfd.h).
+/// `UFFDIO_API`, `UFFDIO_REGISTER`, and the mode that holds faults of missing pages
+/// (linux/userfaultfd.h).
 const API: u32 = 0xc018_aa3f;
 const REGISTER: u32 = 0xc020_aa00;
 const MISSING: u64 = 1;

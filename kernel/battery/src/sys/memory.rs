@@ -1,4 +1,5 @@
-//! Memory that the driver writes, of every kind that can be mapped. It stays mapped until the process ends unless a case takes it away, so that a wrong driver harms nobody else.
+//! Memory that the driver writes, of every kind that can be mapped. It stays mapped until the
+//! process ends unless a case takes it away, so that a wrong driver harms nobody else.
 
 use std::fs::File;
 use std::io;

@@ -1,5 +1,6 @@
-//! Calls of the system that the standard library does not have. All unsafe code of the battery is in this folder: [`process`] forks and waits, [`memory`] is what the
-//! driver writes, [`fault`] what keeps its pages back, here is the rest.
+//! Calls of the system that the standard library does not have. All unsafe code of the battery is
+//! in this folder: [`process`] forks and waits, [`memory`] is what the driver writes, [`fault`]
+//! what keeps its pages back, here is the rest.
 
 mod fault;
 mod memory;
@@ -25,7 +26,8 @@ fn answer(value: i64) -> Answer {
 
 /// A request with any number and any argument, as a hostile program would make it.
 pub fn ioctl(fd: RawFd, request: u32, argument: u64) -> Answer {
-    // SAFETY: what the driver does with the argument is what is tried; callers pass addresses of memory that may be written, or that do not exist.
+    // SAFETY: what the driver does with the argument is what is tried; callers pass addresses of
+    // memory that may be written, or that do not exist.
     answer(unsafe { libc::ioctl(fd, request.into(), argument) }.into())
 }
 
@@ -256,7 +258,8 @@ pub fn unload_module() -> Answer {
     answer(unsafe { libc::syscall(libc::SYS_delete_module, c"o2g".as_ptr(), libc::O_NONBLOCK) })
 }
 
-/// Mounts the groups of processes, whose memory can be limited; an error if they are there already does not matter.
+/// Mounts the groups of processes, whose memory can be limited; an error if they are there already
+/// does not matter.
 pub fn mount_groups() {
     // SAFETY: terminated names.
     unsafe {

@@ -21,7 +21,8 @@ pub enum Ended {
 }
 
 impl Child {
-    /// Forks a process that does `work` and exits with what that returns; 101 if it panics. To be called while there is one thread.
+    /// Forks a process that does `work` and exits with what that returns; 101 if it panics. To be
+    /// called while there is one thread.
     pub fn fork(work: impl FnOnce() -> i32) -> io::Result<Child> {
         // SAFETY: one thread, so the child has every lock free.
         let pid = unsafe { libc::fork() };

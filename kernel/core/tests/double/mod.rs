@@ -1,4 +1,5 @@
-//! Stands in for the shim and for the process: has the mapped memory and the entries' buffers, copies as it is told, and reads records.
+//! Stands in for the shim and for the process: has the mapped memory and the entries' buffers,
+//! copies as it is told, and reads records.
 #![allow(
     dead_code,
     reason = "each test of this folder compiles it and uses its own part"
@@ -35,7 +36,8 @@ impl Pages {
 
     fn read<T: Copy>(&self, offset: usize) -> T {
         assert!(offset + size_of::<T>() <= self.layout.size());
-        // SAFETY: within the pages by the assertion; only plain old data is read, and one thread does all.
+        // SAFETY: within the pages by the assertion; only plain old data is read, and one thread
+        // does all.
         unsafe { self.at.add(offset).cast::<T>().read_unaligned() }
     }
 
@@ -96,7 +98,8 @@ impl Double {
         let control = Pages::new(PAGE_BYTES);
         let flags = Pages::new(n_entries as usize * size_of::<Done>());
         let dump = Pages::new(dump_bytes as usize);
-        // SAFETY: the pages are zeroed, long enough, and dropped after the core, whose field is before theirs.
+        // SAFETY: the pages are zeroed, long enough, and dropped after the core, whose field is
+        // before theirs.
         let area = unsafe { Area::new(control.at(), flags.at(), n_entries, dump.at(), dump_bytes) };
         core.set_area(area.expect("a size in range")).expect("once");
         Double {

@@ -9,8 +9,8 @@ use crate::double::{DUMP, Double, entry};
 /// Entries of the context, all of which an input can name.
 const ENTRIES: u32 = 8;
 
-/// A list of actions: each is a byte and what it needs. Entries are put and cancelled, bytes arrive in
-/// pieces, records are taken. Nothing panics, records are whole, and all memory is let go.
+/// A list of actions: each is a byte and what it needs. Entries are put and cancelled, bytes arrive
+/// in pieces, records are taken. Nothing panics, records are whole, and all memory is let go.
 pub fn core(input: &[u8]) {
     let mut double = Double::new(1, ENTRIES, DUMP);
     let socket = double.core.open_socket(0).expect("room");

@@ -1,9 +1,10 @@
-//! Collectives on one host that are small, or crowded: everybody writes on a board, and reads what the others wrote.
+//! Collectives on one host that are small, or oversubscribed: everybody writes on a board, and
+//! reads what the others wrote.
 //!
-//! A message between two ranks costs matching and a ring; a board costs one store per rank and one load per
-//! pair, and where ranks take turns on few CPUs everybody needs to run only once. The leader of a group
-//! (its rank 0) hands out the board when the group is made. Contributions carry a note of what they are, so
-//! ranks that disagree on the call are told instead of reading nonsense.
+//! A message between two ranks costs matching and a ring; a board costs one store per rank and one
+//! load per pair, and where ranks take turns on few CPUs everybody needs to run only once. The
+//! leader of a group (its rank 0) hands out the board when the group is made. Contributions carry a
+//! note of what they are, so ranks that disagree on the call are told instead of reading nonsense.
 //!
 //! Whether a call runs here may depend only on what all ranks know: the call and the size.
 
@@ -19,8 +20,8 @@ use oxmpi_schedules::plan::Call;
 
 use round::Round;
 
-/// The longest message from or to a root that goes over the board where every rank has a CPU (2 ranks, against
-/// messages: 8 KiB 1.3 and 1.3 µs with a barrier, 64 KiB 7.4 and 4.7).
+/// The longest message from or to a root that goes over the board where every rank has a CPU (2
+/// ranks, against messages: 8 KiB 1.3 and 1.3 µs with a barrier, 64 KiB 7.4 and 4.7).
 const ROOTED_BYTES_MAX: usize = 8 << 10;
 
 /// The same for vectors that everybody combines (2 KiB 0.6 and 0.6 µs, 64 KiB 10.5 and 6.3).
@@ -34,9 +35,9 @@ impl GroupBoard {
     #[inline]
     pub(crate) fn suits(&mut self, engine: &Engine, call: &Call<'_>) -> Result<bool, EngineError> {
         let size = self.members.len();
-        let crowded = size > engine.usable_cpus() as usize;
+        let oversubscribed = size > engine.usable_cpus() as usize;
         let cell_bytes = self.open(engine)?.cell_bytes();
-        Ok(suits(call, size, cell_bytes, crowded))
+        Ok(suits(call, size, cell_bytes, oversubscribed))
     }
 
     /// Runs a call that suits.
@@ -52,7 +53,8 @@ impl GroupBoard {
         self.run_for(call.collective(), engine, call, send, receive, combine)
     }
 
-    /// Runs a call that suits and is a part of another one, by which members that disagree are told.
+    /// Runs a call that suits and is a part of another one, by which members that disagree are
+    /// told.
     pub(super) fn run_for(
         &mut self,
         whole: Collective,
@@ -76,24 +78,26 @@ impl GroupBoard {
     }
 }
 
-/// Whether a call is better done here. Where ranks take turns on the CPUs (`crowded`), a message waits for its
-/// receiver's turn at every hop, while on the board everybody needs one turn; so there even long
-/// vectors go over the board, piece by piece. Where every rank has a CPU, messages win once they are long.
-fn suits(call: &Call<'_>, size: usize, cell_bytes: usize, crowded: bool) -> bool {
+/// Whether a call is better done here. Where ranks take turns on the CPUs (`oversubscribed`), a
+/// message waits for its receiver's turn at every hop, while on the board everybody needs one turn;
+/// so there even long vectors go over the board, piece by piece. Where every rank has a CPU,
+/// messages win once they are long.
+fn suits(call: &Call<'_>, size: usize, cell_bytes: usize, oversubscribed: bool) -> bool {
     let fits = |bytes: usize| bytes <= cell_bytes;
-    let below = |limit: usize, bytes: usize| fits(bytes) && (crowded || bytes <= limit);
+    let below = |limit: usize, bytes: usize| fits(bytes) && (oversubscribed || bytes <= limit);
     match call {
         Call::Barrier => true,
         Call::Bcast { bytes, .. } | Call::Gather { bytes, .. } => below(ROOTED_BYTES_MAX, *bytes),
         Call::Scatter { bytes, .. } => below(ROOTED_BYTES_MAX, bytes.saturating_mul(size)),
         Call::Reduce { operand, .. } | Call::Allreduce(operand) => {
-            below(COMBINED_BYTES_MAX, operand.bytes) || crowded && fits(operand.element_bytes)
+            below(COMBINED_BYTES_MAX, operand.bytes)
+                || oversubscribed && fits(operand.element_bytes)
         }
         Call::Scan(operand) | Call::Exscan(operand) => fits(operand.bytes),
         Call::Allgather { bytes, .. } => fits(*bytes),
         Call::Allgatherv { blocks, .. } => blocks.iter().all(|block| fits(block.bytes)),
         Call::Alltoall { bytes, .. } => {
-            fits(bytes.saturating_mul(size)) || crowded && fits(size * PIECE_BYTES_MIN)
+            fits(bytes.saturating_mul(size)) || oversubscribed && fits(size * PIECE_BYTES_MIN)
         }
         Call::ReduceScatter { blocks, .. } => fits(blocks.total(size as u32)),
         // Nobody knows all sizes, so the ranks could not agree.
@@ -116,14 +120,14 @@ mod tests {
                 in_place: false,
             })
         };
-        let suits = |bytes, crowded| suits(&allreduce(bytes), 4, 64 << 10, crowded);
+        let suits = |bytes, oversubscribed| suits(&allreduce(bytes), 4, 64 << 10, oversubscribed);
         assert!(suits(COMBINED_BYTES_MAX, false) && !suits(COMBINED_BYTES_MAX + 8, false));
         assert!(suits(8 << 20, true));
     }
 
     #[test]
     fn small_calls_and_crowded_ones_suit() {
-        let suits = |call: Call<'_>, crowded| suits(&call, 16, 1024, crowded);
+        let suits = |call: Call<'_>, oversubscribed| suits(&call, 16, 1024, oversubscribed);
         let bcast = |bytes| Call::Bcast { bytes, root: 0 };
         let alltoall = |bytes| Call::Alltoall {
             bytes,

@@ -1,8 +1,8 @@
 //! One call on the board, seen by one member: write, wait for the others, read.
 //!
-//! Every operation ends with `done`, also one that found the others in disagreement, because they wait for it.
-//! Vectors longer than a cell go piece by piece. Reductions combine in the order of the ranks, and
-//! every rank combines the same way, so results are the same everywhere.
+//! Every operation ends with `done`, also one that found the others in disagreement, because they
+//! wait for it. Vectors longer than a cell go piece by piece. Reductions combine in the order of
+//! the ranks, and every rank combines the same way, so results are the same everywhere.
 
 use oxmpi_engine::{Board, Condition, Engine};
 
@@ -11,8 +11,9 @@ use crate::error::ErrorKind;
 use oxmpi_schedules::plan::Call;
 use oxmpi_schedules::{Block, Cut, Operand};
 
-/// Up to this many bytes, all ranks' together, every rank combines everything for itself; beyond it each rank
-/// combines a part and all collect the parts, which takes two rounds and a fraction of the work.
+/// Up to this many bytes, all ranks' together, every rank combines everything for itself; beyond it
+/// each rank combines a part and all collect the parts, which takes two rounds and a fraction of
+/// the work.
 const FOLD_BYTES_MAX: usize = 32 << 10;
 
 /// One operation on the board, seen by one member.
@@ -182,7 +183,8 @@ impl Round<'_> {
         self.done(true, result)
     }
 
-    /// Everybody writes a piece of each of its blocks. In place a piece is on the board before another one takes its place.
+    /// Everybody writes a piece of each of its blocks. In place a piece is on the board before
+    /// another one takes its place.
     fn alltoall(
         &mut self,
         bytes: usize,
@@ -296,7 +298,8 @@ impl Round<'_> {
         self.done(false, result)
     }
 
-    /// After everybody has written its vector: each rank combines one part of it, then all collect the parts.
+    /// After everybody has written its vector: each rank combines one part of it, then all collect
+    /// the parts.
     fn combine_by_parts(
         &mut self,
         bytes: usize,
@@ -321,7 +324,8 @@ impl Round<'_> {
         self.done(true, outcome)
     }
 
-    /// Combines a part of what the members below `end` wrote, each `bytes` long, in the order of the ranks.
+    /// Combines a part of what the members below `end` wrote, each `bytes` long, in the order of
+    /// the ranks.
     fn fold(
         &self,
         end: usize,

@@ -1,8 +1,10 @@
-//! A described collective made ready to run: its memory as two sides, its shape in bytes, its operation.
+//! A described collective made ready to run: its memory as two sides, its shape in bytes, its
+//! operation.
 //!
-//! `one_group` does so for ordinary communicators, `two_groups` for intercommunicators, `neighbourhood` for the edges of a topology. The first
-//! leaves the choice of the algorithm to the pure part ([`Job::call`]); the others come with their schedule. A job can be run any
-//! number of times: [`Job::load`], the run on [`Job::places`], [`Job::store`].
+//! `one_group` does so for ordinary communicators, `two_groups` for intercommunicators,
+//! `neighbourhood` for the edges of a topology. The first leaves the choice of the algorithm to the
+//! pure part ([`Job::call`]); the others come with their schedule. A job can be run any number of
+//! times: [`Job::load`], the run on [`Job::places`], [`Job::store`].
 
 mod neighbourhood;
 mod one_group;
@@ -42,8 +44,8 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Checks a description and makes it ready. The job is filled where it stands: moving it would cost as much as a small
-    /// collective's check.
+    /// Checks a description and makes it ready. The job is filled where it stands: moving it would
+    /// cost as much as a small collective's check.
     #[inline]
     pub(super) fn prepare(&mut self, comm: &Comm, collective: Collective) -> Result<(), ErrorKind> {
         match comm.inter() {
@@ -185,6 +187,11 @@ impl Job {
             Some(combiner) => combiner.combine(input, into),
             None => unreachable!("no operation, no reduce step"),
         }
+    }
+
+    /// Whether combining calls a function of the program.
+    pub(super) fn calls_program(&self) -> bool {
+        self.combiner.as_ref().is_some_and(Combiner::calls_program)
     }
 
     /// Before a run: copies hold what the program's memory holds.

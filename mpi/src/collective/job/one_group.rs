@@ -1,6 +1,8 @@
-//! Collectives of an ordinary communicator: from buffers to bytes, after the checks that the standard asks for.
+//! Collectives of an ordinary communicator: from buffers to bytes, after the checks that the
+//! standard asks for.
 //!
-//! Where data lies in place follows the pure modules: each says at its top what `Send` and `Receive` hold.
+//! Where data lies in place follows the pure modules: each says at its top what `Send` and
+//! `Receive` hold.
 
 use super::super::description::{Collective, Parts, Root, Shares};
 use super::super::side::Side;
@@ -276,7 +278,8 @@ fn reduce_scatter(
         }
         None => {
             check_own(comm.rank, total, given)?;
-            // The combining is done in a copy: what lies behind the own share is the program's and stays.
+            // The combining is done in a copy: what lies behind the own share is the program's and
+            // stays.
             job.receive = Side::copied(receive)?;
             job.leave_in_place();
         }

@@ -1,4 +1,5 @@
-//! Collectives of an intercommunicator: what one group gives the other gets, on the communicator of both groups together.
+//! Collectives of an intercommunicator: what one group gives the other gets, on the communicator of
+//! both groups together.
 //!
 //! Nothing is done in place here (MPI 5.0 §6.2.3), and there are no scans and no neighbourhoods.
 

@@ -1,8 +1,10 @@
-//! The socket filter: of all that a card receives, only frames for this process get as far as its ring.
+//! The socket filter: of all that a card receives, only frames for this process get as far as its
+//! ring.
 //!
-//! A classic BPF program over the packet as it came, Ethernet header included. The kernel runs it before it copies anything, so that other jobs, other
-//! ranks of this host and strangers with our EtherType cost this process nothing. Frames that are not for the card's own address (a promiscuous
-//! card, another VLAN) are refused as well.
+//! A classic BPF program over the packet as it came, Ethernet header included. The kernel runs it
+//! before it copies anything, so that other jobs, other ranks of this host and strangers with our
+//! EtherType cost this process nothing. Frames that are not for the card's own address (a
+//! promiscuous card, another VLAN) are refused as well.
 
 use oxmpi_wire::frame::{CHANNEL_OFFSET, TO_OFFSET};
 

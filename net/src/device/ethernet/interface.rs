@@ -1,6 +1,8 @@
-//! What a network interface is, as far as raw frames are concerned: address, longest frame, and whether it is an Ethernet at all.
+//! What a network interface is, as far as raw frames are concerned: address, longest frame, and
+//! whether it is an Ethernet at all.
 //!
-//! Asked of the kernel by getifaddrs(3) and ioctl, which answer for the network namespace that the caller is in; /sys may show another one's.
+//! Asked of the kernel by getifaddrs(3) and ioctl, which answer for the network namespace that the
+//! caller is in; /sys may show another one's.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -24,7 +26,8 @@ pub struct Interface {
     pub up: bool,
     /// It leads nowhere but back.
     pub loopback: bool,
-    /// Its packets begin with an Ethernet header (ARPHRD_ETHER): cards, bridges, bonds, VLANs, veth, tap.
+    /// Its packets begin with an Ethernet header (ARPHRD_ETHER): cards, bridges, bonds, VLANs,
+    /// veth, tap.
     pub ethernet: bool,
 }
 
@@ -59,7 +62,8 @@ pub fn interfaces() -> Result<Vec<Interface>, EthernetError> {
     check(unsafe { libc::getifaddrs(&mut list) }).map_err(failed)?;
     let mut interfaces = Vec::new();
     let mut next = list;
-    // SAFETY: `next` is null or an entry of the list, which is freed only below, after the last look at it.
+    // SAFETY: `next` is null or an entry of the list, which is freed only below, after the last
+    // look at it.
     while let Some(entry) = unsafe { next.as_ref() } {
         // SAFETY: entries come from getifaddrs(3), which keeps the promise.
         interfaces.extend(unsafe { read(entry) });
@@ -81,7 +85,8 @@ pub fn interfaces() -> Result<Vec<Interface>, EthernetError> {
     Ok(interfaces)
 }
 
-/// The interface that an entry is about, if it is one of those that say what an interface is rather than an address of it. The MTU is not known yet.
+/// The interface that an entry is about, if it is one of those that say what an interface is rather
+/// than an address of it. The MTU is not known yet.
 ///
 /// # Safety
 /// The name is a string with an end, and the address is null or as long as its family says.
@@ -113,7 +118,8 @@ unsafe fn read(entry: &libc::ifaddrs) -> Option<Interface> {
 
 fn mtu(socket: &Socket, name: &str) -> io::Result<usize> {
     let mut request = request(name).ok_or(io::ErrorKind::InvalidInput)?;
-    // SAFETY: the request is a local, and this call fills the member of its union that is read below.
+    // SAFETY: the request is a local, and this call fills the member of its union that is read
+    // below.
     check(unsafe { libc::ioctl(socket.fd(), libc::SIOCGIFMTU as _, &raw mut request) })?;
     // SAFETY: what the kernel has just filled in.
     let mtu = unsafe { request.ifr_ifru.ifru_mtu };

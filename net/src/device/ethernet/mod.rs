@@ -1,9 +1,13 @@
-//! Raw Ethernet: frames straight on the wire, beside IP and on unmodified drivers, for processes that may open packet sockets (CAP_NET_RAW).
+//! Raw Ethernet: frames straight on the wire, beside IP and on unmodified drivers, for processes
+//! that may open packet sockets (CAP_NET_RAW).
 //!
-//! A frame follows the Ethernet header, with an EtherType that IEEE 802 leaves to local experiments. The kernel puts what its `filter` lets through into a
-//! `ring` that this process maps, and who waits looks there: PM/Ethernet's interrupt reaping. Sends are plain calls, past the queueing discipline. Nothing
-//! is attached to the interface, and packets of other types never come near, so that IP on the same card is undisturbed. Cards pad short
-//! frames; the frame's own length says where it ends. What a host sends does not come back to it: processes of one host do not meet here.
+//! A frame follows the Ethernet header, with an EtherType that IEEE 802 leaves to local
+//! experiments. The kernel puts what its `filter` lets through into a `ring` that this process
+//! maps, and who waits looks there: PM/Ethernet's interrupt reaping. Sends are plain calls, past
+//! the queueing discipline. Nothing is attached to the interface, and packets of other types never
+//! come near, so that IP on the same card is undisturbed. Cards pad short frames; the frame's own
+//! length says where it ends. What a host sends does not come back to it: processes of one host do
+//! not meet here.
 
 mod filter;
 mod interface;
@@ -121,7 +125,8 @@ pub struct Ethernet {
 }
 
 impl Ethernet {
-    /// Takes frames for node `me` on the channel from the interface. The channel must be one of that interface and be kept while the device is used.
+    /// Takes frames for node `me` on the channel from the interface. The channel must be one of
+    /// that interface and be kept while the device is used.
     pub fn open(interface: &str, channel: &Channel, me: u32) -> Result<Ethernet, EthernetError> {
         let packets = open_packets()?;
         let interface = Interface::named(interface)?;
@@ -147,7 +152,8 @@ impl Ethernet {
                 source,
             }
         };
-        // Filter and ring come first: from the moment of binding on, nothing but our frames enters, and it enters the ring.
+        // Filter and ring come first: from the moment of binding on, nothing but our frames enters,
+        // and it enters the ring.
         packets
             .attach_filter(channel.number(), me)
             .map_err(failed("filter the packets"))?;
@@ -186,7 +192,8 @@ impl Ethernet {
     }
 }
 
-/// Where the frame in a packet ends: where its header says, or, if that cannot be true, where the packet does, and then `link` refuses it.
+/// Where the frame in a packet ends: where its header says, or, if that cannot be true, where the
+/// packet does, and then `link` refuses it.
 #[inline]
 fn end_of_frame(packet: &[u8]) -> usize {
     let frame = packet.get(ETHERNET_HEADER_BYTES..).and_then(frame_bytes);
@@ -277,7 +284,8 @@ impl Device for Ethernet {
         Address::Ethernet(source.copied().unwrap_or_default())
     }
 
-    /// Exact from `high` on and for none at all, else a power of two below it, within half of the truth: a load each.
+    /// Exact from `high` on and for none at all, else a power of two below it, within half of the
+    /// truth: a load each.
     #[inline]
     fn backlog(&self, high: usize) -> usize {
         if !self.ring.is_filled(0) {

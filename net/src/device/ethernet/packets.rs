@@ -1,4 +1,5 @@
-//! The packet socket: how it is opened so that nothing but our frames ever enters, and how frames leave by it.
+//! The packet socket: how it is opened so that nothing but our frames ever enters, and how frames
+//! leave by it.
 //!
 //! With the ring and `interface`, all unsafe code of the Ethernet device.
 #![allow(unsafe_code)]
@@ -12,7 +13,8 @@ use crate::device::sys::{COPIED_BYTES_MAX, Socket, check, gather};
 
 /// Frames given to the kernel in one call.
 pub(super) const FRAMES_PER_CALL_MAX: usize = 64;
-/// Pieces of memory that the kernel takes for one packet (UIO_MAXIOV), one of which is the Ethernet header.
+/// Pieces of memory that the kernel takes for one packet (UIO_MAXIOV), one of which is the Ethernet
+/// header.
 const PIECES_MAX: usize = 1024 - 1;
 
 /// A packet socket and the lists that its calls need.
@@ -24,11 +26,13 @@ pub(super) struct Packets {
     gathered: Vec<u8>,
 }
 
-// SAFETY: the lists are filled anew by each call that uses them, and nothing reads them between calls.
+// SAFETY: the lists are filled anew by each call that uses them, and nothing reads them between
+// calls.
 unsafe impl Send for Packets {}
 
 impl Packets {
-    /// A packet socket that receives nothing yet: without a protocol it is not hooked into any interface.
+    /// A packet socket that receives nothing yet: without a protocol it is not hooked into any
+    /// interface.
     pub fn open() -> io::Result<Packets> {
         Ok(Packets {
             socket: Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?,
@@ -66,7 +70,8 @@ impl Packets {
         Ok(())
     }
 
-    /// Sends leave at once, by no queue of the kernel; and what this host sends is not shown to us. Both save time only, so that a kernel without them will do.
+    /// Sends leave at once, by no queue of the kernel; and what this host sends is not shown to us.
+    /// Both save time only, so that a kernel without them will do.
     pub fn be_direct(&self) {
         for option in [libc::PACKET_QDISC_BYPASS, libc::PACKET_IGNORE_OUTGOING] {
             let _ = self.socket.set(libc::SOL_PACKET, option, 1);
@@ -94,12 +99,14 @@ impl Packets {
         Ok(drops)
     }
 
-    /// Takes the error that the interface's going down leaves behind, which would keep a sleeper from sleeping.
+    /// Takes the error that the interface's going down leaves behind, which would keep a sleeper
+    /// from sleeping.
     pub fn clear_error(&self) {
         let _ = self.socket.get_words::<1>(libc::SOL_SOCKET, libc::SO_ERROR);
     }
 
-    /// Sends frames of the batch from `begin` on, behind the header; says how many left, which is at least one.
+    /// Sends frames of the batch from `begin` on, behind the header; says how many left, which is
+    /// at least one.
     #[inline]
     pub fn send(
         &mut self,
@@ -187,8 +194,9 @@ impl Packets {
             message.msg_hdr.msg_iovlen = pieces.len() as _;
             self.messages.push(message);
         }
-        // SAFETY: the messages refer to `self.pieces`, which has not changed since, and those to the caller's header, to `self.gathered` and to the batch's memory, which
-        // stays until the batch is sent (promised to `Batch::push`). The kernel reads them.
+        // SAFETY: the messages refer to `self.pieces`, which has not changed since, and those to
+        // the caller's header, to `self.gathered` and to the batch's memory, which stays until the
+        // batch is sent (promised to `Batch::push`). The kernel reads them.
         let sent = check(unsafe {
             libc::sendmmsg(
                 self.fd(),

@@ -1,7 +1,9 @@
-//! The receive ring: memory that the kernel puts packets into and that this process reads in place (TPACKET_V2).
+//! The receive ring: memory that the kernel puts packets into and that this process reads in place
+//! (TPACKET_V2).
 //!
-//! Slots are used in turn. A slot's status word says whose it is: the kernel's, or ours once it holds a packet; storing the word gives it back. So a look
-//! is one load, a packet costs no call and no copy on this side, and the packet shown stays until the next is asked for. Only this file
+//! Slots are used in turn. A slot's status word says whose it is: the kernel's, or ours once it
+//! holds a packet; storing the word gives it back. So a look is one load, a packet costs no call
+//! and no copy on this side, and the packet shown stays until the next is asked for. Only this file
 //! knows the layout of a slot.
 #![allow(unsafe_code)]
 
@@ -11,14 +13,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::device::sys::Socket;
 
-/// Slots of a ring. A sender never hears that a receiver cannot keep up, and at a million frames a second this is 4 ms of looking elsewhere: a scheduler tick.
+/// Slots of a ring. A sender never hears that a receiver cannot keep up, and at a million frames a
+/// second this is 4 ms of looking elsewhere: a scheduler tick.
 const SLOTS: usize = 4096;
-/// Memory of a ring, which the kernel cannot swap out; slots for frames beyond 9000 bytes are fewer.
+/// Memory of a ring, which the kernel cannot swap out; slots for frames beyond 9000 bytes are
+/// fewer.
 const RING_BYTES_MAX: usize = 64 << 20;
-/// The kernel allocates the ring in blocks of contiguous pages, and a slot lies within one. Blocks of 16 pages (order 4) can be had even when memory is fragmented.
+/// The kernel allocates the ring in blocks of contiguous pages, and a slot lies within one. Blocks
+/// of 16 pages (order 4) can be had even when memory is fragmented.
 const BLOCK_BYTES_MIN: usize = 64 << 10;
-/// In front of an IP packet or, here, of a frame: the slot's own header (32 bytes), a link-layer address (20), and the packet's Ethernet header, which ends at a
-/// multiple of 16: 32 + 20 + 16, rounded up.
+/// In front of an IP packet or, here, of a frame: the slot's own header (32 bytes), a link-layer
+/// address (20), and the packet's Ethernet header, which ends at a multiple of 16: 32 + 20 + 16,
+/// rounded up.
 const SLOT_HEADER_BYTES: usize = (libc::TPACKET2_HDRLEN + 16).next_multiple_of(16);
 const _: () = assert!(SLOT_HEADER_BYTES == 80);
 
@@ -34,7 +40,8 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The shape for packets of up to `mtu` bytes behind their Ethernet header: 2048 bytes a slot for 1500, 16 384 for 9000.
+    /// The shape for packets of up to `mtu` bytes behind their Ethernet header: 2048 bytes a slot
+    /// for 1500, 16 384 for 9000.
     pub fn of(mtu: usize) -> Shape {
         let slot_bytes = (SLOT_HEADER_BYTES + mtu).next_power_of_two().max(2048);
         Shape {
@@ -59,7 +66,8 @@ pub(super) struct Ring {
     held: bool,
 }
 
-// SAFETY: the memory is shared with the kernel only, whose part of the bargain (the status words) does not ask which thread looks.
+// SAFETY: the memory is shared with the kernel only, whose part of the bargain (the status words)
+// does not ask which thread looks.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -99,7 +107,8 @@ impl Ring {
         self.shape.slots
     }
 
-    /// Whether the slot `ahead` of the next one holds a packet; slots fill in turn, so that all before it do, too.
+    /// Whether the slot `ahead` of the next one holds a packet; slots fill in turn, so that all
+    /// before it do, too.
     #[inline(always)]
     pub fn is_filled(&self, ahead: usize) -> bool {
         ahead < self.shape.slots
@@ -125,7 +134,8 @@ impl Ring {
             return &[];
         }
         let slot = self.slot(self.next + self.shape.slots - 1);
-        // SAFETY: the slot is inside the mapping, aligned to 2048, and ours: the kernel writes to it no more until it is given back, which takes `&mut self`.
+        // SAFETY: the slot is inside the mapping, aligned to 2048, and ours: the kernel writes to
+        // it no more until it is given back, which takes `&mut self`.
         let (header, bytes) = unsafe {
             let header = slot.cast::<libc::tpacket2_hdr>().read();
             let bytes = std::slice::from_raw_parts(slot.as_ptr(), self.shape.slot_bytes);
@@ -155,7 +165,8 @@ impl Ring {
     /// The status word is a slot's first.
     #[inline(always)]
     fn status(&self, number: usize) -> &AtomicU32 {
-        // SAFETY: inside the mapping and aligned; the kernel and we touch it as one word only, and the mapping lives as long as `self`.
+        // SAFETY: inside the mapping and aligned; the kernel and we touch it as one word only, and
+        // the mapping lives as long as `self`.
         unsafe { AtomicU32::from_ptr(self.slot(number).as_ptr().cast()) }
     }
 }

@@ -1,7 +1,9 @@
-//! Chance by seed, for faults: SplitMix64, and the number of frames until something of a given rarity happens next.
+//! Chance by seed, for faults: SplitMix64, and the number of frames until something of a given
+//! rarity happens next.
 //!
-//! Counting down to the next fault instead of throwing dice for each frame keeps the fate of a frame the same however the frames were batched, and lets
-//! what nothing happens to pass by the batch.
+//! Counting down to the next fault instead of throwing dice for each frame keeps the fate of a
+//! frame the same however the frames were batched, and lets what nothing happens to pass by the
+//! batch.
 
 /// A seeded generator.
 #[derive(Debug, Clone)]
@@ -34,7 +36,8 @@ impl Chance {
         }
         // In (0, 1]: 53 bits, so that the logarithm is finite.
         let uniform = ((self.any() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        // The inverse of the geometric distribution. A probability of 1 divides by minus infinity, which gives 0 as it should.
+        // The inverse of the geometric distribution. A probability of 1 divides by minus infinity,
+        // which gives 0 as it should.
         (uniform.ln() / (1.0 - probability).ln()) as u64
     }
 }

@@ -1,8 +1,10 @@
-//! A device that does to frames what bad networks do: loss, duplication, reordering, corruption and delay, by seed. For tests, and for people who want to see their
-//! program on a bad network.
+//! A device that does to frames what bad networks do: loss, duplication, reordering, corruption and
+//! delay, by seed. For tests, and for people who want to see their program on a bad network.
 //!
-//! Faults happen on the way out, between the protocol and the device inside; each process decides over its own frames. Frames that nothing happens to are passed on as they
-//! came, uncopied and in their batches. Held frames leave when the device is next looked at after their time; [`Device::nap_max`] tells a sleeper when that should be.
+//! Faults happen on the way out, between the protocol and the device inside; each process decides
+//! over its own frames. Frames that nothing happens to are passed on as they came, uncopied and in
+//! their batches. Held frames leave when the device is next looked at after their time;
+//! [`Device::nap_max`] tells a sleeper when that should be.
 
 mod chance;
 mod wanted;
@@ -17,16 +19,19 @@ use super::{Address, Batch, Counters, Device};
 use chance::{Chance, Countdown};
 pub use wanted::{DELAY_MAX, Faults, FaultsError};
 
-/// Most frames that may overtake a reordered one: enough to look like a loss to go-back-N, few enough to be one of many.
+/// Most frames that may overtake a reordered one: enough to look like a loss to go-back-N, few
+/// enough to be one of many.
 const OVERTAKERS_MAX: usize = 8;
 
-/// How long a reordered frame waits for others to overtake it; after that it was merely late. Below the shortest time-out of `link`, so that it is not taken for lost.
+/// How long a reordered frame waits for others to overtake it; after that it was merely late. Below
+/// the shortest time-out of `link`, so that it is not taken for lost.
 const OVERTAKING_MAX: Duration = Duration::from_micros(500);
 
 /// Frames that wait to be overtaken at a time; more would be delay rather than reordering.
 const OVERTAKEN_MAX: usize = 16;
 
-/// Frames held at a time: at 1500 bytes and a delay of 10 ms still 600 MB/s. A sender that comes with more finds the device full.
+/// Frames held at a time: at 1500 bytes and a delay of 10 ms still 600 MB/s. A sender that comes
+/// with more finds the device full.
 const HELD_MAX: usize = 4096;
 
 /// A frame that leaves later.
@@ -63,7 +68,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Puts faults around a device. `node` is this process: nodes with the same seed suffer the same amount, but not at the same frames.
+    /// Puts faults around a device. `node` is this process: nodes with the same seed suffer the
+    /// same amount, but not at the same frames.
     pub fn new(device: Box<dyn Device>, faults: Faults, node: u32) -> Fault {
         let mut seeds = Chance::new(faults.seed ^ (u64::from(node) << 32 | u64::from(node)));
         let mut chance = || Chance::new(seeds.any());
@@ -111,7 +117,8 @@ impl Fault {
         self.accepted += frames;
     }
 
-    /// Lets happen to one frame what must. False if the device inside is full: then nothing has happened, and the frame will meet the same fate when it comes again.
+    /// Lets happen to one frame what must. False if the device inside is full: then nothing has
+    /// happened, and the frame will meet the same fate when it comes again.
     fn afflict(&mut self, to: &Address, batch: &Batch, frame: usize) -> io::Result<bool> {
         let lost = self.loss.left() == 0;
         let doubled = self.duplicate.left() == 0;
@@ -198,7 +205,8 @@ impl Fault {
         while let Some(run) = self.due_run(now) {
             let (to, device) = (self.outbox[0].to, &mut self.device);
             let frames = self.outbox.iter().take(run).map(|held| &held.bytes[..]);
-            // Who sent these frames has long been told that they left: a network that does not take them has lost them.
+            // Who sent these frames has long been told that they left: a network that does not take
+            // them has lost them.
             let taken = self
                 .part
                 .whole(frames, |batch| device.send(&to, batch))

@@ -1,12 +1,15 @@
-//! Which faults are wanted, as people write them: `loss=1%,duplicate=0.5%,reorder=2%,corrupt=0.1%,delay=200us,seed=7`.
+//! Which faults are wanted, as people write them:
+//! `loss=1%,duplicate=0.5%,reorder=2%,corrupt=0.1%,delay=200us,seed=7`.
 //!
-//! [`super::Fault`] carries them out. Parsing refuses what it does not understand, because a misspelt fault would be a test that tests nothing.
+//! [`super::Fault`] carries them out. Parsing refuses what it does not understand, because a
+//! misspelt fault would be a test that tests nothing.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Longest delay: frames that are held occupy memory, and a conversation that waits for longer is taken for dead anyway.
+/// Longest delay: frames that are held occupy memory, and a conversation that waits for longer is
+/// taken for dead anyway.
 pub const DELAY_MAX: Duration = Duration::from_secs(10);
 
 /// What shall happen to frames on their way out. Probabilities are between 0 and 1.

@@ -1,7 +1,9 @@
-//! What the network puts around a frame, for captures: a real Ethernet header, or headers of Ethernet, IP and UDP made up so that Wireshark shows a conversation.
+//! What the network puts around a frame, for captures: a real Ethernet header, or headers of
+//! Ethernet, IP and UDP made up so that Wireshark shows a conversation.
 //!
-//! A device hands over frames without them. What is made up: hardware addresses (from the IP addresses), time to live, and checksums, which are 0 ("not computed") wherever
-//! that is allowed: not for UDP over IPv6.
+//! A device hands over frames without them. What is made up: hardware addresses (from the IP
+//! addresses), time to live, and checksums, which are 0 ("not computed") wherever that is allowed:
+//! not for UDP over IPv6.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -88,7 +90,8 @@ fn udp(from: SocketAddr, to: SocketAddr, frame: &[u8], out: &mut Vec<u8>) {
     out.extend(header);
 }
 
-/// The checksum of UDP over parts of which all but the last have even lengths (RFC 768): the complement of the sum in ones' complement, and never 0.
+/// The checksum of UDP over parts of which all but the last have even lengths (RFC 768): the
+/// complement of the sum in ones' complement, and never 0.
 fn checksum(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u64;
     for part in parts {
@@ -106,7 +109,8 @@ fn checksum(parts: &[&[u8]]) -> u16 {
     }
 }
 
-/// Both addresses in one family: IPv4 if both can be written so. A socket of IPv6 that is bound to no address in particular also speaks IPv4.
+/// Both addresses in one family: IPv4 if both can be written so. A socket of IPv6 that is bound to
+/// no address in particular also speaks IPv4.
 fn same_family(from: IpAddr, to: IpAddr) -> Result<(Ipv4Addr, Ipv4Addr), (Ipv6Addr, Ipv6Addr)> {
     let as_v4 = |address: IpAddr| match address.to_canonical() {
         IpAddr::V4(address) => Some(address),

@@ -1,8 +1,11 @@
-//! A device that writes each frame that passes to a file which Wireshark opens: `OXMPI_NET_PCAP=prefix`. `docs/oxmpi.lua` takes the frames apart there.
+//! A device that writes each frame that passes to a file which Wireshark opens:
+//! `OXMPI_NET_PCAP=prefix`. `docs/oxmpi.lua` takes the frames apart there.
 //!
-//! The file is pcapng with an interface of link type Ethernet. Around a frame stands what the network puts there (`envelope`): for raw Ethernet the real
-//! header, for UDP headers of Ethernet, IP and UDP made up from the addresses. Frames that leave in one call are still recorded one by one. The file holds the
-//! messages, so only its owner may read it. It is complete up to the last second, and up to the last frame when the process sleeps or ends.
+//! The file is pcapng with an interface of link type Ethernet. Around a frame stands what the
+//! network puts there (`envelope`): for raw Ethernet the real header, for UDP headers of Ethernet,
+//! IP and UDP made up from the addresses. Frames that leave in one call are still recorded one by
+//! one. The file holds the messages, so only its owner may read it. It is complete up to the last
+//! second, and up to the last frame when the process sleeps or ends.
 
 mod envelope;
 
@@ -72,7 +75,8 @@ pub struct Pcap {
 }
 
 impl Pcap {
-    /// Records a device's frames. `own` is where others reach the device: the source of what it sends. A file that is there is overwritten.
+    /// Records a device's frames. `own` is where others reach the device: the source of what it
+    /// sends. A file that is there is overwritten.
     pub fn create(
         device: Box<dyn Device>,
         path: &Path,
@@ -141,7 +145,8 @@ impl Pcap {
         if let Err(error) = outcome {
             let path = self.path.display();
             eprintln!("oxmpi: the capture {path} ends here, the job goes on: {error}");
-            // What is still gathered would fail again when it is dropped; that is not said a second time.
+            // What is still gathered would fail again when it is dropped; that is not said a second
+            // time.
             self.writer = None;
         }
     }

@@ -1,4 +1,5 @@
-//! Captures, read back; and what Wireshark's own reader makes of them with the dissector, where it is installed.
+//! Captures, read back; and what Wireshark's own reader makes of them with the dissector, where it
+//! is installed.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -47,7 +48,8 @@ fn frame(kind: Kind, flags: u16, sequence: u32, payload: &[u8]) -> Vec<u8> {
     [&header[..], payload].concat()
 }
 
-/// A packet of an MPI message as it lies in a message of `link`: its payload's length, header and body, payload.
+/// A packet of an MPI message as it lies in a message of `link`: its payload's length, header and
+/// body, payload.
 fn packet(kind: oxmpi_wire::Kind, tag: i32, payload: &[u8]) -> Vec<u8> {
     let mut prefix = [0; oxmpi_wire::PREFIX_BYTES];
     let bytes = Repr {
@@ -189,7 +191,8 @@ fn a_file_that_cannot_be_written_is_named() {
     assert!(!target.exists(), "a link was followed");
 }
 
-/// What tshark shows of the fields, a line per frame; None, with the reason on stderr, where there is no tshark.
+/// What tshark shows of the fields, a line per frame; None, with the reason on stderr, where there
+/// is no tshark.
 fn tshark(path: &Path, options: &[&str], fields: &[&str]) -> Option<Vec<String>> {
     let dissector = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/oxmpi.lua");
     let mut command = Command::new("tshark");

@@ -1,9 +1,12 @@
-//! The lane: a second socket on the same port, connected to the one peer that this process keeps talking to.
+//! The lane: a second socket on the same port, connected to the one peer that this process keeps
+//! talking to.
 //!
-//! A connected socket spares the kernel the search for a route with every send, and for socket and route with every arrival: about a seventh of a short
-//! frame's way. Who deserves it is a matter of [`Habit`]: many sends in a row to one address. Everything from that peer then comes in by the lane, everything else
-//! by the main socket as before; [`super::Udp`] looks at the one that spoke last, and now and then at the other. A lane is never needed: whatever
-//! goes wrong with it, it is closed, and the main socket goes on.
+//! A connected socket spares the kernel the search for a route with every send, and for socket and
+//! route with every arrival: about a seventh of a short frame's way. Who deserves it is a matter of
+//! [`Habit`]: many sends in a row to one address. Everything from that peer then comes in by the
+//! lane, everything else by the main socket as before; [`super::Udp`] looks at the one that spoke
+//! last, and now and then at the other. A lane is never needed: whatever goes wrong with it, it is
+//! closed, and the main socket goes on.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +14,8 @@ use std::net::SocketAddr;
 use super::socket::Datagrams;
 use crate::device::sys::Name;
 
-/// Sends in a row to one address that earn it a lane. It takes some 50 µs to make one, so each further lane has to be earned by twice as many.
+/// Sends in a row to one address that earn it a lane. It takes some 50 µs to make one, so each
+/// further lane has to be earned by twice as many.
 const STREAK_MIN: u32 = 64;
 const STREAK_MAX: u32 = 1 << 20;
 

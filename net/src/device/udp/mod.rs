@@ -1,10 +1,14 @@
-//! UDP: frames as datagrams, for any user. One socket serves all peers of a process, of both families; whoever it keeps talking to gets a `lane` beside it.
+//! UDP: frames as datagrams, for any user. One socket serves all peers of a process, of both
+//! families; whoever it keeps talking to gets a `lane` beside it.
 //!
-//! Runs of frames of one length leave in one call (UDP_SEGMENT) and arrive in one (UDP_GRO): that is where the bandwidth comes from. A lone frame
-//! costs one call on either side, and so does a look that finds nothing: short calls, which do not say where datagrams of a run end, so that the first run after a silence is
-//! cut by what its first frame says of itself (of garbage, `link` then refuses the parts). Datagrams are not cut up on their way; a path that is too narrow makes
-//! [`Device::frame_bytes_max`] sink for links that begin later, and frames already cut travel in fragments from then on, because `link` never
-//! changes a frame. What ICMP says comes through the socket's error queue, and only "nobody listens at that port" is passed on.
+//! Runs of frames of one length leave in one call (UDP_SEGMENT) and arrive in one (UDP_GRO): that
+//! is where the bandwidth comes from. A lone frame costs one call on either side, and so does a
+//! look that finds nothing: short calls, which do not say where datagrams of a run end, so that the
+//! first run after a silence is cut by what its first frame says of itself (of garbage, `link` then
+//! refuses the parts). Datagrams are not cut up on their way; a path that is too narrow makes
+//! [`Device::frame_bytes_max`] sink for links that begin later, and frames already cut travel in
+//! fragments from then on, because `link` never changes a frame. What ICMP says comes through the
+//! socket's error queue, and only "nobody listens at that port" is passed on.
 
 mod lane;
 mod receive;
@@ -23,7 +27,8 @@ use crate::address::Reach;
 use lane::{Habit, Lane};
 use socket::Datagrams;
 
-/// Datagrams that the kernel takes in one call: UDP_MAX_SEGMENTS of its first version with UDP_SEGMENT.
+/// Datagrams that the kernel takes in one call: UDP_MAX_SEGMENTS of its first version with
+/// UDP_SEGMENT.
 const SEGMENTS_MAX: usize = 64;
 /// Bytes of them: an IPv4 packet of 65 535 less its headers of 20 and 8.
 const RUN_BYTES_MAX: usize = 65_507;
@@ -32,11 +37,14 @@ const SCRATCH_BYTES: usize = 65_536;
 /// Headers of IP and UDP around a frame.
 const HEADERS_V4_BYTES: usize = 20 + 8;
 const HEADERS_V6_BYTES: usize = 40 + 8;
-/// No path that IP permits is narrower than 576 bytes with IPv4; whoever says so (it may be forged) is not believed.
+/// No path that IP permits is narrower than 576 bytes with IPv4; whoever says so (it may be forged)
+/// is not believed.
 const MTU_MIN: usize = 576;
-/// How often a call is repeated because of bad news about earlier datagrams, which the kernel gives instead of doing what it was asked.
+/// How often a call is repeated because of bad news about earlier datagrams, which the kernel gives
+/// instead of doing what it was asked.
 const REPEATS_MAX: usize = 8;
-/// Addresses that refused and have not been asked for yet; more are forgotten, as their links notice by themselves.
+/// Addresses that refused and have not been asked for yet; more are forgotten, as their links
+/// notice by themselves.
 const REFUSED_MAX: usize = 64;
 
 /// Why there is no UDP device.
@@ -177,7 +185,8 @@ impl Udp {
         self.frame_bytes_max = self.frame_bytes_max.min(frame_bytes);
     }
 
-    /// What a frame takes of the receive buffer: the kernel keeps a datagram in memory of the next power of two and adds its own notes.
+    /// What a frame takes of the receive buffer: the kernel keeps a datagram in memory of the next
+    /// power of two and adds its own notes.
     fn frame_in_buffer_bytes(&self) -> usize {
         self.frame_bytes_max.next_power_of_two() + 256
     }
@@ -242,7 +251,8 @@ impl Device for Udp {
         Address::Udp(self.from.address().unwrap_or_else(nobody))
     }
 
-    /// The kernel lets go of memory late, up to a quarter of its buffer, so that this is rather too much than too little.
+    /// The kernel lets go of memory late, up to a quarter of its buffer, so that this is rather too
+    /// much than too little.
     fn backlog(&self, high: usize) -> usize {
         let here = (self.filled - self.next).div_ceil(self.segment.max(1));
         let kernel = self.waiting_bytes / self.frame_in_buffer_bytes();

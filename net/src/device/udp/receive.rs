@@ -1,4 +1,5 @@
-//! The way in: the two sockets in turn, single frames by short calls and runs by calls that say where their datagrams end; and the error queue.
+//! The way in: the two sockets in turn, single frames by short calls and runs by calls that say
+//! where their datagrams end; and the error queue.
 
 use std::io;
 
@@ -8,11 +9,13 @@ use super::socket::{Datagrams, Received};
 use super::{REPEATS_MAX, SEGMENTS_MAX, Udp};
 use crate::device::sys::Name;
 
-/// Of the two sockets that there may be, the one that spoke last is looked at every time and the other every so many times.
+/// Of the two sockets that there may be, the one that spoke last is looked at every time and the
+/// other every so many times.
 const OTHER_EVERY: u32 = 4;
 /// Entries of the error queue read at one go.
 const COMPLAINTS_MAX: usize = 256;
-/// Frames taken in a row, without a look that found nothing, until the kernel is asked how much more it has: one call of 0.15 µs for so many frames.
+/// Frames taken in a row, without a look that found nothing, until the kernel is asked how much
+/// more it has: one call of 0.15 µs for so many frames.
 const FRAMES_PER_LOOK: u32 = 128;
 
 impl Udp {
@@ -134,7 +137,8 @@ impl Udp {
     }
 }
 
-/// Takes a datagram, or a run if they are streaming in, and notes where it is from unless that is known.
+/// Takes a datagram, or a run if they are streaming in, and notes where it is from unless that is
+/// known.
 #[inline]
 fn receive(
     by: &Datagrams,
@@ -152,7 +156,8 @@ fn receive(
     })
 }
 
-/// Length of the datagrams that these bytes are a run of, by the word of the first; all of them if that makes no sense.
+/// Length of the datagrams that these bytes are a run of, by the word of the first; all of them if
+/// that makes no sense.
 #[inline]
 fn segment(bytes: &[u8]) -> usize {
     let segment = frame_bytes(bytes).unwrap_or(FRAME_HEADER_BYTES);

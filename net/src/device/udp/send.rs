@@ -1,4 +1,5 @@
-//! The way out: batches as runs of frames, by the lane if there is one to that peer, and what the kernel's refusals mean.
+//! The way out: batches as runs of frames, by the lane if there is one to that peer, and what the
+//! kernel's refusals mean.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,7 +19,8 @@ impl Udp {
         let mut by_lane = self.has_lane(address);
         let mut sent = 0;
         let mut repeats = 0;
-        // The kernel has refused a run, and whether because it is one shows when its first frame is tried alone.
+        // The kernel has refused a run, and whether because it is one shows when its first frame is
+        // tried alone.
         let mut doubted = false;
         while sent < batch.len() {
             let run = if doubted { 1 } else { self.run(batch, sent) };
@@ -63,11 +65,13 @@ impl Udp {
         Ok(sent)
     }
 
-    /// Frames from `begin` on that can leave in one call: equally long, only the last may be shorter.
+    /// Frames from `begin` on that can leave in one call: equally long, only the last may be
+    /// shorter.
     #[inline]
     fn run(&self, batch: &Batch, begin: usize) -> usize {
         let segment = batch.frame_bytes(begin);
-        // A frame that has become too long for its path is cut up by IP, and that cannot be had together.
+        // A frame that has become too long for its path is cut up by IP, and that cannot be had
+        // together.
         if !self.segments || segment > self.frame_bytes_max {
             return 1;
         }
@@ -155,7 +159,8 @@ impl Udp {
         self.lane_spoke = false;
     }
 
-    /// The lane gives an error: either its peer has closed its port, or the main socket knows better what to do.
+    /// The lane gives an error: either its peer has closed its port, or the main socket knows
+    /// better what to do.
     #[cold]
     pub(super) fn abandon_lane(&mut self, error: &io::Error) {
         if let Some(lane) = &self.lane

@@ -1,4 +1,5 @@
-//! The calls by which [`super::Udp`] moves datagrams, and the socket's options. All unsafe code of the UDP device is here.
+//! The calls by which [`super::Udp`] moves datagrams, and the socket's options. All unsafe code of
+//! the UDP device is here.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -9,8 +10,9 @@ use super::BindError;
 use crate::address::Reach;
 use crate::device::sys::{Control, NAME_BYTES_MAX, Name, Socket};
 
-/// What the kernel is asked to keep for us until we look, and to take from us. It allows everybody as much as net.core.rmem_max says (212 992 bytes by default) and
-/// twice that with its own overhead; who has CAP_NET_ADMIN gets all of it.
+/// What the kernel is asked to keep for us until we look, and to take from us. It allows everybody
+/// as much as net.core.rmem_max says (212 992 bytes by default) and twice that with its own
+/// overhead; who has CAP_NET_ADMIN gets all of it.
 const BUFFER_BYTES: i32 = 4 << 20;
 
 /// A datagram socket for all peers of both families.
@@ -64,7 +66,8 @@ impl Datagrams {
         Err(refused.expect("a reach has names"))
     }
 
-    /// Another socket on this one's port, which takes over all that comes from `peer`; strangers to this process still cannot have the port.
+    /// Another socket on this one's port, which takes over all that comes from `peer`; strangers to
+    /// this process still cannot have the port.
     pub fn branch(&self, port: u16, peer: &SocketAddr) -> io::Result<Datagrams> {
         self.socket.set(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
         let name = match (&self.reach, peer) {
@@ -143,7 +146,8 @@ impl Datagrams {
         cookie.ok()
     }
 
-    /// Asks for a large buffer and takes what there is; how large it became shows in [`Datagrams::receive_buffer_bytes`].
+    /// Asks for a large buffer and takes what there is; how large it became shows in
+    /// [`Datagrams::receive_buffer_bytes`].
     fn widen(&self, option: i32, forced: i32) {
         let set = |option| self.socket.set(libc::SOL_SOCKET, option, BUFFER_BYTES);
         let _ = set(forced).or_else(|_| set(option));
@@ -194,7 +198,8 @@ impl Datagrams {
         Ok(bytes as usize)
     }
 
-    /// Bytes of the receive buffer in use, and datagrams dropped because it was full, since the socket exists.
+    /// Bytes of the receive buffer in use, and datagrams dropped because it was full, since the
+    /// socket exists.
     pub fn memory(&self) -> io::Result<(usize, u32)> {
         let words: [u32; 9] = self.socket.get_words(libc::SOL_SOCKET, libc::SO_MEMINFO)?;
         let used = words[libc::SK_MEMINFO_RMEM_ALLOC as usize] as usize;
@@ -207,7 +212,8 @@ impl Datagrams {
         Name::new(address, self.both)
     }
 
-    /// Sends the pieces, to where the socket is connected if no name is given, as one datagram or, if `segment` is given, as datagrams of that length of which the last may be shorter.
+    /// Sends the pieces, to where the socket is connected if no name is given, as one datagram or,
+    /// if `segment` is given, as datagrams of that length of which the last may be shorter.
     #[inline]
     pub fn send(
         &self,
@@ -231,8 +237,9 @@ impl Datagrams {
             message.msg_controllen = bytes as _;
         }
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        // SAFETY: name and control are locals that outlive the call; the pieces are memory that stays until the batch is sent (promised to
-        // `Batch::push`). The kernel reads all of them and writes none.
+        // SAFETY: name and control are locals that outlive the call; the pieces are memory that
+        // stays until the batch is sent (promised to `Batch::push`). The kernel reads all of them
+        // and writes none.
         counted(unsafe { libc::sendmsg(self.fd(), &message, flags) }).map(|_| ())
     }
 
@@ -246,8 +253,9 @@ impl Datagrams {
         counted(outcome).map(|_| ())
     }
 
-    /// Takes the next datagram or run of datagrams, without being told which it is: a shorter call than [`Datagrams::receive_run`], by about 90 ns if there is something
-    /// and 70 if not. Says how many bytes came.
+    /// Takes the next datagram or run of datagrams, without being told which it is: a shorter call
+    /// than [`Datagrams::receive_run`], by about 90 ns if there is something and 70 if not. Says
+    /// how many bytes came.
     #[inline]
     pub fn receive(&self, into: &mut [u8], from: Option<&mut Name>) -> io::Result<usize> {
         let Some(from) = from else {
@@ -275,7 +283,8 @@ impl Datagrams {
         Ok(bytes)
     }
 
-    /// Takes the next datagram or run of datagrams; an error of kind `WouldBlock` if there is none, and then `from` stays what it was.
+    /// Takes the next datagram or run of datagrams; an error of kind `WouldBlock` if there is none,
+    /// and then `from` stays what it was.
     #[inline]
     pub fn receive_run(
         &self,
@@ -297,7 +306,8 @@ impl Datagrams {
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
         message.msg_controllen = control.0.len() as _;
-        // SAFETY: name, control and slice are ours alone for the call, and the header gives their lengths.
+        // SAFETY: name, control and slice are ours alone for the call, and the header gives their
+        // lengths.
         let outcome = unsafe { libc::recvmsg(self.fd(), &mut message, libc::MSG_DONTWAIT) };
         let bytes = counted(outcome)?;
         if let Some(from) = from {
@@ -318,7 +328,8 @@ impl Datagrams {
     pub fn complaint(&self) -> Option<Complaint> {
         let mut name = Name::empty();
         let mut control = Control([0; 256]);
-        // SAFETY: zero is a valid message header; without pieces, the datagram's own bytes are left out.
+        // SAFETY: zero is a valid message header; without pieces, the datagram's own bytes are left
+        // out.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_name = name.as_mut_ptr().cast();
         message.msg_namelen = name.bytes;
@@ -330,7 +341,8 @@ impl Datagrams {
             return None;
         }
         name.bytes = message.msg_namelen;
-        // `struct sock_extended_err`: errno, then origin, type, code, padding, then the MTU if that is what it is about.
+        // `struct sock_extended_err`: errno, then origin, type, code, padding, then the MTU if that
+        // is what it is about.
         let wanted = [
             (libc::SOL_IPV6, libc::IPV6_RECVERR),
             (libc::SOL_IP, libc::IP_RECVERR),

@@ -1,6 +1,8 @@
-//! What the XDP device asks of the kernel's `bpf` call: a map of sockets, a program, and the link that attaches it to an interface.
+//! What the XDP device asks of the kernel's `bpf` call: a map of sockets, a program, and the link
+//! that attaches it to an interface.
 //!
-//! All three are descriptors. When the last one of a link is closed, also because its process was killed, the kernel detaches the program.
+//! All three are descriptors. When the last one of a link is closed, also because its process was
+//! killed, the kernel detaches the program.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -18,7 +20,8 @@ const LINK_CREATE: i32 = 28;
 const MAP_OF_SOCKETS: u32 = 17;
 const PROGRAM_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
-/// `BPF_F_XDP_HAS_FRAGS`: the program looks at the beginning of packets only. Without it, it could not be attached where packets are longer than a page.
+/// `BPF_F_XDP_HAS_FRAGS`: the program looks at the beginning of packets only. Without it, it could
+/// not be attached where packets are longer than a page.
 const BEGINNINGS_ONLY: u32 = 1 << 5;
 /// The helper that we call is open to programs of any licence.
 const LICENCE: &CStr = c"MIT";
@@ -101,7 +104,8 @@ pub(super) fn map_with(socket: RawFd, queue: u32) -> io::Result<OwnedFd> {
         value: (&raw const socket).addr() as u64,
         ..MapUpdate::default()
     };
-    // SAFETY: the structure is the command's; key and value are locals of the sizes that the map has.
+    // SAFETY: the structure is the command's; key and value are locals of the sizes that the map
+    // has.
     unsafe { call(MAP_UPDATE_ELEMENT, &update) }?;
     Ok(map)
 }
@@ -126,7 +130,8 @@ fn load_with(program: &[Instruction], flags: u32) -> io::Result<OwnedFd> {
         expected_attachment: ATTACH_XDP,
         ..ProgramLoad::default()
     };
-    // SAFETY: the structure is the command's; it points to so many instructions and to a string with an end, which live until the call returns.
+    // SAFETY: the structure is the command's; it points to so many instructions and to a string
+    // with an end, which live until the call returns.
     unsafe { make(PROGRAM_LOAD, &load) }
 }
 
@@ -143,7 +148,8 @@ pub(super) fn attach(program: &OwnedFd, interface_index: u32, mode: Mode) -> io:
 }
 
 /// # Safety
-/// The structure must be the one of the command, whose answer is a new descriptor, and what it points to must be there.
+/// The structure must be the one of the command, whose answer is a new descriptor, and what it
+/// points to must be there.
 unsafe fn make<T>(command: i32, attributes: &T) -> io::Result<OwnedFd> {
     // SAFETY: promised by the caller.
     let fd = unsafe { call(command, attributes) }?;

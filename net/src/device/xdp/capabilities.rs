@@ -1,6 +1,7 @@
 //! Which of the capabilities that AF_XDP asks for this process lacks.
 //!
-//! Asked before anything else: the kernel says no more than "not permitted", at three different calls.
+//! Asked before anything else: the kernel says no more than "not permitted", at three different
+//! calls.
 
 /// Names and numbers of linux/capability.h.
 const NEEDED: [(&str, u32); 3] = [("CAP_NET_RAW", 13), ("CAP_NET_ADMIN", 12), ("CAP_BPF", 39)];

@@ -1,4 +1,5 @@
-//! Why AF_XDP cannot be had, in words that say what to do about it; and whether it can be had at all.
+//! Why AF_XDP cannot be had, in words that say what to do about it; and whether it can be had at
+//! all.
 
 use std::io;
 

@@ -1,9 +1,14 @@
-//! AF_XDP: raw Ethernet frames for cards that put them straight into a process's memory. An option; `ethernet` does the same on any card, and faster on virtual ones.
+//! AF_XDP: raw Ethernet frames for cards that put them straight into a process's memory. An option;
+//! `ethernet` does the same on any card, and faster on virtual ones.
 //!
-//! A socket shares memory with the kernel (`rings`), and a small program on the interface (`program`, attached by `bpf`) redirects the frames of one channel and node to it and lets
-//! everything else pass. Where the card can do without copies, the program runs in its driver; elsewhere behind the driver, never in it: a program in the driver of a veth
-//! switches its segmentation offload off and slows TCP beside it to a third. The kernel gives a receive queue to one socket, so that one process of a host can use an interface
-//! this way, and it hears what the card puts into the first queue: with several queues, where the card spreads frames that are not IP, only a part.
+//! A socket shares memory with the kernel (`rings`), and a small program on the interface
+//! (`program`, attached by `bpf`) redirects the frames of one channel and node to it and lets
+//! everything else pass. Where the card can do without copies, the program runs in its driver;
+//! elsewhere behind the driver, never in it: a program in the driver of a veth switches its
+//! segmentation offload off and slows TCP beside it to a third. The kernel gives a receive queue to
+//! one socket, so that one process of a host can use an interface this way, and it hears what the
+//! card puts into the first queue: with several queues, where the card spreads frames that are not
+//! IP, only a part.
 
 mod bpf;
 mod capabilities;
@@ -37,16 +42,19 @@ const PACKET_BYTES_MIN: usize = 60;
 const QUEUE: u32 = 0;
 /// Chunks to receive into: as many frames may wait as in the ring of a packet socket.
 const RECEIVE_CHUNKS: u32 = 4096;
-/// Chunks to send from: several batches, so that the next can be written while the card still reads the last.
+/// Chunks to send from: several batches, so that the next can be written while the card still reads
+/// the last.
 const TRANSMIT_CHUNKS: u32 = 512;
 /// What the kernel keeps free in front of a packet (`XDP_PACKET_HEADROOM`).
 const HEADROOM_BYTES: usize = 256;
-/// Longest frame: a page less the headroom and what the kernel keeps behind a packet (`skb_shared_info`, 320 bytes), less header and VLAN tags. Longer packets
-/// would come in several chunks.
+/// Longest frame: a page less the headroom and what the kernel keeps behind a packet
+/// (`skb_shared_info`, 320 bytes), less header and VLAN tags. Longer packets would come in several
+/// chunks.
 const FRAME_BYTES_MAX: usize = 3498;
 /// Frames in one call: what the kernel sends before it looks at the time.
 const BATCH_FRAMES_MAX: usize = 64;
-/// How long an interface may stay busy: after a process has ended, the kernel takes a moment to detach its program and free its queue.
+/// How long an interface may stay busy: after a process has ended, the kernel takes a moment to
+/// detach its program and free its queue.
 const BUSY_MAX: Duration = Duration::from_millis(500);
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
@@ -71,7 +79,8 @@ pub struct Xdp {
 }
 
 impl Xdp {
-    /// Takes frames for node `me` on the channel from the interface. The channel must be one of that interface and be kept while the device is used.
+    /// Takes frames for node `me` on the channel from the interface. The channel must be one of
+    /// that interface and be kept while the device is used.
     pub fn open(interface: &str, channel: &Channel, me: u32) -> Result<Xdp, XdpError> {
         permitted()?;
         let interface = Interface::named(interface)?;
@@ -266,7 +275,8 @@ fn is_full(error: &io::Error) -> bool {
         .is_some_and(|code| full.contains(&code))
 }
 
-/// Where the frame in a packet ends: where its header says, or, if that cannot be true, where the packet does, and then `link` refuses it.
+/// Where the frame in a packet ends: where its header says, or, if that cannot be true, where the
+/// packet does, and then `link` refuses it.
 fn end_of_frame(packet: &[u8]) -> usize {
     let frame = packet.get(ETHERNET_HEADER_BYTES..).and_then(frame_bytes);
     let end = ETHERNET_HEADER_BYTES + frame.unwrap_or(FRAME_HEADER_BYTES);
@@ -317,7 +327,8 @@ impl Device for Xdp {
             }
             sent += 1;
         }
-        // Frames that stay before the kernel because the interface is down leave when it is up, late and harmlessly; the caller must know that they do not leave now.
+        // Frames that stay before the kernel because the interface is down leave when it is up,
+        // late and harmlessly; the caller must know that they do not leave now.
         self.kick()?;
         Ok(sent)
     }

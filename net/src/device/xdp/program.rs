@@ -1,7 +1,9 @@
-//! The XDP program: of all that a card receives, frames for this process go to its socket, everything else goes on to the kernel as if the program were not there.
+//! The XDP program: of all that a card receives, frames for this process go to its socket,
+//! everything else goes on to the kernel as if the program were not there.
 //!
-//! Put together here instruction by instruction, because a compiler for eBPF would be a lot to ask for two dozen of them. Everything that is compared is known when the device
-//! is opened, so the program carries it as constants and needs no map but that of the socket.
+//! Put together here instruction by instruction, because a compiler for eBPF would be a lot to ask
+//! for two dozen of them. Everything that is compared is known when the device is opened, so the
+//! program carries it as constants and needs no map but that of the socket.
 
 use oxmpi_wire::frame::{CHANNEL_OFFSET, TO_OFFSET};
 
@@ -32,7 +34,8 @@ pub(super) mod code {
     pub const ADD_CONSTANT: u8 = 0x07;
     /// Jump if one register is greater than another, unsigned.
     pub const JUMP_GREATER: u8 = 0x2D;
-    /// Jump if the lower 32 bits differ from a constant; comparing 64 bits would extend the constant's sign.
+    /// Jump if the lower 32 bits differ from a constant; comparing 64 bits would extend the
+    /// constant's sign.
     pub const JUMP_DIFFERENT_U32: u8 = 0x56;
     pub const CALL: u8 = 0x85;
     pub const EXIT: u8 = 0x95;
@@ -73,7 +76,8 @@ pub(super) struct Wanted {
     pub node: u32,
 }
 
-/// The program that redirects what is wanted to the sockets in a map, one for each receive queue. Without a socket for the queue it was received by, a packet passes.
+/// The program that redirects what is wanted to the sockets in a map, one for each receive queue.
+/// Without a socket for the queue it was received by, a packet passes.
 pub(super) fn program(wanted: Wanted, map: i32) -> Vec<Instruction> {
     let Wanted { mac, channel, node } = wanted;
     let [a, b, c, d, e, f] = mac;
@@ -109,7 +113,8 @@ struct Assembler {
 
 impl Assembler {
     fn push(&mut self, code: u8, to: u8, from: u8, offset: i16, constant: i32) {
-        // The kernel's structure has two fields of four bits, which lie the other way round where bytes do.
+        // The kernel's structure has two fields of four bits, which lie the other way round where
+        // bytes do.
         let registers = if cfg!(target_endian = "little") {
             from << 4 | to
         } else {
@@ -168,7 +173,8 @@ mod tests {
     const MAP: i32 = 9;
     const DATA_AT: u64 = 0x1000;
 
-    /// What the kernel does with the program, for the instructions that it has: redirected to which map and queue, or passed. Loads beyond the packet are errors.
+    /// What the kernel does with the program, for the instructions that it has: redirected to which
+    /// map and queue, or passed. Loads beyond the packet are errors.
     fn run(program: &[Instruction], packet: &[u8], queue: u32) -> Option<(u64, u64)> {
         let mut registers = [0u64; 11];
         // The argument lies at 0, and its fields are what is loaded from there.

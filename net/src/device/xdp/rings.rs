@@ -1,8 +1,11 @@
-//! The memory that an XDP socket shares with the kernel: packets in chunks, and four rings that hand chunks to and fro.
+//! The memory that an XDP socket shares with the kernel: packets in chunks, and four rings that
+//! hand chunks to and fro.
 //!
-//! The *fill* ring gives the kernel chunks to receive into, the *receive* ring shows packets that have come, the *transmit* ring gives the kernel packets to send, the
-//! *completion* ring gives their chunks back. A chunk has one owner at a time, and only the rings change it. In a ring one side writes entries and then
-//! the producer's index (release), the other reads that index (acquire) and then the entries; the consumer's index goes the other way likewise.
+//! The *fill* ring gives the kernel chunks to receive into, the *receive* ring shows packets that
+//! have come, the *transmit* ring gives the kernel packets to send, the *completion* ring gives
+//! their chunks back. A chunk has one owner at a time, and only the rings change it. In a ring one
+//! side writes entries and then the producer's index (release), the other reads that index
+//! (acquire) and then the entries; the consumer's index goes the other way likewise.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -19,7 +22,8 @@ struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the mapping belongs to its owner alone, apart from the kernel, which does not ask which thread looks.
+// SAFETY: the mapping belongs to its owner alone, apart from the kernel, which does not ask which
+// thread looks.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -68,8 +72,9 @@ impl Chunks {
     pub fn register(socket: &Socket, chunk_bytes: usize, chunks: usize) -> io::Result<Chunks> {
         let bytes = chunk_bytes * chunks;
         let mapping = Mapping::new(bytes, None, 0)?;
-        // A child that is forked has nothing to look for here, and its existence must not make the kernel move our pages away from the card's.
-        // SAFETY: address and length describe the mapping.
+        // A child that is forked has nothing to look for here, and its existence must not make the
+        // kernel move our pages away from the card's. SAFETY: address and length describe the
+        // mapping.
         unsafe { libc::madvise(mapping.memory.as_ptr().cast(), bytes, libc::MADV_DONTFORK) };
         let register = libc::xdp_umem_reg {
             addr: mapping.memory.as_ptr().addr() as u64,
@@ -79,7 +84,8 @@ impl Chunks {
             flags: 0,
             tx_metadata_len: 0,
         };
-        // SAFETY: pointer and length describe the local, which describes the mapping; that stays until `self` is dropped, and the kernel keeps its pages until the socket is closed.
+        // SAFETY: pointer and length describe the local, which describes the mapping; that stays
+        // until `self` is dropped, and the kernel keeps its pages until the socket is closed.
         check(unsafe {
             libc::setsockopt(
                 socket.fd(),
@@ -100,12 +106,14 @@ impl Chunks {
         address - address % self.chunk_bytes as u64
     }
 
-    /// A packet that the kernel has shown and that has not been given back; nothing if it lies elsewhere, which the kernel does not do.
+    /// A packet that the kernel has shown and that has not been given back; nothing if it lies
+    /// elsewhere, which the kernel does not do.
     #[inline]
     pub fn packet(&self, address: u64, bytes: usize) -> &[u8] {
         let begin = address as usize;
         match begin.checked_add(bytes) {
-            // SAFETY: inside the mapping, and its chunk is ours: the kernel writes to it no more until it is in the fill ring again, which takes `&mut Rings`.
+            // SAFETY: inside the mapping, and its chunk is ours: the kernel writes to it no more
+            // until it is in the fill ring again, which takes `&mut Rings`.
             Some(end) if end <= self.mapping.bytes => unsafe {
                 std::slice::from_raw_parts(self.mapping.memory.add(begin).as_ptr(), bytes)
             },
@@ -118,7 +126,8 @@ impl Chunks {
     pub fn chunk(&mut self, chunk: u64) -> &mut [u8] {
         let begin = chunk as usize;
         assert!(begin + self.chunk_bytes <= self.mapping.bytes);
-        // SAFETY: inside the mapping, and nobody else's: the caller has it from the completion ring or never gave it away.
+        // SAFETY: inside the mapping, and nobody else's: the caller has it from the completion ring
+        // or never gave it away.
         unsafe {
             std::slice::from_raw_parts_mut(
                 self.mapping.memory.add(begin).as_ptr(),
@@ -158,7 +167,8 @@ impl<T: Copy> Ring<T> {
 
     #[inline(always)]
     fn word(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: the kernel said that a word of the ring lies here, aligned; both sides touch it as one word only, and the mapping lives as long as `self`.
+        // SAFETY: the kernel said that a word of the ring lies here, aligned; both sides touch it
+        // as one word only, and the mapping lives as long as `self`.
         unsafe { AtomicU32::from_ptr(self.mapping.memory.add(offset).as_ptr().cast()) }
     }
 
@@ -195,7 +205,8 @@ impl<T: Copy> Ring<T> {
             return None;
         }
         let index = self.word(self.offsets.consumer).load(Ordering::Relaxed);
-        // SAFETY: filled and not taken, so the kernel does not write to it; every bit pattern is an entry.
+        // SAFETY: filled and not taken, so the kernel does not write to it; every bit pattern is an
+        // entry.
         let entry = unsafe { self.entry(index).read() };
         self.word(self.offsets.consumer)
             .store(index.wrapping_add(1), Ordering::Release);
@@ -247,7 +258,8 @@ impl Rings {
         ] {
             socket.set_words(libc::SOL_XDP, option, &[size])?;
         }
-        // `struct xdp_mmap_offsets`: for receive, transmit, fill and completion four 64-bit numbers each.
+        // `struct xdp_mmap_offsets`: for receive, transmit, fill and completion four 64-bit numbers
+        // each.
         let words: [u32; 32] = socket.get_words(libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)?;
         let number = |place: usize| {
             let [low, high] = [words[2 * place], words[2 * place + 1]].map(u32::to_ne_bytes);

@@ -1,4 +1,5 @@
-//! The socket itself: how it is bound to a queue of an interface, and the calls that tell the kernel to look at the rings.
+//! The socket itself: how it is bound to a queue of an interface, and the calls that tell the
+//! kernel to look at the rings.
 //!
 //! With `rings` and `bpf`, all unsafe code of the XDP device.
 #![allow(unsafe_code)]
@@ -54,7 +55,8 @@ impl XdpSocket {
 
     /// Packets dropped because there was no chunk for them or no place in the ring.
     pub fn drops(&self) -> u64 {
-        // `struct xdp_statistics`: six 64-bit numbers, of which the first and the fourth are these. Lower halves will do.
+        // `struct xdp_statistics`: six 64-bit numbers, of which the first and the fourth are these.
+        // Lower halves will do.
         let words = self.0.get_words::<12>(libc::SOL_XDP, libc::XDP_STATISTICS);
         let low = usize::from(cfg!(target_endian = "big"));
         words.map_or(0, |words| u64::from(words[low]) + u64::from(words[6 + low]))
@@ -98,7 +100,8 @@ pub(super) fn gather(batch: &Batch, frame: usize, into: &mut [u8]) -> usize {
     let mut filled = 0;
     for piece in batch.pieces(frame, frame + 1) {
         if piece.iov_len > 0 {
-            // SAFETY: who pushed the piece promised that its memory stays until the batch is sent or cleared.
+            // SAFETY: who pushed the piece promised that its memory stays until the batch is sent
+            // or cleared.
             let bytes =
                 unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len) };
             into[filled..filled + bytes.len()].copy_from_slice(bytes);

@@ -1,9 +1,9 @@
 //! libpmix, loaded when a PMIx launcher has started this process.
 //!
-//! The declarations follow the C interface of the PMIx standard since version 3 (in version 2 a value is shorter);
-//! `tests/served.rs` compares them with the headers of an installed libpmix, and 4.2 and 5.0 have been run. Loading at run
-//! time keeps OxMPI free of a dependency that only guests of PMIx launchers have. The library stays loaded: it has
-//! threads of its own.
+//! The declarations follow the C interface of the PMIx standard since version 3 (in version 2 a
+//! value is shorter); `tests/served.rs` compares them with the headers of an installed libpmix, and
+//! 4.2 and 5.0 have been run. Loading at run time keeps OxMPI free of a dependency that only guests
+//! of PMIx launchers have. The library stays loaded: it has threads of its own.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
@@ -44,7 +44,8 @@ union Data {
     uint16: u16,
     uint32: u32,
     uint64: u64,
-    /// The longest member of the C union, an environment variable with two pointers and a character.
+    /// The longest member of the C union, an environment variable with two pointers and a
+    /// character.
     longest: [u64; 3],
 }
 
@@ -121,20 +122,23 @@ pub(super) struct Library {
 pub(super) struct Status(pub(super) c_int);
 
 impl Library {
-    /// Loads the first of `files` that can be; Err is what the loader said about the last, which is the system's.
+    /// Loads the first of `files` that can be; Err is what the loader said about the last, which is
+    /// the system's.
     pub(super) fn load(files: &[String]) -> Result<Result<Library, PmiError>, String> {
         let mut reason = String::new();
         for file in files {
             let Ok(name) = CString::new(file.as_str()) else {
                 continue;
             };
-            // SAFETY: the name is a C string. Loading runs the library's constructors, which is what loading libpmix
-            // means. Global, because plugins of libpmix look up its functions without naming it.
+            // SAFETY: the name is a C string. Loading runs the library's constructors, which is
+            // what loading libpmix means. Global, because plugins of libpmix look up its functions
+            // without naming it.
             let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
             if !handle.is_null() {
                 return Ok(Library::of(handle, file));
             }
-            // SAFETY: dlerror gives null or a C string that stays until the next call, and this thread makes none.
+            // SAFETY: dlerror gives null or a C string that stays until the next call, and this
+            // thread makes none.
             reason = unsafe { text(libc::dlerror()) };
         }
         Err(reason)
@@ -152,7 +156,8 @@ impl Library {
                 }),
             }
         };
-        // SAFETY: the address is that of the function of this name, which has this signature in all versions.
+        // SAFETY: the address is that of the function of this name, which has this signature in all
+        // versions.
         let version = unsafe {
             let version = std::mem::transmute::<*mut c_void, Text>(symbol(c"PMIx_Get_version")?);
             version_of(&text(version()))
@@ -167,7 +172,8 @@ impl Library {
                 version,
             });
         }
-        // SAFETY: each address is that of the function of this name, which has this signature since MAJOR_MIN.
+        // SAFETY: each address is that of the function of this name, which has this signature since
+        // MAJOR_MIN.
         unsafe {
             Ok(Library {
                 version,
@@ -215,7 +221,8 @@ impl Library {
                 string: value.as_ptr().cast_mut(),
             },
         };
-        // SAFETY: both strings live through the call; the library copies the value and does not write to it.
+        // SAFETY: both strings live through the call; the library copies the value and does not
+        // write to it.
         check(unsafe { (self.put)(SCOPE_GLOBAL, key.as_ptr(), &mut value) })
     }
 
@@ -232,7 +239,8 @@ impl Library {
         check(unsafe { (self.fence)(std::ptr::null(), 0, &collect, 1) })
     }
 
-    /// What `process` has put, or the launcher has said about it. Unless `patient`, only what the own host knows already; else its server may ask others.
+    /// What `process` has put, or the launcher has said about it. Unless `patient`, only what the
+    /// own host knows already; else its server may ask others.
     pub(super) fn get(&self, process: &Process, key: &CStr, patient: bool) -> Result<Held, Status> {
         let immediate = option(c"pmix.immediate");
         let options = usize::from(!patient);
@@ -242,8 +250,9 @@ impl Library {
         if value.is_null() {
             return Err(Status(0));
         }
-        // SAFETY: the library has made the value with malloc, its string too, and leaves both to the caller; the type
-        // says which member is valid. A type that is not known here may own more memory, which then stays.
+        // SAFETY: the library has made the value with malloc, its string too, and leaves both to
+        // the caller; the type says which member is valid. A type that is not known here may own
+        // more memory, which then stays.
         unsafe {
             let held = match ((*value).kind, &(*value).data) {
                 (kind::STRING, data) => Held::Text(text(data.string)),
@@ -265,7 +274,8 @@ impl Library {
     /// The names of the hosts on which the job of `process` has ranks.
     pub(super) fn nodes(&self, process: &Process) -> Result<Vec<String>, Status> {
         let mut list = std::ptr::null_mut();
-        // SAFETY: the namespace is a C string; the library writes one pointer to a string that it leaves to the caller.
+        // SAFETY: the namespace is a C string; the library writes one pointer to a string that it
+        // leaves to the caller.
         check(unsafe { (self.resolve_nodes)(process.namespace.as_ptr(), &mut list) })?;
         // SAFETY: null or a C string made with malloc.
         let names = unsafe {
@@ -296,7 +306,8 @@ impl Library {
         if processes.is_null() {
             return Ok(Vec::new());
         }
-        // SAFETY: the library has made an array of this length with malloc and leaves it to the caller.
+        // SAFETY: the library has made an array of this length with malloc and leaves it to the
+        // caller.
         unsafe {
             let ranks = std::slice::from_raw_parts(processes, count)
                 .iter()

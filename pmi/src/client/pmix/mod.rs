@@ -1,8 +1,8 @@
 //! A client of PMIx, the protocol of PRRTE, Open MPI's mpirun and `srun --mpi=pmix`.
 //!
-//! PMIx is an interface of functions, not of messages: what travels between rank and launcher is libpmix's own affair,
-//! and changes. So the library is loaded (`library`), and this file says what is asked of it. Keys belong to ranks by
-//! nature, and values may be long.
+//! PMIx is an interface of functions, not of messages: what travels between rank and launcher is
+//! libpmix's own affair, and changes. So the library is loaded (`library`), and this file says what
+//! is asked of it. Keys belong to ranks by nature, and values may be long.
 
 #[allow(unsafe_code)]
 mod library;
@@ -14,7 +14,8 @@ use crate::error::PmiError;
 use crate::mapping;
 use library::{EVERY_RANK, Held, Library, Process, Status};
 
-/// What the standard allows for a key; for a value it names no limit, this one keeps mistakes small.
+/// What the standard allows for a key; for a value it names no limit, this one keeps mistakes
+/// small.
 const LIMITS: Limits = Limits {
     key_bytes: 511,
     value_bytes: 1 << 20,
@@ -35,7 +36,8 @@ pub(super) struct Pmix {
 }
 
 impl Pmix {
-    /// Loads the library and joins the job. Err(reason): there is no library; the caller knows what to say.
+    /// Loads the library and joins the job. Err(reason): there is no library; the caller knows what
+    /// to say.
     pub(super) fn open(files: &[String]) -> Result<Result<Pmix, PmiError>, String> {
         Ok(Library::load(files)?.and_then(|library| {
             let me = library
@@ -76,7 +78,8 @@ impl Pmix {
         LIMITS
     }
 
-    /// The host of every rank. Asking host by host takes few calls; where a launcher does not answer that, rank by rank.
+    /// The host of every rank. Asking host by host takes few calls; where a launcher does not
+    /// answer that, rank by rank.
     pub(super) fn hosts(&self) -> Result<Option<Vec<u32>>, PmiError> {
         if let Some(hosts) = self.hosts_by_node() {
             return Ok(Some(hosts));

@@ -1,10 +1,12 @@
-//! Operations under way: what a request of the C interface stands for.
+//! Requests under way: what a request of the C interface stands for.
 //!
-//! An [`Operation`] is begun by a call on a communicator, becomes *ready* when it has ended, and is *concluded* by the call that
-//! completes its request: that hands out the [`Report`] and frees what it held. Persistent operations are inactive before they
-//! are started and after they are concluded. The two kinds that programs use by the million, contiguous sends and receives, are
+//! An [`AnyRequest`] is begun by a call on a communicator, becomes *ready* when it has ended, and
+//! is *concluded* by the call that completes its request: that hands out the [`Report`] and frees
+//! what it held. Persistent operations are inactive before they are started and after they are
+//! concluded. The two kinds that programs use by the million, contiguous sends and receives, are
 //! variants of their own; all others are behind [`Pending`].
 
+mod errand;
 mod message;
 mod wait;
 
@@ -18,12 +20,13 @@ use crate::error::ErrorKind;
 use crate::process::Task;
 use crate::process::background::Work;
 
+pub use errand::Errand;
 pub use message::Scattered;
 pub(crate) use message::Staged;
-pub use wait::{Operations, first_ready, look_at, wait_ready};
+pub use wait::{RequestList, first_ready, look_at, wait_ready};
 
 /// An operation that was begun.
-pub enum Operation {
+pub enum AnyRequest {
     /// It was over in the call that began it.
     Over(Report),
     /// A contiguous message that this process sends.
@@ -34,10 +37,12 @@ pub enum Operation {
     Other(Held),
 }
 
-/// An operation behind [`Pending`]. A scattered message is so common that it is not allocated.
+/// An operation behind [`Pending`]. The first kinds are so common that they are not allocated.
 pub enum Held {
     /// A message whose data is not one block.
     Scattered(Scattered),
+    /// A nonblocking or persistent collective.
+    Errand(Errand),
     /// Any other.
     Boxed(Box<dyn Pending>),
 }
@@ -48,6 +53,7 @@ impl Deref for Held {
     fn deref(&self) -> &(dyn Pending + 'static) {
         match self {
             Held::Scattered(message) => message,
+            Held::Errand(errand) => errand,
             Held::Boxed(other) => &**other,
         }
     }
@@ -57,6 +63,7 @@ impl DerefMut for Held {
     fn deref_mut(&mut self) -> &mut (dyn Pending + 'static) {
         match self {
             Held::Scattered(message) => message,
+            Held::Errand(errand) => errand,
             Held::Boxed(other) => &mut **other,
         }
     }
@@ -72,24 +79,27 @@ pub trait Pending: Send {
     }
     /// Whether it is over, without waiting. May do some of the work itself.
     fn is_ready(&mut self) -> bool;
-    /// Adds the engine's requests whose end may make it ready. Nothing is added if that depends on background work alone or on
-    /// another thread of the program.
+    /// Adds the engine's requests whose end may make it ready. Nothing is added if that depends on
+    /// background work alone or on another thread of the program.
     fn watch(&self, requests: &mut Vec<RequestId>);
     /// The engine's request, if it stands for one message and nothing else.
     fn message(&self) -> Option<RequestId> {
         None
     }
-    /// Whether it sends a message that is on its way: finalising waits for it even if its request was freed.
+    /// Whether it sends a message that is on its way: finalising waits for it even if its request
+    /// was freed.
     fn is_departing(&self) -> bool {
         false
     }
-    /// Whether the end was noted, for a waiting thread that holds the engine's lock: only loads are allowed here.
+    /// Whether the end was noted, for a waiting thread that holds the engine's lock: only loads are
+    /// allowed here.
     fn is_noted(&self) -> bool {
         false
     }
     /// Ends it after it was ready: the outcome, once.
     fn conclude(&mut self) -> Result<Report, ErrorKind>;
-    /// What `conclude` would say after it was ready, and will say again; `None` if that is not known without concluding.
+    /// What `conclude` would say after it was ready, and will say again; `None` if that is not
+    /// known without concluding.
     fn peek(&mut self) -> Option<Result<Report, ErrorKind>> {
         None
     }
@@ -174,25 +184,25 @@ impl From<Completion> for Report {
     }
 }
 
-impl Operation {
+impl AnyRequest {
     /// An operation of another kind than a message of one block.
-    pub fn other(operation: impl Pending + 'static) -> Operation {
-        Operation::Other(Held::Boxed(Box::new(operation)))
+    pub fn other(operation: impl Pending + 'static) -> AnyRequest {
+        AnyRequest::Other(Held::Boxed(Box::new(operation)))
     }
 
     /// The communicator whose error handler is asked when it fails.
     pub fn comm(&self) -> Option<&Arc<Comm>> {
         match self {
-            Operation::Over(_) => None,
-            Operation::Send(comm, _) | Operation::Receive(comm, _) => Some(comm),
-            Operation::Other(other) => other.comm(),
+            AnyRequest::Over(_) => None,
+            AnyRequest::Send(comm, _) | AnyRequest::Receive(comm, _) => Some(comm),
+            AnyRequest::Other(other) => other.comm(),
         }
     }
 
     /// The engine to wait with.
     pub(crate) fn engine(&self) -> Option<&Arc<Engine>> {
         match self {
-            Operation::Other(other) => other.engine(),
+            AnyRequest::Other(other) => other.engine(),
             _ => self.comm().map(|comm| &comm.process.engine),
         }
     }
@@ -200,7 +210,7 @@ impl Operation {
     /// Whether it has been begun and not concluded.
     pub fn is_active(&self) -> bool {
         match self {
-            Operation::Other(other) => other.is_active(),
+            AnyRequest::Other(other) => other.is_active(),
             _ => true,
         }
     }
@@ -208,7 +218,7 @@ impl Operation {
     /// Whether it can be started again.
     pub fn is_persistent(&self) -> bool {
         match self {
-            Operation::Other(other) => other.is_persistent(),
+            AnyRequest::Other(other) => other.is_persistent(),
             _ => false,
         }
     }
@@ -217,12 +227,12 @@ impl Operation {
     #[inline]
     pub fn is_ready(&mut self) -> bool {
         match self {
-            Operation::Over(_) => true,
-            Operation::Send(comm, id) | Operation::Receive(comm, id) => comm
+            AnyRequest::Over(_) => true,
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => comm
                 .process
                 .engine
                 .is_complete(oxmpi_engine::Request::Pending(*id)),
-            Operation::Other(other) => other.is_ready(),
+            AnyRequest::Other(other) => other.is_ready(),
         }
     }
 
@@ -230,23 +240,23 @@ impl Operation {
     #[inline]
     pub(crate) fn message(&self) -> Option<RequestId> {
         match self {
-            Operation::Over(_) => None,
-            Operation::Send(_, id) | Operation::Receive(_, id) => Some(*id),
-            Operation::Other(other) => other.message(),
+            AnyRequest::Over(_) => None,
+            AnyRequest::Send(_, id) | AnyRequest::Receive(_, id) => Some(*id),
+            AnyRequest::Other(other) => other.message(),
         }
     }
 
     /// Whether it sends a message that is on its way.
     pub(crate) fn is_departing(&self) -> bool {
         match self {
-            Operation::Over(_) | Operation::Receive(..) => false,
-            Operation::Send(..) => true,
-            Operation::Other(other) => other.is_departing(),
+            AnyRequest::Over(_) | AnyRequest::Receive(..) => false,
+            AnyRequest::Send(..) => true,
+            AnyRequest::Other(other) => other.is_departing(),
         }
     }
 
-    /// Whether it is over, or is a message that only a process which has finalised could end: concluding it tells that as an error. For
-    /// work that cannot be taken back.
+    /// Whether it is over, or is a message that only a process which has finalised could end:
+    /// concluding it tells that as an error. For work that cannot be taken back.
     pub(crate) fn is_settled(&mut self) -> bool {
         match (self.message(), self.comm()) {
             (Some(id), Some(comm)) => comm
@@ -260,9 +270,9 @@ impl Operation {
     /// Adds the engine's requests whose end may make it ready.
     pub(crate) fn watch(&self, requests: &mut Vec<RequestId>) {
         match self {
-            Operation::Over(_) => {}
-            Operation::Send(_, id) | Operation::Receive(_, id) => requests.push(*id),
-            Operation::Other(other) => other.watch(requests),
+            AnyRequest::Over(_) => {}
+            AnyRequest::Send(_, id) | AnyRequest::Receive(_, id) => requests.push(*id),
+            AnyRequest::Other(other) => other.watch(requests),
         }
     }
 
@@ -283,7 +293,7 @@ impl Operation {
 
     pub(crate) fn is_noted(&self) -> bool {
         match self {
-            Operation::Other(other) => other.is_noted(),
+            AnyRequest::Other(other) => other.is_noted(),
             _ => false,
         }
     }
@@ -292,62 +302,64 @@ impl Operation {
     #[inline]
     pub fn wait(&mut self) -> Result<Report, ErrorKind> {
         match self {
-            Operation::Over(report) => Ok(*report),
-            Operation::Send(comm, id) | Operation::Receive(comm, id) => Ok(comm
+            AnyRequest::Over(report) => Ok(*report),
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => Ok(comm
                 .process
                 .engine
                 .wait(oxmpi_engine::Request::Pending(*id))?
                 .into()),
-            Operation::Other(_) => {
+            AnyRequest::Other(_) => {
                 wait_ready(self)?;
                 self.conclude()
             }
         }
     }
 
-    /// Ends it after it was ready. A persistent one can be started again; of any other kind nothing is left.
+    /// Ends it after it was ready. A persistent one can be started again; of any other kind nothing
+    /// is left.
     #[inline]
     pub fn conclude(&mut self) -> Result<Report, ErrorKind> {
         match self {
-            Operation::Over(report) => Ok(*report),
-            Operation::Send(comm, id) | Operation::Receive(comm, id) => Ok(comm
+            AnyRequest::Over(report) => Ok(*report),
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => Ok(comm
                 .process
                 .engine
                 .wait(oxmpi_engine::Request::Pending(*id))?
                 .into()),
-            Operation::Other(other) => other.conclude(),
+            AnyRequest::Other(other) => other.conclude(),
         }
     }
 
-    /// The report of an operation that is ready, which stays to be concluded (MPI_Request_get_status).
+    /// The report of an operation that is ready, which stays to be concluded
+    /// (MPI_Request_get_status).
     pub fn peek(&mut self) -> Result<Report, ErrorKind> {
         match self {
-            Operation::Send(comm, id) | Operation::Receive(comm, id) => {
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => {
                 return Ok(comm.process.engine.peek(*id)?.into());
             }
-            Operation::Over(report) => return Ok(*report),
-            Operation::Other(other) => {
+            AnyRequest::Over(report) => return Ok(*report),
+            AnyRequest::Other(other) => {
                 if let Some(report) = other.peek() {
                     return report;
                 }
             }
         }
         let report = self.conclude()?;
-        *self = Operation::Over(report);
+        *self = AnyRequest::Over(report);
         Ok(report)
     }
 
     /// Asks to end it early.
     pub fn cancel(&mut self) -> Result<(), ErrorKind> {
         match self {
-            Operation::Over(_) => Ok(()),
-            Operation::Send(comm, id) | Operation::Receive(comm, id) => {
+            AnyRequest::Over(_) => Ok(()),
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => {
                 comm.process
                     .engine
                     .cancel(oxmpi_engine::Request::Pending(*id));
                 Ok(())
             }
-            Operation::Other(other) => other.cancel(),
+            AnyRequest::Other(other) => other.cancel(),
         }
     }
 
@@ -369,7 +381,7 @@ impl Operation {
     /// The calls on its partitions, if it has some.
     pub fn partitions(&self) -> Option<Arc<dyn Partitions>> {
         match self {
-            Operation::Other(other) => other.partitions(),
+            AnyRequest::Other(other) => other.partitions(),
             _ => None,
         }
     }
@@ -377,14 +389,14 @@ impl Operation {
     /// Begins a persistent operation.
     pub fn start(&mut self) -> Result<(), ErrorKind> {
         match self {
-            Operation::Other(other) => other.start(),
+            AnyRequest::Other(other) => other.start(),
             _ => Err(ErrorKind::NotPersistent),
         }
     }
 }
 
 /// An operation whose request was freed.
-struct Orphan(Operation);
+struct Orphan(AnyRequest);
 
 impl Work for Orphan {
     fn step(&mut self) -> bool {
@@ -398,16 +410,21 @@ impl Work for Orphan {
     fn is_departing(&self) -> bool {
         self.0.is_departing()
     }
+
+    /// Its end may free what the program has attached. The messages move without it.
+    fn calls_program(&self) -> bool {
+        true
+    }
 }
 
-impl std::fmt::Debug for Operation {
+impl std::fmt::Debug for AnyRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = match self {
-            Operation::Over(_) => "over",
-            Operation::Send(..) => "send",
-            Operation::Receive(..) => "receive",
-            Operation::Other(_) => "other",
+            AnyRequest::Over(_) => "over",
+            AnyRequest::Send(..) => "send",
+            AnyRequest::Receive(..) => "receive",
+            AnyRequest::Other(_) => "other",
         };
-        write!(f, "Operation({kind})")
+        write!(f, "AnyRequest({kind})")
     }
 }

@@ -1,8 +1,11 @@
-//! Noticing hosts that vanish without a word: their cable is cut, their power gone, their network moved away.
+//! Noticing hosts that vanish without a word: their cable is cut, their power gone, their network
+//! moved away.
 //!
-//! An idle connection is watched by the kernel (keepalive, see `socket`). A connection with data under way is not: the kernel retransmits for a quarter of
-//! an hour. So now and then a look at each: bytes that nobody has acknowledged for a while, and no acknowledgement of anything since, mean a
-//! host that is gone. A process that is merely stopped does not look like that, because its kernel goes on acknowledging.
+//! An idle connection is watched by the kernel (keepalive, see `socket`). A connection with data
+//! under way is not: the kernel retransmits for a quarter of an hour. So now and then a look at
+//! each: bytes that nobody has acknowledged for a while, and no acknowledgement of anything since,
+//! mean a host that is gone. A process that is merely stopped does not look like that, because its
+//! kernel goes on acknowledging.
 
 use std::time::{Duration, Instant};
 
@@ -10,18 +13,19 @@ use super::socket::Socket;
 
 /// Between two looks.
 const ROUND: Duration = Duration::from_secs(1);
-/// Silence after which a host is taken for gone: several retransmissions of a network that is merely slow.
+/// Silence after which a host is taken for gone: several retransmissions of a network that is
+/// merely slow.
 const SILENCE_MS_MAX: u32 = 10_000;
 
-pub(super) struct Vigil {
+pub(super) struct Liveness {
     last: Option<Instant>,
     /// Those that seemed gone at the last look: an acknowledgement may have been on its way.
     suspects: Vec<u32>,
 }
 
-impl Vigil {
-    pub fn new() -> Vigil {
-        Vigil {
+impl Liveness {
+    pub fn new() -> Liveness {
+        Liveness {
             last: None,
             suspects: Vec::new(),
         }

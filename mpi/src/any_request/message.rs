@@ -1,8 +1,8 @@
 //! Messages whose data does not lie in one block, and messages of the library's own memory.
 //!
-//! The engine walks a scattered message's layout while it moves; the operation keeps the layout where it
-//! is until then. Where the kernel's driver places messages, which it can in one block only, a receive
-//! takes memory of the library's own and is unpacked at its end.
+//! The engine walks a scattered message's layout while it moves; the operation keeps the layout
+//! where it is until then. Where the kernel's driver places messages, which it can in one block
+//! only, a receive takes memory of the library's own and is unpacked at its end.
 
 use std::sync::Arc;
 

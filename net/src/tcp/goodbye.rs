@@ -5,7 +5,8 @@ use oxmpi_wire::WireError;
 use super::{Event, Link, Tcp, Trouble};
 
 impl Tcp {
-    /// Says goodbye on every connection and dials no more. `pause`: connections may be made again later.
+    /// Says goodbye on every connection and dials no more. `pause`: connections may be made again
+    /// later.
     pub fn close(&mut self, pause: bool) {
         self.closing = !pause;
         for rank in 0..self.links.len() as u32 {
@@ -24,7 +25,8 @@ impl Tcp {
 
     /// Whether no connection is left.
     pub fn is_closed(&self) -> bool {
-        // A process that has paused before us may have dialled again already: that connection is for later.
+        // A process that has paused before us may have dialled again already: that connection is
+        // for later.
         let closing = |link: &Link| matches!(link, Link::Open(connection) if connection.said);
         self.open == 0 || !self.links.iter().any(closing)
     }
@@ -34,16 +36,17 @@ impl Tcp {
             return;
         };
         connection.heard = Some(pause);
-        if let Some(home) = &mut self.home
+        if let Some(kernel_side) = &mut self.kernel_side
             && let Some(name) = connection.name.take()
         {
             // Nothing follows, and nothing that does is to be placed in anybody's memory.
-            home.forget(name);
+            kernel_side.forget(name);
         }
         if !pause {
             self.events.push_back(Event::Finished(from));
             if connection.is_midway() {
-                // It finalised and awaits nothing; the memory that our packet lies in is about to be given back.
+                // It finalised and awaits nothing; the memory that our packet lies in is about to
+                // be given back.
                 return self.end(from, Link::Finished);
             }
         }
@@ -69,6 +72,15 @@ impl Tcp {
         self.lose(
             from,
             format!("sent what no OxMPI process sends (length {length}{kind}): does every host have the same version?"),
+        );
+    }
+
+    /// The encrypted stream is not as the other side wrote it.
+    #[cold]
+    pub(super) fn lose_to_forgery(&mut self, from: u32, what: &str) {
+        self.lose(
+            from,
+            format!("{what}; somebody between the hosts changes packets, or a network device damages them"),
         );
     }
 
@@ -104,8 +116,8 @@ impl Tcp {
         );
     }
 
-    /// The launcher says that a process has died. Its kernel ends an open connection behind the last
-    /// bytes that the process wrote, and then it is lost; without one it is lost now.
+    /// The launcher says that a process has died. Its kernel ends an open connection behind the
+    /// last bytes that the process wrote, and then it is lost; without one it is lost now.
     #[cold]
     pub fn handle_death(&mut self, peer: u32, what: String) {
         match &mut self.links[peer as usize] {
@@ -138,14 +150,15 @@ impl Tcp {
     /// Replaces whatever there is between this process and another.
     pub(super) fn end(&mut self, peer: u32, with: Link) {
         let former = std::mem::replace(&mut self.links[peer as usize], with);
-        if let Some(home) = &mut self.home {
+        if let Some(kernel_side) = &mut self.kernel_side {
             if let Link::Open(connection) = &former
                 && let Some(name) = connection.name
             {
-                // Before the socket is closed, and before anybody is told: from here on the driver writes nothing of it to anybody's memory.
-                home.forget(name);
+                // Before the socket is closed, and before anybody is told: from here on the driver
+                // writes nothing of it to anybody's memory.
+                kernel_side.forget(name);
             }
-            home.raise_fence();
+            kernel_side.raise_fence();
         }
         match former {
             Link::Open(_) => self.open -= 1,

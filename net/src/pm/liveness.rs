@@ -1,17 +1,21 @@
 //! Telling a process that is slow from one that is gone.
 //!
-//! A process that computes, or is stopped, gives no sign of life by frames, and must be waited for. So a silent process's TCP listener is dialled: its kernel takes the
-//! connection without asking the process. As long as the connection stands, the process exists; if it is refused or broken, and refused again, the process is
-//! gone; if nobody answers at all, its host or the network is gone. No byte is ever sent on it.
+//! A process that computes, or is stopped, gives no sign of life by frames, and must be waited for.
+//! So a silent process's TCP listener is dialled: its kernel takes the connection without asking
+//! the process. As long as the connection stands, the process exists; if it is refused or broken,
+//! and refused again, the process is gone; if nobody answers at all, its host or the network is
+//! gone. No byte is ever sent on it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use super::sys;
 
-/// No more than this counts as waiting between two looks: a process that was stopped itself has not waited for anybody.
+/// No more than this counts as waiting between two looks: a process that was stopped itself has not
+/// waited for anybody.
 const LOOK_NS_MAX: u64 = 1_000_000_000;
-/// Listeners of one process that are dialled at once: a host with more addresses is seldom, and one that answers is enough.
+/// Listeners of one process that are dialled at once: a host with more addresses is seldom, and one
+/// that answers is enough.
 const DIALS_MAX: usize = 4;
 
 /// What a look came to.
@@ -34,16 +38,17 @@ enum Dial {
     Failed,
 }
 
-pub(super) struct Vigil {
+pub(super) struct Liveness {
     dials: Vec<(SocketAddr, Dial)>,
     last: u64,
     /// For so long nobody has answered anything.
     pub waited_ns: u64,
 }
 
-impl Vigil {
-    /// Dials the listeners. `at`: where frames of the process came from; listeners elsewhere may be another host's, whose refusal says nothing.
-    pub fn begin(now: u64, listeners: &[SocketAddr], at: Option<IpAddr>) -> Vigil {
+impl Liveness {
+    /// Dials the listeners. `at`: where frames of the process came from; listeners elsewhere may be
+    /// another host's, whose refusal says nothing.
+    pub fn begin(now: u64, listeners: &[SocketAddr], at: Option<IpAddr>) -> Liveness {
         let there = |listener: &&SocketAddr| at.is_none_or(|ip| ip == listener.ip());
         let mut chosen: Vec<SocketAddr> = listeners.iter().filter(there).copied().collect();
         if chosen.is_empty() {
@@ -53,7 +58,7 @@ impl Vigil {
         let dials = chosen
             .into_iter()
             .map(|listener| (listener, dial(&listener)));
-        Vigil {
+        Liveness {
             dials: dials.collect(),
             last: now,
             waited_ns: 0,
@@ -122,7 +127,8 @@ fn look_at(listener: &SocketAddr, it: &mut Dial) {
         return;
     };
     if let Ok(Some(error)) = stream.take_error() {
-        // A connection that stood may have been closed for another reason than the process's end; a new one tells.
+        // A connection that stood may have been closed for another reason than the process's end; a
+        // new one tells.
         *it = if *connected {
             dial(listener)
         } else {
@@ -149,10 +155,10 @@ mod tests {
     use std::net::TcpListener;
     use std::time::{Duration, Instant};
 
-    fn look_until(vigil: &mut Vigil, wanted: impl Fn(&Verdict) -> bool) -> Verdict {
+    fn look_until(liveness: &mut Liveness, wanted: impl Fn(&Verdict) -> bool) -> Verdict {
         let begin = Instant::now();
         loop {
-            let verdict = vigil.look(0);
+            let verdict = liveness.look(0);
             if wanted(&verdict) || begin.elapsed() > Duration::from_secs(5) {
                 return verdict;
             }
@@ -164,11 +170,11 @@ mod tests {
     fn a_process_exists_until_its_listener_is_gone() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let mut vigil = Vigil::begin(0, &[address], None);
-        let verdict = look_until(&mut vigil, |verdict| *verdict == Verdict::Exists);
+        let mut liveness = Liveness::begin(0, &[address], None);
+        let verdict = look_until(&mut liveness, |verdict| *verdict == Verdict::Exists);
         assert_eq!(verdict, Verdict::Exists);
         drop(listener);
-        let verdict = look_until(&mut vigil, |verdict| matches!(verdict, Verdict::Gone(_)));
+        let verdict = look_until(&mut liveness, |verdict| matches!(verdict, Verdict::Gone(_)));
         let Verdict::Gone(text) = verdict else {
             panic!("{verdict:?}");
         };
@@ -178,13 +184,13 @@ mod tests {
     #[test]
     fn a_connection_that_is_merely_closed_is_no_end() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut vigil = Vigil::begin(0, &[listener.local_addr().unwrap()], None);
+        let mut liveness = Liveness::begin(0, &[listener.local_addr().unwrap()], None);
         drop(listener.accept().unwrap());
         for _ in 0..20 {
-            assert!(!matches!(vigil.look(0), Verdict::Gone(_)));
+            assert!(!matches!(liveness.look(0), Verdict::Gone(_)));
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(vigil.look(0), Verdict::Exists);
+        assert_eq!(liveness.look(0), Verdict::Exists);
     }
 
     #[test]
@@ -192,9 +198,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let here = listener.local_addr().unwrap();
         let elsewhere = SocketAddr::from(([127, 0, 0, 2], here.port()));
-        let mut vigil = Vigil::begin(0, &[elsewhere, here], Some(here.ip()));
-        assert_eq!(vigil.describe(), here.to_string());
-        let verdict = look_until(&mut vigil, |verdict| *verdict == Verdict::Exists);
+        let mut liveness = Liveness::begin(0, &[elsewhere, here], Some(here.ip()));
+        assert_eq!(liveness.describe(), here.to_string());
+        let verdict = look_until(&mut liveness, |verdict| *verdict == Verdict::Exists);
         assert_eq!(verdict, Verdict::Exists);
     }
 }

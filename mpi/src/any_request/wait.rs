@@ -5,26 +5,26 @@ use std::sync::Arc;
 
 use oxmpi_engine::{Engine, RequestId, Several, keep_first};
 
-use super::Operation;
+use super::AnyRequest;
 use crate::error::ErrorKind;
 use crate::process::Process;
 
 /// A list of operations, of which a call completes some.
-pub trait Operations {
+pub trait RequestList {
     /// Calls the function with the place and the operation of each that is active.
-    fn each(&self, visit: &mut dyn FnMut(usize, &Operation));
+    fn each(&self, visit: &mut dyn FnMut(usize, &AnyRequest));
     /// The same, to change them.
-    fn each_mut(&mut self, visit: &mut dyn FnMut(usize, &mut Operation));
+    fn each_mut(&mut self, visit: &mut dyn FnMut(usize, &mut AnyRequest));
 }
 
-impl Operations for Operation {
-    fn each(&self, visit: &mut dyn FnMut(usize, &Operation)) {
+impl RequestList for AnyRequest {
+    fn each(&self, visit: &mut dyn FnMut(usize, &AnyRequest)) {
         if self.is_active() {
             visit(0, self);
         }
     }
 
-    fn each_mut(&mut self, visit: &mut dyn FnMut(usize, &mut Operation)) {
+    fn each_mut(&mut self, visit: &mut dyn FnMut(usize, &mut AnyRequest)) {
         if self.is_active() {
             visit(0, self);
         }
@@ -34,7 +34,7 @@ impl Operations for Operation {
 /// The messages of a list, for the engine.
 struct Messages<'l, L: ?Sized>(&'l L);
 
-impl<L: Operations + ?Sized> Several for Messages<'_, L> {
+impl<L: RequestList + ?Sized> Several for Messages<'_, L> {
     fn each(&self, visit: &mut dyn FnMut(usize, RequestId)) {
         self.0.each(&mut |at, operation| {
             if let Some(id) = operation.message() {
@@ -44,10 +44,11 @@ impl<L: Operations + ?Sized> Several for Messages<'_, L> {
     }
 }
 
-/// Tells of every active operation that is ready, without waiting: its place in the list, and its turn. They are to be handed out by
-/// turns, the smallest first; what is no message comes before all messages. True: a message that is there is not told of yet,
-/// because an earlier one of the same sender is still on its way to another operation of the list.
-pub fn look_at(list: &mut (impl Operations + ?Sized), mut found: impl FnMut(usize, u64)) -> bool {
+/// Tells of every active operation that is ready, without waiting: its place in the list, and its
+/// turn. They are to be handed out by turns, the smallest first; what is no message comes before
+/// all messages. True: a message that is there is not told of yet, because an earlier one of the
+/// same sender is still on its way to another operation of the list.
+pub fn look_at(list: &mut (impl RequestList + ?Sized), mut found: impl FnMut(usize, u64)) -> bool {
     let mut process: Option<Arc<Process>> = None;
     list.each_mut(&mut |at, operation| {
         if operation.message().is_none() {
@@ -66,11 +67,11 @@ pub fn look_at(list: &mut (impl Operations + ?Sized), mut found: impl FnMut(usiz
 }
 
 /// The active operation that is ready and whose turn is first, without waiting.
-pub fn first_ready(list: &mut (impl Operations + ?Sized)) -> Option<usize> {
+pub fn first_ready(list: &mut (impl RequestList + ?Sized)) -> Option<usize> {
     look_for_first(list).0
 }
 
-fn look_for_first(list: &mut (impl Operations + ?Sized)) -> (Option<usize>, bool) {
+fn look_for_first(list: &mut (impl RequestList + ?Sized)) -> (Option<usize>, bool) {
     let mut first = None;
     let held_back = look_at(list, |at, turn| keep_first(&mut first, at, turn));
     (first.map(|(_, at)| at), held_back)
@@ -81,8 +82,9 @@ thread_local! {
     static WATCHED: Cell<Vec<RequestId>> = const { Cell::new(Vec::new()) };
 }
 
-/// Waits until at least one active operation is ready and tells which comes first; none if none is active.
-pub fn wait_ready(list: &mut (impl Operations + ?Sized)) -> Result<Option<usize>, ErrorKind> {
+/// Waits until at least one active operation is ready and tells which comes first; none if none is
+/// active.
+pub fn wait_ready(list: &mut (impl RequestList + ?Sized)) -> Result<Option<usize>, ErrorKind> {
     let mut watched = WATCHED.take();
     let found = wait_with(list, &mut watched);
     watched.clear();
@@ -91,7 +93,7 @@ pub fn wait_ready(list: &mut (impl Operations + ?Sized)) -> Result<Option<usize>
 }
 
 fn wait_with(
-    list: &mut (impl Operations + ?Sized),
+    list: &mut (impl RequestList + ?Sized),
     watched: &mut Vec<RequestId>,
 ) -> Result<Option<usize>, ErrorKind> {
     loop {

@@ -1,7 +1,9 @@
 //! How conversations end: by goodbyes that both sides say, or because the other side is gone.
 //!
-//! A goodbye is the last message on the first rail, and leaves when everything on the second has been acknowledged. Who has said it, has heard the other's, and
-//! knows that its own has arrived, is done. The very last acknowledgement may be lost, and nobody is left to repeat it: so that wait is short.
+//! A goodbye is the last message on the first rail, and leaves when everything on the second has
+//! been acknowledged. Who has said it, has heard the other's, and knows that its own has arrived,
+//! is done. The very last acknowledgement may be lost, and nobody is left to repeat it: so that
+//! wait is short.
 
 use super::counters::add_link;
 use super::{Pm, Standing};
@@ -15,13 +17,13 @@ impl Pm {
     /// Says goodbye to everybody. `pause`: this process may come back, or end without another word.
     pub fn close(&mut self, pause: bool) {
         self.closing = !pause;
-        self.parting = true;
+        self.says_goodbye = true;
         let now = self.clock.now();
         for peer in 0..self.partners.len() as u32 {
             if let Standing::Open(partner) = &mut self.partners[peer as usize] {
                 // Nothing but a goodbye follows a goodbye.
-                if partner.farewell != Some(GOODBYE) {
-                    partner.farewell = Some(if pause { PAUSE } else { GOODBYE });
+                if partner.goodbye != Some(GOODBYE) {
+                    partner.goodbye = Some(if pause { PAUSE } else { GOODBYE });
                     partner.said = false;
                 }
                 self.part(peer, now);
@@ -32,7 +34,7 @@ impl Pm {
     /// Whether everybody has heard it.
     pub fn is_closed(&self) -> bool {
         let done = |standing: &Standing| match standing {
-            Standing::Open(partner) => match partner.farewell {
+            Standing::Open(partner) => match partner.goodbye {
                 Some(PAUSE) => {
                     let mut ways = partner.ways.iter().flatten();
                     partner.said && ways.all(|way| way.outstanding == 0)
@@ -51,7 +53,7 @@ impl Pm {
         let Standing::Open(partner) = &mut self.partners[peer as usize] else {
             return;
         };
-        let Some(word) = partner.farewell else {
+        let Some(word) = partner.goodbye else {
             return;
         };
         let mut bulk = partner.ways[1..].iter().flatten();
@@ -88,13 +90,14 @@ impl Pm {
             return;
         }
         partner.heard = Some(now);
-        if partner.farewell != Some(GOODBYE) {
+        if partner.goodbye != Some(GOODBYE) {
             // A pause that was said is no goodbye.
-            partner.farewell = Some(GOODBYE);
+            partner.goodbye = Some(GOODBYE);
             partner.said = false;
         }
-        self.parting = true;
-        // It has finalised and awaits nothing; the memory that our messages to it lie in is about to be given back.
+        self.says_goodbye = true;
+        // It has finalised and awaits nothing; the memory that our messages to it lie in is about
+        // to be given back.
         self.memory.forget(from);
         self.events.push_back(Event::Finished(from));
         self.part(from, now);
@@ -154,7 +157,8 @@ impl Pm {
         self.events.push_back(Event::Lost(peer));
     }
 
-    /// Replaces what there is between this process and another; no memory of messages to it is read any more.
+    /// Replaces what there is between this process and another; no memory of messages to it is read
+    /// any more.
     fn end(&mut self, peer: u32, with: Standing) {
         let former = std::mem::replace(&mut self.partners[peer as usize], with);
         if let Standing::Open(partner) = former {

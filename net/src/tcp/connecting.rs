@@ -1,7 +1,9 @@
-//! How two processes come to be connected: listening, dialling, proving each other, and who yields when both dial.
+//! How two processes come to be connected: listening, dialling, proving each other, and who yields
+//! when both dial.
 //!
-//! Nothing a stranger sends is looked at beyond the handshake's fixed fields, and a stranger holds one of [`STRANGERS_MAX`] places for [`STRANGER_TIME`] at
-//! most; when the places are taken, the one that came first goes.
+//! Nothing a stranger sends is looked at beyond the handshake's fixed fields, and a stranger holds
+//! one of [`STRANGERS_MAX`] places for [`STRANGER_TIME`] at most; when the places are taken, the
+//! one that came first goes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::epoll::Change;
+use super::sealed::Sealed;
 use super::socket::{Moved, Socket};
 use super::{Link, Tcp};
 use crate::address::{
@@ -19,6 +22,7 @@ use crate::address::{
 use crate::card::Card;
 use crate::handshake::{Answerer, Dialler, Progress, Step, Verdict, dial_wins};
 use crate::key::random_nonce;
+use crate::seal::Seals;
 
 /// Epoll keys; ranks are below all of them.
 pub(super) const LISTENER: u64 = 1 << 40;
@@ -29,10 +33,12 @@ const DIAL: u64 = 1 << 42;
 const STRANGERS_MAX: usize = 64;
 /// Time for that.
 const STRANGER_TIME: Duration = Duration::from_secs(5);
-/// Time for the network to connect to one address: a lost SYN is sent again after one and after three seconds. The process that answers
-/// may take as long as it wants: it may be computing, or stopped.
+/// Time for the network to connect to one address: a lost SYN is sent again after one and after
+/// three seconds. The process that answers may take as long as it wants: it may be computing, or
+/// stopped.
 const ATTEMPT_TIME: Duration = Duration::from_secs(5);
-/// How often to dial again a process that closes connections before they are made: it may have found us slow.
+/// How often to dial again a process that closes connections before they are made: it may have
+/// found us slow.
 const REDIALS_MAX: u32 = 5;
 /// Time before that.
 const REDIAL_TIME: Duration = Duration::from_millis(200);
@@ -84,7 +90,8 @@ impl Listener {
         Listener::bind_with(rank, |_, _| Ok(())).map(|(listener, ())| listener)
     }
 
-    /// As [`Listener::bind`], on a port for which `beside` works too: what else is to have the same number, at the same addresses.
+    /// As [`Listener::bind`], on a port for which `beside` works too: what else is to have the same
+    /// number, at the same addresses.
     pub fn bind_with<T>(
         rank: u32,
         beside: impl FnMut(u16, &Reach) -> io::Result<T>,
@@ -216,6 +223,9 @@ impl Tcp {
                 return self.lose(peer, format!("its address is not known: {error}"));
             }
         };
+        if card.encrypted != self.encrypted {
+            return self.lose(peer, crate::seal::differing("it", card.encrypted));
+        }
         let candidates = address::order(&card, &self.listener.local, &self.listener.policy);
         if candidates.is_empty() {
             let why = address::explain(&card, &self.listener.local, &self.listener.policy);
@@ -312,7 +322,8 @@ impl Tcp {
                 Ok(None) => return,
                 // The connection is gone that had it.
                 Err(error) if error.raw_os_error() == Some(libc::ECONNABORTED) => continue,
-                // A shortage of descriptors or memory, which time may heal; nobody will tell us again of who waits.
+                // A shortage of descriptors or memory, which time may heal; nobody will tell us
+                // again of who waits.
                 Err(_) => {
                     self.strangers.waiting = true;
                     return;
@@ -333,7 +344,7 @@ impl Tcp {
             }
             self.strangers.places[place] = Some(Stranger {
                 socket,
-                answerer: Answerer::new(&self.key, self.me, nonce),
+                answerer: Answerer::new(&self.key, self.me, nonce).with_encryption(self.encrypted),
                 deadline: Instant::now() + STRANGER_TIME,
             });
             self.meetings += 1;
@@ -383,11 +394,13 @@ impl Tcp {
         let verdict = match self.links.get(peer as usize) {
             _ if self.closing || peer == self.me => Verdict::Stale,
             Some(Link::Idle | Link::Awaiting(..)) => Verdict::Keep,
-            // It has given up a dial that we had accepted, and dials again. (Not if we had dialled: then this is its own dial, which ours has crossed.)
+            // It has given up a dial that we had accepted, and dials again. (Not if we had dialled:
+            // then this is its own dial, which ours has crossed.)
             Some(Link::Open(connection)) if connection.accepted && !connection.used => {
                 Verdict::Keep
             }
-            // Ours stays if it wins, unless the network has not let it through yet: perhaps it never will.
+            // Ours stays if it wins, unless the network has not let it through yet: perhaps it
+            // never will.
             Some(Link::Dialling(dial)) if dial_wins(peer, self.me) || dial.dialler.is_none() => {
                 Verdict::Keep
             }
@@ -396,10 +409,11 @@ impl Tcp {
             Some(Link::Open(connection)) if connection.said => Verdict::Yield,
             _ => Verdict::Stale,
         };
+        let seals = stranger.answerer.seals();
         let decision = stranger.answerer.verdict(verdict);
         let told = is_whole(stranger.socket.write(&decision), decision.len());
         if verdict == Verdict::Keep && told {
-            self.open(peer, stranger.socket, early, true);
+            self.open(peer, stranger.socket, (seals, early), true);
         }
     }
 
@@ -417,7 +431,8 @@ impl Tcp {
             let Ok(nonce) = random_nonce() else {
                 return self.attempt_next(peer, "the kernel gives no random numbers".into());
             };
-            let (dialler, hello) = Dialler::new(&self.key, self.me, peer, nonce);
+            let (dialler, hello) =
+                Dialler::with_encryption(&self.key, self.me, peer, nonce, self.encrypted);
             if !is_whole(dial.socket.write(&hello), hello.len()) {
                 return self.attempt_next(peer, "the connection broke at once".into());
             }
@@ -470,7 +485,8 @@ impl Tcp {
                 let link = std::mem::replace(&mut self.links[peer as usize], Link::Idle);
                 if let Link::Dialling(dial) = link {
                     self.meetings -= 1;
-                    self.open(peer, dial.socket, early, false);
+                    let seals = dial.dialler.as_ref().and_then(Dialler::seals);
+                    self.open(peer, dial.socket, (seals, early), false);
                 }
             }
             Verdict::Yield => {
@@ -484,9 +500,17 @@ impl Tcp {
         }
     }
 
-    fn open(&mut self, peer: u32, socket: Socket, early: &[u8], accepted: bool) {
+    fn open(
+        &mut self,
+        peer: u32,
+        socket: Socket,
+        (seals, early): (Option<Seals>, &[u8]),
+        accepted: bool,
+    ) {
+        // What may be sent in the clear is decided here and nowhere else.
+        assert_eq!(seals.is_some(), self.encrypted);
         let key = u64::from(peer);
-        let prepared = socket.prepare().and_then(|()| match self.home {
+        let prepared = socket.prepare().and_then(|()| match self.kernel_side {
             None => self.epoll.rename(socket.fd(), key),
             Some(_) => self.epoll.rename_for_writing(socket.fd(), key),
         });
@@ -499,8 +523,10 @@ impl Tcp {
         };
         let mut connection = Connection::new(socket);
         connection.name = name;
-        if name.is_none() {
-            connection.early = early.to_vec();
+        match seals {
+            Some(seals) => connection.sealed = Some(Box::new(Sealed::new(seals, early))),
+            None if name.is_none() => connection.early = early.to_vec(),
+            None => {}
         }
         connection.accepted = accepted;
         self.end(peer, Link::Open(Box::new(connection)));
@@ -536,7 +562,8 @@ impl Tcp {
     }
 }
 
-/// Whether a short write on a fresh socket took everything, as it does unless the connection is broken.
+/// Whether a short write on a fresh socket took everything, as it does unless the connection is
+/// broken.
 fn is_whole(moved: io::Result<Moved>, bytes: usize) -> bool {
     matches!(moved, Ok(Moved::Bytes(moved)) if moved == bytes)
 }
