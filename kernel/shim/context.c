@@ -30,7 +30,8 @@ static void o2g_free_memories(struct o2g_context *context)
 	}
 }
 
-/* No message is received any more, and nobody can change that: the file is closed, or its process has ended. */
+/* No message is received any more, and nobody can change that: the file is closed, or its process
+ * has ended. */
 static void o2g_context_end(struct o2g_context *context)
 {
 	mutex_lock(&context->requests);
@@ -40,7 +41,8 @@ static void o2g_context_end(struct o2g_context *context)
 	mutex_unlock(&context->requests);
 }
 
-/* A process that has ended is asked for no pages, and another that has its file cannot give them back: its limit would hold for nobody. */
+/* A process that has ended is asked for no pages, and another that has its file cannot give them
+ * back: its limit would hold for nobody. */
 static void o2g_look_after(struct work_struct *work)
 {
 	struct o2g_context *context = container_of(to_delayed_work(work), struct o2g_context, watcher);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
- * o2g_shim.h: what the files of the shim tell each other. device.c has the device and its requests, context.c the life of a context,
- * user.c what users share, socket.c the hooks of a TCP socket, reader.c the reading of it, dumper.c the threads, pages.c the memory of entries,
- * memory.c what the core needs. Decisions are made in the core (core.h).
+ * o2g_shim.h: what the files of the shim tell each other. device.c has the device and its requests,
+ * context.c the life of a context, user.c what users share, socket.c the hooks of a TCP socket,
+ * reader.c the reading of it, dumper.c the threads, pages.c the memory of entries, memory.c what the
+ * core needs. Decisions are made in the core (core.h).
  *
- * Locks, in the order in which they are taken: o2g_context.requests, the socket's lock (lock_sock, or its spinlock in a softirq),
- * o2g_context.lock. mmap takes none of them, because requests fault pages in.
+ * Locks, in the order in which they are taken: o2g_context.requests, the socket's lock (lock_sock,
+ * or its spinlock in a softirq), o2g_context.lock. mmap takes none of them, because requests fault
+ * pages in.
  */
 #ifndef O2G_SHIM_H
 #define O2G_SHIM_H
@@ -27,9 +29,11 @@
 /* 4 GiB: a longer buffer is written by a dumper thread instead of being pinned. */
 #define O2G_PINNED_PAGES_MAX (1u << 20)
 
-/* Pages that are pinned at a time: 2 MiB, so that interrupts are not kept waiting for a whole buffer. */
+/* Pages that are pinned at a time: 2 MiB, so that interrupts are not kept waiting for a whole
+ * buffer. */
 #define O2G_PINNED_AT_ONCE 512u
-/* What a request faults in of a buffer that is not pinned; of the rest it looks only whether it could be. */
+/* What a request faults in of a buffer that is not pinned; of the rest it looks only whether it
+ * could be. */
 #define O2G_FAULTED_BYTES_MAX (1u << 20)
 
 /* Of the machine's memory, a user's contexts have at most this part. */
@@ -37,7 +41,8 @@
 /* How soon pages are let go after their process has ended without closing the file. */
 #define O2G_WATCH_SECONDS 2
 
-/* Threads of one user: 64 contexts with all they may have, or 1024 with one. RLIMIT_NPROC may say less. */
+/* Threads of one user: 64 contexts with all they may have, or 1024 with one. RLIMIT_NPROC may say
+ * less. */
 #define O2G_USER_DUMPERS_MAX 1024
 
 /* Who has opened the device: what the contexts of a user have together. */
@@ -105,8 +110,9 @@ struct o2g_socket {
 	bool forgotten; /* the core does not know it any more */
 	bool ended;     /* the core knows that the stream has ended */
 	bool in_thread; /* a dumper thread has it or will have it; nobody else reads */
-	/* With bytes left: memory that has to be faulted in before they can be placed. The core keeps its entry until it is told,
-	 * so whatever ends a stream gives this up first (o2g_read_abandon). */
+	/* With bytes left: memory that has to be faulted in before they can be placed. The core
+	 * keeps its entry until it is told, so whatever ends a stream gives this up first
+	 * (o2g_read_abandon). */
 	struct o2g_step step;
 	u32 step_error;       /* it cannot be */
 	u8 *early;            /* what the process had read before, until it is used up */

@@ -25,7 +25,8 @@ static void o2g_unpin(struct o2g_context *context, struct o2g_memory *memory)
 	atomic64_sub(memory->n_pages, &o2g_pages_pinned_all);
 }
 
-/* How many pages were pinned. A long buffer takes its time, so a process that is killed does not wait for it. */
+/* How many pages were pinned. A long buffer takes its time, so a process that is killed does not
+ * wait for it. */
 static u32 o2g_pin_pages(unsigned long address, u32 n_pages, struct page **pages)
 {
 	u32 pinned = 0;
@@ -42,7 +43,8 @@ static u32 o2g_pin_pages(unsigned long address, u32 n_pages, struct page **pages
 	return pinned;
 }
 
-/* Pins the memory if that is possible. What is not pinned has no array of pages either: nobody counts those. */
+/* Pins the memory if that is possible. What is not pinned has no array of pages either: nobody
+ * counts those. */
 static bool o2g_pin(struct o2g_context *context, struct o2g_memory *memory, u32 n_pages)
 {
 	struct page **pages;
@@ -67,7 +69,8 @@ static bool o2g_pin(struct o2g_context *context, struct o2g_memory *memory, u32 
 	return false;
 }
 
-/* Every address from `from` to `end` is of a mapping that the process may write; no page of it is touched. */
+/* Every address from `from` to `end` is of a mapping that the process may write; no page of it is
+ * touched. */
 static int o2g_is_writable(struct mm_struct *mm, unsigned long from, unsigned long end)
 {
 	struct vm_area_struct *vma;
@@ -92,7 +95,8 @@ static int o2g_is_writable(struct mm_struct *mm, unsigned long from, unsigned lo
 	return error;
 }
 
-/* Memory that cannot be pinned may still be written, unless it is not there, or only to be read. This asks, and changes not a byte. */
+/* Memory that cannot be pinned may still be written, unless it is not there, or only to be read.
+ * This asks, and changes not a byte. */
 static int o2g_could_write(u64 address, u64 bytes)
 {
 	u64 first = min_t(u64, bytes, O2G_FAULTED_BYTES_MAX);

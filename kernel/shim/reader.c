@@ -4,8 +4,9 @@
  * handlers of socket.c, in a thread by dumper.c and at registration; the socket is locked in all cases, and the bytes
  * of a socket are read in their order whoever does it.
  *
- * Copying to an entry's memory is done without the context's lock: the core does not release the entry of a step before it is told what became of
- * the step. A step that is left over from another run is asked about first, and the memory has to be the entry's.
+ * Copying to an entry's memory is done without the context's lock: the core does not release the
+ * entry of a step before it is told what became of the step. A step that is left over from another
+ * run is asked about first, and the memory has to be the entry's.
  */
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -43,7 +44,7 @@ static bool o2g_place(struct o2g_run *run, const u8 *data, u32 bytes)
 	return true;
 }
 
-/* Gives a step up that was left over from another run, if its entry is not the socket's any more. */
+/* Gives a step up that is left over from another run, if its entry is not the socket's any more. */
 static void o2g_check_step(struct o2g_socket *socket)
 {
 	struct o2g_context *context = socket->context;
@@ -137,8 +138,9 @@ static bool o2g_has_ended(const struct sock *sk)
 	return (sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE;
 }
 
-/* Tells the core that the stream has ended, or has it asked again when there is room. It lets the entries of the socket go then, so the step is given up
- * before: the process may have read away what it was made for. */
+/* Tells the core that the stream has ended, or has it asked again when there is room. It lets the
+ * entries of the socket go then, so the step is given up before: the process may have read away
+ * what it was made for. */
 void o2g_read_end(struct o2g_socket *socket)
 {
 	struct o2g_context *context = socket->context;

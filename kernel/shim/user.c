@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * user.c: what the contexts of a user have together. Threads of the kernel count as nobody's, so a user who may have few processes
- * could have thousands of them: here they count like processes of who opened the device. Memory that is no process's own is not
- * looked at when there is too little of it, and where there are no groups it has no limit: here it has one.
+ * user.c: what the contexts of a user have together. Threads of the kernel count as nobody's, so a
+ * user who may have few processes could have thousands of them: here they count like processes of
+ * who opened the device. Memory that is no process's own is not looked at when there is too little
+ * of it, and where there are no groups it has no limit: here it has one.
  *
- * Users are few, and asked about only when the device is opened and threads start or end: a list under a lock.
+ * Users are few, and asked about only when the device is opened and threads start or end: a list
+ * under a lock.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>

@@ -60,9 +60,9 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// What the hash of the queues is mixed with. Who does not know it cannot choose contexts, ranks and
-/// tags that share a place in the tables, which would make every search as long as the queue: where
-/// peers are not trusted it is random, and told to nobody.
+/// What the hash of the queues is mixed with. Who does not know it cannot choose contexts, ranks
+/// and tags that share a place in the tables, which would make every search as long as the queue:
+/// where peers are not trusted it is random, and told to nobody.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Seed {
     context: u64,
@@ -143,9 +143,9 @@ impl Sought {
         Sought::new(seed, class, envelope.context, source, tag)
     }
 
-    /// Mixes all bits by two products of 64 by 64 bits, folded. Ranks, tags and contexts count up, so
-    /// the seed fills the upper halves of both factors; the class goes where ranks end. One product
-    /// alone lets the steps show in which keys count, for some seeds.
+    /// Mixes all bits by two products of 64 by 64 bits, folded. Ranks, tags and contexts count up,
+    /// so the seed fills the upper halves of both factors; the class goes where ranks end. One
+    /// product alone lets the steps show in which keys count, for some seeds.
     #[inline]
     fn new(seed: Seed, class: Class, context: u64, source: u32, tag: i32) -> Sought {
         let label = u64::from(source) << 32 | u64::from(tag.cast_unsigned());

@@ -126,8 +126,8 @@ fn threads_of_driver() -> Outcome<u64> {
     Ok(names.filter(|name| name.starts_with("o2g/")).count() as u64)
 }
 
-/// Dump areas, tables and early bytes of a user's contexts take a quarter of the machine at most, and
-/// are had again when they have been given back.
+/// Dump areas, tables and early bytes of a user's contexts take a quarter of the machine at most,
+/// and are had again when they have been given back.
 fn memory(_: &mut Random) -> Outcome {
     const AREA_KIB: u64 = 64 << 10;
     let quarter_kib = of_machine("MemTotal:")? / 4;
@@ -160,8 +160,8 @@ fn memory(_: &mut Random) -> Outcome {
     Ok(())
 }
 
-/// Who keeps the descriptor of a process that has ended does not keep its pages: they would count as
-/// nobody's, and there could be any number of them.
+/// Who keeps the descriptor of a process that has ended does not keep its pages: they would count
+/// as nobody's, and there could be any number of them.
 fn orphan(_: &mut Random) -> Outcome {
     let watching = Device::open()?;
     let pages = || {
