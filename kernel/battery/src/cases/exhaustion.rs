@@ -133,31 +133,34 @@ fn memory(_: &mut Random) -> Outcome {
     let quarter_kib = of_machine("MemTotal:")? / 4;
     fs::set_permissions(o2g::PATH, fs::Permissions::from_mode(0o666))?;
     become_nobody()?;
-    for _ in 0..2 {
-        let mut devices = Vec::new();
-        for _ in 0..40 {
-            let mut device = Device::open()?;
-            device.init(1, 1)?;
-            match device.set_dump_area(AREA_KIB << 10) {
-                Ok(()) => devices.push(device),
-                Err(DumpAreaError::Memory { .. }) => break,
-                Err(error) => return fail(error.to_string()),
-            }
-        }
-        let found_kib = devices.len() as u64 * AREA_KIB;
-        if !(AREA_KIB..=quarter_kib).contains(&found_kib) {
-            return fail(format!(
-                "{found_kib} KiB, a quarter of the machine is {quarter_kib}"
-            ));
-        }
-        // Tables count like areas.
+    let mut devices = Vec::new();
+    let refused = loop {
         let mut device = Device::open()?;
-        match device.init(65_536, 65_536) {
-            Ok(()) | Err(InitError::Memory { .. }) => {}
-            Err(error) => return fail(error.to_string()),
+        device.init(1, 1)?;
+        match device.set_dump_area(AREA_KIB << 10) {
+            Ok(()) if devices.len() < 40 => devices.push(device),
+            other => break other,
         }
+    };
+    let found_kib = devices.len() as u64 * AREA_KIB;
+    if !(AREA_KIB..=quarter_kib).contains(&found_kib) {
+        return fail(format!(
+            "{found_kib} KiB, a quarter of the machine is {quarter_kib}"
+        ));
     }
-    Ok(())
+    if !matches!(refused, Err(DumpAreaError::Memory { .. })) {
+        return fail(format!("ENOMEM was expected: {refused:?}"));
+    }
+    // Tables count like areas.
+    let mut tables = Device::open()?;
+    match tables.init(65_536, 65_536) {
+        Ok(()) | Err(InitError::Memory { .. }) => {}
+        Err(error) => return fail(error.to_string()),
+    }
+    drop((devices, tables));
+    let mut again = Device::open()?;
+    again.init(1, 1)?;
+    Ok(again.set_dump_area(AREA_KIB << 10)?)
 }
 
 /// Who keeps the descriptor of a process that has ended does not keep its pages: they would count
