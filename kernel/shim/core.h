@@ -24,12 +24,13 @@ struct o2g_step {
 	__u32 slot;
 	__u32 bytes;
 	__u64 offset;
+	__u64 cookie; /* of the entry; no other one's memory is written */
 };
 
 /* Memory that o2g_core_new will allocate at most. No lock. */
 __u64 o2g_core_bytes(__u32 n_socks, __u32 n_entries);
-/* Process context, no lock; NULL if the numbers are out of range. */
-struct o2g_core *o2g_core_new(__u32 n_socks, __u32 n_entries);
+/* Process context, no lock; NULL if the numbers are out of range. `secret`: two random numbers. */
+struct o2g_core *o2g_core_new(__u32 n_socks, __u32 n_entries, const __u64 *secret);
 /* Process context, no lock, nobody else knows it any more. */
 void o2g_core_free(struct o2g_core *core);
 /* The mapped memory: `control` page, `done` flags, `dump` area of `bytes` bytes. Once. 0 or -errno. */
@@ -46,9 +47,13 @@ void o2g_core_close_socket(struct o2g_core *core, __u32 index);
 void o2g_core_begin(struct o2g_core *core, __u32 index, int softirq);
 /* Bytes of the socket, in order. The caller copies as told and goes on with the rest until `what` is not PLACE. */
 void o2g_core_feed(struct o2g_core *core, __u32 index, const __u8 *data, __u32 bytes, struct o2g_step *step);
+/* The last PLACE step of the socket is for that entry, and has not been reported: its memory is
+ * held. */
+int o2g_core_is_placing(struct o2g_core *core, __u32 index, __u64 cookie);
 /* The bytes of the last PLACE step are placed; error 0 or a positive errno. Between the step and this call the lock may be released. */
 void o2g_core_placed(struct o2g_core *core, __u32 index, __u32 error);
-/* The stream has ended: error 0 (orderly) or a positive errno. 0, or -EAGAIN: the dump area is full, ask again later. */
+/* The stream has ended, and no PLACE step is left: error 0 (orderly) or a positive errno. 0, or
+ * -EAGAIN: the dump area is full, ask again later. */
 int o2g_core_end(struct o2g_core *core, __u32 index, __u32 error);
 /* The socket waits for room in the dump area. */
 int o2g_core_is_stopped(struct o2g_core *core, __u32 index);

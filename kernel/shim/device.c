@@ -91,7 +91,7 @@ static long o2g_ask_put(struct o2g_context *context, void __user *argument)
 	if (slot >= context->n_entries || !READ_ONCE(context->area))
 		return -EINVAL;
 	if (!(entry.flags & O2G_NO_BUFFER)) {
-		memory = o2g_memory_new(context, entry.address, entry.bytes);
+		memory = o2g_memory_new(context, &entry);
 		if (IS_ERR(memory))
 			return PTR_ERR(memory);
 	}
@@ -106,6 +106,7 @@ static long o2g_ask_put(struct o2g_context *context, void __user *argument)
 	spin_unlock_bh(&context->lock);
 	if (may_go_on > 0)
 		o2g_dumpers_resume(context);
+	o2g_context_watch(context);
 	if (memory)
 		memory->next = NULL;
 	o2g_memory_free(context, memory);

@@ -67,11 +67,11 @@ static struct o2g_socket *o2g_next(struct o2g_context *context)
 	return socket;
 }
 
-/* One run; true if the memory at `*address` is to be faulted in. */
-static bool o2g_dump_once(struct o2g_run *run, void __user **address, u32 *bytes)
+/* One run; true if the memory at `*address` is to be faulted in for the step. */
+static bool o2g_dump_once(struct o2g_run *run, void __user **address, struct o2g_step *step)
 {
 	struct o2g_socket *socket = run->socket;
-	struct o2g_step *step = &socket->step;
+	struct o2g_memory *memory;
 	bool fault = false;
 
 	lock_sock(socket->sk);
@@ -81,8 +81,9 @@ static bool o2g_dump_once(struct o2g_run *run, void __user **address, u32 *bytes
 		o2g_read(run);
 		fault = run->what == O2G_RUN_FAULT;
 		if (fault) {
-			*address = u64_to_user_ptr(socket->context->memories[step->slot]->address + step->offset);
-			*bytes = step->bytes;
+			*step = socket->step;
+			memory = socket->context->memories[step->slot];
+			*address = u64_to_user_ptr(memory->address + step->offset);
 		} else if (run->what != O2G_STEP_THREAD) {
 			socket->in_thread = false;
 		}
@@ -96,16 +97,17 @@ static void o2g_dump(struct o2g_socket *socket)
 {
 	struct mm_struct *mm = socket->context->mm;
 	struct o2g_run run = { .socket = socket, .has_mm = mmget_not_zero(mm) };
+	struct o2g_step step;
 	void __user *address;
-	u32 bytes;
 
 	if (run.has_mm)
 		kthread_use_mm(mm);
-	while (o2g_dump_once(&run, &address, &bytes)) {
-		if (!fault_in_safe_writeable(address, bytes))
+	while (o2g_dump_once(&run, &address, &step)) {
+		if (!fault_in_safe_writeable(address, step.bytes))
 			continue;
 		lock_sock(socket->sk);
-		if (socket->step.bytes)
+		/* Nobody held the socket meanwhile: it may be about another one. */
+		if (socket->step.bytes && socket->step.cookie == step.cookie && socket->step.offset == step.offset)
 			socket->step_error = EFAULT;
 		release_sock(socket->sk);
 	}
@@ -129,6 +131,7 @@ static int o2g_dumper(void *argument)
 		o2g_socket_put(socket);
 		o2g_memory_reap(context);
 	}
+	o2g_user_remove_dumper(context->user);
 	if (atomic_dec_and_test(&context->n_dumpers_alive))
 		complete(&context->dumpers_gone);
 	o2g_context_put(context);
@@ -139,16 +142,21 @@ static int o2g_dumper(void *argument)
 int o2g_dumpers_start(struct o2g_context *context, u32 n)
 {
 	struct task_struct *thread;
+	int error;
 
 	if (!n || n > O2G_DUMPERS_MAX)
 		return -EINVAL;
 	while (context->n_dumpers < n) {
+		error = o2g_user_add_dumper(context->user);
+		if (error)
+			return error;
 		refcount_inc(&context->references);
 		atomic_inc(&context->n_dumpers_alive);
 		__module_get(THIS_MODULE);
 		thread = kthread_run(o2g_dumper, context, "o2g/%d/%u", current->tgid, context->n_dumpers);
 		if (IS_ERR(thread)) {
 			module_put(THIS_MODULE);
+			o2g_user_remove_dumper(context->user);
 			atomic_dec(&context->n_dumpers_alive);
 			refcount_dec(&context->references);
 			return PTR_ERR(thread);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
- * o2g_shim.h: what the files of the shim tell each other. device.c has the device and its requests, context.c the life of a context,
- * socket.c the hooks of a TCP socket, reader.c the reading of it, dumper.c the threads, pages.c the memory of entries,
- * memory.c what the core needs. Decisions are made in the core (core.h).
+ * o2g_shim.h: what the files of the shim tell each other. device.c has the device and its requests,
+ * context.c the life of a context, user.c what users share, socket.c the hooks of a TCP socket,
+ * reader.c the reading of it, dumper.c the threads, pages.c the memory of entries, memory.c what the
+ * core needs. Decisions are made in the core (core.h).
  *
- * Locks, in the order in which they are taken: o2g_context.requests, the socket's lock (lock_sock, or its spinlock in a softirq),
- * o2g_context.lock. mmap takes none of them, because requests fault pages in.
+ * Locks, in the order in which they are taken: o2g_context.requests, the socket's lock (lock_sock,
+ * or its spinlock in a softirq), o2g_context.lock. mmap takes none of them, because requests fault
+ * pages in.
  */
 #ifndef O2G_SHIM_H
 #define O2G_SHIM_H
@@ -27,17 +29,44 @@
 /* 4 GiB: a longer buffer is written by a dumper thread instead of being pinned. */
 #define O2G_PINNED_PAGES_MAX (1u << 20)
 
+/* Pages that are pinned at a time: 2 MiB, so that interrupts are not kept waiting for a whole
+ * buffer. */
+#define O2G_PINNED_AT_ONCE 512u
+/* What a request faults in of a buffer that is not pinned; of the rest it looks only whether it
+ * could be. */
+#define O2G_FAULTED_BYTES_MAX (1u << 20)
+
+/* Of the machine's memory, a user's contexts have at most this part. */
+#define O2G_USER_MEMORY_PART 4
+/* How soon pages are let go after their process has ended without closing the file. */
+#define O2G_WATCH_SECONDS 2
+
+/* Threads of one user: 64 contexts with all they may have, or 1024 with one. RLIMIT_NPROC may say
+ * less. */
+#define O2G_USER_DUMPERS_MAX 1024
+
+/* Who has opened the device: what the contexts of a user have together. */
+struct o2g_user {
+	struct list_head list;
+	kuid_t uid;
+	u32 n_contexts; /* that name it */
+	u32 n_dumpers;
+	u64 bytes; /* of the kernel's memory, for as long as the process likes: tables, dump areas, early bytes */
+};
+
 /* Where the message of an entry goes. */
 struct o2g_memory {
 	struct o2g_memory *next; /* of those that are to be let go */
+	u64 cookie;              /* of the entry */
 	u64 address;
 	u64 bytes;
 	u32 n_pages; /* 0: not pinned */
-	struct page *pages[];
+	struct page **pages;
 };
 
 struct o2g_context {
 	refcount_t references; /* the open file, each dumper thread */
+	struct o2g_user *user;
 	struct mm_struct *mm;  /* whose process may use it; kept from being reused, not from being torn down */
 	struct mutex requests; /* of those that change what there is */
 
@@ -59,6 +88,8 @@ struct o2g_context {
 	atomic_t n_dumpers_alive;
 	struct completion dumpers_gone;
 	struct delayed_work reaper;
+	struct delayed_work watcher; /* while pages are pinned */
+	u64 charged_bytes;           /* to the user */
 
 	atomic64_t pages_pinned;
 	atomic64_t n_sockets;
@@ -79,11 +110,15 @@ struct o2g_socket {
 	bool forgotten; /* the core does not know it any more */
 	bool ended;     /* the core knows that the stream has ended */
 	bool in_thread; /* a dumper thread has it or will have it; nobody else reads */
-	struct o2g_step step; /* with bytes left: memory that has to be faulted in before they can be placed */
+	/* With bytes left: memory that has to be faulted in before they can be placed. The core
+	 * keeps its entry until it is told, so whatever ends a stream gives this up first
+	 * (o2g_read_abandon). */
+	struct o2g_step step;
 	u32 step_error;       /* it cannot be */
 	u8 *early;            /* what the process had read before, until it is used up */
 	u32 early_at;
 	u32 early_bytes;
+	u32 charged_bytes; /* to the user */
 
 	/* Under the context's lock. */
 	bool waiting;
@@ -113,6 +148,15 @@ int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump
 void o2g_context_close(struct o2g_context *context);
 void o2g_context_put(struct o2g_context *context);
 void o2g_context_wake(struct o2g_context *context);
+void o2g_context_watch(struct o2g_context *context);
+
+/* user.c */
+struct o2g_user *o2g_user_get(void);
+void o2g_user_put(struct o2g_user *user);
+int o2g_user_charge(struct o2g_user *user, u64 bytes);
+void o2g_user_uncharge(struct o2g_user *user, u64 bytes);
+int o2g_user_add_dumper(struct o2g_user *user);
+void o2g_user_remove_dumper(struct o2g_user *user);
 
 /* socket.c */
 int o2g_socket_register(struct o2g_context *context, const struct o2g_register *wanted);
@@ -132,7 +176,7 @@ void o2g_dumpers_queue(struct o2g_socket *socket);
 void o2g_dumpers_resume(struct o2g_context *context);
 
 /* pages.c */
-struct o2g_memory *o2g_memory_new(struct o2g_context *context, u64 address, u64 bytes);
+struct o2g_memory *o2g_memory_new(struct o2g_context *context, const struct o2g_entry *entry);
 void o2g_memory_free(struct o2g_context *context, struct o2g_memory *list);
 bool o2g_memory_is_pinned(const struct o2g_memory *memory);
 int o2g_memory_write(const struct o2g_memory *memory, u64 offset, const u8 *data, u32 bytes, bool has_mm);

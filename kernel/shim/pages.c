@@ -8,6 +8,7 @@
  */
 #include <linux/highmem.h>
 #include <linux/pagemap.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -18,54 +19,114 @@ static void o2g_unpin(struct o2g_context *context, struct o2g_memory *memory)
 	if (!memory->n_pages)
 		return;
 	unpin_user_pages_dirty_lock(memory->pages, memory->n_pages, true);
+	kvfree(memory->pages);
 	account_locked_vm(context->mm, memory->n_pages, false);
 	atomic64_sub(memory->n_pages, &context->pages_pinned);
 	atomic64_sub(memory->n_pages, &o2g_pages_pinned_all);
 }
 
-/* 0, or why the memory is not pinned. */
-static int o2g_pin(struct o2g_context *context, struct o2g_memory *memory, u32 n_pages)
+/* How many pages were pinned. A long buffer takes its time, so a process that is killed does not
+ * wait for it. */
+static u32 o2g_pin_pages(unsigned long address, u32 n_pages, struct page **pages)
 {
-	int error, n;
+	u32 pinned = 0;
+	int n;
 
-	error = account_locked_vm(context->mm, n_pages, true);
-	if (error)
-		return error;
-	n = pin_user_pages_fast(memory->address & PAGE_MASK, n_pages, FOLL_WRITE | FOLL_LONGTERM, memory->pages);
+	while (pinned < n_pages && !fatal_signal_pending(current)) {
+		n = pin_user_pages_fast(address + ((unsigned long)pinned << PAGE_SHIFT), min(n_pages - pinned, O2G_PINNED_AT_ONCE),
+					FOLL_WRITE | FOLL_LONGTERM, pages + pinned);
+		if (n <= 0)
+			break;
+		pinned += n;
+		cond_resched();
+	}
+	return pinned;
+}
+
+/* Pins the memory if that is possible. What is not pinned has no array of pages either: nobody
+ * counts those. */
+static bool o2g_pin(struct o2g_context *context, struct o2g_memory *memory, u32 n_pages)
+{
+	struct page **pages;
+	u32 n = 0;
+
+	if (account_locked_vm(context->mm, n_pages, true))
+		return false;
+	pages = kvmalloc_array(n_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (pages)
+		n = o2g_pin_pages(memory->address & PAGE_MASK, n_pages, pages);
 	if (n == n_pages) {
+		memory->pages = pages;
 		memory->n_pages = n_pages;
 		atomic64_add(n_pages, &context->pages_pinned);
 		atomic64_add(n_pages, &o2g_pages_pinned_all);
-		return 0;
+		return true;
 	}
-	if (n > 0)
-		unpin_user_pages(memory->pages, n);
+	if (n)
+		unpin_user_pages(pages, n);
+	kvfree(pages);
 	account_locked_vm(context->mm, n_pages, false);
-	return n < 0 ? n : -EFAULT;
+	return false;
 }
 
-struct o2g_memory *o2g_memory_new(struct o2g_context *context, u64 address, u64 bytes)
+/* Every address from `from` to `end` is of a mapping that the process may write; no page of it is
+ * touched. */
+static int o2g_is_writable(struct mm_struct *mm, unsigned long from, unsigned long end)
 {
-	struct o2g_memory *memory;
-	u64 n_pages = 0;
+	struct vm_area_struct *vma;
+	int error = 0;
 
-	if (bytes) {
-		if (!access_ok((void __user *)address, bytes))
-			return ERR_PTR(-EFAULT);
-		n_pages = (offset_in_page(address) + bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	while (from < end) {
+		vma = find_vma(mm, from);
+		if (!vma || vma->vm_start > from || !(vma->vm_flags & VM_WRITE)) {
+			error = -EFAULT;
+			break;
+		}
+		if (fatal_signal_pending(current)) {
+			error = -EINTR;
+			break;
+		}
+		from = vma->vm_end;
+		cond_resched();
 	}
-	if (n_pages > O2G_PINNED_PAGES_MAX)
-		n_pages = 0;
-	memory = kvmalloc(struct_size(memory, pages, n_pages), GFP_KERNEL_ACCOUNT);
+	mmap_read_unlock(mm);
+	return error;
+}
+
+/* Memory that cannot be pinned may still be written, unless it is not there, or only to be read.
+ * This asks, and changes not a byte. */
+static int o2g_could_write(u64 address, u64 bytes)
+{
+	u64 first = min_t(u64, bytes, O2G_FAULTED_BYTES_MAX);
+
+	if (fault_in_safe_writeable((void __user *)address, first))
+		return fatal_signal_pending(current) ? -EINTR : -EFAULT;
+	return o2g_is_writable(current->mm, address + first, address + bytes);
+}
+
+struct o2g_memory *o2g_memory_new(struct o2g_context *context, const struct o2g_entry *entry)
+{
+	u64 address = entry->address, bytes = entry->bytes, n_pages;
+	struct o2g_memory *memory;
+	int error;
+
+	if (bytes && !access_ok((void __user *)address, bytes))
+		return ERR_PTR(-EFAULT);
+	memory = kmalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
 	if (!memory)
 		return ERR_PTR(-ENOMEM);
-	*memory = (struct o2g_memory){ .address = address, .bytes = bytes };
-	if (!bytes || (n_pages && !o2g_pin(context, memory, n_pages)))
+	*memory = (struct o2g_memory){ .cookie = entry->cookie, .address = address, .bytes = bytes };
+	if (!bytes)
 		return memory;
-	/* Memory that cannot be pinned may still be written, unless it is not there, or only to be read. This asks, and changes not a byte. */
-	if (fault_in_safe_writeable((void __user *)address, bytes)) {
-		kvfree(memory);
-		return ERR_PTR(-EFAULT);
+	n_pages = (offset_in_page(address) + bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	if (n_pages <= O2G_PINNED_PAGES_MAX && o2g_pin(context, memory, n_pages))
+		return memory;
+	error = o2g_could_write(address, bytes);
+	if (error) {
+		kfree(memory);
+		return ERR_PTR(error);
 	}
 	return memory;
 }
@@ -82,7 +143,7 @@ void o2g_memory_free(struct o2g_context *context, struct o2g_memory *list)
 	for (; list; list = next) {
 		next = list->next;
 		o2g_unpin(context, list);
-		kvfree(list);
+		kfree(list);
 	}
 }
 

@@ -4,7 +4,9 @@
  * handlers of socket.c, in a thread by dumper.c and at registration; the socket is locked in all cases, and the bytes
  * of a socket are read in their order whoever does it.
  *
- * Copying to an entry's memory is done without the context's lock: the entry is not released while its message is arriving.
+ * Copying to an entry's memory is done without the context's lock: the core does not release the
+ * entry of a step before it is told what became of the step. A step that is left over from another
+ * run is asked about first, and the memory has to be the entry's.
  */
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -26,10 +28,13 @@ static bool o2g_place(struct o2g_run *run, const u8 *data, u32 bytes)
 {
 	struct o2g_socket *socket = run->socket;
 	struct o2g_step *step = &socket->step;
+	struct o2g_memory *memory = READ_ONCE(socket->context->memories[step->slot]);
 	int error = 0;
 
-	if (!socket->step_error)
-		error = o2g_memory_write(socket->context->memories[step->slot], step->offset, data, bytes, run->has_mm);
+	if (WARN_ON_ONCE(!memory || memory->cookie != step->cookie))
+		error = -EFAULT;
+	else if (!socket->step_error)
+		error = o2g_memory_write(memory, step->offset, data, bytes, run->has_mm);
 	if (error == -EAGAIN)
 		return false;
 	if (error)
@@ -37,6 +42,23 @@ static bool o2g_place(struct o2g_run *run, const u8 *data, u32 bytes)
 	step->offset += bytes;
 	step->bytes -= bytes;
 	return true;
+}
+
+/* Gives a step up that is left over from another run, if its entry is not the socket's any more. */
+static void o2g_check_step(struct o2g_socket *socket)
+{
+	struct o2g_context *context = socket->context;
+	bool is_placing;
+
+	if (!socket->step.bytes)
+		return;
+	spin_lock_bh(&context->lock);
+	is_placing = o2g_core_is_placing(context->core, socket->index, socket->step.cookie);
+	spin_unlock_bh(&context->lock);
+	if (WARN_ON_ONCE(!is_placing)) {
+		socket->step.bytes = 0;
+		socket->step_error = 0;
+	}
 }
 
 /* Gives bytes to the core; how many were used. */
@@ -116,13 +138,16 @@ static bool o2g_has_ended(const struct sock *sk)
 	return (sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE;
 }
 
-/* Tells the core that the stream has ended, or has it asked again when there is room. */
+/* Tells the core that the stream has ended, or has it asked again when there is room. It lets the
+ * entries of the socket go then, so the step is given up before: the process may have read away
+ * what it was made for. */
 void o2g_read_end(struct o2g_socket *socket)
 {
 	struct o2g_context *context = socket->context;
 
 	if (socket->ended)
 		return;
+	o2g_read_abandon(socket);
 	spin_lock_bh(&context->lock);
 	if (o2g_core_end(context->core, socket->index, abs(READ_ONCE(socket->sk->sk_err))))
 		o2g_wait_for_room(socket);
@@ -153,6 +178,7 @@ void o2g_read(struct o2g_run *run)
 	read_descriptor_t descriptor = { .arg.data = run, .count = 1 };
 
 	run->what = O2G_STEP_DONE;
+	o2g_check_step(socket);
 	if (!socket->step.bytes) {
 		spin_lock_bh(&context->lock);
 		o2g_core_begin(context->core, socket->index, run->softirq);

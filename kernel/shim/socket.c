@@ -131,6 +131,8 @@ void o2g_socket_put(struct o2g_socket *socket)
 		return;
 	sock_put(socket->sk);
 	kvfree(socket->early);
+	if (socket->charged_bytes)
+		o2g_user_uncharge(socket->context->user, socket->charged_bytes);
 	kfree(socket);
 }
 
@@ -214,10 +216,17 @@ static int o2g_open(struct o2g_socket *socket, u32 rank)
 
 static int o2g_read_argument(struct o2g_socket *socket, const struct o2g_register *wanted)
 {
+	int error;
+
 	if (!wanted->early_bytes)
 		return 0;
 	if (wanted->early_bytes > O2G_EARLY_BYTES_MAX)
 		return -EINVAL;
+	/* A socket may be closed and its bytes still be here, so descriptors do not limit them. */
+	error = o2g_user_charge(socket->context->user, wanted->early_bytes);
+	if (error)
+		return error;
+	socket->charged_bytes = wanted->early_bytes;
 	socket->early = kvmalloc(wanted->early_bytes, GFP_KERNEL_ACCOUNT);
 	if (!socket->early)
 		return -ENOMEM;

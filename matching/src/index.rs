@@ -281,7 +281,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pattern::Class;
+    use crate::pattern::{Class, Seed};
 
     /// A key of its own for every number, and a hash that many of them share.
     fn sought(number: u32, hash: u32) -> Sought {
@@ -291,7 +291,7 @@ mod tests {
             tag: 0,
             bytes: 0,
         };
-        let key = Sought::of(Class::Exact, &envelope).key;
+        let key = Sought::of(Seed::default(), Class::Exact, &envelope).key;
         Sought { key, hash }
     }
 

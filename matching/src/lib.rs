@@ -13,7 +13,8 @@
 //!   they share with the one that does;
 //! - no allocation while the queues hold no more than [`Capacity`] says; beyond it tables double;
 //! - never more than [`Capacity::unexpected_max`] unexpected messages;
-//! - an id whose entry is gone is answered with `None`, for ever.
+//! - an id whose entry is gone is answered with `None`, for ever;
+//! - with a random [`Seed`], the same for whatever keys a peer chooses.
 //!
 //! How: an index (`index.rs`) keeps a first-in-first-out list per key, found by hash. A posted
 //! receive is in one list, under its pattern; an arriving message looks under the four patterns
@@ -51,7 +52,7 @@ mod queues;
 mod slab;
 mod unexpected;
 
-pub use pattern::Pattern;
+pub use pattern::{Pattern, Seed};
 pub use posted::{Matched, PostedId};
 pub use queues::{Capacity, Counters, Post, Queues};
 pub use unexpected::{Full, UnexpectedId};

@@ -39,10 +39,10 @@ impl Pattern {
     }
 
     #[inline]
-    pub(crate) fn sought(&self, class: Class) -> Sought {
+    pub(crate) fn sought(&self, seed: Seed, class: Class) -> Sought {
         let source = self.source.unwrap_or(0);
         let tag = self.tag.unwrap_or(0);
-        Sought::new(class, self.context, source, tag)
+        Sought::new(seed, class, self.context, source, tag)
     }
 }
 
@@ -57,6 +57,37 @@ impl fmt::Display for Pattern {
             Some(tag) => write!(f, " tag {tag}"),
             None => f.write_str(" any tag"),
         }
+    }
+}
+
+/// What the hash of the queues is mixed with. Who does not know it cannot choose contexts, ranks
+/// and tags that share a place in the tables, which would make every search as long as the queue:
+/// where peers are not trusted it is random, and told to nobody.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seed {
+    context: u64,
+    label: u64,
+}
+
+impl Seed {
+    /// Of 128 random bits.
+    pub const fn new(random: [u64; 2]) -> Seed {
+        let [context, label] = random;
+        Seed { context, label }
+    }
+}
+
+impl Default for Seed {
+    /// Known to everybody: for peers that are trusted, and runs that are repeated (digits of π).
+    fn default() -> Seed {
+        Seed::new([0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7345])
+    }
+}
+
+impl fmt::Debug for Seed {
+    /// Logs are read by others.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seed")
     }
 }
 
@@ -102,26 +133,27 @@ const CLASS_SHIFT: u32 = 30;
 impl Sought {
     /// What a message is found under by the patterns of a class.
     #[inline]
-    pub(crate) fn of(class: Class, envelope: &Envelope) -> Sought {
+    pub(crate) fn of(seed: Seed, class: Class, envelope: &Envelope) -> Sought {
         let (source, tag) = match class {
             Class::Exact => (envelope.source, envelope.tag),
             Class::AnySource => (0, envelope.tag),
             Class::AnyTag => (envelope.source, 0),
             Class::AnyBoth => (0, 0),
         };
-        Sought::new(class, envelope.context, source, tag)
+        Sought::new(seed, class, envelope.context, source, tag)
     }
 
-    /// Mixes all bits: one 64 by 64 bit product, folded. Ranks, tags and contexts count up, so the
-    /// constants fill the upper halves of both factors (digits of π); the class goes where ranks
-    /// end.
+    /// Mixes all bits by two products of 64 by 64 bits, folded. Ranks, tags and contexts count up,
+    /// so the seed fills the upper halves of both factors; the class goes where ranks end. One
+    /// product alone lets the steps show in which keys count, for some seeds.
     #[inline]
-    fn new(class: Class, context: u64, source: u32, tag: i32) -> Sought {
+    fn new(seed: Seed, class: Class, context: u64, source: u32, tag: i32) -> Sought {
         let label = u64::from(source) << 32 | u64::from(tag.cast_unsigned());
-        let product = u128::from(context ^ 0x243f_6a88_85a3_08d3)
-            * u128::from(label ^ (class as u64) << 62 ^ 0x1319_8a2e_0370_7345);
-        let folded = (product >> 64) as u64 ^ product as u64;
-        let mixed = (folded >> 32) as u32 ^ folded as u32;
+        let mixed = fold(
+            context ^ seed.context,
+            label ^ (class as u64) << 62 ^ seed.label,
+        );
+        let mixed = fold(mixed, GOLDEN) as u32;
         Sought {
             key: Key { context, label },
             hash: (class as u32) << CLASS_SHIFT | mixed & ((1 << CLASS_SHIFT) - 1),
@@ -150,6 +182,16 @@ impl Sought {
             tag: (!any_tag).then_some((label as u32).cast_signed()),
         }
     }
+}
+
+/// The golden ratio's digits: an odd number without a pattern.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Both halves of a product, so that no bit of it is lost.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product >> 64) as u64 ^ product as u64
 }
 
 impl Key {
@@ -183,7 +225,37 @@ mod tests {
     /// a quarter of the slots taken, up to 22 in 100 share their home.
     #[test]
     fn keys_that_count_up_are_spread() {
-        let key = |context: u64, source, tag| Sought::new(Class::Exact, context, source, tag);
+        let seeds = [Seed::default()].into_iter().chain(seeds().take(8));
+        seeds.for_each(keys_that_count_up_are_spread_by);
+    }
+
+    /// Of many random ones, none may be bad for what programs do (xorshift).
+    fn seeds() -> impl Iterator<Item = Seed> {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        core::iter::from_fn(move || Some(Seed::new([next(), next()])))
+    }
+
+    /// Keys that all share one home under one seed are spread by any other.
+    #[test]
+    fn keys_chosen_for_one_seed_are_spread_by_others() {
+        let known = Seed::default();
+        // A factor of 0 makes 0 of every other.
+        let key = |seed, number| Sought::new(seed, Class::Exact, known.context, number, 7);
+        let share = |seed| crowded((0..16_000).map(|number| key(seed, number)));
+        assert!(share(known) > 0.99, "the keys are not well chosen");
+        for seed in seeds().take(100) {
+            assert!(share(seed) < 0.3, "{:.2} share their home", share(seed));
+        }
+    }
+
+    fn keys_that_count_up_are_spread_by(seed: Seed) {
+        let key = |context: u64, source, tag| Sought::new(seed, Class::Exact, context, source, tag);
         let mut worst = 0.0_f64;
         let mut see = |name: &str, share: f64| {
             assert!(
@@ -227,7 +299,8 @@ mod tests {
                     source,
                     tag,
                 };
-                assert_eq!(pattern.sought(pattern.class()).pattern(), pattern);
+                let sought = pattern.sought(Seed::default(), pattern.class());
+                assert_eq!(sought.pattern(), pattern);
             }
         }
     }

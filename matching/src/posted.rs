@@ -11,7 +11,7 @@
 use oxmpi_wire::Envelope;
 
 use crate::index::Index;
-use crate::pattern::{CLASSES, Class, Pattern, Sought, WILD};
+use crate::pattern::{CLASSES, Class, Pattern, Seed, Sought, WILD};
 use crate::slab::Slab;
 
 /// Names a posted receive while it waits; afterwards it names nothing.
@@ -34,6 +34,7 @@ pub struct Matched<P> {
 const FIRST: u32 = u32::MAX;
 
 pub(crate) struct Posted<P> {
+    seed: Seed,
     /// The receive that was posted while no other waited, if it still waits.
     first: Option<First<P>>,
     /// How many receives have been kept there, to tell them apart.
@@ -59,8 +60,9 @@ struct Receive<P> {
 }
 
 impl<P: Copy> Posted<P> {
-    pub(crate) fn new(capacity: usize) -> Posted<P> {
+    pub(crate) fn new(capacity: usize, seed: Seed) -> Posted<P> {
         Posted {
+            seed,
             first: None,
             firsts: 0,
             slab: Slab::new(capacity),
@@ -80,7 +82,12 @@ impl<P: Copy> Posted<P> {
     pub(crate) fn push(&mut self, pattern: Pattern, capacity_bytes: u64, value: P) -> PostedId {
         if self.len() > 0 {
             let class = pattern.class();
-            return self.file(class, pattern.sought(class), capacity_bytes, value);
+            return self.file(
+                class,
+                pattern.sought(self.seed, class),
+                capacity_bytes,
+                value,
+            );
         }
         self.first = Some(First {
             pattern,
@@ -142,7 +149,9 @@ impl<P: Copy> Posted<P> {
         if self.slab.len() == 0 {
             return None;
         }
-        let oldest = self.index.front(Sought::of(Class::Exact, envelope));
+        let oldest = self
+            .index
+            .front(Sought::of(self.seed, Class::Exact, envelope));
         match self.wild {
             0 => oldest,
             _ => self.older_wild(oldest, envelope),
@@ -168,7 +177,7 @@ impl<P: Copy> Posted<P> {
             if self.of_class[class as usize] == 0 {
                 continue;
             }
-            if let Some(number) = self.index.front(Sought::of(class, envelope))
+            if let Some(number) = self.index.front(Sought::of(self.seed, class, envelope))
                 && self.slab.stamp(number) < stamp
             {
                 stamp = self.slab.stamp(number);

@@ -7,7 +7,7 @@
 
 use oxmpi_wire::Envelope;
 
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Seed};
 use crate::posted::{Matched, Posted, PostedId};
 use crate::unexpected::{Full, Unexpected, UnexpectedId};
 
@@ -69,17 +69,25 @@ pub struct Counters {
 ///
 /// `P` is what the engine remembers of a posted receive, `U` of an unexpected message.
 pub struct Queues<P: Copy, U> {
+    seed: Seed,
     posted: Posted<P>,
     unexpected: Unexpected<U>,
     counters: Counters,
 }
 
 impl<P: Copy, U> Queues<P, U> {
-    /// Empty queues with room for what `capacity` says.
+    /// Empty queues with room for what `capacity` says, for peers that are trusted.
     pub fn new(capacity: Capacity) -> Self {
+        Queues::with_seed(capacity, Seed::default())
+    }
+
+    /// The same for peers that choose contexts and tags to do harm.
+    pub fn with_seed(capacity: Capacity, seed: Seed) -> Self {
+        let (unexpected, max) = (capacity.unexpected, capacity.unexpected_max);
         Queues {
-            posted: Posted::new(capacity.posted),
-            unexpected: Unexpected::new(capacity.unexpected, capacity.unexpected_max),
+            seed,
+            posted: Posted::new(capacity.posted, seed),
+            unexpected: Unexpected::new(unexpected, max, seed),
             counters: Counters::default(),
         }
     }
@@ -153,7 +161,8 @@ impl<P: Copy, U> Queues<P, U> {
     #[inline]
     fn find(&mut self, pattern: &Pattern) -> Option<u32> {
         let class = pattern.class();
-        self.unexpected.find(pattern, class, pattern.sought(class))
+        self.unexpected
+            .find(pattern, class, pattern.sought(self.seed, class))
     }
 
     /// Takes out a message its sender has cancelled; `None` if it is taken already.

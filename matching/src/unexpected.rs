@@ -13,7 +13,7 @@ use core::fmt;
 use oxmpi_wire::Envelope;
 
 use crate::index::Index;
-use crate::pattern::{CLASSES, Class, Pattern, Sought, WILD};
+use crate::pattern::{CLASSES, Class, Pattern, Seed, Sought, WILD};
 use crate::slab::{NONE, Slab};
 
 /// Longest queue a wildcard walks instead of building its index. Storing a message and receiving it
@@ -55,6 +55,7 @@ impl<U> fmt::Display for Full<U> {
 impl<U: fmt::Debug> core::error::Error for Full<U> {}
 
 pub(crate) struct Unexpected<U> {
+    seed: Seed,
     slab: Slab<Message<U>>,
     /// By class. What is not kept is empty.
     indexes: [Index; CLASSES],
@@ -77,9 +78,10 @@ struct Message<U> {
 }
 
 impl<U> Unexpected<U> {
-    pub(crate) fn new(capacity: usize, max: usize) -> Unexpected<U> {
+    pub(crate) fn new(capacity: usize, max: usize, seed: Seed) -> Unexpected<U> {
         let capacity = capacity.min(max);
         Unexpected {
+            seed,
             slab: Slab::new(capacity),
             indexes: core::array::from_fn(|_| Index::new(capacity)),
             kept: [true, false, false, false],
@@ -119,7 +121,8 @@ impl<U> Unexpected<U> {
             newest => self.slab.get_mut(newest).newer = number,
         }
         self.newest = number;
-        self.indexes[Class::Exact as usize].push(Sought::of(Class::Exact, &envelope), number);
+        let sought = Sought::of(self.seed, Class::Exact, &envelope);
+        self.indexes[Class::Exact as usize].push(sought, number);
         if self.wild_kept {
             self.file_wild(number, &envelope);
         }
@@ -218,7 +221,8 @@ impl<U> Unexpected<U> {
         let mut number = self.oldest;
         while number != NONE {
             let message = self.slab.get(number);
-            self.indexes[class as usize].push(Sought::of(class, &message.envelope), number);
+            let sought = Sought::of(self.seed, class, &message.envelope);
+            self.indexes[class as usize].push(sought, number);
             number = message.newer;
         }
         self.kept[class as usize] = true;
@@ -238,7 +242,8 @@ impl<U> Unexpected<U> {
     fn file_wild(&mut self, number: u32, envelope: &Envelope) {
         for class in WILD {
             if self.kept[class as usize] {
-                self.indexes[class as usize].push(Sought::of(class, envelope), number);
+                let sought = Sought::of(self.seed, class, envelope);
+                self.indexes[class as usize].push(sought, number);
             }
         }
     }

@@ -82,6 +82,7 @@ impl Device {
                 libc::EINVAL => InitError::Range { n_socks, n_entries },
                 libc::EBUSY => InitError::Twice,
                 libc::ENOMEM => InitError::Memory { n_socks, n_entries },
+                libc::EAGAIN => InitError::Threads,
                 _ => InitError::System(io::Error::from_raw_os_error(errno)),
             })?;
         self.n_entries = n_entries;
@@ -167,6 +168,7 @@ impl Device {
             .map_err(|errno| match errno {
                 libc::EPERM => Foreign.into(),
                 libc::EINVAL | libc::EBUSY => DumperError::Range { threads },
+                libc::EAGAIN => DumperError::Threads { threads },
                 _ => DumperError::System {
                     threads,
                     source: io::Error::from_raw_os_error(errno),

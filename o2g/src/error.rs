@@ -60,6 +60,11 @@ pub enum InitError {
         /// Entries asked for.
         n_entries: u32,
     },
+    /// Every context has a thread, and this user has enough of them.
+    #[error(
+        "this user has as many threads of the driver and processes as it may: end some, or raise the limit (ulimit -u)"
+    )]
+    Threads,
     /// Another process opened it.
     #[error(transparent)]
     Foreign(#[from] Foreign),
@@ -213,6 +218,14 @@ pub enum DumperError {
     /// Number, or order of calls.
     #[error("{threads} dumper threads: 1 to 16 are possible, once, after init")]
     Range {
+        /// As asked.
+        threads: u32,
+    },
+    /// This user has enough of them.
+    #[error(
+        "{threads} dumper threads are more than this user may have beside its processes (ulimit -u): go on with fewer"
+    )]
+    Threads {
         /// As asked.
         threads: u32,
     },

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use oxmpi_matching::{Capacity, Pattern, Post, Queues};
+use oxmpi_matching::{Capacity, Pattern, Post, Queues, Seed};
 use oxmpi_wire::o2g::{
     ANY_SOURCE, ANY_TAG, Counters, DONE, Done, ENTRIES_MAX, Entry, FREE, NO_BUFFER, SOCKETS_MAX,
     WAITING,
@@ -33,8 +33,14 @@ pub struct Core {
 }
 
 impl Core {
-    /// A core for so many sockets and entries; the only call that allocates.
+    /// A core for so many sockets and entries, whose peers are trusted: in tests.
     pub fn new(n_socks: u32, n_entries: u32) -> Result<Core, NewError> {
+        Core::with_seed(n_socks, n_entries, Seed::default())
+    }
+
+    /// A core for so many sockets and entries, with a secret of its own; the only call that
+    /// allocates.
+    pub fn with_seed(n_socks: u32, n_entries: u32, seed: Seed) -> Result<Core, NewError> {
         if !(1..=SOCKETS_MAX).contains(&n_socks) {
             return Err(NewError::Sockets { n_socks });
         }
@@ -42,22 +48,23 @@ impl Core {
             return Err(NewError::Entries { n_entries });
         }
         let unexpected_max = n_entries as usize;
+        let capacity = Capacity {
+            posted: n_entries as usize,
+            unexpected: unexpected_max,
+            unexpected_max,
+        };
         Ok(Core {
             area: None,
             sockets: Vec::with_capacity(n_socks as usize),
             entries: Entries::new(n_entries),
-            queues: Queues::new(Capacity {
-                posted: n_entries as usize,
-                unexpected: unexpected_max,
-                unexpected_max,
-            }),
+            queues: Queues::with_seed(capacity, seed),
             unexpected_max,
             stopped: 0,
             counters: Counters::default(),
         })
     }
 
-    /// Bytes that [`Core::new`] allocates at most.
+    /// Bytes that [`Core::with_seed`] allocates at most.
     pub fn bytes(n_socks: u32, n_entries: u32) -> u64 {
         // The queues: five indexes with 4 slots of 8 bytes, rounded up to a power of two, and a
         // link of 32 bytes for each entry, and two slabs of less than 80.

@@ -11,14 +11,15 @@
 //!   put, cancel, free_to ─────────────────▶  dump area: records, payload                              record, flag DONE, slot released
 //! ```
 //!
-//! The calls, all under the context's lock: [`Core::new`], [`Core::set_area`]; for each socket
-//! [`Core::open_socket`], then runs of [`Core::begin`] and [`Core::feed`] (after [`Step::Place`]
-//! the copy, without the lock, and [`Core::placed`]), [`Core::end`] at the end of the stream and
-//! [`Core::close_socket`]; at any time [`Core::put`], [`Core::cancel`], [`Core::free_to`] and
-//! [`Core::next_released`].
+//! The calls, all under the context's lock: [`Core::with_seed`], [`Core::set_area`]; for each
+//! socket [`Core::open_socket`], then runs of [`Core::begin`] and [`Core::feed`] (after
+//! [`Step::Place`] the copy, without the lock, and [`Core::placed`]), [`Core::end`] at the end of
+//! the stream and [`Core::close_socket`]; at any time [`Core::put`], [`Core::cancel`],
+//! [`Core::free_to`] and [`Core::next_released`].
 //!
 //! What it promises:
-//! - nothing is allocated after `new`, and no bytes of a peer or of the process make it panic;
+//! - nothing is allocated after `with_seed`, and no bytes of a peer or of the process make it
+//!   panic;
 //! - the stream's order is the order of matching and of records; a message meets the entry that
 //!   MPI's rules demand;
 //! - a packet that is placed has room for its record before the first byte is copied; where there
@@ -41,5 +42,6 @@ mod socket;
 pub use area::Area;
 pub use context::Core;
 pub use error::{AreaError, CancelError, FreeError, NewError, OpenError, PutError};
+pub use oxmpi_matching::Seed;
 pub use reader::{Answer, Step};
 pub use socket::SOFTIRQ_BYTES_MAX;

@@ -230,6 +230,16 @@ impl Core {
         })
     }
 
+    /// The cookie of the entry that the last [`Step::Place`] of the socket is for, as long as
+    /// [`Core::placed`] has not been called. A slot is reused, a cookie is not: a caller that has
+    /// left the step for a while compares it before it writes.
+    pub fn placing(&self, index: u32) -> Option<u64> {
+        match self.sockets.get(index as usize)?.phase {
+            Phase::Place(place) if place.pending > 0 => Some(self.entries.get(place.slot).cookie),
+            _ => None,
+        }
+    }
+
     /// The bytes of the last [`Step::Place`] are in place, or could not be put there: `error` is an
     /// errno.
     pub fn placed(&mut self, index: u32, error: u32) {

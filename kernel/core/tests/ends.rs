@@ -98,6 +98,47 @@ fn an_end_waits_for_room_like_anything_else() {
     assert_eq!(double.take_all()[0].kind, RecordKind::Closed);
 }
 
+/// A copy that was asked for and not made, because the process has read the bytes itself or a page
+/// did not come, is known by its entry until it is given up; the end releases the entry.
+#[test]
+fn a_copy_that_was_left_is_known_by_its_entry() {
+    for told in [true, false] {
+        let (mut double, socket) = one_socket();
+        double.put(entry(1, 5, 100), true).expect("empty");
+        assert_eq!(double.core.placing(socket), None);
+        double.core.begin(socket, false);
+        let answer = double.core.feed(socket, &eager(5, 100));
+        assert!(matches!(
+            answer.step,
+            Step::Place {
+                slot: 1,
+                bytes: 100,
+                ..
+            }
+        ));
+        assert_eq!(double.core.placing(socket), Some(entry(1, 5, 100).cookie));
+        assert_eq!(double.core.placing(socket + 1), None);
+        assert_eq!(double.core.next_released(), None, "it may be written");
+        if told {
+            double.core.placed(socket, ECONNRESET);
+            assert_eq!(double.core.placing(socket), None);
+        }
+        assert!(double.core.end(socket, 0));
+        assert_eq!(double.core.placing(socket), None);
+        assert_eq!(
+            (double.flag(1).state, double.flag(1).error),
+            (DONE, ECONNRESET)
+        );
+        double.release();
+        // A report that comes too late is about nothing.
+        double.put(entry(1, 5, 100), true).expect("released");
+        double.core.placed(socket, 0);
+        assert_eq!(double.flag(1).state, WAITING);
+        let told: Vec<_> = double.take_all().iter().map(|taken| taken.kind).collect();
+        assert_eq!(told.last(), Some(&RecordKind::Closed));
+    }
+}
+
 #[test]
 fn garbage_breaks_its_socket_only() {
     let begun = packet(envelope(5, 300), 0, Kind::Eager, &content(5, 0, 100));

@@ -8,7 +8,7 @@
 use alloc::boxed::Box;
 use core::ffi::c_int;
 
-use oxmpi_o2g_core::{Area, CancelError, Core, FreeError, OpenError, PutError, Step};
+use oxmpi_o2g_core::{Area, CancelError, Core, FreeError, OpenError, PutError, Seed, Step};
 use oxmpi_wire::o2g::{Counters, Entry};
 
 const ENOENT: c_int = 2;
@@ -26,9 +26,10 @@ pub struct RawStep {
     slot: u32,
     bytes: u32,
     offset: u64,
+    cookie: u64,
 }
 
-const _: () = assert!(size_of::<RawStep>() == 24);
+const _: () = assert!(size_of::<RawStep>() == 32);
 
 const DONE: u32 = 0;
 const PLACE: u32 = 1;
@@ -42,8 +43,10 @@ extern "C" fn o2g_core_bytes(n_socks: u32, n_entries: u32) -> u64 {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn o2g_core_new(n_socks: u32, n_entries: u32) -> *mut Core {
-    match Core::new(n_socks, n_entries) {
+unsafe extern "C" fn o2g_core_new(n_socks: u32, n_entries: u32, secret: *const u64) -> *mut Core {
+    // SAFETY: the shim passes two numbers of its own.
+    let secret = unsafe { secret.cast::<[u64; 2]>().read() };
+    match Core::with_seed(n_socks, n_entries, Seed::new(secret)) {
         Ok(core) => Box::into_raw(Box::new(core)),
         Err(_) => core::ptr::null_mut(),
     }
@@ -126,6 +129,7 @@ unsafe extern "C" fn o2g_core_feed(
         slot: 0,
         bytes: 0,
         offset: 0,
+        cookie: 0,
     };
     match answer.step {
         Step::Done => {}
@@ -136,6 +140,8 @@ unsafe extern "C" fn o2g_core_feed(
         } => {
             raw.what = PLACE;
             raw.slot = slot;
+            // SAFETY: as at the top.
+            raw.cookie = unsafe { &*core }.placing(index).unwrap_or_default();
             raw.offset = offset;
             raw.bytes = bytes as u32;
         }
@@ -145,6 +151,12 @@ unsafe extern "C" fn o2g_core_feed(
     }
     // SAFETY: the shim passes room for a step.
     unsafe { step.write(raw) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn o2g_core_is_placing(core: *mut Core, index: u32, cookie: u64) -> c_int {
+    // SAFETY: as at the top.
+    (unsafe { &*core }.placing(index) == Some(cookie)).into()
 }
 
 #[unsafe(no_mangle)]

@@ -52,7 +52,8 @@ const KERNELS: [Kernel; 2] = [
     },
 ];
 
-/// Of the same source as the second, with all its checks; a long task, and part of no other.
+/// Of the same source as the second, with all its checks. Building it is a long task and part of no
+/// other; where it has been built, the others use it.
 const DEBUG: Kernel = Kernel {
     name: "debug",
     packages: &["linux-source-6.12"],
@@ -126,8 +127,14 @@ pub fn test(steps: &mut Steps, long: bool) {
     if !steps.selects(TITLE) {
         return;
     }
-    let boots: &[_] = if long { &ALL } else { &FEW };
-    let boots = build_all(steps, boots);
+    let stock: &[_] = if long { &ALL } else { &FEW };
+    // The last is the one that OxMPI is tried in.
+    let mut boots: Vec<_> = debug::is_there()
+        .then_some((DEBUG, 2))
+        .into_iter()
+        .collect();
+    boots.extend(stock);
+    let boots = build_all(steps, &boots);
     // OxMPI takes as long there as the whole battery: once is enough for every day.
     let mpi = if long { Mpi::Everywhere } else { Mpi::Last };
     boot_all(steps, &boots, &[], mpi);
@@ -136,7 +143,7 @@ pub fn test(steps: &mut Steps, long: bool) {
 /// Builds the module for each kernel; those boots that can be tried.
 fn build_all(steps: &mut Steps, boots: &[(Kernel, u32)]) -> Vec<(Kernel, u32)> {
     let debug = boots.iter().any(|(kernel, _)| kernel.is_debug());
-    if let Err(reason) = packages::tools(steps, debug) {
+    if let Err(reason) = packages::tools(steps, debug && !debug::is_there()) {
         steps.skip(TITLE, &reason);
         return Vec::new();
     }

@@ -1,6 +1,7 @@
 //! Processes and peers that keep to nothing harm themselves only.
 
 use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,11 +9,11 @@ use std::time::{Duration, Instant};
 use oxmpi_wire::Kind;
 
 use super::case;
-use crate::ground::{Ground, Receive, connection, put};
+use crate::ground::{Event, Ground, PATIENCE, Receive, connection, put};
 use crate::packet::{data, eager, pattern, request, whole};
 use crate::random::Random;
-use crate::runner::{Case, Outcome, equal, fail};
-use crate::sys::{self, Buffer, scribble};
+use crate::runner::{Case, Outcome, Trouble, equal, fail};
+use crate::sys::{self, Buffer, Faults, scribble};
 
 pub const CASES: &[Case] = &[
     case("hostile-memory", memory),
@@ -20,6 +21,7 @@ pub const CASES: &[Case] = &[
     case("hostile-peer", peer),
     case("hostile-reader", reader),
     case("hostile-calls-on-the-socket", calls),
+    case("hostile-end-within-a-placement", end_within),
 ];
 
 const MAP_BYTES: usize = 4096 + 4096 + (64 << 10);
@@ -179,7 +181,7 @@ fn reader(_: &mut Random) -> Outcome {
     });
     ground.send(1, &eager(1, 2, b"another socket"))?;
     loop {
-        if let crate::ground::Event::Packet(packet) = ground.next()?
+        if let Event::Packet(packet) = ground.next()?
             && packet.rank == 1
         {
             return equal("payload", packet.payload, b"another socket".to_vec());
@@ -197,7 +199,7 @@ fn calls(_: &mut Random) -> Outcome {
     ground.send(0, &eager(0, 1, b"by a copy"))?;
     equal("copy", ground.next_packet()?.payload, b"by a copy".to_vec())?;
     // Half a close: the other half still brings messages.
-    ground.ours[1].shutdown(std::net::Shutdown::Write)?;
+    ground.ours[1].shutdown(Shutdown::Write)?;
     ground.send(1, &eager(1, 1, b"the other half"))?;
     equal(
         "half",
@@ -205,7 +207,7 @@ fn calls(_: &mut Random) -> Outcome {
         b"the other half".to_vec(),
     )?;
     // No more reading, as the process sees it.
-    ground.ours[2].shutdown(std::net::Shutdown::Read)?;
+    ground.ours[2].shutdown(Shutdown::Read)?;
     // The end of the connection by the process, after which the socket could be used anew.
     sys::disconnect(ground.ours[3].as_fd());
     let listens = sys::listen(ground.ours[3].as_fd());
@@ -218,4 +220,85 @@ fn calls(_: &mut Random) -> Outcome {
     }
     ground.ours.clear();
     equal("a registered socket can listen", listens, false)
+}
+
+/// How the process ends the stream of a socket that the driver is reading.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// It reads no more; what the peer sends arrives all the same.
+    Shutdown,
+    /// The connection is over, and the socket is connected anew.
+    Disconnect,
+}
+
+/// The driver waits for a page of an entry's buffer while the process takes the bytes for it away
+/// and ends the stream. The entry is over then: what arrives later is not written to whatever has
+/// its slot next.
+fn end_within(_: &mut Random) -> Outcome {
+    /// Beyond the limit, so that it is not pinned.
+    const LONG: usize = 128 << 10;
+    let mut prepared = Vec::new();
+    for end in [End::Shutdown, End::Disconnect] {
+        match Faults::new() {
+            Ok(faults) => prepared.push((end, faults, Ground::new(1)?)),
+            Err(error) => return Err(Trouble::Skip(format!("no userfaultfd here: {error}"))),
+        }
+    }
+    sys::become_limited((LONG / 2) as u64)?;
+    for (end, faults, mut ground) in prepared {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let long = Receive::new(0, None, Some(1), Buffer::new(LONG));
+        ground.post(&long)?;
+        faults.hold(&long.buffer.expect("made with one"))?;
+        let message = eager(0, 1, &pattern(1, 0, LONG));
+        ground.send(0, &message[..LONG / 2])?;
+        let start = Instant::now();
+        while ground.device.state(0) != oxmpi_wire::o2g::MATCHED && start.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        // The driver holds no lock while it waits, so the process can have its bytes.
+        let mut ours = ground.ours[0].try_clone()?;
+        ours.set_nonblocking(true)?;
+        let mut bytes = vec![0; LONG];
+        while matches!(ours.read(&mut bytes), Ok(found) if found > 0) {}
+        let mut peer = ground.peers[0].try_clone()?;
+        if let End::Disconnect = end {
+            sys::disconnect(ours.as_fd());
+        }
+        // The page comes; there is nothing left to put there.
+        drop(faults);
+        std::thread::sleep(Duration::from_millis(100));
+        match end {
+            End::Shutdown => ours.shutdown(Shutdown::Read)?,
+            End::Disconnect => {
+                ground.wait_done(&long)?;
+                sys::connect(ours.as_fd(), listener.local_addr()?)?;
+                peer = listener.accept()?.0;
+            }
+        }
+        let done = ground.wait_done(&long)?;
+        equal("the first entry", done.error, libc::ECONNRESET as u32)?;
+        while ground.try_next()?.is_some() {}
+        // The slot's next entry is pinned and accepts nothing of what comes.
+        let next = Receive {
+            generation: 2,
+            ..Receive::new(0, None, Some(2), Buffer::new(LONG / 4))
+        };
+        ground.post(&next)?;
+        equal("pinned", ground.device.counters()?.pages_pinned > 0, true)?;
+        let _ = peer.write_all(&message[LONG / 2..LONG / 2 + 1000]);
+        std::thread::sleep(Duration::from_millis(100));
+        let touched = !next.buffer.expect("made with one").is_untouched();
+        ground.device.cancel_entry(next.cookie())?;
+        // Once more without an entry.
+        let _ = peer.write_all(&message[..1000]);
+        std::thread::sleep(Duration::from_millis(100));
+        if touched {
+            return fail(format!(
+                "{end:?}: bytes of an entry that was over are in the next one"
+            ));
+        }
+    }
+    Ok(())
 }

@@ -4,6 +4,7 @@
 mod area;
 mod counts;
 mod endings;
+mod exhaustion;
 mod hostile;
 mod matching;
 mod memory;
@@ -33,6 +34,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         misuse::CASES,
         sockets::CASES,
         hostile::CASES,
+        exhaustion::CASES,
         processes::CASES,
         counts::CASES,
     ]

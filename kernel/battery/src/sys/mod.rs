@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 pub use fault::Faults;
 pub use memory::{Buffer, scribble};
-pub use process::{Child, Ended, become_nobody, lead_group, stop_self};
+pub use process::{Child, Ended, become_limited, become_nobody, lead_group, limit, stop_self};
 
 /// What a call answered: `Err` is the errno.
 pub type Answer = Result<i64, i32>;
@@ -94,6 +94,26 @@ pub fn disconnect(socket: BorrowedFd<'_>) {
     };
     // SAFETY: the address is a local of the size given.
     unsafe { libc::connect(socket.as_raw_fd(), &nowhere, size_of_val(&nowhere) as u32) };
+}
+
+/// Connects a socket that exists to a port of this machine.
+pub fn connect(socket: BorrowedFd<'_>, to: std::net::SocketAddr) -> io::Result<()> {
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as u16,
+        sin_port: to.port().to_be(),
+        sin_addr: libc::in_addr {
+            s_addr: u32::from(std::net::Ipv4Addr::LOCALHOST).to_be(),
+        },
+        sin_zero: [0; 8],
+    };
+    let at = (&raw const address).cast();
+    // SAFETY: the address is a local of the size given.
+    let done = unsafe { libc::connect(socket.as_raw_fd(), at, size_of_val(&address) as u32) };
+    match answer(done.into()) {
+        // It goes on by itself: the socket does not block.
+        Ok(_) | Err(libc::EINPROGRESS) => Ok(()),
+        Err(errno) => Err(io::Error::from_raw_os_error(errno)),
+    }
 }
 
 /// Whether it can be made to wait for connections.

@@ -90,14 +90,25 @@ pub fn stop_self() {
 
 /// Gives up root, and with it the right to lock memory beyond the limit, which becomes 0.
 pub fn become_nobody() -> io::Result<()> {
-    let none = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: reads one structure.
-    let limited = unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &none) };
-    answer(limited.into()).map_err(io::Error::from_raw_os_error)?;
+    become_limited(0)
+}
+
+/// Gives up root; so many bytes of memory may be locked.
+pub fn become_limited(locked_bytes: u64) -> io::Result<()> {
+    limit(libc::RLIMIT_MEMLOCK, locked_bytes)?;
     // SAFETY: integers only.
     answer(unsafe { libc::setuid(65534) }.into()).map_err(io::Error::from_raw_os_error)?;
+    Ok(())
+}
+
+/// Sets a limit for good.
+pub fn limit(what: u32, value: u64) -> io::Result<()> {
+    let limit = libc::rlimit {
+        rlim_cur: value,
+        rlim_max: value,
+    };
+    // SAFETY: reads one structure.
+    let limited = unsafe { libc::setrlimit(what, &limit) };
+    answer(limited.into()).map_err(io::Error::from_raw_os_error)?;
     Ok(())
 }
