@@ -74,7 +74,7 @@ fn packets() -> Vec<Vec<u8>> {
     emitted.to_vec()
 }
 
-/// A frame of each kind that has no payload, and one of data with two pieces.
+/// A frame of each kind that has no payload, and of data with two pieces, in the clear and sealed.
 fn frames() -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let payload = [2, 0, 3, 0, 0xaa, 0xbb, 1, 0, 1, 0, 0xcc];
@@ -87,7 +87,7 @@ fn frames() -> Vec<Vec<u8>> {
         } else {
             &[]
         };
-        let frame = Frame {
+        let mut frame = Frame {
             kind,
             channel: 3,
             to: 0,
@@ -103,6 +103,11 @@ fn frames() -> Vec<Vec<u8>> {
         let mut header = [0; FRAME_HEADER_BYTES];
         frame.emit(&mut header);
         frames.push([&header[..], payload].concat());
+        if kind == frame::Kind::Data {
+            frame.flags = frame::flag::SEALED;
+            frame.emit(&mut header);
+            frames.push([&header[..], payload, &[0x5e; frame::SEAL_BYTES]].concat());
+        }
     }
     frames
 }

@@ -2,7 +2,9 @@
 //! fuzzer (`fuzz/targets`) call the same.
 #![allow(dead_code, reason = "each user calls its part")]
 
-use oxmpi_wire::frame::{FRAME_HEADER_BYTES, Frame, PIECE_HEADER_BYTES, PieceHeader};
+use oxmpi_wire::frame::{
+    FRAME_HEADER_BYTES, Frame, PIECE_HEADER_BYTES, PieceHeader, SEAL_BYTES, is_sealed,
+};
 use oxmpi_wire::stream::{self, HEAD_MAX, LENGTH_BYTES, Next, PAYLOAD_MAX};
 use oxmpi_wire::{PREFIX_BYTES, Packet, Repr};
 
@@ -23,14 +25,15 @@ pub fn packet(bytes: &[u8]) {
     assert_eq!(Repr::parse_prefix(&cell), Ok(repr));
 }
 
-/// An accepted frame is emitted again as the same bytes; so is the header of a piece.
+/// An accepted frame is emitted again as the same bytes, but for the seal behind its payload; so is the header of a piece.
 pub fn frame(bytes: &[u8]) {
     match Frame::parse(bytes) {
         Ok((frame, payload)) => {
             let mut again = [0; FRAME_HEADER_BYTES];
             frame.emit(&mut again);
             assert_eq!(again, bytes[..FRAME_HEADER_BYTES]);
-            assert_eq!(payload, &bytes[FRAME_HEADER_BYTES..]);
+            let seal = usize::from(is_sealed(bytes)) * SEAL_BYTES;
+            assert_eq!(payload, &bytes[FRAME_HEADER_BYTES..bytes.len() - seal]);
             assert!(!frame.to_string().is_empty());
         }
         Err(error) => assert!(!error.to_string().is_empty()),
