@@ -115,7 +115,7 @@ esac
 /// told.
 const RECOVERING: &str = r#"
 (sleep 1; "$2" link h1 down; sleep 1; "$2" link h1 up) &
-exec "$1" run -n 2 --timeout 1500 ring --rounds 200000
+exec "$1" run -n 2 --timeout 1500 ring --rounds 120000
 "#;
 
 /// Whether a step will want the installation of `installed`.
