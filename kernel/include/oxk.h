@@ -132,7 +132,8 @@ int oxk_connect(struct oxk_endpoint *endpoint, const struct sockaddr *address, i
 /* Sends a message: over when its memory is no longer needed, which may be before it is received. any for OXK_PAGES and OXK_KERNEL,
  * process for OXK_USER. ENOTCONN no such peer, or lost; EAGAIN all requests are under way; EMSGSIZE longer than a message can be;
  * EFAULT memory that cannot be pinned or is none; EINVAL an unknown kind or flag; ESHUTDOWN. */
-int oxk_isend(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match, const struct oxk_vector *vector, struct oxk_request *request);
+int oxk_isend(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match, const struct oxk_vector *vector,
+	      struct oxk_request *request);
 
 /* The same, over only when the message has met a receive. */
 int oxk_issend(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match, const struct oxk_vector *vector,
@@ -142,8 +143,9 @@ int oxk_issend(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match, const 
  * oxk_isend, without ENOTCONN and EMSGSIZE. */
 int oxk_irecv(struct oxk_endpoint *endpoint, u64 match, u64 mask, const struct oxk_vector *vector, struct oxk_request *request);
 
-/* Takes a request back. any. 0: its memory is the caller's, and `done` is not called. EAGAIN: its message is arriving or leaving; it
- * will be over by itself (a send that is only offered: with ECANCELED, unless the peer's receive came first). ENOENT: it is over. */
+/* Takes a request back. any. 0: its memory is the caller's, and `done` is not called. EAGAIN: its message is arriving or leaving;
+ * it will be over by itself (a send that is only offered: with ECANCELED, unless the peer's receive came first). ENOENT: it is
+ * over. */
 int oxk_cancel(struct oxk_request *request);
 
 /* 0 if it is over, else EAGAIN. any. */

@@ -173,8 +173,8 @@ impl World {
         let (from, to) = (random.below(3) as usize, random.below(3) as usize);
         let name = self.name();
         let bits = random.below(8) | random.below(2) << 63;
-        let lengths = [0, 1, 64, 65, 900, 3000, 300_000];
-        let kinds = if random.one_in(20) { 7 } else { 6 };
+        let lengths = [0, 1, 64, 65, 900, 3000, 140_000];
+        let kinds = if random.one_in(40) { 7 } else { 6 };
         let bytes = random.pick(&lengths[..kinds]);
         let memory = content(name, bytes);
         let peer = self.peers[from][to];
@@ -364,7 +364,7 @@ fn run(random: &mut Random, bounds: Bounds) {
                 world.ends[from].acknowledge(random.below(count) as usize);
             }
             action if action < 9 + receives => {
-                let capacity = random.pick(&[0, 64, 1000, 5000, 300_000]);
+                let capacity = random.pick(&[0, 64, 1000, 5000, 140_000]);
                 let bits = random.below(8) | random.below(2) << 63;
                 world.receive(to, bits, random.pick(&MASKS), capacity);
             }
