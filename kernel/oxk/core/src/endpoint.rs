@@ -73,15 +73,15 @@ const fn window(bounds: &Bounds) -> u32 {
 }
 
 impl Endpoint {
-    /// An endpoint with these bounds; the only call that allocates. The seed is 128 random bits.
-    pub fn open(bounds: Bounds, seed: Seed) -> Result<Endpoint, OpenError> {
+    /// Whether an endpoint may have these bounds.
+    pub fn check(bounds: &Bounds) -> Result<(), OpenError> {
         let Bounds {
             requests,
             peers,
             unexpected_bytes: bytes,
             eager_bytes,
             ..
-        } = bounds;
+        } = *bounds;
         if !(1..=REQUESTS_MAX).contains(&requests) {
             return Err(OpenError::Requests { requests });
         }
@@ -94,6 +94,15 @@ impl Endpoint {
         if eager_bytes as usize > PAYLOAD_MAX {
             return Err(OpenError::Eager { bytes: eager_bytes });
         }
+        Ok(())
+    }
+
+    /// An endpoint with these bounds; the only call that allocates. The seed is 128 random bits.
+    pub fn open(bounds: Bounds, seed: Seed) -> Result<Endpoint, OpenError> {
+        Endpoint::check(&bounds)?;
+        let Bounds {
+            requests, peers, ..
+        } = bounds;
         let window = window(&bounds);
         let units = window as usize * peers as usize;
         let records = units / RECORD_UNITS as usize;
