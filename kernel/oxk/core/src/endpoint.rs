@@ -214,8 +214,11 @@ impl Endpoint {
         for number in 0..self.requests.len() {
             self.fail(number, slot, placing, error);
         }
-        for number in 0..self.records.len() {
-            self.drop_record_of(number, slot);
+        // Every record holds units.
+        if self.peers[slot as usize].credit.held > 0 {
+            for number in 0..self.records.len() {
+                self.drop_record_of(number, slot);
+            }
         }
     }
 

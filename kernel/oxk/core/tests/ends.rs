@@ -5,7 +5,7 @@ mod shim;
 
 use oxmpi_oxk_core::{
     Bounds, CancelError, ECANCELED, ECONNRESET, ESHUTDOWN, FULL, PeerError, PeerToken,
-    RequestError, Step, Token,
+    RequestError, Step, Token, Verdict, VerdictError,
 };
 use oxmpi_wire::stream::GOODBYE;
 use random::for_seeds;
@@ -338,4 +338,100 @@ fn at_any_moment_everything_ends_once() {
         right.0.settle();
         assert!(right.0.users.is_empty() && right.0.memory.is_empty());
     });
+}
+
+/// Five windows' worth of messages, received late, or lost when they are half there.
+#[test]
+fn memory_of_unexpected_messages_is_used_again() {
+    let [mut left, mut right] = pair();
+    for user in 0..100 {
+        let bytes = 1 + user * 10;
+        left.0
+            .send(left.1, 1, content(user, bytes), false, user)
+            .expect("room");
+        carry(&mut left, &mut right);
+        right.0.receive(1, FULL, bytes, user).expect("room");
+        for _ in 0..2 {
+            carry(&mut right, &mut left);
+            left.0.acknowledge_all();
+            carry(&mut left, &mut right);
+        }
+        assert_eq!(
+            (error(&left.0, user), error(&right.0, user)),
+            (Some(0), Some(0))
+        );
+        assert_eq!(right.0.completed[&user].1, content(user, bytes));
+    }
+    for _ in 0..100 {
+        let peer = right.0.core.accepted().expect("room");
+        right.0.pump_all(peer);
+        let mut sender = (Shim::new(BOUNDS), PeerToken(0));
+        sender.1 = sender.0.core.accepted().expect("room");
+        let mut window = (Shim::new(BOUNDS), PeerToken(0));
+        window.1 = window.0.core.accepted().expect("room");
+        carry(&mut window, &mut sender);
+        sender
+            .0
+            .send(sender.1, 1, content(1, 900), false, 1)
+            .expect("room");
+        let bytes = sender.0.pump_all(sender.1);
+        let fed = right
+            .0
+            .feed(peer, &bytes[..bytes.len() - 1], &mut no_handler);
+        assert_eq!(fed.1, Step::Done);
+        right.0.core.lost(peer, ECONNRESET);
+        right.0.core.forget(peer).expect("lost");
+    }
+}
+
+/// A receive that was posted after the handler was asked is not missed.
+#[test]
+fn a_message_that_is_left_looks_for_a_receive_again() {
+    let mut end = Shim::new(Bounds {
+        handler: true,
+        ..BOUNDS
+    });
+    let peer = end.core.accepted().expect("room");
+    let first = end.pump_all(peer);
+    end.core.feed(peer, &first);
+    end.send(peer, 1, content(1, 10), false, 1).expect("room");
+    let bytes = end.pump_all(peer);
+    let fed = end.core.feed(peer, &bytes);
+    assert!(matches!(fed.step, Step::Unexpected { bytes: 10, .. }));
+    end.receive(1, FULL, 10, 2).expect("room");
+    assert_eq!(end.core.verdict(peer, Verdict::Leave), Ok(None));
+    let rest = end.feed(peer, &bytes[fed.consumed..], &mut no_handler);
+    assert_eq!(rest.1, Step::Done);
+    assert_eq!(end.completed[&2].1, content(1, 10));
+    assert_eq!(
+        end.core.verdict(peer, Verdict::Leave),
+        Err(VerdictError::Unasked)
+    );
+}
+
+/// Who names memory and has no request left is told, and can leave the message.
+#[test]
+fn a_verdict_without_a_request_can_be_changed() {
+    let mut end = Shim::new(Bounds {
+        handler: true,
+        requests: 1,
+        ..BOUNDS
+    });
+    let peer = end.core.accepted().expect("room");
+    let first = end.pump_all(peer);
+    end.core.feed(peer, &first);
+    end.send(peer, 1, content(1, 10), false, 1).expect("room");
+    let bytes = end.pump_all(peer);
+    let head = end.core.feed(peer, &bytes).consumed;
+    let into = Verdict::Into {
+        user: 2,
+        capacity: 10,
+    };
+    assert_eq!(end.core.verdict(peer, into), Err(VerdictError::Full));
+    assert_eq!(end.core.verdict(peer, Verdict::Leave), Ok(None));
+    assert_eq!(
+        end.feed(peer, &bytes[head..], &mut no_handler).1,
+        Step::Done
+    );
+    assert!(end.core.probe(1, FULL).is_some());
 }
