@@ -4,14 +4,15 @@
 //! tests are. The module's C shim has the sockets, pages, work items and locks.
 //!
 //! ```text
-//!   send ─────▶ queue of the peer ──▶ poll_send ──▶ shim writes head and pages ──▶ sent ──▶ next_completed
-//!   receive ──▶ posted, by bits and mask ◀── match ◀── feed ◀── segment
-//!                     │                        │ none
-//!                     ▼                        ▼
-//!               Step::Place ─▶ shim copies   Step::Unexpected ─▶ handler ─▶ verdict: leave, take, into
-//!                     │        ─▶ placed       │ leave
-//!                     ▼                        ▼
-//!               next_completed ◀── copied ◀── next_copy, next_piece (memory of the endpoint)
+//!   send ────▶ queue of the peer ─▶ poll_send ─▶ shim writes head, pages ─▶ sent ─▶ next_completed
+//!   receive ─▶ posted, by bits and mask ◀── match ◀── feed ◀── segment
+//!                    │                        │ none
+//!                    ▼                        ▼
+//!              Step::Place,             Step::Unexpected,
+//!              the shim copies          the handler is asked
+//!                    │ placed                 │ verdict: leave (or take, into)
+//!                    ▼                        ▼
+//!              next_completed ◀─ copied ◀─ next_copy, next_piece: memory of the endpoint
 //! ```
 //!
 //! The calls, all under the endpoint's lock: [`Endpoint::open`]; for each peer

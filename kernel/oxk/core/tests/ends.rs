@@ -435,3 +435,21 @@ fn a_verdict_without_a_request_can_be_changed() {
     );
     assert!(end.core.probe(1, FULL).is_some());
 }
+
+/// A message that has come whole is copied to its receive even if its sender is lost before.
+#[test]
+fn a_claimed_message_outlives_its_sender() {
+    let [mut left, mut right] = pair();
+    left.0
+        .send(left.1, 1, content(1, 100), false, 1)
+        .expect("room");
+    carry(&mut left, &mut right);
+    let token = right.0.core.receive(1, FULL, 100, 1).expect("room");
+    right.0.remember(token, 1, vec![0; 100]);
+    assert_eq!(right.0.core.cancel(token), Err(CancelError::Again));
+    right.0.core.lost(right.1, ECONNRESET);
+    right.0.core.forget(right.1).expect("lost");
+    right.0.settle();
+    assert_eq!(error(&right.0, 1), Some(0));
+    assert_eq!(right.0.completed[&1].1, content(1, 100));
+}

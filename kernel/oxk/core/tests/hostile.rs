@@ -253,3 +253,86 @@ fn tokens_are_believed_only_from_the_peer_that_was_given_them() {
     );
     assert_eq!(end.completed[&1].0.status.placed, 40);
 }
+
+/// Answers to an offer count only from the peer to which it was made.
+#[test]
+fn offers_are_answered_only_by_the_peer_that_has_them() {
+    let answers: [fn(u64) -> Kind; 3] = [
+        |send| Kind::ClearToSend { send, receive: 1 },
+        |send| Kind::Done { send },
+        |send| Kind::CancelReply {
+            send,
+            cancelled: true,
+        },
+    ];
+    for answer in answers {
+        let mut end = Shim::new(BOUNDS);
+        let (to, stranger) = (
+            end.core.accepted().expect("room"),
+            end.core.accepted().expect("room"),
+        );
+        let mut window = Shim::new(BOUNDS);
+        let told = window.core.accepted().expect("room");
+        end.feed(to, &window.pump_all(told), &mut no_handler);
+        let token = end.send(to, 1, content(1, 10), true, 1).expect("room");
+        end.pump_all(to);
+        end.core.cancel(token).expect_err("it is offered");
+        let bytes = packet(1, 10, 0, answer(token.0), &[]);
+        assert_eq!(end.feed(stranger, &bytes, &mut no_handler).1, Step::Broken);
+        assert!(!end.completed.contains_key(&1));
+        let bytes = packet(1, 10, 1, answer(token.0), &[]);
+        assert_eq!(end.feed(to, &bytes, &mut no_handler).1, Step::Done);
+    }
+}
+
+/// A peer that is lost while the handler is asked about its message leaves nothing behind.
+#[test]
+fn a_message_that_was_never_judged_holds_no_window() {
+    let mut end = Shim::new(Bounds {
+        handler: true,
+        ..BOUNDS
+    });
+    let mut first = Vec::new();
+    for _ in 0..20 {
+        let peer = end.core.accepted().expect("room");
+        let told = end.pump_all(peer);
+        assert!(first.is_empty() || first == told, "the whole window");
+        first = told;
+        let bytes = packet(7, 500, 0, Kind::Eager, &content(1, 500));
+        let fed = end.core.feed(peer, &bytes);
+        assert!(matches!(fed.step, Step::Unexpected { .. }));
+        end.core.lost(peer, 5);
+        end.core.forget(peer).expect("lost");
+    }
+}
+
+/// What earlier messages leave of a window is told at once, however little it is.
+#[test]
+fn a_small_rest_of_a_window_is_told() {
+    let mut end = Shim::new(Bounds {
+        peers: 1,
+        unexpected_bytes: 4096,
+        ..BOUNDS
+    });
+    let peer = end.core.accepted().expect("room");
+    end.pump_all(peer);
+    for sequence in 0..15 {
+        let bytes = packet(7, 9, sequence, offer(0), &[]);
+        assert_eq!(end.feed(peer, &bytes, &mut no_handler).1, Step::Done);
+    }
+    // 15 offers are withdrawn with their peer; eager messages stay.
+    end.core.lost(peer, 5);
+    end.core.forget(peer).expect("lost");
+    let peer = end.core.accepted().expect("room");
+    end.pump_all(peer);
+    for sequence in 0..12 {
+        let bytes = packet(7, 9, sequence, Kind::Eager, &content(1, 9));
+        assert_eq!(end.feed(peer, &bytes, &mut no_handler).1, Step::Done);
+    }
+    end.core.lost(peer, 5);
+    end.core.forget(peer).expect("lost");
+    let peer = end.core.accepted().expect("room");
+    assert!(!end.pump_all(peer).is_empty(), "4 units of 64");
+    let bytes = packet(7, 9, 0, offer(0), &[]);
+    assert_eq!(end.feed(peer, &bytes, &mut no_handler).1, Step::Done);
+}

@@ -1,4 +1,5 @@
-//! The Rust half of oxk.ko: `oxmpi-oxk-core` with the C faces that `kernel/oxk/shim/core.h` declares.
+//! The Rust half of oxk.ko: `oxmpi-oxk-core` with the C faces that `kernel/oxk/shim/core.h`
+//! declares.
 //!
 //! Nothing is decided here. `faces.rs` turns pointers into references and errors into errnos;
 //! `memory.rs` is the allocator, on the shim's; this file ends panics. A panic is a bug of ours:
