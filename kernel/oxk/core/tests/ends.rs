@@ -453,3 +453,33 @@ fn a_claimed_message_outlives_its_sender() {
     assert_eq!(error(&right.0, 1), Some(0));
     assert_eq!(right.0.completed[&1].1, content(1, 100));
 }
+
+/// A long message does not keep short ones waiting until all of it has left.
+#[test]
+fn short_messages_take_turns_with_a_long_one() {
+    let [mut left, mut right] = pair();
+    left.0
+        .send(left.1, 1, content(1, 1 << 20), false, 1)
+        .expect("room");
+    carry(&mut left, &mut right);
+    right.0.receive(1, FULL, 1 << 20, 1).expect("room");
+    carry(&mut right, &mut left);
+    for user in 2..5 {
+        left.0
+            .send(left.1, 2, content(user, 10), false, user)
+            .expect("room");
+    }
+    let mut order = Vec::new();
+    for _ in 0..6 {
+        let before = left.0.unsent.len();
+        left.0.pump(left.1, &mut Vec::new());
+        let (_, token) = left.0.unsent[before];
+        order.push(left.0.users[&token]);
+    }
+    assert!(order[..4].contains(&2) && order.contains(&4), "{order:?}");
+    assert_eq!(
+        order.iter().filter(|&&user| user == 1).count(),
+        3,
+        "{order:?}"
+    );
+}

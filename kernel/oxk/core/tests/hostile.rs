@@ -336,3 +336,34 @@ fn a_small_rest_of_a_window_is_told() {
     let bytes = packet(7, 9, 0, offer(0), &[]);
     assert_eq!(end.feed(peer, &bytes, &mut no_handler).1, Step::Done);
 }
+
+/// Packets have their numbers, and bytes are not believed before they were asked for.
+#[test]
+fn what_comes_out_of_turn_ends_the_stream() {
+    let mut end = Shim::new(BOUNDS);
+    let peer = end.core.accepted().expect("room");
+    end.pump_all(peer);
+    let bytes = packet(7, 0, 1, Kind::Eager, &[]);
+    assert_eq!(
+        end.feed(peer, &bytes, &mut no_handler).1,
+        Step::Broken,
+        "number 0 is missing"
+    );
+
+    let peer = end.core.accepted().expect("room");
+    end.pump_all(peer);
+    let token = end.receive(7, FULL, 100, 1).expect("room");
+    let kind = Kind::Data {
+        receive: token.0,
+        offset: 0,
+    };
+    let offered = packet(7, 100, 0, offer(3), &[]);
+    assert_eq!(end.feed(peer, &offered, &mut no_handler).1, Step::Done);
+    let guessed = packet(7, 100, 0, kind, &content(1, 100));
+    assert_eq!(
+        end.feed(peer, &guessed, &mut no_handler).1,
+        Step::Broken,
+        "a token guessed"
+    );
+    assert_eq!(end.completed[&1].0.status.placed, 0);
+}
