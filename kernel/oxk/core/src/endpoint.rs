@@ -17,7 +17,7 @@ use crate::requests::{
     Completion, PeerToken, Phase, Receiving, Requests, Sending, State, Status, Token, token,
 };
 
-/// Most requests of an endpoint: 2^20 take about 300 MiB. The loss of a peer looks at each of them,
+/// Most requests of an endpoint: 2^20 take about 220 MiB. The loss of a peer looks at each of them,
 /// which takes some milliseconds then.
 pub const REQUESTS_MAX: u32 = 1 << 20;
 /// Most peers of an endpoint.

@@ -6,8 +6,9 @@ use oxmpi_wire::{CREDIT_MAX, CREDIT_UNIT};
 
 use crate::list::List;
 
-/// Credit units that a message costs beside its bytes: 256 bytes, about what its record and its
-/// places in the indexes take.
+/// Credit units that a message costs beside its bytes: 256 bytes. Its record and its places in ten
+/// indexes take about twice that, so an endpoint has about three bytes for each of its bound; more
+/// units would make short messages dear.
 pub const RECORD_UNITS: u32 = 4;
 
 /// Credit units that an eager message of so many bytes costs. What no window has room for costs

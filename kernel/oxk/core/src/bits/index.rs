@@ -21,9 +21,11 @@ pub(crate) struct Key {
     pub space: u32,
 }
 
+/// An entry's place: half a cache line, which is why the key's fields are apart.
 #[derive(Clone, Copy)]
 struct Link {
-    key: Key,
+    word: u64,
+    space: u32,
     /// The next younger one under the key; from the youngest to the leader.
     next: u32,
     /// The next older one; from the leader to the youngest.
@@ -32,6 +34,17 @@ struct Link {
     above: u32,
     below: u32,
     state: Filed,
+}
+
+const _: () = assert!(size_of::<Link>() == 32);
+
+impl Link {
+    fn key(&self) -> Key {
+        Key {
+            word: self.word,
+            space: self.space,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,7 +67,8 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn new(capacity: usize, seed: Seed) -> Index {
         let out = Link {
-            key: Key { word: 0, space: 0 },
+            word: 0,
+            space: 0,
             next: NONE,
             previous: NONE,
             above: NONE,
@@ -88,7 +102,7 @@ impl Index {
     /// The oldest entry under a key.
     pub(crate) fn front(&self, key: Key) -> Option<u32> {
         let mut at = self.buckets[self.bucket(key)];
-        while at != NONE && self.link(at).key != key {
+        while at != NONE && self.link(at).key() != key {
             at = self.link(at).below;
         }
         (at != NONE).then_some(at)
@@ -100,7 +114,8 @@ impl Index {
         if let Some(leader) = self.front(key) {
             let youngest = self.link(leader).previous;
             *self.link_mut(entry) = Link {
-                key,
+                word: key.word,
+                space: key.space,
                 next: leader,
                 previous: youngest,
                 above: NONE,
@@ -114,7 +129,8 @@ impl Index {
         let bucket = self.bucket(key);
         let below = self.buckets[bucket];
         *self.link_mut(entry) = Link {
-            key,
+            word: key.word,
+            space: key.space,
             next: entry,
             previous: entry,
             above: NONE,
@@ -162,7 +178,7 @@ impl Index {
     fn replace(&mut self, leader: &Link, to: u32) {
         match leader.above {
             NONE => {
-                let bucket = self.bucket(leader.key);
+                let bucket = self.bucket(leader.key());
                 self.buckets[bucket] = to;
             }
             above => self.link_mut(above).below = to,
