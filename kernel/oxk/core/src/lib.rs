@@ -50,6 +50,7 @@
 extern crate alloc;
 
 mod bits;
+mod bounds;
 mod endpoint;
 mod error;
 mod list;
@@ -62,9 +63,8 @@ mod requests;
 mod send;
 
 pub use bits::{BitsQueues, FULL, Full, MASKS_MAX, PostedId, Seed, UnexpectedId};
-pub use endpoint::{
-    Bounds, Endpoint, Found, PEERS_MAX, REQUESTS_MAX, UNEXPECTED_BYTES_MAX, WINDOW_BYTES_MIN,
-};
+pub use bounds::{Bounds, PEERS_MAX, REQUESTS_MAX, UNEXPECTED_BYTES_MAX, WINDOW_BYTES_MIN};
+pub use endpoint::{Endpoint, Found};
 pub use error::{
     CancelError, ECANCELED, ECONNRESET, EMSGSIZE, EPROTO, ESHUTDOWN, OpenError, PeerError,
     RequestError, VerdictError,
