@@ -1,49 +1,10 @@
 //! Below the capacity no operation allocates; beyond it the queues grow and stay correct.
-//!
-//! The whole test binary runs on an allocator that counts, for each thread by itself: the thread
-//! that runs the tests allocates at any time.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../harness/counting.rs"]
+mod counting;
 
 use oxmpi_matching::{Capacity, Pattern, Post, Queues};
 use oxmpi_wire::Envelope;
-
-/// The system's allocator, with a count of how often memory was asked for.
-struct Counting;
-
-thread_local! {
-    static ASKED: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the contract.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ASKED.set(ASKED.get() + 1);
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same here.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and the memory is the system's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        ASKED.set(ASKED.get() + 1);
-        // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is the same here.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        ASKED.set(ASKED.get() + 1);
-        // SAFETY: the caller keeps the contract of `realloc`, and the memory is the system's.
-        unsafe { System.realloc(pointer, layout, bytes) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const COUNT: usize = 1000;
 
@@ -106,15 +67,15 @@ fn no_operation_allocates_below_the_capacity() {
         unexpected: COUNT,
         unexpected_max: 10 * COUNT,
     });
-    let before = ASKED.get();
+    let before = counting::asked();
     exercise(&mut queues, COUNT);
-    assert_eq!(ASKED.get(), before, "below the capacity");
+    assert_eq!(counting::asked(), before, "below the capacity");
 
     exercise(&mut queues, 5 * COUNT);
-    let grown = ASKED.get();
+    let grown = counting::asked();
     assert!(grown > before, "five times the capacity needs memory");
 
     exercise(&mut queues, 5 * COUNT);
-    let after = ASKED.get();
+    let after = counting::asked();
     assert_eq!(after, grown, "what has grown once stays");
 }

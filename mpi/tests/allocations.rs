@@ -3,8 +3,9 @@
 //!
 //! The allocator counts what the rank's own thread asks for, in batches of each pattern.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../harness/counting.rs"]
+mod counting;
+
 use std::sync::Arc;
 
 use oxmpi_core::buffer::Buffer;
@@ -14,35 +15,6 @@ use oxmpi_core::process::{Process, Threads};
 use oxmpi_core::{SendMode, Source, Tag};
 use oxmpi_datatypes::datatype::{Basic, Datatype};
 use oxmpi_datatypes::op::{Op, Predefined};
-
-struct Counting;
-
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is the system allocator's; counting touches no memory that it hands out.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(memory, layout) }
-    }
-
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(memory, layout, bytes) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Rounds of a batch.
 const ROUNDS: usize = 20;
@@ -56,9 +28,9 @@ fn assert_none(what: &str, comm: &Comm, mut round: impl FnMut()) {
     let mut counts = Vec::with_capacity(BATCHES_MAX);
     let mut settled = false;
     for _ in 0..BATCHES_MAX {
-        let before = COUNT.get();
+        let before = counting::asked();
         (0..ROUNDS).for_each(|_| round());
-        counts.push(COUNT.get() - before);
+        counts.push(counting::asked() - before);
         settled |= counts.len() > 1 && counts.last() == Some(&0);
         // All ranks run the same number of batches: until the last of them has settled.
         let mut all = [u8::from(settled)];

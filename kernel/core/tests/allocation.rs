@@ -1,40 +1,11 @@
 //! Nothing is allocated after the start, and what is allocated then is what `Core::bytes` says.
-//!
-//! The whole test binary runs on an allocator that counts, for each thread by itself: the thread
-//! that runs the tests allocates at any time.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../../harness/counting.rs"]
+mod counting;
 
 use oxmpi_o2g_core::{Area, Core, Step};
 use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, Control, Done, Entry};
 use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
-
-/// The system's allocator, with a count of how often and how much was asked for.
-struct Counting;
-
-thread_local! {
-    static ASKED: Cell<usize> = const { Cell::new(0) };
-    static BYTES: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the contract.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ASKED.set(ASKED.get() + 1);
-        BYTES.set(BYTES.get() + layout.size());
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same here.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and the memory is the system's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const ENTRIES: u32 = 1000;
 const DUMP: usize = 1 << 20;
@@ -129,16 +100,16 @@ fn nothing_is_allocated_after_the_start() {
     let head = || unsafe { (&raw const (*control).head).read_volatile() };
     let mut sockets = [0; 16];
 
-    let before = BYTES.get();
+    let before = counting::bytes();
     let mut core = Core::new(sockets.len() as u32, ENTRIES).expect("in range");
-    let taken = (BYTES.get() - before) as u64;
+    let taken = (counting::bytes() - before) as u64;
     let said = Core::bytes(sockets.len() as u32, ENTRIES);
     assert!(
         (taken..2 * taken).contains(&said),
         "{taken} taken, {said} said"
     );
 
-    let asked = ASKED.get();
+    let asked = counting::asked();
     // SAFETY: the memory is zeroed, long enough and outlives the core; nobody else has it.
     let area = unsafe {
         let (flags, dump) = (flags.as_mut_ptr().cast(), dump.as_mut_ptr().cast());
@@ -155,5 +126,5 @@ fn nothing_is_allocated_after_the_start() {
         assert!(core.end(socket, 0));
         core.close_socket(socket);
     }
-    assert_eq!(ASKED.get(), asked, "after the start");
+    assert_eq!(counting::asked(), asked, "after the start");
 }

@@ -1,35 +1,9 @@
 //! Nothing is allocated after open, and what open allocates is what `Endpoint::bytes` says.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "../../../../harness/counting.rs"]
+mod counting;
 
 use oxmpi_oxk_core::{Bounds, Endpoint, FULL, PeerToken, Seed, Step};
-
-/// The system's allocator, with a count for each thread.
-struct Counting;
-
-thread_local! {
-    static ASKED: Cell<usize> = const { Cell::new(0) };
-    static BYTES: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the contract.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ASKED.set(ASKED.get() + 1);
-        BYTES.set(BYTES.get() + layout.size());
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same here.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and the memory is the system's.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const BOUNDS: Bounds = Bounds {
     requests: 500,
@@ -113,12 +87,15 @@ fn exercise(left: &mut Endpoint, right: &mut Endpoint, peer: PeerToken, early: b
 
 #[test]
 fn nothing_is_allocated_after_open() {
-    let before = BYTES.get();
+    let before = counting::bytes();
     let mut left = Endpoint::open(BOUNDS, Seed::new([1, 2])).expect("in range");
-    assert_eq!((BYTES.get() - before) as u64, Endpoint::bytes(&BOUNDS));
+    assert_eq!(
+        (counting::bytes() - before) as u64,
+        Endpoint::bytes(&BOUNDS)
+    );
     let mut right = Endpoint::open(BOUNDS, Seed::new([3, 4])).expect("in range");
 
-    let asked = ASKED.get();
+    let asked = counting::asked();
     for _ in 0..3 {
         let peer = left.accepted().expect("room");
         assert_eq!(right.accepted(), Ok(peer));
@@ -135,5 +112,5 @@ fn nothing_is_allocated_after_open() {
     }
     left.close();
     right.close();
-    assert_eq!(ASKED.get(), asked);
+    assert_eq!(counting::asked(), asked);
 }
