@@ -62,11 +62,6 @@ impl Call {
         self.face == Face::Large
     }
 
-    /// The object whose error handler is responsible.
-    pub fn subject(&self) -> Subject {
-        self.subject
-    }
-
     /// Runs a call that needs the library to be initialised.
     #[inline]
     pub fn run(&self, body: impl FnOnce() -> Result<(), Failure>) -> c_int {

@@ -301,18 +301,11 @@ impl AnyRequest {
     /// Waits until it is over and concludes it.
     #[inline]
     pub fn wait(&mut self) -> Result<Report, ErrorKind> {
-        match self {
-            AnyRequest::Over(report) => Ok(*report),
-            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => Ok(comm
-                .process
-                .engine
-                .wait(oxmpi_engine::Request::Pending(*id))?
-                .into()),
-            AnyRequest::Other(_) => {
-                wait_ready(self)?;
-                self.conclude()
-            }
+        // The engine waits for the other kinds by itself.
+        if let AnyRequest::Other(_) = self {
+            wait_ready(self)?;
         }
+        self.conclude()
     }
 
     /// Ends it after it was ready. A persistent one can be started again; of any other kind nothing

@@ -208,6 +208,19 @@ impl Line {
         }
     }
 
+    /// Writes a frame behind the `used` bytes of the scratch; shorter pieces than so many bytes are
+    /// copied there.
+    #[inline(always)]
+    fn writer(&mut self, used: usize, gathered_bytes_min: usize) -> Writer<'_> {
+        Writer {
+            scratch: &mut self.scratch,
+            batch: &mut self.batch,
+            run: used,
+            end: used,
+            gathered_bytes_min,
+        }
+    }
+
     /// Adds a frame to the batch. `used` bytes of the scratch are taken; says how many then are.
     /// The bytes of all frames together bound it.
     #[inline(always)]
@@ -218,19 +231,13 @@ impl Line {
         transmit: &Transmit,
         used: usize,
     ) -> usize {
-        let mut writer = Writer {
-            scratch: &mut self.scratch,
-            batch: &mut self.batch,
-            run: used,
-            end: used,
-            gathered_bytes_min: GATHERED_BYTES_MIN,
-        };
+        let mut writer = self.writer(used, GATHERED_BYTES_MIN);
         writer.write(conversation, memory, transmit);
         writer.push_run();
         let end = writer.end;
         self.batch.end_frame();
         if transmit.frame.has(flag::CHECKED) {
-            self.seal(used);
+            self.add_checksum(used);
         }
         let header = self.scratch[used..].first_chunk_mut();
         let header = header.expect("the header was copied there");
@@ -247,13 +254,7 @@ impl Line {
         transmit: &Transmit,
         used: usize,
     ) -> usize {
-        let mut writer = Writer {
-            scratch: &mut self.scratch,
-            batch: &mut self.batch,
-            run: used,
-            end: used,
-            gathered_bytes_min: usize::MAX,
-        };
+        let mut writer = self.writer(used, usize::MAX);
         writer.write(conversation, memory, transmit);
         let end = writer.end + SEAL_BYTES;
         let frame = &mut writer.scratch[used..end];
@@ -313,7 +314,7 @@ impl Line {
     /// Computes the checksum of the batch's last frame, and puts it into the header that lies at
     /// `used` in the scratch.
     #[inline(never)]
-    fn seal(&mut self, used: usize) {
+    fn add_checksum(&mut self, used: usize) {
         let frame = self.batch.len() - 1;
         let header = self.scratch[used..].first_chunk_mut();
         let header: &mut [u8; FRAME_HEADER_BYTES] = header.expect("the header was copied there");
