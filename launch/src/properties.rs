@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "writes fuzz/corpus: after a change of the format"]
+    #[ignore = "writes fuzz/corpus, after a change of the format: cargo test -p oxmpi-launch seeds -- --ignored"]
     fn write_the_seeds() {
         let written = |put: &dyn Fn(&mut Outbox)| {
             let (mut outbox, mut bytes) = (Outbox::default(), Vec::new());

@@ -26,7 +26,7 @@ fn frame(choices: u8, fields: [u8; 4], payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-#[ignore = "writes fuzz/corpus: after a change of the format"]
+#[ignore = "writes fuzz/corpus, after a change of the format: cargo test -p oxmpi-link seeds -- --ignored"]
 fn write_the_seeds() {
     let piece = [2, 0, 3, 0, 0xaa, 0xbb];
     let begun = [2, 0, 1, 0, 0xaa, 0xbb];

@@ -21,7 +21,7 @@ proptest! {
 }
 
 #[test]
-#[ignore = "writes fuzz/corpus: after a change of the format"]
+#[ignore = "writes fuzz/corpus, after a change of the format: cargo test -p oxmpi-net seeds -- --ignored"]
 fn write_the_seeds() {
     let [to_dialler, to_answerer] = properties::conversation();
     corpus::write(

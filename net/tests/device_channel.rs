@@ -13,7 +13,7 @@ const PROCESSES: usize = 16;
 
 /// Not a test of its own: the process that others are started as.
 #[test]
-#[ignore = "a process of the other tests"]
+#[ignore = "a process that the other tests of this file start"]
 fn hold_a_channel() {
     let channel = Channel::claim(NOWHERE).unwrap();
     // Written whole and past the test's own capture of output, behind a word of our own.
@@ -62,7 +62,7 @@ const SQUATTED: u32 = u32::MAX - 8;
 
 /// Not a test of its own: a user without rights takes all names that are known.
 #[test]
-#[ignore = "a process of the other tests"]
+#[ignore = "a process that the other tests of this file start"]
 fn squat() {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixListener};

@@ -258,7 +258,7 @@ fn bare_udp(pair: &Pair, bytes: usize) {
 }
 
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p oxmpi-net --test device_measure -- --ignored --nocapture"]
 fn what_devices_cost() {
     let Some(pair) = Pair::new(1500) else { return };
     for payload in [8, 1024] {

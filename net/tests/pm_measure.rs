@@ -89,7 +89,7 @@ fn pm_ping_pong() -> f64 {
 }
 
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p oxmpi-net --test pm_measure -- --ignored --nocapture"]
 fn ping_pong_of_8_bytes() {
     let mut ratios = Vec::new();
     for _ in 0..REPEATS {
@@ -114,7 +114,7 @@ fn least(mut series: impl FnMut(u32)) -> f64 {
 /// Both ends in one thread: the CPU time of a message, calls of the kernel and all, even on a busy
 /// machine.
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p oxmpi-net --test pm_measure -- --ignored --nocapture"]
 fn cost_of_8_bytes() {
     let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
     let (one, two) = (bind(), bind());
@@ -190,7 +190,7 @@ fn bare_header(payload_bytes: usize) -> [u8; FRAME_HEADER_BYTES] {
 
 /// The same for long messages: CPU time per byte, both ends together.
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p oxmpi-net --test pm_measure -- --ignored --nocapture"]
 fn cost_of_long_messages() {
     bare_cost_of_long_messages();
     cost_of_messages_of(64 << 10, 3000);
@@ -343,7 +343,7 @@ fn pm_stream(message_bytes: usize) -> f64 {
 }
 
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p oxmpi-net --test pm_measure -- --ignored --nocapture"]
 fn stream_of_long_messages() {
     for bytes in [64 << 10, MESSAGE_BYTES] {
         let mut ratios = Vec::new();
@@ -360,7 +360,7 @@ fn stream_of_long_messages() {
 }
 
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: cargo test --release -p oxmpi-net --test pm_measure -- --ignored --nocapture"]
 fn rate_of_8_bytes() {
     const COUNT: usize = 2_000_000;
     for _ in 0..REPEATS {

@@ -52,7 +52,7 @@ fn every_kind() -> Vec<Vec<u8>> {
 }
 
 #[test]
-#[ignore = "writes fuzz/corpus: after a change of the format"]
+#[ignore = "writes fuzz/corpus, after a change of the format: cargo test -p o2g seeds -- --ignored"]
 fn write_the_seeds() {
     corpus::write("records", "every-kind", &input(&every_kind()));
     corpus::write("records", "one", &input(&every_kind()[..1]));

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "writes fuzz/corpus: after a change of the format"]
+    #[ignore = "writes fuzz/corpus, after a change of the format: cargo test -p oxmpi-pmi seeds -- --ignored"]
     fn write_the_seeds() {
         corpus::write("pmi_server", "pmi-1", &speech(0, LINES.as_bytes()));
         let frames_said = format!(

@@ -16,7 +16,7 @@ fn whoami() -> String {
 }
 
 #[test]
-#[ignore = "needs mpiexec.hydra (Debian: mpich)"]
+#[ignore = "needs mpiexec.hydra (Debian: mpich): cargo test -p oxmpi-pmi --test launchers -- --ignored"]
 fn hydra() {
     let hosts = [0; 4];
     for (protocol, said) in [
@@ -36,7 +36,7 @@ fn hydra() {
 }
 
 #[test]
-#[ignore = "needs mpiexec.hydra (Debian: mpich)"]
+#[ignore = "needs mpiexec.hydra (Debian: mpich): cargo test -p oxmpi-pmi --test launchers -- --ignored"]
 fn hydra_ends_the_job_when_a_rank_asks_for_it() {
     let output = run(
         "mpiexec.hydra",
@@ -47,7 +47,7 @@ fn hydra_ends_the_job_when_a_rank_asks_for_it() {
 }
 
 #[test]
-#[ignore = "needs mpirun.openmpi and libpmix (Debian: openmpi-bin, libpmix2)"]
+#[ignore = "needs mpirun.openmpi and libpmix (Debian: openmpi-bin, libpmix2): cargo test -p oxmpi-pmi --test launchers -- --ignored"]
 fn open_mpi() {
     let arguments = ["--allow-run-as-root", "--oversubscribe", "-n", "4"];
     let whoami = whoami();
@@ -65,7 +65,7 @@ fn open_mpi() {
 }
 
 #[test]
-#[ignore = "needs prterun (Python package openmpi)"]
+#[ignore = "needs prterun (Python package openmpi): cargo test -p oxmpi-pmi --test launchers -- --ignored"]
 fn prrte() {
     // As options of PRRTE 3; root is welcome in a test's container.
     let environment = [
@@ -77,7 +77,7 @@ fn prrte() {
 }
 
 #[test]
-#[ignore = "needs Slurm and root (Debian: slurm-wlm, munge, libpmix2)"]
+#[ignore = "needs Slurm and root (Debian: slurm-wlm, munge, libpmix2): cargo test -p oxmpi-pmi --test launchers -- --ignored"]
 fn slurm() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/slurm/with-slurm");
     // One Slurm for all, because its start takes longer than the jobs.

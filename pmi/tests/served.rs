@@ -96,7 +96,7 @@ fn our_own_client() {
 }
 
 #[test]
-#[ignore = "needs MPICH 5 for the standard ABI (Python package mpich; OXMPI_TEST_MPICH names its prefix)"]
+#[ignore = "needs MPICH 5 for the standard ABI (Python package mpich; OXMPI_TEST_MPICH names its prefix): cargo test -p oxmpi-pmi --test served -- --ignored"]
 fn a_program_on_mpich() {
     let prefix = std::env::var(MPICH_VARIABLE).ok();
     let compiler = prefix.as_ref().map_or("mpicc_abi".into(), |prefix| {
@@ -115,7 +115,7 @@ fn a_program_on_mpich() {
 }
 
 #[test]
-#[ignore = "needs libpmi2.so.0 (Debian: libpmi2-0) and cc"]
+#[ignore = "needs libpmi2.so.0 (Debian: libpmi2-0) and cc: cargo test -p oxmpi-pmi --test served -- --ignored"]
 fn a_program_on_slurms_libpmi2() {
     let program = Program::compile("cc", "pmi2", &["-l:libpmi2.so.0"]);
     let output = run(example("serve"), &["4", program.path()], &[]);
@@ -126,7 +126,7 @@ fn a_program_on_slurms_libpmi2() {
 }
 
 #[test]
-#[ignore = "needs pmix.h (Debian: libpmix-dev) and cc"]
+#[ignore = "needs pmix.h (Debian: libpmix-dev) and cc: cargo test -p oxmpi-pmi --test served -- --ignored"]
 fn declarations_of_pmix_agree_with_its_header() {
     let flags = Command::new("pkg-config")
         .args(["--cflags", "pmix"])

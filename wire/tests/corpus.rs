@@ -113,7 +113,7 @@ fn frames() -> Vec<Vec<u8>> {
 }
 
 #[test]
-#[ignore = "writes fuzz/corpus: after a change of the format"]
+#[ignore = "writes fuzz/corpus, after a change of the format: cargo test -p oxmpi-wire seeds -- --ignored"]
 fn write_the_seeds() {
     for (index, packet) in packets().iter().enumerate() {
         corpus::write("packet", &format!("kind-{}", index + 1), packet);

@@ -27,7 +27,7 @@ fn arrives(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-#[ignore = "writes fuzz/corpus: after a change of the format"]
+#[ignore = "writes fuzz/corpus, after a change of the format: cargo test -p oxmpi-o2g-core seeds -- --ignored"]
 fn write_the_seeds() {
     let put: &[u8] = &[0x7c, 0x01, 0x84, 0x02];
     let (first, second) = (arrives(&eager(0, 40)), arrives(&eager(0, 300)));
