@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::ptr::NonNull;
 
 use crate::doorbell::{self, Doorbell};
-use crate::layout::{Layout, PAGE_BYTES, PORTS_MAX, PROCESSES_MAX};
+use crate::layout::{Layout, PORTS_MAX};
 use crate::ring::{Control, LINE_BYTES, Ring, Slot};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, SharedBytes};
 
