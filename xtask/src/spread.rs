@@ -18,7 +18,7 @@ use crate::mpi4py;
 use crate::steps::{Expect, Steps, cargo, root};
 
 /// The test programs that run on 2 hosts.
-const RUST: [&str; 12] = [
+const RUST: [&str; 10] = [
     "--test",
     "conformance",
     "--test",
@@ -28,10 +28,10 @@ const RUST: [&str; 12] = [
     "--test",
     "sessions",
     "--test",
-    "hosts",
-    "--test",
     "programs",
 ];
+/// What is about hosts that fall silent: it sleeps most of its time.
+const SILENCE: [&str; 2] = ["--test", "hosts"];
 
 /// Programs of the release build: hosts, options of `hosts`, words after `oxmpi`, and the text that
 /// says that the result was checked.
@@ -123,12 +123,21 @@ pub fn wants_installation(steps: &Steps) -> bool {
     // Those of the long run included: what is made in vain costs seconds.
     jobs(true)
         .iter()
+        .chain(&waiting_jobs(true))
         .any(|job| job.installed && steps.selects(&job.name))
 }
 
-/// All of them; without an installation, those that need none.
+/// Those that work; without an installation, those that need none.
 pub fn run(steps: &mut Steps, is_installed: bool, long: bool) {
-    let mut jobs = jobs(long);
+    run_jobs(steps, jobs(long), is_installed);
+}
+
+/// Those that wait: for a host that says nothing, for a cable that comes back.
+pub fn run_waiting(steps: &mut Steps, is_installed: bool, long: bool) {
+    run_jobs(steps, waiting_jobs(long), is_installed);
+}
+
+fn run_jobs(steps: &mut Steps, mut jobs: Vec<Job>, is_installed: bool) {
     jobs.retain(|job| steps.selects(&job.name) && (is_installed || !job.installed));
     if jobs.is_empty() {
         return;
@@ -216,8 +225,6 @@ fn jobs(long: bool) -> Vec<Job> {
     jobs.push(Job::new("hosts: ssh", 2, Expect::Text("correct"), by_ssh));
     for (network, ranks) in NETWORKS {
         jobs.push(rust_on_2().over(network, None));
-        jobs.push(vanishing().over(network, None));
-        jobs.push(recovering().over(network, None));
         jobs.push(sorting().over(network, None));
         jobs.extend(installed_on_2(ranks).map(|job| job.over(network, None)));
     }
@@ -241,6 +248,25 @@ fn jobs(long: bool) -> Vec<Job> {
         }
     }
     jobs
+}
+
+fn waiting_jobs(long: bool) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for (network, _) in NETWORKS {
+        jobs.push(silence().over(network, None));
+        jobs.push(vanishing().over(network, None));
+        jobs.push(recovering().over(network, None));
+    }
+    if long {
+        let faulty = FAULTY.into_iter();
+        jobs.extend(faulty.map(|(network, faults)| silence().over(network, Some(faults))));
+    }
+    jobs
+}
+
+fn silence() -> Job {
+    let name = "hosts: silence between 2 hosts";
+    Job::new(name, 8, Expect::Tests, tests(2, &SILENCE))
 }
 
 fn rust_on_2() -> Job {
