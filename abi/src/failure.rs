@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use oxmpi_core::any_request::Report;
 use oxmpi_core::attribute::AttributeError;
 use oxmpi_core::buffer::BufferError;
 use oxmpi_core::group::GroupError;
@@ -29,6 +30,8 @@ struct Facts {
     code: i32,
     text: String,
     subject: Option<Subject>,
+    /// What the status of the operation tells.
+    report: Report,
 }
 
 impl Failure {
@@ -39,6 +42,7 @@ impl Failure {
             code,
             text: text.into(),
             subject: None,
+            report: Report::EMPTY,
         }))
     }
 
@@ -57,6 +61,17 @@ impl Failure {
     /// The explanation.
     pub fn text(&self) -> &str {
         &self.0.text
+    }
+
+    /// What the status of the operation that failed tells.
+    pub fn report(&self) -> &Report {
+        &self.0.report
+    }
+
+    #[cold]
+    fn reporting(mut self, error: &EngineError) -> Failure {
+        self.0.report = Report::of_failure(error);
+        self
     }
 
     /// The object given by [`Failure::on`].
@@ -111,8 +126,6 @@ classes! {
     };
     OpError => op_class;
     BufferError => buffer_class;
-    EngineError => engine_class;
-    ErrorKind => kind_class;
     CommunicatorError => communicator_class;
     TopologyError => topology_class;
     SessionError => |_| MPI_ERR_ARG;
@@ -123,10 +136,35 @@ classes! {
     };
 }
 
+impl From<EngineError> for Failure {
+    #[cold]
+    fn from(error: EngineError) -> Failure {
+        Failure::new(engine_class(&error), error.to_string()).reporting(&error)
+    }
+}
+
+impl From<&ErrorKind> for Failure {
+    #[cold]
+    fn from(kind: &ErrorKind) -> Failure {
+        let failure = Failure::new(kind_class(kind), kind.to_string());
+        match kind {
+            ErrorKind::Engine(error) => failure.reporting(error),
+            _ => failure,
+        }
+    }
+}
+
+impl From<ErrorKind> for Failure {
+    #[cold]
+    fn from(kind: ErrorKind) -> Failure {
+        Failure::from(&kind)
+    }
+}
+
 impl From<oxmpi_core::Error> for Failure {
     #[cold]
     fn from(error: oxmpi_core::Error) -> Failure {
-        Failure::new(kind_class(error.kind()), error.kind().to_string())
+        Failure::from(error.kind())
     }
 }
 

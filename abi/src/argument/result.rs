@@ -8,6 +8,7 @@ use std::ffi::c_int;
 use oxmpi_core::any_request::Report;
 
 use crate::constant::MPI_UNDEFINED;
+use crate::failure::Failure;
 use crate::status::Status;
 
 /// Where a result goes.
@@ -163,5 +164,23 @@ impl StatusOut {
         // SAFETY: `new` was promised the address of a status, and integers are valid whatever they
         // hold.
         unsafe { (*self.0).report(report) }
+    }
+
+    /// The same for an operation that may have failed: a message that was too long is told, too.
+    #[inline]
+    pub fn settle(&self, outcome: Result<Report, impl Into<Failure>>) -> Result<(), Failure> {
+        match outcome {
+            Ok(report) => {
+                self.set(&report);
+                Ok(())
+            }
+            Err(error) => {
+                let failure = error.into();
+                if *failure.report() != Report::EMPTY {
+                    self.set(failure.report());
+                }
+                Err(failure)
+            }
+        }
     }
 }

@@ -250,9 +250,8 @@ pub fn recv(
     status: StatusOut,
 ) -> Result<(), Failure> {
     let buffer = buffer(buf, count, datatype)?;
-    let report = comm.recv_buffer(&buffer, source(comm, rank)?, tag_of_receive(tag))?;
-    status.set(&report);
-    Ok(())
+    let received = comm.recv_buffer(&buffer, source(comm, rank)?, tag_of_receive(tag));
+    status.settle(received)
 }
 
 #[inline]
@@ -381,13 +380,8 @@ pub fn mrecv(
 ) -> Result<(), Failure> {
     let mut operation = receive_message((buf, count, datatype), &message)?;
     let comm = operation.comm().cloned();
-    match operation.wait() {
-        Ok(report) => {
-            status.set(&report);
-            Ok(())
-        }
-        Err(kind) => Err(request::failed(kind, comm.as_ref())),
-    }
+    let received = operation.wait();
+    status.settle(received.map_err(|kind| request::failed(kind, comm.as_ref())))
 }
 
 pub fn imrecv(
@@ -451,8 +445,7 @@ pub fn sendrecv(
         sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
         comm,
     )?;
-    status.set(&comm.exchange(&outgoing, &incoming)?);
-    Ok(())
+    status.settle(comm.exchange(&outgoing, &incoming))
 }
 
 #[expect(clippy::too_many_arguments, reason = "they are MPI's")]
@@ -495,8 +488,7 @@ pub fn sendrecv_replace(
     let buffer = buffer(buf, count, datatype)?;
     let to = (dest(comm, rank_to)?, checked_tag(sendtag)?);
     let from = (source(comm, rank_from)?, tag_of_receive(recvtag));
-    status.set(&comm.exchange_in_place(&buffer, to, from)?);
-    Ok(())
+    status.settle(comm.exchange_in_place(&buffer, to, from))
 }
 
 #[expect(clippy::too_many_arguments, reason = "they are MPI's")]

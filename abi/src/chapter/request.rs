@@ -43,7 +43,7 @@ impl Ending<'_> {
         match outcome {
             Ok(report) => self.statuses.set(at, &report),
             Err(failure) => {
-                self.statuses.set(at, &Report::EMPTY);
+                self.statuses.set(at, failure.report());
                 self.failed.push((at, failure.code()));
                 self.first_failure.get_or_insert(failure);
             }
@@ -85,8 +85,7 @@ pub fn wait(_: &Call, request: InOut<Handle>, status: StatusOut) -> Result<(), F
     };
     let (outcome, handle) = taken.wait();
     request.set(handle);
-    status.set(&outcome?);
-    Ok(())
+    status.settle(outcome)
 }
 
 pub fn test(
@@ -111,8 +110,7 @@ pub fn test(
     let (outcome, handle) = taken.conclude();
     request.set(handle);
     flag.set(true);
-    status.set(&outcome?);
-    Ok(())
+    status.settle(outcome)
 }
 
 #[inline]
@@ -187,6 +185,7 @@ fn wait_for_taken(
     }
     (0..count).for_each(|index| statuses.set_error(index, MPI_SUCCESS));
     for (index, failure) in &failures {
+        statuses.set(*index, failure.report());
         statuses.set_error(*index, failure.code());
     }
     Err(in_status(&failures[0].1))
@@ -218,8 +217,7 @@ fn conclude_one(
     let (outcome, handle) = taken.conclude();
     requests[index] = handle;
     indx.set(index as i32);
-    status.set(&outcome?);
-    Ok(())
+    status.settle(outcome)
 }
 
 pub fn waitany(
@@ -399,8 +397,7 @@ pub fn request_get_status_any(
     if let Some(index) = first_ready(&mut all) {
         indx.set(index as i32);
         flag.set(true);
-        status.set(&peek_ready(all.at(index))?);
-        return Ok(());
+        return status.settle(peek_ready(all.at(index)));
     }
     let is_any_active = all.is_any_active();
     indx.set(MPI_UNDEFINED);

@@ -21,7 +21,7 @@ pub enum Class {
     Byte,
     /// Integers that all languages share: addresses, counts, offsets.
     MultiLanguage,
-    /// Printable characters; no reduction takes them.
+    /// Printable characters; no reduction takes them, but for MPI_CHAR.
     Character,
     /// Value and index, for MINLOC and MAXLOC.
     ValueIndex,

@@ -1,6 +1,8 @@
 //! Which arithmetic a basic type needs: many of the standard's names stand for the same kind of
 //! number here.
 
+use std::ffi::c_char;
+
 use crate::datatype::{Basic, Class, Form};
 
 /// A kind of number, named after the Rust type or the format.
@@ -29,6 +31,8 @@ impl Number {
     /// and for numbers that this processor cannot compute with.
     pub(super) fn of(basic: Basic) -> Option<Number> {
         match basic.class() {
+            _ if basic == Basic::Char && c_char::MIN == 0 => Some(Number::U8),
+            _ if basic == Basic::Char => Some(Number::I8),
             Class::Integer | Class::MultiLanguage if basic.is_unsigned() => {
                 Number::unsigned(basic.size())
             }

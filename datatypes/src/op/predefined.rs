@@ -110,7 +110,12 @@ impl Predefined {
     /// Whether a reduction may use it on this type.
     pub const fn takes(self, basic: Basic) -> bool {
         use Class::*;
-        let class = basic.class();
+        // The standard leaves characters out. Programs reduce MPI_CHAR all the same, and other
+        // libraries take it for the integer that it is in C.
+        let class = match basic {
+            Basic::Char => Integer,
+            _ => basic.class(),
+        };
         match self {
             Predefined::Min | Predefined::Max => {
                 matches!(class, Integer | Floating | MultiLanguage)
@@ -122,7 +127,8 @@ impl Predefined {
                 matches!(class, Integer | Byte | MultiLanguage)
             }
             Predefined::LogicalAnd | Predefined::LogicalOr | Predefined::LogicalXor => {
-                matches!(class, Logical) || (matches!(class, Integer) && !is_fortran_integer(basic))
+                matches!(class, Logical | MultiLanguage)
+                    || (matches!(class, Integer) && !is_fortran_integer(basic))
             }
             Predefined::MinLoc | Predefined::MaxLoc => matches!(class, ValueIndex),
             Predefined::Replace | Predefined::NoOp => false,
@@ -142,7 +148,7 @@ impl Predefined {
                 "integers, MPI_BYTE, MPI_AINT, MPI_OFFSET and MPI_COUNT"
             }
             Predefined::LogicalAnd | Predefined::LogicalOr | Predefined::LogicalXor => {
-                "C integers, MPI_LOGICAL, MPI_C_BOOL and MPI_CXX_BOOL"
+                "C integers, MPI_LOGICAL, MPI_C_BOOL, MPI_CXX_BOOL, MPI_AINT, MPI_OFFSET and MPI_COUNT"
             }
             Predefined::MinLoc | Predefined::MaxLoc => {
                 "pairs of value and index such as MPI_DOUBLE_INT, MPI_2INT and those of MPI_Type_get_value_index"

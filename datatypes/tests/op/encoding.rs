@@ -84,7 +84,8 @@ const QUADRUPLE: Format = Format::Ieee(15, 112);
 
 pub fn format(basic: Basic) -> Format {
     match basic {
-        SignedChar | Int8 | Integer1 => Format::Signed(1),
+        Char if std::ffi::c_char::MIN == 0 => Format::Unsigned(1),
+        Char | SignedChar | Int8 | Integer1 => Format::Signed(1),
         Short | Int16 | Integer2 => Format::Signed(2),
         Int | Int32 | Integer | Integer4 => Format::Signed(4),
         Long | LongLong | Int64 | Integer8 | Aint | Offset | Count => Format::Signed(8),

@@ -5,20 +5,40 @@ use oxmpi_datatypes::op::{Named, Op, OpError, Predefined, UserOp};
 
 use super::encoding::*;
 
-/// The table at the end of MPI 5.0 §6.9.2, and §6.9.4 for the last two.
+/// What programs use beyond the standard's table, and other libraries take: MPI_CHAR as the integer
+/// that it is in C.
+const C_CHARACTER: &[Basic] = &[Basic::Char];
+
+/// The table at the end of MPI 5.0 §6.9.2, and §6.9.4 for the last two; [`C_CHARACTER`] beside every
+/// C integer, and truth in the integers that all languages share.
 fn groups(op: Predefined) -> Vec<&'static [Basic]> {
     use Predefined::*;
     match op {
-        Max | Min => vec![C_INTEGER, FORTRAN_INTEGER, FLOATING, MULTI_LANGUAGE],
+        Max | Min => vec![
+            C_INTEGER,
+            C_CHARACTER,
+            FORTRAN_INTEGER,
+            FLOATING,
+            MULTI_LANGUAGE,
+        ],
         Sum | Product => vec![
             C_INTEGER,
+            C_CHARACTER,
             FORTRAN_INTEGER,
             FLOATING,
             COMPLEX,
             MULTI_LANGUAGE,
         ],
-        LogicalAnd | LogicalOr | LogicalXor => vec![C_INTEGER, LOGICAL],
-        BitAnd | BitOr | BitXor => vec![C_INTEGER, FORTRAN_INTEGER, BYTE, MULTI_LANGUAGE],
+        LogicalAnd | LogicalOr | LogicalXor => {
+            vec![C_INTEGER, C_CHARACTER, LOGICAL, MULTI_LANGUAGE]
+        }
+        BitAnd | BitOr | BitXor => vec![
+            C_INTEGER,
+            C_CHARACTER,
+            FORTRAN_INTEGER,
+            BYTE,
+            MULTI_LANGUAGE,
+        ],
         MinLoc | MaxLoc => vec![PAIRS],
         Replace | NoOp => vec![],
     }

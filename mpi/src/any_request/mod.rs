@@ -13,7 +13,7 @@ mod wait;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use oxmpi_engine::{Completion, Engine, RequestId};
+use oxmpi_engine::{Completion, Engine, EngineError, Fault, RequestId};
 
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
@@ -170,6 +170,26 @@ impl Report {
         sender: Sender::Nobody,
         ..Report::EMPTY
     };
+
+    /// What the status of an operation that failed tells: of a message that was too long for its
+    /// memory, which one it was and how much of it is there; of others nothing.
+    #[cold]
+    pub fn of_failure(error: &EngineError) -> Report {
+        match *error.fault() {
+            Fault::Truncated {
+                source_rank,
+                tag,
+                capacity,
+                ..
+            } => Report {
+                sender: Sender::Rank(source_rank),
+                tag: Some(tag),
+                bytes: capacity,
+                cancelled: false,
+            },
+            _ => Report::EMPTY,
+        }
+    }
 }
 
 impl From<Completion> for Report {
