@@ -260,12 +260,20 @@ pub struct Taken {
 /// Takes out the operation behind a handle; none for MPI_REQUEST_NULL.
 #[inline]
 pub fn take(handle: Handle) -> Result<Option<Taken>, Failure> {
+    take_by(handle, |handle| slab().take(handle))
+}
+
+#[inline]
+fn take_by(
+    handle: Handle,
+    take: impl FnOnce(Handle) -> Result<AnyRequest, Failure>,
+) -> Result<Option<Taken>, Failure> {
     if handle == MPI_REQUEST_NULL {
         return Ok(None);
     }
     let operation = match handle {
         SENT => AnyRequest::Over(Report::EMPTY),
-        _ => slab().take(handle)?,
+        _ => take(handle)?,
     };
     Ok(Some(Taken {
         handle,
@@ -338,17 +346,28 @@ thread_local! {
 pub fn take_all(handles: &[Handle]) -> Result<All, Failure> {
     let (taken, ready) = ROOM.take();
     let mut all = All { taken, ready };
-    for (index, &handle) in handles.iter().enumerate() {
-        let taken = take(handle).map_err(|failure| {
+    match all.take(handles) {
+        None => Ok(all),
+        Some((index, failure)) => {
             let text = format!("entry {index} of the requests: {}", failure.text());
-            Failure::new(failure.code(), text)
-        })?;
-        all.taken.push(taken);
+            Err(Failure::new(failure.code(), text))
+        }
     }
-    Ok(all)
 }
 
 impl All {
+    /// Takes them out under one hold of the lock; which one is none, and why.
+    fn take(&mut self, handles: &[Handle]) -> Option<(usize, Failure)> {
+        let mut slab = slab();
+        for (index, &handle) in handles.iter().enumerate() {
+            match take_by(handle, |handle| slab.take(handle)) {
+                Ok(taken) => self.taken.push(taken),
+                Err(failure) => return Some((index, failure)),
+            }
+        }
+        None
+    }
+
     /// Whether there is one that a call can complete.
     pub fn is_any_active(&self) -> bool {
         self.taken.iter().any(is_active)
@@ -415,6 +434,13 @@ impl RequestList for All {
 
 impl Drop for All {
     fn drop(&mut self) {
+        let mut slab = slab();
+        self.taken
+            .iter_mut()
+            .flatten()
+            .for_each(|taken| taken.settle(&mut slab));
+        drop(slab);
+        // Outside the lock: what the operations held may be much.
         self.taken.clear();
         let taken = std::mem::take(&mut self.taken);
         ROOM.set((taken, std::mem::take(&mut self.ready)));
@@ -470,21 +496,30 @@ impl Taken {
             operation.detach();
         }
     }
+
+    /// Puts the operation back, or gives its place up; it needs no place from now on.
+    #[inline]
+    fn settle(&mut self, slab: &mut Slab) {
+        let handle = std::mem::replace(&mut self.handle, SENT);
+        if handle == SENT {
+            return;
+        }
+        match self.operation.take() {
+            Some(operation) if !self.is_gone => slab.put_back(handle, operation),
+            operation => {
+                slab.release(handle);
+                self.operation = operation;
+            }
+        }
+    }
 }
 
 impl Drop for Taken {
     #[inline]
     fn drop(&mut self) {
-        if self.handle == SENT {
-            return;
-        }
-        match self.operation.take() {
-            Some(operation) if !self.is_gone => slab().put_back(self.handle, operation),
-            operation => {
-                slab().release(self.handle);
-                // Outside the lock: what the operation held may be much.
-                drop(operation);
-            }
+        if self.handle != SENT {
+            // What the operation held may be much: it is dropped after the lock.
+            self.settle(&mut slab());
         }
     }
 }
