@@ -2,8 +2,8 @@
 //! run`, and `mpicc` and `mpicxx`, which are `oxmpi cc` and `oxmpi cxx`.
 //!
 //! This layer turns words into a [`oxmpi_launch::Job`] and an outcome into an exit status; nothing
-//! is started or decided here. `words` splits a command line the way MPI users write it, `options`
-//! says what the options are, `run` makes the job, `compile` calls the compiler, `info` tells about
+//! is started or decided here. `words` splits a command line the way MPI users write it, `foreign`
+//! translates options of other launchers, `options` says what ours are, `run` makes the job, `compile` calls the compiler, `info` tells about
 //! the installation, `net_info` about the network, `settings` about the environment, `setup_net`
 //! how programs are permitted to use all of it. Every message on standard error begins with `oxmpi:
 //! `.
@@ -12,6 +12,7 @@
 
 mod compile;
 mod failure;
+mod foreign;
 mod info;
 mod net_info;
 mod options;

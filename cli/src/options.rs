@@ -129,7 +129,7 @@ pub(crate) struct Options {
     pub(crate) net_pcap: Option<String>,
 
     /// Show the version
-    #[arg(short = 'V', long, alias = "v")]
+    #[arg(short = 'V', long)]
     pub(crate) version: bool,
 
     /// Accepted from command lines for other launchers: always allowed here

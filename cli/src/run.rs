@@ -36,10 +36,17 @@ fn job(command: &str, words: &[OsString]) -> Result<Job, Failure> {
     let description = Options::command().override_usage(format!(
         "{command} [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]..."
     ));
-    let segments = words::segments(words, &description);
+    let configured = config_file(words)?;
+    let segments = words::segments(configured.as_deref().unwrap_or(words), &description);
     let several = segments.len() > 1;
     let mut uncounted = false;
     for (index, segment) in segments.into_iter().enumerate() {
+        if let Some(why) = segment.refused {
+            return Err(Failure::usage(why));
+        }
+        for note in &segment.notes {
+            eprintln!("oxmpi: {note}");
+        }
         let options = description
             .clone()
             .try_get_matches_from(&segment.options)
@@ -72,6 +79,39 @@ fn job(command: &str, words: &[OsString]) -> Result<Job, Failure> {
         job.apps[0].ranks = u32::try_from(slots).unwrap_or(u32::MAX);
     }
     Ok(job)
+}
+
+/// The words of `-configfile FILE`, if that is the command line (MPI 5.0 §11.5): each line of the
+/// file has a program with its options, a line that begins with # is a comment, and one that ends
+/// with a backslash goes on.
+fn config_file(words: &[OsString]) -> Result<Option<Vec<OsString>>, Failure> {
+    let [option, file, rest @ ..] = words else {
+        return Ok(None);
+    };
+    if option != "-configfile" && option != "--configfile" {
+        return Ok(None);
+    }
+    let shown = file.to_string_lossy();
+    let wrong = |why: &str| Failure::usage(format!("-configfile {shown}: {why}"));
+    if !rest.is_empty() {
+        return Err(wrong("everything else stands in the file"));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error.to_string()))?;
+    let mut programs: Vec<OsString> = Vec::new();
+    let joined = text.replace("\\\n", " ");
+    let lines = joined.lines().map(str::trim);
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if !programs.is_empty() {
+            programs.push(":".into());
+        }
+        let words = oxmpi_launch::split_words(line);
+        let words = words.map_err(|why| wrong(&format!("in the line '{line}', {why}")))?;
+        programs.extend(words.into_iter().map(OsString::from));
+    }
+    if programs.is_empty() {
+        return Err(wrong("it names no program"));
+    }
+    Ok(Some(programs))
 }
 
 /// One program of the job.

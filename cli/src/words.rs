@@ -3,11 +3,15 @@
 //! `mpiexec -np 2 -wdir /tmp a.out -v : -n 1 b.out` has several programs separated by `:`, long
 //! options with one dash, and everything after a program's name belongs to the program. clap knows
 //! none of that, so the words are sorted here first. Which options take values is read from clap's
-//! own description.
+//! own description. A word that is an option of another launcher ([`foreign`]) is that option, and
+//! not a cluster of our letters. `-configfile FILE` stands for the lines of the file, each a
+//! program with its options.
 
 use std::ffi::{OsStr, OsString};
 
 use clap::{ArgAction, Command};
+
+use crate::foreign::{self, Translated};
 
 /// The words of one program.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,6 +20,10 @@ pub(crate) struct Segment {
     pub(crate) options: Vec<OsString>,
     /// The program and its arguments; may be empty.
     pub(crate) command: Vec<OsString>,
+    /// What the user is told about options of other launchers.
+    pub(crate) notes: Vec<String>,
+    /// Why an option of another launcher cannot be taken.
+    pub(crate) refused: Option<String>,
 }
 
 /// Cuts a command line into the words of each program.
@@ -27,7 +35,7 @@ pub(crate) fn segments(words: &[OsString], command: &Command) -> Vec<Segment> {
 }
 
 fn segment(words: &[OsString], command: &Command) -> Segment {
-    let mut options = Vec::new();
+    let mut segment = Segment::default();
     let mut rest = words.iter();
     while let Some(word) = rest.as_slice().first() {
         if !is_option(word) {
@@ -37,14 +45,44 @@ fn segment(words: &[OsString], command: &Command) -> Segment {
         if word == "--" {
             break;
         }
-        let (word, values) = normalise(word, command);
-        options.push(word);
-        options.extend(rest.by_ref().take(values).cloned());
+        match normalise(word, command) {
+            Word::Ours(word, values) => {
+                segment.options.push(word);
+                segment.options.extend(rest.by_ref().take(values).cloned());
+            }
+            Word::Foreign(name, attached) => {
+                let values = foreign::values_of(&name).unwrap_or(0);
+                let values: Vec<OsString> = match &attached {
+                    Some(value) => vec![value.into()],
+                    None => rest.by_ref().take(values).cloned().collect(),
+                };
+                segment.take(&word.to_string_lossy(), &name, &values);
+            }
+        }
     }
-    Segment {
-        options,
-        command: rest.cloned().collect(),
+    segment.command = rest.cloned().collect();
+    segment
+}
+
+impl Segment {
+    fn take(&mut self, written: &str, name: &str, values: &[OsString]) {
+        match foreign::translate(written, name, values) {
+            Some(Translated::Words(words)) => self.options.extend(words),
+            Some(Translated::Note(note)) => self.notes.push(note),
+            Some(Translated::Refused(why)) => {
+                self.refused.get_or_insert(why);
+            }
+            None => {}
+        }
     }
+}
+
+/// An option on the command line.
+enum Word {
+    /// As clap wants it, and how many of the words that follow are its values.
+    Ours(OsString, usize),
+    /// Of another launcher: its name, and its value if that is attached.
+    Foreign(String, Option<String>),
 }
 
 fn is_option(word: &OsStr) -> bool {
@@ -52,22 +90,28 @@ fn is_option(word: &OsStr) -> bool {
     bytes.len() > 1 && bytes[0] == b'-'
 }
 
-/// The option as clap wants it, and how many of the words that follow are its values.
-fn normalise(word: &OsStr, command: &Command) -> (OsString, usize) {
+/// Which option it is.
+fn normalise(word: &OsStr, command: &Command) -> Word {
     let Some(text) = word.to_str() else {
-        return (word.to_owned(), 0);
+        return Word::Ours(word.to_owned(), 0);
     };
     let dashes = text.len() - text.trim_start_matches('-').len();
     let (name, attached) = match text[dashes..].split_once('=') {
-        Some((name, _)) => (name, true),
-        None => (&text[dashes..], false),
+        Some((name, value)) => (name, Some(value)),
+        None => (&text[dashes..], None),
     };
     let longs = |arg: &&clap::Arg| {
         arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|all| all.contains(&name))
     };
     if let Some(arg) = command.get_arguments().find(longs) {
-        let values = values_of(arg).saturating_sub(usize::from(attached));
-        return (format!("--{}", &text[dashes..]).into(), values);
+        let values = values_of(arg).saturating_sub(usize::from(attached.is_some()));
+        return Word::Ours(format!("--{}", &text[dashes..]).into(), values);
+    }
+    if foreign::values_of(name).is_some() {
+        return Word::Foreign(name.to_owned(), attached.map(str::to_owned));
+    }
+    if let Some(count) = name.strip_prefix("np").filter(|count| is_number(count)) {
+        return Word::Ours(format!("-n{count}").into(), 0);
     }
     let first = name.chars().next();
     let short = command
@@ -75,12 +119,16 @@ fn normalise(word: &OsStr, command: &Command) -> (OsString, usize) {
         .find(|arg| dashes == 1 && arg.get_short() == first);
     match short {
         // -n 4; -n4 has its value with it.
-        Some(arg) if name.chars().count() == 1 => (word.to_owned(), values_of(arg)),
-        Some(_) => (word.to_owned(), 0),
+        Some(arg) if name.chars().count() == 1 => Word::Ours(word.to_owned(), values_of(arg)),
+        Some(_) => Word::Ours(word.to_owned(), 0),
         // Unknown: clap says so, and with two dashes it can compare it with what there is.
-        None if name.chars().count() > 1 => (format!("--{}", &text[dashes..]).into(), 0),
-        None => (word.to_owned(), 0),
+        None if name.chars().count() > 1 => Word::Ours(format!("--{}", &text[dashes..]).into(), 0),
+        None => Word::Ours(word.to_owned(), 0),
     }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn values_of(arg: &clap::Arg) -> usize {
@@ -127,6 +175,7 @@ mod tests {
             &[("-n 4", "a.out -n 5 --timeout")],
         );
         assert_cut("-n4 a.out", &[("-n4", "a.out")]);
+        assert_cut("-np4 a.out", &[("-n4", "a.out")]);
         assert_cut("-l -- -odd", &[("-l", "-odd")]);
     }
 
@@ -138,6 +187,20 @@ mod tests {
         );
         assert_cut("-timeout=3 a", &[("--timeout=3", "a")]);
         assert_cut("-tiemout 3 a", &[("--tiemout", "3 a")]);
+    }
+
+    #[test]
+    fn options_of_others_are_not_clusters_of_letters() {
+        assert_cut("-genvlist A,B -n 2 a", &[("-x A -x B -n 2", "a")]);
+        assert_cut("--mca btl self -n 2 a -mca", &[("-n 2", "a -mca")]);
+        assert_cut("-v -iface=eth0 a", &[("--net-include eth0", "a")]);
+        let words = ["-xterm", "1", "a"].map(OsString::from);
+        let segment = segment(&words, &Options::command());
+        assert!(
+            segment
+                .refused
+                .is_some_and(|why| why.starts_with("-xterm "))
+        );
     }
 
     #[test]

@@ -79,6 +79,46 @@ fn options() {
 }
 
 #[test]
+fn options_of_other_launchers() {
+    refused(
+        &["--output-filename", "x", "true"],
+        2,
+        "--output-filename is not known here; use a redirection of standard output; -l labels its lines",
+    );
+    let ran = run(&["--mca", "btl", "self", "-v", "-np2", "echo", "here"]);
+    assert_eq!((ran.code, ran.text().as_str()), (0, "here\nhere\n"));
+    let told: Vec<&str> = ran.stderr.lines().collect();
+    assert!(
+        told[0].starts_with("oxmpi: --mca changes nothing here: "),
+        "{told:?}"
+    );
+    assert!(
+        told[1].starts_with("oxmpi: -v changes nothing here: "),
+        "{told:?}"
+    );
+    assert_eq!(told.len(), 2, "{told:?}");
+}
+
+#[test]
+fn a_file_may_name_the_programs() {
+    let file = std::env::temp_dir().join(format!("oxmpi-config-{}", std::process::id()));
+    let text = "# two programs\n-n 1 echo 'a  b'\n\n-n 2 \\\n  echo c\n";
+    std::fs::write(&file, text).unwrap();
+    let name = file.to_str().unwrap();
+    let ran = run(&["-configfile", name]);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(
+        (ran.code, ran.sorted()),
+        (0, vec!["a  b".into(), "c".into(), "c".into()])
+    );
+    refused(
+        &["-configfile", "/nonexistent/file"],
+        2,
+        "-configfile /nonexistent/file: No such file or directory (os error 2)",
+    );
+}
+
+#[test]
 fn hosts() {
     refused(
         &["-host", "a:x", "true"],

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 pub use place::MapBy;
 pub use spread::Spread;
 pub(crate) use spread::{Placement, fanout};
-pub use template::Template;
+pub use template::{Template, split_words};
 
 /// Ranks one host carries at most: one port each.
 pub const HOST_RANKS_MAX: u32 = oxmpi_ports::layout::PORTS_MAX;

@@ -31,7 +31,7 @@ impl Template {
             given: format!("{given} '{text}'"),
             why,
         };
-        let mut words = split(text).map_err(wrong)?;
+        let mut words = split_words(text).map_err(wrong)?;
         if words.iter().any(|word| word.contains('\0')) {
             return Err(wrong("it contains a NUL byte"));
         }
@@ -68,8 +68,9 @@ pub(super) fn shell_character(path: &str) -> Option<char> {
         .find(|c| !c.is_ascii_alphanumeric() && !"/._-+@%,:=".contains(*c))
 }
 
-/// Words as POSIX shells make them out of blanks, quotes and backslashes; nothing is expanded.
-fn split(text: &str) -> Result<Vec<String>, &'static str> {
+/// Words as POSIX shells make them out of blanks, quotes and backslashes; nothing is expanded. The
+/// error says what is wrong with the text.
+pub fn split_words(text: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn quotes_are_those_of_a_shell() {
         assert_eq!(
-            split(r#"sh -c 'exec "$@"' -- "a \"b\" \n" c\ d '' e"f"g"#).unwrap(),
+            split_words(r#"sh -c 'exec "$@"' -- "a \"b\" \n" c\ d '' e"f"g"#).unwrap(),
             [
                 "sh",
                 "-c",
