@@ -40,7 +40,12 @@ fn formatting(steps: &mut Steps) {
         &mut cargo(&["fmt", "--all", "--check"]),
     );
     // Workspaces by themselves.
-    for apart in ["kernel/module", "fuzz"] {
+    for apart in [
+        "kernel/runtime",
+        "kernel/module",
+        "kernel/oxk/module",
+        "fuzz",
+    ] {
         let mut format = cargo(&["fmt", "--check", "--manifest-path"]);
         format.arg(format!("{apart}/Cargo.toml"));
         steps.run(&format!("fmt of {apart}"), 2, Expect::Success, &mut format);
