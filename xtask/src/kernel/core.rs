@@ -16,8 +16,8 @@ use crate::steps::{cargo, root};
 
 /// What every kernel's code looks like: no red zone, no jump tables, frames for stack traces,
 /// returns and indirect calls through thunks; `-Zplt` keeps calls of memcpy from going through a
-/// table.
-const FLAGS: [&str; 9] = [
+/// table, and the last has SHA-256 without vector registers.
+const FLAGS: [&str; 10] = [
     "-Crelocation-model=static",
     "-Ccode-model=kernel",
     "-Cno-redzone=y",
@@ -27,6 +27,7 @@ const FLAGS: [&str; 9] = [
     "-Zfunction-return=thunk-extern",
     "-Zretpoline-external-thunk",
     "-Zplt=yes",
+    "--cfg=sha2_backend=\"soft\"",
 ];
 
 /// What the object may leave to the kernel and to the shim, by how it begins.
