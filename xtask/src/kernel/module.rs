@@ -40,6 +40,12 @@ pub const MODULES: &[Module] = &[
         rust: Some("kernel/oxk/module"),
         needs: &[],
     },
+    Module {
+        name: "oxk_test",
+        folder: "kernel/oxk/test",
+        rust: None,
+        needs: &["oxk"],
+    },
 ];
 
 /// Why there is no module.
