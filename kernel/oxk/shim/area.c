@@ -94,13 +94,19 @@ static int oxk_area_add(struct oxk_endpoint *endpoint, struct oxk_area *area, st
 	return 0;
 }
 
+/* Page by page: vmalloc, or a module's data. The kernel's own function for it is not exported by 6.1. */
+static bool oxk_is_mapped(const void *at)
+{
+	return is_vmalloc_addr(at) || ((unsigned long)at >= MODULES_VADDR && (unsigned long)at < MODULES_END);
+}
+
 static int oxk_add_kernel(struct oxk_endpoint *endpoint, struct oxk_area *area, const struct kvec *entry)
 {
 	const u8 *at = entry->iov_base;
 	u64 left = entry->iov_len;
 	int error = 0;
 
-	if (left && !is_vmalloc_or_module_addr(at)) {
+	if (left && !oxk_is_mapped(at)) {
 		if (!virt_addr_valid(at) || !virt_addr_valid(at + left - 1))
 			return -EFAULT;
 		while (left && !error) {
