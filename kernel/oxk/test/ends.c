@@ -120,7 +120,9 @@ static int whole_stays(struct test *test)
 	int error, i;
 
 	pair_params(&pair);
-	error = pair_open(test, &pair) ?: memory_new(&source, PAGES, 9000, 0) ?: memory_new(&target, USER, 9000, 3);
+	error = pair_open(test, &pair) ?: memory_new(&source, PAGES, 9000, 0);
+	if (!error)
+		error = memory_new(&target, USER, 9000, 3);
 	if (error)
 		goto out;
 	memory_fill(&source, 11);

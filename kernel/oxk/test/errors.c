@@ -161,7 +161,9 @@ static int outcomes(struct test *test)
 	int error, i;
 
 	pair_params(&pair);
-	error = pair_open(test, &pair) ?: memory_new(&source, PAGES, 50000, 0) ?: memory_new(&target, PAGES, 20000, 3);
+	error = pair_open(test, &pair) ?: memory_new(&source, PAGES, 50000, 0);
+	if (!error)
+		error = memory_new(&target, PAGES, 20000, 3);
 	if (error)
 		goto out;
 	memory_fill(&source, 3);
