@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #endif
 
-#define O2G_VERSION 2
+#define O2G_VERSION 3
 #define O2G_PAGE_BYTES 4096
 #define O2G_RECORD_ALIGN 32
 #define O2G_DUMP_BYTES_MIN (64u << 10)
@@ -119,6 +119,9 @@ struct o2g_counters {
 	__u64 wakeups;
 	__u64 agains;
 	__u64 pages_pinned;
+	__u64 pages_kept;
+	__u64 pins;
+	__u64 pins_reused;
 	__u64 sockets;
 	__u64 pages_pinned_all;
 	__u64 sockets_all;

@@ -18,7 +18,7 @@
 //! left, [`RecordKind::Filler`] included, which leads to the beginning.
 
 /// The version of these structures; a driver refuses others.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Bytes of the control page.
 pub const PAGE_BYTES: usize = 4096;
@@ -262,11 +262,17 @@ pub struct Counters {
     pub wakeups: u64,
     /// Requests answered with EAGAIN.
     pub agains: u64,
-    /// Pages of this context that are pinned.
+    /// Pages of entries' buffers that are pinned; one counts for each entry.
     pub pages_pinned: u64,
+    /// Pages that are kept pinned for the next receive into them, for no entry.
+    pub pages_kept: u64,
+    /// How often memory was pinned.
+    pub pins: u64,
+    /// How often it was pinned already.
+    pub pins_reused: u64,
     /// Sockets that are registered.
     pub sockets: u64,
-    /// Pages of all contexts that are pinned.
+    /// Pages of all contexts that are pinned, for entries or not.
     pub pages_pinned_all: u64,
     /// Sockets of all contexts.
     pub sockets_all: u64,

@@ -235,6 +235,9 @@ unsafe extern "C" fn o2g_core_count(core: *mut Core, into: *mut Counters) {
     *into = Counters {
         wakeups: into.wakeups,
         pages_pinned: into.pages_pinned,
+        pages_kept: into.pages_kept,
+        pins: into.pins,
+        pins_reused: into.pins_reused,
         pages_pinned_all: into.pages_pinned_all,
         sockets_all: into.sockets_all,
         contexts_all: into.contexts_all,

@@ -10,6 +10,7 @@ mod matching;
 mod memory;
 mod misuse;
 mod model;
+mod pins;
 pub mod processes;
 mod progress;
 mod races;
@@ -31,6 +32,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         model::CASES,
         races::CASES,
         memory::CASES,
+        pins::CASES,
         misuse::CASES,
         sockets::CASES,
         hostile::CASES,
