@@ -86,6 +86,8 @@ struct o2g_context *o2g_context_new(void)
 	init_waitqueue_head(&context->dumpers);
 	init_completion(&context->dumpers_gone);
 	INIT_DELAYED_WORK(&context->reaper, o2g_reap_later);
+	INIT_LIST_HEAD(&context->answers);
+	INIT_DELAYED_WORK(&context->answerer, o2g_answers_give);
 	INIT_DELAYED_WORK(&context->watcher, o2g_look_after);
 	context->mm = current->mm;
 	mmgrab(context->mm);
@@ -204,7 +206,9 @@ static void *o2g_area_new(u64 bytes)
 int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump)
 {
 	u64 done_bytes = PAGE_ALIGN((u64)context->n_entries * sizeof(struct o2g_done));
-	u64 bytes = O2G_PAGE_BYTES + done_bytes + dump->bytes;
+	u64 desk_bytes = PAGE_ALIGN((u64)context->n_socks * sizeof(struct o2g_desk));
+	u64 bytes = O2G_PAGE_BYTES + done_bytes + desk_bytes + dump->bytes;
+	void *desks;
 	void *area;
 	int error;
 
@@ -224,7 +228,8 @@ int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump
 		return -ENOMEM;
 	}
 	spin_lock_bh(&context->lock);
-	error = o2g_core_set_area(context->core, area, area + O2G_PAGE_BYTES, area + O2G_PAGE_BYTES + done_bytes, dump->bytes);
+	desks = area + O2G_PAGE_BYTES + done_bytes;
+	error = o2g_core_set_area(context->core, area, area + O2G_PAGE_BYTES, desks, desks + desk_bytes, dump->bytes);
 	spin_unlock_bh(&context->lock);
 	if (error) {
 		vfree(area);
@@ -259,6 +264,7 @@ void o2g_context_close(struct o2g_context *context)
 	cancel_delayed_work_sync(&context->watcher);
 	if (context->core)
 		o2g_socket_forget_all(context);
+	cancel_delayed_work_sync(&context->answerer);
 	o2g_dumpers_stop(context);
 	if (context->core)
 		o2g_context_end(context);

@@ -200,6 +200,7 @@ static long o2g_device_ioctl(struct file *file, unsigned int request, unsigned l
 	switch (request) {
 	case O2G_COUNTERS:
 		return o2g_ask_counters(context, at);
+	case O2G_GIVE_ANSWERS:
 	case O2G_PUT_ENTRY:
 	case O2G_CANCEL_ENTRY:
 	case O2G_FREE_ENTRY:
@@ -214,6 +215,9 @@ static long o2g_device_ioctl(struct file *file, unsigned int request, unsigned l
 		return o2g_ask_cancel(context, at);
 	case O2G_FREE_ENTRY:
 		return o2g_ask_free(context, at);
+	case O2G_GIVE_ANSWERS:
+		mod_delayed_work(system_unbound_wq, &context->answerer, 0);
+		return 0;
 	}
 	if (mutex_lock_killable(&context->requests))
 		return -EINTR;

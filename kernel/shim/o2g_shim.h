@@ -3,7 +3,7 @@
  * o2g_shim.h: what the files of the shim tell each other. device.c has the device and its requests,
  * context.c the life of a context, user.c what users share, socket.c the hooks of a TCP socket,
  * reader.c the reading of it, dumper.c the threads, pages.c the memory of entries, regions.c what is
- * pinned, memory.c what the core needs. Decisions are made in the core (core.h).
+ * pinned, answer.c what is written to sockets, memory.c what the core needs. Decisions are made in the core (core.h).
  *
  * Locks, in the order in which they are taken: o2g_context.requests, the socket's lock (lock_sock,
  * or its spinlock in a softirq), o2g_context.lock. mmap takes none of them, because requests fault
@@ -105,6 +105,8 @@ struct o2g_context {
 	atomic_t n_dumpers_alive;
 	struct completion dumpers_gone;
 	struct delayed_work reaper;
+	struct list_head answers; /* sockets to which answers are to be written; under `lock` */
+	struct delayed_work answerer;
 	struct delayed_work watcher; /* while pages are held */
 	u64 charged_bytes;           /* to the user */
 
@@ -126,7 +128,7 @@ struct o2g_context {
 
 /* A registered TCP socket. */
 struct o2g_socket {
-	refcount_t references; /* the context, the queue of the dumper threads */
+	refcount_t references; /* the context, the queue of the dumper threads, the list of answers */
 	struct o2g_context *context;
 	struct sock *sk; /* held, but not its file: close must still say goodbye to the peer */
 	u32 index;       /* the core's */
@@ -151,6 +153,7 @@ struct o2g_socket {
 	/* Under the context's lock. */
 	bool waiting;
 	struct list_head queued;
+	struct list_head answering;
 };
 
 /* One run of the reader. */
@@ -196,6 +199,10 @@ void o2g_socket_put(struct o2g_socket *socket);
 void o2g_read(struct o2g_run *run);
 void o2g_read_end(struct o2g_socket *socket);
 void o2g_read_abandon(struct o2g_socket *socket);
+
+/* answer.c */
+void o2g_answers_note(struct o2g_socket *socket);
+void o2g_answers_give(struct work_struct *work);
 
 /* dumper.c */
 int o2g_dumpers_start(struct o2g_context *context, u32 n);

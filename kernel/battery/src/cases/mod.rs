@@ -1,6 +1,7 @@
 //! What is tried, by subject. A case takes numbers by seed and returns why it did not pass; each
 //! file lists its own.
 
+mod answers;
 mod area;
 mod counts;
 mod endings;
@@ -25,6 +26,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
     [
         matching::CASES,
         rendezvous::CASES,
+        answers::CASES,
         stream::CASES,
         endings::CASES,
         area::CASES,
