@@ -18,6 +18,7 @@ mod races;
 mod rendezvous;
 mod sockets;
 mod stream;
+mod streams;
 
 use crate::runner::Case;
 
@@ -41,6 +42,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         exhaustion::CASES,
         processes::CASES,
         counts::CASES,
+        streams::CASES,
     ]
     .into_iter()
     .flatten()
