@@ -3,7 +3,7 @@
  * o2g_shim.h: what the files of the shim tell each other. device.c has the device and its requests,
  * context.c the life of a context, user.c what users share, socket.c the hooks of a TCP socket,
  * reader.c the reading of it, dumper.c the threads, pages.c the memory of entries, regions.c what is
- * pinned, answer.c what is written to sockets, memory.c what the core needs. Decisions are made in the core (core.h).
+ * pinned, answer.c what is written to sockets. Decisions are made in the core (core.h).
  *
  * Locks, in the order in which they are taken: o2g_context.requests, the socket's lock (lock_sock,
  * or its spinlock in a softirq), o2g_context.lock. mmap takes none of them, because requests fault
@@ -26,6 +26,7 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
+#include "../runtime/reader.h"
 #include "core.h"
 
 #define O2G_DUMPERS_MAX 16
@@ -158,6 +159,7 @@ struct o2g_socket {
 
 /* One run of the reader. */
 struct o2g_run {
+	struct ox_reader reader;
 	struct o2g_socket *socket;
 	bool softirq;
 	bool has_mm; /* the process's memory is there to be written */
