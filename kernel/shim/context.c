@@ -43,7 +43,7 @@ static void o2g_context_end(struct o2g_context *context)
 	o2g_socket_forget_all(context);
 	o2g_memory_reap(context);
 	o2g_free_memories(context);
-	o2g_regions_drop(context);
+	o2g_regions_drop(context, true);
 	mutex_unlock(&context->requests);
 }
 

@@ -117,6 +117,7 @@ struct o2g_context {
 	u32 n_kept;
 	struct list_head stale; /* and without users */
 	u32 pages_kept_max;
+	bool keeps_none; /* the context ends */
 
 	atomic64_t pages_pinned; /* for entries; a page counts for each */
 	atomic64_t pages_held;   /* pinned, for entries or not */
@@ -216,7 +217,7 @@ void o2g_dumpers_resume(struct o2g_context *context);
 struct o2g_region *o2g_region_get(struct o2g_context *context, u64 address, u64 bytes);
 void o2g_region_put(struct o2g_region *region);
 void o2g_regions_reap(struct o2g_context *context);
-void o2g_regions_drop(struct o2g_context *context);
+void o2g_regions_drop(struct o2g_context *context, bool for_good);
 
 /* pages.c */
 struct o2g_memory *o2g_memory_new(struct o2g_context *context, const struct o2g_entry *entry);

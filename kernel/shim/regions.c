@@ -199,7 +199,7 @@ static bool o2g_account(struct o2g_context *context, u32 n_pages)
 		return true;
 	if (!atomic64_read(&context->pages_kept))
 		return false;
-	o2g_regions_drop(context);
+	o2g_regions_drop(context, false);
 	return !account_locked_vm(context->mm, n_pages, true);
 }
 
@@ -294,12 +294,13 @@ void o2g_region_put(struct o2g_region *region)
 
 	spin_lock(&context->regions_lock);
 	if (!--region->n_users) {
-		if (region->fresh) {
+		if (region->fresh && !context->keeps_none) {
 			list_move_tail(&region->list, &context->kept);
 			context->n_kept++;
 			atomic64_add(region->n_pages, &context->pages_kept);
 			atomic64_add(region->n_pages, &context->user->pages_kept);
 		} else {
+			o2g_region_expire(region);
 			list_move_tail(&region->list, &unused);
 		}
 	}
@@ -324,13 +325,15 @@ void o2g_regions_reap(struct o2g_context *context)
 	o2g_regions_free(&unused);
 }
 
-/* Lets all regions go that nobody uses. */
-void o2g_regions_drop(struct o2g_context *context)
+/* Lets all regions go that nobody uses. `for_good`: those that are used now are let go with their
+ * last entry, which somebody else may be about to let go of. */
+void o2g_regions_drop(struct o2g_context *context, bool for_good)
 {
 	struct o2g_region *region, *next;
 	LIST_HEAD(unused);
 
 	spin_lock(&context->regions_lock);
+	context->keeps_none |= for_good;
 	list_for_each_entry_safe(region, next, &context->kept, list) {
 		o2g_region_unmake(region, &unused);
 	}
