@@ -46,6 +46,12 @@ pub const MODULES: &[Module] = &[
         rust: None,
         needs: &["oxk"],
     },
+    Module {
+        name: "oxk_test",
+        folder: "kernel/oxk/test",
+        rust: None,
+        needs: &["oxk"],
+    },
 ];
 
 /// Why there is no module.

@@ -12,6 +12,7 @@ mod memory;
 mod misuse;
 mod model;
 mod pins;
+mod oxk;
 pub mod processes;
 mod progress;
 mod races;
@@ -43,6 +44,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         processes::CASES,
         counts::CASES,
         streams::CASES,
+        oxk::CASES,
     ]
     .into_iter()
     .flatten()
