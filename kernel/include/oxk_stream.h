@@ -40,7 +40,8 @@ struct oxks_counts {
 #define OXKS_IOC 0xb6
 #define OXKS_LISTEN _IOW(OXKS_IOC, 1, struct oxks_address)
 #define OXKS_CONNECT _IOW(OXKS_IOC, 2, struct oxks_address)
-#define OXKS_ACCEPT _IO(OXKS_IOC, 3)   /* argument: 0 or O_NONBLOCK of the new descriptor, which is answered */
+/* argument: 0 or O_NONBLOCK of the new descriptor, which is answered */
+#define OXKS_ACCEPT _IO(OXKS_IOC, 3)
 #define OXKS_SHUTDOWN _IO(OXKS_IOC, 4) /* nothing more is written */
 #define OXKS_COUNTS _IOR(OXKS_IOC, 5, struct oxks_counts)
 

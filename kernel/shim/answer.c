@@ -4,8 +4,8 @@
  * long message comes while its receiver computes. The core says what is written, and when.
  *
  * The process writes to the same stream. An answer is written with the socket locked, after a look
- * at the process's desk under that lock: a write of the process that comes later waits for the lock,
- * and one that has left the stream within a packet has said so before. All of an answer is written
+ * at the process's desk under that lock: a write of the process that comes later waits for it, and
+ * one that has left the stream within a packet has said so before. All of an answer is written
  * before the lock is given up. If there is no memory for the rest of one, the connection is ended:
  * nobody could tell where the next packet begins.
  *

@@ -65,7 +65,8 @@ static void o2g_region_unmake(struct o2g_region *region, struct list_head *to)
 }
 
 /* The process's memory is about to change there. */
-static bool o2g_region_invalidate(struct mmu_interval_notifier *notifier, const struct mmu_notifier_range *range,
+static bool o2g_region_invalidate(struct mmu_interval_notifier *notifier,
+		const struct mmu_notifier_range *range,
 				  unsigned long sequence)
 {
 	struct o2g_region *region = container_of(notifier, struct o2g_region, notifier);
@@ -128,7 +129,8 @@ static u32 o2g_pin_pages(unsigned long address, u32 n_pages, struct page **pages
 	int n;
 
 	while (pinned < n_pages && !fatal_signal_pending(current)) {
-		n = pin_user_pages_fast(address + ((unsigned long)pinned << PAGE_SHIFT), min(n_pages - pinned, O2G_PINNED_AT_ONCE),
+		n = pin_user_pages_fast(address + ((unsigned long)pinned << PAGE_SHIFT),
+					min(n_pages - pinned, O2G_PINNED_AT_ONCE),
 					FOLL_WRITE | FOLL_LONGTERM, pages + pinned);
 		if (n <= 0)
 			break;
@@ -160,7 +162,8 @@ static bool o2g_may_keep(const struct o2g_region *region)
 	u32 n;
 
 	for (n = 0; n < region->n_pages; n++)
-		if (!folio_test_swapbacked(page_folio(region->pages[n])) && !folio_test_hugetlb(page_folio(region->pages[n])))
+		if (!folio_test_swapbacked(page_folio(region->pages[n])) &&
+				!folio_test_hugetlb(page_folio(region->pages[n])))
 			return false;
 	return true;
 }
@@ -203,7 +206,8 @@ static bool o2g_account(struct o2g_context *context, u32 n_pages)
 	return !account_locked_vm(context->mm, n_pages, true);
 }
 
-static struct o2g_region *o2g_region_new(struct o2g_context *context, unsigned long first, u32 n_pages)
+static struct o2g_region *o2g_region_new(struct o2g_context *context, unsigned long first,
+		u32 n_pages)
 {
 	struct o2g_region *region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 
@@ -225,7 +229,8 @@ static struct o2g_region *o2g_region_new(struct o2g_context *context, unsigned l
 		return NULL;
 	}
 	/* Without it the region is let go with its entry. */
-	region->watched = !mmu_interval_notifier_insert(&region->notifier, context->mm, first << PAGE_SHIFT,
+	region->watched = !mmu_interval_notifier_insert(&region->notifier, context->mm,
+			first << PAGE_SHIFT,
 							(unsigned long)n_pages << PAGE_SHIFT, &o2g_region_operations);
 	if (!o2g_region_fill(region)) {
 		o2g_region_free(region, false);
@@ -235,14 +240,16 @@ static struct o2g_region *o2g_region_new(struct o2g_context *context, unsigned l
 	return region;
 }
 
-static struct o2g_region *o2g_region_find(struct o2g_context *context, unsigned long first, unsigned long last)
+static struct o2g_region *o2g_region_find(struct o2g_context *context, unsigned long first,
+		unsigned long last)
 {
 	struct interval_tree_node *node;
 	struct o2g_region *region;
 	u32 looks = 0;
 
 	spin_lock(&context->regions_lock);
-	for (node = interval_tree_iter_first(&context->regions, first, last); node && looks < O2G_LOOKS_MAX;
+	for (node = interval_tree_iter_first(&context->regions, first, last);
+	     node && looks < O2G_LOOKS_MAX;
 	     node = interval_tree_iter_next(node, first, last), looks++) {
 		if (node->start > first || node->last < last)
 			continue;
@@ -281,7 +288,8 @@ struct o2g_region *o2g_region_get(struct o2g_context *context, u64 address, u64 
 
 static bool o2g_keeps_too_much(const struct o2g_context *context)
 {
-	return context->n_kept > O2G_KEPT_REGIONS_MAX || atomic64_read(&context->pages_kept) > READ_ONCE(context->pages_kept_max) ||
+	return context->n_kept > O2G_KEPT_REGIONS_MAX ||
+			atomic64_read(&context->pages_kept) > READ_ONCE(context->pages_kept_max) ||
 	       atomic64_read(&context->user->pages_kept) > totalram_pages() / O2G_USER_KEPT_PART;
 }
 

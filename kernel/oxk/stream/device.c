@@ -66,7 +66,8 @@ static ssize_t oxks_device_read(struct file *file, char __user *to, size_t bytes
 	return stream ? oxks_read(stream, to, bytes, oxks_waits(file)) : -ENOTCONN;
 }
 
-static ssize_t oxks_device_write(struct file *file, const char __user *from, size_t bytes, loff_t *position)
+static ssize_t oxks_device_write(struct file *file, const char __user *from, size_t bytes,
+		loff_t *position)
 {
 	struct oxks_stream *stream = oxks_stream_of(file);
 
@@ -129,7 +130,8 @@ static long oxks_ask_accept(struct file *file, unsigned long flags)
 		return -ENOMEM;
 	fd = oxks_accept(port, oxks_waits(file), &accepted->stream);
 	if (!fd)
-		fd = anon_inode_getfd("[oxk-stream]", &oxks_operations, accepted, O_RDWR | O_CLOEXEC | (int)flags);
+		fd = anon_inode_getfd("[oxk-stream]", &oxks_operations, accepted,
+				O_RDWR | O_CLOEXEC | (int)flags);
 	if (fd < 0) {
 		if (accepted->stream)
 			oxks_stream_close(accepted->stream);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * flow.c: reads and writes. A write pins the caller's pages and sends them, a piece at a time; it
- * returns when they are free again, which a long piece is when the peer has read it. A read pins the
- * caller's pages and posts them, with the stream's own pages behind them for the rest of a message
- * that is longer than the read: that rest is what the next read gets first, by a copy.
+ * returns when they are free again, which a long piece is when the peer has read it. A read pins
+ * the caller's pages and posts them, with the stream's own pages behind them for the rest of a
+ * message that is longer than the read: that rest is what the next read gets first, by a copy.
  *
  * A write that must not wait is copied and sent behind its back.
  */
@@ -107,7 +107,8 @@ static int oxks_pin(struct oxks_op *op, unsigned long address, size_t bytes, boo
 	atomic64_add(pinned, &op->stream->pages_pinned);
 	for (i = 0; i < pinned; i++) {
 		n = min_t(u32, left, PAGE_SIZE - at);
-		op->pieces[op->n_pieces++] = (struct bio_vec){ .bv_page = op->pins[i], .bv_offset = at, .bv_len = n };
+		op->pieces[op->n_pieces++] = (struct bio_vec){ .bv_page = op->pins[i], .bv_offset = at,
+				.bv_len = n };
 		done += n;
 		left -= n;
 		at = 0;
@@ -120,13 +121,14 @@ static struct oxk_vector oxks_vector(const struct oxks_op *op)
 	return (struct oxk_vector){ .kind = OXK_PAGES, .n = op->n_pieces, .pages = op->pieces };
 }
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------- */
 
 static bool oxks_has_message(struct oxks_stream *stream)
 {
 	struct oxk_status status;
 
-	return !oxk_probe(stream->port->endpoint, oxks_match(OXKS_DATA, stream->id), OXK_MASK_FULL, &status);
+	return !oxk_probe(stream->port->endpoint, oxks_match(OXKS_DATA, stream->id), OXK_MASK_FULL,
+			&status);
 }
 
 /* No message will come any more: 1 at the end of the stream, or what went wrong. 0: one may. */
@@ -146,9 +148,11 @@ static ssize_t oxks_read_rest(struct oxks_stream *stream, char __user *to, size_
 	u32 n = min_t(size_t, bytes, stream->rest_bytes), done = 0, part;
 
 	while (done < n) {
-		part = min_t(u32, n - done, PAGE_SIZE - offset_in_page(stream->rest_at));
-		if (copy_to_user(to + done, page_address(stream->rest[stream->rest_at >> PAGE_SHIFT]) + offset_in_page(stream->rest_at),
-				 part))
+		const u8 *page = page_address(stream->rest[stream->rest_at >> PAGE_SHIFT]);
+		u32 at = offset_in_page(stream->rest_at);
+
+		part = min_t(u32, n - done, PAGE_SIZE - at);
+		if (copy_to_user(to + done, page + at, part))
 			break;
 		stream->rest_at += part;
 		stream->rest_bytes -= part;
@@ -186,7 +190,8 @@ static int oxks_post(struct oxks_stream *stream, u32 mine)
 	}
 	vector = oxks_vector(op);
 	oxks_begin(op);
-	error = oxk_irecv(stream->port->endpoint, oxks_match(OXKS_DATA, stream->id), OXK_MASK_FULL, &vector, &op->request);
+	error = oxk_irecv(stream->port->endpoint, oxks_match(OXKS_DATA, stream->id), OXK_MASK_FULL,
+			&vector, &op->request);
 	if (error)
 		oxks_unbegin(op);
 	return error;
@@ -263,7 +268,7 @@ ssize_t oxks_read(struct oxks_stream *stream, char __user *to, size_t bytes, boo
 	return done;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------- */
 
 static int oxks_out_end(struct oxks_stream *stream)
 {
@@ -284,7 +289,8 @@ static int oxks_send(struct oxks_stream *stream, struct oxks_op *op)
 	int error;
 
 	oxks_begin(op);
-	error = oxk_isend(stream->port->endpoint, stream->peer, oxks_match(OXKS_DATA, stream->id), &vector, &op->request);
+	error = oxk_isend(stream->port->endpoint, stream->peer, oxks_match(OXKS_DATA, stream->id),
+			&vector, &op->request);
 	if (error)
 		oxks_unbegin(op);
 	return error;
@@ -426,7 +432,8 @@ void oxks_discard(struct oxks_stream *stream)
 
 	while (oxks_has_message(stream)) {
 		oxks_begin(op);
-		if (oxk_irecv(stream->port->endpoint, oxks_match(OXKS_DATA, stream->id), OXK_MASK_FULL, &nothing, &op->request)) {
+		if (oxk_irecv(stream->port->endpoint, oxks_match(OXKS_DATA, stream->id), OXK_MASK_FULL,
+				&nothing, &op->request)) {
 			oxks_unbegin(op);
 			return;
 		}

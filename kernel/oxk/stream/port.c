@@ -24,7 +24,7 @@
 /* How long the end of a stream waits for its last words to leave. */
 #define OXKS_WORDS_MS 2000
 
-/* ---- words: messages without bytes ------------------------------------------------------------- */
+/* ---- words: messages without bytes --------------------------------------------------- */
 
 struct oxks_word {
 	struct oxk_request request;
@@ -71,7 +71,7 @@ static bool oxks_has_said_all(struct oxks_port *port)
 	return all;
 }
 
-/* ---- what arrives ------------------------------------------------------------------------------ */
+/* ---- what arrives -------------------------------------------------------------------- */
 
 /* The port is locked. */
 static struct oxks_stream *oxks_find(struct oxks_port *port, oxk_peer_t peer, u64 id)
@@ -97,7 +97,8 @@ static void oxks_called(struct oxks_port *port, oxk_peer_t peer, u64 id)
 		refcount_dec(&port->references);
 }
 
-static enum oxk_verdict oxks_unexpected(const struct oxk_arrival *arrival, struct oxk_request **request, struct oxk_vector *into,
+static enum oxk_verdict oxks_unexpected(const struct oxk_arrival *arrival,
+		struct oxk_request **request, struct oxk_vector *into,
 					void *context)
 {
 	enum oxk_verdict verdict = OXK_FINISHED;
@@ -160,7 +161,7 @@ static void oxks_peer_lost(struct oxk_endpoint *endpoint, oxk_peer_t peer, int e
 	spin_unlock_bh(&port->lock);
 }
 
-/* ---- ports ------------------------------------------------------------------------------------- */
+/* ---- ports --------------------------------------------------------------------------- */
 
 static void oxks_answer(struct work_struct *work);
 
@@ -223,7 +224,7 @@ static int oxks_port_new(const struct oxks_address *address, u32 streams, struct
 	return 0;
 }
 
-/* ---- streams ----------------------------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------------------- */
 
 static void oxks_stream_free(struct oxks_stream *stream)
 {
@@ -243,7 +244,8 @@ static void oxks_stream_free(struct oxks_stream *stream)
 }
 
 /* On its port's list, with a reference to the port. */
-static int oxks_stream_new(struct oxks_port *port, oxk_peer_t peer, u64 id, struct oxks_stream **made)
+static int oxks_stream_new(struct oxks_port *port, oxk_peer_t peer, u64 id,
+		struct oxks_stream **made)
 {
 	struct oxks_stream *stream;
 	int error = 0;
@@ -352,7 +354,7 @@ static void oxks_answer(struct work_struct *work)
 	oxks_port_put(port);
 }
 
-/* ---- requests ---------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------ */
 
 int oxks_listen(const struct oxks_address *address, struct oxks_port **port)
 {
@@ -384,7 +386,8 @@ int oxks_connect(const struct oxks_address *address, struct oxks_stream **made)
 	error = oxks_port_new(address, 1, &port);
 	if (error)
 		return error;
-	error = oxk_connect(port->endpoint, (const struct sockaddr *)address->address, address->bytes, &peer);
+	error = oxk_connect(port->endpoint, (const struct sockaddr *)address->address, address->bytes,
+			&peer);
 	if (!error)
 		error = oxks_stream_new(port, peer, get_random_u64() & OXKS_ID_MASK, &stream);
 	if (error) {
@@ -393,7 +396,8 @@ int oxks_connect(const struct oxks_address *address, struct oxks_stream **made)
 	}
 	error = oxks_say(port, peer, stream->id, OXKS_HELLO);
 	if (!error) {
-		waited = wait_event_interruptible_timeout(stream->wait, oxks_is_answered(stream), msecs_to_jiffies(OXKS_CONNECT_MS));
+		waited = wait_event_interruptible_timeout(stream->wait, oxks_is_answered(stream),
+				msecs_to_jiffies(OXKS_CONNECT_MS));
 		error = waited < 0 ? waited : waited ? stream->error : -ETIMEDOUT;
 	}
 	/* The stream has its own reference. */

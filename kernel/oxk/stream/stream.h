@@ -3,9 +3,9 @@
  * stream.h: what the files of oxk_stream.ko tell each other. device.c has the device and its
  * requests, port.c endpoints and how streams begin and end, flow.c the bytes.
  *
- * A *port* is an endpoint: that of a listener, which many streams share, or that of one stream which
- * connected. A stream has a number of 48 random bits that its two ends know. Messages between ports,
- * by the upper 16 bits of their match; the rest is the number:
+ * A *port* is an endpoint: that of a listener, which many streams share, or that of one stream
+ * which connected. A stream has a number of 48 random bits that its two ends know. Messages
+ * between ports, by the upper 16 bits of their match; the rest is the number:
  *
  *   HELLO    a stream begins            WELCOME, REFUSED   the answer
  *   DATA     a piece of it              FIN                no more comes from this side
@@ -15,8 +15,8 @@
  * long. It waits at its sender or in the endpoint until it is read.
  *
  * Locks, in the order in which they are taken: a stream's `reading` or `writing`, then, alone,
- * oxks_port.lock. The handler is called under the endpoint's lock, so nothing of oxk is called under
- * oxks_port.lock.
+ * oxks_port.lock. The handler is called under the endpoint's lock, so nothing of oxk is called
+ * under oxks_port.lock.
  */
 #ifndef OXKS_STREAM_H
 #define OXKS_STREAM_H
