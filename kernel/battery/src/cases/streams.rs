@@ -318,7 +318,9 @@ fn many(_: &mut Random) -> Outcome {
                 stream.write_all(&pattern(number, 0, 100_000))?;
                 let mut found = vec![0; 100_000];
                 read_all(&mut stream, &mut found)?;
-                equal("echo", found == pattern(number, 0, 100_000), true)
+                equal("echo", found == pattern(number, 0, 100_000), true)?;
+                // Who closes before the other side knows that all was read may have it told so.
+                equal("the end", stream.read(&mut [0])?, 0)
             }));
         }
         for _ in 0..STREAMS {
