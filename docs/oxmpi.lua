@@ -49,6 +49,7 @@ local PACKETS = {
   [0x89] = { "introduced", "token", "given" },
   [0xa1] = { "data", "receive", "offset" },
   [0xa2] = { "fetched", "token", "offset" },
+  [0xa3] = { "cleared by the kernel", "receive", "send" },
   [0xc1] = { "accumulate", "token", "offset", "operation" },
   [0xc2] = { "compare and swap", "token", "offset", "operation" },
 }

@@ -3,7 +3,7 @@
 
 use oxmpi_engine::protocol::{Effect, Failure, Limits, Placement, Posted, Protocol, RequestId};
 use oxmpi_engine::{Envelope, Pattern};
-use oxmpi_wire::{Kind, Repr};
+use oxmpi_wire::{Code, Kind, Repr, reason};
 
 const ME: u32 = 0;
 const OTHER: u32 = 1;
@@ -72,7 +72,7 @@ fn a_placed_message_ends_the_receive_that_the_driver_names() {
     );
     // The driver had the second only: the first could not be handed over, say. It is believed.
     let eager = packet(0, envelope(5, 40), Kind::Eager);
-    let effect = protocol.handle_matched(OTHER, &eager, second, placed(40));
+    let effect = protocol.handle_matched(OTHER, &eager, second, placed(40), false);
     assert!(matches!(effect, Ok(Effect::None)));
     assert!(protocol.is_complete(second) && protocol.is_posted(first));
     let completion = protocol.take(second).unwrap().unwrap();
@@ -94,7 +94,7 @@ fn a_message_longer_than_its_buffer_is_cut_and_told() {
         placed: 10,
     };
     protocol
-        .handle_matched(OTHER, &eager, id, placement)
+        .handle_matched(OTHER, &eager, id, placement, false)
         .unwrap();
     let outcome = protocol.take(id).unwrap();
     assert!(matches!(outcome, Err(Failure::Truncated { bytes: 40, .. })));
@@ -106,12 +106,12 @@ fn an_eager_message_in_pieces_is_over_with_its_last() {
     let id = post(&mut protocol, None, 100);
     let eager = packet(0, envelope(5, 60), Kind::Eager);
     protocol
-        .handle_matched(OTHER, &eager, id, placed(40))
+        .handle_matched(OTHER, &eager, id, placed(40), false)
         .unwrap();
     assert!(!protocol.is_complete(id));
     let more = packet(1, envelope(5, 60), Kind::More { offset: 40 });
     protocol
-        .handle_matched(OTHER, &more, id, placed(20))
+        .handle_matched(OTHER, &more, id, placed(20), false)
         .unwrap();
     assert!(protocol.take(id).unwrap().is_ok());
 }
@@ -129,7 +129,7 @@ fn a_request_to_send_is_answered_and_its_data_counts_where_it_lies() {
     };
     let offer = packet(0, envelope(5, 100_000), offer);
     protocol
-        .handle_matched(OTHER, &offer, id, placed(0))
+        .handle_matched(OTHER, &offer, id, placed(0), false)
         .unwrap();
     let answer = protocol.poll_transmit(OTHER).unwrap();
     let receive = id.token();
@@ -138,10 +138,52 @@ fn a_request_to_send_is_answered_and_its_data_counts_where_it_lies() {
     for (offset, bytes) in [(0, 60_000), (60_000, 40_000)] {
         let data = packet(0, envelope(5, 100_000), Kind::Data { receive, offset });
         protocol
-            .handle_matched(OTHER, &data, id, placed(bytes))
+            .handle_matched(OTHER, &data, id, placed(bytes), false)
             .unwrap();
     }
     assert_eq!(protocol.take(id).unwrap().unwrap().bytes, 100_000);
+}
+
+#[test]
+fn a_request_that_the_driver_answers_is_answered_again_only_if_its_sender_refuses() {
+    let mut protocol = protocol();
+    let id = post(&mut protocol, None, 1 << 20);
+    let receive = id.token();
+    let offer = Kind::RequestToSend {
+        send: 77,
+        address: 0,
+        mapped: false,
+        fetchable: false,
+        sync: false,
+    };
+    let offer = packet(0, envelope(5, 100), offer);
+    protocol
+        .handle_matched(OTHER, &offer, id, placed(0), true)
+        .unwrap();
+    assert!(protocol.poll_transmit(OTHER).is_none());
+    // Of a sender that does not know the kernel's answer.
+    let refused = Kind::Refused {
+        token: receive,
+        kind: Code::Cleared as u8,
+        reason: reason::UNKNOWN,
+    };
+    let refused = packet(1, envelope(5, 0), refused);
+    protocol.handle(OTHER, &refused, &[]).unwrap();
+    let answer = protocol.poll_transmit(OTHER).unwrap();
+    assert_eq!(answer.repr.kind, Kind::ClearToSend { send: 77, receive });
+    protocol.sent(&answer);
+    let data = packet(0, envelope(5, 100), Kind::Data { receive, offset: 0 });
+    protocol
+        .handle_matched(OTHER, &data, id, placed(100), false)
+        .unwrap();
+    assert_eq!(protocol.take(id).unwrap().unwrap().bytes, 100);
+    // Once it is over, nobody is to be told anything.
+    let refused = Repr {
+        sequence: 2,
+        ..refused
+    };
+    protocol.handle(OTHER, &refused, &[]).unwrap();
+    assert!(protocol.poll_transmit(OTHER).is_none());
 }
 
 #[test]
@@ -157,7 +199,7 @@ fn an_awarded_receive_stands_in_nobodys_way() {
     assert!(!protocol.is_complete(first) && protocol.is_complete(second));
     let eager = packet(0, envelope(1, 8), Kind::Eager);
     protocol
-        .handle_matched(OTHER, &eager, first, placed(8))
+        .handle_matched(OTHER, &eager, first, placed(8), false)
         .unwrap();
     assert!(protocol.take(first).unwrap().is_ok());
 }
@@ -173,18 +215,18 @@ fn what_the_driver_cannot_have_meant_is_refused() {
         placed: 59,
     };
     assert!(matches!(
-        protocol.handle_matched(OTHER, &eager, id, short),
+        protocol.handle_matched(OTHER, &eager, id, short, false),
         Err(Failure::Malformed { peer: OTHER, .. })
     ));
     // A receive that has its message already, and one that never was.
     for id in [id, RequestId::from_token(99)] {
         let eager = packet(1, envelope(5, 60), Kind::Eager);
-        let again = protocol.handle_matched(OTHER, &eager, id, placed(60));
+        let again = protocol.handle_matched(OTHER, &eager, id, placed(60), false);
         assert!(again.is_err());
     }
     let lost = packet(9, envelope(5, 60), Kind::Eager);
     assert!(matches!(
-        protocol.handle_matched(OTHER, &lost, id, placed(60)),
+        protocol.handle_matched(OTHER, &lost, id, placed(60), false),
         Err(Failure::PacketLost { found: 9, .. })
     ));
 }

@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #endif
 
-#define O2G_VERSION 2
+#define O2G_VERSION 3
 #define O2G_PAGE_BYTES 4096
 #define O2G_RECORD_ALIGN 32
 #define O2G_DUMP_BYTES_MIN (64u << 10)
@@ -29,6 +29,10 @@
 #define O2G_ANY_SOURCE 1
 #define O2G_ANY_TAG 2
 #define O2G_NO_BUFFER 4
+#define O2G_ANSWER 8
+
+/* o2g_record.detail of a request to send: the driver answers it */
+#define O2G_ANSWERS 1
 
 /* o2g_done.state */
 #define O2G_FREE 0
@@ -56,7 +60,7 @@ struct o2g_register {
 	__u32 rank;
 	__u64 early;
 	__u32 early_bytes;
-	__u32 reserved;
+	__u32 desk; /* its o2g_desk */
 };
 
 struct o2g_dump_area {
@@ -92,6 +96,12 @@ struct o2g_control {
 	__u64 tail; /* written by the process */
 };
 
+/* Who writes to a socket. */
+struct o2g_desk {
+	__u32 busy; /* written by the process: it is within a packet, or about to write */
+	__u32 owed; /* the driver has an answer to write, and found it busy */
+};
+
 struct o2g_record {
 	__u32 length;
 	__u16 kind;
@@ -118,7 +128,11 @@ struct o2g_counters {
 	__u64 stops;
 	__u64 wakeups;
 	__u64 agains;
+	__u64 answers;
 	__u64 pages_pinned;
+	__u64 pages_kept;
+	__u64 pins;
+	__u64 pins_reused;
 	__u64 sockets;
 	__u64 pages_pinned_all;
 	__u64 sockets_all;
@@ -135,5 +149,6 @@ struct o2g_counters {
 #define O2G_CANCEL_ENTRY _IOW(O2G_IOC, 7, __u64)  /* the cookie */
 #define O2G_FREE_ENTRY _IOW(O2G_IOC, 8, __u64)    /* the tail */
 #define O2G_COUNTERS _IOR(O2G_IOC, 9, struct o2g_counters)
+#define O2G_GIVE_ANSWERS _IO(O2G_IOC, 10)         /* no argument */
 
 #endif

@@ -18,16 +18,20 @@ static void o2g_reap_later(struct work_struct *work)
 	o2g_memory_reap(container_of(to_delayed_work(work), struct o2g_context, reaper));
 }
 
-/* Entries that were still waiting. Nobody places anything any more. */
+/* Entries that were still waiting. Nobody places anything any more; the reaper may still run. */
 static void o2g_free_memories(struct o2g_context *context)
 {
+	struct o2g_memory *memory;
 	u32 slot;
 
 	for (slot = 0; slot < context->n_entries; slot++) {
-		if (context->memories[slot])
-			context->memories[slot]->next = NULL;
-		o2g_memory_free(context, context->memories[slot]);
+		spin_lock_bh(&context->lock);
+		memory = context->memories[slot];
 		context->memories[slot] = NULL;
+		spin_unlock_bh(&context->lock);
+		if (memory)
+			memory->next = NULL;
+		o2g_memory_free(context, memory);
 	}
 }
 
@@ -39,6 +43,7 @@ static void o2g_context_end(struct o2g_context *context)
 	o2g_socket_forget_all(context);
 	o2g_memory_reap(context);
 	o2g_free_memories(context);
+	o2g_regions_drop(context, true);
 	mutex_unlock(&context->requests);
 }
 
@@ -55,7 +60,7 @@ static void o2g_look_after(struct work_struct *work)
 
 void o2g_context_watch(struct o2g_context *context)
 {
-	if (atomic64_read(&context->pages_pinned))
+	if (atomic64_read(&context->pages_held))
 		schedule_delayed_work(&context->watcher, O2G_WATCH_SECONDS * HZ);
 }
 
@@ -73,11 +78,17 @@ struct o2g_context *o2g_context_new(void)
 	refcount_set(&context->references, 1);
 	mutex_init(&context->requests);
 	spin_lock_init(&context->lock);
+	spin_lock_init(&context->regions_lock);
+	context->regions = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&context->kept);
+	INIT_LIST_HEAD(&context->stale);
 	INIT_LIST_HEAD(&context->queue);
 	init_waitqueue_head(&context->sleepers);
 	init_waitqueue_head(&context->dumpers);
 	init_completion(&context->dumpers_gone);
 	INIT_DELAYED_WORK(&context->reaper, o2g_reap_later);
+	INIT_LIST_HEAD(&context->answers);
+	INIT_DELAYED_WORK(&context->answerer, o2g_answers_give);
 	INIT_DELAYED_WORK(&context->watcher, o2g_look_after);
 	context->mm = current->mm;
 	mmgrab(context->mm);
@@ -187,7 +198,9 @@ static void *o2g_area_new(u64 bytes)
 int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump)
 {
 	u64 done_bytes = PAGE_ALIGN((u64)context->n_entries * sizeof(struct o2g_done));
-	u64 bytes = O2G_PAGE_BYTES + done_bytes + dump->bytes;
+	u64 desk_bytes = PAGE_ALIGN((u64)context->n_socks * sizeof(struct o2g_desk));
+	u64 bytes = O2G_PAGE_BYTES + done_bytes + desk_bytes + dump->bytes;
+	void *desks;
 	void *area;
 	int error;
 
@@ -207,7 +220,8 @@ int o2g_context_set_area(struct o2g_context *context, struct o2g_dump_area *dump
 		return -ENOMEM;
 	}
 	spin_lock_bh(&context->lock);
-	error = o2g_core_set_area(context->core, area, area + O2G_PAGE_BYTES, area + O2G_PAGE_BYTES + done_bytes, dump->bytes);
+	desks = area + O2G_PAGE_BYTES + done_bytes;
+	error = o2g_core_set_area(context->core, area, area + O2G_PAGE_BYTES, desks, desks + desk_bytes, dump->bytes);
 	spin_unlock_bh(&context->lock);
 	if (error) {
 		vfree(area);
@@ -242,10 +256,12 @@ void o2g_context_close(struct o2g_context *context)
 	cancel_delayed_work_sync(&context->watcher);
 	if (context->core)
 		o2g_socket_forget_all(context);
+	cancel_delayed_work_sync(&context->answerer);
 	o2g_dumpers_stop(context);
-	cancel_delayed_work_sync(&context->reaper);
 	if (context->core)
 		o2g_context_end(context);
+	/* Until then, a change of the process's mappings could ask for it. */
+	cancel_delayed_work_sync(&context->reaper);
 	o2g_context_put(context);
 }
 

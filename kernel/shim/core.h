@@ -33,11 +33,11 @@ __u64 o2g_core_bytes(__u32 n_socks, __u32 n_entries);
 struct o2g_core *o2g_core_new(__u32 n_socks, __u32 n_entries, const __u64 *secret);
 /* Process context, no lock, nobody else knows it any more. */
 void o2g_core_free(struct o2g_core *core);
-/* The mapped memory: `control` page, `done` flags, `dump` area of `bytes` bytes. Once. 0 or -errno. */
-int o2g_core_set_area(struct o2g_core *core, void *control, void *done, void *dump, __u64 bytes);
+/* The mapped memory: `control` page, `done` flags, `desks`, `dump` area of `bytes` bytes. Once. 0 or -errno. */
+int o2g_core_set_area(struct o2g_core *core, void *control, void *done, void *desks, void *dump, __u64 bytes);
 
-/* Index of a new socket, or -errno: -EEXIST the rank has one, -ENOSPC n_socks, -EINVAL no area yet. */
-int o2g_core_open_socket(struct o2g_core *core, __u32 rank);
+/* Index of a new socket, or -errno: -EEXIST the rank has one, -ENOSPC n_socks, -EINVAL no area yet, or no such desk. */
+int o2g_core_open_socket(struct o2g_core *core, __u32 rank, __u32 desk);
 /* Index of the socket of that rank, or -ENOENT. */
 int o2g_core_find_socket(struct o2g_core *core, __u32 rank);
 /* An entry whose message was arriving there is over with error ECONNRESET. */
@@ -57,6 +57,15 @@ void o2g_core_placed(struct o2g_core *core, __u32 index, __u32 error);
 int o2g_core_end(struct o2g_core *core, __u32 index, __u32 error);
 /* The socket waits for room in the dump area. */
 int o2g_core_is_stopped(struct o2g_core *core, __u32 index);
+
+/* Bytes of an answer. */
+#define O2G_ANSWER_BYTES 52
+/* An answer waits to be written to the socket. */
+int o2g_core_has_answer(struct o2g_core *core, __u32 index);
+/* The next answer, to be written as a whole before the socket, which is locked, is unlocked; then o2g_core_answered. 0, -ENOENT there is
+ * none, -EAGAIN the process is within a packet and will ask for it (O2G_GIVE_ANSWERS). */
+int o2g_core_answer(struct o2g_core *core, __u32 index, __u8 *answer);
+void o2g_core_answered(struct o2g_core *core, __u32 index);
 
 /* `pinned`: the memory of the entry can be written in a softirq. 0, -EAGAIN, -EBUSY the slot is taken, -EINVAL, -ENOSPC. */
 int o2g_core_put(struct o2g_core *core, const struct o2g_entry *entry, int pinned);

@@ -111,6 +111,7 @@ static long o2g_ask_put(struct o2g_context *context, void __user *argument)
 		memory->next = NULL;
 	o2g_memory_free(context, memory);
 	o2g_memory_free(context, released);
+	o2g_regions_reap(context);
 	return error;
 }
 
@@ -158,6 +159,9 @@ static long o2g_ask_counters(struct o2g_context *context, void __user *argument)
 	}
 	counters.wakeups = atomic64_read(&context->wakeups);
 	counters.pages_pinned = atomic64_read(&context->pages_pinned);
+	counters.pages_kept = atomic64_read(&context->pages_kept);
+	counters.pins = atomic64_read(&context->pins);
+	counters.pins_reused = atomic64_read(&context->pins_reused);
 	counters.sockets = atomic64_read(&context->n_sockets);
 	counters.pages_pinned_all = atomic64_read(&o2g_pages_pinned_all);
 	counters.sockets_all = atomic64_read(&o2g_sockets_all);
@@ -196,6 +200,7 @@ static long o2g_device_ioctl(struct file *file, unsigned int request, unsigned l
 	switch (request) {
 	case O2G_COUNTERS:
 		return o2g_ask_counters(context, at);
+	case O2G_GIVE_ANSWERS:
 	case O2G_PUT_ENTRY:
 	case O2G_CANCEL_ENTRY:
 	case O2G_FREE_ENTRY:
@@ -210,6 +215,9 @@ static long o2g_device_ioctl(struct file *file, unsigned int request, unsigned l
 		return o2g_ask_cancel(context, at);
 	case O2G_FREE_ENTRY:
 		return o2g_ask_free(context, at);
+	case O2G_GIVE_ANSWERS:
+		mod_delayed_work(system_unbound_wq, &context->answerer, 0);
+		return 0;
 	}
 	if (mutex_lock_killable(&context->requests))
 		return -EINTR;

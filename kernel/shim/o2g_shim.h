@@ -2,20 +2,23 @@
  *
  * o2g_shim.h: what the files of the shim tell each other. device.c has the device and its requests,
  * context.c the life of a context, user.c what users share, socket.c the hooks of a TCP socket,
- * reader.c the reading of it, dumper.c the threads, pages.c the memory of entries. Decisions are made
- * in the core (core.h).
+ * reader.c the reading of it, dumper.c the threads, pages.c the memory of entries, regions.c what is
+ * pinned, answer.c what is written to sockets. Decisions are made in the core (core.h).
  *
  * Locks, in the order in which they are taken: o2g_context.requests, the socket's lock (lock_sock,
  * or its spinlock in a softirq), o2g_context.lock. mmap takes none of them, because requests fault
- * pages in.
+ * pages in. o2g_context.regions_lock is taken alone, by whatever changes the process's mappings,
+ * too.
  */
 #ifndef O2G_SHIM_H
 #define O2G_SHIM_H
 
 #include <linux/atomic.h>
 #include <linux/completion.h>
+#include <linux/interval_tree.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
@@ -53,6 +56,21 @@ struct o2g_user {
 	u32 n_contexts; /* that name it */
 	u32 n_dumpers;
 	u64 bytes; /* of the kernel's memory, for as long as the process likes: tables, dump areas, early bytes */
+	atomic64_t pages_kept; /* pinned for no entry */
+};
+
+/* Memory of the process that is pinned. */
+struct o2g_region {
+	struct mmu_interval_notifier notifier; /* while it is `watched` */
+	struct interval_tree_node node;        /* its page numbers; in o2g_context.regions while it is `fresh` */
+	struct list_head list;                 /* of those without users: kept, stale, or to be let go */
+	struct o2g_context *context;
+	u32 n_pages;
+	struct page **pages;
+	bool watched; /* changes of the mapping are told */
+	/* Under regions_lock. */
+	bool fresh;  /* the pages are those at these addresses, and receives find it */
+	u32 n_users; /* entries */
 };
 
 /* Where the message of an entry goes. */
@@ -61,8 +79,7 @@ struct o2g_memory {
 	u64 cookie;              /* of the entry */
 	u64 address;
 	u64 bytes;
-	u32 n_pages; /* 0: not pinned */
-	struct page **pages;
+	struct o2g_region *region; /* NULL: not pinned */
 };
 
 struct o2g_context {
@@ -89,17 +106,31 @@ struct o2g_context {
 	atomic_t n_dumpers_alive;
 	struct completion dumpers_gone;
 	struct delayed_work reaper;
-	struct delayed_work watcher; /* while pages are pinned */
+	struct list_head answers; /* sockets to which answers are to be written; under `lock` */
+	struct delayed_work answerer;
+	struct delayed_work watcher; /* while pages are held */
 	u64 charged_bytes;           /* to the user */
 
-	atomic64_t pages_pinned;
+	spinlock_t regions_lock; /* guards what follows, and regions */
+	struct rb_root_cached regions; /* that are fresh */
+	struct list_head kept;         /* fresh and without users, the one that was used last at the end */
+	u32 n_kept;
+	struct list_head stale; /* and without users */
+	u32 pages_kept_max;
+	bool keeps_none; /* the context ends */
+
+	atomic64_t pages_pinned; /* for entries; a page counts for each */
+	atomic64_t pages_held;   /* pinned, for entries or not */
+	atomic64_t pages_kept;   /* pinned for no entry */
+	atomic64_t pins;
+	atomic64_t pins_reused;
 	atomic64_t n_sockets;
 	atomic64_t wakeups;
 };
 
 /* A registered TCP socket. */
 struct o2g_socket {
-	refcount_t references; /* the context, the queue of the dumper threads */
+	refcount_t references; /* the context, the queue of the dumper threads, the list of answers */
 	struct o2g_context *context;
 	struct sock *sk; /* held, but not its file: close must still say goodbye to the peer */
 	u32 index;       /* the core's */
@@ -124,6 +155,7 @@ struct o2g_socket {
 	/* Under the context's lock. */
 	bool waiting;
 	struct list_head queued;
+	struct list_head answering;
 };
 
 /* One run of the reader. */
@@ -171,11 +203,21 @@ void o2g_read(struct o2g_run *run);
 void o2g_read_end(struct o2g_socket *socket);
 void o2g_read_abandon(struct o2g_socket *socket);
 
+/* answer.c */
+void o2g_answers_note(struct o2g_socket *socket);
+void o2g_answers_give(struct work_struct *work);
+
 /* dumper.c */
 int o2g_dumpers_start(struct o2g_context *context, u32 n);
 void o2g_dumpers_stop(struct o2g_context *context);
 void o2g_dumpers_queue(struct o2g_socket *socket);
 void o2g_dumpers_resume(struct o2g_context *context);
+
+/* regions.c */
+struct o2g_region *o2g_region_get(struct o2g_context *context, u64 address, u64 bytes);
+void o2g_region_put(struct o2g_region *region);
+void o2g_regions_reap(struct o2g_context *context);
+void o2g_regions_drop(struct o2g_context *context, bool for_good);
 
 /* pages.c */
 struct o2g_memory *o2g_memory_new(struct o2g_context *context, const struct o2g_entry *entry);

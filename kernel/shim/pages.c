@@ -4,7 +4,7 @@
  * pinned (the limit of locked memory, files that must not be written behind their backs) is written through the process's
  * addresses by a dumper thread.
  *
- * Pages are counted when they are pinned and let go in process context only, because marking them dirty may sleep.
+ * Pages are let go in process context only, because marking them dirty may sleep (regions.c).
  */
 #include <linux/highmem.h>
 #include <linux/pagemap.h>
@@ -13,61 +13,6 @@
 #include <linux/uaccess.h>
 
 #include "o2g_shim.h"
-
-static void o2g_unpin(struct o2g_context *context, struct o2g_memory *memory)
-{
-	if (!memory->n_pages)
-		return;
-	unpin_user_pages_dirty_lock(memory->pages, memory->n_pages, true);
-	kvfree(memory->pages);
-	account_locked_vm(context->mm, memory->n_pages, false);
-	atomic64_sub(memory->n_pages, &context->pages_pinned);
-	atomic64_sub(memory->n_pages, &o2g_pages_pinned_all);
-}
-
-/* How many pages were pinned. A long buffer takes its time, so a process that is killed does not
- * wait for it. */
-static u32 o2g_pin_pages(unsigned long address, u32 n_pages, struct page **pages)
-{
-	u32 pinned = 0;
-	int n;
-
-	while (pinned < n_pages && !fatal_signal_pending(current)) {
-		n = pin_user_pages_fast(address + ((unsigned long)pinned << PAGE_SHIFT), min(n_pages - pinned, O2G_PINNED_AT_ONCE),
-					FOLL_WRITE | FOLL_LONGTERM, pages + pinned);
-		if (n <= 0)
-			break;
-		pinned += n;
-		cond_resched();
-	}
-	return pinned;
-}
-
-/* Pins the memory if that is possible. What is not pinned has no array of pages either: nobody
- * counts those. */
-static bool o2g_pin(struct o2g_context *context, struct o2g_memory *memory, u32 n_pages)
-{
-	struct page **pages;
-	u32 n = 0;
-
-	if (account_locked_vm(context->mm, n_pages, true))
-		return false;
-	pages = kvmalloc_array(n_pages, sizeof(*pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (pages)
-		n = o2g_pin_pages(memory->address & PAGE_MASK, n_pages, pages);
-	if (n == n_pages) {
-		memory->pages = pages;
-		memory->n_pages = n_pages;
-		atomic64_add(n_pages, &context->pages_pinned);
-		atomic64_add(n_pages, &o2g_pages_pinned_all);
-		return true;
-	}
-	if (n)
-		unpin_user_pages(pages, n);
-	kvfree(pages);
-	account_locked_vm(context->mm, n_pages, false);
-	return false;
-}
 
 /* Every address from `from` to `end` is of a mapping that the process may write; no page of it is
  * touched. */
@@ -106,9 +51,14 @@ static int o2g_could_write(u64 address, u64 bytes)
 	return o2g_is_writable(current->mm, address + first, address + bytes);
 }
 
+static u64 o2g_n_pages(const struct o2g_memory *memory)
+{
+	return (offset_in_page(memory->address) + memory->bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
+}
+
 struct o2g_memory *o2g_memory_new(struct o2g_context *context, const struct o2g_entry *entry)
 {
-	u64 address = entry->address, bytes = entry->bytes, n_pages;
+	u64 address = entry->address, bytes = entry->bytes;
 	struct o2g_memory *memory;
 	int error;
 
@@ -120,9 +70,11 @@ struct o2g_memory *o2g_memory_new(struct o2g_context *context, const struct o2g_
 	*memory = (struct o2g_memory){ .cookie = entry->cookie, .address = address, .bytes = bytes };
 	if (!bytes)
 		return memory;
-	n_pages = (offset_in_page(address) + bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
-	if (n_pages <= O2G_PINNED_PAGES_MAX && o2g_pin(context, memory, n_pages))
+	memory->region = o2g_region_get(context, address, bytes);
+	if (memory->region) {
+		atomic64_add(o2g_n_pages(memory), &context->pages_pinned);
 		return memory;
+	}
 	error = o2g_could_write(address, bytes);
 	if (error) {
 		kfree(memory);
@@ -133,7 +85,7 @@ struct o2g_memory *o2g_memory_new(struct o2g_context *context, const struct o2g_
 
 bool o2g_memory_is_pinned(const struct o2g_memory *memory)
 {
-	return memory->n_pages || !memory->bytes;
+	return memory->region || !memory->bytes;
 }
 
 void o2g_memory_free(struct o2g_context *context, struct o2g_memory *list)
@@ -142,19 +94,23 @@ void o2g_memory_free(struct o2g_context *context, struct o2g_memory *list)
 
 	for (; list; list = next) {
 		next = list->next;
-		o2g_unpin(context, list);
+		if (list->region) {
+			atomic64_sub(o2g_n_pages(list), &context->pages_pinned);
+			o2g_region_put(list->region);
+		}
 		kfree(list);
 	}
 }
 
 static void o2g_write_pages(const struct o2g_memory *memory, u64 offset, const u8 *data, u32 bytes)
 {
-	u64 at = offset_in_page(memory->address) + offset;
+	const struct o2g_region *region = memory->region;
+	u64 at = memory->address - ((u64)region->node.start << PAGE_SHIFT) + offset;
 
 	while (bytes) {
 		u32 n = min_t(u32, bytes, PAGE_SIZE - offset_in_page(at));
 
-		memcpy_to_page(memory->pages[at >> PAGE_SHIFT], offset_in_page(at), data, n);
+		memcpy_to_page(region->pages[at >> PAGE_SHIFT], offset_in_page(at), data, n);
 		at += n;
 		data += n;
 		bytes -= n;
@@ -212,4 +168,5 @@ void o2g_memory_reap(struct o2g_context *context)
 	list = o2g_memory_take_released(context);
 	spin_unlock_bh(&context->lock);
 	o2g_memory_free(context, list);
+	o2g_regions_reap(context);
 }

@@ -177,6 +177,7 @@ void o2g_read(struct o2g_run *run)
 		o2g_dumpers_queue(socket);
 		break;
 	}
+	o2g_answers_note(socket);
 	o2g_context_wake(context);
 	/* Pages are not kept longer than that by a process that has nothing more to ask. */
 	if (atomic64_read(&context->pages_pinned))

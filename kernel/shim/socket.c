@@ -140,7 +140,7 @@ void o2g_socket_put(struct o2g_socket *socket)
 static void o2g_forget(struct o2g_socket *socket)
 {
 	struct o2g_context *context = socket->context;
-	bool was_queued;
+	bool was_queued, was_answering;
 
 	lock_sock(socket->sk);
 	o2g_unhook(socket);
@@ -153,6 +153,8 @@ static void o2g_forget(struct o2g_socket *socket)
 	socket->waiting = false;
 	was_queued = !list_empty(&socket->queued);
 	list_del_init(&socket->queued);
+	was_answering = !list_empty(&socket->answering);
+	list_del_init(&socket->answering);
 	spin_unlock_bh(&context->lock);
 	socket->forgotten = true;
 	release_sock(socket->sk);
@@ -160,6 +162,8 @@ static void o2g_forget(struct o2g_socket *socket)
 	atomic64_dec(&context->n_sockets);
 	atomic64_dec(&o2g_sockets_all);
 	if (was_queued)
+		o2g_socket_put(socket);
+	if (was_answering)
 		o2g_socket_put(socket);
 	o2g_socket_put(socket);
 }
@@ -191,7 +195,7 @@ void o2g_socket_forget_all(struct o2g_context *context)
 }
 
 /* The socket is locked, and everything about it that can be said without the core is known. */
-static int o2g_open(struct o2g_socket *socket, u32 rank)
+static int o2g_open(struct o2g_socket *socket, u32 rank, u32 desk)
 {
 	struct o2g_context *context = socket->context;
 	int error, index;
@@ -199,7 +203,7 @@ static int o2g_open(struct o2g_socket *socket, u32 rank)
 	if (!((1 << socket->sk->sk_state) & O2G_STATES))
 		return -ENOTCONN;
 	spin_lock_bh(&context->lock);
-	index = o2g_core_open_socket(context->core, rank);
+	index = o2g_core_open_socket(context->core, rank, desk);
 	spin_unlock_bh(&context->lock);
 	if (index < 0)
 		return index;
@@ -249,12 +253,13 @@ static int o2g_register_sock(struct o2g_context *context, const struct o2g_regis
 	}
 	refcount_set(&socket->references, 1);
 	INIT_LIST_HEAD(&socket->queued);
+	INIT_LIST_HEAD(&socket->answering);
 	socket->context = context;
 	socket->sk = sk;
 	error = o2g_read_argument(socket, wanted);
 	if (!error) {
 		lock_sock(sk);
-		error = o2g_open(socket, wanted->rank);
+		error = o2g_open(socket, wanted->rank, wanted->desk);
 		if (!error) {
 			atomic64_inc(&context->n_sockets);
 			atomic64_inc(&o2g_sockets_all);
@@ -276,8 +281,6 @@ int o2g_socket_register(struct o2g_context *context, const struct o2g_register *
 	struct sock *sk;
 	int error = 0;
 
-	if (wanted->reserved)
-		return -EINVAL;
 	file_socket = sockfd_lookup(wanted->fd, &error);
 	if (!file_socket)
 		return error;

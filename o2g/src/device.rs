@@ -14,7 +14,7 @@ use oxmpi_wire::o2g::{
 };
 
 use crate::error::Foreign;
-use crate::sys::{self, Area, Argument, Plain, flags_bytes};
+use crate::sys::{self, Area, Argument, Plain, desks_bytes, flags_bytes};
 use crate::{
     CancelError, CountError, DumpAreaError, DumperError, ForgetError, FreeError, InitError,
     OpenError, PATH, PutError, RecordError, RecordView, RegisterError, WaitError, request,
@@ -24,6 +24,7 @@ use crate::{
 pub struct Device {
     fd: OwnedFd,
     n_entries: u32,
+    n_socks: u32,
     area: Option<Area>,
 }
 
@@ -63,6 +64,7 @@ impl Device {
         Ok(Device {
             fd,
             n_entries: 0,
+            n_socks: 0,
             area: None,
         })
     }
@@ -86,6 +88,7 @@ impl Device {
                 _ => InitError::System(io::Error::from_raw_os_error(errno)),
             })?;
         self.n_entries = n_entries;
+        self.n_socks = n_socks;
         Ok(())
     }
 
@@ -109,7 +112,7 @@ impl Device {
             })?;
         let (map_bytes, expected) = (
             argument.map_bytes,
-            (PAGE_BYTES + flags_bytes(self.n_entries)) as u64 + bytes,
+            (PAGE_BYTES + flags_bytes(self.n_entries) + desks_bytes(self.n_socks)) as u64 + bytes,
         );
         if map_bytes != expected {
             return Err(DumpAreaError::Layout {
@@ -117,7 +120,7 @@ impl Device {
                 expected,
             });
         }
-        let area = Area::map(self.fd.as_fd(), self.n_entries, bytes)
+        let area = Area::map(self.fd.as_fd(), self.n_entries, self.n_socks, bytes)
             .map_err(|source| DumpAreaError::Map { bytes, source })?;
         self.area = Some(area);
         Ok(())
@@ -132,6 +135,18 @@ impl Device {
         rank: u32,
         early: &[u8],
     ) -> Result<(), RegisterError> {
+        self.register_socket_at(socket, rank, 0, early)
+    }
+
+    /// The same for one to which the driver [answers](oxmpi_wire::o2g::ANSWER): at this desk the
+    /// caller tells whether it is within a packet ([`begin_writing`](Self::begin_writing)).
+    pub fn register_socket_at(
+        &self,
+        socket: BorrowedFd<'_>,
+        rank: u32,
+        desk: u32,
+        early: &[u8],
+    ) -> Result<(), RegisterError> {
         if early.len() > EARLY_BYTES_MAX as usize {
             let bytes = early.len();
             return Err(RegisterError::Early { rank, bytes });
@@ -142,7 +157,7 @@ impl Device {
             rank,
             early: early.as_ptr() as u64,
             early_bytes: early.len() as u32,
-            reserved: 0,
+            desk,
         };
         self.ask(request::REGISTER_SOCKET, &mut argument)
             .map_err(|errno| register_error(fd, rank, errno))
@@ -171,6 +186,34 @@ impl Device {
                 libc::EAGAIN => DumperError::Threads { threads },
                 _ => DumperError::System {
                     threads,
+                    source: io::Error::from_raw_os_error(errno),
+                },
+            })
+    }
+
+    /// The caller is about to write to the socket of this desk.
+    pub fn begin_writing(&self, desk: u32) {
+        if let Some(area) = &self.area {
+            area.begin_writing(desk);
+        }
+    }
+
+    /// What the caller wrote ends with a packet; not to be called while a packet has left in part.
+    /// If the driver has waited for that to write an answer, it is told.
+    pub fn end_writing(&self, desk: u32) -> Result<(), FreeError> {
+        match &self.area {
+            Some(area) if area.end_writing(desk) => self.give_answers(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has the driver look whether it can write answers now.
+    pub fn give_answers(&self) -> Result<(), FreeError> {
+        self.tell(request::GIVE_ANSWERS, 0)
+            .map_err(|errno| match errno {
+                libc::EPERM => Foreign.into(),
+                _ => FreeError::System {
+                    tail: self.tail(),
                     source: io::Error::from_raw_os_error(errno),
                 },
             })

@@ -33,3 +33,5 @@ pub const CANCEL_ENTRY: u32 = number(WRITES, 7, size_of::<u64>());
 pub const FREE_ENTRY: u32 = number(WRITES, 8, size_of::<u64>());
 /// `counters`.
 pub const COUNTERS: u32 = number(READS, 9, size_of::<Counters>());
+/// `give_answers`; no argument.
+pub const GIVE_ANSWERS: u32 = number(NOTHING, 10, 0);

@@ -8,9 +8,9 @@ const PROGRAM: &str = r#"
 #include "o2g.h"
 int main(void)
 {
-    printf("%u %u %u %u %u %u %u %u %u\n", (unsigned)O2G_INIT, (unsigned)O2G_REGISTER_SOCKET, (unsigned)O2G_FORGET_SOCKET,
+    printf("%u %u %u %u %u %u %u %u %u %u\n", (unsigned)O2G_INIT, (unsigned)O2G_REGISTER_SOCKET, (unsigned)O2G_FORGET_SOCKET,
         (unsigned)O2G_SET_DUMP_AREA, (unsigned)O2G_START_DUMPER_THREAD, (unsigned)O2G_PUT_ENTRY, (unsigned)O2G_CANCEL_ENTRY,
-        (unsigned)O2G_FREE_ENTRY, (unsigned)O2G_COUNTERS);
+        (unsigned)O2G_FREE_ENTRY, (unsigned)O2G_COUNTERS, (unsigned)O2G_GIVE_ANSWERS);
     return 0;
 }
 "#;
@@ -55,6 +55,7 @@ fn requests_have_the_numbers_of_the_header() {
         CANCEL_ENTRY,
         FREE_ENTRY,
         COUNTERS,
+        GIVE_ANSWERS,
     ];
     assert_eq!(found, expected);
 }

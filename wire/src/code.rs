@@ -84,6 +84,8 @@ pub enum Code {
     Data = 0xa1,
     /// The answer to `Get`, and to an `Accumulate` or a `CompareSwap` that fetches.
     Fetched = 0xa2,
+    /// As `ClearToSend`, said by the receiver's kernel, which does not know the order.
+    Cleared = 0xa3,
     /// Elements to be combined with those of a region.
     Accumulate = 0xc1,
     /// One element of a region is to be replaced if it has a certain value.
@@ -111,7 +113,7 @@ pub const fn is_possible(kind: u8) -> bool {
 
 impl Code {
     /// All kinds of this version.
-    pub const ALL: [Code; 25] = [
+    pub const ALL: [Code; 26] = [
         Code::Eager,
         Code::Credit,
         Code::Revoke,
@@ -135,6 +137,7 @@ impl Code {
         Code::Introduced,
         Code::Data,
         Code::Fetched,
+        Code::Cleared,
         Code::Accumulate,
         Code::CompareSwap,
     ];
@@ -166,6 +169,7 @@ impl Code {
             0x89 => Code::Introduced,
             0xa1 => Code::Data,
             0xa2 => Code::Fetched,
+            0xa3 => Code::Cleared,
             0xc1 => Code::Accumulate,
             0xc2 => Code::CompareSwap,
             _ => return None,
@@ -208,7 +212,8 @@ impl Code {
             | Code::Lock
             | Code::Unlock
             | Code::Flush
-            | Code::Introduce => flag::ASKS,
+            | Code::Introduce
+            | Code::Cleared => flag::ASKS,
             _ => 0,
         }
     }

@@ -39,6 +39,15 @@ pub enum Kind {
         /// The receiver's token, to be put into the data.
         receive: u64,
     },
+    /// As [`Kind::ClearToSend`], said by the receiver's kernel, which does not know where the
+    /// packets of its process are in the order. A sender that does not know it refuses it, and the
+    /// process then says [`Kind::ClearToSend`].
+    Cleared {
+        /// The receiver's token, to be put into the data.
+        receive: u64,
+        /// The sender's token, out of its request.
+        send: u64,
+    },
     /// Fragment of a matched message; payload follows.
     Data {
         /// The receiver's token.
@@ -210,6 +219,7 @@ impl Kind {
             Kind::More { .. } => Code::More,
             Kind::RequestToSend { .. } => Code::RequestToSend,
             Kind::ClearToSend { .. } => Code::ClearToSend,
+            Kind::Cleared { .. } => Code::Cleared,
             Kind::Data { .. } => Code::Data,
             Kind::Done { .. } => Code::Done,
             Kind::Credit => Code::Credit,
@@ -278,7 +288,8 @@ impl Kind {
             Kind::CompareSwap { .. }
             | Kind::Unlock { .. }
             | Kind::Flush { .. }
-            | Kind::Introduce { .. } => flag::ASKS,
+            | Kind::Introduce { .. }
+            | Kind::Cleared { .. } => flag::ASKS,
             Kind::Unknown(unknown) => unknown.flags,
             _ => 0,
         }
@@ -291,6 +302,7 @@ impl Kind {
             Kind::More { offset } => [offset, 0, 0],
             Kind::RequestToSend { send, address, .. } => [send, address, 0],
             Kind::ClearToSend { send, receive } => [send, receive, 0],
+            Kind::Cleared { receive, send } => [receive, send, 0],
             Kind::Data { receive, offset } => [receive, offset, 0],
             Kind::Done { send } | Kind::Cancel { send } => [send, 0, 0],
             Kind::CancelReply { send, .. } => [send, 0, 0],
@@ -364,6 +376,10 @@ impl Kind {
             Code::ClearToSend => Kind::ClearToSend {
                 send: packet.word(0),
                 receive: packet.word(1),
+            },
+            Code::Cleared => Kind::Cleared {
+                receive: packet.word(0),
+                send: packet.word(1),
             },
             Code::Data => Kind::Data {
                 receive: packet.word(0),
@@ -445,6 +461,7 @@ impl Kind {
             | Code::CancelReply
             | Code::RequestToSend
             | Code::ClearToSend
+            | Code::Cleared
             | Code::Data => unreachable!("Kind::parse reads it"),
         }
     }
@@ -487,6 +504,9 @@ impl fmt::Display for Kind {
             }
             Kind::ClearToSend { send, receive } => {
                 write!(f, "clear to send {send:#x}, receive {receive:#x}")
+            }
+            Kind::Cleared { receive, send } => {
+                write!(f, "cleared by the kernel {send:#x}, receive {receive:#x}")
             }
             Kind::Data { receive, offset } => write!(f, "data for {receive:#x} at {offset}"),
             Kind::Done { send } => write!(f, "done {send:#x}"),

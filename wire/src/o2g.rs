@@ -11,6 +11,7 @@
 //! |---------|------------------------------|------------------------------------------------|
 //! | control | [`PAGE_BYTES`]               | the kernel; [`Control::tail`] by the process    |
 //! | flags   | [`Done`] for each slot, in whole pages | the kernel                           |
+//! | desks   | [`Desk`] for each socket, in whole pages | the process; [`Desk::owed`] by the kernel |
 //! | dump    | as asked, a power of two     | the kernel: [`Record`]s, each with its payload |
 //!
 //! Positions in the dump area count bytes from the beginning of time; a position modulo the size is
@@ -18,7 +19,7 @@
 //! left, [`RecordKind::Filler`] included, which leads to the beginning.
 
 /// The version of these structures; a driver refuses others.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Bytes of the control page.
 pub const PAGE_BYTES: usize = 4096;
@@ -50,6 +51,11 @@ pub const ANY_SOURCE: u32 = 1;
 pub const ANY_TAG: u32 = 2;
 /// [`Entry::flags`]: there is no buffer; the payload of the message that is matched goes to the dump area.
 pub const NO_BUFFER: u32 = 4;
+/// [`Entry::flags`]: the driver answers a request to send that the entry meets, by itself.
+pub const ANSWER: u32 = 8;
+
+/// [`Record::detail`] of a request to send: the driver answers it.
+pub const ANSWERS: u32 = 1;
 
 /// `init`: how many sockets and entries there can be.
 #[repr(C)]
@@ -78,8 +84,9 @@ pub struct Register {
     pub early: u64,
     /// How many bytes that are.
     pub early_bytes: u32,
-    /// 0.
-    pub reserved: u32,
+    /// Which [`Desk`] tells whether the process is within a packet that it writes to it; one below
+    /// [`Init::n_socks`].
+    pub desk: u32,
 }
 
 /// `set_dump_area`: room for messages that nobody awaits yet, and for records.
@@ -105,7 +112,7 @@ pub struct Entry {
     pub source: u32,
     /// The tag.
     pub tag: i32,
-    /// [`ANY_SOURCE`], [`ANY_TAG`], [`NO_BUFFER`].
+    /// [`ANY_SOURCE`], [`ANY_TAG`], [`NO_BUFFER`], [`ANSWER`].
     pub flags: u32,
     /// 0.
     pub reserved: u32,
@@ -160,6 +167,20 @@ pub struct Control {
     pub reserved: [u32; 29],
     /// What the process has taken. Written by the process, and never believed beyond `head`.
     pub tail: u64,
+}
+
+/// Where process and driver agree on who writes to a socket: the driver only between two packets of
+/// the process. To miss nothing, a process that has ended its packet clears `busy`, makes a full
+/// fence, and looks at `owed`; the driver writes `owed`, makes a full fence, and looks at `busy`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Desk {
+    /// Not 0 while the process has written a packet in part, or is about to write. Written by the
+    /// process.
+    pub busy: u32,
+    /// 1 while the driver has an answer to write and finds the process busy; then `give_answers` is due
+    /// when it no longer is.
+    pub owed: u32,
 }
 
 /// [`Record::detail`] of [`RecordKind::Garbage`]: a packet of another version of the layout, which
@@ -224,7 +245,7 @@ pub struct Record {
     /// Payload bytes that follow this record.
     pub here: u32,
     /// Says more about some kinds. Of a packet that is placed: 0, or the errno after which nothing
-    /// more was copied.
+    /// more was copied. Of a request to send: 0, or [`ANSWERS`].
     pub detail: u32,
     /// Payload bytes that are in the entry's buffer. A packet that is placed has one record,
     /// written when all of it is there.
@@ -262,11 +283,19 @@ pub struct Counters {
     pub wakeups: u64,
     /// Requests answered with EAGAIN.
     pub agains: u64,
-    /// Pages of this context that are pinned.
+    /// Requests to send that the driver answered.
+    pub answers: u64,
+    /// Pages of entries' buffers that are pinned; one counts for each entry.
     pub pages_pinned: u64,
+    /// Pages that are kept pinned for the next receive into them, for no entry.
+    pub pages_kept: u64,
+    /// How often memory was pinned.
+    pub pins: u64,
+    /// How often it was pinned already.
+    pub pins_reused: u64,
     /// Sockets that are registered.
     pub sockets: u64,
-    /// Pages of all contexts that are pinned.
+    /// Pages of all contexts that are pinned, for entries or not.
     pub pages_pinned_all: u64,
     /// Sockets of all contexts.
     pub sockets_all: u64,

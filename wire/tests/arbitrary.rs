@@ -69,6 +69,7 @@ fn later_kinds() -> impl Strategy<Value = Kind> {
             element
         }),
         words().prop_map(|(token, offset)| Kind::Fetched { token, offset }),
+        words().prop_map(|(receive, send)| Kind::Cleared { receive, send }),
         (any::<u64>(), any::<(u8, u8)>()).prop_map(|(token, (kind, reason))| Kind::Refused {
             token,
             kind,

@@ -91,6 +91,10 @@ fn table() -> Vec<(Kind, u8, u8, Vec<u8>)> {
         offset: B,
         element: 0xe2e1,
     };
+    let cleared = Kind::Cleared {
+        receive: A,
+        send: B,
+    };
     let (instance, value) = (A, B);
     let (token, offset, name) = (A, B, 0xd4d3_d2d1);
     let third = |word: [u8; 8]| [A_BYTES, B_BYTES, word].concat();
@@ -128,7 +132,8 @@ fn table() -> Vec<(Kind, u8, u8, Vec<u8>)> {
         (Kind::Introduce { token, name }, 0x88, 0x80, named.clone()),
         (Kind::Introduced { token, name }, 0x89, 0, named),
         (data, 0xa1, 0, two.clone()),
-        (Kind::Fetched { token, offset }, 0xa2, 0, two),
+        (Kind::Fetched { token, offset }, 0xa2, 0, two.clone()),
+        (cleared, 0xa3, 0x80, two),
         (accumulate(false, false), 0xc1, 0x80, combined.clone()),
         (accumulate(true, false), 0xc1, 0x81, combined.clone()),
         (accumulate(false, true), 0xc1, 0x82, combined),
@@ -405,6 +410,13 @@ fn people_can_read_the_kinds_to_come() {
         ),
         (swap, "compare and swap 0x10 at 64, element 0x208"),
         (Kind::Fetched { token, offset }, "fetched 0x10 at 64"),
+        (
+            Kind::Cleared {
+                receive: 7,
+                send: 5,
+            },
+            "cleared by the kernel 0x5, receive 0x7",
+        ),
         (Kind::Served { token }, "served 0x10"),
         (lock(true), "lock 0x10, exclusive"),
         (lock(false), "lock 0x10, shared"),

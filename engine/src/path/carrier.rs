@@ -49,6 +49,8 @@ pub struct Matched {
     /// Bytes of the packet's payload that are in the receive's buffer, and will not be handed out;
     /// `None`: the payload is handed out as ever.
     pub placed: Option<u64>,
+    /// It is an offer, and is accepted without this process.
+    pub answered: bool,
 }
 
 impl<'c> Packet<'c> {

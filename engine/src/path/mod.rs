@@ -196,7 +196,11 @@ fn carry_out<B: Copy, M: Memory<B>>(
     }
     let effect = match packet.matched {
         None => protocol.handle(*from, repr, piece)?,
-        Some(Matched { receive, placed }) => {
+        Some(Matched {
+            receive,
+            placed,
+            answered,
+        }) => {
             let placement = match placed {
                 None => Placement::AtHand(piece),
                 Some(placed) => Placement::Placed {
@@ -204,7 +208,7 @@ fn carry_out<B: Copy, M: Memory<B>>(
                     placed,
                 },
             };
-            protocol.handle_matched(*from, repr, receive, placement)?
+            protocol.handle_matched(*from, repr, receive, placement, answered)?
         }
     };
     match effect {

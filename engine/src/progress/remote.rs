@@ -101,7 +101,11 @@ impl Remote {
         let matched = self.net.matcher()?.matched()?;
         let receive = RequestId::from_token(matched.cookie);
         let placed = (!entries.is_bare(receive)).then_some(matched.placed);
-        Some(Matched { receive, placed })
+        Some(Matched {
+            receive,
+            placed,
+            answered: matched.answered,
+        })
     }
 
     /// Why nothing more can come from a process. `death`: what the launcher says of its end.

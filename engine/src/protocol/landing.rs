@@ -30,6 +30,7 @@ impl Stream {
             Kind::Data { receive, .. } => Some(Stream::Matched(receive)),
             Kind::RequestToSend { .. }
             | Kind::ClearToSend { .. }
+            | Kind::Cleared { .. }
             | Kind::Done { .. }
             | Kind::Credit
             | Kind::Cancel { .. }

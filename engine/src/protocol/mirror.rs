@@ -71,13 +71,15 @@ impl<B: Copy> Protocol<B> {
         }
     }
 
-    /// A packet of a message that the driver has matched with receive `id`.
+    /// A packet of a message that the driver has matched with receive `id`. `answered`: it is an
+    /// offer that the driver accepts by itself.
     pub fn handle_matched(
         &mut self,
         from: u32,
         repr: &Repr,
         id: RequestId,
         placement: Placement<'_>,
+        answered: bool,
     ) -> Result<Effect<B>, Failure> {
         match (repr.kind, placement) {
             (Kind::Eager | Kind::RequestToSend { .. }, _) => {
@@ -86,7 +88,13 @@ impl<B: Copy> Protocol<B> {
                 if !self.is_awarded(id) {
                     return Err(malformed(from, "a message for a receive that awaits none"));
                 }
-                self.begin_matched(from, repr, id, placement)
+                match (answered, repr.kind) {
+                    (true, Kind::RequestToSend { send, .. }) => {
+                        self.await_data(id, repr.envelope, from, send);
+                        Ok(Effect::None)
+                    }
+                    _ => self.begin_matched(from, repr, id, placement),
+                }
             }
             (
                 Kind::Data { offset, .. } | Kind::More { offset },

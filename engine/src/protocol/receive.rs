@@ -1,7 +1,7 @@
 //! Receiving: what an arrived packet means, and what a posted receive finds.
 
 use oxmpi_matching::{Pattern, Post};
-use oxmpi_wire::{Eager, Envelope, Kind, Repr, reason};
+use oxmpi_wire::{Code, Eager, Envelope, Kind, Repr, reason};
 
 use super::failure::Failure;
 use super::peer::Inbound;
@@ -254,7 +254,9 @@ impl<B: Copy> Protocol<B> {
                 let offer = Unexpected::offered(from, &repr.kind);
                 self.handle_offer(envelope, offer.expect("it is an offer"))
             }
-            Kind::ClearToSend { send, receive } => self.handle_clear_to_send(from, send, receive),
+            Kind::ClearToSend { send, receive } | Kind::Cleared { receive, send } => {
+                self.handle_clear_to_send(from, send, receive)
+            }
             Kind::Done { send } => {
                 self.finish_send(from, send, false);
                 Ok(Effect::None)
@@ -268,6 +270,10 @@ impl<B: Copy> Protocol<B> {
                 if cancelled {
                     self.finish_send(from, send, true);
                 }
+                Ok(Effect::None)
+            }
+            Kind::Refused { token, kind, .. } if kind == Code::Cleared as u8 => {
+                self.answer_again(from, token);
                 Ok(Effect::None)
             }
             _ => {
@@ -437,14 +443,7 @@ impl<B: Copy> Protocol<B> {
                 && self.fetching
                 && !peer.no_fetch
                 && envelope.bytes >= self.limits.fetch_bytes_min;
-        let turn = self.requests.next_turn();
-        let request = self.requests.get(id).expect("matched receives are alive");
-        if request.turn == 0 {
-            request.turn = turn;
-        }
-        request.envelope = envelope;
-        request.peer = Some(from);
-        request.state = State::Receiving { arrived: 0 };
+        let request = self.await_data(id, envelope, from, send);
         // Nothing to move: a zero-length synchronous message is over with its match.
         if may_fetch || envelope.bytes == 0 {
             let buffer = request
@@ -476,6 +475,40 @@ impl<B: Copy> Protocol<B> {
             },
         );
         None
+    }
+
+    /// A receive has found an offered message, whose bytes will come.
+    pub(super) fn await_data(
+        &mut self,
+        id: RequestId,
+        envelope: Envelope,
+        from: u32,
+        send: u64,
+    ) -> &mut Request<B> {
+        let turn = self.requests.next_turn();
+        let request = self.requests.get(id).expect("matched receives are alive");
+        if request.turn == 0 {
+            request.turn = turn;
+        }
+        request.envelope = envelope;
+        request.peer = Some(from);
+        request.address = send;
+        request.state = State::Receiving { arrived: 0 };
+        request
+    }
+
+    /// A sender does not know the answer that the kernel gave it for this process: it gets the one
+    /// that every sender knows.
+    #[cold]
+    fn answer_again(&mut self, from: u32, receive: u64) {
+        let id = RequestId::from_token(receive);
+        if let Some(request) = self.requests.get(id)
+            && matches!(request.state, State::Receiving { arrived: 0 })
+            && request.peer == Some(from)
+        {
+            let (envelope, send) = (request.envelope, request.address);
+            self.answer(from, envelope, Kind::ClearToSend { send, receive });
+        }
     }
 
     /// The caller has fetched a message, or was refused: then the sender streams it, and later ones

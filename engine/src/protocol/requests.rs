@@ -98,6 +98,7 @@ pub(super) struct Request<B> {
     /// The other process; `None` for a receive from anybody.
     pub peer: Option<u32>,
     /// For sends: where the bytes can be fetched.
+    /// Of a receive that met an offer: the sender's token.
     pub address: u64,
     pub mapped: bool,
     pub fetchable: bool,

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use o2g::{Area, CancelError, FreeError, RecordError, RecordView, RegisterError};
 use oxmpi_net::tcp::{Cancel, Driver, Put, PutError};
-use oxmpi_o2g_core::{Area as Written, Core, PutError as Refused, Step};
-use oxmpi_wire::o2g::{Done, Entry, NO_BUFFER, PAGE_BYTES};
+use oxmpi_o2g_core::{Area as Written, Core, PutError as Refused, Reply, Step};
+use oxmpi_wire::o2g::{Desk, Done, Entry, NO_BUFFER, PAGE_BYTES};
 
 /// Few and small, so that tests meet the limits.
 const ENTRIES: u32 = 64;
@@ -34,6 +34,9 @@ struct Shared {
     /// Counts up whenever there are records.
     event: OwnedFd,
     stop: AtomicBool,
+    /// The reader looks at a desk or writes an answer: as the socket's lock, it keeps the process
+    /// from writing.
+    answering: AtomicBool,
 }
 
 struct State {
@@ -73,7 +76,8 @@ impl Drop for Mapping {
 impl Double {
     pub fn new(size: u32) -> Double {
         let flags = (ENTRIES as usize * size_of::<Done>()).next_multiple_of(PAGE_BYTES);
-        let bytes = PAGE_BYTES + flags + DUMP_BYTES as usize;
+        let desks = (size as usize * size_of::<Desk>()).next_multiple_of(PAGE_BYTES);
+        let bytes = PAGE_BYTES + flags + desks + DUMP_BYTES as usize;
         // SAFETY: new descriptors are ours; a mapping of the file's length, which nobody but the
         // core writes.
         let (event, file, map) = unsafe {
@@ -87,11 +91,15 @@ impl Double {
             (event, file, Mapping(at.cast(), bytes))
         };
         let mut core = Core::new(size, ENTRIES).unwrap();
-        // SAFETY: three parts of the mapping, zeroed, which outlives the core in the state's order
+        // SAFETY: four parts of the mapping, zeroed, which outlives the core in the state's order
         // of fields.
         let written = unsafe {
             let flags_at = map.0.add(PAGE_BYTES);
-            Written::new(map.0, flags_at, ENTRIES, flags_at.add(flags), DUMP_BYTES)
+            let desks_at = flags_at.add(flags);
+            let dump_at = desks_at.add(desks);
+            Written::new(
+                map.0, flags_at, ENTRIES, desks_at, size, dump_at, DUMP_BYTES,
+            )
         };
         core.set_area(written.unwrap()).unwrap();
         let shared = Arc::new(Shared {
@@ -104,10 +112,11 @@ impl Double {
             }),
             event,
             stop: AtomicBool::new(false),
+            answering: AtomicBool::new(false),
         });
         let reader = Arc::clone(&shared);
         Double {
-            area: Area::map(file.as_fd(), ENTRIES, DUMP_BYTES).unwrap(),
+            area: Area::map(file.as_fd(), ENTRIES, size, DUMP_BYTES).unwrap(),
             shared,
             thread: Some(std::thread::spawn(move || reader.run())),
         }
@@ -140,6 +149,9 @@ impl Shared {
             let mut happened = false;
             for socket in sockets.iter_mut() {
                 happened |= socket.read(core, buffers);
+                self.answering.store(true, Ordering::SeqCst);
+                socket.answer(core);
+                self.answering.store(false, Ordering::SeqCst);
             }
             if core.is_readable() && happened {
                 let one = 1u64;
@@ -208,6 +220,31 @@ impl Socket {
         happened
     }
 
+    /// Writes the answers that can be written.
+    fn answer(&mut self, core: &mut Core) {
+        while !self.over
+            && let Reply::Now(answer) = core.answer(self.index)
+        {
+            let mut left = &answer[..];
+            while !left.is_empty() {
+                let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+                // SAFETY: pointer and length describe the slice.
+                let sent = unsafe {
+                    libc::send(self.fd.as_raw_fd(), left.as_ptr().cast(), left.len(), flags)
+                };
+                match usize::try_from(sent) {
+                    Ok(sent) => left = &left[sent..],
+                    Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock => {
+                        std::thread::yield_now();
+                    }
+                    // The connection is over, which its reader will see.
+                    Err(_) => return,
+                }
+            }
+            core.answered(self.index);
+        }
+    }
+
     fn receive(&mut self) -> bool {
         self.bytes.resize(READ_BYTES, 0);
         // SAFETY: the vector has as many bytes.
@@ -236,10 +273,11 @@ impl Driver for Double {
         &mut self,
         socket: BorrowedFd<'_>,
         name: u32,
+        desk: u32,
         early: &[u8],
     ) -> Result<(), RegisterError> {
         let mut state = self.state();
-        let index = state.core.open_socket(name);
+        let index = state.core.open_socket(name, desk);
         let index = index.map_err(|_| RegisterError::Full { rank: name })?;
         state.sockets.push(Socket {
             fd: socket.try_clone_to_owned().unwrap(),
@@ -250,6 +288,20 @@ impl Driver for Double {
             end: None,
             over: false,
         });
+        Ok(())
+    }
+
+    fn begin_writing(&self, desk: u32) {
+        self.area.begin_writing(desk);
+        std::sync::atomic::fence(Ordering::SeqCst);
+        while self.shared.answering.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+    }
+
+    fn end_writing(&mut self, desk: u32) -> Result<(), FreeError> {
+        // Who reads looks at every desk all the time.
+        self.area.end_writing(desk);
         Ok(())
     }
 

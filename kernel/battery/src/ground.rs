@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use o2g::{Device, Done, Entry, Put, PutError, RecordKind, RecordView};
 use oxmpi_wire::Repr;
-use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, DONE, NO_BUFFER};
+use oxmpi_wire::o2g::{ANSWER, ANY_SOURCE, ANY_TAG, DONE, NO_BUFFER};
 
 use crate::packet::CONTEXT;
 use crate::runner::{Outcome, Trouble, fail};
@@ -71,6 +71,8 @@ pub struct Receive {
     pub source: Option<u32>,
     pub tag: Option<i32>,
     pub buffer: Option<Buffer>,
+    /// A request to send that it meets is answered by the driver.
+    pub answer: bool,
 }
 
 impl Receive {
@@ -81,6 +83,7 @@ impl Receive {
             source,
             tag,
             buffer: Some(buffer),
+            answer: false,
         }
     }
 
@@ -99,6 +102,7 @@ impl Receive {
         flags |= if self.source.is_none() { ANY_SOURCE } else { 0 };
         flags |= if self.tag.is_none() { ANY_TAG } else { 0 };
         flags |= if self.buffer.is_none() { NO_BUFFER } else { 0 };
+        flags |= if self.answer { ANSWER } else { 0 };
         Entry {
             cookie: self.cookie(),
             context: CONTEXT,

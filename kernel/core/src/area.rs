@@ -18,7 +18,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use oxmpi_wire::PREFIX_BYTES;
 use oxmpi_wire::o2g::{
-    Control, DUMP_BYTES_MAX, DUMP_BYTES_MIN, Done, RECORD_ALIGN, RECORD_BYTES, Record, RecordKind,
+    Control, DUMP_BYTES_MAX, DUMP_BYTES_MIN, Desk, Done, RECORD_ALIGN, RECORD_BYTES, Record,
+    RecordKind,
 };
 
 use crate::error::AreaError;
@@ -36,6 +37,8 @@ pub struct Area {
     control: *mut Control,
     done: *mut Done,
     slots: u32,
+    desk: *mut Desk,
+    desks: u32,
     dump: *mut u8,
     /// A power of two.
     bytes: u64,
@@ -66,16 +69,18 @@ pub(crate) struct Draft<'a> {
 }
 
 impl Area {
-    /// The area of a context with `slots` entries.
+    /// The area of a context with `slots` entries and `desks` sockets.
     ///
     /// # Safety
-    /// `control` is the start of a page, `done` has room for `slots` flags and `dump` for `bytes`
-    /// bytes; all are zeroed, aligned to pages, writable until the area is dropped, and used by
+    /// `control` is the start of a page, `done` has room for `slots` flags, `desk` for `desks` desks
+    /// and `dump` for `bytes` bytes; all are zeroed, aligned to pages, writable until the area is dropped, and used by
     /// nobody else in the kernel.
     pub unsafe fn new(
         control: *mut u8,
         done: *mut u8,
         slots: u32,
+        desk: *mut u8,
+        desks: u32,
         dump: *mut u8,
         bytes: u64,
     ) -> Result<Area, AreaError> {
@@ -86,6 +91,8 @@ impl Area {
             control: control.cast(),
             done: done.cast(),
             slots,
+            desk: desk.cast(),
+            desks,
             dump,
             bytes,
             head: 0,
@@ -98,6 +105,38 @@ impl Area {
     /// Slots that there are flags for.
     pub(crate) fn slots(&self) -> u32 {
         self.slots
+    }
+
+    /// Sockets that there are desks for.
+    pub(crate) fn desks(&self) -> u32 {
+        self.desks
+    }
+
+    /// Whether the process is between two packets of its own. If not, it is told that an answer is
+    /// owed, and looked at again: the process, which ends its packet and then looks, misses one of
+    /// the two otherwise.
+    pub(crate) fn is_at_rest(&mut self, desk: u32) -> bool {
+        if self.load_busy(desk) == 0 {
+            return true;
+        }
+        self.tell_owed(desk, true);
+        fence(Ordering::SeqCst);
+        self.load_busy(desk) == 0
+    }
+
+    fn load_busy(&self, desk: u32) -> u32 {
+        assert!(desk < self.desks);
+        // SAFETY: within the mapped desks by the assertion, and aligned there.
+        let busy = unsafe { AtomicU32::from_ptr(&raw mut (*self.desk.add(desk as usize)).busy) };
+        busy.load(Ordering::Acquire)
+    }
+
+    /// Tells the process whether an answer waits for the end of its packet.
+    pub(crate) fn tell_owed(&mut self, desk: u32, owed: bool) {
+        assert!(desk < self.desks);
+        // SAFETY: as in `load_busy`.
+        let flag = unsafe { AtomicU32::from_ptr(&raw mut (*self.desk.add(desk as usize)).owed) };
+        flag.store(u32::from(owed), Ordering::Relaxed);
     }
 
     /// Where the next record will begin.
@@ -303,7 +342,7 @@ mod tests {
             // are no flags.
             let area = unsafe {
                 let (control, dump) = (control.as_mut_ptr().cast(), dump.as_mut_ptr().cast());
-                Area::new(control, ptr::null_mut(), 0, dump, bytes)
+                Area::new(control, ptr::null_mut(), 0, ptr::null_mut(), 0, dump, bytes)
             };
             let mut area = area.expect("the smallest size");
             let mut reserved = 0;

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use oxmpi_matching::{Capacity, Pattern, Post, Queues, Seed};
 use oxmpi_wire::o2g::{
-    ANY_SOURCE, ANY_TAG, Counters, DONE, Done, ENTRIES_MAX, Entry, FREE, NO_BUFFER, SOCKETS_MAX,
-    WAITING,
+    ANSWER, ANY_SOURCE, ANY_TAG, Counters, DONE, Done, ENTRIES_MAX, Entry, FREE, NO_BUFFER,
+    SOCKETS_MAX, WAITING,
 };
 
 use crate::area::Area;
@@ -27,6 +27,7 @@ pub struct Core {
     /// remembered until the process has taken that.
     pub(crate) queues: Queues<u32, u64>,
     pub(crate) unexpected_max: usize,
+    n_socks: u32,
     /// How many sockets wait for room.
     pub(crate) stopped: u32,
     pub(crate) counters: Counters,
@@ -59,6 +60,7 @@ impl Core {
             entries: Entries::new(n_entries),
             queues: Queues::with_seed(capacity, seed),
             unexpected_max,
+            n_socks,
             stopped: 0,
             counters: Counters::default(),
         })
@@ -85,8 +87,19 @@ impl Core {
                 entries: self.entries.len(),
             });
         }
+        if area.desks() != self.n_socks {
+            return Err(AreaError::Desks {
+                desks: area.desks(),
+                sockets: self.n_socks,
+            });
+        }
         self.area = Some(area);
         Ok(())
+    }
+
+    /// How many sockets the core was made for: as many desks the area has.
+    pub fn n_socks(&self) -> u32 {
+        self.n_socks
     }
 
     /// How many entries the core was made for: as many flags the area has.
@@ -94,10 +107,15 @@ impl Core {
         self.entries.len()
     }
 
-    /// A socket of this rank; its index names it from now on.
-    pub fn open_socket(&mut self, rank: u32) -> Result<u32, OpenError> {
+    /// A socket of this rank, whose process tells at this desk whether it is within a packet; its
+    /// index names it from now on.
+    pub fn open_socket(&mut self, rank: u32, desk: u32) -> Result<u32, OpenError> {
         if self.area.is_none() {
             return Err(OpenError::NoArea);
+        }
+        if desk >= self.n_socks {
+            let n_socks = self.n_socks;
+            return Err(OpenError::Desk { desk, n_socks });
         }
         if self.find_socket(rank).is_some() {
             return Err(OpenError::Exists { rank });
@@ -113,7 +131,7 @@ impl Core {
                 return Err(OpenError::Full { n_socks });
             }
         };
-        self.sockets[index] = Socket::new(rank);
+        self.sockets[index] = Socket::new(rank, desk);
         self.counters.sockets += 1;
         Ok(index as u32)
     }
@@ -173,7 +191,7 @@ impl Core {
             return Err(PutError::NoArea);
         };
         let flags = entry.flags;
-        if flags & !(ANY_SOURCE | ANY_TAG | NO_BUFFER) != 0 || entry.reserved != 0 {
+        if flags & !(ANY_SOURCE | ANY_TAG | NO_BUFFER | ANSWER) != 0 || entry.reserved != 0 {
             return Err(PutError::Flags { flags });
         }
         let (address, bytes) = (entry.address, entry.bytes);
@@ -282,7 +300,10 @@ impl Core {
             self.finish(index, slot, error);
             from = slot + 1;
         }
-        self.sockets[index as usize].continues = None;
+        let socket = &mut self.sockets[index as usize];
+        socket.continues = None;
+        // They are over; nobody awaits their data.
+        socket.answers = None;
     }
 
     /// An entry that arrived from this socket is over.

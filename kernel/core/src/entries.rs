@@ -27,6 +27,14 @@ pub(crate) struct Slot {
     pub buffered: bool,
     /// The buffer can be written in a softirq.
     pub pinned: bool,
+    /// A request to send that it meets is to be answered by the driver.
+    pub answers: bool,
+    /// It has met one, and that is not answered.
+    pub unanswered: bool,
+    /// Of those that wait for an answer to their socket: the next one.
+    pub next_answer: Option<u32>,
+    /// The sender's token of its request.
+    pub send: u64,
     /// The shim may have memory for the slot.
     held: bool,
     pub state: State,
@@ -66,6 +74,10 @@ impl Entries {
             capacity_bytes: 0,
             buffered: false,
             pinned: false,
+            answers: false,
+            unanswered: false,
+            next_answer: None,
+            send: 0,
             held: false,
             state: State::Free,
         };
@@ -108,6 +120,10 @@ impl Entries {
             capacity_bytes: if buffered { entry.bytes } else { 0 },
             buffered,
             pinned,
+            answers: buffered && entry.flags & o2g::ANSWER != 0,
+            unanswered: false,
+            next_answer: None,
+            send: 0,
             held: true,
             state: State::Waiting(posted),
         };
@@ -118,6 +134,11 @@ impl Entries {
         let slot = self.slots.get(cookie as u32 as usize)?;
         let named = slot.cookie == cookie && !matches!(slot.state, State::Free);
         named.then_some(cookie as u32)
+    }
+
+    /// The entry, to be changed.
+    pub(crate) fn get_mut(&mut self, slot: u32) -> &mut Slot {
+        &mut self.slots[slot as usize]
     }
 
     /// The posted entry has met a message.
@@ -143,6 +164,9 @@ impl Entries {
         payload: u64,
     ) -> Option<u32> {
         let slot = self.find(cookie)?;
+        if self.get(slot).unanswered {
+            return None;
+        }
         let arriving = self.arriving(slot)?;
         let due = arriving.promised && arriving.socket == socket;
         let within = payload <= arriving.bytes - arriving.arrived

@@ -35,6 +35,13 @@ pub enum AreaError {
         /// Entries of the core.
         entries: u32,
     },
+    /// It has desks for another number of sockets.
+    Desks {
+        /// Desks of the area.
+        desks: u32,
+        /// Sockets of the core.
+        sockets: u32,
+    },
 }
 
 /// Why a socket was not opened.
@@ -48,6 +55,13 @@ pub enum OpenError {
     /// As many as the context was made for are open.
     Full {
         /// How many.
+        n_socks: u32,
+    },
+    /// A desk that there is not.
+    Desk {
+        /// Which.
+        desk: u32,
+        /// How many there are.
         n_socks: u32,
     },
     /// Records would have no place yet.
@@ -142,6 +156,9 @@ impl fmt::Display for AreaError {
             AreaError::Slots { flags, entries } => {
                 write!(f, "flags for {flags} slots in a context of {entries}")
             }
+            AreaError::Desks { desks, sockets } => {
+                write!(f, "{desks} desks in a context of {sockets} sockets")
+            }
         }
     }
 }
@@ -156,6 +173,12 @@ impl fmt::Display for OpenError {
                 f,
                 "{n_socks} sockets are registered; forget one, or init for more"
             ),
+            OpenError::Desk { desk, n_socks } => {
+                write!(
+                    f,
+                    "desk {desk} of a context with {n_socks}; take a lower one"
+                )
+            }
             OpenError::NoArea => f.write_str("there is no dump area yet; set it first"),
         }
     }
@@ -174,7 +197,7 @@ impl fmt::Display for PutError {
                 write!(f, "slot {slot} of a context with {n_entries} entries")
             }
             PutError::Flags { flags } => {
-                write!(f, "flags {flags:#x}, of which only 7 mean anything")
+                write!(f, "flags {flags:#x}, of which only 15 mean anything")
             }
             PutError::Memory { address, bytes } => {
                 write!(f, "{bytes} bytes at {address:#x} pass the end of memory")

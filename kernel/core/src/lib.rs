@@ -15,7 +15,8 @@
 //! socket [`Core::open_socket`], then runs of [`Core::begin`] and [`Core::feed`] (after
 //! [`Step::Place`] the copy, without the lock, and [`Core::placed`]), [`Core::end`] at the end of
 //! the stream and [`Core::close_socket`]; at any time [`Core::put`], [`Core::cancel`],
-//! [`Core::free_to`] and [`Core::next_released`].
+//! [`Core::free_to`] and [`Core::next_released`]; whenever the stream is at rest, [`Core::answer`]
+//! and [`Core::answered`].
 //!
 //! What it promises:
 //! - nothing is allocated after `with_seed`, and no bytes of a peer or of the process make it
@@ -31,6 +32,7 @@
 
 extern crate alloc;
 
+mod answers;
 mod area;
 mod context;
 mod entries;
@@ -39,6 +41,7 @@ mod reader;
 mod route;
 mod socket;
 
+pub use answers::{ANSWER_BYTES, Reply};
 pub use area::Area;
 pub use context::Core;
 pub use error::{AreaError, CancelError, FreeError, NewError, OpenError, PutError};

@@ -6,9 +6,9 @@
 //! accepts, in the unexpected queue: so a socket that has stopped goes on with the same bytes and
 //! decides anew.
 
-use oxmpi_wire::o2g::{NO_SLOT, OTHER_VERSION, RecordKind};
+use oxmpi_wire::o2g::{ANSWERS, NO_SLOT, OTHER_VERSION, RecordKind};
 use oxmpi_wire::stream::{self, LENGTH_BYTES, Next};
-use oxmpi_wire::{PREFIX_BYTES, Repr};
+use oxmpi_wire::{Kind, PREFIX_BYTES, Repr};
 
 use crate::area::{Draft, ROOM_MIN, SPAN_MIN};
 use crate::context::{Core, ECONNRESET};
@@ -372,11 +372,20 @@ impl Core {
             payload: packet.payload as u64,
             slot: slot.unwrap_or(NO_SLOT),
             cookie: self.cookie(slot),
+            detail: self.detail(packet, slot),
             prefix: &packet.prefix,
             kind: RecordKind::Packet,
             ..plain(self.sockets[index as usize].rank)
         };
         self.write(index, &draft, here)
+    }
+
+    /// Of a request that met an entry: whether the driver answers it.
+    fn detail(&self, packet: &Packet, slot: Option<u32>) -> u32 {
+        match packet.repr.kind {
+            Kind::RequestToSend { .. } if self.answers(slot) => ANSWERS,
+            _ => 0,
+        }
     }
 
     fn cookie(&self, slot: Option<u32>) -> u64 {

@@ -60,6 +60,7 @@ impl Core {
                 // Without a buffer the entry is over with its match: the data will come as packets
                 // like any other.
                 let buffered = self.entries.get(slot).buffered;
+                self.owe_answer(index, slot, repr);
                 Ok(Route::Dump {
                     slot: Some(slot),
                     counts: if buffered { 0 } else { envelope.bytes },

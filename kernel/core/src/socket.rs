@@ -23,6 +23,10 @@ pub(crate) struct Socket {
     pub arriving: u32,
     /// It waits for room.
     pub stopped: bool,
+    /// The first and the last entry whose request to send is to be answered.
+    pub answers: Option<(u32, u32)>,
+    /// Where its process tells whether it is within a packet.
+    pub desk: u32,
     pub run: Run,
 }
 
@@ -102,15 +106,18 @@ impl Socket {
         continues: None,
         arriving: 0,
         stopped: false,
+        answers: None,
+        desk: 0,
         run: Run {
             softirq: false,
             left: 0,
         },
     };
 
-    pub(crate) fn new(rank: u32) -> Socket {
+    pub(crate) fn new(rank: u32, desk: u32) -> Socket {
         Socket {
             rank,
+            desk,
             open: true,
             phase: Phase::Head,
             ..Socket::CLOSED

@@ -4,7 +4,7 @@
 mod counting;
 
 use oxmpi_o2g_core::{Area, Core, Step};
-use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, Control, Done, Entry};
+use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, Control, Desk, Done, Entry};
 use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
 
 const ENTRIES: u32 = 1000;
@@ -95,6 +95,7 @@ fn nothing_is_allocated_after_the_start() {
     let mut control = Control::default();
     let control = &raw mut control;
     let mut flags = vec![Done::default(); ENTRIES as usize];
+    let mut desks = [Desk::default(); 16];
     let mut dump = vec![0u64; DUMP / 8];
     // SAFETY: the control page outlives the core, and one thread does all.
     let head = || unsafe { (&raw const (*control).head).read_volatile() };
@@ -113,11 +114,12 @@ fn nothing_is_allocated_after_the_start() {
     // SAFETY: the memory is zeroed, long enough and outlives the core; nobody else has it.
     let area = unsafe {
         let (flags, dump) = (flags.as_mut_ptr().cast(), dump.as_mut_ptr().cast());
-        Area::new(control.cast(), flags, ENTRIES, dump, DUMP as u64)
+        let desks = (&raw mut desks).cast();
+        Area::new(control.cast(), flags, ENTRIES, desks, 16, dump, DUMP as u64)
     };
     core.set_area(area.expect("a size in range")).expect("once");
     for (rank, socket) in sockets.iter_mut().enumerate() {
-        *socket = core.open_socket(rank as u32).expect("room");
+        *socket = core.open_socket(rank as u32, 0).expect("room");
     }
     for class in [0, ANY_SOURCE, ANY_TAG, ANY_SOURCE | ANY_TAG] {
         exercise(&mut core, &sockets, &head, class);

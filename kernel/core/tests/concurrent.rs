@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 struct Mapped {
     control: Pages,
     flags: Pages,
+    desks: Pages,
     dump: Pages,
 }
 
@@ -151,14 +152,15 @@ fn no_record_is_torn_and_no_stop_is_missed() {
     let mapped = Mapped {
         control: Pages::new(PAGE_BYTES),
         flags: Pages::new(PAGE_BYTES),
+        desks: Pages::new(PAGE_BYTES),
         dump: Pages::new(DUMP as usize),
     };
     let (control, flags, dump) = (mapped.control.at(), mapped.flags.at(), mapped.dump.at());
     // SAFETY: zeroed pages, long enough, dropped after the core, which is dropped with the context.
-    let area = unsafe { Area::new(control, flags, 1, dump, DUMP) };
+    let area = unsafe { Area::new(control, flags, 1, mapped.desks.at(), 1, dump, DUMP) };
     let mut core = Core::new(1, 1).expect("in range");
     core.set_area(area.expect("a size in range")).expect("once");
-    let socket = core.open_socket(0).expect("room");
+    let socket = core.open_socket(0, 0).expect("room");
     let context = Context {
         core: Mutex::new(core),
         room: Condvar::new(),

@@ -5,7 +5,7 @@ mod double;
 
 use double::{DUMP, Double, Pages, content, eager, entry, envelope, one_socket, packet, request};
 use oxmpi_o2g_core::{
-    AreaError, CancelError, Core, FreeError, NewError, OpenError, PutError, Step,
+    Area, AreaError, CancelError, Core, FreeError, NewError, OpenError, PutError, Reply, Step,
 };
 use oxmpi_wire::Kind;
 use oxmpi_wire::o2g::{DONE, Entry, FREE, NO_SLOT, RecordKind, WAITING};
@@ -64,7 +64,7 @@ fn the_end_of_a_socket_ends_what_was_arriving() {
         assert_eq!(double.finished.len(), 2);
         assert_eq!(double.core.counters().sockets, 0);
         // The place is free for another, and so is the rank.
-        assert_eq!(double.core.open_socket(9), Ok(socket));
+        assert_eq!(double.core.open_socket(9, 0), Ok(socket));
         double.take_all();
         double.put(entry(1, 5, 100), true).expect("released");
         double.run(socket, true, &eager(5, 3), 99);
@@ -81,7 +81,7 @@ fn a_closed_socket_gives_back_the_place_for_its_record() {
         let ran = double.run(socket, true, &eager(5, 100)[..50], usize::MAX);
         assert_eq!(ran.step, Step::Done);
         double.core.close_socket(socket);
-        socket = double.core.open_socket(9).expect("closed");
+        socket = double.core.open_socket(9, 0).expect("closed");
     }
     assert!(double.take().is_none());
 }
@@ -89,7 +89,7 @@ fn a_closed_socket_gives_back_the_place_for_its_record() {
 #[test]
 fn an_end_waits_for_room_like_anything_else() {
     let (mut double, socket) = one_socket();
-    let other = double.core.open_socket(10).expect("room");
+    let other = double.core.open_socket(10, 0).expect("room");
     double.run(other, false, &eager(6, 2 * DUMP as usize), 999);
     assert!(!double.core.end(socket, 0) && double.core.is_stopped(socket));
     double.take_all();
@@ -177,7 +177,7 @@ fn garbage_breaks_its_socket_only() {
         let flag = double.flag(1);
         let wanted = if met { (DONE, EPROTO) } else { (WAITING, 0) };
         assert_eq!((flag.state, flag.error), wanted, "case {number}");
-        let other = double.core.open_socket(10).expect("room");
+        let other = double.core.open_socket(10, 0).expect("room");
         assert_eq!(double.run(other, true, &eager(6, 9), 99).step, Step::Done);
     }
 }
@@ -255,11 +255,12 @@ fn nonsense_from_the_process_is_refused() {
         Some(NewError::Entries { n_entries: many })
     );
     let mut bare = Core::new(1, 1).expect("in range");
-    assert_eq!(bare.open_socket(0), Err(OpenError::NoArea));
+    assert_eq!(bare.open_socket(0, 0), Err(OpenError::NoArea));
     assert_eq!(bare.put(&entry(0, 0, 0), true), Err(PutError::NoArea));
     assert_eq!(bare.free_to(0), Err(FreeError::NoArea));
     assert_eq!(bare.cancel(0), Err(CancelError::Unknown { cookie: 0 }));
     assert!(!bare.is_readable() && bare.next_released().is_none());
+    assert!(!bare.has_answer(0) && bare.answer(0) == Reply::None);
 
     let (mut double, _) = one_socket();
     let refused = |double: &mut Double, entry| double.core.put(&entry, true).expect_err("nonsense");
@@ -268,12 +269,12 @@ fn nonsense_from_the_process_is_refused() {
         n_entries: 8,
     };
     assert_eq!(refused(&mut double, entry(8, 0, 0)), slot);
-    let flags = PutError::Flags { flags: 8 };
+    let flags = PutError::Flags { flags: 16 };
     assert_eq!(
         refused(
             &mut double,
             Entry {
-                flags: 8,
+                flags: 16,
                 ..entry(1, 0, 0)
             }
         ),
@@ -303,14 +304,14 @@ fn nonsense_from_the_process_is_refused() {
         tail
     );
     assert_eq!(
-        double.core.open_socket(9),
+        double.core.open_socket(9, 0),
         Err(OpenError::Exists { rank: 9 })
     );
     for rank in 0..3 {
-        double.core.open_socket(rank).expect("room for four");
+        double.core.open_socket(rank, 0).expect("room for four");
     }
     assert_eq!(
-        double.core.open_socket(3),
+        double.core.open_socket(3, 0),
         Err(OpenError::Full { n_socks: 4 })
     );
     assert_eq!(double.core.find_socket(2), Some(3));
@@ -323,14 +324,14 @@ fn an_area_is_a_power_of_two_and_given_once() {
     for bytes in [0, 1 << 15, (64 << 10) + 1, 1 << 31] {
         // SAFETY: refused before anything is written.
         let area =
-            unsafe { oxmpi_o2g_core::Area::new(pages.at(), pages.at(), 1, pages.at(), bytes) };
+            unsafe { Area::new(pages.at(), pages.at(), 1, pages.at(), 1, pages.at(), bytes) };
         assert_eq!(area.err(), Some(AreaError::Bytes { bytes }));
     }
     let mut double = Double::new(1, 8, DUMP);
     for (slots, error) in [(8, AreaError::Twice), (1, AreaError::Twice)] {
+        let at = pages.at();
         // SAFETY: refused before anything is written.
-        let area =
-            unsafe { oxmpi_o2g_core::Area::new(pages.at(), pages.at(), slots, pages.at(), DUMP) };
+        let area = unsafe { Area::new(at, at, slots, at, 1, at, DUMP) };
         assert_eq!(double.core.set_area(area.expect("a size")), Err(error));
     }
 }

@@ -65,7 +65,7 @@ fn arbitrary_bytes_never_panic_and_everything_is_let_go() {
     for seed in seeds(2000) {
         let random = &mut Random::new(seed);
         let mut double = Double::new(1, 8, 64 << 10);
-        let socket = double.core.open_socket(0).expect("room");
+        let socket = double.core.open_socket(0, 0).expect("room");
         for _ in 0..20 {
             put_some(&mut double, random);
             let bytes = match random.below(4) {

@@ -11,7 +11,7 @@ use oxmpi_wire::o2g;
 type Table = Vec<(String, u64)>;
 
 fn constants() -> Table {
-    let rows: [(&str, u64); 24] = [
+    let rows: [(&str, u64); 27] = [
         ("O2G_VERSION", o2g::VERSION.into()),
         ("O2G_PAGE_BYTES", o2g::PAGE_BYTES as u64),
         ("O2G_RECORD_ALIGN", o2g::RECORD_ALIGN as u64),
@@ -24,6 +24,9 @@ fn constants() -> Table {
         ("O2G_ANY_SOURCE", o2g::ANY_SOURCE.into()),
         ("O2G_ANY_TAG", o2g::ANY_TAG.into()),
         ("O2G_NO_BUFFER", o2g::NO_BUFFER.into()),
+        ("O2G_ANSWER", o2g::ANSWER.into()),
+        ("O2G_ANSWERS", o2g::ANSWERS.into()),
+        ("O2G_ANSWER_BYTES", oxmpi_o2g_core::ANSWER_BYTES as u64),
         ("O2G_FREE", o2g::FREE.into()),
         ("O2G_WAITING", o2g::WAITING.into()),
         ("O2G_MATCHED", o2g::MATCHED.into()),
@@ -73,7 +76,7 @@ fn layouts() -> Table {
         rank,
         early,
         early_bytes,
-        reserved
+        desk
     );
     layout!(table, "o2g_dump_area", o2g::DumpArea, bytes, map_bytes);
     layout!(
@@ -110,6 +113,7 @@ fn layouts() -> Table {
         reserved,
         tail
     );
+    layout!(table, "o2g_desk", o2g::Desk, busy, owed);
     layout!(
         table,
         "o2g_record",
@@ -141,7 +145,11 @@ fn layouts() -> Table {
         stops,
         wakeups,
         agains,
+        answers,
         pages_pinned,
+        pages_kept,
+        pins,
+        pins_reused,
         sockets,
         pages_pinned_all,
         sockets_all,

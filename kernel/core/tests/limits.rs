@@ -132,7 +132,7 @@ fn the_unexpected_queue_is_bounded_too() {
     let ran = double.run(socket, true, &stream, usize::MAX);
     assert_eq!((ran.step, double.take_all().len()), (Step::Stop, 8));
     // What an entry accepts needs no place there.
-    let other = double.core.open_socket(10).expect("room");
+    let other = double.core.open_socket(10, 0).expect("room");
     let asked = Entry {
         tail: 0,
         ..entry(1, 6, 0)
@@ -147,7 +147,7 @@ fn the_unexpected_queue_is_bounded_too() {
 #[test]
 fn a_place_for_the_record_is_kept_while_a_message_is_placed() {
     let (mut double, socket) = one_socket();
-    let other = double.core.open_socket(10).expect("room");
+    let other = double.core.open_socket(10, 0).expect("room");
     double.put(entry(1, 5, 100), true).expect("empty");
     let stream = eager(5, 100);
     double.run(socket, true, &stream[..80], usize::MAX);

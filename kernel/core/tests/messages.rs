@@ -150,7 +150,7 @@ fn data_is_placed_where_its_token_says() {
             .all(|taken| taken.record.slot == NO_SLOT)
     );
     // So are those of another socket.
-    let other = double.core.open_socket(10).expect("room");
+    let other = double.core.open_socket(10, 0).expect("room");
     double.run(other, true, &data(cookie, 5, 1000, 0, 10), usize::MAX);
     assert_eq!(double.take_all()[0].record.slot, NO_SLOT);
     // So is what would be more than the message altogether.

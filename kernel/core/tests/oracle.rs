@@ -11,11 +11,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use double::{Double, Random, Taken, content, packet, seeds};
 use oxmpi_matching::Pattern;
-use oxmpi_o2g_core::{CancelError, PutError, Step};
+use oxmpi_o2g_core::{CancelError, PutError, Reply, Step};
 use oxmpi_wire::o2g::{
-    ANY_SOURCE, ANY_TAG, Counters, DONE, Entry, MATCHED, NO_BUFFER, NO_SLOT, RecordKind, WAITING,
+    ANSWER, ANSWERS, ANY_SOURCE, ANY_TAG, Counters, DONE, Entry, MATCHED, NO_BUFFER, NO_SLOT,
+    RecordKind, WAITING,
 };
-use oxmpi_wire::{Envelope, Kind};
+use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
 
 const ECONNRESET: u32 = 104;
 
@@ -42,6 +43,8 @@ struct Expected {
     cookie: Option<u64>,
     /// `Some`: it is placed, and so many bytes are in the buffer.
     placed: Option<u64>,
+    /// Its record says that the driver answers it.
+    answers: bool,
 }
 
 /// A socket, with the peer behind it.
@@ -61,7 +64,14 @@ struct Wire {
     assembling: Option<(Expected, Vec<u8>)>,
     /// The entry of the eager message that was begun last.
     eager: Option<u64>,
+    /// Requests that the driver is to answer: cookie, the sender's token, the promise.
+    unanswered: VecDeque<(u64, u64, Promise)>,
+    /// The process is within a packet.
+    busy: bool,
 }
+
+/// A request to send that was matched: wire, cookie, message, length.
+type Promise = (usize, u64, u32, u64);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -94,8 +104,8 @@ struct World {
     /// Unexpected messages whose records the process has not taken, the oldest first: sequence and
     /// envelope.
     remembered: Vec<(u32, Envelope)>,
-    /// Requests to send that were matched: wire, cookie, message, length.
-    promises: Vec<(usize, u64, u32, u64)>,
+    /// Requests to send that were matched and answered.
+    promises: Vec<Promise>,
     sequence: u32,
     generation: u64,
 }
@@ -107,7 +117,7 @@ impl World {
         let n_wires = 1 + random.below(4) as u32;
         let mut double = Double::new(n_wires, n_entries as u32, 64 << 10);
         let wires = (0..n_wires).map(|number| Wire {
-            index: double.core.open_socket(100 + number).expect("room"),
+            index: double.core.open_socket(100 + number, number).expect("room"),
             rank: 100 + number,
             pending: VecDeque::new(),
             written: 0,
@@ -117,6 +127,8 @@ impl World {
             records: VecDeque::new(),
             assembling: None,
             eager: None,
+            unanswered: VecDeque::new(),
+            busy: false,
         });
         let wires = wires.collect();
         World {
@@ -182,11 +194,11 @@ impl World {
             6..=7 => self.send_in_pieces(wire, envelope, message),
             8..=9 => {
                 let kind = Kind::RequestToSend {
-                    send: 1,
+                    send: u64::from(message) << 20,
                     address: 2,
-                    mapped: false,
-                    fetchable: true,
-                    sync: false,
+                    mapped: self.random.one_in(8),
+                    fetchable: self.random.one_in(8),
+                    sync: self.random.one_in(2),
                 };
                 self.write(wire, envelope, kind, (message, 0, 0));
             }
@@ -297,20 +309,34 @@ impl World {
     }
 
     fn decide_packet(&mut self, number: usize, sent: Sent) {
+        let mut answers = false;
         let cookie = match sent.kind {
             Kind::Eager => {
                 let met = self.meet(&sent);
                 self.wires[number].eager = met;
                 met
             }
-            Kind::RequestToSend { .. } => {
+            Kind::RequestToSend {
+                send,
+                mapped,
+                fetchable,
+                ..
+            } => {
                 let met = self.meet(&sent);
                 let buffered = met.filter(|cookie| self.is_buffered(*cookie));
                 if let Some(cookie) = buffered
                     && sent.envelope.bytes > 0
                 {
-                    self.promises
-                        .push((number, cookie, sent.message, sent.envelope.bytes));
+                    let promise = (number, cookie, sent.message, sent.envelope.bytes);
+                    let asked = self.receives[&cookie].entry.flags & ANSWER != 0;
+                    answers = asked && !mapped && !fetchable;
+                    match answers {
+                        true => {
+                            let unanswered = &mut self.wires[number].unanswered;
+                            unanswered.push_back((cookie, send, promise));
+                        }
+                        false => self.promises.push(promise),
+                    }
                 }
                 met
             }
@@ -318,7 +344,8 @@ impl World {
             Kind::Data { receive, .. } => {
                 let known = self.receives.get(&receive);
                 // A piece of no bytes may come when the message is complete.
-                let due = known.is_some_and(|receive| receive.state == State::Matched);
+                let due = known.is_some_and(|receive| receive.state == State::Matched)
+                    && !self.is_unanswered(receive);
                 due.then_some(receive)
             }
             _ => None,
@@ -337,10 +364,16 @@ impl World {
             sent,
             cookie,
             placed,
+            answers,
         };
         let wire = &mut self.wires[number];
         wire.records.push_back(expected.clone());
         wire.incomplete.push_back(expected);
+    }
+
+    fn is_unanswered(&self, cookie: u64) -> bool {
+        let mut all = self.wires.iter().flat_map(|wire| &wire.unanswered);
+        all.any(|unanswered| unanswered.0 == cookie)
     }
 
     fn is_buffered(&self, cookie: u64) -> bool {
@@ -382,8 +415,8 @@ impl World {
     fn put(&mut self) {
         self.generation += 1;
         let slot = self.random.below(self.n_entries) as u32;
-        let flags =
-            [ANY_SOURCE, ANY_TAG, NO_BUFFER].map(|flag| flag * u32::from(self.random.one_in(4)));
+        let flags = [ANY_SOURCE, ANY_TAG, NO_BUFFER, ANSWER]
+            .map(|flag| flag * u32::from(self.random.one_in(if flag == ANSWER { 2 } else { 4 })));
         let entry = Entry {
             cookie: self.generation << 32 | u64::from(slot),
             context: 1 + u64::from(self.random.one_in(8)),
@@ -446,6 +479,60 @@ impl World {
         }
     }
 
+    /// The process begins a packet or ends one, or the driver answers.
+    fn answer(&mut self, number: usize) {
+        let wire = &mut self.wires[number];
+        let desk = number as u32;
+        if self.random.one_in(3) {
+            wire.busy = !wire.busy;
+            self.double.set_busy(desk, wire.busy);
+            return;
+        }
+        let reply = self.double.core.answer(wire.index);
+        let expected = wire.unanswered.front();
+        assert_eq!(expected.is_some(), self.double.core.has_answer(wire.index));
+        match (reply, expected) {
+            (Reply::None, None) => {}
+            (Reply::Later, Some(_)) => {
+                assert!(wire.busy, "the process is at rest");
+                assert_eq!(self.double.desk(desk).owed, 1);
+            }
+            (Reply::Now(bytes), Some(&(receive, send, promise))) => {
+                assert!(!wire.busy, "the process is within a packet");
+                assert_eq!(bytes[..4], [0; 4], "no payload");
+                let repr = Repr::parse_prefix(&prefix_of(&bytes[4..])).expect("a packet");
+                assert_eq!(repr.kind, Kind::Cleared { receive, send });
+                assert!(!repr.kind.is_ordered() && repr.credit == 0);
+                assert_eq!(repr.envelope.bytes, promise.3);
+                self.double.core.answered(wire.index);
+                wire.unanswered.pop_front();
+                self.promises.push(promise);
+                let owed = self.double.desk(desk).owed;
+                assert!(owed == 0 || !wire.unanswered.is_empty());
+            }
+            (reply, expected) => panic!("{reply:?} instead of {expected:?}"),
+        }
+    }
+
+    /// Data for an entry that is not answered: nobody's.
+    fn send_too_early(&mut self, number: usize) {
+        let Some(&(receive, _, _)) = self.wires[number].unanswered.back() else {
+            return;
+        };
+        let envelope = Envelope {
+            context: 1,
+            source: 0,
+            tag: 0,
+            bytes: 1,
+        };
+        // The head is used at once, so that no answer comes before it.
+        if self.wires[number].pending.is_empty() {
+            let kind = Kind::Data { receive, offset: 0 };
+            self.write(number, envelope, kind, (0, 0, 1));
+            self.deliver(number, usize::MAX, false);
+        }
+    }
+
     /// The process takes records, and says so in one of its ways, or not at all.
     fn take(&mut self, count: u64) -> u64 {
         let mut taken = 0;
@@ -483,6 +570,7 @@ impl World {
                     (slot, expected.cookie.unwrap_or(0))
                 );
                 assert_eq!(record.placed, expected.placed.unwrap_or(0));
+                assert_eq!(record.detail, ANSWERS * u32::from(expected.answers));
                 self.remembered
                     .retain(|&(sequence, _)| sequence != sent.sequence);
                 match expected.placed {
@@ -547,6 +635,8 @@ impl World {
             }
             11..=15 => self.put(),
             16 => self.cancel(),
+            17 => self.answer(wire),
+            18 if self.random.one_in(4) => self.send_too_early(wire),
             _ => {
                 let count = self.random.below(12);
                 self.take(count);
@@ -596,6 +686,13 @@ impl World {
     }
 }
 
+/// A prefix with zeroes behind it.
+fn prefix_of(head: &[u8]) -> [u8; PREFIX_BYTES] {
+    let mut prefix = [0; PREFIX_BYTES];
+    prefix[..head.len()].copy_from_slice(head);
+    prefix
+}
+
 #[test]
 fn every_message_arrives_once_intact_in_order_and_where_it_belongs() {
     let mut runs = Vec::new();
@@ -610,5 +707,6 @@ fn every_message_arrives_once_intact_in_order_and_where_it_belongs() {
     let sum = |of: fn(&Counters) -> u64| runs.iter().map(of).sum::<u64>();
     assert!(sum(|run| run.matched) > 0 && sum(|run| run.unexpected) > 0);
     assert!(sum(|run| run.stops) > 0 && sum(|run| run.agains) > 0);
+    assert!(sum(|run| run.answers) > 0);
     assert!(sum(|run| run.placed_bytes_softirq) > 0 && sum(|run| run.placed_bytes_thread) > 0);
 }

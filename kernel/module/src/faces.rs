@@ -8,7 +8,9 @@
 use alloc::boxed::Box;
 use core::ffi::c_int;
 
-use oxmpi_o2g_core::{Area, CancelError, Core, FreeError, OpenError, PutError, Seed, Step};
+use oxmpi_o2g_core::{
+    ANSWER_BYTES, Area, CancelError, Core, FreeError, OpenError, PutError, Reply, Seed, Step,
+};
 use oxmpi_wire::o2g::{Counters, Entry};
 
 const ENOENT: c_int = 2;
@@ -63,13 +65,15 @@ unsafe extern "C" fn o2g_core_set_area(
     core: *mut Core,
     control: *mut u8,
     done: *mut u8,
+    desks: *mut u8,
     dump: *mut u8,
     bytes: u64,
 ) -> c_int {
     // SAFETY: as at the top.
     let core = unsafe { &mut *core };
-    // SAFETY: the shim has allocated the three as core.h says, and frees them after the core.
-    let area = unsafe { Area::new(control, done, core.n_entries(), dump, bytes) };
+    let (n_entries, n_socks) = (core.n_entries(), core.n_socks());
+    // SAFETY: the shim has allocated the four as core.h says, and frees them after the core.
+    let area = unsafe { Area::new(control, done, n_entries, desks, n_socks, dump, bytes) };
     match area.and_then(|area| core.set_area(area)) {
         Ok(()) => 0,
         Err(_) => -EINVAL,
@@ -77,13 +81,13 @@ unsafe extern "C" fn o2g_core_set_area(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn o2g_core_open_socket(core: *mut Core, rank: u32) -> c_int {
+unsafe extern "C" fn o2g_core_open_socket(core: *mut Core, rank: u32, desk: u32) -> c_int {
     // SAFETY: as at the top.
-    match unsafe { &mut *core }.open_socket(rank) {
+    match unsafe { &mut *core }.open_socket(rank, desk) {
         Ok(index) => index as c_int,
         Err(OpenError::Exists { .. }) => -EEXIST,
         Err(OpenError::Full { .. }) => -ENOSPC,
-        Err(OpenError::NoArea) => -EINVAL,
+        Err(OpenError::NoArea | OpenError::Desk { .. }) => -EINVAL,
     }
 }
 
@@ -181,6 +185,32 @@ unsafe extern "C" fn o2g_core_is_stopped(core: *mut Core, index: u32) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn o2g_core_has_answer(core: *mut Core, index: u32) -> c_int {
+    // SAFETY: as at the top.
+    unsafe { &*core }.has_answer(index).into()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn o2g_core_answer(core: *mut Core, index: u32, answer: *mut u8) -> c_int {
+    // SAFETY: as at the top.
+    match unsafe { &mut *core }.answer(index) {
+        Reply::None => -ENOENT,
+        Reply::Later => -EAGAIN,
+        Reply::Now(bytes) => {
+            // SAFETY: the shim passes room for an answer.
+            unsafe { answer.cast::<[u8; ANSWER_BYTES]>().write(bytes) };
+            0
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn o2g_core_answered(core: *mut Core, index: u32) {
+    // SAFETY: as at the top.
+    unsafe { &mut *core }.answered(index);
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn o2g_core_put(core: *mut Core, entry: *const Entry, pinned: c_int) -> c_int {
     // SAFETY: the shim has copied the entry out of the process's memory.
     let entry = unsafe { entry.read() };
@@ -235,6 +265,9 @@ unsafe extern "C" fn o2g_core_count(core: *mut Core, into: *mut Counters) {
     *into = Counters {
         wakeups: into.wakeups,
         pages_pinned: into.pages_pinned,
+        pages_kept: into.pages_kept,
+        pins: into.pins,
+        pins_reused: into.pins_reused,
         pages_pinned_all: into.pages_pinned_all,
         sockets_all: into.sockets_all,
         contexts_all: into.contexts_all,

@@ -102,6 +102,12 @@ impl Connection {
         !self.has_unsent() && self.rest.is_none()
     }
 
+    /// Whether what the kernel has of the stream ends with a packet, so that another writer's may
+    /// follow; nothing follows a goodbye.
+    pub fn is_between_packets(&self) -> bool {
+        self.gone == self.backlog.len() && self.rest.is_none() && !self.said
+    }
+
     /// A packet has left only in part, and the rest of it lies in the user's memory.
     pub fn is_midway(&self) -> bool {
         self.rest.is_some()

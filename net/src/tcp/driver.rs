@@ -27,8 +27,15 @@ pub trait Driver: Send {
         &mut self,
         socket: BorrowedFd<'_>,
         name: u32,
+        desk: u32,
         early: &[u8],
     ) -> Result<(), RegisterError>;
+
+    /// The device is about to write to the socket of a desk.
+    fn begin_writing(&self, desk: u32);
+
+    /// What was written there ends with a packet.
+    fn end_writing(&mut self, desk: u32) -> Result<(), FreeError>;
 
     /// Takes a socket back, if it is there: nothing of it is placed any more.
     fn forget(&mut self, name: u32);
@@ -130,9 +137,18 @@ impl Driver for Device {
         &mut self,
         socket: BorrowedFd<'_>,
         name: u32,
+        desk: u32,
         early: &[u8],
     ) -> Result<(), RegisterError> {
-        self.register_socket(socket, name, early)
+        self.register_socket_at(socket, name, desk, early)
+    }
+
+    fn begin_writing(&self, desk: u32) {
+        Device::begin_writing(self, desk);
+    }
+
+    fn end_writing(&mut self, desk: u32) -> Result<(), FreeError> {
+        Device::end_writing(self, desk)
     }
 
     fn forget(&mut self, name: u32) {

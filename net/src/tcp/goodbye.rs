@@ -2,7 +2,7 @@
 
 use oxmpi_wire::WireError;
 
-use super::{Event, Link, Tcp, Trouble};
+use super::{Event, Link, Tcp, Trouble, kernel};
 
 impl Tcp {
     /// Says goodbye on every connection and dials no more. `pause`: connections may be made again
@@ -12,6 +12,7 @@ impl Tcp {
         for rank in 0..self.links.len() as u32 {
             match &mut self.links[rank as usize] {
                 Link::Open(connection) => {
+                    kernel::begin_writing(&mut self.kernel_side, connection, rank);
                     let said = connection.say_farewell(pause);
                     said.unwrap_or_else(|error| {
                         self.lose(rank, format!("the connection broke: {error}"));

@@ -10,9 +10,12 @@
 use std::os::fd::BorrowedFd;
 
 use o2g::{Cancel, Put, PutError, RecordError, RecordKind, RecordView};
-use oxmpi_wire::PREFIX_BYTES;
-use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, DONE, Entry, NO_BUFFER, OTHER_VERSION};
+use oxmpi_wire::o2g::{
+    ANSWER, ANSWERS, ANY_SOURCE, ANY_TAG, DONE, Entry, NO_BUFFER, OTHER_VERSION,
+};
+use oxmpi_wire::{Code, PREFIX_BYTES};
 
+use super::connection::Connection;
 use super::driver::{self, Driver, DriverError};
 use super::epoll::Epoll;
 use super::matcher::Matcher;
@@ -49,6 +52,8 @@ pub struct Match {
     pub cookie: u64,
     /// Payload bytes of the packet that are in its buffer.
     pub placed: u64,
+    /// It is a request to send, and the driver answers it.
+    pub answered: bool,
 }
 
 /// The driver, and where we are in what it tells.
@@ -105,6 +110,11 @@ impl KernelSide {
         *name
     }
 
+    /// Where this process and the driver agree on who writes to a process's connection.
+    fn desk(&self, peer: u32) -> u32 {
+        peer % self.names.len() as u32
+    }
+
     /// The process of a name, unless that connection has a successor.
     fn process(&self, name: u32) -> Option<u32> {
         let peer = name % self.names.len() as u32;
@@ -138,10 +148,15 @@ impl KernelSide {
             prefix,
             ..
         } = view;
+        let is_request = prefix[1] == Code::RequestToSend as u8;
         self.shown = Some(Shown {
             end: view.end(),
             used: 0,
-            matched: entry.map(|(_, cookie)| Match { cookie, placed }),
+            matched: entry.map(|(_, cookie)| Match {
+                cookie,
+                placed,
+                answered: is_request && detail == ANSWERS,
+            }),
         });
         Ok(Some(Told {
             kind,
@@ -207,6 +222,37 @@ impl KernelSide {
     }
 }
 
+/// Something is about to be written to a connection: until the end of a packet the driver writes no
+/// answer of its own there.
+#[inline(always)]
+pub(super) fn begin_writing(
+    kernel_side: &mut Option<Box<KernelSide>>,
+    connection: &Connection,
+    peer: u32,
+) {
+    if let Some(kernel_side) = kernel_side
+        && connection.name.is_some()
+    {
+        kernel_side.driver.begin_writing(kernel_side.desk(peer));
+    }
+}
+
+/// It has been, as far as the kernel took it.
+#[inline(always)]
+pub(super) fn end_writing(
+    kernel_side: &mut Option<Box<KernelSide>>,
+    connection: &Connection,
+    peer: u32,
+) {
+    if let Some(kernel_side) = kernel_side
+        && connection.name.is_some()
+        && connection.is_between_packets()
+    {
+        let desk = kernel_side.desk(peer);
+        kernel_side.broken |= kernel_side.driver.end_writing(desk).is_err();
+    }
+}
+
 impl Tcp {
     /// Lets `driver` read the connections; before the first poll.
     pub fn set_driver(&mut self, driver: Box<dyn Driver>) -> Result<(), DriverError> {
@@ -235,7 +281,10 @@ impl Tcp {
             return Ok(None);
         };
         let name = kernel_side.rename(peer);
-        kernel_side.driver.register(socket, name, early)?;
+        let desk = kernel_side.desk(peer);
+        // The connection before may have ended within a packet.
+        kernel_side.broken |= kernel_side.driver.end_writing(desk).is_err();
+        kernel_side.driver.register(socket, name, desk, early)?;
         Ok(Some(name))
     }
 
@@ -377,7 +426,8 @@ impl Matcher for Tcp {
             tag: receive.tag.unwrap_or(0),
             flags: flag(receive.source.is_none(), ANY_SOURCE)
                 | flag(receive.tag.is_none(), ANY_TAG)
-                | flag(receive.buffer.is_none(), NO_BUFFER),
+                | flag(receive.buffer.is_none(), NO_BUFFER)
+                | ANSWER,
             reserved: 0,
             address: address as u64,
             bytes,

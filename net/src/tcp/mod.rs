@@ -263,8 +263,11 @@ impl Tcp {
             Link::Dialling(_) | Link::Awaiting(..) => return Sent::Later,
         };
         connection.used = true;
+        kernel::begin_writing(&mut self.kernel_side, connection, to);
         // SAFETY: the caller's promise.
-        match unsafe { connection.send(head, payload, bytes, lasting) } {
+        let sent = unsafe { connection.send(head, payload, bytes, lasting) };
+        kernel::end_writing(&mut self.kernel_side, connection, to);
+        match sent {
             Ok(sent) => {
                 if connection.has_unsent() && !self.unsent.contains(&to) {
                     self.unsent.push(to);
@@ -283,7 +286,10 @@ impl Tcp {
         let Link::Open(connection) = &mut self.links[to as usize] else {
             return true;
         };
-        match connection.resume() {
+        kernel::begin_writing(&mut self.kernel_side, connection, to);
+        let resumed = connection.resume();
+        kernel::end_writing(&mut self.kernel_side, connection, to);
+        match resumed {
             Ok(left) => {
                 if left {
                     self.part(to);

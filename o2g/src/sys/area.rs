@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use oxmpi_wire::PREFIX_BYTES;
 use oxmpi_wire::o2g::{
-    Control, Done, FREE, PAGE_BYTES, RECORD_ALIGN, RECORD_BYTES, Record, RecordKind,
+    Control, Desk, Done, FREE, PAGE_BYTES, RECORD_ALIGN, RECORD_BYTES, Record, RecordKind,
 };
 
 use crate::RecordError;
@@ -28,6 +28,11 @@ const _: () = assert!(FILLER_BYTES <= RECORD_ALIGN);
 /// Bytes of the flags of so many entries, in whole pages.
 pub(crate) fn flags_bytes(n_entries: u32) -> usize {
     (n_entries as usize * size_of::<Done>()).next_multiple_of(PAGE_BYTES)
+}
+
+/// Bytes of the desks of so many sockets, in whole pages.
+pub(crate) fn desks_bytes(n_socks: u32) -> usize {
+    (n_socks as usize * size_of::<Desk>()).next_multiple_of(PAGE_BYTES)
 }
 
 /// One record: its fields, copied once, and the payload where the kernel put it.
@@ -66,6 +71,7 @@ pub struct Area {
     memory: NonNull<u8>,
     map_bytes: usize,
     n_entries: u32,
+    n_socks: u32,
     /// Where the dump area begins.
     dump: usize,
     dump_bytes: u64,
@@ -81,12 +87,24 @@ unsafe impl Sync for Area {}
 
 impl Area {
     /// Maps what the driver has made of `set_dump_area`.
-    pub fn map(device: BorrowedFd<'_>, n_entries: u32, dump_bytes: u64) -> io::Result<Area> {
-        Area::over(n_entries, dump_bytes, libc::MAP_SHARED, device.as_raw_fd())
+    pub fn map(
+        device: BorrowedFd<'_>,
+        n_entries: u32,
+        n_socks: u32,
+        dump_bytes: u64,
+    ) -> io::Result<Area> {
+        let fd = device.as_raw_fd();
+        Area::over(n_entries, n_socks, dump_bytes, libc::MAP_SHARED, fd)
     }
 
-    fn over(n_entries: u32, dump_bytes: u64, flags: i32, fd: i32) -> io::Result<Area> {
-        let dump = PAGE_BYTES + flags_bytes(n_entries);
+    fn over(
+        n_entries: u32,
+        n_socks: u32,
+        dump_bytes: u64,
+        flags: i32,
+        fd: i32,
+    ) -> io::Result<Area> {
+        let dump = PAGE_BYTES + flags_bytes(n_entries) + desks_bytes(n_socks);
         let map_bytes = dump + dump_bytes as usize;
         // SAFETY: a new mapping at an address that the kernel chooses.
         let memory = unsafe {
@@ -106,6 +124,7 @@ impl Area {
             memory: NonNull::new(memory.cast()).expect("mmap chooses no null"),
             map_bytes,
             n_entries,
+            n_socks,
             dump,
             dump_bytes,
             tail: 0,
@@ -162,6 +181,39 @@ impl Area {
                 .read_volatile()
         };
         Done { state, ..done }
+    }
+
+    /// The process is about to write to the socket of a desk.
+    pub fn begin_writing(&self, desk: u32) {
+        if let Some(busy) = self.desk_word(desk, offset_of!(Desk, busy)) {
+            // The kernel looks under the lock that the write takes: what comes before the write
+            // here is seen there.
+            busy.store(1, Ordering::Release);
+        }
+    }
+
+    /// What it wrote ends with a packet. Whether the driver waits for that to write an answer.
+    pub fn end_writing(&self, desk: u32) -> bool {
+        let words = (
+            self.desk_word(desk, offset_of!(Desk, busy)),
+            self.desk_word(desk, offset_of!(Desk, owed)),
+        );
+        let (Some(busy), Some(owed)) = words else {
+            return false;
+        };
+        busy.store(0, Ordering::Release);
+        fence(Ordering::SeqCst);
+        owed.load(Ordering::Relaxed) != 0
+    }
+
+    fn desk_word(&self, desk: u32, offset: usize) -> Option<&AtomicU32> {
+        if desk >= self.n_socks {
+            return None;
+        }
+        let first = PAGE_BYTES + flags_bytes(self.n_entries);
+        let at = first + desk as usize * size_of::<Desk>() + offset;
+        // SAFETY: within the mapping (`n_socks`), aligned; both sides use it as a whole.
+        Some(unsafe { AtomicU32::from_ptr(self.at(at, size_of::<u32>()).cast_mut().cast()) })
     }
 
     /// The next record that is no filler.

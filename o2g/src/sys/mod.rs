@@ -10,8 +10,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-pub(crate) use area::flags_bytes;
 pub use area::{Area, RecordView};
+pub(crate) use area::{desks_bytes, flags_bytes};
 
 /// What a request carries: a number, or a structure that the driver reads and may write.
 pub(crate) enum Argument<'a, T> {

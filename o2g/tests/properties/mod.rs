@@ -34,15 +34,16 @@ pub fn records(input: &[u8]) {
         return;
     };
     let file = memory();
-    let bytes = 2 * PAGE_BYTES as u64 + DUMP_BYTES_MIN;
+    // Control page, flags and desks.
+    let before = 3 * PAGE_BYTES as u64;
+    let bytes = before + DUMP_BYTES_MIN;
     file.set_len(bytes).expect("room");
     let head = u64::from(u16::from_le_bytes(*head)) * 8;
     let at = std::mem::offset_of!(Control, head) as u64;
     file.write_all_at(&head.to_le_bytes(), at).expect("room");
     let dump = &dump[..dump.len().min(DUMP_BYTES_MIN as usize)];
-    file.write_all_at(dump, 2 * PAGE_BYTES as u64)
-        .expect("room");
-    let mut area = Area::map(file.as_fd(), ENTRIES, DUMP_BYTES_MIN).expect("a mapping");
+    file.write_all_at(dump, before).expect("room");
+    let mut area = Area::map(file.as_fd(), ENTRIES, 1, DUMP_BYTES_MIN).expect("a mapping");
     loop {
         let end = match area.peek() {
             Ok(None) => return,

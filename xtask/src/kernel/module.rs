@@ -41,6 +41,12 @@ pub const MODULES: &[Module] = &[
         needs: &[],
     },
     Module {
+        name: "oxk_stream",
+        folder: "kernel/oxk/stream",
+        rust: None,
+        needs: &["oxk"],
+    },
+    Module {
         name: "oxk_test",
         folder: "kernel/oxk/test",
         rust: None,

@@ -24,7 +24,7 @@ pub const CASES: &[Case] = &[
     case("hostile-end-within-a-placement", end_within),
 ];
 
-const MAP_BYTES: usize = 4096 + 4096 + (64 << 10);
+const MAP_BYTES: usize = 3 * 4096 + (64 << 10);
 
 /// Flags, records and positions are overwritten while messages arrive and requests are made.
 fn memory(random: &mut Random) -> Outcome {

@@ -292,6 +292,7 @@ fn no_buffer(_: &mut Random) -> Outcome {
             source: Some(0),
             tag: None,
             buffer: None,
+            answer: false,
         };
         ground.post(&receive)?;
         let payload = pattern(3, 0, bytes);

@@ -239,7 +239,7 @@ fn put(_: &mut Random) -> Outcome {
                 ..good
             },
         ),
-        ("flags 8", Entry { flags: 8, ..good }),
+        ("flags 16", Entry { flags: 16, ..good }),
         (
             "a reserved field",
             Entry {
@@ -333,7 +333,8 @@ fn addresses(_: &mut Random) -> Outcome {
 
 fn mmap(_: &mut Random) -> Outcome {
     let device = open(2, 4, DUMP_BYTES_MIN)?;
-    let whole = 4096 + 4096 + DUMP_BYTES_MIN as usize;
+    // Control page, flags, desks, dump area.
+    let whole = 3 * 4096 + DUMP_BYTES_MIN as usize;
     let both = libc::PROT_READ | libc::PROT_WRITE;
     if Buffer::of_device(device.as_fd(), whole + 4096, both).is_ok() {
         return fail("more was mapped than there is");
@@ -353,7 +354,7 @@ fn unknown(random: &mut Random) -> Outcome {
     let letter = 0xb5 << 8;
     for number in [
         letter,
-        letter | 10,
+        letter | 11,
         letter | 99,
         ask::PUT_ENTRY ^ (8 << 16),
         0x5401,
@@ -364,7 +365,7 @@ fn unknown(random: &mut Random) -> Outcome {
     for _ in 0..2000 {
         let number = random.next() as u32;
         // Requests that the kernel itself answers for every file are not ours.
-        if number >> 8 & 0xff == 0xb5 && number & 0xff > 9 {
+        if number >> 8 & 0xff == 0xb5 && number & 0xff > 10 {
             let answer = ioctl(raw(&device), number, random.next());
             refused(&format!("request {number:#x}"), answer, libc::ENOTTY)?;
         }

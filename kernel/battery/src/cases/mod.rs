@@ -1,6 +1,7 @@
 //! What is tried, by subject. A case takes numbers by seed and returns why it did not pass; each
 //! file lists its own.
 
+mod answers;
 mod area;
 mod counts;
 mod endings;
@@ -11,12 +12,14 @@ mod memory;
 mod misuse;
 mod model;
 mod oxk;
+mod pins;
 pub mod processes;
 mod progress;
 mod races;
 mod rendezvous;
 mod sockets;
 mod stream;
+mod streams;
 
 use crate::runner::Case;
 
@@ -25,6 +28,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
     [
         matching::CASES,
         rendezvous::CASES,
+        answers::CASES,
         stream::CASES,
         endings::CASES,
         area::CASES,
@@ -32,12 +36,14 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         model::CASES,
         races::CASES,
         memory::CASES,
+        pins::CASES,
         misuse::CASES,
         sockets::CASES,
         hostile::CASES,
         exhaustion::CASES,
         processes::CASES,
         counts::CASES,
+        streams::CASES,
         oxk::CASES,
     ]
     .into_iter()

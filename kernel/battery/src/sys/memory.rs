@@ -183,6 +183,18 @@ impl Buffer {
         }
     }
 
+    /// Other memory at the same address, without pages; whatever was there is gone.
+    pub fn map_anew(&self) -> io::Result<()> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let at = self.address as *mut libc::c_void;
+        // SAFETY: at an address that was mapped for this buffer, and for nothing else.
+        match unsafe { libc::mmap(at, self.bytes, access, flags, -1, 0) } {
+            libc::MAP_FAILED => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+
     /// Gives the memory back to the system; nothing may use it afterwards.
     pub fn unmap(self) {
         // SAFETY: nobody in this process reads it again.

@@ -305,3 +305,59 @@ pub fn cpu_us() -> u64 {
     let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
     us(usage.ru_utime) + us(usage.ru_stime)
 }
+
+/// A key of this process, by which streams of the kernel prove themselves; its serial number.
+pub fn add_key(name: &str, payload: &[u8]) -> io::Result<i32> {
+    const PROCESS_KEYRING: i32 = -2;
+    let name = std::ffi::CString::new(name)?;
+    // SAFETY: terminated names, and a payload of the length given.
+    let serial = unsafe {
+        libc::syscall(
+            libc::SYS_add_key,
+            c"user".as_ptr(),
+            name.as_ptr(),
+            payload.as_ptr(),
+            payload.len(),
+            PROCESS_KEYRING,
+        )
+    };
+    match answer(serial) {
+        Ok(serial) => Ok(serial as i32),
+        Err(errno) => Err(io::Error::from_raw_os_error(errno)),
+    }
+}
+
+/// Calls on the descriptor do not wait.
+pub fn set_nonblocking(fd: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: integers only.
+    let done = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+    answer(done.into())
+        .map(|_| ())
+        .map_err(io::Error::from_raw_os_error)
+}
+
+/// Reads into memory that may not be there.
+pub fn read_to(fd: BorrowedFd<'_>, memory: Buffer) -> Answer {
+    let at = memory.address() as *mut libc::c_void;
+    // SAFETY: memory of a case that serves nothing else, or an address of nothing, which the
+    // kernel refuses.
+    answer(unsafe { libc::read(fd.as_raw_fd(), at, memory.bytes()) } as i64)
+}
+
+/// How often threads of this process have slept.
+pub fn switches() -> u64 {
+    // SAFETY: zeroes are a value, which the kernel overwrites.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    usage.ru_nvcsw as u64
+}
+
+/// A descriptor that a request has answered with.
+pub fn adopt(fd: RawFd) -> std::fs::File {
+    use std::os::fd::FromRawFd;
+    // SAFETY: new in this process, and ours.
+    unsafe { std::fs::File::from_raw_fd(fd) }
+}

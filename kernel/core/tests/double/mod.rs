@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use oxmpi_o2g_core::{Area, Core, PutError, Step};
 use oxmpi_wire::o2g::{
-    Control, Done, Entry, PAGE_BYTES, RECORD_ALIGN, RECORD_BYTES, Record, RecordKind,
+    Control, Desk, Done, Entry, PAGE_BYTES, RECORD_ALIGN, RECORD_BYTES, Record, RecordKind,
 };
 use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
 
@@ -79,6 +79,7 @@ pub struct Double {
     pub core: Core,
     pub control: Pages,
     pub flags: Pages,
+    pub desks: Pages,
     pub dump: Pages,
     pub dump_bytes: u64,
     /// Where the process reads next.
@@ -98,14 +99,26 @@ impl Double {
         let control = Pages::new(PAGE_BYTES);
         let flags = Pages::new(n_entries as usize * size_of::<Done>());
         let dump = Pages::new(dump_bytes as usize);
+        let desks = Pages::new(n_socks as usize * size_of::<Desk>());
         // SAFETY: the pages are zeroed, long enough, and dropped after the core, whose field is
         // before theirs.
-        let area = unsafe { Area::new(control.at(), flags.at(), n_entries, dump.at(), dump_bytes) };
+        let area = unsafe {
+            Area::new(
+                control.at(),
+                flags.at(),
+                n_entries,
+                desks.at(),
+                n_socks,
+                dump.at(),
+                dump_bytes,
+            )
+        };
         core.set_area(area.expect("a size in range")).expect("once");
         Double {
             core,
             control,
             flags,
+            desks,
             dump,
             dump_bytes,
             tail: 0,
@@ -184,6 +197,18 @@ impl Double {
 
     pub fn flag(&self, slot: u32) -> Done {
         self.flags.read(slot as usize * size_of::<Done>())
+    }
+
+    pub fn desk(&self, desk: u32) -> Desk {
+        self.desks.read(desk as usize * size_of::<Desk>())
+    }
+
+    /// The process says whether it is within a packet.
+    pub fn set_busy(&mut self, desk: u32, busy: bool) {
+        let at = desk as usize * size_of::<Desk>();
+        assert!(at < self.desks.layout.size());
+        // SAFETY: within the pages, aligned, and one thread does all.
+        unsafe { self.desks.at.add(at).cast::<u32>().write(busy.into()) }
     }
 
     /// Reads the next record and moves its own tail past it.
@@ -274,8 +299,13 @@ pub fn eager(tag: i32, bytes: usize) -> Vec<u8> {
 
 /// A request to send.
 pub fn request(tag: i32, bytes: u64) -> Vec<u8> {
+    request_of(77, tag, bytes)
+}
+
+/// The same with a token of its own.
+pub fn request_of(send: u64, tag: i32, bytes: u64) -> Vec<u8> {
     let kind = Kind::RequestToSend {
-        send: 77,
+        send,
         address: 0,
         mapped: false,
         fetchable: false,
@@ -294,7 +324,7 @@ pub fn data(receive: u64, tag: i32, total: u64, offset: u64, bytes: usize) -> Ve
 /// A context with one socket, of rank 9.
 pub fn one_socket() -> (Double, u32) {
     let mut double = Double::new(4, 8, DUMP);
-    let socket = double.core.open_socket(9).expect("room for one");
+    let socket = double.core.open_socket(9, 0).expect("room for one");
     (double, socket)
 }
 

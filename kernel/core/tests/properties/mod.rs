@@ -13,7 +13,7 @@ const ENTRIES: u32 = 8;
 /// in pieces, records are taken. Nothing panics, records are whole, and all memory is let go.
 pub fn core(input: &[u8]) {
     let mut double = Double::new(1, ENTRIES, DUMP);
-    let socket = double.core.open_socket(0).expect("room");
+    let socket = double.core.open_socket(0, 0).expect("room");
     let mut rest = input;
     while let [action, argument, after @ ..] = rest {
         rest = after;

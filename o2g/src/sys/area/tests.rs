@@ -5,10 +5,11 @@ use oxmpi_wire::o2g::{DONE, NO_SLOT, WAITING};
 
 const DUMP_BYTES: u64 = 64 << 10;
 const N_ENTRIES: u32 = 200;
+const N_SOCKS: u32 = 5;
 
 fn area() -> Area {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    Area::over(N_ENTRIES, DUMP_BYTES, flags, -1).unwrap()
+    Area::over(N_ENTRIES, N_SOCKS, DUMP_BYTES, flags, -1).unwrap()
 }
 
 fn record(kind: u16, length: u32, here: u32) -> Record {
@@ -166,4 +167,25 @@ fn flags_are_read_by_their_state() {
     assert_eq!(area.state(N_ENTRIES), FREE, "no such slot");
     assert_eq!(area.done(u32::MAX).state, FREE, "no such slot");
     assert_ne!(area.state(0), WAITING);
+}
+
+#[test]
+fn a_desk_says_who_writes() {
+    let area = area();
+    let word = |desk: usize, offset: usize| {
+        let at = PAGE_BYTES + flags_bytes(N_ENTRIES) + desk * size_of::<Desk>() + offset;
+        // SAFETY: within the mapping, aligned, and one thread does all.
+        unsafe { AtomicU32::from_ptr(area.at(at, 4).cast_mut().cast()) }
+    };
+    let (busy, owed) = (word(4, 0), word(4, 4));
+    area.begin_writing(4);
+    assert_eq!(busy.load(Ordering::Relaxed), 1);
+    assert!(!area.end_writing(4));
+    assert_eq!(busy.load(Ordering::Relaxed), 0);
+    area.begin_writing(4);
+    owed.store(1, Ordering::Relaxed);
+    assert!(area.end_writing(4));
+    // One that does not exist is nobody's.
+    area.begin_writing(N_SOCKS);
+    assert!(!area.end_writing(N_SOCKS));
 }
