@@ -274,9 +274,21 @@ impl Endpoint {
         self.shared.lock().core.probe(bits, mask)
     }
 
+    /// The peers that are connected.
+    pub fn peers(&self) -> Vec<PeerToken> {
+        self.shared.lock().sockets.keys().copied().collect()
+    }
+
     /// Whether the peer is connected.
     pub fn is_there(&self, peer: PeerToken) -> bool {
         self.shared.lock().core.is_there(peer)
+    }
+
+    /// Closes the endpoint: what is under way ends with an error, soon. Dropping it does so, too,
+    /// and waits for that.
+    pub fn close(&self) {
+        self.shared.lock().closing = true;
+        self.shared.poller.wake();
     }
 
     /// Ends the connection with a peer; `lost` is called.
@@ -307,8 +319,7 @@ fn waiter() -> (Arc<(Mutex<Option<Completed>>, Condvar)>, Done) {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        self.shared.lock().closing = true;
-        self.shared.poller.wake();
+        self.close();
         if let Some(thread) = self.thread.take() {
             // The last owner may be a completion, which runs in that thread.
             if thread.thread().id() != std::thread::current().id() {
