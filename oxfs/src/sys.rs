@@ -424,3 +424,14 @@ pub(crate) fn user() -> u32 {
     // SAFETY: a call without pointers that cannot fail.
     unsafe { libc::geteuid() }
 }
+
+/// User, group and other groups of this process; as many groups as travel.
+pub(crate) fn own_ids() -> (u32, u32, Vec<u32>) {
+    let mut groups = vec![0; 65536];
+    // SAFETY: the kernel writes at most as many groups as there is room for.
+    let count = unsafe { libc::getgroups(groups.len() as c_int, groups.as_mut_ptr()) };
+    groups.truncate(usize::try_from(count).unwrap_or(0));
+    groups.truncate(crate::protocol::GROUPS_MAX);
+    // SAFETY: a call without pointers that cannot fail.
+    (user(), unsafe { libc::getegid() }, groups)
+}

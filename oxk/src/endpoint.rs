@@ -48,6 +48,16 @@ impl Completed {
     }
 }
 
+/// A send that was not made, and its memory.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Unsent {
+    /// Why.
+    pub error: RequestError,
+    /// The memory that was given with it.
+    pub buffer: Vec<u8>,
+}
+
 pub(crate) struct Shared {
     pub state: Mutex<State>,
     pub poller: Poller,
@@ -171,7 +181,7 @@ impl Endpoint {
         bits: u64,
         buffer: Vec<u8>,
         done: Option<Done>,
-    ) -> Result<Token, RequestError> {
+    ) -> Result<Token, Unsent> {
         self.submit(peer, bits, buffer, false, done)
     }
 
@@ -182,7 +192,7 @@ impl Endpoint {
         bits: u64,
         buffer: Vec<u8>,
         done: Option<Done>,
-    ) -> Result<Token, RequestError> {
+    ) -> Result<Token, Unsent> {
         self.submit(peer, bits, buffer, true, done)
     }
 
@@ -193,10 +203,13 @@ impl Endpoint {
         buffer: Vec<u8>,
         sync: bool,
         done: Option<Done>,
-    ) -> Result<Token, RequestError> {
+    ) -> Result<Token, Unsent> {
         let mut state = self.shared.lock();
         let bytes = buffer.len() as u64;
-        let token = state.core.send(peer, bits, bytes, sync, 0)?;
+        let token = match state.core.send(peer, bits, bytes, sync, 0) {
+            Ok(token) => token,
+            Err(error) => return Err(Unsent { error, buffer }),
+        };
         state.held.insert(token, Held { buffer, done });
         let state = driver::flush(&self.shared, state, peer);
         self.shared.conclude(state);
@@ -245,7 +258,7 @@ impl Endpoint {
         bits: u64,
         buffer: Vec<u8>,
         sync: bool,
-    ) -> Result<Pending, RequestError> {
+    ) -> Result<Pending, Unsent> {
         let (slot, done) = waiter();
         let token = self.submit(peer, bits, buffer, sync, Some(done))?;
         Ok(Pending { slot, token })

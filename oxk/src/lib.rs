@@ -22,7 +22,7 @@ mod poller;
 mod state;
 
 pub use connection::{Connection, DialError, Listener};
-pub use endpoint::{Completed, Endpoint, OpenError, Pending};
+pub use endpoint::{Completed, Endpoint, OpenError, Pending, Unsent};
 pub use oxmpi_net::JobKey;
 pub use oxmpi_oxk_core::{
     Bounds, CancelError, ECANCELED, ECONNRESET, EMSGSIZE, EPROTO, ESHUTDOWN, FULL, Found,
