@@ -8,5 +8,5 @@ mod output;
 mod session;
 mod tree;
 
-pub use session::{Client, ClientError, Settings, User};
-pub use tree::{Remote, RemoteError};
+pub use session::{Client, ClientError, Extra, Settings, User};
+pub use tree::{Found, Remote, RemoteError};

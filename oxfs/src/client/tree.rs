@@ -171,7 +171,13 @@ impl Remote {
             )));
         };
         let folder = self.find(&names.join(&b'/'), true)?;
-        Ok((folder, last))
+        match folder.is_folder() {
+            true => Ok((folder, last)),
+            false => Err(RemoteError::Server {
+                what: String::from_utf8_lossy(path).into_owned(),
+                errno: libc::ENOTDIR as u32,
+            }),
+        }
     }
 
     /// What a node is like now.

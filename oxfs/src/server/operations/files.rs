@@ -54,7 +54,7 @@ impl Call<'_> {
     }
 
     /// An open of an earlier server is there again, as its record says.
-    fn reclaim(&self, id: u64) -> Sys<Reply> {
+    pub(super) fn reclaim(&self, id: u64) -> Sys<Reply> {
         let kept = self.session.lock().reclaimable.get(&id).copied();
         let Some(kept) = kept.filter(|kept| kept.node == self.request.node) else {
             // It may be there already: the reply was lost.

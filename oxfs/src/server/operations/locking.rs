@@ -16,7 +16,7 @@ impl Call<'_> {
         let [owner, kind, first, last, how, _] = self.request.arguments;
         let whole = how & lock::WHOLE != 0;
         // Locks are of files that the session has open.
-        let open = self.session.open(self.request.open, self.request.node)?;
+        let open = self.opened(self.request.open)?;
         let (owner, first, last) = match whole {
             true => (open.id, 0, u64::MAX),
             false => (owner, first, last),

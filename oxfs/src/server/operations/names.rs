@@ -51,6 +51,16 @@ impl Call<'_> {
         Ok(reply)
     }
 
+    /// What a folder has is nobody's business who may not search it.
+    fn may_search(&self, folder: &OwnedFd) -> Sys<()> {
+        if !sys::stat(folder)?.is_folder() {
+            return Err(libc::ENOTDIR as Errno);
+        }
+        self.actor.may(folder, 1)?;
+        let _user = self.user()?;
+        sys::access(folder, 1)
+    }
+
     /// Names that belong to the server cannot be made or removed.
     fn refuse_hidden(&self, folder: &OwnedFd, name: &[u8]) -> Sys<()> {
         match sys::stat_at(folder, name) {
@@ -87,15 +97,16 @@ impl Call<'_> {
         check_name(&request.name)?;
         let folder = self.place()?;
         let asked = self.argument(1) as i32;
+        self.may_search(&folder)?;
         self.refuse_hidden(&folder, &request.name)?;
         let was = sys::stat_at(&folder, &request.name);
         match &was {
+            Ok(_) if asked & libc::O_EXCL != 0 => return Err(libc::EEXIST as Errno),
             Ok(stat) if stat.is_folder() => return Err(libc::EISDIR as Errno),
             // Opening a special file would do something on the server's machine.
             Ok(stat) if !stat.is_file() && stat.kind() != libc::S_IFLNK => {
                 return Err(libc::ENXIO as Errno);
             }
-            Ok(_) if asked & libc::O_EXCL != 0 => return Err(libc::EEXIST as Errno),
             _ => {}
         }
         match &was {
