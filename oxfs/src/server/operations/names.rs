@@ -248,14 +248,21 @@ impl Call<'_> {
         let Some(aside) = &server.aside else {
             return Ok(None);
         };
-        let last = stat.links == 1 || !nodes.has_other_name(node, parent, name);
+        let left_over = identity_at(aside, aside_name(node).as_bytes()) == Identity::of(&stat);
+        let names = stat.links.saturating_sub(u32::from(left_over));
+        let last = names == 1 || !nodes.has_other_name(node, parent, name);
         if stat.is_folder() || !nodes.is_open(node) || !last || nodes.is_aside(node) {
             return Ok(None);
         }
         let new_name = aside_name(node);
         // Without hard links the file lives as long as the server's descriptor of it.
+        // A name that is there is that of a server that was killed before it removed the other.
         match sys::link(&place, aside, new_name.as_bytes()) {
             Ok(()) => Ok(Some(node)),
+            Err(error) if error == libc::EEXIST as Errno => {
+                let same = identity_at(aside, new_name.as_bytes()) == Identity::of(&stat);
+                Ok(same.then_some(node))
+            }
             Err(_) => Ok(None),
         }
     }
