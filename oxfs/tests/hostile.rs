@@ -68,15 +68,27 @@ fn no_name_leads_out_of_the_export() {
             let text = name.escape_ascii();
             assert_eq!(error, libc::EINVAL, "{operation:?} of '{text}'");
         }
-        assert_eq!(ask(&remote, operation, root, &[b'x'; 256]), libc::ENAMETOOLONG);
+        assert_eq!(
+            ask(&remote, operation, root, &[b'x'; 256]),
+            libc::ENAMETOOLONG
+        );
     }
     // Links are followed by clients, never by the server.
-    for (link, target) in [("up", "../secret"), ("abs", "/etc"), ("magic", "/proc/self/root")] {
+    for (link, target) in [
+        ("up", "../secret"),
+        ("abs", "/etc"),
+        ("magic", "/proc/self/root"),
+    ] {
         std::os::unix::fs::symlink(target, server.export.join(link)).expect("a link");
-        let found = remote.lookup(root, link.as_bytes()).expect("the link itself");
+        let found = remote
+            .lookup(root, link.as_bytes())
+            .expect("the link itself");
         assert!(found.is_link());
         assert_eq!(errno(&remote.open(found.node, libc::O_RDONLY)), libc::ELOOP);
-        assert_eq!(ask(&remote, Operation::Lookup, found.node, b"passwd"), libc::ENOTDIR);
+        assert_eq!(
+            ask(&remote, Operation::Lookup, found.node, b"passwd"),
+            libc::ENOTDIR
+        );
         let create = remote.create(root, link.as_bytes(), 0o600, libc::O_WRONLY);
         assert_eq!(errno(&create), libc::ELOOP);
         let cut = remote.truncate(found.node, 0);
@@ -188,7 +200,9 @@ fn nonsense_costs_its_sender_the_connection_and_nobody_else_anything() {
             let operation = random.below(40) as u16;
             let bits = kind.bits(operation, random.below(4));
             let bytes: Vec<u8> = match random.below(3) {
-                0 => (0..random.below(1500)).map(|_| random.below(256) as u8).collect(),
+                0 => (0..random.below(1500))
+                    .map(|_| random.below(256) as u8)
+                    .collect(),
                 1 => {
                     let mut request = Request {
                         session: random.of(&[0, 1, honest.client.session()]),
@@ -218,7 +232,10 @@ fn nonsense_costs_its_sender_the_connection_and_nobody_else_anything() {
             .mkdir(root, name.as_bytes(), 0o755)
             .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }
-    assert!(!server.export.join("z").exists(), "without a session nothing is done");
+    assert!(
+        !server.export.join("z").exists(),
+        "without a session nothing is done"
+    );
 }
 
 #[test]
@@ -233,7 +250,9 @@ fn strangers_and_raw_bytes_are_turned_away() {
     for seed in seeds(20) {
         let mut random = Random::new(seed);
         let mut stream = std::net::TcpStream::connect(&server.address).expect("it listens");
-        let bytes: Vec<u8> = (0..random.below(300)).map(|_| random.below(256) as u8).collect();
+        let bytes: Vec<u8> = (0..random.below(300))
+            .map(|_| random.below(256) as u8)
+            .collect();
         let _ = stream.write_all(&bytes);
         if random.below(2) == 0 {
             let wait = Some(Duration::from_millis(50));
@@ -252,12 +271,26 @@ fn a_read_only_export_stays_as_it_is() {
     let root = remote.root().node;
     let file = remote.find(b"file", true).expect("it is there");
     let open = remote.open(file.node, libc::O_RDONLY).expect("opened");
-    assert_eq!(remote.read(file.node, open, 0, 100).expect("read"), b"content");
+    assert_eq!(
+        remote.read(file.node, open, 0, 100).expect("read"),
+        b"content"
+    );
     let refused: [(&str, Result<(), RemoteError>); 8] = [
-        ("write", remote.write(file.node, 0, 0, b"x".to_vec()).map(drop)),
+        (
+            "write",
+            remote.write(file.node, 0, 0, b"x".to_vec()).map(drop),
+        ),
         ("open", remote.open(file.node, libc::O_RDWR).map(drop)),
-        ("cut", remote.open(file.node, libc::O_RDONLY | libc::O_TRUNC).map(drop)),
-        ("create", remote.create(root, b"new", 0o600, libc::O_RDONLY).map(drop)),
+        (
+            "cut",
+            remote
+                .open(file.node, libc::O_RDONLY | libc::O_TRUNC)
+                .map(drop),
+        ),
+        (
+            "create",
+            remote.create(root, b"new", 0o600, libc::O_RDONLY).map(drop),
+        ),
         ("mkdir", remote.mkdir(root, b"new", 0o700).map(drop)),
         ("unlink", remote.remove(root, b"file", false)),
         ("chmod", remote.chmod(file.node, 0o777)),
@@ -322,7 +355,9 @@ fn a_server_of_an_ordinary_user_gives_others_what_others_may() {
     assert_eq!(open_to_all.attr.uid, 1001);
     for other in [0, 1002] {
         remote.client.set_user(user(other));
-        remote.open(open_to_all.node, libc::O_RDONLY).expect("others may read");
+        remote
+            .open(open_to_all.node, libc::O_RDONLY)
+            .expect("others may read");
         let refused = [
             errno(&remote.open(open_to_all.node, libc::O_RDWR)),
             errno(&remote.open(private.node, libc::O_RDONLY)),

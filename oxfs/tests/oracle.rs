@@ -67,7 +67,14 @@ fn step(random: &mut Random) -> Step {
             let more = random.of(&[0, 0, libc::O_EXCL, libc::O_TRUNC]);
             Step::Create(p, random.of(&MODES), access | more)
         }
-        5 => Step::Mknod(p, random.of(&[libc::S_IFIFO | 0o644, libc::S_IFSOCK | 0o600, libc::S_IFREG | 0o640])),
+        5 => Step::Mknod(
+            p,
+            random.of(&[
+                libc::S_IFIFO | 0o644,
+                libc::S_IFSOCK | 0o600,
+                libc::S_IFREG | 0o640,
+            ]),
+        ),
         6 => {
             let target = path(random);
             Step::Symlink(p, target)
@@ -83,7 +90,11 @@ fn step(random: &mut Random) -> Step {
             Step::Rename(p, other, random.of(&[0, 0, 1, 2, 4]))
         }
         12 => Step::Chmod(p, random.of(&[0o777, 0o700, 0o4755, 0o2770, 0o1777, 0o000])),
-        13 => Step::Chown(p, random.of(&[u32::MAX, 0, 1001, 1002]), random.of(&[u32::MAX, 0, 1001, 8])),
+        13 => Step::Chown(
+            p,
+            random.of(&[u32::MAX, 0, 1001, 1002]),
+            random.of(&[u32::MAX, 0, 1001, 8]),
+        ),
         14 => Step::Truncate(p, random.below(9000)),
         15 | 16 => Step::Write(p, random.below(5000), random.below(6000) as usize),
         17 => Step::Append(p, 1 + random.below(300) as usize),
@@ -105,7 +116,11 @@ fn step(random: &mut Random) -> Step {
             Step::Fallocate(p, flags, random.below(3000), random.below(3000))
         }
         _ => match random.below(2) {
-            0 => Step::Seek(p, random.below(9000), random.of(&[libc::SEEK_DATA, libc::SEEK_HOLE])),
+            0 => Step::Seek(
+                p,
+                random.below(9000),
+                random.of(&[libc::SEEK_DATA, libc::SEEK_HOLE]),
+            ),
             _ => Step::Times(p, random.below(2_000_000_000) as i64 * 1_000_000_007),
         },
     }
@@ -131,12 +146,16 @@ fn local(base: &Path, step: &Step) -> Outcome {
     let at = |path: &str| CString::new(format!("{}/{path}", base.display())).expect("no zero");
     let opened = |path: &str, flags: i32| {
         // Special files are not opened through the protocol.
-        let mut about: libc::stat = unsafe { std::mem::zeroed() };
-        let found = unsafe { libc::stat(at(path).as_ptr(), &mut about) };
+        // SAFETY: zeros are a legal stat, which lives across the call, as the path does.
+        let (found, about) = unsafe {
+            let mut about: libc::stat = std::mem::zeroed();
+            (libc::stat(at(path).as_ptr(), &mut about), about)
+        };
         let kind = about.st_mode & libc::S_IFMT;
         if found == 0 && kind != libc::S_IFREG && kind != libc::S_IFDIR {
             return Err(libc::ENXIO);
         }
+        // SAFETY: the path lives across the call.
         let fd = unsafe { libc::open(at(path).as_ptr(), flags | libc::O_CLOEXEC) };
         match fd {
             -1 => Err(last(-1)),
@@ -147,11 +166,14 @@ fn local(base: &Path, step: &Step) -> Outcome {
         Err(error) => (error, String::new()),
         Ok(fd) => {
             let outcome = then(fd);
+            // SAFETY: the descriptor was opened above and is used by nobody else.
             unsafe { libc::close(fd) };
             outcome
         }
     };
     let plain = |result: i32| (last(result.into()), String::new());
+    // SAFETY: paths, names and buffers live across the calls, lengths are those of the buffers, and
+    // zeros are a legal stat.
     unsafe {
         match step {
             Step::Mkdir(p, mode) => plain(libc::mkdir(at(p).as_ptr(), *mode)),
@@ -185,7 +207,13 @@ fn local(base: &Path, step: &Step) -> Outcome {
                     // A white-out is nothing that clients may make.
                     return (0, "white-out".to_owned());
                 }
-                plain(libc::renameat2(here, at(p).as_ptr(), here, at(q).as_ptr(), *flags))
+                plain(libc::renameat2(
+                    here,
+                    at(p).as_ptr(),
+                    here,
+                    at(q).as_ptr(),
+                    *flags,
+                ))
             }
             Step::Chmod(p, mode) => plain(libc::chmod(at(p).as_ptr(), *mode)),
             Step::Chown(p, uid, gid) => plain(libc::lchown(at(p).as_ptr(), *uid, *gid)),
@@ -227,14 +255,18 @@ fn local(base: &Path, step: &Step) -> Outcome {
                 let mut target = vec![0u8; 4096];
                 let got = libc::readlink(at(p).as_ptr(), target.as_mut_ptr().cast(), 4096);
                 target.truncate(got.max(0) as usize);
-                (last(got as i64), String::from_utf8_lossy(&target).into_owned())
+                (
+                    last(got as i64),
+                    String::from_utf8_lossy(&target).into_owned(),
+                )
             }
             Step::List(p) => with(p, libc::O_RDONLY | libc::O_DIRECTORY, &|fd| {
                 let path = format!("/proc/self/fd/{fd}");
                 let names = std::fs::read_dir(path).expect("it is a folder");
                 let names = names.map(|name| name.expect("a name").file_name());
-                let mut names: Vec<String> =
-                    names.map(|name| name.to_string_lossy().into_owned()).collect();
+                let mut names: Vec<String> = names
+                    .map(|name| name.to_string_lossy().into_owned())
+                    .collect();
                 names.sort();
                 (0, names.join(" "))
             }),
@@ -248,7 +280,13 @@ fn local(base: &Path, step: &Step) -> Outcome {
                 let name = CString::new(*name).expect("no zero");
                 let value = content(3, *bytes);
                 let value = value.as_ptr().cast();
-                plain(libc::setxattr(at(p).as_ptr(), name.as_ptr(), value, *bytes, *flags))
+                plain(libc::setxattr(
+                    at(p).as_ptr(),
+                    name.as_ptr(),
+                    value,
+                    *bytes,
+                    *flags,
+                ))
             }
             Step::GetXattr(p, name) => {
                 let name = CString::new(*name).expect("no zero");
@@ -275,7 +313,12 @@ fn local(base: &Path, step: &Step) -> Outcome {
                     tv_nsec: time % 1_000_000_000,
                 };
                 let times = [spec, spec];
-                plain(libc::utimensat(libc::AT_FDCWD, at(p).as_ptr(), times.as_ptr(), 0))
+                plain(libc::utimensat(
+                    libc::AT_FDCWD,
+                    at(p).as_ptr(),
+                    times.as_ptr(),
+                    0,
+                ))
             }
         }
     }
@@ -309,7 +352,14 @@ fn remote(at: &Remote, step: &Step) -> Result<String, RemoteError> {
         Step::Mknod(p, mode) => {
             let (folder, name) = folder(p)?;
             let arguments = [u64::from(*mode), 0, 0, 0, 0, 0];
-            ask(Operation::Mknod, folder.node, &name, arguments, Vec::new(), 0)?;
+            ask(
+                Operation::Mknod,
+                folder.node,
+                &name,
+                arguments,
+                Vec::new(),
+                0,
+            )?;
         }
         Step::Symlink(p, target) => {
             let (folder, name) = folder(p)?;
@@ -331,7 +381,14 @@ fn remote(at: &Remote, step: &Step) -> Result<String, RemoteError> {
         Step::Rename(p, q, flags) => {
             let (from, name) = folder(p)?;
             // The kernel walks the first path wholly before it looks at the second.
-            ask(Operation::Access, from.node, b"", [1, 0, 0, 0, 0, 0], Vec::new(), 0)?;
+            ask(
+                Operation::Access,
+                from.node,
+                b"",
+                [1, 0, 0, 0, 0, 0],
+                Vec::new(),
+                0,
+            )?;
             let (to, name2) = folder(q)?;
             at.rename(from.node, &name, to.node, &name2, *flags)?;
         }
@@ -400,12 +457,26 @@ fn remote(at: &Remote, step: &Step) -> Result<String, RemoteError> {
         }
         Step::Access(p, mode) => {
             let arguments = [u64::from(*mode), 0, 0, 0, 0, 0];
-            ask(Operation::Access, find(p)?.node, b"", arguments, Vec::new(), 0)?;
+            ask(
+                Operation::Access,
+                find(p)?.node,
+                b"",
+                arguments,
+                Vec::new(),
+                0,
+            )?;
         }
         Step::SetXattr(p, name, bytes, flags) => {
             let arguments = [*bytes as u64, *flags as u64, 0, 0, 0, 0];
             let (node, name) = (find(p)?.node, name.as_bytes());
-            ask(Operation::Setxattr, node, name, arguments, content(3, *bytes), 0)?;
+            ask(
+                Operation::Setxattr,
+                node,
+                name,
+                arguments,
+                content(3, *bytes),
+                0,
+            )?;
         }
         Step::GetXattr(p, name) => {
             let (node, name) = (find(p)?.node, name.as_bytes());
@@ -419,16 +490,44 @@ fn remote(at: &Remote, step: &Step) -> Result<String, RemoteError> {
         }
         Step::Fallocate(p, flags, offset, bytes) => {
             let arguments = [*flags as u64, *offset, *bytes, 0, 0, 0];
-            ask(Operation::Fallocate, find(p)?.node, b"", arguments, Vec::new(), 0)?;
+            ask(
+                Operation::Fallocate,
+                find(p)?.node,
+                b"",
+                arguments,
+                Vec::new(),
+                0,
+            )?;
         }
         Step::Seek(p, offset, whence) => {
             let arguments = [*offset, *whence as u64, 0, 0, 0, 0];
-            let (reply, _) = ask(Operation::Seek, find(p)?.node, b"", arguments, Vec::new(), 0)?;
+            let (reply, _) = ask(
+                Operation::Seek,
+                find(p)?.node,
+                b"",
+                arguments,
+                Vec::new(),
+                0,
+            )?;
             return Ok(reply.values[0].to_string());
         }
         Step::Times(p, time) => {
-            let arguments = [set::ACCESS | set::MODIFIED, 0, 0, 0, *time as u64, *time as u64];
-            ask(Operation::Setattr, find(p)?.node, b"", arguments, Vec::new(), 0)?;
+            let arguments = [
+                set::ACCESS | set::MODIFIED,
+                0,
+                0,
+                0,
+                *time as u64,
+                *time as u64,
+            ];
+            ask(
+                Operation::Setattr,
+                find(p)?.node,
+                b"",
+                arguments,
+                Vec::new(),
+                0,
+            )?;
         }
     }
     Ok(String::new())
@@ -501,7 +600,10 @@ fn compare(seed: u64, server: &Server, users: &[(u32, u32, &[u32])], steps: usiz
         let told = || {
             let recent = done[done.len().saturating_sub(12)..].join("\n  ");
             let trees = (tree(&here.0), tree(&export));
-            format!("seed {seed}, step {number}, user {uid}:\n  {recent}\nlocal:\n{}\nserved:\n{}", trees.0, trees.1)
+            format!(
+                "seed {seed}, step {number}, user {uid}:\n  {recent}\nlocal:\n{}\nserved:\n{}",
+                trees.0, trees.1
+            )
         };
         if let Step::Rename(_, _, 4) = step {
             assert_ne!(error, 0, "a white-out was made; {}", told());

@@ -20,7 +20,9 @@ fn work(remote: &Remote, worker: u64, rounds: u64, seed: u64, done: &AtomicU64) 
     let mut random = Random::new(seed * 31 + worker);
     let root = remote.root().node;
     let folder = format!("worker{worker}");
-    let folder = remote.mkdir(root, folder.as_bytes(), 0o755).expect("made once");
+    let folder = remote
+        .mkdir(root, folder.as_bytes(), 0o755)
+        .expect("made once");
     let flags = libc::O_RDWR | libc::O_EXCL;
     let (log, open) = remote
         .create(folder.node, b"log", 0o644, flags)
@@ -80,7 +82,11 @@ fn killed_at_random_moments_it_does_nothing_twice() {
                     scope.spawn(move || work(remote, number as u64, rounds, seed, done))
                 })
                 .collect();
-            let ended = || threads.iter().all(std::thread::ScopedJoinHandle::is_finished);
+            let ended = || {
+                threads
+                    .iter()
+                    .all(std::thread::ScopedJoinHandle::is_finished)
+            };
             let mut random = Random::new(seed);
             while !ended() {
                 // However slow the machine is, there is progress between two kills.
@@ -94,7 +100,10 @@ fn killed_at_random_moments_it_does_nothing_twice() {
                 kills += 1;
             }
         });
-        assert!(kills > 1, "seed {seed}: the server was killed {kills} times");
+        assert!(
+            kills > 1,
+            "seed {seed}: the server was killed {kills} times"
+        );
         for worker in 0..workers {
             let folder = server.export.join(format!("worker{worker}"));
             let log = std::fs::read_to_string(folder.join("log")).expect("the log");
@@ -162,7 +171,10 @@ fn nodes_keep_their_numbers_and_strangers_are_stale() {
     server.run();
     let again = one.find(b"a/new/c", true).expect("it is there");
     assert_eq!(again.node, kept.node);
-    assert_eq!(one.getattr(moved.node).expect("it was moved").node, moved.node);
+    assert_eq!(
+        one.getattr(moved.node).expect("it was moved").node,
+        moved.node
+    );
     assert_eq!(errno(&one.getattr(gone.node)), libc::ESTALE);
     assert_eq!(errno(&one.getattr(1 << 50)), libc::ESTALE);
 }

@@ -83,14 +83,19 @@ fn two_that_write_the_same_do_not_wait_for_each_other() {
                 let open = remote.open(file.node, libc::O_RDWR).expect("opened");
                 for round in 0..50u64 {
                     let data = vec![round as u8; 512];
-                    remote.write(file.node, open, round * 64, data).expect("written");
+                    remote
+                        .write(file.node, open, round * 64, data)
+                        .expect("written");
                     remote.read(file.node, open, 0, 4096).expect("read");
                 }
                 remote.client.close(open).expect("closed");
             });
         }
     });
-    assert!(begun.elapsed() < Duration::from_secs(10), "a lease was waited for");
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "a lease was waited for"
+    );
 }
 
 fn lock_of(remote: &Remote, node: u64, open: u64, kind: i32, how: u64, owner: u64) -> i32 {
@@ -115,7 +120,10 @@ fn locks_wait_are_interrupted_and_end_with_their_session() {
     let two_open = two.open(node, libc::O_RDWR).expect("opened");
     let three_open = three.open(node, libc::O_RDWR).expect("opened");
     assert_eq!(lock_of(&one, node, open, libc::F_WRLCK, 0, 1), 0);
-    assert_eq!(lock_of(&two, node, two_open, libc::F_RDLCK, 0, 1), libc::EAGAIN);
+    assert_eq!(
+        lock_of(&two, node, two_open, libc::F_RDLCK, 0, 1),
+        libc::EAGAIN
+    );
     // TESTLOCK says what is in the way.
     let request = Request {
         node,
@@ -128,7 +136,10 @@ fn locks_wait_are_interrupted_and_end_with_their_session() {
         .expect("tested");
     assert_eq!(reply.values[..4], [libc::F_WRLCK as u64, 0, 99, 1]);
     // flock is another world.
-    assert_eq!(lock_of(&two, node, two_open, libc::F_WRLCK, lock::WHOLE, 0), 0);
+    assert_eq!(
+        lock_of(&two, node, two_open, libc::F_WRLCK, lock::WHOLE, 0),
+        0
+    );
     assert_eq!(
         lock_of(&three, node, three_open, libc::F_RDLCK, lock::WHOLE, 0),
         libc::EAGAIN
@@ -185,7 +196,8 @@ fn the_state_of_a_silent_client_is_removed() {
     let server = Server::start("silent", &["--no-root-squash", "--lease", "0.4"]);
     let one = server.client();
     let root = one.root().node;
-    one.create(root, b"file", 0o600, libc::O_RDWR).expect("made");
+    one.create(root, b"file", 0o600, libc::O_RDWR)
+        .expect("made");
     one.remove(root, b"file", false).expect("removed");
     let aside = server.export.join(".oxfs/aside");
     let sessions = server.export.join(".oxfs/sessions");
@@ -196,7 +208,10 @@ fn the_state_of_a_silent_client_is_removed() {
     one.client.vanish();
     let begun = Instant::now();
     while count(&sessions) > 0 {
-        assert!(begun.elapsed() < Duration::from_secs(5), "its session stays");
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "its session stays"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(50));

@@ -2,18 +2,17 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use oxmpi_oxk_core::{
-    self as core, Bounds, CancelError, Found, PeerError, PeerToken, RequestError, Seed, Status,
-    Token,
+    self as core, Bounds, CancelError, Found, PeerError, PeerToken, RequestError, Seed, Token,
 };
 
 use crate::connection::Connection;
 use crate::driver;
 use crate::poller::Poller;
-use crate::state::{Done, Handlers, Held, Socket, State};
+use crate::state::{Completed, Done, Handlers, Held, Shared, Socket, State};
 
 /// Why there is no endpoint.
 #[derive(Debug, thiserror::Error)]
@@ -26,28 +25,6 @@ pub enum OpenError {
     System(#[from] io::Error),
 }
 
-/// A request that is over, and its memory.
-#[derive(Debug)]
-pub struct Completed {
-    /// How it ended.
-    pub status: Status,
-    /// The memory that was given with it.
-    pub buffer: Vec<u8>,
-}
-
-impl Completed {
-    /// What was received, or the errno.
-    pub fn received(mut self) -> Result<Vec<u8>, u32> {
-        match self.status.error {
-            0 => {
-                self.buffer.truncate(self.status.placed as usize);
-                Ok(self.buffer)
-            }
-            error => Err(error),
-        }
-    }
-}
-
 /// A send that was not made, and its memory.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
@@ -56,29 +33,6 @@ pub struct Unsent {
     pub error: RequestError,
     /// The memory that was given with it.
     pub buffer: Vec<u8>,
-}
-
-pub(crate) struct Shared {
-    pub state: Mutex<State>,
-    pub poller: Poller,
-    pub handlers: Handlers,
-}
-
-impl Shared {
-    /// A panic of a completion leaves no state half changed: completions run without the lock.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends a change: collects what is over, drops the lock and tells.
-    pub(crate) fn conclude(&self, mut state: MutexGuard<'_, State>) {
-        state.settle();
-        let over = std::mem::take(&mut state.over);
-        drop(state);
-        for (done, completed) in over {
-            done(completed);
-        }
-    }
 }
 
 /// An endpoint; the crate's documentation says what it is. Dropping it closes it.
@@ -128,7 +82,10 @@ impl Endpoint {
     pub fn open(mut bounds: Bounds, handlers: Handlers) -> Result<Endpoint, OpenError> {
         let mut seed = [0; 16];
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
-        let (low, high) = (u128::from_le_bytes(seed) as u64, u128::from_le_bytes(seed) >> 64);
+        let (low, high) = (
+            u128::from_le_bytes(seed) as u64,
+            u128::from_le_bytes(seed) >> 64,
+        );
         bounds.handler = handlers.unexpected.is_some();
         let core = core::Endpoint::open(bounds, Seed::new([low, high as u64]));
         let shared = Arc::new(Shared {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use oxmpi_oxk::{
     Answer, Bounds, CancelError, Connection, ECANCELED, ECONNRESET, EMSGSIZE, Endpoint, FULL,
-    Handlers, JobKey, Listener, Pending, PeerToken, RequestError,
+    Handlers, JobKey, Listener, PeerToken, Pending, RequestError,
 };
 
 const WAIT: Duration = Duration::from_secs(20);
@@ -31,7 +31,9 @@ struct End {
 fn end(connection: Connection, mut handlers: Handlers) -> End {
     let lost = Arc::new(AtomicU32::new(0));
     let told = lost.clone();
-    handlers.lost = Some(Box::new(move |_, error| told.store(error, Ordering::SeqCst)));
+    handlers.lost = Some(Box::new(move |_, error| {
+        told.store(error, Ordering::SeqCst)
+    }));
     let endpoint = Endpoint::open(BOUNDS, handlers).expect("bounds in range");
     let peer = endpoint.adopt(connection).expect("the first peer");
     End {
@@ -67,7 +69,13 @@ fn pair() -> (End, End) {
 /// What a message holds: by its number, so that any mixture shows.
 fn content(number: u64, bytes: usize) -> Vec<u8> {
     (0..bytes as u64)
-        .map(|at| (number.wrapping_mul(31).wrapping_add(at).wrapping_mul(0x9e37_79b9) >> 13) as u8)
+        .map(|at| {
+            (number
+                .wrapping_mul(31)
+                .wrapping_add(at)
+                .wrapping_mul(0x9e37_79b9)
+                >> 13) as u8
+        })
         .collect()
 }
 
@@ -104,7 +112,9 @@ fn every_channel_keeps_its_order() {
             // The low bits are the message's own.
             let (bits, mask) = (channel << 56, 0xff << 56);
             let buffer = vec![0; 300_000];
-            two.endpoint.receive_pending(bits, mask, buffer).expect("there is room")
+            two.endpoint
+                .receive_pending(bits, mask, buffer)
+                .expect("there is room")
         };
         for number in 0..120u64 {
             let channel = random.below(CHANNELS as u64);
@@ -175,7 +185,9 @@ fn a_synchronous_send_is_over_when_it_is_matched() {
 #[test]
 fn an_offer_can_be_taken_back_and_a_long_message_is_cut() {
     let (one, two) = pair();
-    let offer = one.endpoint.send_pending(one.peer, 9, vec![1; 100_000], false);
+    let offer = one
+        .endpoint
+        .send_pending(one.peer, 9, vec![1; 100_000], false);
     let offer = offer.expect("there is room");
     let found = loop {
         if let Some(found) = two.endpoint.probe(9, FULL) {
@@ -188,7 +200,9 @@ fn an_offer_can_be_taken_back_and_a_long_message_is_cut() {
     assert_eq!(wait(offer).status.error, ECANCELED);
     assert_eq!(two.endpoint.probe(9, FULL), None);
     let receive = two.endpoint.receive_pending(10, FULL, vec![0; 50]);
-    let long = one.endpoint.send_pending(one.peer, 10, vec![3; 100_000], false);
+    let long = one
+        .endpoint
+        .send_pending(one.peer, 10, vec![3; 100_000], false);
     let got = wait(receive.expect("there is room"));
     assert_eq!((got.status.error, got.status.placed), (EMSGSIZE, 50));
     assert_eq!(got.buffer, [3; 50]);
@@ -237,7 +251,9 @@ fn a_lost_peer_fails_what_concerns_it_and_nothing_else() {
     let (one, two) = pair();
     let waiting = one.endpoint.receive_pending(1, FULL, vec![0; 8]);
     let waiting = waiting.expect("there is room");
-    let offer = one.endpoint.send_pending(one.peer, 2, vec![0; 100_000], false);
+    let offer = one
+        .endpoint
+        .send_pending(one.peer, 2, vec![0; 100_000], false);
     drop(two);
     assert_eq!(wait(offer.expect("there is room")).status.error, ECONNRESET);
     while one.lost.load(Ordering::SeqCst) == 0 {
@@ -246,7 +262,10 @@ fn a_lost_peer_fails_what_concerns_it_and_nothing_else() {
     assert!(!waiting.is_over());
     let refused = one.endpoint.send_pending(one.peer, 2, vec![4; 4], false);
     let refused = refused.err().expect("it is gone");
-    assert_eq!((refused.error, refused.buffer), (RequestError::Peer, vec![4; 4]));
+    assert_eq!(
+        (refused.error, refused.buffer),
+        (RequestError::Peer, vec![4; 4])
+    );
     // Another peer may meet the receive.
     let (listener, given) = listening();
     let address = listener.address().to_string();
@@ -270,7 +289,9 @@ fn many_threads_send_at_once() {
             scope.spawn(move || {
                 for number in 0..each {
                     let data = content(number, (number * 37 % 9000) as usize);
-                    let send = one.endpoint.send_pending(one.peer, thread << 32 | number, data, false);
+                    let send =
+                        one.endpoint
+                            .send_pending(one.peer, thread << 32 | number, data, false);
                     wait(send.expect("there is room"));
                 }
             });

@@ -26,7 +26,11 @@ fn key() -> JobKey {
 }
 
 /// An endpoint that takes every proven connection, and who is lost with what.
-fn open() -> (std::sync::Arc<Endpoint>, Listener, mpsc::Receiver<(PeerToken, u32)>) {
+fn open() -> (
+    std::sync::Arc<Endpoint>,
+    Listener,
+    mpsc::Receiver<(PeerToken, u32)>,
+) {
     let (tell, told) = mpsc::channel();
     let tell = Mutex::new(tell);
     let lost = move |peer, error| {
@@ -117,7 +121,9 @@ fn other_process() {
         let got = receive.expect("there is room").wait();
         let bits = got.status.bits;
         let data = got.received().expect("it fits");
-        endpoint.send(peer, bits | 1 << 63, data, None).expect("there is room");
+        endpoint
+            .send(peer, bits | 1 << 63, data, None)
+            .expect("there is room");
     }
 }
 
@@ -139,7 +145,9 @@ fn another_process_answers_until_it_is_killed() {
     for bytes in [0, 1, 5000, 700_000] {
         let data: Vec<u8> = (0..bytes).map(|at| (at * 11) as u8).collect();
         let answer = endpoint.receive_pending(1 << 63 | 6, FULL, vec![0; 1 << 20]);
-        endpoint.send(peer, 6, data.clone(), None).expect("there is room");
+        endpoint
+            .send(peer, 6, data.clone(), None)
+            .expect("there is room");
         let answer = answer.expect("there is room").wait_for(WAIT);
         assert_eq!(answer.ok().expect("it answers").received(), Ok(data));
     }

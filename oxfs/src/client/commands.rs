@@ -130,7 +130,11 @@ fn line(
         }
         false => String::new(),
     };
-    printed(writeln!(out, "{} {name}{target}", output::long(&found.attr)))
+    printed(writeln!(
+        out,
+        "{} {name}{target}",
+        output::long(&found.attr)
+    ))
 }
 
 /// Writes a file to standard output.
@@ -162,8 +166,14 @@ pub fn stat(reach: &Reach, word: &str) -> Result<(), RemoteError> {
     let mut out = std::io::stdout().lock();
     let rows = [
         ("file", place.path.clone()),
-        ("mode", format!("{} ({:04o})", output::mode(attr.mode), attr.mode & 0o7777)),
-        ("size", format!("{} bytes in {} blocks", attr.size, attr.blocks)),
+        (
+            "mode",
+            format!("{} ({:04o})", output::mode(attr.mode), attr.mode & 0o7777),
+        ),
+        (
+            "size",
+            format!("{} bytes in {} blocks", attr.size, attr.blocks),
+        ),
         ("owner", format!("user {}, group {}", attr.uid, attr.gid)),
         ("links", attr.links.to_string()),
         ("inode", format!("{} (node {})", attr.inode, found.node)),
@@ -243,11 +253,7 @@ pub fn rename(reach: &Reach, from: &str, to: &str) -> Result<(), RemoteError> {
 }
 
 /// Where something goes: into a folder that is there under its own name, else as the path says.
-fn into_folder(
-    remote: &Remote,
-    to: &Place,
-    name: &[u8],
-) -> Result<(Found, Vec<u8>), RemoteError> {
+fn into_folder(remote: &Remote, to: &Place, name: &[u8]) -> Result<(Found, Vec<u8>), RemoteError> {
     match remote.find(to.path.as_bytes(), true) {
         Ok(found) if found.is_folder() => Ok((found, name.to_vec())),
         _ => remote.find_folder(to.path.as_bytes()),
@@ -255,12 +261,7 @@ fn into_folder(
 }
 
 /// Copies files and folders to a server or from one.
-pub fn copy(
-    reach: &Reach,
-    from: &[String],
-    to: &str,
-    recursive: bool,
-) -> Result<(), RemoteError> {
+pub fn copy(reach: &Reach, from: &[String], to: &str, recursive: bool) -> Result<(), RemoteError> {
     let target = Place::parse(to);
     for word in from {
         match (Place::parse(word), &target) {

@@ -91,7 +91,12 @@ pub(crate) fn down(
     }
     for entry in remote.entries(found.node)? {
         let below = remote.lookup(found.node, &entry.name)?;
-        down(remote, &below, &to.join(OsStr::from_bytes(&entry.name)), true)?;
+        down(
+            remote,
+            &below,
+            &to.join(OsStr::from_bytes(&entry.name)),
+            true,
+        )?;
     }
     let mode = std::fs::Permissions::from_mode(found.attr.mode & 0o777);
     std::fs::set_permissions(to, mode).map_err(local(to))

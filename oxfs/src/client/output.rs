@@ -40,7 +40,11 @@ pub(crate) fn time(seconds: i64) -> String {
     let year = (day - day / 1460 + day / 36524 - day / 146_096) / 365;
     let of_year = day - (365 * year + year / 4 - year / 100);
     let shifted = (5 * of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     let year = year + era * 400 + i64::from(month <= 2);
     let day = of_year - (153 * shifted + 2) / 5 + 1;
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);

@@ -7,7 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use oxmpi_oxk::{
-    Bounds, Completed, Connection, DialError, Endpoint, FULL, Handlers, JobKey, OpenError, PeerToken,
+    Bounds, Completed, Connection, DialError, Endpoint, FULL, Handlers, JobKey, OpenError,
+    PeerToken,
 };
 
 use crate::protocol::{
@@ -276,7 +277,9 @@ impl Drop for Client {
             };
             let second = Duration::from_secs(1);
             let (operation, mut extra) = (Operation::Goodbye, Extra::NONE);
-            let _ = self.0.exchange(&live, operation, &request, &mut extra, second);
+            let _ = self
+                .0
+                .exchange(&live, operation, &request, &mut extra, second);
         }
     }
 }
@@ -399,7 +402,11 @@ impl Inner {
     fn lose(&self, lost: &Arc<Live>) {
         lost.endpoint.close();
         let mut state = locked(&self.state);
-        if state.live.as_ref().is_some_and(|live| Arc::ptr_eq(live, lost)) {
+        if state
+            .live
+            .as_ref()
+            .is_some_and(|live| Arc::ptr_eq(live, lost))
+        {
             state.live = None;
         }
     }

@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use super::session::{Client, ClientError, Extra};
-use crate::protocol::{
-    APPEND, Attr, DATA_MAX, Entry, Operation, Reply, Request, TARGET_MAX, set,
-};
+use crate::protocol::{APPEND, Attr, DATA_MAX, Entry, Operation, Reply, Request, TARGET_MAX, set};
 
 /// Links that one path may go through.
 const LINKS_MAX: usize = 40;
@@ -140,7 +138,9 @@ impl Remote {
                 continue;
             }
             let folder = above.last().copied().unwrap_or_else(|| self.root());
-            let found = self.lookup(folder.node, &name).map_err(|error| named(error, path))?;
+            let found = self
+                .lookup(folder.node, &name)
+                .map_err(|error| named(error, path))?;
             if found.is_link() && (follow || !left.is_empty()) {
                 links += 1;
                 if links > LINKS_MAX {
@@ -227,7 +227,9 @@ impl Remote {
     ) -> Result<(Found, u64), RemoteError> {
         let asked = request(folder, name, arguments([mode.into(), flags as u64]));
         let reply = self.simple(Operation::Create, asked, name)?;
-        let Reply { node, attr, open, .. } = reply;
+        let Reply {
+            node, attr, open, ..
+        } = reply;
         let number = self.client.keep_open(open, node, flags as u64);
         Ok((Found { node, attr }, number))
     }
@@ -292,12 +294,7 @@ impl Remote {
     }
 
     /// Makes a symbolic link.
-    pub fn symlink(
-        &self,
-        folder: u64,
-        name: &[u8],
-        target: &[u8],
-    ) -> Result<Found, RemoteError> {
+    pub fn symlink(&self, folder: u64, name: &[u8], target: &[u8]) -> Result<Found, RemoteError> {
         let asked = request(folder, name, arguments([target.len() as u64]));
         let extra = Extra {
             data: target.to_vec(),

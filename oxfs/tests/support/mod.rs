@@ -1,10 +1,7 @@
 //! A real server in a process of its own, and clients of it. The server is this test binary, started
 //! again with the words of `oxmpi fs` in a variable; every test file has [`serving`] as a test for
 //! that.
-#![allow(
-    dead_code,
-    reason = "each test file compiles it and uses its own part"
-)]
+#![allow(dead_code, reason = "each test file compiles it and uses its own part")]
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -34,7 +31,11 @@ pub fn serving() {
     }
     let words: Vec<String> = words.split('\u{1f}').map(str::to_owned).collect();
     let code = oxmpi_oxfs::main(&words);
-    std::process::exit(if code == std::process::ExitCode::SUCCESS { 0 } else { 1 });
+    std::process::exit(if code == std::process::ExitCode::SUCCESS {
+        0
+    } else {
+        1
+    });
 }
 
 /// `oxmpi fs` with these words, as a process.
@@ -110,7 +111,14 @@ impl Server {
     /// Starts it, again after a [`Server::kill`], and waits until it listens.
     pub fn run(&mut self) {
         let (export, key) = (self.export.to_string_lossy(), self.key.to_string_lossy());
-        let mut words = vec!["serve", &*export, "--listen", &self.address, "--key-file", &*key];
+        let mut words = vec![
+            "serve",
+            &*export,
+            "--listen",
+            &self.address,
+            "--key-file",
+            &*key,
+        ];
         words.extend(self.options.iter().map(String::as_str));
         let mut command = command(&words);
         if let Some(user) = self.user {

@@ -81,7 +81,11 @@ impl Call<'_> {
         let locks = locked(&self.server.locks);
         reply.values[0] = libc::F_UNLCK as u64;
         if let Some(held) = locks.test(self.request.node, &wanted) {
-            let kind = if held.write { libc::F_WRLCK } else { libc::F_RDLCK };
+            let kind = if held.write {
+                libc::F_WRLCK
+            } else {
+                libc::F_RDLCK
+            };
             reply.values[..4].copy_from_slice(&[
                 kind as u64,
                 held.first,

@@ -48,7 +48,9 @@ impl Call<'_> {
             return Performed::Answer(Reply::failure(libc::EROFS as Errno), None);
         }
         let answer = match self.operation {
-            Operation::Hello | Operation::Goodbye | Operation::Renew => Ok((Reply::default(), None)),
+            Operation::Hello | Operation::Goodbye | Operation::Renew => {
+                Ok((Reply::default(), None))
+            }
             Operation::Lookup => plain(self.lookup()),
             Operation::Getattr => plain(self.getattr()),
             Operation::Setattr => plain(self.setattr()),

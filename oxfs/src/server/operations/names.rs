@@ -191,7 +191,10 @@ impl Call<'_> {
         let _held = self.hold_folders(request.node, request.node);
         let before = self.folder_change(request.node, &folder)?;
         let name = identity_at(&folder, &request.name);
-        self.intend(&Facts { name, ..Facts::NONE })?;
+        self.intend(&Facts {
+            name,
+            ..Facts::NONE
+        })?;
         {
             self.actor.may(&folder, 3)?;
             let _user = self.user()?;
@@ -305,7 +308,10 @@ impl Call<'_> {
         let before = self.folder_change(request.node, &folder)?;
         let was = sys::stat_at(&folder, &request.name);
         let name = was.as_ref().map_or(Identity::NONE, Identity::of);
-        self.intend(&Facts { name, ..Facts::NONE })?;
+        self.intend(&Facts {
+            name,
+            ..Facts::NONE
+        })?;
         let flags = match self.operation {
             Operation::Rmdir => libc::AT_REMOVEDIR,
             _ => 0,
@@ -443,10 +449,7 @@ const RECALL_NAMES: u32 = recall::ENTRIES | recall::ATTR;
 
 /// Opens for reading, too, what is to be written, if that is permitted: a client that caches pages
 /// has to read the rest of those that it writes to.
-pub(super) fn wider(
-    access: i32,
-    mut open: impl FnMut(i32) -> Sys<OwnedFd>,
-) -> Sys<OwnedFd> {
+pub(super) fn wider(access: i32, mut open: impl FnMut(i32) -> Sys<OwnedFd>) -> Sys<OwnedFd> {
     if access != libc::O_WRONLY {
         return open(access);
     }
