@@ -236,6 +236,8 @@ impl Endpoint {
         }
         cancelled?;
         let held = state.held.remove(&request);
+        // What the completion has captured is dropped without the lock: it may call this endpoint.
+        drop(state);
         Ok(held.map(|held| held.buffer).unwrap_or_default())
     }
 
