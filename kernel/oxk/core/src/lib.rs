@@ -69,8 +69,9 @@ pub use error::{
     CancelError, ECANCELED, ECONNRESET, EMSGSIZE, EPROTO, ESHUTDOWN, OpenError, PeerError,
     RequestError, VerdictError,
 };
+pub use oxmpi_wire::stream::GOODBYE;
 pub use peer::{RECORD_UNITS, eager_units};
-pub use reader::{Fed, Step};
+pub use reader::{Awaited, Fed, Step};
 pub use receive::{Piece, Verdict};
 pub use requests::{Completion, PeerToken, Status, Token};
 pub use send::{DATA_BYTES_MAX, Payload, Transmit};
