@@ -37,6 +37,7 @@ mod spreads;
 mod status;
 pub mod thread;
 pub mod topology;
+pub mod window;
 
 pub use attached::{Attached, OVERHEAD_BYTES as BUFFERED_OVERHEAD_BYTES, Pool};
 pub use communicator::Communicator;

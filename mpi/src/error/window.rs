@@ -196,7 +196,9 @@ pub enum WindowError {
     #[error("MPI_NO_OP reads the target: use it with MPI_Get_accumulate or MPI_Fetch_and_op")]
     NoOp,
     /// A group with a process that the window does not have (MPI_ERR_GROUP).
-    #[error("the group's rank {rank} is process {process} of the job, which the window does not have")]
+    #[error(
+        "the group's rank {rank} is process {process} of the job, which the window does not have"
+    )]
     Group {
         /// Rank in the group.
         rank: u32,
@@ -204,7 +206,9 @@ pub enum WindowError {
         process: u32,
     },
     /// The target could not read what this process sent (MPI_ERR_OTHER).
-    #[error("rank {target} could not read a one-sided request; do all ranks run one OxMPI version?")]
+    #[error(
+        "rank {target} could not read a one-sided request; do all ranks run one OxMPI version?"
+    )]
     Garbled {
         /// The target.
         target: u32,

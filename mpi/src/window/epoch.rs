@@ -10,7 +10,6 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::LockKind;
 use crate::error::WindowError;
 
 /// What is open towards all ranks.
@@ -47,7 +46,6 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hold {
     pub target: u32,
-    pub kind: LockKind,
     /// The program said that nobody else can hold a conflicting lock (MPI_MODE_NOCHECK).
     pub unchecked: bool,
 }
@@ -111,7 +109,9 @@ impl Epoch {
         match self.all.load(Ordering::Relaxed) {
             LOCKED => return Some("all ranks are locked; call MPI_Win_unlock_all first"),
             FENCED_USED if with_fence => {
-                return Some("operations were made since the last MPI_Win_fence; end it by another");
+                return Some(
+                    "operations were made since the last MPI_Win_fence; end it by another",
+                );
             }
             _ => {}
         }
@@ -283,7 +283,6 @@ mod tests {
     fn hold(target: u32) -> Hold {
         Hold {
             target,
-            kind: LockKind::Shared,
             unchecked: false,
         }
     }

@@ -26,14 +26,16 @@ mod request;
 mod sync;
 mod target;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use crate::any_request::AnyRequest;
 use crate::communicator::Comm;
 use crate::error::{ErrorKind, WindowError};
 use crate::group::Group;
 use crate::process::Task;
 use oxmpi_datatypes::datatype::Datatype;
+use oxmpi_engine::turn_lock::Ticket;
 
 use details::Details;
 use epoch::Epoch;
@@ -124,6 +126,10 @@ pub struct Window {
     origin: Origin,
     /// Serves requests of ranks to which this rank's memory is not mapped; none if all map it.
     service: Option<Arc<Task<Service>>>,
+    /// Tickets of the locks that this process holds by their words.
+    tickets: Mutex<Vec<(u32, Ticket)>>,
+    /// The words that end an exposure.
+    awaited: Mutex<Vec<AnyRequest>>,
     details: Details,
     /// The number by which the layer above knows it.
     handle: AtomicU64,
