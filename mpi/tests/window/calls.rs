@@ -89,10 +89,10 @@ oxmpi_harness::ranks! {
         rank.end();
     }
 
-    fn every_operation_combines_as_a_reduction_does([2], SETTINGS) {
+    fn every_operation_combines_as_a_reduction_does([2], SETTINGS[..2]) {
         let rank = Rank::join(Threads::One);
         let other = 1 - rank.rank();
-        for flavor in FLAVORS {
+        for flavor in [Flavor::Create, Flavor::Allocate] {
             let words = Words::new(&rank, flavor, 64);
             for &op in Predefined::ALL {
                 for &basic in Basic::ALL {
@@ -150,7 +150,7 @@ oxmpi_harness::ranks! {
         let others = group.exclude(&[me as i32]).unwrap();
         for flavor in FLAVORS {
             let words = Words::new(&rank, flavor, size as usize);
-            for round in 1..20 {
+            for round in 1..10 {
                 words.window.post(&others, NONE).unwrap();
                 words.window.start(&others, NONE).unwrap();
                 for other in (0..size).filter(|other| *other != me) {
@@ -160,7 +160,9 @@ oxmpi_harness::ranks! {
                 if round % 2 == 0 {
                     words.window.wait().unwrap();
                 } else {
-                    while !words.window.test().unwrap() {}
+                    while !words.window.test().unwrap() {
+                        std::thread::yield_now();
+                    }
                 }
                 let own = words.own();
                 for other in (0..size).filter(|other| *other != me) {
