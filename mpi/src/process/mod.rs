@@ -6,6 +6,7 @@
 //! lives as long as anything that may use it.
 
 pub(crate) mod background;
+mod memory;
 mod numbers;
 
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub struct Process {
     /// Space for buffered sends of communicators that have none of their own.
     pub attached: Attached,
     pub(crate) spreads: Spreads,
+    /// Memory that the program was given.
+    allocated: memory::Allocated,
     /// Small collectives may use boards.
     pub(crate) boards: bool,
     /// Several threads may be inside the library at once.
@@ -72,6 +75,7 @@ impl Process {
             launcher,
             attached: Attached::default(),
             spreads: Spreads::default(),
+            allocated: memory::Allocated::default(),
             boards: options.boards,
             concurrent: threads == Threads::Many,
             world_board,

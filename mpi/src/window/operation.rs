@@ -222,15 +222,15 @@ impl Window {
                     true => Input::Own(Vec::new()),
                     false => Input::of(origin.buffer)?,
                 };
+                if let Some(into) = result.buffer.contiguous() {
+                    // SAFETY: the buffer's promise.
+                    let old = unsafe { std::slice::from_raw_parts_mut(into, place.bytes as usize) };
+                    self.apply(&plan, &place, address, target, input.bytes(), Some(old))?;
+                    return Ok(OVER);
+                }
                 let mut old = vec![0; place.bytes as usize];
-                self.apply(
-                    &plan,
-                    &place,
-                    address,
-                    target,
-                    input.bytes(),
-                    Some(&mut old),
-                )?;
+                let into = Some(&mut old[..]);
+                self.apply(&plan, &place, address, target, input.bytes(), into)?;
                 result.buffer.unpack(&old);
                 Ok(OVER)
             }

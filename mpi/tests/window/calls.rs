@@ -263,6 +263,32 @@ oxmpi_harness::ranks! {
         rank.end();
     }
 
+    /// Memory of MPI_Alloc_mem is mapped by the others: a window over it is reached directly.
+    fn a_window_over_allocated_memory_is_shared([1, 2], SETTINGS) {
+        let rank = Rank::join(Threads::One);
+        let other = rank.size() - 1 - rank.rank();
+        let memory = rank.process.allocate_memory(100_000).unwrap();
+        let inside = memory.wrapping_add(4000);
+        // SAFETY: the memory is freed after the window.
+        let window = unsafe { Window::create(&rank.comm, inside, 80_000, 8, None) }.unwrap();
+        let is_shared = rank.process.transport().to_string().starts_with("ports");
+        let part = window.shared_query(Some(other)).unwrap();
+        assert!(!part.base.is_null() || !is_shared, "{}", rank.process.transport());
+        let value = [u64::from(rank.rank()) + 5];
+        let target = Target { rank: Some(other), displacement: 9999, count: 1, datatype: &long() };
+        window.fence(NONE).unwrap();
+        window.put(&buffer(&value), &target).unwrap();
+        window.fence(NONE).unwrap();
+        // SAFETY: inside, and nobody writes it now.
+        let found = unsafe { inside.cast::<u64>().add(9999).read_volatile() };
+        assert_eq!(found, u64::from(other) + 5);
+        window.free().unwrap();
+        drop(window);
+        assert!(rank.process.free_memory(memory));
+        assert!(!rank.process.free_memory(memory));
+        rank.end();
+    }
+
     fn memory_comes_and_goes_in_a_dynamic_window([2], SETTINGS) {
         let rank = Rank::join(Threads::One);
         let other = 1 - rank.rank();
