@@ -13,6 +13,7 @@ static MPI_Win win;
         type wanted = (first), value, *at = (type *)memory;                                        \
         for (int rank = 0; rank < world_size; rank++) {                                            \
             type other = (type)(mine), old = wanted;                                               \
+            (void)old;                                                                             \
             wanted = (type)(next);                                                                 \
         }                                                                                          \
         {                                                                                          \

@@ -1,6 +1,6 @@
 /* ranks: 1 2 4 */
 /* MPI 5.0 section 12.2.2: MPI_Win_allocate gives each process memory of at least the size it asked
- * for, aligned for the elements of its unit, and MPI_Win_free frees it. Sizes may differ and be zero. */
+ * for, aligned for elements of its unit, and MPI_Win_free frees it. Sizes may differ or be 0. */
 #include "check.h"
 #include <stdint.h>
 

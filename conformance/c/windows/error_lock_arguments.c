@@ -1,5 +1,5 @@
 /* ranks: 1 2 */
-/* skip-mpich: lock types and assertions are MPI_ERR_UNKNOWN, a null group MPI_ERR_OP on the world */
+/* skip-mpich: lock types and assertions are MPI_ERR_UNKNOWN, a null group MPI_ERR_OP */
 /* MPI 5.0 section 12.6.2: MPI_ERR_LOCKTYPE for an unknown kind of lock, MPI_ERR_ASSERT for an
  * assertion that does not exist, MPI_ERR_RANK for a rank outside of the window. */
 #include "check.h"

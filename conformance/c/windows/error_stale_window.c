@@ -1,5 +1,5 @@
 /* ranks: 1 2 */
-/* skip-mpich: it looks into freed objects; the standard leaves open whether a freed handle is found */
+/* skip-mpich: it looks into freed objects; the standard does not ask for more */
 /* MPI 5.0 section 2.5.1: a handle is invalid after its object is freed; a library that finds it
  * out says MPI_ERR_WIN. The same for handles of other kinds where a window is wanted. */
 #include "check.h"
