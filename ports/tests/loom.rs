@@ -427,14 +427,18 @@ fn search_lock(wishes: &'static [Wish]) {
     });
 }
 
-#[test]
-fn loom_writers_take_turns() {
-    search_lock(&[Wish::Write, Wish::Write]);
-    search_lock(&[Wish::Write, Wish::Write, Wish::Write]);
-}
+mod loom_turn_lock {
+    use super::*;
 
-#[test]
-fn loom_readers_and_a_writer_exclude_each_other() {
-    search_lock(&[Wish::Read, Wish::Write]);
-    search_lock(&[Wish::Read, Wish::Write, Wish::Read]);
+    #[test]
+    fn writers_take_turns() {
+        search_lock(&[Wish::Write, Wish::Write]);
+        search_lock(&[Wish::Write, Wish::Write, Wish::Write]);
+    }
+
+    #[test]
+    fn readers_and_a_writer_exclude_each_other() {
+        search_lock(&[Wish::Read, Wish::Write]);
+        search_lock(&[Wish::Read, Wish::Write, Wish::Read]);
+    }
 }

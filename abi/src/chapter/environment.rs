@@ -160,7 +160,7 @@ pub fn alloc_mem(
     // windows over it are reached directly; if there is none of that, ordinary memory serves as
     // well.
     if size > PAGE_BYTES
-        && let Ok(memory) = stage::joined()?.allocate(size as u64, align as u64)
+        && let Ok(memory) = stage::joined()?.allocate_memory(size as u64, align as u64)
     {
         base.set(memory.cast());
         return Ok(());
@@ -179,7 +179,7 @@ pub fn alloc_mem(
 }
 
 pub fn free_mem(_: &Call, base: *mut c_void) -> Result<(), Failure> {
-    if stage::process().is_some_and(|process| process.release(base.cast())) {
+    if stage::process().is_some_and(|process| process.free_memory(base.cast())) {
         return Ok(());
     }
     // SAFETY: the program has this address from MPI_Alloc_mem, as the standard demands, and it is

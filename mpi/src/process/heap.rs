@@ -8,9 +8,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use oxmpi_engine::{EngineError, PortBuffer};
+use oxmpi_engine::PortBuffer;
 
 use super::Process;
+use crate::error::ErrorKind;
 
 /// Blocks up to this size share regions; it is the granularity of extents.
 const REGION_BYTES: u64 = 2 << 20;
@@ -44,12 +45,16 @@ enum Block {
 
 impl Process {
     /// Memory that the other processes of the host can map. The alignment is a power of two.
-    pub fn allocate(&self, bytes: u64, align: u64) -> Result<*mut u8, EngineError> {
+    pub fn allocate_memory(&self, bytes: u64, align: u64) -> Result<*mut u8, ErrorKind> {
         let bytes = bytes.max(1);
         let mut blocks = self.heap.0.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes.saturating_add(align) > REGION_BYTES {
             // Extents begin at pages; a stronger wish costs as much again.
-            let room = if align > 4096 { bytes.saturating_add(align) } else { bytes };
+            let room = if align > 4096 {
+                bytes.saturating_add(align)
+            } else {
+                bytes
+            };
             let memory = self.engine.allocate(room)?;
             let address = (memory.address() as u64).next_multiple_of(align);
             blocks.used.insert(address, Block::Alone(memory));
@@ -70,7 +75,11 @@ impl Process {
                 let number = blocks.made;
                 blocks.made += 1;
                 let (_memory, used) = (memory, 1);
-                let region = Region { _memory, free, used };
+                let region = Region {
+                    _memory,
+                    free,
+                    used,
+                };
                 blocks.regions.insert(number, region);
                 (number, address)
             }
@@ -79,8 +88,8 @@ impl Process {
         Ok(address as *mut u8)
     }
 
-    /// Takes memory of [`Process::allocate`] back; false if the address is not of such memory.
-    pub fn release(&self, address: *mut u8) -> bool {
+    /// Takes memory of [`Process::allocate_memory`] back; false if the address is not of such memory.
+    pub fn free_memory(&self, address: *const u8) -> bool {
         let mut blocks = self.heap.0.lock().unwrap_or_else(PoisonError::into_inner);
         let address = address as u64;
         let Some(block) = blocks.used.remove(&address) else {

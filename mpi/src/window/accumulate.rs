@@ -84,7 +84,8 @@ pub(super) struct Plan {
     pub op: Predefined,
     /// Bytes of an element, packed.
     pub bytes: usize,
-    combiner: Combiner,
+    /// None for what the processor has.
+    combiner: Option<Combiner>,
     way: Way,
 }
 
@@ -105,25 +106,53 @@ enum Way {
 
 impl Plan {
     pub(super) fn new(element: Element, op: Predefined) -> Result<Plan, ErrorKind> {
+        if let Element::Basic(basic) = element
+            && let Some(way) = Way::of_word(op, basic)
+        {
+            return Ok(Plan {
+                element,
+                op,
+                bytes: basic.size() as usize,
+                combiner: None,
+                way,
+            });
+        }
         let mixed = || WindowError::Mixed {
             datatype: format!("{element:?}"),
         };
         let datatype = element.datatype().ok_or_else(mixed)?;
         let combiner = Op::Predefined(op).accumulate_for(&datatype)?;
         let bytes = combiner.element_bytes();
-        let way = match element {
-            Element::Basic(basic) if basic.pair().is_none() && matches!(bytes, 1 | 2 | 4 | 8) => {
-                Way::of(op, basic)
-            }
-            _ => Way::Lock,
+        let is_word = match element {
+            Element::Basic(basic) => basic.pair().is_none() && matches!(bytes, 1 | 2 | 4 | 8),
+            Element::Pair(..) => false,
         };
         Ok(Plan {
             element,
             op,
             bytes,
-            combiner,
-            way,
+            combiner: Some(combiner),
+            way: if is_word { Way::Combine } else { Way::Lock },
         })
+    }
+
+    /// Sets `inout` to `origin ∘ inout`, packed elements.
+    fn combine(&self, origin: &[u8], inout: &mut [u8]) {
+        match &self.combiner {
+            Some(combiner) => combiner.combine(origin, inout),
+            None => self.combine_words(origin, inout),
+        }
+    }
+
+    /// The same for what the processor does by itself, where it cannot: at addresses that are not
+    /// aligned.
+    #[cold]
+    fn combine_words(&self, origin: &[u8], inout: &mut [u8]) {
+        let datatype = self.element.datatype();
+        let combiner = datatype.map(|datatype| Op::Predefined(self.op).accumulate_for(&datatype));
+        if let Some(Ok(combiner)) = combiner {
+            combiner.combine(origin, inout);
+        }
     }
 }
 
@@ -135,19 +164,22 @@ impl Plan {
 }
 
 impl Way {
-    fn of(op: Predefined, basic: Basic) -> Way {
-        let whole = matches!(
-            basic.class(),
-            Class::Integer | Class::MultiLanguage | Class::Byte
-        );
+    /// What the processor has for elements of a type; none if it has nothing, or the operation
+    /// does not take the type.
+    fn of_word(op: Predefined, basic: Basic) -> Option<Way> {
+        let is_word = basic.pair().is_none() && matches!(basic.size(), 1 | 2 | 4 | 8);
+        if !is_word || !op.is_one_sided() && !op.takes(basic) {
+            return None;
+        }
+        let whole = matches!(basic.class(), Class::Integer | Class::MultiLanguage);
         match op {
-            Predefined::Sum if whole => Way::Add,
-            Predefined::BitAnd => Way::And,
-            Predefined::BitOr => Way::Or,
-            Predefined::BitXor => Way::Xor,
-            Predefined::Replace => Way::Replace,
-            Predefined::NoOp => Way::Keep,
-            _ => Way::Combine,
+            Predefined::Sum if whole => Some(Way::Add),
+            Predefined::BitAnd => Some(Way::And),
+            Predefined::BitOr => Some(Way::Or),
+            Predefined::BitXor => Some(Way::Xor),
+            Predefined::Replace => Some(Way::Replace),
+            Predefined::NoOp => Some(Way::Keep),
+            _ => None,
         }
     }
 }
@@ -189,7 +221,7 @@ macro_rules! word {
                     Way::Combine | Way::Lock => {
                         let combined = |before: $word| {
                             let mut value = before.to_ne_bytes();
-                            plan.combiner.combine(origin, &mut value);
+                            plan.combine(origin, &mut value);
                             Some(<$word>::from_ne_bytes(value))
                         };
                         word.fetch_update(ORDER, Ordering::Acquire, combined)
@@ -320,7 +352,7 @@ impl Plan {
             result.copy_from_slice(memory);
         }
         if self.op != Predefined::NoOp {
-            self.combiner.combine(origin, memory);
+            self.combine(origin, memory);
         }
     }
 
@@ -347,7 +379,7 @@ impl Plan {
         if self.op == Predefined::NoOp {
             return;
         }
-        self.combiner.combine(origin, &mut packed);
+        self.combine(origin, &mut packed);
         let mut done = 0;
         for run in Cursor::new(layout).runs() {
             let place = address.wrapping_offset(run.offset as isize);

@@ -31,8 +31,10 @@ const BATCH_MAX: usize = 8192;
 const BATCHES_MAX: u32 = 32;
 /// After this many operations under way their end is awaited: each takes a request of the engine.
 const UNDER_WAY_MAX: usize = 1024;
-/// Tags of messages are counted round; as many as a tag can be.
-const TAG_MASK: u32 = 0x3fff_ffff;
+/// Tags are counted round; the next bit tells answers from data.
+const TAG_MASK: u32 = 0x1fff_ffff;
+/// The bit in the tags of answers: two ranks that are each other's target send both to each other.
+pub(super) const ANSWER: u32 = TAG_MASK + 1;
 
 /// The streams to all targets.
 pub(super) struct Origin {
@@ -455,7 +457,7 @@ fn receive(
     let pattern = Pattern {
         context: core.comm.context(DATA),
         source: Some(target),
-        tag: Some(tag as i32),
+        tag: Some((tag | ANSWER) as i32),
     };
     let process = core.part(target).process;
     core.comm.irecv_on(Some(process), pattern, buffer)

@@ -20,6 +20,7 @@ use super::accumulate::{self, Plan, Site};
 use super::layout;
 use super::memory::{Core, DATA, REQUESTS};
 use super::message::{self, Kind, Refusal, Request};
+use super::origin::ANSWER;
 use crate::any_request::AnyRequest;
 use crate::buffer::Buffer;
 use crate::process::background::Work;
@@ -176,7 +177,7 @@ impl Hands<'_> {
         Envelope {
             context: self.core.comm.context(DATA),
             source: self.core.comm.rank,
-            tag: tag as i32,
+            tag: (tag | ANSWER) as i32,
             bytes,
         }
     }

@@ -191,9 +191,13 @@ pub fn get_accumulate(
     let target = target(target_rank, target_disp, target_count, target_datatype, win)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let combine = op.with_datatype(target_datatype.handle());
-    with_origin(call, origin, (&result, result_datatype), op, |origin, into| {
-        Ok(win.get_accumulate(origin, into, &target, &combine)?)
-    })
+    with_origin(
+        call,
+        origin,
+        (&result, result_datatype),
+        op,
+        |origin, into| Ok(win.get_accumulate(origin, into, &target, &combine)?),
+    )
 }
 
 /// MPI_Rget_accumulate.
@@ -217,9 +221,13 @@ pub fn rget_accumulate(
     let target = target(target_rank, target_disp, target_count, target_datatype, win)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let combine = op.with_datatype(target_datatype.handle());
-    let operation = with_origin(call, origin, (&result, result_datatype), op, |origin, into| {
-        Ok(win.rget_accumulate(origin, into, &target, &combine)?)
-    })?;
+    let operation = with_origin(
+        call,
+        origin,
+        (&result, result_datatype),
+        op,
+        |origin, into| Ok(win.rget_accumulate(origin, into, &target, &combine)?),
+    )?;
     request.set(request::of(operation)?);
     Ok(())
 }

@@ -11,11 +11,8 @@ use crate::object::{Group, Window};
 
 /// The assertions of all calls: those that mean nothing to a call are allowed, since they promise
 /// only what the program does.
-const ASSERTIONS: i32 = MPI_MODE_NOCHECK
-    | MPI_MODE_NOSTORE
-    | MPI_MODE_NOPUT
-    | MPI_MODE_NOPRECEDE
-    | MPI_MODE_NOSUCCEED;
+const ASSERTIONS: i32 =
+    MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 
 /// What the program asserts.
 #[inline]
