@@ -80,7 +80,7 @@ impl Epoch {
         }
     }
 
-    /// Whether flushes are possible for this rank.
+    /// Whether flushes, and operations with a request, are possible for this rank.
     pub(super) fn check_passive(
         &self,
         call: &'static str,

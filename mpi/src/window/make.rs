@@ -127,6 +127,11 @@ impl Window {
         make(comm, Flavor::Dynamic, facts, std::ptr::null_mut(), info)
     }
 
+    /// Whether no epoch hinders [`Window::free`].
+    pub fn check_free(&self) -> Result<(), ErrorKind> {
+        Ok(self.epoch.check_free()?)
+    }
+
     /// Ends the window: all ranks wait until none uses it any more. Its memory is gone when the
     /// last handle is dropped. Attributes are deleted before by [`Window::delete_attributes`].
     /// Collective. After an error about epochs the window is as it was.

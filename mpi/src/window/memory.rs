@@ -91,22 +91,15 @@ impl Core {
 
     /// Where a rank's memory lies here; without a rank, that of the first one that has some.
     pub(super) fn shared_part(&self, rank: Option<u32>) -> SharedPart {
-        let has_some = |part: &&Part| !part.base.is_null() && part.bytes > 0;
         let part = match rank {
-            Some(rank) => Some(self.part(rank)).filter(|part| !part.base.is_null()),
-            None => self.parts.iter().find(has_some),
+            Some(rank) => Some(self.part(rank)),
+            None => self.parts.iter().find(|part| part.bytes > 0),
         };
-        match (part, rank) {
-            (Some(part), _) => SharedPart {
-                base: part.base,
-                bytes: part.bytes,
-                unit: part.unit,
-            },
-            (None, rank) => SharedPart {
-                base: std::ptr::null_mut(),
-                bytes: 0,
-                unit: rank.map_or(1, |rank| self.part(rank).unit),
-            },
+        let mapped = part.filter(|part| !part.base.is_null());
+        SharedPart {
+            base: mapped.map_or(std::ptr::null_mut(), |part| part.base),
+            bytes: mapped.map_or(0, |part| part.bytes),
+            unit: part.map_or(1, |part| part.unit),
         }
     }
 

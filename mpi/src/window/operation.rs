@@ -66,6 +66,7 @@ impl Window {
 
     /// [`Window::put`] with a request that is over when `origin` may be used again.
     pub fn rput(&self, origin: &Buffer, target: &Target<'_>) -> Result<AnyRequest, ErrorKind> {
+        self.check_request("MPI_Rput", target)?;
         self.put_until(Until::Request, origin, target)
     }
 
@@ -105,6 +106,7 @@ impl Window {
 
     /// [`Window::get`] with a request that is over when the data is there.
     pub fn rget(&self, origin: &Buffer, target: &Target<'_>) -> Result<AnyRequest, ErrorKind> {
+        self.check_request("MPI_Rget", target)?;
         self.get_until(Until::Request, origin, target)
     }
 
@@ -155,6 +157,7 @@ impl Window {
         target: &Target<'_>,
         op: &Op,
     ) -> Result<AnyRequest, ErrorKind> {
+        self.check_request("MPI_Raccumulate", target)?;
         self.accumulate_until(Until::Request, origin, target, op)
     }
 
@@ -165,13 +168,13 @@ impl Window {
         target: &Target<'_>,
         op: &Op,
     ) -> Result<AnyRequest, ErrorKind> {
+        let Some(place) = self.place(target)? else {
+            return Ok(OVER);
+        };
         let plan = plan(target.datatype, op)?;
         if plan.op == Predefined::NoOp {
             return Err(WindowError::NoOp.into());
         }
-        let Some(place) = self.place(target)? else {
-            return Ok(OVER);
-        };
         check_elements("origin", &origin, &place, &plan)?;
         match place.way {
             Way::Direct(address) => {
@@ -207,6 +210,7 @@ impl Window {
         target: &Target<'_>,
         op: &Op,
     ) -> Result<AnyRequest, ErrorKind> {
+        self.check_request("MPI_Rget_accumulate", target)?;
         self.fetch_until(Until::Request, origin, result, target, op)
     }
 
@@ -218,10 +222,10 @@ impl Window {
         target: &Target<'_>,
         op: &Op,
     ) -> Result<AnyRequest, ErrorKind> {
-        let plan = plan(target.datatype, op)?;
         let Some(place) = self.place(target)? else {
             return Ok(OVER);
         };
+        let plan = plan(target.datatype, op)?;
         if !plan.needs_no_origin() {
             check_elements("origin", &origin, &place, &plan)?;
         }
@@ -439,6 +443,15 @@ impl Window {
         // `accumulate` alone while accumulations may meet.
         unsafe { plan.apply(site, address, &layout, input, result) };
         Ok(())
+    }
+
+    /// Operations with a request are for epochs of locks (MPI 5.0 §12.3.5).
+    fn check_request(&self, call: &'static str, target: &Target<'_>) -> Result<(), ErrorKind> {
+        let Some(rank) = target.rank else {
+            return Ok(());
+        };
+        self.check_rank(rank)?;
+        Ok(self.epoch.check_passive(call, Some(rank))?)
     }
 
     /// Checks what an operation accesses; nothing if it accesses no memory.

@@ -251,7 +251,7 @@ oxmpi_harness::ranks! {
     fn a_window_over_allocated_memory_is_shared([1, 2], SETTINGS) {
         let rank = Rank::join(Threads::One);
         let other = rank.size() - 1 - rank.rank();
-        let memory = rank.process.allocate_memory(100_000).unwrap();
+        let memory = rank.process.allocate_memory(100_000, 64).unwrap();
         let inside = memory.wrapping_add(4000);
         // SAFETY: the memory is freed after the window.
         let window = unsafe { Window::create(&rank.comm, inside, 80_000, 8, None) }.unwrap();
