@@ -40,7 +40,8 @@ pub(super) const ANSWER: u32 = TAG_MASK + 1;
 pub(super) struct Origin {
     streams: Box<[Mutex<Stream>]>,
     tags: AtomicU32,
-    /// Some stream has been used since all were flushed.
+    /// 1 from the first use of a stream on. It is not taken back by a flush: another thread that
+    /// flushes meanwhile has to wait for the same streams.
     used: AtomicU32,
 }
 
@@ -245,7 +246,7 @@ impl Origin {
 
     /// Completes everything that was asked of any target, in parallel.
     pub(super) fn flush_all(&self, core: &Arc<Core>) -> Result<(), ErrorKind> {
-        if self.used.swap(0, Ordering::Relaxed) == 0 {
+        if self.used.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
         self.both(core, 0..self.streams.len() as u32, Origin::begin_flush)
