@@ -12,7 +12,7 @@ use crate::constant::*;
 use crate::failure::Failure;
 use crate::fatal;
 use crate::handle::{Handle, Object};
-use crate::object::{Communicator, Errhandler, FILE_ERRHANDLER, Session};
+use crate::object::{Communicator, Errhandler, FILE_ERRHANDLER, Session, Window};
 use crate::stage::{self, World};
 use crate::subject::Subject;
 
@@ -103,7 +103,7 @@ impl Call {
     #[cold]
     pub fn later(&self) -> c_int {
         let text = format!(
-            "{} is not part of this release of OxMPI: one-sided communication, files and dynamic processes are still missing",
+            "{} is not part of this release of OxMPI: files and dynamic processes are still missing",
             self.name
         );
         self.run(|| Err(Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, text)))
@@ -162,7 +162,10 @@ fn responsible(subject: Subject) -> (Errhandler, Handle) {
             };
             (handler.clone_object(), null)
         }),
-        Subject::Win(_) | Subject::Nothing => None,
+        Subject::Win(handle) => Window::table()
+            .get(handle)
+            .map(|win| (win.errhandler.get(), handle)),
+        Subject::Nothing => None,
     };
     own.or_else(|| {
         let this = Communicator::table().get(MPI_COMM_SELF)?;

@@ -13,7 +13,7 @@ use oxmpi_core::group::GroupError;
 use oxmpi_core::info::InfoError;
 use oxmpi_core::session::SessionError;
 use oxmpi_core::topology::TopologyError;
-use oxmpi_core::{CommunicatorError, ErrorKind};
+use oxmpi_core::{CommunicatorError, ErrorKind, WindowError};
 use oxmpi_datatypes::datatype::{CopyError, DatatypeError, ExternalError};
 use oxmpi_datatypes::op::OpError;
 use oxmpi_engine::{EngineError, Fault};
@@ -128,6 +128,7 @@ classes! {
     BufferError => buffer_class;
     CommunicatorError => communicator_class;
     TopologyError => topology_class;
+    WindowError => window_class;
     SessionError => |_| MPI_ERR_ARG;
     AttributeError => |error| match error {
         AttributeError::CopyFailed { code, .. } | AttributeError::DeleteFailed { code, .. } => *code,
@@ -230,12 +231,37 @@ fn topology_class(error: &TopologyError) -> i32 {
     }
 }
 
+fn window_class(error: &WindowError) -> i32 {
+    match error {
+        WindowError::Rank { .. } => MPI_ERR_RANK,
+        WindowError::Displacement { .. } | WindowError::Unit { .. } => MPI_ERR_DISP,
+        WindowError::Range { .. } | WindowError::NotAttached { .. } => MPI_ERR_RMA_RANGE,
+        WindowError::NoEpoch { .. }
+        | WindowError::Epoch { .. }
+        | WindowError::Locked { .. }
+        | WindowError::NotLocked { .. } => MPI_ERR_RMA_SYNC,
+        WindowError::Size { .. } => MPI_ERR_SIZE,
+        WindowError::Null { .. } => MPI_ERR_ARG,
+        WindowError::Overlap { .. } | WindowError::Detach { .. } => MPI_ERR_RMA_ATTACH,
+        WindowError::Flavor { .. } => MPI_ERR_RMA_FLAVOR,
+        WindowError::NotShared { .. } => MPI_ERR_RMA_SHARED,
+        WindowError::Length { .. }
+        | WindowError::Mixed { .. }
+        | WindowError::Elements { .. }
+        | WindowError::CompareType { .. } => MPI_ERR_TYPE,
+        WindowError::UserOp | WindowError::NoOp => MPI_ERR_OP,
+        WindowError::Group { .. } => MPI_ERR_GROUP,
+        _ => MPI_ERR_OTHER,
+    }
+}
+
 fn kind_class(kind: &ErrorKind) -> i32 {
     match kind {
         ErrorKind::Engine(error) => engine_class(error),
         ErrorKind::Buffer(error) => buffer_class(error),
         ErrorKind::Communicator(error) => communicator_class(error),
         ErrorKind::Topology(error) => topology_class(error),
+        ErrorKind::Window(error) => window_class(error),
         ErrorKind::Rank {
             argument: "root", ..
         } => MPI_ERR_ROOT,

@@ -7,7 +7,7 @@
 use crate::constant::class_name;
 use crate::failure::Failure;
 use crate::handle::Object;
-use crate::object::Communicator;
+use crate::object::{Communicator, Window};
 use crate::stage;
 use crate::subject::Subject;
 
@@ -52,6 +52,16 @@ fn place(subject: Subject) -> String {
             name => name,
         };
         let (rank, size) = (comm.comm.rank(), comm.comm.size());
+        return format!("on rank {rank} of {name} ({size} processes), host {host}");
+    }
+    if let Subject::Win(handle) = subject
+        && let Some(win) = Window::table().get(handle)
+    {
+        let name = match String::from_utf8_lossy(&win.name()).into_owned() {
+            name if name.is_empty() => format!("an unnamed window ({handle})"),
+            name => format!("window {name}"),
+        };
+        let (rank, size) = (win.rank(), win.size());
         return format!("on rank {rank} of {name} ({size} processes), host {host}");
     }
     match stage::process() {

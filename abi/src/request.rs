@@ -524,12 +524,13 @@ impl Drop for Taken {
     }
 }
 
-/// A failure of an operation: its communicator's error handler is responsible.
+/// A failure of an operation: the error handler of its communicator, or of the window whose hidden
+/// one that is, is responsible.
 #[cold]
 pub fn failed(kind: ErrorKind, comm: Option<&Arc<Comm>>) -> Failure {
     let failure = Failure::from(kind);
     match comm.map(|comm| comm.handle()) {
-        Some(handle) if handle != 0 => failure.on(Subject::Comm(Handle(handle as usize))),
+        Some(handle) if handle != 0 => failure.on(Subject::of(Handle(handle as usize))),
         _ => failure,
     }
 }

@@ -1,6 +1,7 @@
 //! [`Subject`]: the object among a call's arguments whose error handler is responsible.
 
-use crate::handle::Handle;
+use crate::handle::{Handle, Object};
+use crate::object::Window;
 
 /// The object whose error handler is responsible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,14 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// The communicator or window of this handle, for operations that know no more about it.
+    pub fn of(handle: Handle) -> Subject {
+        match Window::table().get(handle) {
+            Some(_) => Subject::Win(handle),
+            None => Subject::Comm(handle),
+        }
+    }
+
     /// The object whose handle lies at an address that a program gave; nothing if the address is
     /// null.
     ///

@@ -29,7 +29,7 @@ macro_rules! chapters {
 
 chapters! {
     attributes bad_input collectives communicators datatypes environment errors groups info neighbourhood ops pmpi
-    point_to_point requests topologies
+    point_to_point requests topologies windows
 }
 
 #[test]

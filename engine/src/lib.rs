@@ -28,6 +28,7 @@ pub mod progress;
 #[forbid(unsafe_code)]
 pub mod protocol;
 mod several;
+mod window_calls;
 
 pub use engine::{Engine, Request};
 pub use error::{EngineError, Fault};
@@ -38,6 +39,8 @@ pub use oxmpi_matching::Pattern;
 pub use oxmpi_net::transport::Counters as NetworkCounters;
 pub use oxmpi_ports::Death;
 pub use oxmpi_ports::board::{Board, Ticket};
+pub use oxmpi_ports::extent::Mapping;
+pub use oxmpi_ports::turn_lock;
 pub use oxmpi_wire::Envelope;
 pub use port_buffer::{InPlace, PortBuffer};
 pub use progress::{Area, Background, Condition, Spread, Threads, Transport};

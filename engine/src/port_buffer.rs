@@ -58,6 +58,12 @@ impl PortBuffer {
         self.extent.address()
     }
 
+    /// The offset by which the other processes of the host find it.
+    pub fn offset(&self) -> u64 {
+        let offset = self.extent.offset_of(self.extent.address(), 0);
+        offset.expect("an extent contains its own beginning")
+    }
+
     /// How long it is (at least what was asked for).
     pub fn bytes(&self) -> u64 {
         self.extent.bytes()

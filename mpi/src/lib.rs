@@ -11,7 +11,8 @@
 //!
 //! The modules, from the caller inwards: [`init()`] and [`thread`] (the process joins its job),
 //! `communicator` (groups and contexts), `point` (messages between two ranks), `collective` (calls
-//! all ranks make together, over the schedules of `oxmpi-schedules`).
+//! all ranks make together, over the schedules of `oxmpi-schedules`), [`window`] (one-sided
+//! communication).
 
 // `derive(Plain)` names the public crate; this crate's own structs are derived, too.
 extern crate self as oxmpi;
@@ -36,10 +37,11 @@ mod spreads;
 mod status;
 pub mod thread;
 pub mod topology;
+pub mod window;
 
 pub use attached::{Attached, OVERHEAD_BYTES as BUFFERED_OVERHEAD_BYTES, Pool};
 pub use communicator::Communicator;
-pub use error::{CommunicatorError, Error, ErrorKind, Result};
+pub use error::{CommunicatorError, Error, ErrorKind, Result, WindowError};
 pub use init::{Mpi, init, init_with, wtime};
 pub use oxmpi_datatypes::Plain;
 pub use point::{

@@ -1,9 +1,11 @@
 //! Extents: memory in the segment that a process asks for at run time and every other process can
 //! map.
 //!
-//! They carry port buffers (and later MPI_Alloc_mem and windows): bytes in an extent reach another
-//! process by telling it an offset. An extent is appended to the memfd, gets its memory at once,
-//! and gives the memory back when dropped; offsets are not reused, the file is sparse.
+//! They carry port buffers, MPI_Alloc_mem and windows: bytes in an extent reach another process by
+//! telling it an offset. An extent is appended to the memfd, gets its memory at once, and gives the
+//! memory back when dropped; offsets are not reused, the file is sparse. Whoever looks at another's
+//! extent now and then borrows from [`Mappings`]; a [`Mapping`] stays for as long as its owner
+//! wants.
 
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
@@ -22,7 +24,10 @@ const WINDOW_BYTES: u64 = 2 << 20;
 pub struct Extent {
     segment: Arc<Segment>,
     offset: u64,
+    /// What can be used: whole pages, which have their memory.
     bytes: u64,
+    /// What is mapped: whole windows.
+    mapped: u64,
     address: NonNull<u8>,
 }
 
@@ -35,10 +40,8 @@ unsafe impl Sync for Extent {}
 impl Extent {
     /// Takes at least `bytes` bytes, zeroed.
     pub fn allocate(segment: Arc<Segment>, bytes: u64) -> Result<Self, SegmentError> {
-        let bytes = bytes
-            .max(1)
-            .checked_next_multiple_of(WINDOW_BYTES)
-            .unwrap_or(u64::MAX);
+        let bytes = bytes.max(1).checked_next_multiple_of(PAGE_BYTES);
+        let bytes = bytes.unwrap_or(u64::MAX);
         if bytes > i64::MAX as u64 / 2 {
             return Err(SegmentError::Reserve {
                 bytes,
@@ -47,14 +50,16 @@ impl Extent {
         }
         check_memory(bytes)?;
         // Windows are aligned in the file so that a window never belongs to two extents.
-        let room = bytes + WINDOW_BYTES;
+        let mapped = bytes.next_multiple_of(WINDOW_BYTES);
+        let room = mapped + WINDOW_BYTES;
         let end = segment.append(room);
         let offset = end.next_multiple_of(WINDOW_BYTES);
-        match Self::obtain(&segment, offset, bytes) {
+        match Self::obtain(&segment, offset, bytes, mapped) {
             Ok(address) => Ok(Self {
                 segment,
                 offset,
                 bytes,
+                mapped,
                 address,
             }),
             Err(error) => {
@@ -66,12 +71,17 @@ impl Extent {
 
     /// Mapped first, because addresses that are missing cost nothing, and memory that was taken in
     /// vain would have to go back.
-    fn obtain(segment: &Segment, offset: u64, bytes: u64) -> Result<NonNull<u8>, SegmentError> {
-        check_file_size_limit(offset + bytes)?;
-        let address = map(segment.fd(), offset, bytes)?;
+    fn obtain(
+        segment: &Segment,
+        offset: u64,
+        bytes: u64,
+        mapped: u64,
+    ) -> Result<NonNull<u8>, SegmentError> {
+        check_file_size_limit(offset + mapped)?;
+        let address = map(segment.fd(), offset, mapped)?;
         segment.reserve(offset, bytes).inspect_err(|_| {
             // SAFETY: our own mapping of a moment ago, which nobody has used.
-            unsafe { libc::munmap(address.as_ptr().cast(), bytes as usize) };
+            unsafe { libc::munmap(address.as_ptr().cast(), mapped as usize) };
         })?;
         Ok(address)
     }
@@ -100,14 +110,36 @@ impl Drop for Extent {
         // address any more. Punching a hole returns the memory and cannot invalidate others'
         // mappings (they read zeros).
         unsafe {
-            libc::munmap(self.address.as_ptr().cast(), self.bytes as usize);
+            libc::munmap(self.address.as_ptr().cast(), self.mapped as usize);
             libc::fallocate(
                 self.segment.fd().as_raw_fd(),
                 libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
                 self.offset as libc::off_t,
-                self.bytes as libc::off_t,
+                self.mapped as libc::off_t,
             );
         }
+    }
+}
+
+/// Another process's extent, or a part of it, mapped here for as long as this lives. The memory may
+/// be given back by its owner before: then it reads as zeros.
+pub struct Mapping(Mapped);
+
+// SAFETY: plain memory, reached only through the raw address; users of the address keep Rust's
+// rules.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `bytes` bytes at `offset` of the segment.
+    pub fn new(segment: &Segment, offset: u64, bytes: u64) -> Result<Self, SegmentError> {
+        Mapped::around(segment, offset, bytes).map(Mapping)
+    }
+
+    /// Where the byte at `offset` of the segment, which must be one of those asked for, lies.
+    pub fn at(&self, offset: u64) -> *mut u8 {
+        self.0.at(offset).cast_mut()
     }
 }
 
@@ -172,16 +204,8 @@ impl Mappings {
         {
             self.mapped.remove(unused);
         }
-        let start = offset - offset % WINDOW_BYTES;
-        let end = (offset + bytes.max(1)).next_multiple_of(WINDOW_BYTES);
-        debug_assert!(start.is_multiple_of(PAGE_BYTES));
-        let address = map(self.segment.fd(), start, end - start)?;
-        self.mapped.push(Mapped {
-            offset: start,
-            bytes: end - start,
-            address,
-            users: 1,
-        });
+        self.mapped
+            .push(Mapped::around(&self.segment, offset, bytes)?);
         Ok(self.mapped[self.mapped.len() - 1].at(offset))
     }
 
@@ -200,9 +224,24 @@ impl Mappings {
 }
 
 impl Mapped {
+    /// The whole windows in which the bytes lie, with one user.
+    fn around(segment: &Segment, offset: u64, bytes: u64) -> Result<Self, SegmentError> {
+        let start = offset - offset % WINDOW_BYTES;
+        let end = (offset + bytes.max(1)).next_multiple_of(WINDOW_BYTES);
+        debug_assert!(start.is_multiple_of(PAGE_BYTES));
+        let address = map(segment.fd(), start, end - start)?;
+        Ok(Mapped {
+            offset: start,
+            bytes: end - start,
+            address,
+            users: 1,
+        })
+    }
+
     fn at(&self, offset: u64) -> *const u8 {
-        // SAFETY: callers found `offset` inside this mapping.
-        unsafe { self.address.as_ptr().add((offset - self.offset) as usize) }
+        // Callers found `offset` inside this mapping.
+        let inside = offset.wrapping_sub(self.offset);
+        self.address.as_ptr().wrapping_add(inside as usize)
     }
 }
 

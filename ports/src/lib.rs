@@ -13,7 +13,7 @@
 //!
 //! Walk: [`layout`] (where everything lies) → [`Segment`] (memory and who lives in it) → [`ring`]
 //! (one sender, one receiver) → [`doorbell`] (finding work, sleeping, waking) → [`Port`] (the whole
-//! of it) → [`board`], [`extent`], [`fetch`].
+//! of it) → [`board`], [`extent`], [`fetch`], [`turn_lock`].
 
 #[cfg(not(loom))]
 pub mod board;
@@ -33,6 +33,7 @@ pub mod ring;
 #[cfg(not(loom))]
 mod segment;
 pub mod sync;
+pub mod turn_lock;
 
 #[cfg(not(loom))]
 pub use port::{Arrival, Port, PortError};

@@ -12,6 +12,7 @@ use loom::thread;
 use oxmpi_ports::doorbell::{ASLEEP, Doorbell};
 use oxmpi_ports::ring::{Control, LINE_BYTES, Receiver, Ring, Sender, Slot};
 use oxmpi_ports::sync::{Ordering, SharedBytes, fence};
+use oxmpi_ports::turn_lock::{Entry, Turn, TurnLock, Wish};
 
 /// Preemptions tried when the environment does not say (`LOOM_MAX_PREEMPTIONS`).
 const PREEMPTIONS_MAX: usize = 3;
@@ -349,5 +350,95 @@ mod loom_port {
             }
             sending.join().unwrap();
         });
+    }
+}
+
+/// Members of a lock, each with a word under which it sleeps.
+struct Locked {
+    lock: TurnLock,
+    entries: Vec<Entry>,
+    asleep: Vec<Mutex<bool>>,
+    woken: Vec<Condvar>,
+    /// Who is inside: 1 for each reader, 100 for a writer.
+    inside: loom::sync::atomic::AtomicU32,
+}
+
+impl Locked {
+    fn new(members: usize) -> Arc<Locked> {
+        Arc::new(Locked {
+            lock: TurnLock::free(),
+            entries: (0..members).map(|_| Entry::none()).collect(),
+            asleep: (0..members).map(|_| Mutex::new(false)).collect(),
+            woken: (0..members).map(|_| Condvar::new()).collect(),
+            inside: loom::sync::atomic::AtomicU32::new(0),
+        })
+    }
+
+    fn wake(&self, turn: Turn) {
+        if turn.has_sleepers {
+            for member in 0..self.entries.len() {
+                if self.entries[member].has(turn) {
+                    *self.asleep[member].lock().unwrap() = false;
+                    self.woken[member].notify_one();
+                }
+            }
+        }
+    }
+
+    /// Takes the lock, sleeping until the turn comes, and gives it back.
+    fn visit(&self, member: usize, wish: Wish) {
+        let ticket = self.lock.draw(wish, &self.entries[member]);
+        if !self.lock.has_turn(ticket) {
+            *self.asleep[member].lock().unwrap() = true;
+            self.lock.announce_sleep();
+            while !self.lock.has_turn(ticket) {
+                let mut asleep = self.asleep[member].lock().unwrap();
+                while *asleep {
+                    asleep = self.woken[member].wait(asleep).unwrap();
+                }
+                // As a port's doorbell, which is announced again before each sleep.
+                *asleep = !self.lock.has_turn(ticket);
+            }
+            self.lock.announce_awake();
+        }
+        self.wake(self.lock.enter(ticket));
+        let (weight, most) = match wish {
+            Wish::Read => (1, 99),
+            Wish::Write => (100, 100),
+        };
+        let others = self.inside.fetch_add(weight, Ordering::Relaxed);
+        assert!(others + weight <= most, "a writer is alone");
+        self.inside.fetch_sub(weight, Ordering::Relaxed);
+        self.wake(self.lock.release(ticket, &self.entries[member]));
+    }
+}
+
+fn search_lock(wishes: &'static [Wish]) {
+    search(move || {
+        let locked = Locked::new(wishes.len());
+        let others: Vec<_> = (1..wishes.len())
+            .map(|member| {
+                let locked = locked.clone();
+                thread::spawn(move || locked.visit(member, wishes[member]))
+            })
+            .collect();
+        locked.visit(0, wishes[0]);
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+mod loom_turn_lock {
+    use super::*;
+
+    #[test]
+    fn writers_take_turns() {
+        search_lock(&[Wish::Write, Wish::Write]);
+        search_lock(&[Wish::Write, Wish::Write, Wish::Write]);
+    }
+
+    #[test]
+    fn readers_and_a_writer_exclude_each_other() {
+        search_lock(&[Wish::Read, Wish::Write]);
+        search_lock(&[Wish::Read, Wish::Write, Wish::Read]);
     }
 }

@@ -26,7 +26,7 @@ use crate::stage;
 
 static COMM_KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(Kind::Communicator));
 static TYPE_KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(Kind::Datatype));
-static WIN_KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(Kind::Window));
+pub(super) static WIN_KEYVALS: LazyLock<Keyvals> = LazyLock::new(|| Keyvals::new(Kind::Window));
 
 /// All types of copy functions: object, key, extra state, value, where the new value goes, whether
 /// there is one.
@@ -119,7 +119,7 @@ fn free(keyvals: &Keyvals, keyval: &InOut<i32>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn get(
+pub(super) fn get(
     keyvals: &Keyvals,
     attributes: &Attributes,
     keyval: i32,
@@ -291,9 +291,10 @@ pub fn win_free_keyval(_call: &Call, keyval: InOut<i32>) -> Result<(), Failure> 
     free(&WIN_KEYVALS, &keyval)
 }
 
-/// Refuses the keys of predefined attributes.
-fn check_changeable(keyval: i32) -> Result<(), Failure> {
-    if !(MPI_TAG_UB..=MPI_LASTUSEDCODE).contains(&keyval) {
+/// Refuses the keys of predefined attributes, of communicators and of windows.
+pub(super) fn check_changeable(keyval: i32) -> Result<(), Failure> {
+    let of_comm = (MPI_TAG_UB..=MPI_LASTUSEDCODE).contains(&keyval);
+    if !of_comm && !(MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval) {
         return Ok(());
     }
     let text = format!("key {keyval} is of a predefined attribute, which cannot be changed");

@@ -23,6 +23,8 @@ static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
 /// Memory of MPI_Alloc_mem begins at a cache line: rings and boards copy such blocks fastest.
 const MEMORY_ALIGN: usize = 64;
+/// Up to this size memory of MPI_Alloc_mem is ordinary memory.
+const PAGE_BYTES: i64 = 4096;
 
 pub fn init(call: &Call, _: *mut c_void, _: *mut c_void) -> Result<(), Failure> {
     begin(call, MPI_THREAD_SINGLE).map(|_| ())
@@ -154,6 +156,15 @@ pub fn alloc_mem(
     let asked = asked.and_then(|bytes| bytes.trim().parse::<usize>().ok());
     let align = asked.filter(|bytes| bytes.is_power_of_two());
     let align = align.unwrap_or(MEMORY_ALIGN).max(MEMORY_ALIGN);
+    // What is longer than a page lies where the other processes of the host can map it, so that
+    // windows over it are reached directly; if there is none of that, ordinary memory serves as
+    // well.
+    if size > PAGE_BYTES
+        && let Ok(memory) = stage::joined()?.allocate_memory(size as u64, align as u64)
+    {
+        base.set(memory.cast());
+        return Ok(());
+    }
     let mut memory: *mut c_void = std::ptr::null_mut();
     // SAFETY: `memory` is a place for an address.
     let refused = unsafe { libc::posix_memalign(&mut memory, align, (size as usize).max(1)) };
@@ -168,7 +179,11 @@ pub fn alloc_mem(
 }
 
 pub fn free_mem(_: &Call, base: *mut c_void) -> Result<(), Failure> {
-    // SAFETY: the program has this address from MPI_Alloc_mem, as the standard demands.
+    if stage::process().is_some_and(|process| process.free_memory(base.cast())) {
+        return Ok(());
+    }
+    // SAFETY: the program has this address from MPI_Alloc_mem, as the standard demands, and it is
+    // not of the memory that is shared.
     unsafe { libc::free(base) };
     Ok(())
 }

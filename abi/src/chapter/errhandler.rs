@@ -87,9 +87,9 @@ pub fn session_get_errhandler(
 pub fn win_get_errhandler(
     _call: &Call,
     win: &Window,
-    _errhandler: Out<Handle>,
+    errhandler: Out<Handle>,
 ) -> Result<(), Failure> {
-    match *win {}
+    get(&win.errhandler, errhandler)
 }
 
 /// MPI_File_get_errhandler: MPI_FILE_NULL stands for the default of files.
@@ -128,9 +128,9 @@ pub fn session_set_errhandler(
 pub fn win_set_errhandler(
     _call: &Call,
     win: &Window,
-    _errhandler: &Errhandler,
+    errhandler: &Errhandler,
 ) -> Result<(), Failure> {
-    match *win {}
+    set(&win.errhandler, Handled::Win, errhandler)
 }
 
 /// MPI_File_set_errhandler: MPI_FILE_NULL stands for the default of files.
@@ -170,8 +170,8 @@ pub fn session_call_errhandler(
 }
 
 /// MPI_Win_call_errhandler.
-pub fn win_call_errhandler(_call: &Call, win: &Window, _errorcode: i32) -> Result<(), Failure> {
-    match *win {}
+pub fn win_call_errhandler(call: &Call, _win: &Window, errorcode: i32) -> Result<(), Failure> {
+    raise(call, errorcode)
 }
 
 /// MPI_File_call_errhandler: MPI_FILE_NULL stands for the default of files.

@@ -64,3 +64,4 @@ pub mod status;
 pub mod tool;
 pub mod topology;
 pub mod version;
+pub mod window;

@@ -10,6 +10,7 @@ mod errhandler;
 mod message;
 mod op;
 mod session;
+mod window;
 
 use crate::constant::*;
 use crate::failure::Failure;
@@ -24,10 +25,7 @@ pub use op::{Form, Op};
 pub use oxmpi_core::group::Group;
 pub use oxmpi_core::info::Info;
 pub use session::Session;
-
-/// A window; there are none in this release.
-#[derive(Debug)]
-pub enum Window {}
+pub use window::Window;
 
 /// A file; there are none in this release.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What runs inside the ranks of a benchmark job.
 //!
 //! A `Probe` names one measurement; every rank gets the same one and rank 0 reports. The files hold
-//! the measurements: `point` and `typed` between two ranks, `collective` among all, `idle` what
+//! the measurements: `point`, `typed` and `onesided` between two ranks, `collective` among all, `idle` what
 //! happens while a rank computes or waits, `network` what is between hosts, `channel` the PM
 //! network without MPI, for `oxmpi pmtest`. Measurements last as long as the probe says: rank 0
 //! watches the clock and tells the others when it is over.
@@ -10,6 +10,7 @@ pub mod channel;
 mod collective;
 mod idle;
 mod network;
+mod onesided;
 mod point;
 mod typed;
 pub(crate) mod wire;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use collective::Operation;
 pub use network::Exchange;
+pub use onesided::OneSided;
 
 use crate::answer::Answer;
 use crate::net::Net;
@@ -166,6 +168,13 @@ pub enum Probe {
         /// How long to measure.
         time: Duration,
     },
+    /// A one-sided operation, and what stands beside it.
+    OneSided {
+        /// Which.
+        what: OneSided,
+        /// How long to measure each.
+        time: Duration,
+    },
     /// What `oxmpi pmtest` measures, on a channel instead of with MPI.
     Pm(channel::Plan),
     /// Initialise and finalise.
@@ -203,6 +212,12 @@ pub fn run(probe: &str) -> Result<(), Box<dyn std::error::Error>> {
     } = probe
     {
         if let Some(answer) = typed::measure(bytes, by_hand, time)? {
+            println!("{}", serde_json::to_string(&answer)?);
+        }
+        return Ok(());
+    }
+    if let Probe::OneSided { what, time } = probe {
+        if let Some(answer) = onesided::measure(what, time)? {
             println!("{}", serde_json::to_string(&answer)?);
         }
         return Ok(());
@@ -263,7 +278,9 @@ fn measure(
         Probe::AllToAllCpu { bytes, operations } => {
             network::all_to_all_cpu(world, bytes, operations)?
         }
-        Probe::Pm(_) | Probe::Typed { .. } => unreachable!("they join the job themselves"),
+        Probe::Pm(_) | Probe::Typed { .. } | Probe::OneSided { .. } => {
+            unreachable!("they join the job themselves")
+        }
         Probe::Nothing => Vec::new(),
     })
 }

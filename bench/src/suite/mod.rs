@@ -10,6 +10,7 @@ mod floors;
 mod idle;
 mod matching;
 mod network;
+mod onesided;
 mod point;
 mod progress;
 mod startup;
@@ -32,7 +33,7 @@ pub struct Suite {
 }
 
 /// All of them, in the order in which they run.
-pub const SUITES: [Suite; 15] = [
+pub const SUITES: [Suite; 16] = [
     Suite {
         name: "floor",
         about: "the bare mechanisms of this machine",
@@ -92,6 +93,12 @@ pub const SUITES: [Suite; 15] = [
         about: "barrier, bcast, allreduce, alltoall … on 2 to 16 ranks",
         by_name: false,
         run: collectives::run,
+    },
+    Suite {
+        name: "onesided",
+        about: "windows: put, get, fetch, lock, fence beside bare memory and messages (by name only)",
+        by_name: true,
+        run: onesided::run,
     },
     Suite {
         name: "overlap",

@@ -5,6 +5,7 @@
 //! Texts are pinned by tests below.
 
 mod communicator;
+mod window;
 
 use std::fmt;
 
@@ -13,6 +14,7 @@ use oxmpi_join::WireUpError;
 
 use crate::status::TAG_MAX;
 pub use communicator::CommunicatorError;
+pub use window::WindowError;
 
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -306,6 +308,10 @@ pub enum ErrorKind {
     /// A communicator cannot be made, or is not of the kind that the call needs.
     #[error("{0}")]
     Communicator(#[from] CommunicatorError),
+
+    /// A window that cannot be, or a one-sided call that cannot be made on it now.
+    #[error("{0}")]
+    Window(#[from] WindowError),
 
     /// A topology that cannot be.
     #[error("{0}")]

@@ -83,7 +83,7 @@ impl Comm {
 
     /// Begins to send with an envelope that was checked.
     #[inline]
-    pub(super) fn isend_on(
+    pub(crate) fn isend_on(
         self: &Arc<Self>,
         process: u32,
         envelope: Envelope,
@@ -148,7 +148,7 @@ impl Comm {
     }
 
     /// Begins to send data of the library's own.
-    pub(super) fn isend_packed(
+    pub(crate) fn isend_packed(
         self: &Arc<Self>,
         process: u32,
         envelope: Envelope,
@@ -255,7 +255,7 @@ impl Comm {
 
     /// Begins to receive what a checked pattern accepts.
     #[inline]
-    pub(super) fn irecv_on(
+    pub(crate) fn irecv_on(
         self: &Arc<Self>,
         from: Option<u32>,
         pattern: Pattern,

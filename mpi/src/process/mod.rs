@@ -6,6 +6,7 @@
 //! lives as long as anything that may use it.
 
 pub(crate) mod background;
+mod heap;
 mod numbers;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::attached::Attached;
 use crate::error::{ErrorKind, Result};
 use crate::spreads::Spreads;
 pub(crate) use background::{Background, Task};
+use heap::Heap;
 pub use numbers::COMMUNICATORS_MAX;
 use numbers::Numbers;
 pub(crate) use numbers::UNKNOWN;
@@ -33,6 +35,8 @@ pub struct Process {
     /// Space for buffered sends of communicators that have none of their own.
     pub attached: Attached,
     pub(crate) spreads: Spreads,
+    /// Memory that the program has asked for.
+    heap: Heap,
     /// Small collectives may use boards.
     pub(crate) boards: bool,
     /// Several threads may be inside the library at once.
@@ -72,6 +76,7 @@ impl Process {
             launcher,
             attached: Attached::default(),
             spreads: Spreads::default(),
+            heap: Heap::default(),
             boards: options.boards,
             concurrent: threads == Threads::Many,
             world_board,

@@ -1,0 +1,437 @@
+//! One-sided operations between ranks 0 and 1, each beside what it must not be much slower than.
+//!
+//! Where the window's memory is mapped by both, a put that the other side sees is held against a
+//! bare store that it sees, a fetch against a bare atomic addition on a word that both use. Where
+//! it is not, both are held against a round trip of messages. Both halves are measured in one job,
+//! in turns.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::collective::Collective;
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::process::{Process, Threads};
+use oxmpi_core::window::{Assertion, LockKind, Target, Window};
+use oxmpi_core::{SendMode, Source, Tag};
+use oxmpi_datatypes::datatype::{Basic, Datatype};
+use oxmpi_datatypes::op::{Op, Predefined};
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Answer;
+use crate::floor::median;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OneSided {
+    /// 8 bytes put and flushed, ns; beside a bare store, or a round trip.
+    Put,
+    /// 8 bytes got and flushed, ns; beside a bare load, or a round trip.
+    Get,
+    /// 8 bytes added and fetched, ns; beside a bare atomic addition, or a round trip.
+    Fetch,
+    /// Lock, put of 8 bytes, unlock, ns; beside a microsecond.
+    Locked,
+    /// 1 MiB put and flushed, GB/s; beside memcpy, or a stream of messages.
+    Long,
+    /// 64 puts of 8 bytes and a flush, million puts per second; beside 64 messages.
+    Rate,
+    /// A fence on all ranks, µs; beside a barrier.
+    Fence,
+    /// 8 bytes put and flushed while the target computes, ns; beside the target waiting inside.
+    Passive,
+}
+
+/// Operations between two looks at the clock.
+const BATCH: u64 = 64;
+/// Looks thrown away while caches and connections settle.
+const WARM: usize = 3;
+const LONG: usize = 1 << 20;
+const WINDOW_BYTES: i64 = 4 << 20;
+const NONE: Assertion = Assertion {
+    no_check: false,
+    no_store: false,
+    no_put: false,
+    no_precede: false,
+    no_succeed: false,
+};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// The figure and what stands beside it; only rank 0 has an answer.
+pub fn measure(what: OneSided, time: Duration) -> Outcome<Option<Answer>> {
+    // SAFETY: a rank of a benchmark has one thread.
+    let process = unsafe { Process::join(Threads::One) }?;
+    let comm = Arc::new(process.world());
+    let window = Window::allocate(&comm, WINDOW_BYTES, 1, None)?;
+    let mut side = Side {
+        other: 1 - comm.rank().min(1),
+        is_direct: !window
+            .shared_query(Some(1 - comm.rank().min(1)))?
+            .base
+            .is_null(),
+        long: Datatype::named(Basic::Int64),
+        byte: Datatype::named(Basic::Byte),
+        comm,
+        window,
+        time,
+    };
+    side.window.lock_all(NONE)?;
+    let values = side.both(what)?;
+    side.window.free()?;
+    let answer = (side.comm.rank() == 0).then(|| Answer {
+        values: values.into(),
+        transport: process.transport().to_string(),
+    });
+    drop(side);
+    process.finalize();
+    Ok(answer)
+}
+
+struct Side {
+    comm: Arc<Comm>,
+    window: Window,
+    other: u32,
+    is_direct: bool,
+    long: Datatype,
+    byte: Datatype,
+    time: Duration,
+}
+
+fn raw(bytes: &mut [u8]) -> Buffer {
+    // SAFETY: the bytes outlive the operation that uses them.
+    unsafe { Buffer::raw(bytes.as_mut_ptr(), bytes.len() as u64) }
+}
+
+impl Side {
+    fn both(&mut self, what: OneSided) -> Outcome<[f64; 2]> {
+        let both = match (what, self.is_direct) {
+            (OneSided::Put, true) => [self.hop(Side::put_word)?, self.hop(Side::store_word)?],
+            (OneSided::Get, true) => [self.look(Side::get_word)?, self.look(Side::load_word)?],
+            (OneSided::Fetch, true) => [self.crowd(Side::fetch)?, self.crowd(Side::add)?],
+            (OneSided::Put, false) => [self.alone(|side| side.put_word(1))?, self.round_trip()?],
+            (OneSided::Get, false) => [
+                self.alone(|side| side.get_word().map(drop))?,
+                self.round_trip()?,
+            ],
+            (OneSided::Fetch, false) => [self.alone(Side::fetch)?, self.round_trip()?],
+            (OneSided::Locked, _) => {
+                self.window.unlock_all()?;
+                let found = self.alone(Side::locked_put)?;
+                self.window.lock_all(NONE)?;
+                [found, 1000.0]
+            }
+            (OneSided::Long, _) => self.long_puts()?,
+            (OneSided::Rate, _) => {
+                let puts = self.alone(Side::puts)?;
+                let messages = self.messages()?;
+                [64e3 / puts, 64e3 / messages]
+            }
+            (OneSided::Fence, _) => {
+                self.window.unlock_all()?;
+                let fence = self.together(|side| Ok(side.window.fence(NONE)?))?;
+                let barrier = self.together(Side::barrier)?;
+                return Ok([fence / 1e3, barrier / 1e3]);
+            }
+            (OneSided::Passive, _) => self.passive()?,
+        };
+        self.window.unlock_all()?;
+        Ok(both)
+    }
+
+    fn barrier(&self) -> Outcome<()> {
+        Ok(self.comm.collective(Collective::Barrier)?)
+    }
+
+    fn is_first(&self) -> bool {
+        self.comm.rank() == 0
+    }
+
+    fn target<'t>(&self, displacement: i64, count: u64, datatype: &'t Datatype) -> Target<'t> {
+        Target {
+            rank: Some(self.other),
+            displacement,
+            count,
+            datatype,
+        }
+    }
+
+    /// A word of a rank's memory, as both map it.
+    fn word(&self, rank: u32, at: usize) -> Outcome<&AtomicU64> {
+        let base = self.window.shared_query(Some(rank))?.base;
+        // SAFETY: inside the window, aligned, and mapped for as long as the window is borrowed.
+        Ok(unsafe { AtomicU64::from_ptr(base.wrapping_add(at).cast()) })
+    }
+
+    fn put_word(&self, value: u64) -> Outcome<()> {
+        let mut value = value.to_ne_bytes();
+        let target = self.target(0, 1, &self.long);
+        self.window.put(&raw(&mut value), &target)?;
+        Ok(self.window.flush(Some(self.other))?)
+    }
+
+    fn store_word(&self, value: u64) -> Outcome<()> {
+        self.word(self.other, 0)?.store(value, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn get_word(&self) -> Outcome<u64> {
+        let mut value = [0; 8];
+        let target = self.target(0, 1, &self.long);
+        self.window.get(&raw(&mut value), &target)?;
+        self.window.flush(Some(self.other))?;
+        Ok(u64::from_ne_bytes(value))
+    }
+
+    fn load_word(&self) -> Outcome<u64> {
+        Ok(self.word(self.other, 0)?.load(Ordering::SeqCst))
+    }
+
+    fn fetch(&self) -> Outcome<()> {
+        let (one, mut old) = (1_u64, 0_u64);
+        let mut target = self.target(64, 1, &self.long);
+        target.rank = Some(1);
+        let (one, into) = ((&raw const one).cast(), (&raw mut old).cast());
+        // SAFETY: the operation is completed before they go.
+        unsafe {
+            let sum = Op::Predefined(Predefined::Sum);
+            self.window.fetch_and_op(one, into, &target, &sum)?;
+        }
+        Ok(self.window.flush(Some(1))?)
+    }
+
+    fn add(&self) -> Outcome<()> {
+        self.word(1, 64)?.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn locked_put(&self) -> Outcome<()> {
+        let mut value = [1; 8];
+        let target = self.target(0, 1, &self.long);
+        self.window
+            .lock(LockKind::Exclusive, Some(self.other), NONE)?;
+        self.window.put(&raw(&mut value), &target)?;
+        Ok(self.window.unlock(Some(self.other))?)
+    }
+
+    fn puts(&self) -> Outcome<()> {
+        let mut value = [1; 8];
+        for at in 0..64 {
+            let target = self.target(8 * at, 1, &self.long);
+            self.window.put(&raw(&mut value), &target)?;
+        }
+        Ok(self.window.flush(Some(self.other))?)
+    }
+
+    /// The median over the looks at the clock of one operation's time, ns.
+    fn timed(&self, batch: u64, mut operation: impl FnMut(u64) -> Outcome<()>) -> Outcome<f64> {
+        let mut found = Vec::new();
+        let begin = Instant::now();
+        let mut count = 0;
+        while begin.elapsed() < self.time || found.len() < 2 * WARM {
+            let start = Instant::now();
+            for _ in 0..batch {
+                count += 1;
+                operation(count)?;
+            }
+            found.push(start.elapsed().as_nanos() as f64 / batch as f64);
+        }
+        Ok(median(&mut found[WARM..]))
+    }
+
+    /// Rank 0 works, the others wait inside the library.
+    fn alone(&self, operation: impl Fn(&Side) -> Outcome<()>) -> Outcome<f64> {
+        self.barrier()?;
+        let found = match self.is_first() {
+            true => self.timed(BATCH / 4, |_| operation(self))?,
+            false => 0.0,
+        };
+        self.barrier()?;
+        Ok(found)
+    }
+
+    /// All ranks make the same calls; rank 0 says when it is over.
+    fn together(&self, operation: impl Fn(&Side) -> Outcome<()>) -> Outcome<f64> {
+        const ROUNDS: u32 = 400;
+        self.barrier()?;
+        for _ in 0..ROUNDS / 4 {
+            operation(self)?;
+        }
+        let begin = Instant::now();
+        for _ in 0..ROUNDS {
+            operation(self)?;
+        }
+        Ok(begin.elapsed().as_nanos() as f64 / f64::from(ROUNDS))
+    }
+
+    /// Both ranks write to each other in turn; one way, ns.
+    fn hop(&self, write: impl Fn(&Side, u64) -> Outcome<()>) -> Outcome<f64> {
+        let own = self.word(self.comm.rank(), 0)?;
+        own.store(0, Ordering::SeqCst);
+        self.barrier()?;
+        if self.is_first() {
+            let found = self.timed(BATCH, |count| {
+                write(self, count)?;
+                while own.load(Ordering::Acquire) != count {
+                    std::hint::spin_loop();
+                }
+                Ok(())
+            })?;
+            write(self, u64::MAX)?;
+            self.barrier()?;
+            return Ok(found / 2.0);
+        }
+        let mut last = 0;
+        while last != u64::MAX {
+            let seen = own.load(Ordering::Acquire);
+            if seen != last {
+                last = seen;
+                write(self, seen)?;
+            }
+            std::hint::spin_loop();
+        }
+        self.barrier()?;
+        Ok(0.0)
+    }
+
+    /// Both ranks write their own word in turn and read the other's until it changes; one way, ns.
+    fn look(&self, read: impl Fn(&Side) -> Outcome<u64>) -> Outcome<f64> {
+        let own = self.word(self.comm.rank(), 0)?;
+        own.store(0, Ordering::SeqCst);
+        self.barrier()?;
+        if self.is_first() {
+            let found = self.timed(BATCH, |count| {
+                own.store(count, Ordering::Release);
+                while read(self)? != count {}
+                Ok(())
+            })?;
+            own.store(u64::MAX, Ordering::Release);
+            self.barrier()?;
+            return Ok(found / 2.0);
+        }
+        let mut last = 0;
+        while last != u64::MAX {
+            let seen = read(self)?;
+            if seen != last {
+                last = seen;
+                own.store(seen, Ordering::Release);
+            }
+        }
+        self.barrier()?;
+        Ok(0.0)
+    }
+
+    /// Both ranks change one word as often as they can; one change of rank 0, ns.
+    fn crowd(&self, change: impl Fn(&Side) -> Outcome<()>) -> Outcome<f64> {
+        let over = self.word(0, 128)?;
+        over.store(0, Ordering::SeqCst);
+        self.barrier()?;
+        let mut found = 0.0;
+        if self.is_first() {
+            found = self.timed(BATCH, |_| change(self))?;
+            over.store(1, Ordering::SeqCst);
+        } else {
+            while over.load(Ordering::Relaxed) == 0 {
+                change(self)?;
+            }
+        }
+        self.barrier()?;
+        Ok(found)
+    }
+
+    /// A message of 8 bytes and one back, ns.
+    fn round_trip(&self) -> Outcome<f64> {
+        self.exchange(8, 1)
+    }
+
+    /// 64 messages of 8 bytes and one back, ns.
+    fn messages(&self) -> Outcome<f64> {
+        self.exchange(8, 64)
+    }
+
+    /// So many messages to rank 1 and one back, ns.
+    fn exchange(&self, bytes: usize, count: u64) -> Outcome<f64> {
+        const GO: i32 = 1;
+        let mut data = vec![0; bytes];
+        let send = |data: &mut [u8], to: u32| -> Outcome<()> {
+            let mode = SendMode::Standard;
+            Ok(self.comm.send_buffer(&raw(data), Some(to), GO, mode)?)
+        };
+        let receive = |data: &mut [u8], from: u32| -> Outcome<()> {
+            let source = Some(Source::Rank(from));
+            self.comm.recv_buffer(&raw(data), source, Tag::Is(GO))?;
+            Ok(())
+        };
+        self.barrier()?;
+        let mut found = 0.0;
+        if self.is_first() {
+            found = self.timed(8, |_| {
+                (0..count).try_for_each(|_| send(&mut data, 1))?;
+                receive(&mut [0; 8], 1)
+            })?;
+            data[0] = 1;
+            (0..count).try_for_each(|_| send(&mut data, 1))?;
+            receive(&mut [0; 8], 1)?;
+        } else if self.comm.rank() == 1 {
+            while data[0] == 0 {
+                (0..count).try_for_each(|_| receive(&mut data, 0))?;
+                send(&mut [0; 8], 0)?;
+            }
+        }
+        self.barrier()?;
+        Ok(found)
+    }
+
+    /// 1 MiB again and again, GB/s.
+    fn long_puts(&self) -> Outcome<[f64; 2]> {
+        const DEPTH: u64 = 4;
+        let data = vec![1; LONG];
+        let target = self.target(0, LONG as u64, &self.byte);
+        let put = self.alone(|side| {
+            let (address, bytes) = (data.as_ptr().cast_mut(), LONG as u64);
+            for _ in 0..DEPTH {
+                // SAFETY: the data outlives the flush, and is only read.
+                let origin = unsafe { Buffer::raw(address, bytes) };
+                side.window.put(&origin, &target)?;
+            }
+            Ok(side.window.flush(Some(side.other))?)
+        })?;
+        let floor = if self.is_direct {
+            let place = self.window.shared_query(Some(self.other))?.base;
+            self.alone(|_| {
+                for _ in 0..DEPTH {
+                    // SAFETY: the window is as long, and used by nobody else now.
+                    unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, LONG) };
+                    std::hint::black_box(place);
+                }
+                Ok(())
+            })?
+        } else {
+            self.exchange(LONG, DEPTH)?
+        };
+        let rate = |time: f64| LONG as f64 * DEPTH as f64 / time;
+        Ok([rate(put), rate(floor)])
+    }
+
+    /// Puts to a rank that computes, and to one that waits inside the library.
+    fn passive(&self) -> Outcome<[f64; 2]> {
+        let waiting = self.alone(|side| side.put_word(1))?;
+        self.barrier()?;
+        let mut computing = 0.0;
+        if self.is_first() {
+            // The driver of the target takes over within a few milliseconds.
+            std::thread::sleep(Duration::from_millis(20));
+            computing = self.timed(BATCH / 4, |_| self.put_word(1))?;
+            self.put_word(u64::MAX)?;
+        } else {
+            // SAFETY: this rank's memory, which the other one writes.
+            let own = unsafe { AtomicU64::from_ptr(self.window.base().cast()) };
+            while own.load(Ordering::Relaxed) != u64::MAX {
+                std::hint::spin_loop();
+            }
+        }
+        self.barrier()?;
+        Ok([computing, waiting])
+    }
+}

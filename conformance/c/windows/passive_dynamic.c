@@ -1,0 +1,54 @@
+/* ranks: 2 3 */
+/* skip-mpich: its target serves locks and accumulates only inside of MPI calls */
+/* MPI 5.0 sections 12.5 and 12.7.3: the target of passive synchronisation takes no part in it.
+ * Rank 0 sleeps outside of MPI for two seconds; locks, puts, gets and accumulates to it are over
+ * long before it wakes. */
+#include "check.h"
+#include <time.h>
+
+int main(int argc, char **argv)
+{
+    static long own[4];
+    long *base = NULL, one = 1, value, got = -1, old = -1;
+    MPI_Aint at = 0, step = sizeof(long);
+    MPI_Win win;
+    start(&argc, &argv);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_attach(win, base = own, sizeof own);
+    MPI_Get_address(base, &at);
+    memset(base, 0, sizeof own);
+    MPI_Bcast(&at, 1, MPI_AINT, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = MPI_Wtime();
+    if (world_rank == 0) {
+        nanosleep(&(struct timespec){2, 0}, NULL);
+    } else {
+        value = world_rank;
+        MPI_Aint slot = MPI_Aint_add(at, step * world_rank);
+        for (int i = 0; i < 10; i++) {
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+            MPI_Put(&value, 1, MPI_LONG, 0, slot, 1, MPI_LONG, win);
+            MPI_Win_flush(0, win);
+            MPI_Get(&got, 1, MPI_LONG, 0, slot, 1, MPI_LONG, win);
+            MPI_Fetch_and_op(&one, &old, MPI_LONG, 0, at, MPI_SUM, win);
+            MPI_Win_unlock(0, win);
+            CHECK_INT(got, value);
+            CHECK(old >= 0);
+        }
+        double took = MPI_Wtime() - begin;
+        if (took > 1.5) {
+            check_fail(__LINE__, "the target had to wake up first");
+            printf("rank %d: it took %.3f s\n", world_rank, took);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (world_rank == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+        CHECK_INT(base[0], 10 * (world_size - 1));
+        for (int i = 1; i < world_size; i++) CHECK_INT(base[i], i);
+        MPI_Win_unlock(0, win);
+    }
+    MPI_Win_detach(win, base);
+    MPI_Win_free(&win);
+    return finish();
+}

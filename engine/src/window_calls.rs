@@ -1,0 +1,81 @@
+//! The engine's calls for windows: memory of this host that several processes map, and how they
+//! wake each other.
+
+use oxmpi_ports::extent::Mapping;
+use oxmpi_ports::fetch;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::protocol::Failure;
+
+impl Engine {
+    /// The port of a process of this host; none if it is reached by the network.
+    pub fn port_of(&self, process: u32) -> Option<u32> {
+        self.shared.enter().places().port(process)
+    }
+
+    /// Wakes the process in a port of this host if it sleeps inside the engine: a condition that it
+    /// waits for has come true.
+    pub fn wake(&self, port: u32) {
+        let segment = &self.shared.segment;
+        if segment.doorbell(port).rouse() {
+            segment.wake(port);
+        }
+    }
+
+    /// Maps `bytes` bytes of the host's memory at an offset that another process has told.
+    pub fn map(&self, offset: u64, bytes: u64) -> Result<Mapping, EngineError> {
+        Mapping::new(&self.shared.segment, offset, bytes)
+            .map_err(|error| EngineError::memory(self.rank(), self.host(), &error))
+    }
+
+    /// The offset by which the other processes of the host find memory of this process, if it lies
+    /// in an [allocated](Engine::allocate) part of the host's memory.
+    pub fn offset_of(&self, address: *const u8, bytes: u64) -> Option<u64> {
+        let extents = &self.extents;
+        let offset = || extents.find(address as u64, bytes);
+        extents.exist().then(offset).flatten()
+    }
+
+    /// Writes into the memory of another process of this host. False: the kernel does not permit it,
+    /// or not there, and part of it may have been written.
+    ///
+    /// # Safety
+    /// `from` must be valid for reading `bytes` bytes.
+    pub unsafe fn store(&self, port: u32, address: u64, from: *const u8, bytes: usize) -> bool {
+        let pid = self.shared.segment.pid(port);
+        // SAFETY: the caller's promise.
+        self.single_copy() && unsafe { fetch::store(pid, address, from, bytes) }.is_ok()
+    }
+
+    /// Reads the memory of another process of this host. False: the kernel does not permit it, or
+    /// not there, and part of it may have been read.
+    ///
+    /// # Safety
+    /// `into` must be valid for writing `bytes` bytes.
+    pub unsafe fn fetch(&self, port: u32, address: u64, into: *mut u8, bytes: usize) -> bool {
+        let pid = self.shared.segment.pid(port);
+        // SAFETY: the caller's promise.
+        self.single_copy() && unsafe { fetch::fetch(pid, address, into, bytes) }.is_ok()
+    }
+
+    /// Whether the kernel moves bytes between processes for us, as far as is known.
+    fn single_copy(&self) -> bool {
+        self.shared.enter().memory.single_copy
+    }
+
+    /// The error of a call that needs a process which has died.
+    pub fn loss_of(&self, process: u32) -> EngineError {
+        let peer = process;
+        self.shared.enter().explain(Failure::PeerDied { peer })
+    }
+
+    /// Whether a process is known to have died.
+    pub fn is_dead(&self, process: u32) -> bool {
+        let mut handler = self.shared.enter();
+        handler.progress(None);
+        let is_dead = handler.protocol.is_dead(process);
+        self.shared.leave(&mut handler);
+        is_dead
+    }
+}

@@ -1,0 +1,432 @@
+//! Combining elements of a window so that every accumulation is atomic against every other,
+//! whichever way it comes (MPI 5.0 §12.7.1).
+//!
+//! An element of 1, 2, 4 or 8 bytes at an address that is a multiple of its size is changed by the
+//! processor's own atomics. Every other one (pairs, 16 bytes, unaligned) is changed under the
+//! target's small lock. Which of the two holds follows from type and address alone, so all
+//! processes come to the same answer.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use oxmpi_datatypes::datatype::{Basic, Class, Constructor, Cursor, Datatype, Layout};
+use oxmpi_datatypes::op::{Combiner, Op, Predefined};
+use oxmpi_engine::Engine;
+
+use super::control::Control;
+use crate::error::{ErrorKind, WindowError};
+
+/// The predefined type of every element that a datatype consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    Basic(Basic),
+    /// Value and index, of MPI_Type_get_value_index.
+    Pair(Basic, Basic),
+}
+
+impl Element {
+    /// The element of a datatype; none if there are different ones.
+    pub(super) fn of(datatype: &Datatype) -> Option<Element> {
+        match datatype.constructor() {
+            Constructor::Named(basic) => Some(Element::Basic(*basic)),
+            Constructor::ValueIndex { value, index } => Some(Element::Pair(*value, *index)),
+            Constructor::F90Real { .. }
+            | Constructor::F90Complex { .. }
+            | Constructor::F90Integer { .. } => datatype.signature().uniform().map(Element::Basic),
+            Constructor::Dup(of)
+            | Constructor::Contiguous { of, .. }
+            | Constructor::Vector { of, .. }
+            | Constructor::Hvector { of, .. }
+            | Constructor::Indexed { of, .. }
+            | Constructor::Hindexed { of, .. }
+            | Constructor::IndexedBlock { of, .. }
+            | Constructor::HindexedBlock { of, .. }
+            | Constructor::Subarray { of, .. }
+            | Constructor::Darray { of, .. }
+            | Constructor::Resized { of, .. } => Element::of(of),
+            Constructor::Struct {
+                of, blocklengths, ..
+            } => {
+                let used = of
+                    .iter()
+                    .zip(blocklengths)
+                    .filter(|(_, blocks)| **blocks > 0);
+                let mut elements = used.map(|(of, _)| Element::of(of));
+                let first = elements.next()??;
+                elements
+                    .all(|element| element == Some(first))
+                    .then_some(first)
+            }
+        }
+    }
+
+    /// The element as a datatype of its own.
+    pub(super) fn datatype(self) -> Option<Datatype> {
+        match self {
+            Element::Basic(basic) => Some(Datatype::named(basic)),
+            Element::Pair(value, index) => Datatype::value_index(value, index),
+        }
+    }
+
+    /// Whether MPI_Compare_and_swap takes it.
+    pub(super) fn is_comparable(self) -> bool {
+        use Class::*;
+        let Element::Basic(basic) = self else {
+            return false;
+        };
+        matches!(basic.class(), Integer | Logical | MultiLanguage | Byte)
+    }
+}
+
+/// An operation on elements of one kind.
+#[derive(Clone)]
+pub(super) struct Plan {
+    pub element: Element,
+    pub op: Predefined,
+    /// Bytes of an element, packed.
+    pub bytes: usize,
+    /// None for what the processor has.
+    combiner: Option<Combiner>,
+    way: Way,
+}
+
+/// How a word is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Add,
+    And,
+    Or,
+    Xor,
+    Replace,
+    Keep,
+    /// By comparing and swapping what the combiner makes of it.
+    Combine,
+    /// The element is no word.
+    Lock,
+}
+
+impl Plan {
+    pub(super) fn new(element: Element, op: Predefined) -> Result<Plan, ErrorKind> {
+        if let Element::Basic(basic) = element
+            && let Some(way) = Way::of_word(op, basic)
+        {
+            return Ok(Plan {
+                element,
+                op,
+                bytes: basic.size() as usize,
+                combiner: None,
+                way,
+            });
+        }
+        let mixed = || WindowError::Mixed {
+            datatype: format!("{element:?}"),
+        };
+        let datatype = element.datatype().ok_or_else(mixed)?;
+        let combiner = Op::Predefined(op).accumulate_for(&datatype)?;
+        let bytes = combiner.element_bytes();
+        let is_word = match element {
+            Element::Basic(basic) => basic.pair().is_none() && matches!(bytes, 1 | 2 | 4 | 8),
+            Element::Pair(..) => false,
+        };
+        Ok(Plan {
+            element,
+            op,
+            bytes,
+            combiner: Some(combiner),
+            way: if is_word { Way::Combine } else { Way::Lock },
+        })
+    }
+
+    /// Sets `inout` to `origin ∘ inout`, packed elements.
+    fn combine(&self, origin: &[u8], inout: &mut [u8]) {
+        match &self.combiner {
+            Some(combiner) => combiner.combine(origin, inout),
+            None => self.combine_words(origin, inout),
+        }
+    }
+
+    /// The same for what the processor does by itself, where it cannot: at addresses that are not
+    /// aligned.
+    #[cold]
+    fn combine_words(&self, origin: &[u8], inout: &mut [u8]) {
+        let datatype = self.element.datatype();
+        let combiner = datatype.map(|datatype| Op::Predefined(self.op).accumulate_for(&datatype));
+        if let Some(Ok(combiner)) = combiner {
+            combiner.combine(origin, inout);
+        }
+    }
+}
+
+impl Plan {
+    /// MPI_NO_OP reads only.
+    pub(super) fn needs_no_origin(&self) -> bool {
+        self.op == Predefined::NoOp
+    }
+}
+
+impl Way {
+    /// What the processor has for elements of a type; none if it has nothing, or the operation
+    /// does not take the type.
+    fn of_word(op: Predefined, basic: Basic) -> Option<Way> {
+        let is_word = basic.pair().is_none() && matches!(basic.size(), 1 | 2 | 4 | 8);
+        if !is_word || !op.is_one_sided() && !op.takes(basic) {
+            return None;
+        }
+        let whole = matches!(basic.class(), Class::Integer | Class::MultiLanguage);
+        match op {
+            Predefined::Sum if whole => Some(Way::Add),
+            Predefined::BitAnd => Some(Way::And),
+            Predefined::BitOr => Some(Way::Or),
+            Predefined::BitXor => Some(Way::Xor),
+            Predefined::Replace => Some(Way::Replace),
+            Predefined::NoOp => Some(Way::Keep),
+            _ => None,
+        }
+    }
+}
+
+/// Whose memory is changed: the small lock that goes with it.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    pub control: &'a Control,
+    pub index: usize,
+    pub engine: &'a Engine,
+}
+
+impl Site<'_> {
+    fn alone<R>(&self, change: impl FnOnce() -> R) -> R {
+        self.control.alone(self.index, self.engine, change)
+    }
+}
+
+/// The functions for words of one length.
+macro_rules! word {
+    ($module:ident, $word:ty, $atomic:ty) => {
+        mod $module {
+            use super::*;
+
+            fn input(bytes: &[u8]) -> $word {
+                <$word>::from_ne_bytes(bytes.try_into().expect("an element has its length"))
+            }
+
+            /// Changes one element; the value before.
+            pub(super) fn change(plan: &Plan, word: &$atomic, origin: &[u8]) -> $word {
+                const ORDER: Ordering = Ordering::AcqRel;
+                match plan.way {
+                    Way::Add => word.fetch_add(input(origin), ORDER),
+                    Way::And => word.fetch_and(input(origin), ORDER),
+                    Way::Or => word.fetch_or(input(origin), ORDER),
+                    Way::Xor => word.fetch_xor(input(origin), ORDER),
+                    Way::Replace => word.swap(input(origin), ORDER),
+                    Way::Keep => word.load(Ordering::Acquire),
+                    Way::Combine | Way::Lock => {
+                        let combined = |before: $word| {
+                            let mut value = before.to_ne_bytes();
+                            plan.combine(origin, &mut value);
+                            Some(<$word>::from_ne_bytes(value))
+                        };
+                        word.fetch_update(ORDER, Ordering::Acquire, combined)
+                            .expect("a new value is always made")
+                    }
+                }
+            }
+
+            /// Changes elements that follow each other.
+            ///
+            /// # Safety
+            /// `address` must be valid for `count` elements and aligned to their size.
+            pub(super) unsafe fn run(
+                plan: &Plan,
+                address: *mut u8,
+                count: usize,
+                origin: &[u8],
+                mut result: Option<&mut [u8]>,
+            ) {
+                const BYTES: usize = size_of::<$word>();
+                for at in 0..count {
+                    // SAFETY: inside, and aligned, by the caller's promise; everybody who changes
+                    // it meanwhile uses atomics.
+                    let word = unsafe { <$atomic>::from_ptr(address.cast::<$word>().add(at)) };
+                    let piece = at * BYTES..(at + 1) * BYTES;
+                    // MPI_NO_OP has no origin.
+                    let input = origin.get(piece.clone()).unwrap_or(&[]);
+                    let before = change(plan, word, input);
+                    if let Some(result) = result.as_deref_mut() {
+                        result[piece].copy_from_slice(&before.to_ne_bytes());
+                    }
+                }
+            }
+
+            /// Compares and swaps; the value before.
+            pub(super) fn compare_swap(word: &$atomic, compare: &[u8], origin: &[u8]) -> $word {
+                let (Ok(before) | Err(before)) = word.compare_exchange(
+                    input(compare),
+                    input(origin),
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                );
+                before
+            }
+        }
+    };
+}
+
+word!(word1, u8, AtomicU8);
+word!(word2, u16, AtomicU16);
+word!(word4, u32, AtomicU32);
+word!(word8, u64, AtomicU64);
+
+impl Plan {
+    /// Combines `origin` (packed elements; none for MPI_NO_OP) into the memory at `address` that
+    /// `layout` names; `result` is what was there, packed.
+    ///
+    /// # Safety
+    /// Every byte that the layout names must be valid, and be changed by others only through this
+    /// module while they may meet here.
+    pub(super) unsafe fn apply(
+        &self,
+        site: Site<'_>,
+        address: *mut u8,
+        layout: &Layout,
+        origin: &[u8],
+        mut result: Option<&mut [u8]>,
+    ) {
+        if self.way == Way::Lock {
+            // SAFETY: the caller's promise.
+            return site.alone(|| unsafe { self.by_hand(address, layout, origin, result) });
+        }
+        let mut done = 0;
+        for run in Cursor::new(layout).runs() {
+            let piece = done..done + run.bytes;
+            done += run.bytes;
+            let place = address.wrapping_offset(run.offset as isize);
+            let input = origin.get(piece.clone()).unwrap_or(&[]);
+            let output = result.as_deref_mut().map(|result| &mut result[piece]);
+            // SAFETY: the run is part of the layout: the caller's promise.
+            unsafe { self.run(site, place, run.bytes, input, output) };
+        }
+    }
+
+    /// Combines whole elements that follow each other.
+    ///
+    /// # Safety
+    /// As [`Plan::apply`].
+    unsafe fn run(
+        &self,
+        site: Site<'_>,
+        address: *mut u8,
+        bytes: usize,
+        origin: &[u8],
+        result: Option<&mut [u8]>,
+    ) {
+        let count = bytes / self.bytes;
+        debug_assert_eq!(bytes % self.bytes, 0, "a basic type is one piece");
+        if !address.addr().is_multiple_of(self.bytes) {
+            // SAFETY: the caller's promise.
+            return site.alone(|| unsafe { self.block_by_hand(address, bytes, origin, result) });
+        }
+        // SAFETY: valid by the caller's promise; aligned as was just seen.
+        unsafe {
+            match self.bytes {
+                1 => word1::run(self, address, count, origin, result),
+                2 => word2::run(self, address, count, origin, result),
+                4 => word4::run(self, address, count, origin, result),
+                _ => word8::run(self, address, count, origin, result),
+            }
+        }
+    }
+
+    /// Combines a block while nobody else does.
+    ///
+    /// # Safety
+    /// As [`Plan::apply`].
+    unsafe fn block_by_hand(
+        &self,
+        address: *mut u8,
+        bytes: usize,
+        origin: &[u8],
+        result: Option<&mut [u8]>,
+    ) {
+        // SAFETY: valid by the caller's promise; whoever else changes it waits for the lock.
+        let memory = unsafe { std::slice::from_raw_parts_mut(address, bytes) };
+        if let Some(result) = result {
+            result.copy_from_slice(memory);
+        }
+        if self.op != Predefined::NoOp {
+            self.combine(origin, memory);
+        }
+    }
+
+    /// Combines while nobody else does. Elements may be cut by gaps, so all of it is packed first.
+    ///
+    /// # Safety
+    /// As [`Plan::apply`].
+    unsafe fn by_hand(
+        &self,
+        address: *mut u8,
+        layout: &Layout,
+        origin: &[u8],
+        result: Option<&mut [u8]>,
+    ) {
+        let mut packed = Vec::with_capacity(layout.bytes() as usize);
+        for run in Cursor::new(layout).runs() {
+            let place = address.wrapping_offset(run.offset as isize);
+            // SAFETY: the run is part of the layout: the caller's promise.
+            packed.extend_from_slice(unsafe { std::slice::from_raw_parts(place, run.bytes) });
+        }
+        if let Some(result) = result {
+            result.copy_from_slice(&packed);
+        }
+        if self.op == Predefined::NoOp {
+            return;
+        }
+        self.combine(origin, &mut packed);
+        let mut done = 0;
+        for run in Cursor::new(layout).runs() {
+            let place = address.wrapping_offset(run.offset as isize);
+            let piece = &packed[done..done + run.bytes];
+            // SAFETY: as above; the packed data is our own.
+            unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), place, run.bytes) };
+            done += run.bytes;
+        }
+    }
+}
+
+/// Replaces the element at `address` by `origin` if it equals `compare`; `result` is what was
+/// there. All three slices have the element's length.
+///
+/// # Safety
+/// The element must be valid, and be changed by others only through this module while they may meet
+/// here.
+pub(super) unsafe fn compare_swap(
+    site: Site<'_>,
+    address: *mut u8,
+    compare: &[u8],
+    origin: &[u8],
+    result: &mut [u8],
+) {
+    let bytes = result.len();
+    macro_rules! swap {
+        ($module:ident, $word:ty, $atomic:ty) => {{
+            // SAFETY: valid by the caller's promise, aligned as was just seen, and changed by
+            // atomics only.
+            let word = unsafe { <$atomic>::from_ptr(address.cast::<$word>()) };
+            let before = $module::compare_swap(word, compare, origin);
+            result.copy_from_slice(&before.to_ne_bytes());
+        }};
+    }
+    let is_word = matches!(bytes, 1 | 2 | 4 | 8) && address.addr().is_multiple_of(bytes);
+    match bytes {
+        1 if is_word => swap!(word1, u8, AtomicU8),
+        2 if is_word => swap!(word2, u16, AtomicU16),
+        4 if is_word => swap!(word4, u32, AtomicU32),
+        8 if is_word => swap!(word8, u64, AtomicU64),
+        _ => site.alone(|| {
+            // SAFETY: valid by the caller's promise; whoever else changes it waits for the lock.
+            let memory = unsafe { std::slice::from_raw_parts_mut(address, bytes) };
+            result.copy_from_slice(memory);
+            if result == compare {
+                memory.copy_from_slice(origin);
+            }
+        }),
+    }
+}

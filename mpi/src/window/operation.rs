@@ -1,0 +1,642 @@
+//! The operations of a program on a window: put, get, accumulate and their kin (MPI 5.0 §12.3).
+//!
+//! Each checks rank, epoch and place, then takes the way that leads to the target: by itself where
+//! the memory is mapped here, by message where it is not.
+
+use super::accumulate::{self, Element, Plan, Site};
+use super::layout;
+use super::message::Kind;
+use super::origin::Access;
+use super::{Flavor, Target, Window};
+use crate::any_request::{AnyRequest, Report};
+use crate::buffer::{Buffer, BufferError};
+use crate::error::{ErrorKind, WindowError};
+use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
+use oxmpi_datatypes::op::{Op, Predefined};
+
+/// Elements of this process's memory that are accumulated, and their type.
+#[derive(Debug, Clone, Copy)]
+pub struct Elements<'a> {
+    /// The memory.
+    pub buffer: &'a Buffer,
+    /// Its datatype.
+    pub datatype: &'a Datatype,
+}
+
+/// A place at a target, checked.
+struct Place {
+    target: u32,
+    bytes: u64,
+    way: Way,
+}
+
+enum Way {
+    /// Where the datatype counts from, in memory that is mapped here.
+    Direct(*mut u8),
+    /// Where the datatype counts from, behind the beginning of the target's memory.
+    Message(i64),
+}
+
+/// From here on a block between two processes' own memory is moved by one call of the kernel;
+/// shorter ones are through sooner by message.
+const SINGLE_COPY_MIN: u64 = 16 << 10;
+
+/// When an operation has to be over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// At the next synchronisation.
+    Flush,
+    /// When its request says so.
+    Request,
+}
+
+/// What the calls without a request make of it.
+fn quietly(operation: Result<AnyRequest, ErrorKind>) -> Result<(), ErrorKind> {
+    operation.map(drop)
+}
+
+const OVER: AnyRequest = AnyRequest::Over(Report::EMPTY);
+
+impl Window {
+    /// Writes `origin` to the target.
+    #[inline]
+    pub fn put(&self, origin: &Buffer, target: &Target<'_>) -> Result<(), ErrorKind> {
+        quietly(self.put_until(Until::Flush, origin, target))
+    }
+
+    /// [`Window::put`] with a request that is over when `origin` may be used again.
+    pub fn rput(&self, origin: &Buffer, target: &Target<'_>) -> Result<AnyRequest, ErrorKind> {
+        self.check_request("MPI_Rput", target)?;
+        self.put_until(Until::Request, origin, target)
+    }
+
+    #[inline]
+    fn put_until(
+        &self,
+        until: Until,
+        origin: &Buffer,
+        target: &Target<'_>,
+    ) -> Result<AnyRequest, ErrorKind> {
+        let Some(place) = self.place(target)? else {
+            return Ok(OVER);
+        };
+        check_length("origin", origin.bytes(), place.bytes)?;
+        match place.way {
+            Way::Direct(address) => {
+                // SAFETY: inside the target's memory, as was checked, which stays mapped.
+                let memory = unsafe { Buffer::new(address, target.count, target.datatype)? };
+                copy(origin, &memory)?;
+                Ok(OVER)
+            }
+            Way::Message(from) if self.moved_by_kernel(&place, from, target, origin, true) => {
+                Ok(OVER)
+            }
+            Way::Message(from) => self.by_message(&place, from, target, |access| {
+                let sent = self.origin.give(&self.core, Kind::Put, access, origin)?;
+                self.finish(until, access.target, sent)
+            }),
+        }
+    }
+
+    /// Reads from the target into `origin`.
+    #[inline]
+    pub fn get(&self, origin: &Buffer, target: &Target<'_>) -> Result<(), ErrorKind> {
+        quietly(self.get_until(Until::Flush, origin, target))
+    }
+
+    /// [`Window::get`] with a request that is over when the data is there.
+    pub fn rget(&self, origin: &Buffer, target: &Target<'_>) -> Result<AnyRequest, ErrorKind> {
+        self.check_request("MPI_Rget", target)?;
+        self.get_until(Until::Request, origin, target)
+    }
+
+    #[inline]
+    fn get_until(
+        &self,
+        until: Until,
+        origin: &Buffer,
+        target: &Target<'_>,
+    ) -> Result<AnyRequest, ErrorKind> {
+        let Some(place) = self.place(target)? else {
+            return Ok(OVER);
+        };
+        check_length("origin", origin.bytes(), place.bytes)?;
+        match place.way {
+            Way::Direct(address) => {
+                // SAFETY: inside the target's memory, as was checked, which stays mapped.
+                let memory = unsafe { Buffer::new(address, target.count, target.datatype)? };
+                copy(&memory, origin)?;
+                Ok(OVER)
+            }
+            Way::Message(from) if self.moved_by_kernel(&place, from, target, origin, false) => {
+                Ok(OVER)
+            }
+            Way::Message(from) => self.by_message(&place, from, target, |access| {
+                let taken = self
+                    .origin
+                    .take(&self.core, Kind::Get, access, None, origin)?;
+                self.finish(until, access.target, taken)
+            }),
+        }
+    }
+
+    /// Combines `origin` into the target, atomically per element.
+    pub fn accumulate(
+        &self,
+        origin: Elements<'_>,
+        target: &Target<'_>,
+        op: &Op,
+    ) -> Result<(), ErrorKind> {
+        quietly(self.accumulate_until(Until::Flush, origin, target, op))
+    }
+
+    /// [`Window::accumulate`] with a request that is over when `origin` may be used again.
+    pub fn raccumulate(
+        &self,
+        origin: Elements<'_>,
+        target: &Target<'_>,
+        op: &Op,
+    ) -> Result<AnyRequest, ErrorKind> {
+        self.check_request("MPI_Raccumulate", target)?;
+        self.accumulate_until(Until::Request, origin, target, op)
+    }
+
+    fn accumulate_until(
+        &self,
+        until: Until,
+        origin: Elements<'_>,
+        target: &Target<'_>,
+        op: &Op,
+    ) -> Result<AnyRequest, ErrorKind> {
+        let Some(place) = self.place(target)? else {
+            return Ok(OVER);
+        };
+        let plan = plan(target.datatype, op)?;
+        if plan.op == Predefined::NoOp {
+            return Err(WindowError::NoOp.into());
+        }
+        check_elements("origin", &origin, &place, &plan)?;
+        match place.way {
+            Way::Direct(address) => {
+                let input = Input::of(origin.buffer)?;
+                self.apply(&plan, &place, address, target, input.bytes(), None)?;
+                Ok(OVER)
+            }
+            Way::Message(from) => self.by_message(&place, from, target, |access| {
+                let kind = Kind::Accumulate(plan.element, plan.op);
+                let sent = self.origin.give(&self.core, kind, access, origin.buffer)?;
+                self.finish(until, access.target, sent)
+            }),
+        }
+    }
+
+    /// Combines `origin` into the target and reads what was there before. With MPI_NO_OP the origin
+    /// means nothing and may be [`Buffer::empty`].
+    pub fn get_accumulate(
+        &self,
+        origin: Elements<'_>,
+        result: Elements<'_>,
+        target: &Target<'_>,
+        op: &Op,
+    ) -> Result<(), ErrorKind> {
+        quietly(self.fetch_until(Until::Flush, origin, result, target, op))
+    }
+
+    /// [`Window::get_accumulate`] with a request that is over when the result is there.
+    pub fn rget_accumulate(
+        &self,
+        origin: Elements<'_>,
+        result: Elements<'_>,
+        target: &Target<'_>,
+        op: &Op,
+    ) -> Result<AnyRequest, ErrorKind> {
+        self.check_request("MPI_Rget_accumulate", target)?;
+        self.fetch_until(Until::Request, origin, result, target, op)
+    }
+
+    fn fetch_until(
+        &self,
+        until: Until,
+        origin: Elements<'_>,
+        result: Elements<'_>,
+        target: &Target<'_>,
+        op: &Op,
+    ) -> Result<AnyRequest, ErrorKind> {
+        let Some(place) = self.place(target)? else {
+            return Ok(OVER);
+        };
+        let plan = plan(target.datatype, op)?;
+        if !plan.needs_no_origin() {
+            check_elements("origin", &origin, &place, &plan)?;
+        }
+        check_elements("result", &result, &place, &plan)?;
+        match place.way {
+            Way::Direct(address) => {
+                let input = match plan.needs_no_origin() {
+                    true => Input::Own(Vec::new()),
+                    false => Input::of(origin.buffer)?,
+                };
+                if let Some(into) = result.buffer.contiguous() {
+                    // SAFETY: the buffer's promise.
+                    let old = unsafe { std::slice::from_raw_parts_mut(into, place.bytes as usize) };
+                    self.apply(&plan, &place, address, target, input.bytes(), Some(old))?;
+                    return Ok(OVER);
+                }
+                let mut old = vec![0; place.bytes as usize];
+                let into = Some(&mut old[..]);
+                self.apply(&plan, &place, address, target, input.bytes(), into)?;
+                result.buffer.unpack(&old);
+                Ok(OVER)
+            }
+            Way::Message(from) => self.by_message(&place, from, target, |access| {
+                let kind = Kind::Fetch(plan.element, plan.op);
+                let origin = (!plan.needs_no_origin()).then_some(origin.buffer);
+                let taken = self
+                    .origin
+                    .take(&self.core, kind, access, origin, result.buffer)?;
+                self.finish(until, access.target, taken)
+            }),
+        }
+    }
+
+    /// [`Window::get_accumulate`] of one element of a predefined type; `target.count` is 1 and
+    /// `target.datatype` the type of all three.
+    ///
+    /// # Safety
+    /// `origin` (unless the operation is MPI_NO_OP) and `result` must be valid for an element, the
+    /// latter until the operation has been completed by a synchronisation.
+    pub unsafe fn fetch_and_op(
+        &self,
+        origin: *const u8,
+        result: *mut u8,
+        target: &Target<'_>,
+        op: &Op,
+    ) -> Result<(), ErrorKind> {
+        let datatype = target.datatype;
+        let count = if target.rank.is_none() { 0 } else { 1 };
+        let needs_origin = !matches!(op, Op::Predefined(Predefined::NoOp));
+        // SAFETY: the caller's promise.
+        let (from, into) = unsafe {
+            let from = match needs_origin {
+                true => Buffer::new(origin.cast_mut(), count, datatype)?,
+                false => Buffer::empty(),
+            };
+            (from, Buffer::new(result, count, datatype)?)
+        };
+        let elements = |buffer| Elements { buffer, datatype };
+        self.get_accumulate(elements(&from), elements(&into), target, op)
+    }
+
+    /// Replaces one element by `origin` if it equals `compare`; `result` is what was there.
+    ///
+    /// # Safety
+    /// All three must be valid for an element, `result` until the operation has been completed by a
+    /// synchronisation.
+    pub unsafe fn compare_and_swap(
+        &self,
+        origin: *const u8,
+        compare: *const u8,
+        result: *mut u8,
+        target: &Target<'_>,
+    ) -> Result<(), ErrorKind> {
+        let datatype = target.datatype;
+        let element = Element::of(datatype).filter(|element| element.is_comparable());
+        if element.is_none() || datatype.signature().elements() != 1 {
+            let datatype = format!("{datatype:?}");
+            return Err(WindowError::CompareType { datatype }.into());
+        }
+        let Some(place) = self.place(target)? else {
+            return Ok(());
+        };
+        let bytes = place.bytes as usize;
+        // SAFETY: the caller's promise; the result is not read by anybody else meanwhile.
+        let (compare, new, into) = unsafe {
+            (
+                std::slice::from_raw_parts(compare, bytes),
+                std::slice::from_raw_parts(origin, bytes),
+                std::slice::from_raw_parts_mut(result, bytes),
+            )
+        };
+        match place.way {
+            Way::Direct(address) => {
+                // SAFETY: inside the target's memory, as was checked; elements are changed through
+                // `accumulate` alone while accumulations may meet.
+                unsafe {
+                    let site = self.site(place.target)?;
+                    accumulate::compare_swap(site, address, compare, new, into);
+                }
+                Ok(())
+            }
+            Way::Message(from) => {
+                let mut both = [compare, new].concat();
+                // SAFETY: our own memory, which lives until it has been packed in this call: it is
+                // shorter than what is sent by itself.
+                let origin = unsafe { Buffer::raw(both.as_mut_ptr(), both.len() as u64) };
+                // SAFETY: the caller's promise.
+                let into = unsafe { Buffer::raw(result, bytes as u64) };
+                let access = Access {
+                    target: place.target,
+                    displacement: from,
+                    bytes: place.bytes,
+                    layout: &[],
+                };
+                let kind = Kind::CompareSwap;
+                let taken = self
+                    .origin
+                    .take(&self.core, kind, access, Some(&origin), &into)?;
+                self.finish(Until::Flush, place.target, taken).map(drop)
+            }
+        }
+    }
+
+    /// Hands the request of an operation out, or keeps it for the next flush.
+    fn finish(
+        &self,
+        until: Until,
+        target: u32,
+        operation: AnyRequest,
+    ) -> Result<AnyRequest, ErrorKind> {
+        match until {
+            Until::Flush => {
+                self.origin.keep(target, operation);
+                Ok(OVER)
+            }
+            Until::Request => {
+                self.origin.hurry(&self.core, target)?;
+                Ok(operation)
+            }
+        }
+    }
+
+    /// Has the kernel move a long block to or from the program's memory in another process of this
+    /// host: one copy, and the target need not do anything. False: nothing has come of it.
+    fn moved_by_kernel(
+        &self,
+        place: &Place,
+        from: i64,
+        target: &Target<'_>,
+        origin: &Buffer,
+        writes: bool,
+    ) -> bool {
+        let part = self.core.part(place.target);
+        let (Some(near), Some(here)) = (part.near, origin.contiguous()) else {
+            return false;
+        };
+        if place.bytes < SINGLE_COPY_MIN || part.address == 0 || !is_block(target) {
+            return false;
+        }
+        let (engine, bytes) = (self.core.engine(), place.bytes as usize);
+        let there = part.address + (from + target.datatype.true_lb()) as u64;
+        // SAFETY: the buffer's promise; the place was checked to lie in the target's memory.
+        unsafe {
+            match writes {
+                true => engine.store(near.port, there, here, bytes),
+                false => engine.fetch(near.port, there, here, bytes),
+            }
+        }
+    }
+
+    fn by_message(
+        &self,
+        place: &Place,
+        from: i64,
+        target: &Target<'_>,
+        send: impl FnOnce(Access<'_>) -> Result<AnyRequest, ErrorKind>,
+    ) -> Result<AnyRequest, ErrorKind> {
+        let mut words = Vec::new();
+        let mut displacement = from;
+        if is_block(target) {
+            displacement += target.datatype.true_lb();
+        } else {
+            layout::encode(&layout_of(target)?, &mut words);
+        }
+        send(Access {
+            target: place.target,
+            displacement,
+            bytes: place.bytes,
+            layout: &words,
+        })
+    }
+
+    /// Whose memory it is; only for memory that is mapped here.
+    fn site(&self, target: u32) -> Result<Site<'_>, ErrorKind> {
+        let near = self.core.part(target).near;
+        Ok(Site {
+            control: &self.core.control,
+            index: near.expect("memory that is mapped is of this host").index,
+            engine: self.core.engine(),
+        })
+    }
+
+    fn apply(
+        &self,
+        plan: &Plan,
+        place: &Place,
+        address: *mut u8,
+        target: &Target<'_>,
+        input: &[u8],
+        result: Option<&mut [u8]>,
+    ) -> Result<(), ErrorKind> {
+        let layout = layout_of(target)?;
+        let site = self.site(place.target)?;
+        // SAFETY: inside the target's memory, as was checked; elements are changed through
+        // `accumulate` alone while accumulations may meet.
+        unsafe { plan.apply(site, address, &layout, input, result) };
+        Ok(())
+    }
+
+    /// Operations with a request are for epochs of locks (MPI 5.0 §12.3.5).
+    fn check_request(&self, call: &'static str, target: &Target<'_>) -> Result<(), ErrorKind> {
+        let Some(rank) = target.rank else {
+            return Ok(());
+        };
+        self.check_rank(rank)?;
+        Ok(self.epoch.check_passive(call, Some(rank))?)
+    }
+
+    /// Checks what an operation accesses; nothing if it accesses no memory.
+    #[inline]
+    fn place(&self, target: &Target<'_>) -> Result<Option<Place>, ErrorKind> {
+        let Some(rank) = target.rank else {
+            return Ok(None);
+        };
+        self.check_rank(rank)?;
+        self.epoch.check_access(rank)?;
+        let (part, datatype) = (self.core.part(rank), target.datatype);
+        if !datatype.is_committed() {
+            let datatype = format!("{datatype:?}");
+            return Err(BufferError::Uncommitted { datatype }.into());
+        }
+        let dynamic = self.core.flavor == Flavor::Dynamic;
+        let displacement = target.displacement;
+        if displacement < 0 && !dynamic {
+            return Err(WindowError::Displacement {
+                displacement,
+                target: rank,
+            }
+            .into());
+        }
+        let span = span(target, part.unit);
+        let Some((from, begin, end, bytes)) = span else {
+            return Err(out_of_range(rank, target, part, i64::MAX, i64::MAX));
+        };
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let inside = begin >= 0 && end as u64 <= part.bytes;
+        let way = match (dynamic, part.direct) {
+            (false, _) if !inside => return Err(out_of_range(rank, target, part, begin, end)),
+            (false, true) => Way::Direct(part.base.wrapping_add(from as usize)),
+            (true, true) => {
+                let Some(first) = self.core.own_address(begin, end) else {
+                    return Err(WindowError::NotAttached {
+                        target: rank,
+                        address: begin as u64,
+                        bytes: end.abs_diff(begin),
+                    }
+                    .into());
+                };
+                Way::Direct(first.wrapping_offset((from - begin) as isize))
+            }
+            (_, false) => Way::Message(from),
+        };
+        Ok(Some(Place {
+            target: rank,
+            bytes,
+            way,
+        }))
+    }
+}
+
+/// Where the datatype counts from, the first byte, the end of the last, and the bytes of data; none
+/// if they cannot be numbers.
+#[inline]
+fn span(target: &Target<'_>, unit: u32) -> Option<(i64, i64, i64, u64)> {
+    let datatype = target.datatype;
+    let from = target.displacement.checked_mul(i64::from(unit))?;
+    let bytes = datatype.size().checked_mul(target.count)?;
+    if bytes == 0 {
+        return Some((from, from, from, 0));
+    }
+    let last = i64::try_from(target.count - 1).ok()?;
+    let reach = datatype.extent().checked_mul(last)?;
+    let low = datatype.true_lb().checked_add(reach.min(0))?;
+    let high = datatype.true_ub().checked_add(reach.max(0))?;
+    Some((from, from.checked_add(low)?, from.checked_add(high)?, bytes))
+}
+
+#[cold]
+fn out_of_range(
+    rank: u32,
+    target: &Target<'_>,
+    part: &super::memory::Part,
+    begin: i64,
+    end: i64,
+) -> ErrorKind {
+    WindowError::Range {
+        target: rank,
+        displacement: target.displacement,
+        unit: part.unit,
+        begin,
+        end,
+        bytes: part.bytes,
+    }
+    .into()
+}
+
+/// Whether an operation accesses one block at the target.
+fn is_block(target: &Target<'_>) -> bool {
+    let datatype = target.datatype;
+    datatype.is_contiguous() || target.count == 1 && datatype.is_one_block()
+}
+
+fn layout_of(target: &Target<'_>) -> Result<oxmpi_datatypes::datatype::Layout, BufferError> {
+    let count = target.count;
+    let layout = target.datatype.layout(count);
+    layout.map_err(|error: DatatypeError| BufferError::TooLarge { count, error })
+}
+
+fn plan(datatype: &Datatype, op: &Op) -> Result<Plan, ErrorKind> {
+    let Op::Predefined(op) = op else {
+        return Err(WindowError::UserOp.into());
+    };
+    let mixed = || WindowError::Mixed {
+        datatype: format!("{datatype:?}"),
+    };
+    Plan::new(Element::of(datatype).ok_or_else(mixed)?, *op)
+}
+
+#[inline]
+fn check_length(side: &'static str, got: u64, needed: u64) -> Result<(), WindowError> {
+    if got == needed {
+        return Ok(());
+    }
+    Err(WindowError::Length { side, needed, got })
+}
+
+/// Refuses elements of another kind than the target's.
+fn check_elements(
+    side: &'static str,
+    elements: &Elements<'_>,
+    place: &Place,
+    plan: &Plan,
+) -> Result<(), WindowError> {
+    check_length(side, elements.buffer.bytes(), place.bytes)?;
+    let element = Element::of(elements.datatype);
+    if element == Some(plan.element) {
+        return Ok(());
+    }
+    Err(WindowError::Elements {
+        side,
+        needed: format!("{:?}", plan.element),
+        got: element.map_or("several types".into(), |element| format!("{element:?}")),
+    })
+}
+
+/// Packed elements of this process.
+enum Input<'a> {
+    There(&'a [u8]),
+    Own(Vec<u8>),
+}
+
+impl Input<'_> {
+    fn of(buffer: &Buffer) -> Result<Input<'_>, ErrorKind> {
+        Ok(match buffer.contiguous() {
+            // SAFETY: the buffer's promise; it is borrowed for as long as the slice.
+            Some(address) => Input::There(unsafe {
+                std::slice::from_raw_parts(address, buffer.bytes() as usize)
+            }),
+            None => Input::Own(buffer.pack()?),
+        })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Input::There(bytes) => bytes,
+            Input::Own(bytes) => bytes,
+        }
+    }
+}
+
+/// Copies between buffers of the same length.
+#[inline]
+fn copy(from: &Buffer, to: &Buffer) -> Result<(), ErrorKind> {
+    match (from.contiguous(), to.contiguous()) {
+        // SAFETY: both buffers' promises; they may overlap where a rank accesses its own memory.
+        (Some(source), Some(place)) => unsafe {
+            std::ptr::copy(source, place, from.bytes() as usize);
+        },
+        (Some(source), None) => {
+            // SAFETY: the buffer's promise, for the length of the call.
+            let packed = unsafe { std::slice::from_raw_parts(source, from.bytes() as usize) };
+            to.unpack(packed);
+        }
+        (None, Some(place)) => {
+            // SAFETY: the buffer's promise, for the length of the call.
+            let packed = unsafe { std::slice::from_raw_parts_mut(place, to.bytes() as usize) };
+            from.pack_into(packed);
+        }
+        (None, None) => to.unpack(&from.pack()?),
+    }
+    Ok(())
+}

@@ -1,0 +1,494 @@
+//! Requests to targets whose memory is not mapped here: batches, what is under way, flushes.
+//!
+//! A *stream* leads to each such target. Requests are appended to its batch, short data with them;
+//! the batch leaves when somebody waits, when it is full, or when long data needs the target's
+//! answer soon. Long data is a message of its own out of the program's buffer, and what a target
+//! answers is received straight into the program's buffer. A flush is one more request, which the
+//! target answers when everything before it is done: one round trip, however much it covers.
+//!
+//! The stream is locked while a thread waits for it, so that two threads which flush both find
+//! everything done when they return. The service never takes this lock.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oxmpi_engine::{Envelope, Mode, Pattern};
+
+use super::memory::{Core, DATA, REQUESTS};
+use super::message::{HEAD_BYTES, Kind, REFUSAL_BYTES, Refusal, Request};
+use super::request::Answered;
+use super::{Flavor, LockKind};
+use crate::any_request::{AnyRequest, Report};
+use crate::buffer::Buffer;
+use crate::error::{ErrorKind, WindowError};
+
+/// Data up to this length travels with its request: twice copied, but no second message.
+const INLINE_MAX: u64 = 2048;
+/// A batch of this length leaves.
+const BATCH_MAX: usize = 8192;
+/// After this many batches without an answer the target is asked whether it keeps up: requests that
+/// it has not read yet take memory there.
+const BATCHES_MAX: u32 = 32;
+/// After this many operations under way their end is awaited: each takes a request of the engine.
+const UNDER_WAY_MAX: usize = 1024;
+/// Tags are counted round; the next bit tells answers from data.
+const TAG_MASK: u32 = 0x1fff_ffff;
+/// The bit in the tags of answers: two ranks that are each other's target send both to each other.
+pub(super) const ANSWER: u32 = TAG_MASK + 1;
+
+/// The streams to all targets.
+pub(super) struct Origin {
+    streams: Box<[Mutex<Stream>]>,
+    tags: AtomicU32,
+    /// 1 from the first use of a stream on. It is not taken back by a flush: another thread that
+    /// flushes meanwhile has to wait for the same streams.
+    used: AtomicU32,
+}
+
+#[derive(Default)]
+struct Stream {
+    batch: Vec<u8>,
+    /// Something was asked of the target whose end it has not confirmed.
+    owed: bool,
+    /// The lock request at the beginning of the batch, and nothing else, has been written.
+    only_lock: bool,
+    /// Batches since the target's last answer.
+    batches: u32,
+    under_way: Vec<UnderWay>,
+}
+
+/// A message that moves.
+struct UnderWay {
+    request: AnyRequest,
+    wants: Wants,
+}
+
+/// What a message is for.
+enum Wants {
+    /// Data or a batch leaves.
+    Nothing,
+    /// The answer to a flush or an unlock.
+    Confirmation(Box<[u8; REFUSAL_BYTES]>),
+}
+
+/// What an operation accesses at the target.
+#[derive(Clone, Copy)]
+pub(super) struct Access<'a> {
+    pub target: u32,
+    pub displacement: i64,
+    pub bytes: u64,
+    /// Empty if it is one block.
+    pub layout: &'a [u8],
+}
+
+impl Origin {
+    pub(super) fn new(size: u32) -> Origin {
+        Origin {
+            streams: (0..size).map(|_| Mutex::default()).collect(),
+            tags: AtomicU32::new(0),
+            used: AtomicU32::new(0),
+        }
+    }
+
+    fn stream(&self, target: u32) -> MutexGuard<'_, Stream> {
+        let stream = &self.streams[target as usize];
+        stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn use_stream(&self, target: u32) -> MutexGuard<'_, Stream> {
+        self.used.store(1, Ordering::Relaxed);
+        self.stream(target)
+    }
+
+    fn tag(&self) -> u32 {
+        self.tags.fetch_add(1, Ordering::Relaxed) & TAG_MASK
+    }
+
+    /// Asks the target to take data: a put or an accumulation. The request is over when `origin`
+    /// may be used again.
+    pub(super) fn give(
+        &self,
+        core: &Arc<Core>,
+        kind: Kind,
+        access: Access<'_>,
+        origin: &Buffer,
+    ) -> Result<AnyRequest, ErrorKind> {
+        let stream = &mut *self.use_stream(access.target);
+        stream.make_room(core, self, access.target)?;
+        stream.owed = true;
+        self.send_with_data(stream, core, kind, self.tag(), access, origin)
+    }
+
+    /// Asks the target for data: a get, or a fetch that takes data too. The request is over when
+    /// the answer has arrived.
+    pub(super) fn take(
+        &self,
+        core: &Arc<Core>,
+        kind: Kind,
+        access: Access<'_>,
+        origin: Option<&Buffer>,
+        result: &Buffer,
+    ) -> Result<AnyRequest, ErrorKind> {
+        let stream = &mut *self.use_stream(access.target);
+        stream.make_room(core, self, access.target)?;
+        let tag = self.tag();
+        let answer = receive(core, access.target, tag, result)?;
+        let answer = Answered::new(
+            answer,
+            core.clone(),
+            access.target,
+            access.displacement,
+            result.bytes(),
+        );
+        match origin {
+            None => {
+                let request = access.request(kind, tag, None);
+                stream.append(core, access.target, &request)?;
+                if access.bytes > INLINE_MAX {
+                    stream.send(core, access.target)?;
+                }
+            }
+            Some(origin) => {
+                let sent = self.send_with_data(stream, core, kind, tag, access, origin)?;
+                stream.keep(sent, Wants::Nothing);
+            }
+        }
+        Ok(AnyRequest::other(answer))
+    }
+
+    /// Keeps an operation that the next flush completes.
+    pub(super) fn keep(&self, target: u32, operation: AnyRequest) {
+        if !matches!(operation, AnyRequest::Over(_)) {
+            self.use_stream(target).keep(operation, Wants::Nothing);
+        }
+    }
+
+    /// The operation has a request of its own: its data must move without a flush, and a flush must
+    /// still wait for it.
+    pub(super) fn hurry(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        let stream = &mut *self.use_stream(target);
+        stream.owed = true;
+        stream.send(core, target)
+    }
+
+    fn send_with_data(
+        &self,
+        stream: &mut Stream,
+        core: &Arc<Core>,
+        kind: Kind,
+        tag: u32,
+        access: Access<'_>,
+        origin: &Buffer,
+    ) -> Result<AnyRequest, ErrorKind> {
+        let target = access.target;
+        if origin.bytes() <= INLINE_MAX {
+            let mut short = [0; INLINE_MAX as usize];
+            let short = &mut short[..origin.bytes() as usize];
+            origin.pack_into(short);
+            stream.append(core, target, &access.request(kind, tag, Some(short)))?;
+            return Ok(AnyRequest::Over(Report::EMPTY));
+        }
+        stream.append(core, target, &access.request(kind, tag, None))?;
+        stream.send(core, target)?;
+        let envelope = envelope(core, DATA, tag, origin.bytes());
+        let process = core.part(target).process;
+        core.comm
+            .isend_on(process, envelope, origin, Mode::Standard)
+    }
+
+    /// Asks for the target's lock; the target does nothing that comes later before it has it.
+    pub(super) fn lock(
+        &self,
+        core: &Arc<Core>,
+        target: u32,
+        kind: LockKind,
+    ) -> Result<(), ErrorKind> {
+        let stream = &mut *self.use_stream(target);
+        let first = stream.batch.is_empty();
+        let request = Request::bare(Kind::Lock(kind), 0);
+        stream.append(core, target, &request)?;
+        stream.only_lock = first;
+        Ok(())
+    }
+
+    /// Completes everything, gives the target's lock back and begins to wait for that.
+    fn begin_unlock(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        let stream = &mut *self.stream(target);
+        if stream.only_lock {
+            // The target never heard of the lock, and needs not.
+            stream.batch.clear();
+            stream.only_lock = false;
+            return Ok(());
+        }
+        stream.confirm(core, self, target, Kind::Unlock)
+    }
+
+    fn begin_flush(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        let stream = &mut *self.stream(target);
+        match stream.owed {
+            true => stream.confirm(core, self, target, Kind::Flush),
+            false => stream.send_unless_only_lock(core, target),
+        }
+    }
+
+    fn end(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        self.stream(target).wait(core, target)
+    }
+
+    pub(super) fn unlock(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        self.both(core, [target].into_iter(), Origin::begin_unlock)
+    }
+
+    /// Completes everything that was asked of a target.
+    pub(super) fn flush(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        self.both(core, [target].into_iter(), Origin::begin_flush)
+    }
+
+    /// Completes everything that was asked of any target, in parallel.
+    pub(super) fn flush_all(&self, core: &Arc<Core>) -> Result<(), ErrorKind> {
+        if self.used.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        self.both(core, 0..self.streams.len() as u32, Origin::begin_flush)
+    }
+
+    /// Gives back the locks of these targets, in parallel.
+    pub(super) fn unlock_all(
+        &self,
+        core: &Arc<Core>,
+        targets: impl Iterator<Item = u32> + Clone,
+    ) -> Result<(), ErrorKind> {
+        self.both(core, targets, Origin::begin_unlock)
+    }
+
+    /// Begins with all targets before it waits for the first; the first error is told.
+    fn both(
+        &self,
+        core: &Arc<Core>,
+        targets: impl Iterator<Item = u32> + Clone,
+        begin: impl Fn(&Origin, &Arc<Core>, u32) -> Result<(), ErrorKind>,
+    ) -> Result<(), ErrorKind> {
+        let mut outcome = Ok(());
+        for target in targets.clone() {
+            outcome = outcome.and(begin(self, core, target));
+        }
+        for target in targets {
+            let ended = self.end(core, target);
+            outcome = outcome.and(ended);
+        }
+        outcome
+    }
+
+    /// Completes everything that concerns the buffers of this process.
+    pub(super) fn flush_local(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        let stream = &mut *self.stream(target);
+        if stream.under_way.is_empty() {
+            return Ok(());
+        }
+        stream.send(core, target)?;
+        stream.wait(core, target)
+    }
+
+    /// [`Origin::flush_local`] for all targets.
+    pub(super) fn flush_local_all(&self, core: &Arc<Core>) -> Result<(), ErrorKind> {
+        if self.used.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        let mut targets = 0..self.streams.len() as u32;
+        targets.try_for_each(|target| self.flush_local(core, target))
+    }
+
+    /// Tells the service of a rank that a lock for which it waits may be free.
+    pub(super) fn poke(core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        let mut batch = Vec::with_capacity(HEAD_BYTES);
+        Request::bare(Kind::Poke, 0).encode(&mut batch);
+        let envelope = envelope(core, REQUESTS, 0, batch.len() as u64);
+        let process = core.part(target).process;
+        let poke = core
+            .comm
+            .isend_packed(process, envelope, batch, Mode::Standard)?;
+        poke.detach();
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn append(
+        &mut self,
+        core: &Arc<Core>,
+        target: u32,
+        request: &Request<'_>,
+    ) -> Result<(), ErrorKind> {
+        self.only_lock = false;
+        request.encode(&mut self.batch);
+        match self.batch.len() >= BATCH_MAX {
+            true => self.send(core, target),
+            false => Ok(()),
+        }
+    }
+
+    /// Sends the batch, if there is one.
+    fn send(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        self.only_lock = false;
+        self.batches += 1;
+        let envelope = envelope(core, REQUESTS, 0, self.batch.len() as u64);
+        let process = core.part(target).process;
+        // SAFETY: the batch is valid, and has been read when the call returns.
+        let sent = unsafe {
+            core.engine()
+                .send_now(process, &envelope, self.batch.as_ptr(), Mode::Standard)
+        };
+        if sent {
+            self.batch.clear();
+            return Ok(());
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let request = core
+            .comm
+            .isend_packed(process, envelope, batch, Mode::Standard)?;
+        self.keep(request, Wants::Nothing);
+        Ok(())
+    }
+
+    fn send_unless_only_lock(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        match self.only_lock {
+            true => Ok(()),
+            false => self.send(core, target),
+        }
+    }
+
+    /// Sends what there is, and asks the target to answer when it is done.
+    fn confirm(
+        &mut self,
+        core: &Arc<Core>,
+        origin: &Origin,
+        target: u32,
+        kind: Kind,
+    ) -> Result<(), ErrorKind> {
+        let tag = origin.tag();
+        let mut room = Box::new([0; REFUSAL_BYTES]);
+        // SAFETY: the room is kept with the request until it is over.
+        let buffer = unsafe { Buffer::raw(room.as_mut_ptr(), REFUSAL_BYTES as u64) };
+        let request = receive(core, target, tag, &buffer)?;
+        self.keep(request, Wants::Confirmation(room));
+        self.owed = false;
+        self.append(core, target, &Request::bare(kind, tag))?;
+        self.send(core, target)?;
+        self.batches = 0;
+        Ok(())
+    }
+
+    fn keep(&mut self, request: AnyRequest, wants: Wants) {
+        if !matches!(request, AnyRequest::Over(_)) {
+            self.under_way.push(UnderWay { request, wants });
+        }
+    }
+
+    /// Keeps the number of operations under way within bounds.
+    fn make_room(
+        &mut self,
+        core: &Arc<Core>,
+        origin: &Origin,
+        target: u32,
+    ) -> Result<(), ErrorKind> {
+        if self.batches < BATCHES_MAX && self.under_way.len() < UNDER_WAY_MAX {
+            return Ok(());
+        }
+        self.confirm(core, origin, target, Kind::Flush)?;
+        self.wait(core, target)
+    }
+
+    /// Waits for everything that is under way; the first error is told.
+    fn wait(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+        let mut outcome = Ok(());
+        for UnderWay { mut request, wants } in self.under_way.drain(..) {
+            let judged = match (request.wait(), wants) {
+                (Err(error), _) => Err(error),
+                (Ok(report), Wants::Confirmation(room)) if report.bytes > 0 => {
+                    Err(refused(core, target, Refusal::decode(&room)))
+                }
+                _ => Ok(()),
+            };
+            outcome = outcome.and(judged);
+        }
+        outcome
+    }
+}
+
+impl<'a> Access<'a> {
+    fn request<'m>(&self, kind: Kind, tag: u32, data: Option<&'m [u8]>) -> Request<'m>
+    where
+        'a: 'm,
+    {
+        Request {
+            kind,
+            tag,
+            displacement: self.displacement,
+            bytes: self.bytes,
+            layout: self.layout,
+            data,
+        }
+    }
+}
+
+fn envelope(
+    core: &Arc<Core>,
+    context: crate::communicator::Context,
+    tag: u32,
+    bytes: u64,
+) -> Envelope {
+    Envelope {
+        context: core.comm.context(context),
+        source: core.comm.rank,
+        tag: tag as i32,
+        bytes,
+    }
+}
+
+/// Begins to receive what a target answers.
+fn receive(
+    core: &Arc<Core>,
+    target: u32,
+    tag: u32,
+    buffer: &Buffer,
+) -> Result<AnyRequest, ErrorKind> {
+    let pattern = Pattern {
+        context: core.comm.context(DATA),
+        source: Some(target),
+        tag: Some((tag | ANSWER) as i32),
+    };
+    let process = core.part(target).process;
+    core.comm.irecv_on(Some(process), pattern, buffer)
+}
+
+/// The error of a target that could not do its part.
+pub(super) fn refused(core: &Core, target: u32, refusal: Refusal) -> ErrorKind {
+    match refusal {
+        Refusal::Memory {
+            displacement,
+            bytes,
+        } if core.flavor == Flavor::Dynamic => WindowError::NotAttached {
+            target,
+            address: displacement as u64,
+            bytes,
+        }
+        .into(),
+        Refusal::Memory {
+            displacement,
+            bytes,
+        } => WindowError::Range {
+            target,
+            displacement,
+            unit: 1,
+            begin: displacement,
+            end: displacement.saturating_add_unsigned(bytes),
+            bytes: core.part(target).bytes,
+        }
+        .into(),
+        Refusal::Died { process } => core.engine().loss_of(process).into(),
+        Refusal::Garbled => WindowError::Garbled { target }.into(),
+    }
+}

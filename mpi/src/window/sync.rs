@@ -1,0 +1,339 @@
+//! Synchronisation: fence, post/start/complete/wait, locks, flushes (MPI 5.0 §12.5).
+//!
+//! Whatever a synchronisation completes is completed by `origin`'s flush for targets reached by
+//! message; towards memory that is mapped here an operation is over when its call returns, and only
+//! the order of memory accesses is left to see to.
+
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{MutexGuard, PoisonError};
+
+use oxmpi_engine::Mode;
+use oxmpi_engine::turn_lock::{Ticket, Turn, Wish};
+use oxmpi_schedules::plan::Call;
+
+use super::control::UntilTurn;
+use super::epoch::Hold;
+use super::memory::Near;
+use super::origin::Origin;
+use super::{Assertion, LockKind, Window};
+use crate::any_request::AnyRequest;
+use crate::buffer::Buffer;
+use crate::error::{ErrorKind, WindowError};
+use crate::group::Group;
+use crate::status::{Source, Tag};
+
+/// Tags in the window's own communicator: its memory is exposed; the accesses are over.
+const EXPOSED: i32 = 1;
+const COMPLETED: i32 = 2;
+
+impl Window {
+    /// Ends the epoch between two fences and begins another. Collective.
+    pub fn fence(&self, assertion: Assertion) -> Result<(), ErrorKind> {
+        self.epoch.check_fence()?;
+        self.origin.flush_all(&self.core)?;
+        // A fence that neither ends nor begins an epoch keeps nobody waiting.
+        if !(assertion.no_precede && assertion.no_succeed) {
+            self.core.comm.move_data(&Call::Barrier, &[], &mut [])?;
+        }
+        fence(Ordering::SeqCst);
+        self.epoch.fence(!assertion.no_succeed);
+        Ok(())
+    }
+
+    /// The ranks of a group.
+    fn ranks(&self, group: &Group) -> Result<Vec<u32>, WindowError> {
+        let processes = group.processes().iter().enumerate();
+        let ranks = processes.map(|(rank, &process)| {
+            let missing = WindowError::Group {
+                rank: rank as u32,
+                process,
+            };
+            self.group().rank_of(process).ok_or(missing)
+        });
+        ranks.collect()
+    }
+
+    /// Begins accesses to the ranks of a group.
+    pub fn start(&self, group: &Group, assertion: Assertion) -> Result<(), ErrorKind> {
+        let targets = self.ranks(group)?;
+        self.epoch.start(targets.clone())?;
+        if assertion.no_check {
+            return Ok(());
+        }
+        let exposed = self.await_from(&targets, EXPOSED).and_then(wait_all);
+        exposed.inspect_err(|_| {
+            let _ = self.epoch.complete();
+        })
+    }
+
+    /// Ends the accesses that [`Window::start`] began.
+    pub fn complete(&self) -> Result<(), ErrorKind> {
+        let targets = self.epoch.complete()?;
+        let flushed = self.origin.flush_all(&self.core);
+        fence(Ordering::SeqCst);
+        let told = self.tell(&targets, COMPLETED);
+        flushed.and(told)
+    }
+
+    /// Exposes this rank's memory to the ranks of a group.
+    pub fn post(&self, group: &Group, assertion: Assertion) -> Result<(), ErrorKind> {
+        let origins = self.ranks(group)?;
+        self.epoch.post()?;
+        let expose = || {
+            *self.awaited() = self.await_from(&origins, COMPLETED)?;
+            fence(Ordering::SeqCst);
+            match assertion.no_check {
+                true => Ok(()),
+                false => self.tell(&origins, EXPOSED),
+            }
+        };
+        expose().inspect_err(|_| self.epoch.unpost())
+    }
+
+    /// Waits until the ranks of [`Window::post`] have ended their accesses.
+    pub fn wait(&self) -> Result<(), ErrorKind> {
+        self.epoch.check_posted("MPI_Win_wait")?;
+        let awaited = std::mem::take(&mut *self.awaited());
+        let ended = wait_all(awaited);
+        fence(Ordering::SeqCst);
+        self.epoch.unpost();
+        ended
+    }
+
+    /// As [`Window::wait`], without waiting: false if the exposure goes on.
+    pub fn test(&self) -> Result<bool, ErrorKind> {
+        self.epoch.check_posted("MPI_Win_test")?;
+        if !self.awaited().iter_mut().all(AnyRequest::is_ready) {
+            return Ok(false);
+        }
+        self.wait().map(|()| true)
+    }
+
+    fn awaited(&self) -> MutexGuard<'_, Vec<AnyRequest>> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to wait for a word of each rank.
+    fn await_from(&self, ranks: &[u32], tag: i32) -> Result<Vec<AnyRequest>, ErrorKind> {
+        let comm = &self.core.comm;
+        let begin = |rank: &u32| {
+            let source = Some(Source::Rank(*rank));
+            comm.irecv_buffer(&Buffer::empty(), source, Tag::Is(tag))
+        };
+        ranks.iter().map(begin).collect()
+    }
+
+    /// Sends a word to each rank.
+    fn tell(&self, ranks: &[u32], tag: i32) -> Result<(), ErrorKind> {
+        let comm = &self.core.comm;
+        let mut told = Ok(());
+        for rank in ranks {
+            let nothing = Buffer::empty();
+            let sent = comm.isend_buffer(&nothing, Some(*rank), tag, Mode::Standard);
+            told = told.and(sent.map(AnyRequest::detach));
+        }
+        told
+    }
+
+    /// Locks a rank's memory; no rank: the null process.
+    pub fn lock(
+        &self,
+        kind: LockKind,
+        target: Option<u32>,
+        assertion: Assertion,
+    ) -> Result<(), ErrorKind> {
+        let Some(target) = target else { return Ok(()) };
+        self.check_rank(target)?;
+        self.epoch.check_lock(target)?;
+        if !assertion.no_check {
+            self.take_lock(kind, target)?;
+        }
+        self.epoch.lock(Hold {
+            target,
+            unchecked: assertion.no_check,
+        });
+        Ok(())
+    }
+
+    /// Completes all operations on a rank and unlocks it.
+    pub fn unlock(&self, target: Option<u32>) -> Result<(), ErrorKind> {
+        let Some(target) = target else { return Ok(()) };
+        self.check_rank(target)?;
+        let hold = self.epoch.unlock(target)?;
+        match self.core.part(target).near {
+            Some(near) => {
+                let flushed = self.flush_target(target);
+                if !hold.unchecked {
+                    self.give_back(target, near);
+                }
+                flushed
+            }
+            None if hold.unchecked => self.flush_target(target),
+            None => self.origin.unlock(&self.core, target),
+        }
+    }
+
+    /// Locks every rank's memory, shared.
+    pub fn lock_all(&self, assertion: Assertion) -> Result<(), ErrorKind> {
+        self.epoch.check_lock_all()?;
+        if !assertion.no_check {
+            for target in 0..self.size() {
+                self.take_lock(LockKind::Shared, target)
+                    .inspect_err(|_| self.give_all_back())?;
+            }
+        }
+        self.epoch.lock_all(assertion.no_check);
+        Ok(())
+    }
+
+    /// Completes all operations and unlocks every rank.
+    pub fn unlock_all(&self) -> Result<(), ErrorKind> {
+        let unchecked = self.epoch.unlock_all()?;
+        let flushed = self.origin.flush_all(&self.core);
+        fence(Ordering::SeqCst);
+        if unchecked {
+            return flushed;
+        }
+        let far = (0..self.size()).filter(|target| self.core.part(*target).near.is_none());
+        let unlocked = self.origin.unlock_all(&self.core, far);
+        self.give_all_back();
+        flushed.and(unlocked)
+    }
+
+    /// Takes a lock: by its words if the rank is of this host, else the request goes with the next
+    /// batch, and what follows waits for it over there.
+    fn take_lock(&self, kind: LockKind, target: u32) -> Result<(), ErrorKind> {
+        let part = self.core.part(target);
+        let Some(near) = part.near else {
+            return self.origin.lock(&self.core, target, kind);
+        };
+        let wish = match kind {
+            LockKind::Shared => Wish::Read,
+            LockKind::Exclusive => Wish::Write,
+        };
+        let control = &self.core.control;
+        let lock = control.lock(near.index);
+        let ticket = lock.draw(wish, control.entry(near.index, self.rank()));
+        if !lock.has_turn(ticket) {
+            self.await_turn(target, near, ticket)?;
+        }
+        let turn = lock.enter(ticket);
+        self.wake(target, near, turn);
+        self.tickets().push((target, ticket));
+        Ok(())
+    }
+
+    /// Waits until the turn of a ticket has come. It never does if a rank before it has died, or
+    /// the target, in whose service ranks of other hosts stand: that is an error.
+    #[cold]
+    fn await_turn(&self, target: u32, near: Near, ticket: Ticket) -> Result<(), ErrorKind> {
+        let (core, control) = (&self.core, &self.core.control);
+        let before = (0..self.size()).filter(|rank| {
+            let stands = control.entry(near.index, *rank).is_before(ticket);
+            stands || *rank == target && target != self.rank()
+        });
+        let before: Vec<u32> = before.map(|rank| core.part(rank).process).collect();
+        let lock = control.lock(near.index);
+        let mut turn = UntilTurn { lock, ticket };
+        Ok(core.engine().wait_until(&mut turn, &before)?)
+    }
+
+    fn tickets(&self) -> MutexGuard<'_, Vec<(u32, Ticket)>> {
+        self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the lock of a rank of this host back.
+    fn give_back(&self, target: u32, near: Near) {
+        let mut tickets = self.tickets();
+        let Some(at) = tickets.iter().position(|(rank, _)| *rank == target) else {
+            return;
+        };
+        let (_, ticket) = tickets.swap_remove(at);
+        drop(tickets);
+        self.release(target, near, ticket);
+    }
+
+    fn give_all_back(&self) {
+        let tickets = std::mem::take(&mut *self.tickets());
+        for (target, ticket) in tickets {
+            let near = self.core.part(target).near;
+            self.release(target, near.expect("it has words here"), ticket);
+        }
+    }
+
+    fn release(&self, target: u32, near: Near, ticket: Ticket) {
+        let control = &self.core.control;
+        let entry = control.entry(near.index, self.rank());
+        let turn = control.lock(near.index).release(ticket, entry);
+        self.wake(target, near, turn);
+    }
+
+    /// Wakes whoever may have its turn.
+    fn wake(&self, target: u32, near: Near, turn: Turn) {
+        if !self.core.wake(near.index, turn) {
+            return;
+        }
+        // A rank of another host waits, through the service of the target.
+        if target == self.rank() {
+            self.core.comm.process.background.step_if_active();
+        } else {
+            // A target that cannot be told is dead, and so are the hopes of who waits there.
+            let _ = Origin::poke(&self.core, target);
+        }
+    }
+
+    /// Completes all operations on a rank, here and there.
+    #[inline]
+    pub fn flush(&self, target: Option<u32>) -> Result<(), ErrorKind> {
+        let Some(target) = target else { return Ok(()) };
+        self.check_rank(target)?;
+        self.epoch.check_passive("MPI_Win_flush", Some(target))?;
+        self.flush_target(target)
+    }
+
+    #[inline]
+    fn flush_target(&self, target: u32) -> Result<(), ErrorKind> {
+        if self.core.part(target).direct {
+            fence(Ordering::SeqCst);
+            return Ok(());
+        }
+        self.origin.flush(&self.core, target)
+    }
+
+    /// Completes all operations, here and there.
+    pub fn flush_all(&self) -> Result<(), ErrorKind> {
+        self.epoch.check_passive("MPI_Win_flush_all", None)?;
+        fence(Ordering::SeqCst);
+        self.origin.flush_all(&self.core)
+    }
+
+    /// Completes all operations on a rank as far as the buffers of this rank are concerned.
+    pub fn flush_local(&self, target: Option<u32>) -> Result<(), ErrorKind> {
+        let Some(target) = target else { return Ok(()) };
+        self.check_rank(target)?;
+        self.epoch
+            .check_passive("MPI_Win_flush_local", Some(target))?;
+        self.origin.flush_local(&self.core, target)
+    }
+
+    /// Completes all operations as far as the buffers of this rank are concerned.
+    pub fn flush_local_all(&self) -> Result<(), ErrorKind> {
+        self.epoch.check_passive("MPI_Win_flush_local_all", None)?;
+        self.origin.flush_local_all(&self.core)
+    }
+
+    /// Makes stores of this process and accesses by others visible to each other (MPI_Win_sync).
+    pub fn sync(&self) -> Result<(), ErrorKind> {
+        fence(Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// Waits for all; the first error is told.
+fn wait_all(requests: Vec<AnyRequest>) -> Result<(), ErrorKind> {
+    let mut outcome = Ok(());
+    for mut request in requests {
+        outcome = outcome.and(request.wait().map(drop));
+    }
+    outcome
+}

@@ -1,0 +1,87 @@
+//! The holder of a lock dies: whoever waits for the lock gets an error that names it.
+
+use std::time::Duration;
+
+use oxmpi_core::process::Threads;
+use oxmpi_core::window::{Flavor, LockKind};
+use oxmpi_harness::run;
+
+use super::ground::{NONE, Rank, SETTINGS, Words};
+
+/// Rank 1 holds the lock of rank 0 and dies.
+fn hold_and_die(flavor: Flavor) {
+    take_no_hint();
+    let rank = Rank::join(Threads::One);
+    let words = Words::new(&rank, flavor, 2);
+    if rank.rank() == 1 {
+        words
+            .window
+            .lock(LockKind::Exclusive, Some(0), NONE)
+            .unwrap();
+        words.put(&[1], 0, 0).unwrap();
+        words.window.flush(Some(0)).unwrap();
+    }
+    rank.barrier();
+    if rank.rank() == 1 {
+        std::thread::sleep(Duration::from_millis(100));
+        std::process::abort();
+    }
+    let locked = words.window.lock(LockKind::Exclusive, Some(0), NONE);
+    let error = locked
+        .and_then(|()| {
+            words.put(&[2], 0, 1).unwrap();
+            words.window.unlock(Some(0))
+        })
+        .unwrap_err();
+    eprintln!("rank {} was told: {error}", rank.rank());
+    std::process::exit(1);
+}
+
+unsafe extern "C" {
+    fn signal(signal: i32, handler: usize) -> usize;
+}
+
+/// The launcher asks the others to end when one has died, and insists two seconds later.
+fn take_no_hint() {
+    const SIGTERM: i32 = 15;
+    const IGNORE: usize = 1;
+    // SAFETY: the system's function with two of its constants.
+    unsafe { signal(SIGTERM, IGNORE) };
+}
+
+fn judge(name: &str, flavor: Flavor) {
+    let path = format!("{}::{name}", module_path!());
+    let is_rank = std::env::var("OXMPI_TEST_CASE").is_ok_and(|case| case == path);
+    if is_rank {
+        return run(&path, &[], &[], || hold_and_die(flavor));
+    }
+    // By UDP only the launcher could tell of the death, and it ends the job instead.
+    for setting in &SETTINGS[..2] {
+        let outcome = oxmpi_harness::job(&path, 3, setting);
+        let said = String::from_utf8_lossy(&outcome.stderr).into_owned();
+        assert_ne!(outcome.code, 0, "{setting:?}\n{said}");
+        let told = said.lines().filter(|line| line.contains("was told"));
+        let told: Vec<&str> = told.collect();
+        assert_eq!(told.len(), 2, "{flavor:?} {setting:?}\n{said}");
+        for line in told {
+            assert!(line.contains("rank 1"), "{flavor:?} {setting:?}\n{said}");
+        }
+        assert!(outcome.wall < Duration::from_secs(60), "{:?}", outcome.wall);
+    }
+}
+
+#[test]
+fn the_death_of_a_holder_is_an_error_by_shared_memory() {
+    judge(
+        "the_death_of_a_holder_is_an_error_by_shared_memory",
+        Flavor::Allocate,
+    );
+}
+
+#[test]
+fn the_death_of_a_holder_is_an_error_by_message() {
+    judge(
+        "the_death_of_a_holder_is_an_error_by_message",
+        Flavor::Create,
+    );
+}

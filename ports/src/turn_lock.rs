@@ -1,0 +1,229 @@
+//! A fair lock in shared memory: readers together, a writer alone, everybody in the order of
+//! arrival.
+//!
+//! Whoever wants the lock draws a ticket. A reader has its turn when all earlier tickets have
+//! entered or are over and none of them is a writer that is not over; a writer when all earlier
+//! ones are over. Two counters say so: `readers` is the first ticket that may not enter as a reader
+//! yet, `writers` the number of tickets that are over. Nobody can overtake, so nobody starves.
+//!
+//! Every member of the group has an *entry* that shows its ticket for as long as it waits or holds
+//! the lock: a member that waits sees by them on whom it waits, and whom a death concerns. A member
+//! has at most one ticket of a lock at a time. Waiting itself is the caller's business: spin on
+//! [`TurnLock::has_turn`], then [`TurnLock::announce_sleep`] and look once more; whoever makes a
+//! turn come true looks for sleepers afterwards ([`Turn`]). Both sides use sequentially consistent
+//! operations, so at least one sees the other.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, keep_total_order};
+
+/// The lock's words, one line of memory that is zero at first.
+#[repr(C, align(64))]
+pub struct TurnLock {
+    /// The next ticket.
+    next: AtomicU32,
+    /// The first ticket that may not enter as a reader yet.
+    readers: AtomicU32,
+    /// Tickets that are over.
+    writers: AtomicU32,
+    /// Members that sleep until their turn comes.
+    sleepers: AtomicU32,
+}
+
+/// What a member shows of its ticket; zero at first.
+#[repr(transparent)]
+pub struct Entry(AtomicU64);
+
+/// It is about to draw a ticket, which may be any.
+const DRAWS: u64 = 1 << 32;
+/// It has the ticket in the low half.
+const HAS: u64 = 2 << 32;
+
+/// How the lock is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    /// With other readers.
+    Read,
+    /// Alone.
+    Write,
+}
+
+/// A ticket of a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    number: u32,
+    wish: Wish,
+}
+
+/// Tickets whose turn may have come now, two at most; their owners may sleep if there are sleepers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Turn {
+    numbers: [u32; 2],
+    /// Somebody sleeps.
+    pub has_sleepers: bool,
+}
+
+impl TurnLock {
+    /// A free lock (for loom tests; mapped memory is zero, which is the same).
+    #[cfg(loom)]
+    pub fn free() -> Self {
+        let zero = || AtomicU32::new(0);
+        Self {
+            next: zero(),
+            readers: zero(),
+            writers: zero(),
+            sleepers: zero(),
+        }
+    }
+
+    /// Draws a ticket for the member with this entry.
+    pub fn draw(&self, wish: Wish, entry: &Entry) -> Ticket {
+        // A member that dies between the two stores shows that it may have drawn.
+        entry.0.store(DRAWS, Ordering::Relaxed);
+        let number = self.next.fetch_add(1, Ordering::SeqCst);
+        entry.0.store(HAS | u64::from(number), Ordering::Release);
+        Ticket { number, wish }
+    }
+
+    /// Whether the ticket's turn has come.
+    #[inline(always)]
+    pub fn has_turn(&self, ticket: Ticket) -> bool {
+        let serves = match ticket.wish {
+            Wish::Read => &self.readers,
+            Wish::Write => &self.writers,
+        };
+        // Pairs with the stores of `enter` and `release`: what was done under the lock is seen.
+        serves.load(Ordering::SeqCst) == ticket.number
+    }
+
+    /// Takes the lock after the turn has come; who is next may enter too if it reads.
+    pub fn enter(&self, ticket: Ticket) -> Turn {
+        let next = ticket.number.wrapping_add(1);
+        if ticket.wish == Wish::Read {
+            self.readers.swap(next, Ordering::SeqCst);
+            keep_total_order();
+        }
+        self.turn([next, next])
+    }
+
+    /// Gives the lock back.
+    pub fn release(&self, ticket: Ticket, entry: &Entry) -> Turn {
+        let next = ticket.number.wrapping_add(1);
+        if ticket.wish == Wish::Write {
+            self.readers.store(next, Ordering::SeqCst);
+        }
+        // A count, not a store: the next reader may have come and gone since the line above.
+        let over = self.writers.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
+        keep_total_order();
+        // Last: a member that dies before is one that held the lock.
+        entry.0.store(0, Ordering::Release);
+        match ticket.wish {
+            Wish::Read => self.turn([over, over]),
+            Wish::Write => self.turn([next, over]),
+        }
+    }
+
+    fn turn(&self, numbers: [u32; 2]) -> Turn {
+        Turn {
+            numbers,
+            has_sleepers: self.sleepers.load(Ordering::SeqCst) != 0,
+        }
+    }
+
+    /// A member is about to sleep until its turn comes; it looks once more afterwards.
+    pub fn announce_sleep(&self) {
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        keep_total_order();
+    }
+
+    /// It does not sleep any more.
+    pub fn announce_awake(&self) {
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Entry {
+    /// An entry without a ticket (for loom tests).
+    #[cfg(loom)]
+    pub fn none() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Whether this member has a ticket whose turn may have come.
+    pub fn has(&self, turn: Turn) -> bool {
+        let shown = self.0.load(Ordering::Acquire);
+        let has = |number: &u32| shown == HAS | u64::from(*number);
+        turn.numbers.iter().any(has)
+    }
+
+    /// Whether this member stands before a ticket: it holds the lock or gets it first, or has died
+    /// while it drew.
+    pub fn is_before(&self, ticket: Ticket) -> bool {
+        let shown = self.0.load(Ordering::Acquire);
+        match shown & !u64::from(u32::MAX) {
+            0 => false,
+            HAS => (ticket.number.wrapping_sub(shown as u32) as i32) > 0,
+            _ => true,
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn lock() -> (TurnLock, [Entry; 4]) {
+        // SAFETY: words that are zero.
+        unsafe { std::mem::zeroed() }
+    }
+
+    #[test]
+    fn nobody_overtakes() {
+        let (lock, entries) = lock();
+        let first = lock.draw(Wish::Read, &entries[0]);
+        assert!(lock.has_turn(first));
+        let _ = lock.enter(first);
+        let second = lock.draw(Wish::Read, &entries[1]);
+        assert!(lock.has_turn(second), "readers enter together");
+        let _ = lock.enter(second);
+        let writer = lock.draw(Wish::Write, &entries[2]);
+        let late = lock.draw(Wish::Read, &entries[3]);
+        assert!(!lock.has_turn(writer) && !lock.has_turn(late));
+        let turn = lock.release(second, &entries[1]);
+        assert!(!entries[2].has(turn), "one reader is still inside");
+        assert!(entries[0].is_before(late) && entries[2].is_before(late));
+        assert!(!entries[1].is_before(late) && !entries[3].is_before(late));
+        let turn = lock.release(first, &entries[0]);
+        assert!(entries[2].has(turn) && lock.has_turn(writer) && !lock.has_turn(late));
+        let _ = lock.enter(writer);
+        lock.announce_sleep();
+        let turn = lock.release(writer, &entries[2]);
+        assert!(turn.has_sleepers && entries[3].has(turn) && lock.has_turn(late));
+        lock.announce_awake();
+        let _ = lock.enter(late);
+        let turn = lock.release(late, &entries[3]);
+        assert!(!turn.has_sleepers);
+        assert!(entries.iter().all(|entry| !entry.has(turn)));
+    }
+
+    #[test]
+    fn numbers_may_wrap() {
+        let (lock, entries) = lock();
+        let start = u32::MAX - 2;
+        for words in [&lock.next, &lock.readers, &lock.writers] {
+            words.store(start, Ordering::Relaxed);
+        }
+        for round in 0..8 {
+            let wish = [Wish::Write, Wish::Read][round % 2];
+            let ticket = lock.draw(wish, &entries[0]);
+            assert!(lock.has_turn(ticket));
+            let _ = lock.enter(ticket);
+            let behind = lock.draw(Wish::Write, &entries[1]);
+            assert!(entries[0].is_before(behind) && !entries[1].is_before(ticket));
+            assert!(!lock.has_turn(behind));
+            let _ = lock.release(ticket, &entries[0]);
+            assert!(lock.has_turn(behind));
+            let _ = lock.enter(behind);
+            let _ = lock.release(behind, &entries[1]);
+        }
+    }
+}
