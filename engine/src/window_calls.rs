@@ -2,6 +2,7 @@
 //! wake each other.
 
 use oxmpi_ports::extent::Mapping;
+use oxmpi_ports::fetch;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -34,6 +35,33 @@ impl Engine {
         let extents = &self.extents;
         let offset = || extents.find(address as u64, bytes);
         extents.exist().then(offset).flatten()
+    }
+
+    /// Writes into the memory of another process of this host. False: the kernel does not permit it,
+    /// or not there, and part of it may have been written.
+    ///
+    /// # Safety
+    /// `from` must be valid for reading `bytes` bytes.
+    pub unsafe fn store(&self, port: u32, address: u64, from: *const u8, bytes: usize) -> bool {
+        let pid = self.shared.segment.pid(port);
+        // SAFETY: the caller's promise.
+        self.single_copy() && unsafe { fetch::store(pid, address, from, bytes) }.is_ok()
+    }
+
+    /// Reads the memory of another process of this host. False: the kernel does not permit it, or
+    /// not there, and part of it may have been read.
+    ///
+    /// # Safety
+    /// `into` must be valid for writing `bytes` bytes.
+    pub unsafe fn fetch(&self, port: u32, address: u64, into: *mut u8, bytes: usize) -> bool {
+        let pid = self.shared.segment.pid(port);
+        // SAFETY: the caller's promise.
+        self.single_copy() && unsafe { fetch::fetch(pid, address, into, bytes) }.is_ok()
+    }
+
+    /// Whether the kernel moves bytes between processes for us, as far as is known.
+    fn single_copy(&self) -> bool {
+        self.shared.enter().memory.single_copy
     }
 
     /// The error of a call that needs a process which has died.

@@ -33,6 +33,8 @@ struct Facts {
     unit: u64,
     /// 1 + the offset in the host's memory, if the program's memory lies there.
     offset: u64,
+    /// Where the program's memory lies in its own process.
+    address: u64,
     /// 1: the parts of a shared window may be apart.
     apart: u64,
 }
@@ -65,6 +67,7 @@ impl Window {
         let mut facts = Facts {
             bytes: size,
             unit,
+            address: base as u64,
             ..Facts::default()
         };
         if size > 0 {
@@ -346,6 +349,7 @@ impl Host {
                 process: comm.process_of(rank as u32),
                 near,
                 direct: address.is_some(),
+                address: facts.address,
             });
         }
         let keep = Keep {

@@ -30,6 +30,8 @@ pub(super) struct Part {
     pub near: Option<Near>,
     /// This process may touch the memory itself.
     pub direct: bool,
+    /// Where it lies in its own process, if it is the program's.
+    pub address: u64,
 }
 
 /// A rank of this host.

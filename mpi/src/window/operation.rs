@@ -37,6 +37,10 @@ enum Way {
     Message(i64),
 }
 
+/// From here on a block between two processes' own memory is moved by one call of the kernel;
+/// shorter ones are through sooner by message.
+const SINGLE_COPY_MIN: u64 = 16 << 10;
+
 /// When an operation has to be over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
@@ -84,6 +88,9 @@ impl Window {
                 copy(origin, &memory)?;
                 Ok(OVER)
             }
+            Way::Message(from) if self.moved_by_kernel(&place, from, target, origin, true) => {
+                Ok(OVER)
+            }
             Way::Message(from) => self.by_message(&place, from, target, |access| {
                 let sent = self.origin.give(&self.core, Kind::Put, access, origin)?;
                 self.finish(until, access.target, sent)
@@ -119,6 +126,9 @@ impl Window {
                 // SAFETY: inside the target's memory, as was checked, which stays mapped.
                 let memory = unsafe { Buffer::new(address, target.count, target.datatype)? };
                 copy(&memory, origin)?;
+                Ok(OVER)
+            }
+            Way::Message(from) if self.moved_by_kernel(&place, from, target, origin, false) => {
                 Ok(OVER)
             }
             Way::Message(from) => self.by_message(&place, from, target, |access| {
@@ -358,6 +368,34 @@ impl Window {
         }
     }
 
+    /// Has the kernel move a long block to or from the program's memory in another process of this
+    /// host: one copy, and the target need not do anything. False: nothing has come of it.
+    fn moved_by_kernel(
+        &self,
+        place: &Place,
+        from: i64,
+        target: &Target<'_>,
+        origin: &Buffer,
+        writes: bool,
+    ) -> bool {
+        let part = self.core.part(place.target);
+        let (Some(near), Some(here)) = (part.near, origin.contiguous()) else {
+            return false;
+        };
+        if place.bytes < SINGLE_COPY_MIN || part.address == 0 || !is_block(target) {
+            return false;
+        }
+        let (engine, bytes) = (self.core.engine(), place.bytes as usize);
+        let there = part.address + (from + target.datatype.true_lb()) as u64;
+        // SAFETY: the buffer's promise; the place was checked to lie in the target's memory.
+        unsafe {
+            match writes {
+                true => engine.store(near.port, there, here, bytes),
+                false => engine.fetch(near.port, there, here, bytes),
+            }
+        }
+    }
+
     fn by_message(
         &self,
         place: &Place,
@@ -365,12 +403,10 @@ impl Window {
         target: &Target<'_>,
         send: impl FnOnce(Access<'_>) -> Result<AnyRequest, ErrorKind>,
     ) -> Result<AnyRequest, ErrorKind> {
-        let datatype = target.datatype;
-        let is_block = datatype.is_contiguous() || target.count == 1 && datatype.is_one_block();
         let mut words = Vec::new();
         let mut displacement = from;
-        if is_block {
-            displacement += datatype.true_lb();
+        if is_block(target) {
+            displacement += target.datatype.true_lb();
         } else {
             layout::encode(&layout_of(target)?, &mut words);
         }
@@ -506,6 +542,12 @@ fn out_of_range(
         bytes: part.bytes,
     }
     .into()
+}
+
+/// Whether an operation accesses one block at the target.
+fn is_block(target: &Target<'_>) -> bool {
+    let datatype = target.datatype;
+    datatype.is_contiguous() || target.count == 1 && datatype.is_one_block()
 }
 
 fn layout_of(target: &Target<'_>) -> Result<oxmpi_datatypes::datatype::Layout, BufferError> {

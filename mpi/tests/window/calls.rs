@@ -93,49 +93,33 @@ oxmpi_harness::ranks! {
         let rank = Rank::join(Threads::One);
         let other = 1 - rank.rank();
         for flavor in [Flavor::Create, Flavor::Allocate] {
-            let words = Words::new(&rank, flavor, 64);
+            // A slot of 64 bytes for two elements of each type.
+            let words = Words::new(&rank, flavor, 8 * Basic::ALL.len());
             for &op in Predefined::ALL {
-                for &basic in Basic::ALL {
-                    let is_possible = op.is_one_sided() || op.takes(basic);
-                    let datatype = Datatype::named(basic);
-                    let bytes = basic.size() as usize;
-                    let Ok(combiner) = Op::Predefined(op).accumulate_for(&datatype) else {
-                        assert!(!is_possible || matches!(bytes, 0..=32));
-                        continue;
-                    };
-                    let span = datatype.true_ub() as usize;
-                    // Two elements of small numbers, as memory has them.
-                    let sample = |seed: u8| -> Vec<u8> {
-                        (0..2 * datatype.extent() as usize).map(|at| if at % 4 == 0 { seed + at as u8 / 4 } else { 0 }).collect()
-                    };
-                    let (mut start, mut with) = (sample(3), sample(5));
-                    let target = Target { rank: Some(other), displacement: words.at(other, 8), count: 2, datatype: &datatype };
-                    // SAFETY: the memory outlives the operations.
-                    let (start, with) = unsafe {
-                        (Buffer::new(start.as_mut_ptr(), 2, &datatype).unwrap(), Buffer::new(with.as_mut_ptr(), 2, &datatype).unwrap())
-                    };
-                    assert!(span > 0);
-                    words.window.fence(NONE).unwrap();
-                    words.window.put(&start, &target).unwrap();
-                    words.window.fence(NONE).unwrap();
-                    let mut old = vec![0_u8; 2 * datatype.extent() as usize];
-                    // SAFETY: as above.
-                    let into = unsafe { Buffer::new(old.as_mut_ptr(), 2, &datatype) }.unwrap();
+                let operation = Op::Predefined(op);
+                let mut samples: Vec<Sample> = Basic::ALL.iter().enumerate()
+                    .filter_map(|(slot, basic)| Sample::new(*basic, &operation, 8 * slot)).collect();
+                words.window.fence(NONE).unwrap();
+                for sample in &mut samples {
+                    let datatype = sample.datatype.clone();
+                    words.window.put(&sample.start(), &words.target(other, sample.word, 2, &datatype)).unwrap();
+                }
+                words.window.fence(NONE).unwrap();
+                for sample in &mut samples {
+                    let datatype = sample.datatype.clone();
+                    let (with, into) = (sample.with(), sample.before());
                     let elements = |buffer| Elements { buffer, datatype: &datatype };
-                    let op_ = Op::Predefined(op);
-                    words.window.get_accumulate(elements(&with), elements(&into), &target, &op_).unwrap();
-                    words.window.fence(NONE).unwrap();
-                    let before = start.pack().unwrap();
-                    assert_eq!(into.pack().unwrap(), before, "{op} {basic:?} {flavor:?}");
-                    let mut expected = before;
-                    let chunk = combiner.element_bytes();
-                    let input = with.pack().unwrap();
-                    for (input, inout) in input.chunks(chunk).zip(expected.chunks_mut(chunk)) {
-                        combiner.combine(input, inout);
-                    }
-                    words.window.get(&into, &target).unwrap();
-                    words.window.fence(NONE).unwrap();
-                    assert_eq!(into.pack().unwrap(), expected, "{op} {basic:?} {flavor:?}");
+                    let target = words.target(other, sample.word, 2, &datatype);
+                    words.window.get_accumulate(elements(&with), elements(&into), &target, &operation).unwrap();
+                }
+                words.window.fence(NONE).unwrap();
+                for sample in &mut samples {
+                    let datatype = sample.datatype.clone();
+                    words.window.get(&sample.after(), &words.target(other, sample.word, 2, &datatype)).unwrap();
+                }
+                words.window.fence(NONE).unwrap();
+                for sample in &mut samples {
+                    sample.check(&operation, flavor);
                 }
             }
             words.free();
@@ -324,5 +308,64 @@ oxmpi_harness::ranks! {
         }
         window.free().unwrap();
         rank.end();
+    }
+}
+
+/// Two elements of a type: what was there, what is combined with it, what was and is read.
+struct Sample {
+    datatype: Datatype,
+    word: usize,
+    memory: [Vec<u8>; 4],
+}
+
+impl Sample {
+    /// None if the operation does not take the type.
+    fn new(basic: Basic, op: &Op, word: usize) -> Option<Sample> {
+        let datatype = Datatype::named(basic);
+        op.accumulate_for(&datatype).ok()?;
+        let bytes = 2 * datatype.extent() as usize;
+        assert!((1..=64).contains(&bytes), "{basic:?}");
+        // Small numbers, as memory has them.
+        let numbers = |seed: u8| {
+            let byte = |at: usize| if at.is_multiple_of(4) { seed + at as u8 / 4 } else { 0 };
+            (0..bytes).map(byte).collect()
+        };
+        let memory = [numbers(3), numbers(5), vec![0; bytes], vec![0; bytes]];
+        Some(Sample {
+            datatype,
+            word,
+            memory,
+        })
+    }
+
+    fn buffer(&mut self, which: usize) -> Buffer {
+        let address = self.memory[which].as_mut_ptr();
+        // SAFETY: the memory outlives the operations.
+        unsafe { Buffer::new(address, 2, &self.datatype) }.unwrap()
+    }
+
+    fn start(&mut self) -> Buffer {
+        self.buffer(0)
+    }
+
+    fn with(&mut self) -> Buffer {
+        self.buffer(1)
+    }
+
+    fn before(&mut self) -> Buffer {
+        self.buffer(2)
+    }
+
+    fn after(&mut self) -> Buffer {
+        self.buffer(3)
+    }
+
+    fn check(&mut self, op: &Op, flavor: Flavor) {
+        let mut expected = self.start().pack().unwrap();
+        assert_eq!(self.before().pack().unwrap(), expected, "{op:?} {flavor:?}");
+        let combiner = op.accumulate_for(&self.datatype).unwrap();
+        combiner.combine(&self.with().pack().unwrap(), &mut expected);
+        let found = self.after().pack().unwrap();
+        assert_eq!(found, expected, "{op:?} {:?} {flavor:?}", self.datatype);
     }
 }

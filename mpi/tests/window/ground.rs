@@ -85,8 +85,8 @@ impl Words {
         let mut memory = vec![0_u64; count];
         let comm = &rank.comm;
         let base = memory.as_mut_ptr().cast::<u8>();
-        // SAFETY: the memory lives as long as the window.
         let window = match flavor {
+            // SAFETY: the memory lives as long as the window.
             Flavor::Create => unsafe { Window::create(comm, base, bytes, 8, None) },
             Flavor::Allocate => Window::allocate(comm, bytes, 8, None),
             Flavor::Shared => Window::allocate_shared(comm, bytes, 8, None),
