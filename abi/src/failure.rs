@@ -288,7 +288,10 @@ mod tests {
         assert_eq!(class(WindowError::NoEpoch { target }), MPI_ERR_RMA_SYNC);
         assert_eq!(class(WindowError::Size { bytes: -1 }), MPI_ERR_SIZE);
         assert_eq!(class(WindowError::Unit { unit: 0 }), MPI_ERR_DISP);
-        assert_eq!(class(WindowError::Detach { address: 8 }), MPI_ERR_RMA_ATTACH);
+        assert_eq!(
+            class(WindowError::Detach { address: 8 }),
+            MPI_ERR_RMA_ATTACH
+        );
         assert_eq!(class(WindowError::UserOp), MPI_ERR_OP);
     }
 

@@ -327,7 +327,13 @@ impl Sample {
         assert!((1..=64).contains(&bytes), "{basic:?}");
         // Small numbers, as memory has them.
         let numbers = |seed: u8| {
-            let byte = |at: usize| if at.is_multiple_of(4) { seed + at as u8 / 4 } else { 0 };
+            let byte = |at: usize| {
+                if at.is_multiple_of(4) {
+                    seed + at as u8 / 4
+                } else {
+                    0
+                }
+            };
             (0..bytes).map(byte).collect()
         };
         let memory = [numbers(3), numbers(5), vec![0; bytes], vec![0; bytes]];
