@@ -319,6 +319,21 @@ mod tests {
     }
 
     #[test]
+    fn mistakes_with_windows_have_the_classes_of_the_chapter() {
+        let class = |error: WindowError| Failure::from(ErrorKind::Window(error)).code();
+        let (rank, size, target) = (4, 4, 1);
+        assert_eq!(class(WindowError::Rank { rank, size }), MPI_ERR_RANK);
+        assert_eq!(class(WindowError::NoEpoch { target }), MPI_ERR_RMA_SYNC);
+        assert_eq!(class(WindowError::Size { bytes: -1 }), MPI_ERR_SIZE);
+        assert_eq!(class(WindowError::Unit { unit: 0 }), MPI_ERR_DISP);
+        assert_eq!(
+            class(WindowError::Detach { address: 8 }),
+            MPI_ERR_RMA_ATTACH
+        );
+        assert_eq!(class(WindowError::UserOp), MPI_ERR_OP);
+    }
+
+    #[test]
     fn a_lost_process_is_an_ended_one_and_is_named() {
         let fault = Fault::Unreachable {
             rank: 0,

@@ -20,7 +20,8 @@ use oxmpi_engine::RequestId;
 
 use crate::constant::*;
 use crate::failure::Failure;
-use crate::handle::Handle;
+use crate::handle::{Handle, Object};
+use crate::object::Window;
 use crate::subject::Subject;
 
 /// Kind of request handles, above the generation and the place.
@@ -529,9 +530,13 @@ impl Drop for Taken {
 #[cold]
 pub fn failed(kind: ErrorKind, comm: Option<&Arc<Comm>>) -> Failure {
     let failure = Failure::from(kind);
-    match comm.map(|comm| comm.handle()) {
-        Some(handle) if handle != 0 => failure.on(Subject::of(Handle(handle as usize))),
-        _ => failure,
+    let handle = match comm.map(|comm| comm.handle()) {
+        Some(handle) if handle != 0 => Handle(handle as usize),
+        _ => return failure,
+    };
+    match Window::table().get(handle) {
+        Some(_) => failure.on(Subject::Win(handle)),
+        None => failure.on(Subject::Comm(handle)),
     }
 }
 

@@ -1,7 +1,6 @@
 //! [`Subject`]: the object among a call's arguments whose error handler is responsible.
 
-use crate::handle::{Handle, Object};
-use crate::object::Window;
+use crate::handle::Handle;
 
 /// The object whose error handler is responsible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,14 +20,6 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The communicator or window of this handle, for operations that know no more about it.
-    pub fn of(handle: Handle) -> Subject {
-        match Window::table().get(handle) {
-            Some(_) => Subject::Win(handle),
-            None => Subject::Comm(handle),
-        }
-    }
-
     /// The object whose handle lies at an address that a program gave; nothing if the address is
     /// null.
     ///

@@ -196,13 +196,14 @@ impl Background {
         let Some(_round) = Round::begin() else {
             return;
         };
-        let mut round = ROUND.take();
+        // The last round of a process comes when its thread's variables are gone already.
+        let mut round = ROUND.try_with(Cell::take).unwrap_or_default();
         round.extend_from_slice(&self.tasks());
         round.iter().for_each(|task| task.step(thread));
         // One may also have been ended by another thread before it was taken in.
         let ended = round.iter().any(|task| task.is_over());
         round.clear();
-        ROUND.set(round);
+        let _ = ROUND.try_with(|room| room.set(round));
         if ended {
             self.let_ended_go();
         }

@@ -1,9 +1,9 @@
 //! Memory for the program that the other processes of the host can map (MPI_Alloc_mem).
 //!
-//! Shared memory comes in extents of megabytes. A block that is no smaller than one gets extents of
-//! its own; smaller ones share a region. What is free in a region is a [`FreeList`]: pieces by
-//! address, joined with their neighbours when they come back. Windows over such memory, and sends
-//! out of it, need no copy through a third place.
+//! Taking an extent costs several system calls, and every other process that maps it some more. So
+//! a long block gets an extent of its own, and shorter ones share a region. What is free in a region
+//! is a [`FreeList`]: pieces by address, joined with their neighbours when they come back. Windows
+//! over such memory, and sends out of it, need no copy through a third place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,8 @@ use oxmpi_engine::PortBuffer;
 use super::Process;
 use crate::error::ErrorKind;
 
-/// Blocks up to this size share regions; it is the granularity of extents.
+/// Blocks up to this size share regions. At this length a copy of the block costs more than taking
+/// an extent for it.
 const REGION_BYTES: u64 = 2 << 20;
 
 /// All such memory of a process.

@@ -101,7 +101,8 @@ pub fn win_free(call: &Call, win: InOut<Handle>) -> Result<(), Failure> {
 pub fn win_attach(_call: &Call, win: &Window, base: *mut c_void, size: i64) -> Result<(), Failure> {
     let bytes = u64::try_from(size).map_err(|_| WindowError::Size { bytes: size })?;
     // SAFETY: the program vouches for the memory until it is detached or the window freed.
-    Ok(unsafe { win.attach(base.cast(), bytes)? })
+    unsafe { win.attach(base.cast(), bytes)? };
+    Ok(())
 }
 
 /// MPI_Win_detach.

@@ -249,7 +249,8 @@ pub fn fetch_and_op(
     let target = target(target_rank, target_disp, 1, datatype, win)?;
     let op = op.with_datatype(datatype.handle());
     // SAFETY: the program vouches for elements at both addresses, as long as the standard demands.
-    Ok(unsafe { win.fetch_and_op(origin_addr.cast(), result_addr.cast(), &target, &op)? })
+    unsafe { win.fetch_and_op(origin_addr.cast(), result_addr.cast(), &target, &op)? };
+    Ok(())
 }
 
 /// MPI_Compare_and_swap.
@@ -269,7 +270,8 @@ pub fn compare_and_swap(
     let target = target(target_rank, target_disp, 1, datatype, win)?;
     let (origin, compare) = (origin_addr.cast(), compare_addr.cast());
     // SAFETY: the program vouches for an element at each address, as long as the standard demands.
-    Ok(unsafe { win.compare_and_swap(origin, compare, result_addr.cast(), &target)? })
+    unsafe { win.compare_and_swap(origin, compare, result_addr.cast(), &target)? };
+    Ok(())
 }
 
 /// One element needs memory: a predefined type has no addresses of its own.
