@@ -29,6 +29,8 @@ fn main() {
         "-Wl,-soname,libmpifort_abi.so.1".to_string(),
         format!("-Wl,--version-script={}", script.display()),
         format!("-L{}", out.display()),
+        // The C library of the same installation, unless LD_LIBRARY_PATH names another.
+        "-Wl,-rpath,$ORIGIN,--enable-new-dtags".to_string(),
         "-Wl,--push-state,--no-as-needed,-lmpi_abi,--pop-state".to_string(),
     ] {
         println!("cargo:rustc-cdylib-link-arg={word}");
@@ -37,8 +39,12 @@ fn main() {
 
 /// A macro that lists the instances of a function, one for each slot of a pool (`src/slot.rs`).
 fn slots() -> String {
-    let instances: String = (0..256).map(|slot| format!("            $name::<$kind, {slot}>,\n")).collect();
-    format!("macro_rules! instances {{\n    ($name:ident, $kind:literal) => {{\n        [\n{instances}        ]\n    }};\n}}\n")
+    let instances: String = (0..256)
+        .map(|slot| format!("            $name::<$kind, {slot}>,\n"))
+        .collect();
+    format!(
+        "macro_rules! instances {{\n    ($name:ident, $kind:literal) => {{\n        [\n{instances}        ]\n    }};\n}}\n"
+    )
 }
 
 /// An empty library that has only the name of the C library.

@@ -36,7 +36,11 @@ impl Handles {
     /// `count` integers can be read at `from`.
     pub unsafe fn lasting(from: *const c_int, count: i64, to_c: fn(c_int) -> Handle) -> Handles {
         let count = usize::try_from(count).unwrap_or(0);
-        let mut handles = Handles { short: [0; SHORT_MAX], long: vec![0; count.max(1)], count };
+        let mut handles = Handles {
+            short: [0; SHORT_MAX],
+            long: vec![0; count.max(1)],
+            count,
+        };
         // SAFETY: the caller's promise.
         unsafe { handles.fill(from, to_c) };
         handles
@@ -45,8 +49,16 @@ impl Handles {
     /// Room for this many.
     pub fn empty(count: i64) -> Handles {
         let count = usize::try_from(count).unwrap_or(0);
-        let long = if count > SHORT_MAX { vec![0; count] } else { Vec::new() };
-        Handles { short: [0; SHORT_MAX], long, count }
+        let long = if count > SHORT_MAX {
+            vec![0; count]
+        } else {
+            Vec::new()
+        };
+        Handles {
+            short: [0; SHORT_MAX],
+            long,
+            count,
+        }
     }
 
     unsafe fn fill(&mut self, from: *const c_int, to_c: fn(c_int) -> Handle) {
@@ -57,12 +69,20 @@ impl Handles {
     }
 
     fn slice(&mut self) -> &mut [Handle] {
-        if self.long.is_empty() { &mut self.short[..self.count] } else { &mut self.long[..self.count] }
+        if self.long.is_empty() {
+            &mut self.short[..self.count]
+        } else {
+            &mut self.long[..self.count]
+        }
     }
 
     /// The address for C.
     pub fn as_mut_ptr(&mut self) -> *mut Handle {
-        if self.long.is_empty() { self.short.as_mut_ptr() } else { self.long.as_mut_ptr() }
+        if self.long.is_empty() {
+            self.short.as_mut_ptr()
+        } else {
+            self.long.as_mut_ptr()
+        }
     }
 
     /// Gives those that C has set.

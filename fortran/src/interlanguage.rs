@@ -1,7 +1,12 @@
 //! For C programs that talk to Fortran: handles and statuses of one language as the other's
 //! (MPI 5.0 §19.3). mpi.h declares them.
 
-#![allow(non_snake_case, non_upper_case_globals, missing_docs, clippy::missing_safety_doc)]
+#![allow(
+    non_snake_case,
+    non_upper_case_globals,
+    missing_docs,
+    clippy::missing_safety_doc
+)]
 
 use std::ffi::c_int;
 

@@ -29,7 +29,11 @@ pub fn take(value: c_int) -> bool {
 #[inline]
 pub fn give(truth: bool) -> c_int {
     learn();
-    if truth { TRUTH.load(Ordering::Relaxed) } else { FALSEHOOD.load(Ordering::Relaxed) }
+    if truth {
+        TRUTH.load(Ordering::Relaxed)
+    } else {
+        FALSEHOOD.load(Ordering::Relaxed)
+    }
 }
 
 #[inline]
@@ -53,7 +57,10 @@ pub fn agree() {
 #[cold]
 fn agree_on_booleans() {
     let (mut truth, mut falsehood, mut is_set) = (1i32, 0i32, 0);
-    let (t, f) = ((&raw mut truth).cast::<c_void>(), (&raw mut falsehood).cast::<c_void>());
+    let (t, f) = (
+        (&raw mut truth).cast::<c_void>(),
+        (&raw mut falsehood).cast::<c_void>(),
+    );
     // SAFETY: both point to four bytes, as the size says.
     unsafe {
         let code = c::PMPI_Abi_get_fortran_booleans(LOGICAL_BYTES, t, f, &mut is_set);

@@ -99,7 +99,10 @@ impl Section {
     }
 
     fn elements(&self) -> usize {
-        self.dimensions.iter().map(|dimension| dimension.extent.max(0) as usize).product()
+        self.dimensions
+            .iter()
+            .map(|dimension| dimension.extent.max(0) as usize)
+            .product()
     }
 
     /// Calls `each` with the address of every element, in array element order.
@@ -138,7 +141,11 @@ impl Copy {
         // SAFETY: the caller vouches for the descriptor.
         let section = unsafe { Section::new(descriptor) };
         let bytes = section.elements() * section.element_bytes;
-        let mut copy = Copy { words: vec![0; bytes.div_ceil(16).max(1)], section, returns };
+        let mut copy = Copy {
+            words: vec![0; bytes.div_ceil(16).max(1)],
+            section,
+            returns,
+        };
         // What the operation leaves alone must come back as it was, so outputs are copied too.
         copy.exchange(true);
         copy
@@ -184,7 +191,10 @@ impl Staged {
     /// Nothing yet.
     #[inline(always)]
     pub fn new() -> Staged {
-        Staged { copies: Vec::new(), datatypes: Vec::new() }
+        Staged {
+            copies: Vec::new(),
+            datatypes: Vec::new(),
+        }
     }
 
     /// The address for a buffer that is read.

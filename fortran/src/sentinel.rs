@@ -57,9 +57,13 @@ pub fn buffer(address: *mut c_void) -> *mut c_void {
 /// What C gets for a status or for statuses that are written.
 #[inline(always)]
 pub fn status(address: *mut Status) -> *mut Status {
-    let ignored = address == &raw mut mpifort_status_ignore_
-        || address == &raw mut mpifort_statuses_ignore_;
-    if ignored { std::ptr::null_mut() } else { address }
+    let ignored =
+        address == &raw mut mpifort_status_ignore_ || address == &raw mut mpifort_statuses_ignore_;
+    if ignored {
+        std::ptr::null_mut()
+    } else {
+        address
+    }
 }
 
 /// What C gets for weights.
@@ -76,7 +80,11 @@ pub fn weights(address: *mut c_int) -> *const c_int {
 /// What C gets for error codes.
 pub fn errcodes(address: *mut c_int) -> *mut c_int {
     let ignored = address == &raw mut mpifort_errcodes_ignore_;
-    if ignored { std::ptr::null_mut() } else { address }
+    if ignored {
+        std::ptr::null_mut()
+    } else {
+        address
+    }
 }
 
 /// Whether an argument list is MPI_ARGV_NULL or MPI_ARGVS_NULL.

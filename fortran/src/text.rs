@@ -32,7 +32,10 @@ impl TextIn {
             _ => unsafe { std::slice::from_raw_parts(address.cast::<u8>(), length) },
         };
         let bytes = trimmed(bytes, trim);
-        let mut text = TextIn { short: [0; SHORT_MAX + 1], long: Vec::new() };
+        let mut text = TextIn {
+            short: [0; SHORT_MAX + 1],
+            long: Vec::new(),
+        };
         if bytes.len() <= SHORT_MAX {
             text.short[..bytes.len()].copy_from_slice(bytes);
         } else {
@@ -43,7 +46,11 @@ impl TextIn {
 
     /// The address for C.
     pub fn as_ptr(&self) -> *const c_char {
-        let bytes = if self.long.is_empty() { self.short.as_ptr() } else { self.long.as_ptr() };
+        let bytes = if self.long.is_empty() {
+            self.short.as_ptr()
+        } else {
+            self.long.as_ptr()
+        };
         bytes.cast()
     }
 }
@@ -51,9 +58,15 @@ impl TextIn {
 /// A text without blanks at its end or ends; what follows a zero does not count either, since
 /// programs pass C's texts too.
 pub fn trimmed(bytes: &[u8], trim: Trim) -> &[u8] {
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(bytes.len());
     let bytes = &bytes[..end];
-    let end = bytes.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1);
+    let end = bytes
+        .iter()
+        .rposition(|&byte| byte != b' ')
+        .map_or(0, |last| last + 1);
     let bytes = &bytes[..end];
     match trim {
         Trim::End => bytes,
@@ -85,7 +98,11 @@ impl TextOut {
         }
         // SAFETY: the caller's promise.
         let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), length) };
-        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
+        let end = self
+            .0
+            .iter()
+            .position(|&byte| byte == 0)
+            .unwrap_or(self.0.len());
         let count = end.min(length);
         to[..count].copy_from_slice(&self.0[..count]);
         to[count..].fill(b' ');

@@ -11,7 +11,7 @@ use std::mem::transmute;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::call;
-use crate::constant::{MPI_UNIVERSE_SIZE, MPI_TAG_UB, MPI_WIN_BASE, MPI_WIN_MODEL, MPI_WIN_SIZE};
+use crate::constant::{MPI_TAG_UB, MPI_UNIVERSE_SIZE, MPI_WIN_BASE, MPI_WIN_MODEL, MPI_WIN_SIZE};
 use crate::handle::{self, Handle};
 use crate::logical;
 
@@ -29,7 +29,9 @@ fn cell(value: i64) -> *mut c_void {
 }
 
 fn is_cell(address: *mut c_void) -> bool {
-    cells().as_ref().is_some_and(|cells| cells.contains(&(address as usize)))
+    cells()
+        .as_ref()
+        .is_some_and(|cells| cells.contains(&(address as usize)))
 }
 
 /// What Fortran sees of an attribute.
@@ -42,7 +44,9 @@ fn value(address: *mut c_void) -> i64 {
 }
 
 fn free_cell(address: *mut c_void) {
-    let was = cells().as_mut().is_some_and(|cells| cells.remove(&(address as usize)));
+    let was = cells()
+        .as_mut()
+        .is_some_and(|cells| cells.remove(&(address as usize)));
     if was {
         // SAFETY: `cell` boxed it, and it has just left the set.
         drop(unsafe { Box::from_raw(address.cast::<i64>()) });
@@ -133,7 +137,13 @@ unsafe extern "C" fn delete<const KIND: u8>(
 
 /// Keys are few and nothing tells when the last attribute of one is gone, so this stays.
 fn callbacks(copy: *const c_void, delete: *const c_void, extra: i64, old: bool) -> *mut c_void {
-    Box::into_raw(Box::new(Callbacks { copy, delete, extra, old })).cast()
+    Box::into_raw(Box::new(Callbacks {
+        copy,
+        delete,
+        extra,
+        old,
+    }))
+    .cast()
 }
 
 macro_rules! keys {
@@ -175,7 +185,12 @@ pub unsafe fn keyval_create<const P: bool>(
     unsafe {
         let state = callbacks(copy_fn, delete_fn, i64::from(*extra.cast::<c_int>()), true);
         let (copy, delete) = (copy::<0> as *const c_void, delete::<0> as *const c_void);
-        call!(P, MPI_Keyval_create, PMPI_Keyval_create, (copy, delete, keyval, state))
+        call!(
+            P,
+            MPI_Keyval_create,
+            PMPI_Keyval_create,
+            (copy, delete, keyval, state)
+        )
     }
 }
 

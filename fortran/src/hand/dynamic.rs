@@ -29,7 +29,10 @@ impl List {
                 texts.push(TextIn::new(at, length, Trim::End));
             }
         }
-        List { texts, addresses: Vec::new() }
+        List {
+            texts,
+            addresses: Vec::new(),
+        }
     }
 
     /// The address for C; the list must stay where it is from then on.
@@ -71,8 +74,19 @@ pub unsafe fn comm_spawn<const P: bool>(
         let (info, comm) = (handle::info(*info), handle::comm(*comm));
         let codes = sentinel::errcodes(errcodes);
         let code = call!(
-            P, MPI_Comm_spawn, PMPI_Comm_spawn,
-            (command.as_ptr(), arguments, *maxprocs, info, *root, comm, &mut made, codes)
+            P,
+            MPI_Comm_spawn,
+            PMPI_Comm_spawn,
+            (
+                command.as_ptr(),
+                arguments,
+                *maxprocs,
+                info,
+                *root,
+                comm,
+                &mut made,
+                codes
+            )
         );
         if code == 0 {
             *intercomm = handle::comm_out(made);
@@ -119,10 +133,19 @@ pub unsafe fn comm_spawn_multiple<const P: bool>(
         let mut infos: Vec<Handle> = (0..number).map(|at| handle::info(*infos.add(at))).collect();
         let (comm, codes) = (handle::comm(*comm), sentinel::errcodes(errcodes));
         let code = call!(
-            P, MPI_Comm_spawn_multiple, PMPI_Comm_spawn_multiple,
+            P,
+            MPI_Comm_spawn_multiple,
+            PMPI_Comm_spawn_multiple,
             (
-                *count, commands.as_mut_ptr(), arguments, maxprocs, infos.as_mut_ptr().cast(),
-                *root, comm, &mut made, codes,
+                *count,
+                commands.as_mut_ptr(),
+                arguments,
+                maxprocs,
+                infos.as_mut_ptr().cast(),
+                *root,
+                comm,
+                &mut made,
+                codes,
             )
         );
         if code == 0 {

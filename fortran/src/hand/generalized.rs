@@ -68,10 +68,16 @@ pub unsafe fn grequest_start<const P: bool>(
             cancel: transmute::<*const c_void, _>(cancel_fn),
             extra: *extra.cast::<i64>(),
         }));
-        let functions = (query as *const c_void, free as *const c_void, cancel as *const c_void);
+        let functions = (
+            query as *const c_void,
+            free as *const c_void,
+            cancel as *const c_void,
+        );
         let (query, free, cancel) = functions;
         let code = call!(
-            P, MPI_Grequest_start, PMPI_Grequest_start,
+            P,
+            MPI_Grequest_start,
+            PMPI_Grequest_start,
             (query, free, cancel, state.cast(), &mut made)
         );
         if code == 0 {
@@ -92,7 +98,13 @@ struct Representation {
 }
 
 type Conversion<C> = unsafe extern "C" fn(
-    *mut c_void, *mut c_int, *mut C, *mut c_void, *mut i64, *mut i64, *mut c_int,
+    *mut c_void,
+    *mut c_int,
+    *mut C,
+    *mut c_void,
+    *mut i64,
+    *mut i64,
+    *mut c_int,
 );
 
 macro_rules! conversion {
@@ -138,9 +150,16 @@ pub unsafe fn register_datarep<const LARGE: bool, const P: bool>(
     extra: *mut c_void,
     length: usize,
 ) -> c_int {
-    let none = [mpi_conversion_fn_null_ as *const c_void, mpi_conversion_fn_null_c_ as *const c_void];
+    let none = [
+        mpi_conversion_fn_null_ as *const c_void,
+        mpi_conversion_fn_null_c_ as *const c_void,
+    ];
     let or_none = |given: *const c_void, own: *const c_void| {
-        if none.contains(&given) { std::ptr::null() } else { own }
+        if none.contains(&given) {
+            std::ptr::null()
+        } else {
+            own
+        }
     };
     // SAFETY: the caller's promise.
     unsafe {
@@ -157,13 +176,20 @@ pub unsafe fn register_datarep<const LARGE: bool, const P: bool>(
             let read = or_none(read_fn, read_c as *const c_void);
             let write = or_none(write_fn, write_c as *const c_void);
             call!(
-                P, MPI_Register_datarep_c, PMPI_Register_datarep_c,
+                P,
+                MPI_Register_datarep_c,
+                PMPI_Register_datarep_c,
                 (name, read, write, extent, state)
             )
         } else {
             let read = or_none(read_fn, read as *const c_void);
             let write = or_none(write_fn, write as *const c_void);
-            call!(P, MPI_Register_datarep, PMPI_Register_datarep, (name, read, write, extent, state))
+            call!(
+                P,
+                MPI_Register_datarep,
+                PMPI_Register_datarep,
+                (name, read, write, extent, state)
+            )
         }
     }
 }

@@ -9,7 +9,11 @@ use crate::text::{TextIn, TextOut, Trim};
 
 /// The length with C's final zero; 0 asks for the length alone.
 fn with_zero(length: c_int) -> c_int {
-    if length > 0 { length.saturating_add(1) } else { length }
+    if length > 0 {
+        length.saturating_add(1)
+    } else {
+        length
+    }
 }
 
 /// MPI_Info_get_string.
@@ -34,7 +38,9 @@ pub unsafe fn info_get_string<const P: bool>(
         let info = handle::info(*info);
         let room = text.as_mut_ptr();
         let code = call!(
-            P, MPI_Info_get_string, PMPI_Info_get_string,
+            P,
+            MPI_Info_get_string,
+            PMPI_Info_get_string,
             (info, key.as_ptr(), &mut length, room, &mut found)
         );
         if code == 0 {
@@ -70,7 +76,9 @@ pub unsafe fn session_get_nth_pset<const P: bool>(
         let (session, info) = (handle::session(*session), handle::info(*info));
         let room = text.as_mut_ptr();
         let code = call!(
-            P, MPI_Session_get_nth_pset, PMPI_Session_get_nth_pset,
+            P,
+            MPI_Session_get_nth_pset,
+            PMPI_Session_get_nth_pset,
             (session, info, *n, &mut length, room)
         );
         if code == 0 {
@@ -95,7 +103,9 @@ pub unsafe fn abi_set_fortran_booleans<const P: bool>(
     // SAFETY: the caller's promise.
     let code = unsafe {
         call!(
-            P, MPI_Abi_set_fortran_booleans, PMPI_Abi_set_fortran_booleans,
+            P,
+            MPI_Abi_set_fortran_booleans,
+            PMPI_Abi_set_fortran_booleans,
             (*size, truth, falsehood)
         )
     };

@@ -42,16 +42,28 @@ pub unsafe fn op_create<const LARGE: bool, const P: bool>(
     op: *mut c_int,
 ) -> c_int {
     let kind = usize::from(LARGE);
-    let Some(slot) = POOLS[kind].slot(procedure) else { return MPI_ERR_INTERN };
+    let Some(slot) = POOLS[kind].slot(procedure) else {
+        return MPI_ERR_INTERN;
+    };
     let mut made: Handle = 0;
     // SAFETY: the caller's promise.
     unsafe {
         let function = INSTANCES[kind][slot] as *const c_void;
         let commute = c_int::from(logical::take(*commute));
         let code = if LARGE {
-            call!(P, MPI_Op_create_c, PMPI_Op_create_c, (function, commute, &mut made))
+            call!(
+                P,
+                MPI_Op_create_c,
+                PMPI_Op_create_c,
+                (function, commute, &mut made)
+            )
         } else {
-            call!(P, MPI_Op_create, PMPI_Op_create, (function, commute, &mut made))
+            call!(
+                P,
+                MPI_Op_create,
+                PMPI_Op_create,
+                (function, commute, &mut made)
+            )
         };
         if code == 0 {
             *op = handle::op_out(made);

@@ -62,8 +62,13 @@ fn part(
     item: Handle,
     made: &mut Vec<Handle>,
 ) -> Handle {
-    let Some(depth) = depth.checked_sub(1) else { return item };
-    let below: i64 = section.dimensions[..depth].iter().map(|d| d.extent as i64).product();
+    let Some(depth) = depth.checked_sub(1) else {
+        return item;
+    };
+    let below: i64 = section.dimensions[..depth]
+        .iter()
+        .map(|d| d.extent as i64)
+        .product();
     let (rows, rest) = (elements / below.max(1), elements % below.max(1));
     let stride = section.dimensions[depth].stride as i64;
     let row = part(section, depth, below, item, made);

@@ -21,13 +21,20 @@ pub(super) fn integers(table: &Table) -> Vec<(String, i64)> {
         .iter()
         .filter(|c| !c.name.starts_with("MPI_T_") && !c.name.starts_with("MPI_F_"))
         .map(|c| (c.name.clone(), c.value - i64::from(is_text_length(&c.name))));
-    own.iter().map(|(name, value)| (name.to_string(), *value)).chain(of_c).collect()
+    own.iter()
+        .map(|(name, value)| (name.to_string(), *value))
+        .chain(of_c)
+        .collect()
 }
 
 /// Handle constants: C type, name, value.
 pub(super) fn handles(table: &Table) -> Vec<(String, String, i64)> {
     let mut found = Vec::new();
-    for of in table.handles.iter().filter(|of| !of.name.starts_with("MPI_T_")) {
+    for of in table
+        .handles
+        .iter()
+        .filter(|of| !of.name.starts_with("MPI_T_"))
+    {
         for constant in &of.items {
             found.push((of.name.clone(), constant.name.clone(), constant.value));
         }
@@ -47,13 +54,37 @@ pub(super) const SENTINELS: [(&str, &str, &str, &str, &str); 10] = [
     ("MPI_BOTTOM", "INTEGER", "INTEGER", "", ""),
     ("MPI_IN_PLACE", "INTEGER", "INTEGER", "", ""),
     ("MPI_BUFFER_AUTOMATIC", "INTEGER", "INTEGER", "", ""),
-    ("MPI_STATUS_IGNORE", "INTEGER", "TYPE(MPI_Status)", "(MPI_STATUS_SIZE)", ""),
-    ("MPI_STATUSES_IGNORE", "INTEGER", "TYPE(MPI_Status)", "(MPI_STATUS_SIZE,1)", "(1)"),
+    (
+        "MPI_STATUS_IGNORE",
+        "INTEGER",
+        "TYPE(MPI_Status)",
+        "(MPI_STATUS_SIZE)",
+        "",
+    ),
+    (
+        "MPI_STATUSES_IGNORE",
+        "INTEGER",
+        "TYPE(MPI_Status)",
+        "(MPI_STATUS_SIZE,1)",
+        "(1)",
+    ),
     ("MPI_ERRCODES_IGNORE", "INTEGER", "INTEGER", "(1)", "(1)"),
     ("MPI_UNWEIGHTED", "INTEGER", "INTEGER", "(1)", "(1)"),
     ("MPI_WEIGHTS_EMPTY", "INTEGER", "INTEGER", "(1)", "(1)"),
-    ("MPI_ARGV_NULL", "CHARACTER*1", "CHARACTER(LEN=1)", "(1)", "(1)"),
-    ("MPI_ARGVS_NULL", "CHARACTER*1", "CHARACTER(LEN=1)", "(1,1)", "(1,1)"),
+    (
+        "MPI_ARGV_NULL",
+        "CHARACTER*1",
+        "CHARACTER(LEN=1)",
+        "(1)",
+        "(1)",
+    ),
+    (
+        "MPI_ARGVS_NULL",
+        "CHARACTER*1",
+        "CHARACTER(LEN=1)",
+        "(1,1)",
+        "(1,1)",
+    ),
 ];
 
 /// The common block of a sentinel.

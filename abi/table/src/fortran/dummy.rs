@@ -79,7 +79,10 @@ const KEEPS: [&str; 9] = [
 /// The dummy arguments, without IERROR.
 pub fn dummies(procedure: &Procedure<'_>) -> Vec<Dummy> {
     let function = procedure.function;
-    let has_request = function.parameters.iter().any(|p| p.kind.name() == "request_out");
+    let has_request = function
+        .parameters
+        .iter()
+        .any(|p| p.kind.name() == "request_out");
     let split = function.name.ends_with("_begin") || function.name.ends_with("_end");
     let remote = procedure.chapter.name == "window";
     let keeps = has_request || split || remote || KEEPS.contains(&function.name.as_str());
@@ -106,8 +109,10 @@ fn is_partitioned(name: &str) -> bool {
 
 /// Fortran has no argument vector to pass.
 pub(super) fn is_left_out(function: &str, parameter: &Parameter) -> bool {
-    matches!(function, "MPI_Init" | "MPI_Init_thread" | "MPI_Info_create_env")
-        && ["argc", "argv"].contains(&parameter.name.as_str())
+    matches!(
+        function,
+        "MPI_Init" | "MPI_Init_thread" | "MPI_Info_create_env"
+    ) && ["argc", "argv"].contains(&parameter.name.as_str())
 }
 
 fn dummy(function: &str, parameter: &Parameter, face: Face) -> Dummy {
@@ -128,7 +133,11 @@ fn dummy(function: &str, parameter: &Parameter, face: Face) -> Dummy {
         _ => by_c_type(&c),
     };
     Dummy {
-        name: if parameter.name == "indx" { "index".into() } else { parameter.name.clone() },
+        name: if parameter.name == "indx" {
+            "index".into()
+        } else {
+            parameter.name.clone()
+        },
         intent: intent(function, parameter, kind),
         dimensions: dimensions(kind, &c),
         asynchronous: false,
@@ -137,7 +146,11 @@ fn dummy(function: &str, parameter: &Parameter, face: Face) -> Dummy {
 }
 
 fn by_c_type(c: &str) -> Shape {
-    let base = c.trim_start_matches("const ").split([' ', '*', '@', '[']).next().unwrap_or("");
+    let base = c
+        .trim_start_matches("const ")
+        .split([' ', '*', '@', '['])
+        .next()
+        .unwrap_or("");
     match base {
         "int" => Shape::Integer,
         "MPI_Aint" => Shape::Address,

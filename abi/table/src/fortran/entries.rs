@@ -107,11 +107,22 @@ fn aliases(table: &Table) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for prefix in ["", "P"] {
         for procedure in procedures_f08(table).iter().filter(|p| p.shares_code()) {
-            let of = symbol(&Procedure { f08: false, ..*procedure }, prefix);
+            let of = symbol(
+                &Procedure {
+                    f08: false,
+                    ..*procedure
+                },
+                prefix,
+            );
             found.push((symbol(procedure, prefix), of));
         }
         for procedure in procedures(table) {
-            if procedure.function.parameters.iter().any(|p| p.name == "baseptr") {
+            if procedure
+                .function
+                .parameters
+                .iter()
+                .any(|p| p.name == "baseptr")
+            {
                 let of = symbol(&procedure, prefix);
                 found.push((format!("{of}cptr_"), of));
             }
@@ -122,7 +133,10 @@ fn aliases(table: &Table) -> Vec<(String, String)> {
 
 /// A linker's version script for the names that the assembler makes.
 pub fn fortran_exported(table: &Table) -> String {
-    let names: String = aliases(table).iter().map(|(name, _)| format!("    {name};\n")).collect();
+    let names: String = aliases(table)
+        .iter()
+        .map(|(name, _)| format!("    {name};\n"))
+        .collect();
     format!("{{\n  global:\n{names}}};\n")
 }
 
@@ -195,12 +209,22 @@ fn entry(out: &mut String, procedure: &Procedure<'_>, prefix: &str) {
     if HAND.contains(&function.name.as_str()) {
         let mut names: Vec<String> = treated.iter().map(|(p, _)| p.name.clone()).collect();
         names.extend(
-            treated.iter().filter(|(_, t)| t.has_length).map(|(p, _)| format!("{}_length", p.name)),
+            treated
+                .iter()
+                .filter(|(_, t)| t.has_length)
+                .map(|(p, _)| format!("{}_length", p.name)),
         );
         let (large, profiled) = (procedure.face == Face::Large, prefix == "P");
-        let form = if function.large { format!("{large}, ") } else { String::new() };
+        let form = if function.large {
+            format!("{large}, ")
+        } else {
+            String::new()
+        };
         let name = function.rust_name();
-        line(&format!("let code = hand::{name}::<{form}{profiled}>({});", arguments(names)));
+        line(&format!(
+            "let code = hand::{name}::<{form}{profiled}>({});",
+            arguments(names)
+        ));
         line("give(ierror, code);");
     } else {
         let staged = procedure.has_descriptors();
@@ -246,7 +270,11 @@ fn is_persistent_collective(procedure: &Procedure<'_>) -> bool {
 /// What is done once all results are there.
 fn after_all(procedure: &Procedure<'_>, staged: bool) -> &'static str {
     let name = procedure.function.name.as_str();
-    let has_request = procedure.function.parameters.iter().any(|p| p.kind.name() == "request_out");
+    let has_request = procedure
+        .function
+        .parameters
+        .iter()
+        .any(|p| p.kind.name() == "request_out");
     match name {
         "MPI_Init" | "MPI_Init_thread" => "logical::agree();",
         _ if staged && has_request => "staged.keep(code, *request);",
@@ -268,7 +296,11 @@ fn treatment(procedure: &Procedure<'_>, parameter: &Parameter) -> Treatment {
         ..Treatment::default()
     };
     if is_left_out(function, parameter) {
-        let nothing = if c_type == "c_int" { "0" } else { "std::ptr::null_mut()" };
+        let nothing = if c_type == "c_int" {
+            "0"
+        } else {
+            "std::ptr::null_mut()"
+        };
         return plain("", nothing.into());
     }
     if let Some(treatment) = handles(procedure, parameter, kind) {
@@ -300,9 +332,16 @@ fn treatment(procedure: &Procedure<'_>, parameter: &Parameter) -> Treatment {
         "status" | "status_inout" => plain("*mut Status", p.into()),
         "weights" => plain("*mut c_int", format!("sentinel::weights({p})")),
         "string" | "key" | "value" => {
-            let trim = if kind == "string" { "Trim::End" } else { "Trim::Both" };
+            let trim = if kind == "string" {
+                "Trim::End"
+            } else {
+                "Trim::Both"
+            };
             let (arrives, from) = match procedure.has_descriptors() {
-                true => ("*const Descriptor", format!("(*{p}).text().0, (*{p}).text().1")),
+                true => (
+                    "*const Descriptor",
+                    format!("(*{p}).text().0, (*{p}).text().1"),
+                ),
                 false => ("*mut c_char", format!("{p}, {p}_length")),
             };
             Treatment {
@@ -312,7 +351,10 @@ fn treatment(procedure: &Procedure<'_>, parameter: &Parameter) -> Treatment {
             }
         }
         "text_out" => {
-            let length = parameter.length.as_deref().unwrap_or("MPI_MAX_ERROR_STRING");
+            let length = parameter
+                .length
+                .as_deref()
+                .unwrap_or("MPI_MAX_ERROR_STRING");
             let length = match length.strip_suffix("+1") {
                 Some(of) => format!("(*{of}).max(0) as usize + 1"),
                 None => format!("constant::{length} as usize"),
@@ -362,10 +404,12 @@ fn handles(procedure: &Procedure<'_>, parameter: &Parameter, kind: &str) -> Opti
     let p = parameter.name.as_str();
     let local = format!("{p}_c");
     let array = match kind {
-        "raw(const~MPI_Info[])" => return Some(Treatment {
-            arrives: "*mut c_int".into(),
-            ..Treatment::default()
-        }),
+        "raw(const~MPI_Info[])" => {
+            return Some(Treatment {
+                arrives: "*mut c_int".into(),
+                ..Treatment::default()
+            });
+        }
         "datatypes" | "datatypes_out" => Some("datatype"),
         "requests" | "requests_inout" => Some("request"),
         _ => None,
@@ -384,10 +428,17 @@ fn handles(procedure: &Procedure<'_>, parameter: &Parameter, kind: &str) -> Opti
                 format!("let mut {local} = Handles::new({p}, {length}, handle::{word});"),
                 format!("{local}.give_requests({p});"),
             ),
-            _ if procedure.function.parameters.iter().any(|q| q.kind.name() == "request_out") => (
-                format!("let mut {local} = Handles::lasting({p}, {length}, handle::{word});"),
-                format!("{local}.keep(code, *request);"),
-            ),
+            _ if procedure
+                .function
+                .parameters
+                .iter()
+                .any(|q| q.kind.name() == "request_out") =>
+            {
+                (
+                    format!("let mut {local} = Handles::lasting({p}, {length}, handle::{word});"),
+                    format!("{local}.keep(code, *request);"),
+                )
+            }
             _ => (
                 format!("let mut {local} = Handles::new({p}, {length}, handle::{word});"),
                 String::new(),
@@ -413,7 +464,11 @@ fn handles(procedure: &Procedure<'_>, parameter: &Parameter, kind: &str) -> Opti
             format!("if code == 0 {{ *{p} = handle::{word}_out({local}); }}"),
         ),
         "_inout" => {
-            let done = if word == "request" { "completed" } else { "changed" };
+            let done = if word == "request" {
+                "completed"
+            } else {
+                "changed"
+            };
             (
                 format!("let mut {local} = handle::{word}(*{p});"),
                 format!("&mut {local}"),
@@ -421,7 +476,11 @@ fn handles(procedure: &Procedure<'_>, parameter: &Parameter, kind: &str) -> Opti
             )
         }
         _ if becomes_message(procedure, parameter) => (String::new(), local.clone(), String::new()),
-        _ => (format!("let {local} = handle::{word}(*{p});"), local.clone(), String::new()),
+        _ => (
+            format!("let {local} = handle::{word}(*{p});"),
+            local.clone(),
+            String::new(),
+        ),
     };
     Some(Treatment {
         arrives: "*mut c_int".into(),

@@ -22,9 +22,11 @@ pub fn mpif_h(table: &Table) -> String {
          !     abi/table/mpi5.table; for fixed and for free form.\n",
     );
     let mut line = |text: String| writeln!(out, "      {text}").expect("a String takes it");
-    let all = integers(table)
-        .into_iter()
-        .chain(handles(table).into_iter().map(|(_, name, value)| (name, value)));
+    let all = integers(table).into_iter().chain(
+        handles(table)
+            .into_iter()
+            .map(|(_, name, value)| (name, value)),
+    );
     for (name, value) in all {
         line(format!("INTEGER {name}"));
         line(format!("PARAMETER ({name}={value})"));
@@ -57,7 +59,10 @@ mod tests {
     #[test]
     fn no_line_is_too_long_for_fixed_form() {
         let text = mpif_h(&Table::mpi5());
-        assert!(text.lines().all(|line| line.len() <= 72 && !line.ends_with('&')));
+        assert!(
+            text.lines()
+                .all(|line| line.len() <= 72 && !line.ends_with('&'))
+        );
         assert!(text.contains("      PARAMETER (MPI_COMM_WORLD=257)\n"));
         assert!(text.contains("      PARAMETER (MPI_MAX_PROCESSOR_NAME=255)\n"));
     }

@@ -50,7 +50,10 @@ pub struct Procedure<'a> {
 impl Procedure<'_> {
     /// Whether choice buffers arrive as descriptors.
     pub fn has_descriptors(&self) -> bool {
-        self.f08 && dummies(self).iter().any(|dummy| dummy.shape == Shape::Choice)
+        self.f08
+            && dummies(self)
+                .iter()
+                .any(|dummy| dummy.shape == Shape::Choice)
     }
 
     /// The name in Fortran of the specific procedure; `MPI_Send_c_f08ts`.
@@ -106,7 +109,12 @@ pub fn procedures(table: &Table) -> Vec<Procedure<'_>> {
 pub fn procedures_f08(table: &Table) -> Vec<Procedure<'_>> {
     let mut found = Vec::new();
     for (chapter, function) in functions(table) {
-        let with = |face| Procedure { chapter, function, face, f08: true };
+        let with = |face| Procedure {
+            chapter,
+            function,
+            face,
+            f08: true,
+        };
         found.push(with(first_face(function)));
         if function.large && first_face(function) == Face::Int && is_told_apart(function, with) {
             found.push(with(Face::Large));
@@ -125,7 +133,11 @@ fn is_told_apart<'a>(function: &'a Function, with: impl Fn(Face) -> Procedure<'a
 }
 
 fn first_face(function: &Function) -> Face {
-    if LARGE_ALONE.contains(&function.name.as_str()) { Face::Large } else { Face::Int }
+    if LARGE_ALONE.contains(&function.name.as_str()) {
+        Face::Large
+    } else {
+        Face::Int
+    }
 }
 
 fn functions(table: &Table) -> impl Iterator<Item = (&Chapter, &Function)> {
@@ -133,5 +145,10 @@ fn functions(table: &Table) -> impl Iterator<Item = (&Chapter, &Function)> {
         .chapters
         .iter()
         .filter(|chapter| !C_ALONE.contains(&chapter.name.as_str()))
-        .flat_map(|chapter| chapter.functions.iter().map(move |function| (chapter, function)))
+        .flat_map(|chapter| {
+            chapter
+                .functions
+                .iter()
+                .map(move |function| (chapter, function))
+        })
 }

@@ -40,9 +40,10 @@ pub fn module_mpi(table: &Table) -> String {
             // A generic name lets the specific one keep the name of the symbol.
             let text = body(&procedure, &name, &name);
             if gives_pointer(&procedure) {
-                let other = body(&procedure, &format!("{name}_cptr"), &name)
-                    .replace("INTEGER(KIND=MPI_ADDRESS_KIND), INTENT(OUT) :: baseptr",
-                        "TYPE(C_PTR), INTENT(OUT) :: baseptr");
+                let other = body(&procedure, &format!("{name}_cptr"), &name).replace(
+                    "INTEGER(KIND=MPI_ADDRESS_KIND), INTENT(OUT) :: baseptr",
+                    "TYPE(C_PTR), INTENT(OUT) :: baseptr",
+                );
                 writeln!(out, "\n  INTERFACE {name}\n{text}{other}  END INTERFACE")
             } else {
                 writeln!(out, "\n  INTERFACE\n{text}  END INTERFACE")
@@ -73,14 +74,22 @@ pub(super) fn supported(out: &mut String, truth: bool) {
 
 pub(super) fn sentinel(out: &mut String, name: &str, of: &str, dimensions: &str) {
     let of = of.replace("*1", "(LEN=1)");
-    writeln!(out, "  {of} :: {name}{dimensions}\n  COMMON /{0}/ {name}\n  SAVE /{0}/", block(name))
-        .expect("a String takes it");
+    writeln!(
+        out,
+        "  {of} :: {name}{dimensions}\n  COMMON /{0}/ {name}\n  SAVE /{0}/",
+        block(name)
+    )
+    .expect("a String takes it");
 }
 
 /// MPI_SIZEOF asks the descriptor, whatever the module.
 pub(super) fn sizeof(prefix: &str, suffix: &str) -> String {
     let symbol = format!("{}mpi_sizeof_{suffix}_", prefix.to_lowercase());
-    let ierror = if suffix == "fts" { "INTEGER, INTENT(OUT)" } else { "INTEGER, OPTIONAL, INTENT(OUT)" };
+    let ierror = if suffix == "fts" {
+        "INTEGER, INTENT(OUT)"
+    } else {
+        "INTEGER, OPTIONAL, INTENT(OUT)"
+    };
     format!(
         "\n  INTERFACE {prefix}MPI_Sizeof\n\
         \x20   SUBROUTINE {prefix}MPI_Sizeof_{suffix}(x, size, ierror) BIND(C, NAME=\"{symbol}\")\n\
@@ -101,9 +110,17 @@ pub(super) fn sync_reg(prefix: &str, f08: bool) -> String {
             "      TYPE(*), DIMENSION(..), ASYNCHRONOUS :: buf\n".to_string(),
         )
     } else {
-        (format!("{prefix}MPI_F_sync_reg"), String::new(), unchecked("buf", ""))
+        (
+            format!("{prefix}MPI_F_sync_reg"),
+            String::new(),
+            unchecked("buf", ""),
+        )
     };
-    let generic = if f08 { format!(" {prefix}MPI_F_sync_reg") } else { String::new() };
+    let generic = if f08 {
+        format!(" {prefix}MPI_F_sync_reg")
+    } else {
+        String::new()
+    };
     format!(
         "\n  INTERFACE{generic}\n    SUBROUTINE {name}(buf){bind}\n{buffer}\
         \x20   END SUBROUTINE\n  END INTERFACE\n"
@@ -111,7 +128,9 @@ pub(super) fn sync_reg(prefix: &str, f08: bool) -> String {
 }
 
 fn gives_pointer(procedure: &Procedure<'_>) -> bool {
-    dummies(procedure).iter().any(|dummy| dummy.name == "baseptr")
+    dummies(procedure)
+        .iter()
+        .any(|dummy| dummy.name == "baseptr")
 }
 
 /// An argument of any type and rank, passed by address.
@@ -166,7 +185,9 @@ fn declaration(dummy: &Dummy) -> String {
         (Shape::Status, None) => ("INTEGER", "(MPI_STATUS_SIZE)".to_string()),
         (Shape::Status, Some(_)) => ("INTEGER", "(MPI_STATUS_SIZE,*)".to_string()),
         (shape, dimensions) => {
-            let dimensions = dimensions.map(|text| format!("({text})")).unwrap_or_default();
+            let dimensions = dimensions
+                .map(|text| format!("({text})"))
+                .unwrap_or_default();
             (plain_type(shape), dimensions)
         }
     };
@@ -211,7 +232,9 @@ pub(super) fn callback(name: &str, interface: &Interface, f08: bool) -> String {
             line.replace("STATUS :: status", "INTEGER :: status(MPI_STATUS_SIZE)")
         };
         match line.strip_prefix("MEMORY :: ") {
-            Some(names) => names.split(", ").for_each(|name| text.push_str(&unchecked(name, ""))),
+            Some(names) => names
+                .split(", ")
+                .for_each(|name| text.push_str(&unchecked(name, ""))),
             None => writeln!(text, "      {line}").expect("a String takes it"),
         }
     }

@@ -24,8 +24,11 @@ pub fn module_mpi_f08(table: &Table) -> String {
     }
     let kinds = handle_types(table);
     for name in &kinds {
-        writeln!(out, "  TYPE, BIND(C) :: {name}\n    INTEGER :: MPI_VAL\n  END TYPE {name}")
-            .expect("a String takes it");
+        writeln!(
+            out,
+            "  TYPE, BIND(C) :: {name}\n    INTEGER :: MPI_VAL\n  END TYPE {name}"
+        )
+        .expect("a String takes it");
     }
     out.push_str(
         "  TYPE, BIND(C) :: MPI_Status\n    INTEGER :: MPI_SOURCE, MPI_TAG, MPI_ERROR\n    \
@@ -64,7 +67,8 @@ pub fn module_mpi_f08(table: &Table) -> String {
     out.push_str("  END INTERFACE\n");
     for prefix in ["", "P"] {
         for (name, text) in generics(table, prefix) {
-            writeln!(out, "\n  INTERFACE {name}\n{text}  END INTERFACE").expect("a String takes it");
+            writeln!(out, "\n  INTERFACE {name}\n{text}  END INTERFACE")
+                .expect("a String takes it");
         }
         out.push_str(&sizeof(prefix, "f08ts"));
         out.push_str(&sync_reg(prefix, true));
@@ -90,15 +94,26 @@ const STATUSES: &str = "    SUBROUTINE MPI_Status_f2f08(f_status, f08_status, ie
 
 fn handle_types(table: &Table) -> Vec<String> {
     let of_programs = |name: &&String| !name.starts_with("MPI_T_");
-    table.handles.iter().map(|of| &of.name).filter(of_programs).cloned().collect()
+    table
+        .handles
+        .iter()
+        .map(|of| &of.name)
+        .filter(of_programs)
+        .cloned()
+        .collect()
 }
 
 /// The interface bodies under each generic name.
 fn generics(table: &Table, prefix: &str) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for procedure in procedures_f08(table) {
-        let text = found.entry(format!("{prefix}{}", procedure.generic())).or_default();
-        text.push_str(&body(&procedure, &format!("{prefix}{}", procedure.specific())));
+        let text = found
+            .entry(format!("{prefix}{}", procedure.generic()))
+            .or_default();
+        text.push_str(&body(
+            &procedure,
+            &format!("{prefix}{}", procedure.specific()),
+        ));
     }
     found
 }
@@ -141,6 +156,9 @@ fn declaration(dummy: &Dummy) -> String {
     if dummy.shape == Shape::Status && attributes == ", INTENT(OUT)" {
         attributes.clear();
     }
-    let dimensions = dummy.dimensions.map(|text| format!("({text})")).unwrap_or_default();
+    let dimensions = dummy
+        .dimensions
+        .map(|text| format!("({text})"))
+        .unwrap_or_default();
     format!("      {of}{attributes} :: {name}{dimensions}\n")
 }
