@@ -17,12 +17,12 @@ contains
     ierror = MPI_SUCCESS
   end subroutine query
 
-  subroutine free(extra_state, ierror)
+  subroutine release(extra_state, ierror)
     integer(kind=MPI_ADDRESS_KIND) :: extra_state
     integer :: ierror
     freed = freed + int(extra_state)
     ierror = MPI_SUCCESS
-  end subroutine free
+  end subroutine release
 
   subroutine cancel(extra_state, complete, ierror)
     integer(kind=MPI_ADDRESS_KIND) :: extra_state
@@ -41,7 +41,7 @@ program generalized
   HANDLE(MPI_Request) :: r
   STATUS(s)
   call start()
-  call MPI_Grequest_start(query, free, cancel, 11_MPI_ADDRESS_KIND, r, e)
+  call MPI_Grequest_start(query, release, cancel, 11_MPI_ADDRESS_KIND, r, e)
   call MPI_Test(r, flag, s, e)
   CHECK(.not. flag)
   call MPI_Cancel(r, e)

@@ -2,6 +2,9 @@
 ! MPI 5.0 chapter 3: every way to send and to receive, statuses, wildcards, places counted from 1.
 program point_to_point
 #include "face_use.h"
+#ifdef FACE_F08
+  use, intrinsic :: iso_c_binding
+#endif
   implicit none
 #include "face_include.h"
   integer :: rank, size, failures = 0, e, i, n, other, place, done
@@ -12,7 +15,10 @@ program point_to_point
   HANDLE(MPI_Message) :: m
   STATUS(s)
   STATUSES(ss, 4)
-  character :: room(4096)
+#ifdef FACE_F08
+  type(c_ptr) :: old
+#endif
+  character, target :: room(4096)
   call start()
   other = 1 - rank
   a = [(10 * rank + i, i = 1, 8)]
@@ -29,7 +35,12 @@ program point_to_point
     call MPI_Ssend(a, 3, MPI_INTEGER, 1, 2, MPI_COMM_WORLD, e)
     call MPI_Buffer_attach(room, 4096, e)
     call MPI_Bsend(a, 3, MPI_INTEGER, 1, 3, MPI_COMM_WORLD, e)
+#ifdef FACE_F08
+    call MPI_Buffer_detach(old, n, e)
+    CHECK(c_associated(old, c_loc(room)))
+#else
     call MPI_Buffer_detach(room, n, e)
+#endif
     CHECK(n == 4096)
     d = [1d0, 2d0, 3d0, 4d0]
     call MPI_Send(d, 4, MPI_DOUBLE_PRECISION, 1, 4, MPI_COMM_WORLD, e)
