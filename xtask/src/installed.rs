@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+mod fortran;
+
 use crate::hosts;
 use crate::steps::{Expect, Steps, own_program, root, target};
 
@@ -55,13 +57,14 @@ pub fn run(steps: &mut Steps) {
     early_programs(steps);
     pkg_config(steps);
     cmake(steps);
+    fortran::run(steps);
 }
 
 fn wrappers(steps: &mut Steps) {
     for (wrapper, source) in [
         ("mpicc", "sum.c"),
         ("mpicxx", "sum.cpp"),
-        ("mpif90", "sum.f90"),
+        ("mpif90", "fortran/sum.f90"),
     ] {
         if wrapper == "mpif90" && !is_there("gfortran") {
             steps.skip("installed: mpif90", "gfortran is not installed");
@@ -70,7 +73,7 @@ fn wrappers(steps: &mut Steps) {
         let program = folder().join(format!("with {wrapper}"));
         let mut compile = Command::new(prefix().join("bin").join(wrapper));
         compile
-            .args(["-Wall", "-Werror", "-O1", "-o"])
+            .args(["-Wall", "-Wextra", "-Werror", "-O1", "-o"])
             .arg(&program)
             .arg(sources().join(source));
         let name = format!("installed: {wrapper} {source}");

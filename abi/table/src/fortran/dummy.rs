@@ -177,7 +177,8 @@ fn intent(function: &str, parameter: &Parameter, kind: &str) -> Intent {
     ];
     match kind {
         "buffer_out" if reads.contains(&function) => Intent::In,
-        "buffer_out" if parameter.name == "buffer" => Intent::InOut,
+        "buffer_out" if ["buffer", "inoutbuf"].contains(&parameter.name.as_str()) => Intent::InOut,
+        "buffer_out" if function.ends_with("_replace") => Intent::InOut,
         "request_inout" if function == "MPI_Cancel" => Intent::In,
         "position" | "byte_position" => Intent::InOut,
         _ if kind.ends_with("_inout") => Intent::InOut,
