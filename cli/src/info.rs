@@ -25,6 +25,7 @@ pub(crate) fn print() {
     );
     row("binding", "none without --bind-to");
     row("progress", &progress());
+    row("Fortran", &crate::compile::fortran_compilers());
     println!();
     println!("shipped programs (oxmpi run -n 4 NAME)");
     for program in oxmpi_programs::names() {

@@ -98,6 +98,7 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
         "run" => run::run("oxmpi run", rest),
         "cc" => compile::run("oxmpi cc", Language::C, rest),
         "cxx" => compile::run("oxmpi cxx", Language::Cxx, rest),
+        "fc" => compile::run("oxmpi fc", Language::Fortran, rest),
         // What is left is information, help or a mistake.
         _ => {
             let with_name = [OsString::from("oxmpi")]

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod fortran;
 pub mod library;
 #[path = "../../xtask/limit.rs"]
 mod limit;

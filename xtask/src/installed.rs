@@ -11,12 +11,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+mod fortran;
+
 use crate::hosts;
 use crate::steps::{Expect, Steps, own_program, root, target};
 
 /// The name says which words of --only select it: everything below needs it.
 const INSTALL: &str =
     "install, for the installed, conformance, mpi4py, hpcc, hosts and launchers steps";
+
+/// What Fortran programs are compiled with, and Debian's packages of them.
+const FORTRAN: [(&str, &str); 3] = [
+    ("gfortran", "gfortran"),
+    ("flang-new-19", "flang-19"),
+    ("mpif90.mpich", "mpich libmpich-dev"),
+];
 
 /// Everything these steps make.
 fn folder() -> PathBuf {
@@ -32,6 +41,11 @@ pub fn prefix() -> PathBuf {
 pub fn install(steps: &mut Steps) -> bool {
     let first = folder().join("first place");
     let _ = std::fs::remove_dir_all(folder());
+    // The installation makes modules for the compilers it finds; the last is the reference for
+    // Fortran programs.
+    for (tool, package) in FORTRAN {
+        fetch(steps, tool, package);
+    }
     let mut install = task(&["install", "--soname0", "--prefix"]);
     let good = steps.run_always(INSTALL, 20, Expect::Text("to use it:"), install.arg(&first));
     good && std::fs::rename(&first, prefix()).is_ok()
@@ -43,10 +57,19 @@ pub fn run(steps: &mut Steps) {
     early_programs(steps);
     pkg_config(steps);
     cmake(steps);
+    fortran::run(steps);
 }
 
 fn wrappers(steps: &mut Steps) {
-    for (wrapper, source) in [("mpicc", "sum.c"), ("mpicxx", "sum.cpp")] {
+    for (wrapper, source) in [
+        ("mpicc", "sum.c"),
+        ("mpicxx", "sum.cpp"),
+        ("mpif90", "fortran/sum.f90"),
+    ] {
+        if wrapper == "mpif90" && !is_there("gfortran") {
+            steps.skip("installed: mpif90", "gfortran is not installed");
+            continue;
+        }
         let program = folder().join(format!("with {wrapper}"));
         let mut compile = Command::new(prefix().join("bin").join(wrapper));
         compile

@@ -37,7 +37,7 @@ usage: cargo xtask quick [--install]
        cargo xtask check [--install]
        cargo xtask layers
        cargo xtask package
-       cargo xtask install --prefix FOLDER [--soname0]
+       cargo xtask install --prefix FOLDER [--soname0] [--fortran COMPILER]...
        cargo xtask uninstall --prefix FOLDER
        cargo xtask mpi4py [--ranks N]... [--prefix FOLDER] [TEST]...
        cargo xtask hosts N [--ipv6] [--mtu M] -- COMMAND...
@@ -58,6 +58,7 @@ usage: cargo xtask quick [--install]
   package  the crates that are to be published, each built from its package
   install  build in release mode and lay out bin, include, lib and share below a folder, which can be moved later
     --soname0   also libmpi_abi.so.0, for programs linked against early releases of other libraries
+    --fortran   make the modules mpi and mpi_f08 for this compiler; without it, for those that PATH has
   uninstall  remove what install put there
   mpi4py   the tests of the mpi4py that `cargo xtask test` built; with TEST, those whose name contains it
     --ranks N   on N ranks; may be given several times; 1, 2, 3 and 4 without it
@@ -92,6 +93,7 @@ fn run() -> Result<bool, lexopt::Error> {
     let mut words = lexopt::Parser::from_env();
     let (mut command, mut long, mut install, mut only) = (None, false, false, None);
     let (mut seconds, mut jobs, mut quick) = (fuzz::SECONDS_SHORT, 1, false);
+    let mut fortran = Vec::new();
     let (mut prefix, mut soname0, mut ranks, mut names) = (None, false, Vec::new(), Vec::new());
     while let Some(word) = words.next()? {
         match word {
@@ -103,6 +105,7 @@ fn run() -> Result<bool, lexopt::Error> {
             Long("only") => only = Some(words.value()?.string()?),
             Long("prefix") => prefix = Some(PathBuf::from(words.value()?)),
             Long("soname0") => soname0 = true,
+            Long("fortran") => fortran.push(words.value()?.string()?),
             Long("ranks") => ranks.push(words.value()?.parse()?),
             Short('h') | Long("help") => {
                 print!("{HELP}");
@@ -120,7 +123,7 @@ fn run() -> Result<bool, lexopt::Error> {
     }
     let prefix = || prefix.ok_or("where to? --prefix FOLDER");
     match command.as_deref() {
-        Some("install") => return Ok(install::run(&prefix()?, soname0)),
+        Some("install") => return Ok(install::run(&prefix()?, soname0, &fortran)),
         Some("layers") => return Ok(layers::run()),
         Some("package") => return Ok(package::run()),
         Some("uninstall") => return Ok(install::remove(&prefix()?)),

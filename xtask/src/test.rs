@@ -125,9 +125,14 @@ fn program_name(words: &str) -> String {
 }
 
 fn conformance(steps: &mut Steps) {
-    let mut conformance = cargo(&["test", "--workspace", "--locked", "--test", "chapters"]);
-    conformance.env("OXMPI_TEST_PREFIX", installed::prefix());
-    steps.run("conformance", 10, Expect::Tests, &mut conformance);
+    for (name, test) in [
+        ("conformance", "chapters"),
+        ("conformance in Fortran", "fortran"),
+    ] {
+        let mut conformance = cargo(&["test", "--workspace", "--locked", "--test", test]);
+        conformance.env("OXMPI_TEST_PREFIX", installed::prefix());
+        steps.run(name, 10, Expect::Tests, &mut conformance);
+    }
 }
 
 /// loom replaces the atomics at compile time, so it has a build folder of its own; it explores in

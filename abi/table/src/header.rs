@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 
+use crate::kind::HANDLES;
 use crate::model::{Callback, Constant, Face, Function, Table};
 
 const OPENING: &str = "\
@@ -134,8 +135,46 @@ pub fn header(table: &Table) -> String {
             }
         }
     }
+    interlanguage(&mut out);
     out.push_str(CLOSING);
     out
+}
+
+/// Handles and statuses of Fortran programs (§19.3). The standard ABI leaves the functions to the
+/// Fortran library; handles are macros here, so that C code which uses them need not link with it.
+fn interlanguage(out: &mut String) {
+    title(out, "Handles and statuses of Fortran programs");
+    for (_, c, _) in HANDLES {
+        let name = if c == "MPI_Datatype" { "MPI_Type" } else { c };
+        for (old, new, of) in [("c2f", "toint", "handle"), ("f2c", "fromint", "number")] {
+            writeln!(
+                out,
+                "#ifndef {name}_{old}\n#define {name}_{old}({of}) {name}_{new}({of})\n#endif"
+            )
+            .unwrap();
+        }
+    }
+    out.push_str(
+        "\n/* These are in libmpifort_abi. */\ntypedef MPI_Status MPI_F08_status;\n\
+         extern MPI_Fint *const MPI_F_STATUS_IGNORE;\n\
+         extern MPI_Fint *const MPI_F_STATUSES_IGNORE;\n\
+         extern MPI_F08_status *const MPI_F08_STATUS_IGNORE;\n\
+         extern MPI_F08_status *const MPI_F08_STATUSES_IGNORE;\n",
+    );
+    let types = [
+        ("c", "MPI_Status"),
+        ("f", "MPI_Fint"),
+        ("f08", "MPI_F08_status"),
+    ];
+    for (from, of) in types {
+        for (to, other) in types.into_iter().filter(|(to, _)| *to != from) {
+            writeln!(
+                out,
+                "int MPI_Status_{from}2{to}(const {of} *{from}_status, {other} *{to}_status);"
+            )
+            .unwrap();
+        }
+    }
 }
 
 /// The C declaration of a form of a function, without the semicolon; the prefix is empty or `P`.

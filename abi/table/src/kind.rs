@@ -86,6 +86,11 @@ const ROWS: &[Row] = &[
     ["integers_inout[]", "int @[]", "", "*mut c_int", "", "call.slice_mut(\"{p}\", {p}, {l})?", "&mut [i32]"],
     ["ranges[]", "int @[][3]", "", "*mut [c_int; 3]", "", "call.slice(\"{p}\", {p}.cast_const(), {l})?", "&[[i32; 3]]"],
     ["integers", "const int @[]", "", "*const c_int", "", "Integers::unbounded({p})", "Integers"],
+    // What is LOGICAL in Fortran; in C it is an `int` like any other.
+    ["logical", "int @", "", "c_int", "", "", "i32"],
+    ["logicals", "const int @[]", "", "*const c_int", "", "Integers::unbounded({p})", "Integers"],
+    ["logicals[]", "const int @[]", "", "*const c_int", "", "call.slice(\"{p}\", {p}, {l})?", "&[i32]"],
+    ["logicals_out[]", "int @[]", "", "*mut c_int", "", "call.integers_out(\"{p}\", {p}, {l})?", "IntegersOut"],
     ["weights", "const int *@", "", "*const c_int", "", "Weights::new({p})", "Weights"],
     ["counts", "const int @[]", "const MPI_Count @[]", "*const c_int", "*const i64", "Integers::unbounded({p})", "Integers"],
     ["counts[]", "const int @[]", "const MPI_Count @[]", "*const c_int", "*const i64", "call.integers(\"{p}\", {p}, {l})?", "Integers"],

@@ -9,6 +9,7 @@
 
 mod constants;
 mod entries;
+pub mod fortran;
 mod header;
 pub mod kind;
 mod model;

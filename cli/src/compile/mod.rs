@@ -1,11 +1,13 @@
-//! `mpicc` and `mpicxx`: the user's own compiler with the words that find `mpi.h` and `libmpi_abi`.
+//! `mpicc`, `mpicxx` and `mpifort`: the user's own compiler with the words that find `mpi.h`, the
+//! Fortran modules, `libmpi_abi` and `libmpifort_abi`.
 //!
 //! `line` understands what the user wrote, `prefix` knows where the installation is and which words
-//! lead to it, and this module chooses the compiler and becomes it. Nothing is configured when
+//! lead to it, `modules` which Fortran compilers it has modules for, and this module chooses the compiler and becomes it. Nothing is configured when
 //! OxMPI is built: the installation is where this executable lies, so it can be moved, and the
 //! compiler is looked for at each call.
 
 mod line;
+mod modules;
 mod prefix;
 
 use std::ffi::{OsStr, OsString};
@@ -26,6 +28,8 @@ pub(crate) enum Language {
     C,
     /// mpicxx
     Cxx,
+    /// mpifort
+    Fortran,
 }
 
 impl Language {
@@ -35,6 +39,7 @@ impl Language {
         match name.to_str()? {
             "mpicc" | "mpicc_abi" => Some(Language::C),
             "mpicxx" | "mpic++" | "mpiCC" | "mpicxx_abi" | "mpic++_abi" => Some(Language::Cxx),
+            "mpifort" | "mpif90" | "mpif77" | "mpifort_abi" => Some(Language::Fortran),
             _ => None,
         }
     }
@@ -43,6 +48,7 @@ impl Language {
         match self {
             Language::C => "C",
             Language::Cxx => "C++",
+            Language::Fortran => "Fortran",
         }
     }
 
@@ -51,6 +57,7 @@ impl Language {
         match self {
             Language::C => "-cc=",
             Language::Cxx => "-cxx=",
+            Language::Fortran => "-fc=",
         }
     }
 
@@ -61,6 +68,7 @@ impl Language {
         match self {
             Language::C => [oxmpi_settings::CC.name, "MPICH_CC", "OMPI_CC"],
             Language::Cxx => [oxmpi_settings::CXX.name, "MPICH_CXX", "OMPI_CXX"],
+            Language::Fortran => [oxmpi_settings::FC.name, "MPICH_FC", "OMPI_FC"],
         }
     }
 
@@ -69,6 +77,7 @@ impl Language {
         match self {
             Language::C => ["cc", "gcc", "clang"],
             Language::Cxx => ["c++", "g++", "clang++"],
+            Language::Fortran => ["gfortran", "flang", "flang-new"],
         }
     }
 }
@@ -161,14 +170,20 @@ pub(crate) fn run(
         }
         _ => {}
     }
-    let prefix = Prefix::find(wrapper)?;
+    let mut prefix = Prefix::find(wrapper)?;
     if let Some(show) = line.show {
-        let compiler = match show {
-            Show::Line | Show::CompileLine | Show::LinkLine | Show::Compiler => {
-                Compiler::choose(wrapper, language, &line)?.words
-            }
-            _ => Vec::new(),
+        let needs_compiler = match show {
+            Show::Line | Show::CompileLine | Show::LinkLine | Show::Compiler => true,
+            // The folder of the modules is the compiler's.
+            _ => language == Language::Fortran,
         };
+        let compiler = match needs_compiler {
+            true => Compiler::choose(wrapper, language, &line, &prefix)?.words,
+            false => Vec::new(),
+        };
+        if language == Language::Fortran {
+            prefix.serve(&compiler);
+        }
         println!("{}", prefix.shown(show, &compiler, &line));
         return Ok(ExitCode::SUCCESS);
     }
@@ -182,7 +197,10 @@ pub(crate) fn run(
     if line.verbose {
         eprintln!("{}", version(wrapper));
     }
-    let compiler = Compiler::choose(wrapper, language, &line)?;
+    let compiler = Compiler::choose(wrapper, language, &line, &prefix)?;
+    if language == Language::Fortran && !prefix.serve(&compiler.words) {
+        eprintln!("{}", modules::missing(wrapper, &compiler.words));
+    }
     let reason = Command::new(&compiler.path)
         .arg0(&compiler.words[0])
         .args(&compiler.words[1..])
@@ -195,6 +213,19 @@ pub(crate) fn run(
     .into())
 }
 
+/// Which Fortran compilers the installation of this executable serves, and how to add one.
+pub(crate) fn fortran_compilers() -> String {
+    let more = "cargo xtask install --prefix FOLDER --fortran NAME adds one";
+    match Prefix::find("oxmpi").map(|prefix| prefix.served()) {
+        Ok(served) if served.is_empty() => format!("mpif.h for any compiler, no modules; {more}"),
+        Ok(served) => format!(
+            "mpif.h for any compiler, modules for {}; {more}",
+            served.join(", ")
+        ),
+        Err(_) => format!("not from here, because this is no installation; {more}"),
+    }
+}
+
 /// A compiler that exists.
 struct Compiler {
     path: PathBuf,
@@ -204,7 +235,12 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn choose(wrapper: &str, language: Language, line: &Line) -> Result<Compiler, CompileError> {
+    fn choose(
+        wrapper: &str,
+        language: Language,
+        line: &Line,
+        prefix: &Prefix,
+    ) -> Result<Compiler, CompileError> {
         if let Some(value) = &line.compiler {
             return Compiler::named(wrapper, language, language.option(), value);
         }
@@ -218,12 +254,16 @@ impl Compiler {
                 return Compiler::named(wrapper, language, &format!("{variable}="), &value);
             }
         }
-        let found = language
-            .defaults()
-            .into_iter()
-            .find_map(|name| Some((name, Executable::find(OsStr::new(name), None).ok()?)));
+        let defaults = language.defaults().into_iter().map(String::from);
+        let served = match language {
+            Language::Fortran => prefix.served(),
+            Language::C | Language::Cxx => Vec::new(),
+        };
+        let found = defaults
+            .chain(served)
+            .find_map(|name| Some((Executable::find(OsStr::new(&name), None).ok()?, name)));
         match found {
-            Some((name, found)) => Ok(Compiler {
+            Some((found, name)) => Ok(Compiler {
                 path: found.path,
                 words: vec![name.into()],
             }),
@@ -302,6 +342,11 @@ fn help(wrapper: &str, language: Language) -> String {
     let suffix = match language {
         Language::C => "c",
         Language::Cxx => "cpp",
+        Language::Fortran => "f90",
+    };
+    let finds = match language {
+        Language::C | Language::Cxx => "mpi.h and libmpi_abi",
+        Language::Fortran => "mpif.h, the modules mpi and mpi_f08 and libmpifort_abi",
     };
     format!(
         "\
@@ -310,7 +355,7 @@ Compile and link {name} programs that use MPI.
 Usage: {wrapper} [OPTIONS] [the compiler's own options and files]...
        {wrapper} -O2 program.{suffix} -o program
 
-Calls the {name} compiler with what it needs to find mpi.h and libmpi_abi. Everything that is not listed here is
+Calls the {name} compiler with what it needs to find {finds}. Everything that is not listed here is
 passed on to it. Options may be written with one dash or two.
 
   {option}NAME             call this compiler; otherwise {variables}
@@ -337,6 +382,9 @@ mod tests {
         assert_eq!(language("mpicc"), Some(Language::C));
         for name in ["mpicxx", "mpic++", "mpiCC"] {
             assert_eq!(language(name), Some(Language::Cxx));
+        }
+        for name in ["mpifort", "mpif90", "mpif77", "mpifort_abi"] {
+            assert_eq!(language(name), Some(Language::Fortran));
         }
         assert_eq!(language("mpiexec"), None);
     }

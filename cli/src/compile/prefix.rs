@@ -9,13 +9,20 @@ use std::path::{Path, PathBuf};
 
 use super::CompileError;
 use super::line::{Line, Show};
+use super::modules::{self, Modules};
 
 /// The name of the library as the linker wants it: libmpi_abi.so.
 const LIBRARY: &str = "mpi_abi";
+/// The same of the Fortran library.
+const FORTRAN: &str = "mpifort_abi";
 
 /// The root of an installation.
 #[derive(Debug)]
-pub(super) struct Prefix(PathBuf);
+pub(super) struct Prefix {
+    root: PathBuf,
+    /// What a Fortran compiler needs besides, if one is called.
+    fortran: Option<Modules>,
+}
 
 /// One word that is added, in the two parts that are quoted differently when it is shown.
 struct Flag(&'static str, OsString);
@@ -30,7 +37,7 @@ impl Prefix {
                 reason: error.to_string(),
             })?;
         let prefix = here.parent().and_then(Path::parent);
-        let prefix = Prefix(prefix.unwrap_or(Path::new("/")).to_owned());
+        let prefix = Prefix::at(prefix.unwrap_or(Path::new("/")));
         for file in [
             prefix.include().join("mpi.h"),
             prefix.lib().join(format!("lib{LIBRARY}.so")),
@@ -45,12 +52,33 @@ impl Prefix {
         Ok(prefix)
     }
 
+    fn at(root: &Path) -> Prefix {
+        let root = root.to_owned();
+        Prefix {
+            root,
+            fortran: None,
+        }
+    }
+
     fn include(&self) -> PathBuf {
-        self.0.join("include")
+        self.root.join("include")
     }
 
     fn lib(&self) -> PathBuf {
-        self.0.join("lib")
+        self.root.join("lib")
+    }
+
+    /// The Fortran compilers that there are modules for.
+    pub(super) fn served(&self) -> Vec<String> {
+        modules::served(&self.include())
+    }
+
+    /// From now on the words are those of a Fortran compiler; false if there are no modules for it.
+    pub(super) fn serve(&mut self, compiler: &[OsString]) -> bool {
+        let modules = Modules::find(&self.include(), compiler);
+        let found = modules.folder.is_some();
+        self.fortran = Some(modules);
+        found
     }
 
     /// All that follows the compiler's name.
@@ -100,8 +128,12 @@ impl Prefix {
             Show::CompileFlags => flags(self.compile_flags()).collect(),
             Show::LinkFlags => flags(folder()).chain(flags(self.library_flags())).collect(),
             Show::Compiler => compiler.collect(),
-            Show::IncludeFolders => vec![quoted(self.include().as_os_str())],
+            Show::IncludeFolders => {
+                let folders = self.module_folder().into_iter().chain([self.include()]);
+                folders.map(|folder| quoted(folder.as_os_str())).collect()
+            }
             Show::LibraryFolders => vec![quoted(self.lib().as_os_str())],
+            Show::Libraries if self.fortran.is_some() => vec![FORTRAN.into(), LIBRARY.into()],
             Show::Libraries => vec![LIBRARY.to_owned()],
             // These are answered without an installation.
             Show::Version | Show::Help => Vec::new(),
@@ -109,8 +141,18 @@ impl Prefix {
         words.join(" ")
     }
 
+    fn module_folder(&self) -> Option<PathBuf> {
+        self.fortran
+            .as_ref()
+            .and_then(|modules| modules.folder.clone())
+    }
+
     fn compile_flags(&self) -> Vec<Flag> {
-        vec![Flag("-I", self.include().into())]
+        let own = self.fortran.iter().flat_map(|modules| &modules.flags);
+        let own = own.map(|flag| Flag("", flag.into()));
+        let folders = self.module_folder().into_iter().chain([self.include()]);
+        let folders = folders.map(|folder| Flag("-I", folder.into()));
+        own.chain(folders).collect()
     }
 
     fn folder_flag(&self) -> Flag {
@@ -130,6 +172,9 @@ impl Prefix {
             vec![Flag("-Wl,-rpath,", lib.into())]
         };
         flags.push(Flag("-Wl,--enable-new-dtags", OsString::new()));
+        if self.fortran.is_some() {
+            flags.push(Flag("-l", FORTRAN.into()));
+        }
         flags.push(Flag("-l", LIBRARY.into()));
         flags
     }
@@ -181,7 +226,7 @@ mod tests {
 
     fn shown(prefix: &str, text: &str) -> String {
         let line = line(text);
-        Prefix(prefix.into()).shown(line.show.unwrap(), &["cc".into()], &line)
+        Prefix::at(prefix.as_ref()).shown(line.show.unwrap(), &["cc".into()], &line)
     }
 
     #[test]
@@ -206,7 +251,7 @@ mod tests {
     #[test]
     fn a_compiler_gets_the_same_words_unquoted() {
         let text = |prefix: &str, words: &str| {
-            let words = Prefix(prefix.into()).arguments(&line(words));
+            let words = Prefix::at(prefix.as_ref()).arguments(&line(words));
             words.join(OsStr::new("|")).into_string().unwrap()
         };
         assert_eq!(

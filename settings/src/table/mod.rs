@@ -49,6 +49,7 @@ pub static ALL: &[&Setting] = &[
     &AGENT_FANOUT,
     &CC,
     &CXX,
+    &FC,
     &RANK,
     &SIZE,
     &SEGMENT,

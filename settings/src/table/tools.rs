@@ -37,6 +37,17 @@ pub static CXX: Setting = Setting {
     ..COMPILERS
 };
 
+/// The Fortran compiler.
+pub static FC: Setting = Setting {
+    name: "OXMPI_FC",
+    kind: Kind::Command("a compiler and its first words, such as \"ccache gfortran\""),
+    unset: WhenUnset::Words(
+        "MPICH_FC, OMPI_FC, or the first of gfortran, flang, flang-new, or one installed for",
+    ),
+    text: "The Fortran compiler that mpifort, mpif90 and mpif77 call.",
+    ..COMPILERS
+};
+
 /// More of everything.
 pub static TEST_LONG: Setting = Setting {
     name: "OXMPI_TEST_LONG",

@@ -6,13 +6,20 @@
 
 use std::path::{Path, PathBuf};
 
+use super::fortran::{self, Modules};
 use super::place::PlaceError;
 
 /// The folders of an installation and what a user finds there.
 pub const FOLDERS: [(&str, &str); 6] = [
-    ("bin", "oxmpi, mpiexec, mpirun, mpicc, mpicxx"),
-    ("include", "mpi.h, the standard ABI of MPI 5.0"),
-    ("lib", "libmpi_abi.so.1, and pkg-config files"),
+    ("bin", "oxmpi, mpiexec, mpirun, mpicc, mpicxx, mpifort"),
+    (
+        "include",
+        "mpi.h and mpif.h, the standard ABI of MPI 5.0; Fortran modules",
+    ),
+    (
+        "lib",
+        "libmpi_abi.so.1, libmpifort_abi.so.1, and pkg-config files",
+    ),
     ("share/man", "man pages"),
     ("share/doc", "README, licences, documentation"),
     ("share/oxmpi", "the list of what was installed"),
@@ -20,7 +27,7 @@ pub const FOLDERS: [(&str, &str); 6] = [
 
 /// The other names of bin/oxmpi. Those with _abi are what other libraries call their wrappers for
 /// the standard ABI.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 12] = [
     "mpiexec",
     "mpirun",
     "mpicc",
@@ -29,17 +36,30 @@ const NAMES: [&str; 8] = [
     "mpiCC",
     "mpicc_abi",
     "mpicxx_abi",
+    "mpifort",
+    "mpif90",
+    "mpif77",
+    "mpifort_abi",
 ];
 
-/// The pkg-config modules that build systems ask for; all say the same.
-const MODULES: [&str; 4] = ["oxmpi", "mpi", "mpi-c", "mpi-cxx"];
+/// The pkg-config modules that build systems ask for; all say the same. Some ask for those of
+/// another library by name, as Meson does.
+const MODULES: [&str; 7] = [
+    "oxmpi", "mpi", "mpi-c", "mpi-cxx", "mpich", "ompi-c", "ompi-cxx",
+];
+
+/// The same for Fortran programs.
+const FORTRAN_MODULES: [&str; 3] = ["oxmpi-fort", "mpi-fort", "ompi-fort"];
 
 /// Man pages that are another's: name, page.
-const OTHER_PAGES: [(&str, &str); 4] = [
+const OTHER_PAGES: [(&str, &str); 7] = [
     ("mpirun", "mpiexec"),
     ("oxmpi-run", "mpiexec"),
     ("mpicxx", "mpicc"),
     ("mpic++", "mpicc"),
+    ("mpifort", "mpicc"),
+    ("mpif90", "mpicc"),
+    ("mpif77", "mpicc"),
 ];
 
 /// What an installation is made of.
@@ -53,6 +73,8 @@ pub struct Parts {
     /// Whether programs linked against early releases of other libraries shall find
     /// libmpi_abi.so.0.
     pub soname0: bool,
+    /// The Fortran modules, a set for each compiler.
+    pub fortran: Vec<Modules>,
 }
 
 /// Something to be put at a path below the prefix.
@@ -105,10 +127,52 @@ pub fn items(parts: &Parts) -> Result<Vec<Item>, PlaceError> {
             Content::Link("libmpi_abi.so.1".into()),
         );
     }
+    put(
+        "include/mpif.h".into(),
+        Content::Text(fortran::include_file()),
+    );
+    for (module, text) in fortran::sources() {
+        put(
+            format!("share/oxmpi/fortran/{module}.f90"),
+            Content::Text(text),
+        );
+    }
+    for modules in &parts.fortran {
+        let folder = format!("include/fortran/{}", modules.compiler);
+        for file in &modules.files {
+            put(
+                format!("{folder}/{}", file_name(file)),
+                Content::Copy(file.clone()),
+            );
+        }
+        put(
+            format!("{folder}/flags"),
+            Content::Text(format!("{}\n", modules.flags)),
+        );
+    }
+    put(
+        "lib/libmpifort_abi.so.1".into(),
+        Content::Copy(parts.built.join("libmpifort_abi.so")),
+    );
+    put(
+        "lib/libmpifort_abi.so".into(),
+        Content::Link("libmpifort_abi.so.1".into()),
+    );
     for module in MODULES {
         put(
             format!("lib/pkgconfig/{module}.pc"),
-            Content::Text(pkgconfig(module)),
+            Content::Text(pkgconfig(module, "", "")),
+        );
+    }
+    // pkg-config knows no compilers, so these are for the first one.
+    let cflags = parts.fortran.first().map_or(String::new(), |modules| {
+        let (flags, name) = (&modules.flags, &modules.compiler);
+        format!("{flags} -I${{includedir}}/fortran/{name} ")
+    });
+    for module in FORTRAN_MODULES {
+        put(
+            format!("lib/pkgconfig/{module}.pc"),
+            Content::Text(pkgconfig(module, cflags.trim_start(), "-lmpifort_abi ")),
         );
     }
     for page in files(&parts.source.join("docs/man"), "1")? {
@@ -141,7 +205,7 @@ pub fn items(parts: &Parts) -> Result<Vec<Item>, PlaceError> {
 }
 
 /// The prefix is where the file itself is, so the installation can be moved.
-fn pkgconfig(module: &str) -> String {
+fn pkgconfig(module: &str, cflags: &str, libs: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(
         "\
@@ -152,8 +216,8 @@ libdir=${{prefix}}/lib
 Name: {module}
 Description: OxMPI, message passing with the standard ABI of MPI 5.0
 Version: {version}
-Cflags: -I${{includedir}}
-Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} -lmpi_abi
+Cflags: {cflags}-I${{includedir}}
+Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} {libs}-lmpi_abi
 "
     )
 }
@@ -191,6 +255,7 @@ mod tests {
             source,
             header: String::new(),
             soname0,
+            fortran: Vec::new(),
         };
         let items = items(&parts).unwrap_or_else(|error| panic!("{error}"));
         let text = |item: &Item| item.path.display().to_string();
@@ -204,8 +269,13 @@ mod tests {
             "bin/oxmpi",
             "bin/mpicc",
             "bin/mpic++",
+            "bin/mpif90",
             "include/mpi.h",
+            "include/mpif.h",
             "lib/libmpi_abi.so",
+            "lib/libmpifort_abi.so",
+            "lib/pkgconfig/ompi-fort.pc",
+            "share/oxmpi/fortran/mpi_f08.f90",
             "lib/pkgconfig/mpi-c.pc",
             "share/man/man1/mpicc.1",
             "share/man/man1/mpirun.1",

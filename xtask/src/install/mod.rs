@@ -1,10 +1,11 @@
-//! `cargo xtask install --prefix FOLDER`: builds OxMPI in release mode and lays it out for C, C++
-//! and Python users.
+//! `cargo xtask install --prefix FOLDER`: builds OxMPI in release mode and lays it out for C, C++,
+//! Python and Fortran users.
 //!
 //! `layout` says what lies where, `place` puts it there. Nothing installed knows the prefix: the
 //! commands find it from their own path and the pkg-config files from theirs, so the folder can be
 //! moved as a whole. Root is never needed.
 
+mod fortran;
 mod layout;
 mod place;
 
@@ -15,14 +16,14 @@ use crate::steps::{cargo, root, target};
 use place::{Installation, PlaceError};
 
 /// Builds and installs; true when all is in place.
-pub fn run(prefix: &Path, soname0: bool) -> bool {
+pub fn run(prefix: &Path, soname0: bool, fortran: &[String]) -> bool {
     let prefix = std::path::absolute(prefix).unwrap_or_else(|_| prefix.to_owned());
     let built = build().current_dir(root()).status();
     if !built.is_ok_and(|status| status.success()) {
         eprintln!("cargo xtask: the build failed, nothing was installed");
         return false;
     }
-    match install(&prefix, soname0) {
+    match install(&prefix, soname0, fortran) {
         Ok(installation) => {
             tell(&prefix, &installation);
             true
@@ -47,16 +48,19 @@ pub fn remove(prefix: &Path) -> bool {
 /// The release build of everything that is installed.
 pub fn build() -> Command {
     let mut command = cargo(&["build", "--release", "--locked"]);
-    command.args(["--package", "oxmpi-cli", "--package", "oxmpi-abi"]);
+    for package in ["oxmpi-cli", "oxmpi-abi", "oxmpi-fortran"] {
+        command.args(["--package", package]);
+    }
     command
 }
 
-fn install(prefix: &Path, soname0: bool) -> Result<Installation, PlaceError> {
+fn install(prefix: &Path, soname0: bool, fortran: &[String]) -> Result<Installation, PlaceError> {
     let parts = layout::Parts {
         source: root(),
         built: target().join("release"),
         header: layout::header(),
         soname0,
+        fortran: fortran::modules(&target().join("fortran"), fortran)?,
     };
     let items = layout::items(&parts)?;
     let mut installation = Installation::load(prefix)?;

@@ -29,6 +29,8 @@ pub enum PlaceError {
     Nothing { prefix: PathBuf },
     /// Something that should be installed or the list cannot be read.
     Read { path: PathBuf, error: io::Error },
+    /// A Fortran compiler that was named makes no modules.
+    Fortran { compiler: String, reason: String },
     /// A place cannot be written.
     Write { path: PathBuf, error: io::Error },
 }
@@ -53,6 +55,10 @@ impl std::fmt::Display for PlaceError {
                 "{} holds no installation of OxMPI: {} is not there",
                 prefix.display(),
                 prefix.join(LIST).display()
+            ),
+            PlaceError::Fortran { compiler, reason } => write!(
+                to,
+                "no Fortran modules for {compiler}: {reason}; nothing was changed: install it, name another with --fortran, or leave --fortran out",
             ),
             PlaceError::Read { path, error } => {
                 write!(to, "cannot read {}: {error}", path.display())

@@ -1,0 +1,3 @@
+#ifdef FACE_MPIF
+  include 'mpif.h'
+#endif
