@@ -20,7 +20,8 @@ use oxmpi_engine::RequestId;
 
 use crate::constant::*;
 use crate::failure::Failure;
-use crate::handle::Handle;
+use crate::handle::{Handle, Object};
+use crate::object::File;
 use crate::subject::Subject;
 
 /// Kind of request handles, above the generation and the place.
@@ -494,7 +495,14 @@ impl Drop for Taken {
 pub fn failed(kind: ErrorKind, comm: Option<&Arc<Comm>>) -> Failure {
     let failure = Failure::from(kind);
     match comm.map(|comm| comm.handle()) {
-        Some(handle) if handle != 0 => failure.on(Subject::Comm(Handle(handle as usize))),
+        Some(handle) if handle != 0 => {
+            let handle = Handle(handle as usize);
+            // A file's own communicator has the handle of the file.
+            failure.on(match File::table().get(handle) {
+                Some(_) => Subject::File(handle),
+                None => Subject::Comm(handle),
+            })
+        }
         _ => failure,
     }
 }

@@ -7,6 +7,7 @@
 mod communicator;
 mod datatype;
 mod errhandler;
+mod file;
 mod message;
 mod op;
 mod session;
@@ -19,6 +20,7 @@ use crate::stage;
 pub use communicator::Communicator;
 pub use datatype::Type;
 pub use errhandler::{Errhandler, ErrhandlerSlot, FILE_ERRHANDLER, Handled, UserHandler};
+pub use file::File;
 pub use message::Message;
 pub use op::{Form, Op};
 pub use oxmpi_core::group::Group;
@@ -28,10 +30,6 @@ pub use session::Session;
 /// A window; there are none in this release.
 #[derive(Debug)]
 pub enum Window {}
-
-/// A file; there are none in this release.
-#[derive(Debug)]
-pub enum File {}
 
 /// Gives an object a handle.
 pub fn handle_for<T: Object>(object: T) -> Result<Handle, Failure> {

@@ -5,6 +5,7 @@
 //! Texts are pinned by tests below.
 
 mod communicator;
+mod file;
 
 use std::fmt;
 
@@ -13,6 +14,7 @@ use oxmpi_join::WireUpError;
 
 use crate::status::TAG_MAX;
 pub use communicator::CommunicatorError;
+pub use file::{FileError, FileFault};
 
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -353,6 +355,10 @@ pub enum ErrorKind {
         "the send buffer and the receive buffer share memory; keep them apart, or pass MPI_IN_PLACE as the send buffer"
     )]
     SharedBuffer,
+
+    /// An operation on a file failed.
+    #[error("{0}")]
+    File(#[from] Box<FileError>),
 
     /// Collectives go on once they have begun.
     #[error("a collective cannot be cancelled; wait for its end")]
