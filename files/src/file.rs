@@ -553,8 +553,7 @@ impl File {
         }
         let process = comm.process().clone();
         let request = errand::begin(comm, calls_program, async move {
-            // The engine learns of the task when this returns for the first time.
-            settle::step_aside().await;
+            settle::step_aside(&process).await;
             match calls_program {
                 true => job.run(),
                 false => offload(&process, move || job.run()).await,

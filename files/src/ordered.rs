@@ -49,8 +49,8 @@ pub(crate) async fn together(
         let aside = background && !job.view.representation().calls_program();
         return match aside {
             true => {
-                step_aside().await;
                 let process = file.comm.process().clone();
+                step_aside(&process).await;
                 offload(&process, move || job.run()).await
             }
             false => job.run(),

@@ -116,7 +116,7 @@ pub(crate) async fn run(job: Job, plan: Plan, background: bool) -> Result<Report
     let share = describe(&file.comm, &plan, &own).await?;
     let aside = background || spare_cpus(&file.comm) && plan.windows() > 1;
     if aside {
-        step_aside().await;
+        step_aside(file.comm.process()).await;
     }
     let all = Exchange {
         file: &file,

@@ -9,6 +9,7 @@ use oxmpi_core::any_request::{AnyRequest, Report};
 use oxmpi_core::buffer::Buffer;
 use oxmpi_core::collective::{Collective, Parts, Root};
 use oxmpi_core::communicator::Comm;
+use oxmpi_core::process::Process;
 use oxmpi_core::{ErrorKind, FileError};
 
 use crate::failure::{report, reported};
@@ -105,11 +106,16 @@ pub(crate) async fn hear_first_later(comm: &Arc<Comm>, word: u64) -> Result<u64>
     Ok(words[0])
 }
 
-/// Lets others go first, once.
-pub(crate) async fn step_aside() {
+/// Comes back in the next step: from then on the engine knows of the task, and expects calls of
+/// other threads.
+pub(crate) async fn step_aside(process: &Process) {
     let mut first = true;
     poll_fn(|_| match std::mem::take(&mut first) {
-        true => Poll::Pending,
+        true => {
+            // Nothing will arrive for the sake of this task.
+            process.rouse();
+            Poll::Pending
+        }
         false => Poll::Ready(()),
     })
     .await;

@@ -37,6 +37,7 @@ pub(crate) fn offload<T: Send + 'static>(
         stage: AtomicU8::new(RUNNING),
         result: Mutex::new(None),
     });
+    let process_expects_threads = process.expects_threads();
     let (shared, process) = (state.clone(), process.clone());
     let work: Job = Box::new(move || {
         let result = job();
@@ -46,7 +47,7 @@ pub(crate) fn offload<T: Send + 'static>(
         process.rouse();
         shared.stage.store(LEFT, Ordering::Release);
     });
-    match thread() {
+    match thread().filter(|_| process_expects_threads) {
         Some(queue) => match queue
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -55,7 +56,7 @@ pub(crate) fn offload<T: Send + 'static>(
             Ok(()) => {}
             Err(rejected) => (rejected.0)(),
         },
-        // No thread can be had: the caller does the work.
+        // No thread can be had, or none may call the engine: the caller does the work.
         None => work(),
     }
     Offloaded(state)

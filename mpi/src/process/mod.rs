@@ -126,6 +126,11 @@ impl Process {
         self.background.start(task);
     }
 
+    /// Whether a thread of the library's own may call the engine while there is background work.
+    pub fn expects_threads(&self) -> bool {
+        self.concurrent || self.engine.has_driver()
+    }
+
     /// CPUs that the ranks of this host may use together.
     pub fn usable_cpus(&self) -> u32 {
         self.engine.usable_cpus()
