@@ -12,7 +12,7 @@ use crate::constant::*;
 use crate::failure::Failure;
 use crate::fatal;
 use crate::handle::{Handle, Object};
-use crate::object::{Communicator, Errhandler, FILE_ERRHANDLER, Session, Window};
+use crate::object::{Communicator, Errhandler, FILE_ERRHANDLER, File, Session, Window};
 use crate::stage::{self, World};
 use crate::subject::Subject;
 
@@ -103,7 +103,7 @@ impl Call {
     #[cold]
     pub fn later(&self) -> c_int {
         let text = format!(
-            "{} is not part of this release of OxMPI: files and dynamic processes are still missing",
+            "{} is not part of this release of OxMPI: dynamic processes are still missing",
             self.name
         );
         self.run(|| Err(Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, text)))
@@ -152,7 +152,11 @@ fn responsible(subject: Subject) -> (Errhandler, Handle) {
         Subject::Session(handle) => Session::table()
             .get(handle)
             .map(|session| (session.errhandler.get(), handle)),
-        Subject::File(_) => Some((FILE_ERRHANDLER.get(), MPI_FILE_NULL)),
+        // A handle that is no file's has the default of files, as MPI_FILE_NULL has.
+        Subject::File(handle) => Some(match File::table().get(handle) {
+            Some(file) => (file.errhandler.get(), handle),
+            None => (FILE_ERRHANDLER.get(), MPI_FILE_NULL),
+        }),
         // What was given is for an object that does not exist; a function of the program is told
         // the null handle.
         Subject::Errhandler(handle) => Errhandler::table().get(handle).map(|handler| {

@@ -13,7 +13,7 @@ use oxmpi_core::group::GroupError;
 use oxmpi_core::info::InfoError;
 use oxmpi_core::session::SessionError;
 use oxmpi_core::topology::TopologyError;
-use oxmpi_core::{CommunicatorError, ErrorKind, WindowError};
+use oxmpi_core::{CommunicatorError, ErrorKind, FileError, FileFault, WindowError};
 use oxmpi_datatypes::datatype::{CopyError, DatatypeError, ExternalError};
 use oxmpi_datatypes::op::OpError;
 use oxmpi_engine::{EngineError, Fault};
@@ -126,6 +126,7 @@ classes! {
     };
     OpError => op_class;
     BufferError => buffer_class;
+    FileError => file_class;
     CommunicatorError => communicator_class;
     TopologyError => topology_class;
     WindowError => window_class;
@@ -255,6 +256,28 @@ fn window_class(error: &WindowError) -> i32 {
     }
 }
 
+fn file_class(error: &FileError) -> i32 {
+    match error.fault {
+        FileFault::NoSuchFile => MPI_ERR_NO_SUCH_FILE,
+        FileFault::Exists => MPI_ERR_FILE_EXISTS,
+        FileFault::Access => MPI_ERR_ACCESS,
+        FileFault::BadName => MPI_ERR_BAD_FILE,
+        FileFault::InUse => MPI_ERR_FILE_IN_USE,
+        FileFault::ReadOnly => MPI_ERR_READ_ONLY,
+        FileFault::NoSpace => MPI_ERR_NO_SPACE,
+        FileFault::Quota => MPI_ERR_QUOTA,
+        FileFault::Amode => MPI_ERR_AMODE,
+        FileFault::NotSame => MPI_ERR_NOT_SAME,
+        FileFault::Unsupported => MPI_ERR_UNSUPPORTED_OPERATION,
+        FileFault::Argument => MPI_ERR_ARG,
+        FileFault::NoRepresentation => MPI_ERR_UNSUPPORTED_DATAREP,
+        FileFault::RepresentationExists => MPI_ERR_DUP_DATAREP,
+        FileFault::Conversion => MPI_ERR_CONVERSION,
+        FileFault::Memory => MPI_ERR_NO_MEM,
+        _ => MPI_ERR_IO,
+    }
+}
+
 fn kind_class(kind: &ErrorKind) -> i32 {
     match kind {
         ErrorKind::Engine(error) => engine_class(error),
@@ -262,6 +285,7 @@ fn kind_class(kind: &ErrorKind) -> i32 {
         ErrorKind::Communicator(error) => communicator_class(error),
         ErrorKind::Topology(error) => topology_class(error),
         ErrorKind::Window(error) => window_class(error),
+        ErrorKind::File(error) => file_class(error),
         ErrorKind::Rank {
             argument: "root", ..
         } => MPI_ERR_ROOT,

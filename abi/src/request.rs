@@ -21,7 +21,7 @@ use oxmpi_engine::RequestId;
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::handle::{Handle, Object};
-use crate::object::Window;
+use crate::object::{File, Window};
 use crate::subject::Subject;
 
 /// Kind of request handles, above the generation and the place.
@@ -534,9 +534,13 @@ pub fn failed(kind: ErrorKind, comm: Option<&Arc<Comm>>) -> Failure {
         Some(handle) if handle != 0 => Handle(handle as usize),
         _ => return failure,
     };
-    match Window::table().get(handle) {
-        Some(_) => failure.on(Subject::Win(handle)),
-        None => failure.on(Subject::Comm(handle)),
+    // The own communicator of a window or of a file has the handle of that.
+    if Window::table().get(handle).is_some() {
+        failure.on(Subject::Win(handle))
+    } else if File::table().get(handle).is_some() {
+        failure.on(Subject::File(handle))
+    } else {
+        failure.on(Subject::Comm(handle))
     }
 }
 

@@ -481,6 +481,11 @@ impl Engine {
         outcome
     }
 
+    /// Whether a driver thread may run the handler, and step background work.
+    pub fn has_driver(&self) -> bool {
+        self.shared.driver.is_enabled()
+    }
+
     /// Makes threads that wait in [`Engine::wait_for`] ask again.
     pub fn rouse(&self) {
         let mut handler = self.shared.enter();

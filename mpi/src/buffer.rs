@@ -171,7 +171,7 @@ impl Buffer {
     }
 
     /// The part of the data between two packed bytes; what lies beyond the end is left out.
-    pub(crate) fn part(&self, range: std::ops::Range<u64>) -> Buffer {
+    pub fn part(&self, range: std::ops::Range<u64>) -> Buffer {
         let end = range.end.min(self.bytes);
         let begin = range.start.min(end);
         let bytes = end - begin;

@@ -95,10 +95,13 @@ pub fn win_get_errhandler(
 /// MPI_File_get_errhandler: MPI_FILE_NULL stands for the default of files.
 pub fn file_get_errhandler(
     _call: &Call,
-    _file: Option<&File>,
+    file: Option<&File>,
     errhandler: Out<Handle>,
 ) -> Result<(), Failure> {
-    get(&FILE_ERRHANDLER, errhandler)
+    get(
+        file.map_or(&FILE_ERRHANDLER, |file| &file.errhandler),
+        errhandler,
+    )
 }
 
 fn get(slot: &ErrhandlerSlot, errhandler: Out<Handle>) -> Result<(), Failure> {
@@ -136,10 +139,11 @@ pub fn win_set_errhandler(
 /// MPI_File_set_errhandler: MPI_FILE_NULL stands for the default of files.
 pub fn file_set_errhandler(
     _call: &Call,
-    _file: Option<&File>,
+    file: Option<&File>,
     errhandler: &Errhandler,
 ) -> Result<(), Failure> {
-    set(&FILE_ERRHANDLER, Handled::File, errhandler)
+    let slot = file.map_or(&FILE_ERRHANDLER, |file| &file.errhandler);
+    set(slot, Handled::File, errhandler)
 }
 
 fn set(slot: &ErrhandlerSlot, handled: Handled, errhandler: &Errhandler) -> Result<(), Failure> {

@@ -49,6 +49,7 @@ pub mod dynamic;
 pub mod environment;
 pub mod errhandler;
 pub mod error;
+pub mod file;
 pub mod generalized;
 pub mod group;
 pub mod info;

@@ -7,6 +7,7 @@
 mod communicator;
 mod datatype;
 mod errhandler;
+mod file;
 mod message;
 mod op;
 mod session;
@@ -20,16 +21,13 @@ use crate::stage;
 pub use communicator::Communicator;
 pub use datatype::Type;
 pub use errhandler::{Errhandler, ErrhandlerSlot, FILE_ERRHANDLER, Handled, UserHandler};
+pub use file::File;
 pub use message::Message;
 pub use op::{Form, Op};
 pub use oxmpi_core::group::Group;
 pub use oxmpi_core::info::Info;
 pub use session::Session;
 pub use window::Window;
-
-/// A file; there are none in this release.
-#[derive(Debug)]
-pub enum File {}
 
 /// Gives an object a handle.
 pub fn handle_for<T: Object>(object: T) -> Result<Handle, Failure> {

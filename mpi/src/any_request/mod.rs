@@ -13,7 +13,8 @@ mod wait;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use oxmpi_engine::{Completion, Engine, EngineError, Fault, RequestId};
+pub use oxmpi_engine::RequestId;
+use oxmpi_engine::{Completion, Engine, EngineError, Fault};
 
 use crate::communicator::Comm;
 use crate::error::ErrorKind;

@@ -240,6 +240,13 @@ impl Comm {
         self.size
     }
 
+    /// The number of the host on which a rank (of the local group) lives.
+    pub fn host_of(&self, rank: u32) -> u32 {
+        self.process
+            .engine
+            .host_of(self.group.processes()[rank as usize])
+    }
+
     /// The (local) group.
     pub fn group(&self) -> &Group {
         &self.group

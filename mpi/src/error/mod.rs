@@ -5,6 +5,7 @@
 //! Texts are pinned by tests below.
 
 mod communicator;
+mod file;
 mod window;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use oxmpi_join::WireUpError;
 
 use crate::status::TAG_MAX;
 pub use communicator::CommunicatorError;
+pub use file::{FileError, FileFault};
 pub use window::WindowError;
 
 /// The result of a call of this crate.
@@ -359,6 +361,10 @@ pub enum ErrorKind {
         "the send buffer and the receive buffer share memory; keep them apart, or pass MPI_IN_PLACE as the send buffer"
     )]
     SharedBuffer,
+
+    /// An operation on a file failed.
+    #[error("{0}")]
+    File(#[from] Box<FileError>),
 
     /// Collectives go on once they have begun.
     #[error("a collective cannot be cancelled; wait for its end")]

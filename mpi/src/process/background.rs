@@ -22,7 +22,7 @@ use oxmpi_engine::{Background as EngineBackground, Engine};
 use crate::error::ErrorKind;
 
 /// A state machine. `step` does all that can be done without waiting and tells whether it is over.
-pub(crate) trait Work: Send {
+pub trait Work: Send {
     /// True when there is nothing more to do; it is not called again then.
     fn step(&mut self) -> bool;
     /// Whether it sends a message that the process must not finalise before.
@@ -55,7 +55,7 @@ enum Thread {
 }
 
 /// Work under way, shared by the request that stands for it and the list of all tasks.
-pub(crate) struct Task<W: ?Sized> {
+pub struct Task<W: ?Sized> {
     over: AtomicBool,
     /// Steps may call functions of the program.
     calls_program: AtomicBool,
@@ -67,7 +67,8 @@ pub(crate) struct Task<W: ?Sized> {
 }
 
 impl<W: Work> Task<W> {
-    pub(crate) fn new(work: W) -> Arc<Self> {
+    /// Work that was not begun: [`Process::start`](crate::process::Process::start) does that.
+    pub fn new(work: W) -> Arc<Self> {
         Arc::new(Task {
             over: AtomicBool::new(false),
             calls_program: AtomicBool::new(work.calls_program()),
@@ -79,12 +80,12 @@ impl<W: Work> Task<W> {
 
 impl<W: Work + ?Sized> Task<W> {
     /// Looks into work that is over, or begins it again.
-    pub(crate) fn with<R>(&self, look: impl FnOnce(&mut W) -> R) -> R {
+    pub fn with<R>(&self, look: impl FnOnce(&mut W) -> R) -> R {
         look(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the work is over. Pairs with the Release in `step`.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 

@@ -19,7 +19,8 @@ use oxmpi_join::{LauncherLine, Membership};
 use crate::attached::Attached;
 use crate::error::{ErrorKind, Result};
 use crate::spreads::Spreads;
-pub(crate) use background::{Background, Task};
+pub(crate) use background::Background;
+pub use background::{Task, Work};
 use heap::Heap;
 pub use numbers::COMMUNICATORS_MAX;
 use numbers::Numbers;
@@ -123,6 +124,21 @@ impl Process {
         self.launcher
             .abort(code, "MPI_Abort, or an error that ends the job");
         first
+    }
+
+    /// Begins work that goes on in the background of this process.
+    pub fn start(&self, task: Arc<Task<dyn Work>>) {
+        self.background.start(task);
+    }
+
+    /// Whether a thread of the library's own may call the engine while there is background work.
+    pub fn expects_threads(&self) -> bool {
+        self.concurrent || self.engine.has_driver()
+    }
+
+    /// CPUs that the ranks of this host may use together.
+    pub fn usable_cpus(&self) -> u32 {
+        self.engine.usable_cpus()
     }
 
     /// Several threads may be inside the library at once.

@@ -1,0 +1,276 @@
+//! Who accesses which range of the file for whom: the pure part of collective access.
+//!
+//! Every rank tells where its pieces begin and end and how long they are. From that all come to
+//! the same plan: either each rank accesses its own pieces, or the range from the first to the last
+//! byte is divided among some *aggregating* ranks, whose parts begin at aligned bytes.
+
+use crate::file::{Direction, Job};
+use crate::hints::Switch;
+use crate::strip::Strips;
+use crate::view::Piece;
+
+/// Words that a rank tells.
+pub(crate) const WORDS: usize = 9;
+
+/// Pieces of a rank that are looked at to know how long they are.
+const LOOKED_AT: usize = 64;
+/// On one host, longer pieces are accessed by their own rank: a call costs less than moving them
+/// to another process.
+const LONG_PIECE_HERE: u64 = 4 << 10;
+/// Between hosts, files lie on servers that like long ranges better.
+const LONG_PIECE_APART: u64 = 1 << 20;
+/// Ranges of aggregating ranks begin at multiples of this unless the program knows better.
+const ALIGN: u64 = 64 << 10;
+/// Aggregating ranks of a host; more get in each other's way at the file's lock.
+const PER_HOST_MAX: u32 = 4;
+
+/// What this rank tells the others of its access.
+pub(crate) fn words(job: &Job) -> [u64; WORDS] {
+    let hints = &job.hints;
+    let size = match job.direction {
+        // A file that cannot be asked fails when it is read.
+        Direction::Read => job.file.disk.size().unwrap_or(u64::MAX),
+        Direction::Write => u64::MAX,
+    };
+    let (mut start, mut end, mut mean) = (0, 0, u64::MAX);
+    if job.bytes > 0 {
+        start = job.view.byte_of(job.from);
+        end = job.view.byte_of(job.from + job.bytes - 1) + 1;
+        let (mut count, mut bytes) = (0, 0);
+        for piece in job.view.pieces(job.from, job.bytes).take(LOOKED_AT) {
+            count += 1;
+            bytes += piece.bytes;
+        }
+        mean = bytes / count;
+    }
+    let switch = match job.direction {
+        Direction::Read => hints.cb_read,
+        Direction::Write => hints.cb_write,
+    };
+    let switch = if job.atomic { Switch::Disable } else { switch };
+    [
+        start,
+        end,
+        job.bytes,
+        mean,
+        switch as u64,
+        hints.cb_nodes,
+        hints.cb_buffer_size,
+        hints.striping_unit,
+        size,
+    ]
+}
+
+/// A rank's range, from the first to the last byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// What all ranks have come to.
+pub(crate) struct Plan {
+    pub(crate) reaches: Vec<Reach>,
+    /// The aggregating ranks; none if every rank accesses its own pieces.
+    pub(crate) aggregators: Vec<u32>,
+    /// Where the first one's part begins, and how long each part is.
+    base: u64,
+    part: u64,
+    /// How much of a part is accessed at a time.
+    pub(crate) window: u64,
+    /// The file's length, of which a read cannot get more.
+    pub(crate) size: u64,
+}
+
+impl Plan {
+    pub(crate) fn new(job: &Job, all: &[u64]) -> Plan {
+        let comm = &job.file.comm;
+        let hosts: Vec<u32> = (0..comm.size()).map(|rank| comm.host_of(rank)).collect();
+        Plan::of(all, &hosts, comm.process().usable_cpus())
+    }
+
+    /// The words of rank 0 decide where ranks could differ.
+    fn of(all: &[u64], hosts: &[u32], cpus: u32) -> Plan {
+        let first = &all[..WORDS];
+        let size = first[8];
+        let mut reaches = Vec::new();
+        let (mut mean, mut low, mut high) = (u64::MAX, u64::MAX, 0);
+        for words in all.chunks_exact(WORDS) {
+            let (start, end) = (words[0].min(size), words[1].min(size));
+            if start < end {
+                mean = mean.min(words[3]);
+                low = low.min(start);
+                high = high.max(end);
+            }
+            reaches.push(Reach { start, end });
+        }
+        let one_host = hosts.iter().all(|host| *host == hosts[0]);
+        let long = if one_host {
+            LONG_PIECE_HERE
+        } else {
+            LONG_PIECE_APART
+        };
+        let pays = match first[4] {
+            switch if switch == Switch::Enable as u64 => low < high,
+            switch if switch == Switch::Disable as u64 => false,
+            _ => mean < long && is_interleaved(&reaches),
+        };
+        let mut plan = Plan {
+            reaches,
+            aggregators: Vec::new(),
+            base: 0,
+            part: 1,
+            window: first[6].max(4096),
+            size,
+        };
+        if pays {
+            let align = if first[7] > 0 { first[7] } else { ALIGN };
+            plan.base = low - low % align;
+            let parts_max = (high - plan.base).div_ceil(align);
+            let ranks = aggregators(hosts, cpus, first[5]);
+            let parts = (ranks.len() as u64).min(parts_max);
+            plan.part = (high - plan.base).div_ceil(parts).next_multiple_of(align);
+            let used = (high - plan.base).div_ceil(plan.part) as usize;
+            plan.aggregators = ranks[..used].to_vec();
+        }
+        plan
+    }
+
+    pub(crate) fn is_aggregated(&self) -> bool {
+        !self.aggregators.is_empty()
+    }
+
+    /// The range of an aggregating rank, by its place in the list.
+    pub(crate) fn part(&self, index: usize) -> Reach {
+        let start = self.base + index as u64 * self.part;
+        Reach {
+            start,
+            end: start + self.part,
+        }
+    }
+
+    /// How many windows a part has.
+    pub(crate) fn windows(&self) -> u64 {
+        self.part.div_ceil(self.window)
+    }
+
+    /// Whether a rank has, or may have, something in a part.
+    pub(crate) fn reaches_into(&self, rank: usize, index: usize) -> bool {
+        let (reach, part) = (self.reaches[rank], self.part(index));
+        reach.start < reach.end && reach.start < part.end && part.start < reach.end
+    }
+
+    /// Pieces of this rank, divided by parts.
+    pub(crate) fn divide(&self, pieces: impl Iterator<Item = Piece>) -> Vec<Strips> {
+        let mut divided = vec![Strips::default(); self.aggregators.len()];
+        for mut piece in pieces {
+            while piece.bytes > 0 {
+                let index = ((piece.offset - self.base) / self.part) as usize;
+                let end = self.part(index).end;
+                let here = piece.bytes.min(end - piece.offset);
+                divided[index].push(Piece {
+                    offset: piece.offset,
+                    bytes: here,
+                });
+                piece.offset += here;
+                piece.bytes -= here;
+            }
+        }
+        divided
+    }
+}
+
+/// Whether the ranges of two ranks overlap.
+fn is_interleaved(reaches: &[Reach]) -> bool {
+    let mut sorted: Vec<Reach> = reaches
+        .iter()
+        .copied()
+        .filter(|r| r.start < r.end)
+        .collect();
+    sorted.sort_unstable_by_key(|reach| (reach.start, reach.end));
+    sorted.windows(2).any(|two| two[1].start < two[0].end)
+}
+
+/// Ranks that access the file for others: a few of each host, the hosts in turn.
+fn aggregators(hosts: &[u32], cpus: u32, wanted: u64) -> Vec<u32> {
+    let mut by_host: Vec<(u32, Vec<u32>)> = Vec::new();
+    for (rank, host) in hosts.iter().enumerate() {
+        match by_host.iter_mut().find(|(known, _)| known == host) {
+            Some((_, ranks)) => ranks.push(rank as u32),
+            None => by_host.push((*host, vec![rank as u32])),
+        }
+    }
+    let per_host = match wanted {
+        0 => cpus.clamp(1, PER_HOST_MAX) as usize,
+        _ => usize::MAX,
+    };
+    let mut chosen = Vec::new();
+    for round in 0..hosts.len().min(per_host) {
+        chosen.extend(by_host.iter().filter_map(|(_, ranks)| ranks.get(round)));
+    }
+    if wanted > 0 {
+        chosen.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rank(start: u64, end: u64, mean: u64, switch: Switch) -> [u64; WORDS] {
+        [
+            start,
+            end,
+            end - start,
+            mean,
+            switch as u64,
+            0,
+            4 << 20,
+            0,
+            u64::MAX,
+        ]
+    }
+
+    #[test]
+    fn separate_or_long_pieces_are_left_to_their_ranks() {
+        let apart = [
+            rank(0, 100, 8, Switch::Automatic),
+            rank(100, 200, 8, Switch::Automatic),
+        ];
+        assert!(!Plan::of(&apart.concat(), &[0, 0], 2).is_aggregated());
+        let long = [rank(0, 1 << 20, 1 << 20, Switch::Automatic); 2];
+        assert!(!Plan::of(&long.concat(), &[0, 0], 2).is_aggregated());
+        let mixed = [rank(0, 1 << 20, 8, Switch::Automatic); 2];
+        assert_eq!(Plan::of(&mixed.concat(), &[0, 0], 2).aggregators, [0, 1]);
+        let off = [rank(0, 1 << 20, 8, Switch::Disable); 2];
+        assert!(!Plan::of(&off.concat(), &[0, 0], 2).is_aggregated());
+    }
+
+    #[test]
+    fn parts_cover_the_range_once() {
+        for (low, high) in [(0, 1), (5, 70_000), (1 << 40, (1 << 40) + (9 << 20))] {
+            let all = [rank(low, high, 8, Switch::Enable); 3].concat();
+            let plan = Plan::of(&all, &[0, 0, 1], 2);
+            let pieces = [Piece {
+                offset: low,
+                bytes: high - low,
+            }];
+            let divided = plan.divide(pieces.into_iter());
+            let mut at = low;
+            for strip in divided.iter().flat_map(|strips| &strips.0) {
+                assert_eq!(strip.offset, at);
+                at = strip.end();
+            }
+            assert_eq!(at, high);
+            assert!(plan.windows() * plan.window >= plan.part);
+        }
+    }
+
+    #[test]
+    fn hosts_take_turns() {
+        assert_eq!(aggregators(&[0, 0, 1, 1, 1], 2, 0), [0, 2, 1, 3]);
+        assert_eq!(aggregators(&[0, 0, 1, 1, 1], 2, 3), [0, 2, 1]);
+        assert_eq!(aggregators(&[0; 16], 64, 0), [0, 1, 2, 3]);
+    }
+}

@@ -1,0 +1,732 @@
+//! [`File`]: the object that a program opens, and the calls on it but for opening and closing.
+//!
+//! A call checks what the mode allows, takes the pointer it is about (and moves it), notes view,
+//! hints and mode as they are now, and makes an [`Job`] of that; from there on nothing that the
+//! program changes concerns the access any more. A job is done by this process alone or by all
+//! together, at once or in the background. Collective accesses of one file take turns, in the order
+//! of their calls, so that their messages cannot mix.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oxmpi_core::any_request::{AnyRequest, Report, Sender};
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::group::Group;
+use oxmpi_core::info::Info;
+use oxmpi_core::{ErrorKind, FileError, FileFault};
+
+use crate::access::Way;
+use crate::amode::Amode;
+use crate::errand;
+use crate::failure::{fault, named};
+use crate::hints::Hints;
+use crate::ordered;
+use crate::pointer::{Whence, sought};
+use crate::representation::Memory;
+use crate::settle;
+use crate::shared::SharedPointer;
+use crate::sys::Disk;
+use crate::view::View;
+use crate::worker::offload;
+
+type Result<T> = std::result::Result<T, ErrorKind>;
+
+/// Nonblocking accesses of fewer bytes are done in the call: waking a thread costs more.
+const AT_ONCE_MAX: u64 = 16 << 10;
+
+/// An open file. Clones are the same file.
+#[derive(Clone)]
+pub struct File(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) comm: Arc<Comm>,
+    pub(crate) disk: Disk,
+    pub(crate) amode: Amode,
+    pub(crate) shared: SharedPointer,
+    pub(crate) state: Mutex<State>,
+    /// Numbers for collective accesses, and whose turn it is.
+    pub(crate) next_turn: AtomicU64,
+    pub(crate) turn: AtomicU64,
+    /// Locks of the system belong to the open file, so threads of this process need one more.
+    region: Mutex<()>,
+    /// One question about the shared pointer at a time.
+    asking: Mutex<()>,
+    pub(crate) is_closed: AtomicBool,
+}
+
+/// What the program can change.
+pub(crate) struct State {
+    pub(crate) view: Arc<View>,
+    /// The individual pointer, in etypes.
+    pub(crate) pointer: u64,
+    pub(crate) atomic: bool,
+    pub(crate) hints: Arc<Hints>,
+    /// A split collective that has begun: its direction and its request.
+    split: Option<(&'static str, AnyRequest)>,
+}
+
+impl State {
+    pub(crate) fn new(hints: Hints) -> State {
+        State {
+            view: Arc::new(View::bytes()),
+            pointer: 0,
+            atomic: false,
+            hints: Arc::new(hints),
+            split: None,
+        }
+    }
+}
+
+/// Whether an access reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// Where an access begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At an offset in etypes.
+    At(i64),
+    /// At the individual pointer, which moves.
+    Pointer,
+    /// At the shared pointer, which moves.
+    Shared,
+    /// At the shared pointer, one rank after the other; all ranks call together.
+    Ordered,
+}
+
+/// An access as it was called for.
+pub(crate) struct Job {
+    pub(crate) file: Arc<Inner>,
+    pub(crate) view: Arc<View>,
+    pub(crate) hints: Arc<Hints>,
+    pub(crate) atomic: bool,
+    pub(crate) direction: Direction,
+    /// The first data byte of the view; of an ordered access, known later.
+    pub(crate) from: u64,
+    pub(crate) memory: Memory,
+    /// Bytes in the file.
+    pub(crate) bytes: u64,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    pub(crate) fn new(
+        comm: Arc<Comm>,
+        disk: Disk,
+        amode: Amode,
+        shared: SharedPointer,
+        hints: Hints,
+    ) -> Inner {
+        Inner {
+            comm,
+            disk,
+            amode,
+            shared,
+            state: Mutex::new(State::new(hints)),
+            next_turn: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
+            region: Mutex::new(()),
+            asking: Mutex::new(()),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn refuse(
+        &self,
+        kind: FileFault,
+        action: &'static str,
+        why: impl Into<String>,
+    ) -> ErrorKind {
+        self.named(fault(kind, action, why))
+    }
+
+    #[cold]
+    pub(crate) fn named(&self, error: FileError) -> ErrorKind {
+        named(error, self.disk.path()).into()
+    }
+
+    pub(crate) fn add_shared(&self, etypes: u64) -> Result<u64> {
+        let _asking = lock(&self.asking);
+        self.shared.add(&self.comm, etypes)
+    }
+
+    pub(crate) fn store_shared(&self, etypes: u64) -> Result<()> {
+        let _asking = lock(&self.asking);
+        self.shared.store(&self.comm, etypes)
+    }
+}
+
+impl Job {
+    /// Etypes that the access covers.
+    pub(crate) fn etypes(&self) -> u64 {
+        self.bytes / self.view.unit()
+    }
+
+    fn way(&self) -> Way<'_> {
+        Way {
+            disk: &self.file.disk,
+            view: &self.view,
+            hints: &self.hints,
+            atomic: self.atomic,
+        }
+    }
+
+    pub(crate) fn report(&self, bytes: u64) -> Report {
+        Report {
+            sender: Sender::Unknown,
+            tag: None,
+            bytes: self.memory.native_bytes(bytes, self.bytes),
+            cancelled: false,
+        }
+    }
+
+    /// The data in the file's form, to write from or to read into.
+    pub(crate) fn data(&self) -> Result<Data> {
+        let representation = self.view.representation();
+        if representation.is_plain() {
+            let buffer = self.memory.buffer().clone();
+            return Ok(Data {
+                buffer,
+                converted: None,
+            });
+        }
+        let mut converted = match self.direction {
+            Direction::Write => self.memory.to_file(representation, self.bytes),
+            Direction::Read => Ok(vec![0; self.bytes as usize]),
+        }
+        .map_err(|error| self.with_name(error))?;
+        // SAFETY: the vector lives beside the buffer, and its data does not move with it.
+        let buffer = unsafe { Buffer::raw(converted.as_mut_ptr(), self.bytes) };
+        Ok(Data {
+            buffer,
+            converted: Some(converted),
+        })
+    }
+
+    /// Puts what was read into the program's memory, if it is not there yet.
+    pub(crate) fn deliver(&self, data: &Data, bytes: u64) -> Result<()> {
+        let Some(converted) = &data.converted else {
+            return Ok(());
+        };
+        let (representation, read) = (self.view.representation(), &converted[..bytes as usize]);
+        self.memory
+            .take_from_file(representation, read, self.bytes)
+            .map_err(|error| self.with_name(error))
+    }
+
+    fn with_name(&self, error: ErrorKind) -> ErrorKind {
+        match error {
+            ErrorKind::File(error) => self.file.named(*error),
+            other => other,
+        }
+    }
+
+    /// By this process alone.
+    pub(crate) fn run(&self) -> Result<Report> {
+        let _region = self.atomic.then(|| lock(&self.file.region));
+        let data = self.data()?;
+        let bytes = match self.direction {
+            Direction::Write => {
+                self.way().write(self.from, &data.buffer)?;
+                self.bytes
+            }
+            Direction::Read => {
+                let bytes = self.way().read(self.from, &data.buffer)?;
+                self.deliver(&data, bytes)?;
+                bytes
+            }
+        };
+        Ok(self.report(bytes))
+    }
+}
+
+/// Data in the file's form.
+pub(crate) struct Data {
+    pub(crate) buffer: Buffer,
+    converted: Option<Vec<u8>>,
+}
+
+// SAFETY: a buffer is an address and a promise that its memory may be used from any thread until
+// the access is over; nothing in it changes through a reference.
+unsafe impl Sync for Data {}
+
+impl File {
+    /// The communicator that the file was opened with, as a copy of its own.
+    pub fn comm(&self) -> &Arc<Comm> {
+        &self.0.comm
+    }
+
+    /// The processes that opened it.
+    pub fn group(&self) -> &Group {
+        self.0.comm.group()
+    }
+
+    /// How it was opened.
+    pub fn amode(&self) -> Amode {
+        self.0.amode
+    }
+
+    /// Its length in bytes.
+    pub fn size(&self) -> Result<u64> {
+        Ok(self.0.disk.size()?)
+    }
+
+    /// Cuts or lengthens it. Collective.
+    pub fn set_size(&self, size: i64) -> Result<()> {
+        self.change_size("cannot set the size of", size, |size| {
+            self.0.disk.set_size(size)
+        })
+    }
+
+    /// Reserves room up to a length. Collective.
+    pub fn preallocate(&self, size: i64) -> Result<()> {
+        self.change_size("cannot reserve room for", size, |size| {
+            self.0.disk.preallocate(size)
+        })
+    }
+
+    /// One process changes the length for all.
+    fn change_size(
+        &self,
+        action: &'static str,
+        size: i64,
+        change: impl FnOnce(u64) -> std::result::Result<(), Box<FileError>>,
+    ) -> Result<()> {
+        let inner = &*self.0;
+        self.check_writable(action)?;
+        self.check_no_split(action)?;
+        let all = settle::tell_all(&inner.comm, &[size as u64])?;
+        if all.iter().any(|other| *other != all[0]) {
+            let why = "the ranks gave different sizes; all must give the same";
+            return Err(inner.refuse(FileFault::NotSame, action, why));
+        }
+        let outcome = match u64::try_from(size) {
+            Err(_) => {
+                let why = format!("size is {size}, and cannot be negative");
+                Err(named(
+                    fault(FileFault::Argument, action, why),
+                    inner.disk.path(),
+                ))
+            }
+            Ok(size) if inner.comm.rank() == 0 => change(size),
+            Ok(_) => Ok(()),
+        };
+        settle::agree(&inner.comm, action, inner.disk.path(), outcome)
+    }
+
+    /// The hints in force.
+    pub fn info(&self) -> Info {
+        lock(&self.0.state).hints.info()
+    }
+
+    /// Changes hints. Collective.
+    pub fn set_info(&self, info: &Info) {
+        let mut state = lock(&self.0.state);
+        let mut hints = (*state.hints).clone();
+        hints.update(info);
+        state.hints = Arc::new(hints);
+    }
+
+    /// The view.
+    pub fn view(&self) -> Arc<View> {
+        lock(&self.0.state).view.clone()
+    }
+
+    /// Sets the view and both pointers to its beginning. Collective. A displacement of `None` is
+    /// the shared pointer's place (MPI_DISPLACEMENT_CURRENT).
+    pub fn set_view(
+        &self,
+        disp: Option<i64>,
+        make: impl FnOnce(u64) -> std::result::Result<View, FileError>,
+        info: Option<&Info>,
+    ) -> Result<()> {
+        const ACTION: &str = "cannot set the view of";
+        let inner = &*self.0;
+        self.check_no_split(ACTION)?;
+        let sequential = inner.amode.has(Amode::SEQUENTIAL);
+        let refuse = |kind, why: &str| named(fault(kind, ACTION, why), inner.disk.path());
+        let disp = match disp {
+            Some(disp) if sequential => {
+                let why = format!(
+                    "disp is {disp}, but a file opened with MPI_MODE_SEQUENTIAL takes only \
+                     MPI_DISPLACEMENT_CURRENT"
+                );
+                Err(refuse(FileFault::Unsupported, &why))
+            }
+            Some(disp) => u64::try_from(disp).map_err(|_| {
+                let why = format!("disp is {disp}, and cannot be negative");
+                refuse(FileFault::Argument, &why)
+            }),
+            None if !sequential => Err(refuse(
+                FileFault::Argument,
+                "MPI_DISPLACEMENT_CURRENT is for files opened with MPI_MODE_SEQUENTIAL",
+            )),
+            None => {
+                let at = inner.add_shared(0)?;
+                let view = self.view();
+                Ok(view.byte_of(at * view.unit()))
+            }
+        };
+        let view =
+            disp.and_then(|disp| make(disp).map_err(|error| named(error, inner.disk.path())));
+        // Everybody's etype must have the same extent, and the representation the same name.
+        let words = match &view {
+            Ok(view) => {
+                let name = view.representation().name().bytes();
+                let hash = name.fold(0_u64, |hash, byte| {
+                    hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte)
+                });
+                [1, view.etype().extent() as u64, hash]
+            }
+            Err(_) => [0; 3],
+        };
+        let all = settle::tell_all(&inner.comm, &words)?;
+        let view = view?;
+        if let Some(rank) = all.chunks(3).position(|other| other != words) {
+            let why = match all[rank * 3] {
+                0 => format!("rank {rank} gave a view that cannot be; see its own error"),
+                _ => format!(
+                    "the etype or the data representation of rank {rank} is another one than here"
+                ),
+            };
+            return Err(inner.refuse(FileFault::NotSame, ACTION, why));
+        }
+        if inner.comm.rank() == 0 {
+            inner.store_shared(0)?;
+        }
+        {
+            let mut state = lock(&inner.state);
+            state.view = Arc::new(view);
+            state.pointer = 0;
+        }
+        if let Some(info) = info {
+            self.set_info(info);
+        }
+        settle::meet(&inner.comm)
+    }
+
+    /// The extent of a datatype in the file.
+    pub fn type_extent(&self, datatype: &oxmpi_datatypes::datatype::Datatype) -> Result<i64> {
+        let view = self.view();
+        let there = view.representation().in_file(datatype);
+        Ok(there.map_err(|error| self.0.named(error))?.extent())
+    }
+
+    /// The byte of the file at an offset of the view.
+    pub fn byte_offset(&self, offset: i64) -> Result<u64> {
+        self.check_not_sequential("cannot tell an offset of")?;
+        let view = self.view();
+        let offset = self.checked(offset, "cannot tell an offset of")?;
+        Ok(view.byte_of(offset * view.unit()))
+    }
+
+    fn checked(&self, offset: i64, action: &'static str) -> Result<u64> {
+        u64::try_from(offset).map_err(|_| {
+            let why = format!("offset is {offset}, and cannot be negative");
+            self.0.refuse(FileFault::Argument, action, why)
+        })
+    }
+
+    /// The individual pointer, in etypes.
+    pub fn position(&self) -> Result<u64> {
+        self.check_not_sequential("cannot tell the individual pointer of")?;
+        Ok(lock(&self.0.state).pointer)
+    }
+
+    /// Moves the individual pointer.
+    pub fn seek(&self, offset: i64, whence: Whence) -> Result<()> {
+        self.check_not_sequential("cannot seek in")?;
+        let end = self.end(whence)?;
+        let mut state = lock(&self.0.state);
+        let to = sought(whence, offset, state.pointer, end);
+        state.pointer = to.map_err(|error| self.0.named(error))?;
+        Ok(())
+    }
+
+    /// The shared pointer, in etypes.
+    pub fn shared_position(&self) -> Result<u64> {
+        self.0.add_shared(0)
+    }
+
+    /// Moves the shared pointer. Collective.
+    pub fn seek_shared(&self, offset: i64, whence: Whence) -> Result<()> {
+        const ACTION: &str = "cannot seek in";
+        let inner = &*self.0;
+        self.check_not_sequential(ACTION)?;
+        let words = [offset as u64, whence as u64];
+        let all = settle::tell_all(&inner.comm, &words)?;
+        if all.chunks(2).any(|other| other != words) {
+            let why = "the ranks gave different offsets; all must give the same";
+            return Err(inner.refuse(FileFault::NotSame, ACTION, why));
+        }
+        let mut outcome = Ok(());
+        if inner.comm.rank() == 0 {
+            let (current, end) = (inner.add_shared(0)?, self.end(whence)?);
+            match sought(whence, offset, current, end) {
+                Ok(to) => inner.store_shared(to)?,
+                Err(error) => outcome = Err(named(error, inner.disk.path())),
+            }
+        }
+        settle::agree(&inner.comm, ACTION, inner.disk.path(), outcome)
+    }
+
+    /// The first etype of the view behind the file's end.
+    pub(crate) fn end(&self, whence: Whence) -> Result<u64> {
+        if whence != Whence::End {
+            return Ok(0);
+        }
+        let view = self.view();
+        Ok(view.data_before(self.size()?).div_ceil(view.unit()))
+    }
+
+    /// Whether accesses are atomic.
+    pub fn atomicity(&self) -> bool {
+        lock(&self.0.state).atomic
+    }
+
+    /// Sets it. Collective.
+    pub fn set_atomicity(&self, atomic: bool) -> Result<()> {
+        let inner = &*self.0;
+        let all = settle::tell_all(&inner.comm, &[u64::from(atomic)])?;
+        if all.iter().any(|other| *other != u64::from(atomic)) {
+            let why = "the ranks gave different values of flag; all must give the same";
+            let action = "cannot set the atomicity of";
+            return Err(inner.refuse(FileFault::NotSame, action, why));
+        }
+        lock(&inner.state).atomic = atomic;
+        settle::meet(&inner.comm)
+    }
+
+    /// Brings what was written to the device. Collective.
+    pub fn sync(&self) -> Result<()> {
+        const ACTION: &str = "cannot bring to the device";
+        let inner = &*self.0;
+        self.check_no_split(ACTION)?;
+        settle::meet(&inner.comm)?;
+        // The processes of a host share what its kernel has not written yet: one asks for all.
+        let comm = &inner.comm;
+        let here = comm.host_of(comm.rank());
+        let is_first = (0..comm.rank()).all(|rank| comm.host_of(rank) != here);
+        let outcome = match is_first && inner.amode.writes() {
+            true => inner.disk.sync(),
+            false => Ok(()),
+        };
+        settle::agree(comm, ACTION, inner.disk.path(), outcome)
+    }
+
+    /// Reads by this process alone, or writes.
+    pub fn read(&self, start: Start, memory: Memory) -> Result<Report> {
+        self.job(Direction::Read, start, memory)?.run()
+    }
+
+    /// See [`File::read`].
+    pub fn write(&self, start: Start, memory: Memory) -> Result<Report> {
+        self.job(Direction::Write, start, memory)?.run()
+    }
+
+    /// Begins to read by this process alone.
+    pub fn iread(&self, start: Start, memory: Memory) -> Result<AnyRequest> {
+        Ok(self.begin_own(self.job(Direction::Read, start, memory)?))
+    }
+
+    /// Begins to write by this process alone.
+    pub fn iwrite(&self, start: Start, memory: Memory) -> Result<AnyRequest> {
+        Ok(self.begin_own(self.job(Direction::Write, start, memory)?))
+    }
+
+    fn begin_own(&self, job: Job) -> AnyRequest {
+        let comm = &self.0.comm;
+        let calls_program = job.view.representation().calls_program();
+        if job.bytes <= AT_ONCE_MAX {
+            return match job.run() {
+                Ok(report) => AnyRequest::Over(report),
+                Err(error) => errand::begin(comm, false, async move { Err(error) }),
+            };
+        }
+        let process = comm.process().clone();
+        let request = errand::begin(comm, calls_program, async move {
+            settle::step_aside(&process).await;
+            match calls_program {
+                true => job.run(),
+                false => offload(&process, move || job.run()).await,
+            }
+        });
+        comm.process().progress();
+        request
+    }
+
+    /// Reads together with all processes of the file.
+    pub fn read_all(&self, start: Start, memory: Memory) -> Result<Report> {
+        self.all(Direction::Read, start, memory, false)?.wait()
+    }
+
+    /// Writes together with all processes of the file.
+    pub fn write_all(&self, start: Start, memory: Memory) -> Result<Report> {
+        self.all(Direction::Write, start, memory, false)?.wait()
+    }
+
+    /// Begins to read together with all processes of the file.
+    pub fn iread_all(&self, start: Start, memory: Memory) -> Result<AnyRequest> {
+        self.all(Direction::Read, start, memory, true)
+    }
+
+    /// Begins to write together with all processes of the file.
+    pub fn iwrite_all(&self, start: Start, memory: Memory) -> Result<AnyRequest> {
+        self.all(Direction::Write, start, memory, true)
+    }
+
+    fn all(
+        &self,
+        direction: Direction,
+        start: Start,
+        memory: Memory,
+        background: bool,
+    ) -> Result<AnyRequest> {
+        let inner = &self.0;
+        let job = self.job(direction, start, memory)?;
+        if inner.comm.size() == 1 {
+            let mut job = job;
+            if start == Start::Ordered {
+                job.from = inner.add_shared(job.etypes())? * job.view.unit();
+            }
+            return match background {
+                true => Ok(self.begin_own(job)),
+                false => job.run().map(AnyRequest::Over),
+            };
+        }
+        let calls_program = job.view.representation().calls_program();
+        let turn = inner.next_turn.fetch_add(1, Ordering::Relaxed);
+        let is_ordered = start == Start::Ordered;
+        let access = ordered::together(job, turn, is_ordered, background);
+        Ok(errand::begin(&inner.comm, calls_program, access))
+    }
+
+    /// Begins a split collective; `name` tells its kind.
+    pub fn begin_split(
+        &self,
+        name: &'static str,
+        reads: bool,
+        start: Start,
+        memory: Memory,
+    ) -> Result<()> {
+        self.check_no_split("cannot begin a split collective on")?;
+        let request = match reads {
+            true => self.iread_all(start, memory)?,
+            false => self.iwrite_all(start, memory)?,
+        };
+        lock(&self.0.state).split = Some((name, request));
+        Ok(())
+    }
+
+    /// Ends the split collective of this kind.
+    pub fn end_split(&self, name: &'static str) -> Result<Report> {
+        let action = "cannot end a split collective on";
+        let begun = {
+            let mut state = lock(&self.0.state);
+            match &state.split {
+                Some((begun, _)) if *begun == name => Ok(state.split.take()),
+                Some((begun, _)) => Err(format!("{begun} was begun, and {name} is to be ended")),
+                None => Err(format!("{name} was not begun")),
+            }
+        };
+        let begun = begun.map_err(|why| self.0.refuse(FileFault::Unsupported, action, why))?;
+        let (_, mut request) = begun.expect("it is there");
+        request.wait()
+    }
+
+    pub(crate) fn check_no_split(&self, action: &'static str) -> Result<()> {
+        let begun = lock(&self.0.state).split.as_ref().map(|(begun, _)| *begun);
+        match begun {
+            None => Ok(()),
+            Some(begun) => {
+                let why = format!("{begun} was begun and not ended; end it first");
+                Err(self.0.refuse(FileFault::Unsupported, action, why))
+            }
+        }
+    }
+
+    fn check_not_sequential(&self, action: &'static str) -> Result<()> {
+        if self.0.amode.has(Amode::SEQUENTIAL) {
+            let why = "it was opened with MPI_MODE_SEQUENTIAL, which has the shared pointer only";
+            return Err(self.0.refuse(FileFault::Unsupported, action, why));
+        }
+        Ok(())
+    }
+
+    fn check_writable(&self, action: &'static str) -> Result<()> {
+        if self.0.amode.writes() {
+            return Ok(());
+        }
+        let why = "it was opened with MPI_MODE_RDONLY";
+        Err(self.0.refuse(FileFault::ReadOnly, action, why))
+    }
+
+    /// Checks an access and takes its pointer.
+    fn job(&self, direction: Direction, start: Start, memory: Memory) -> Result<Job> {
+        let inner = &self.0;
+        let action = match direction {
+            Direction::Read => "cannot read",
+            Direction::Write => "cannot write",
+        };
+        if direction == Direction::Write {
+            self.check_writable(action)?;
+        } else if !inner.amode.reads() {
+            let why = "it was opened with MPI_MODE_WRONLY";
+            return Err(inner.refuse(FileFault::Access, action, why));
+        }
+        if matches!(start, Start::At(_) | Start::Pointer) {
+            self.check_not_sequential(action)?;
+        }
+        let mut state = lock(&inner.state);
+        let view = state.view.clone();
+        let bytes = memory.bytes_in(view.representation());
+        let bytes = bytes.map_err(|error| inner.named(error))?;
+        if bytes % view.unit() != 0 {
+            let why = format!(
+                "the data are {bytes} bytes, which is no whole number of etypes of {} bytes",
+                view.unit()
+            );
+            return Err(inner.refuse(FileFault::Argument, action, why));
+        }
+        let etypes = bytes / view.unit();
+        let offset = match start {
+            Start::At(offset) => self.checked(offset, action)?,
+            Start::Pointer => {
+                let at = state.pointer;
+                state.pointer = at + etypes;
+                at
+            }
+            Start::Shared | Start::Ordered => 0,
+        };
+        let (hints, atomic) = (state.hints.clone(), state.atomic);
+        drop(state);
+        let offset = match start {
+            Start::Shared => inner.add_shared(etypes)?,
+            _ => offset,
+        };
+        let from = offset.checked_mul(view.unit());
+        let from = from.filter(|from| from.checked_add(bytes).is_some_and(|end| end < 1 << 62));
+        let from = from.ok_or_else(|| {
+            let why = format!("offset {offset} lies beyond what a file can hold");
+            inner.refuse(FileFault::Argument, action, why)
+        })?;
+        Ok(Job {
+            file: inner.clone(),
+            view,
+            hints,
+            atomic,
+            direction,
+            from,
+            memory,
+            bytes,
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! MPI files (MPI 5.0 §14): what the processes of a communicator read and write together.
+//!
+//! What the layer is: a [`File`] is opened by all processes of a communicator; a [`View`] says
+//! which bytes of it a process sees, and every access is a range of those. What it uses:
+//! `oxmpi-datatypes` for the layout of views, `oxmpi-core` for messages, requests and background
+//! work, and the system's files. What it promises: bytes outside a view are never written, an
+//! access that fails names file, offset and bytes, a collective access fails on every process if
+//! it fails on one, and no lock file or helper process exists beside the file.
+//!
+//! The modules, from the inside: `view` and `strip` are pure (which bytes, in which order), `sys`
+//! asks the system, `access` is a process's own reading and writing, `aggregate` that of all
+//! processes together, `errand` runs either of them in the background, `shared` is the pointer
+//! that all processes share, `representation` converts values, and `file` is the object with its
+//! calls.
+
+mod access;
+mod aggregate;
+mod amode;
+mod errand;
+mod failure;
+mod file;
+mod hints;
+mod open;
+mod ordered;
+mod pointer;
+mod representation;
+mod rounds;
+mod settle;
+mod shared;
+mod strip;
+mod sys;
+mod view;
+mod worker;
+
+pub use amode::Amode;
+pub use file::{File, Start};
+pub use hints::{Hints, Switch};
+pub use open::delete;
+pub use pointer::Whence;
+pub use representation::{Conversion, Memory, Representation, register, representation};
+pub use view::{Piece, View};

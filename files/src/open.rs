@@ -1,0 +1,201 @@
+//! Opening, closing and deleting.
+//!
+//! Rank 0 opens first: it alone makes the file, so that MPI_MODE_EXCL means what it says. The
+//! others open what is there then. If one cannot, all fail.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::info::Info;
+use oxmpi_core::{ErrorKind, FileError, FileFault};
+
+use crate::amode::Amode;
+use crate::failure::{REPORT_WORDS, fault, named, report, reported};
+use crate::file::{File, Inner, lock};
+use crate::hints::Hints;
+use crate::pointer::Whence;
+use crate::settle::{agree, first_error, hear_first, meet, tell_all};
+use crate::shared::SharedPointer;
+use crate::sys::{Disk, SharedWord, plain_path, unlink};
+
+type Result<T> = std::result::Result<T, ErrorKind>;
+
+const ACTION: &str = "cannot open";
+
+/// Deletes a file (MPI_File_delete).
+pub fn delete(name: &[u8]) -> Result<()> {
+    Ok(unlink(&plain_path(name))?)
+}
+
+impl File {
+    /// Opens a file. All processes of the communicator call it with the same mode and with names
+    /// of the same file.
+    pub fn open(comm: &Comm, name: &[u8], amode: i32, info: Option<&Info>) -> Result<File> {
+        if comm.is_inter() {
+            let error = ErrorKind::OneGroupOnly {
+                collective: "MPI_File_open",
+            };
+            return Err(error);
+        }
+        let comm = Arc::new(comm.dup()?);
+        let path = plain_path(name);
+        let mode = Amode::new(amode).map_err(|error| named(error, &path));
+        let words = report(mode.as_ref().err().map(|error| &**error));
+        let all = tell_all(
+            &comm,
+            &[words[0], words[1], words[2], words[3], amode as u64],
+        )?;
+        let mode = mode?;
+        same_mode(&all, amode, &path)?;
+        let mut hints = Hints::default();
+        if let Some(info) = info {
+            hints.update(info);
+        }
+        let permissions = permissions(info);
+        // Rank 0 first; its words are its report and where the shared pointer is.
+        let mut first = [0; REPORT_WORDS + 2];
+        let mut disk = None;
+        let mut word = None;
+        if comm.rank() == 0 {
+            let opened = Disk::open(&path, flags(mode, true), permissions);
+            first[..REPORT_WORDS].copy_from_slice(&report(opened.as_ref().err().map(|e| &**e)));
+            if is_one_host(&comm) {
+                word = SharedWord::new();
+            }
+            if let Some(word) = &word {
+                first[REPORT_WORDS] = u64::from(std::process::id());
+                first[REPORT_WORDS + 1] = word.number() as u64;
+            }
+            disk = Some(opened);
+        }
+        hear_first(&comm, &mut first)?;
+        let disk = match disk {
+            Some(opened) => opened?,
+            None => {
+                if let Some(error) = reported(&first[..REPORT_WORDS], 0, ACTION, &path) {
+                    return Err(error.into());
+                }
+                let process = first[REPORT_WORDS] as u32;
+                if process != 0 {
+                    word = SharedWord::open(process, first[REPORT_WORDS + 1] as i32);
+                }
+                return Self::joined(comm, path, mode, permissions, word, hints);
+            }
+        };
+        Self::complete(comm, path, mode, Ok(disk), word, hints)
+    }
+
+    /// Opens what rank 0 has opened.
+    fn joined(
+        comm: Arc<Comm>,
+        path: PathBuf,
+        mode: Amode,
+        permissions: u32,
+        word: Option<SharedWord>,
+        hints: Hints,
+    ) -> Result<File> {
+        let disk = Disk::open(&path, flags(mode, false), permissions);
+        Self::complete(comm, path, mode, disk, word, hints)
+    }
+
+    /// All tell how it went, and the file is open if it went well for all.
+    fn complete(
+        comm: Arc<Comm>,
+        path: PathBuf,
+        mode: Amode,
+        disk: std::result::Result<Disk, Box<FileError>>,
+        word: Option<SharedWord>,
+        hints: Hints,
+    ) -> Result<File> {
+        let words = report(disk.as_ref().err().map(|error| &**error));
+        let has_word = u64::from(word.is_some());
+        let all = tell_all(&comm, &[words[0], words[1], words[2], words[3], has_word])?;
+        let disk = disk?;
+        let reports: Vec<u64> = all
+            .chunks(REPORT_WORDS + 1)
+            .flat_map(|words| words[..REPORT_WORDS].to_vec())
+            .collect();
+        if let Some(error) = first_error(&reports, ACTION, &path) {
+            return Err(error.into());
+        }
+        let everybody = all
+            .chunks(REPORT_WORDS + 1)
+            .all(|words| words[REPORT_WORDS] == 1);
+        let shared = match word {
+            Some(word) if everybody => SharedPointer::Word(word),
+            _ => SharedPointer::kept(&comm),
+        };
+        let file = File(Arc::new(Inner::new(comm, disk, mode, shared, hints)));
+        if mode.has(Amode::APPEND) {
+            let end = file.end(Whence::End)?;
+            lock(&file.0.state).pointer = end;
+            if file.0.comm.rank() == 0 {
+                file.0.store_shared(end)?;
+            }
+            meet(&file.0.comm)?;
+        }
+        Ok(file)
+    }
+
+    /// Closes it. Collective.
+    pub fn close(&self) -> Result<()> {
+        let inner = &*self.0;
+        self.check_no_split("cannot close")?;
+        meet(&inner.comm)?;
+        inner.shared.close(&inner.comm);
+        inner.is_closed.store(true, Ordering::Relaxed);
+        if !inner.amode.has(Amode::DELETE_ON_CLOSE) {
+            return Ok(());
+        }
+        let outcome = match inner.comm.rank() {
+            0 => unlink(inner.disk.path()),
+            _ => Ok(()),
+        };
+        agree(&inner.comm, "cannot delete", inner.disk.path(), outcome)
+    }
+}
+
+/// Fails if a rank's mode cannot be, or is another one than this rank's.
+fn same_mode(all: &[u64], amode: i32, path: &std::path::Path) -> Result<()> {
+    for (rank, words) in all.chunks(REPORT_WORDS + 1).enumerate() {
+        if words[REPORT_WORDS] != amode as u64 {
+            let why = format!(
+                "amode is {amode} here and {} on rank {rank}; all must give the same",
+                words[REPORT_WORDS] as i32
+            );
+            return Err(named(fault(FileFault::NotSame, ACTION, why), path).into());
+        }
+        if let Some(error) = reported(&words[..REPORT_WORDS], rank as u32, ACTION, path) {
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+fn is_one_host(comm: &Comm) -> bool {
+    (1..comm.size()).all(|rank| comm.host_of(rank) == comm.host_of(0))
+}
+
+fn flags(amode: Amode, makes: bool) -> i32 {
+    let mut flags = match (amode.reads(), amode.writes()) {
+        (true, true) => libc::O_RDWR,
+        (false, _) => libc::O_WRONLY,
+        (true, false) => libc::O_RDONLY,
+    };
+    if makes && amode.has(Amode::CREATE) {
+        flags |= libc::O_CREAT;
+    }
+    if makes && amode.has(Amode::EXCLUSIVE) {
+        flags |= libc::O_EXCL;
+    }
+    flags
+}
+
+/// The permissions of a new file: the hint `file_perm`, in octal, or what the umask leaves of all.
+fn permissions(info: Option<&Info>) -> u32 {
+    let given = info.and_then(|info| info.get_text("file_perm"));
+    let given = given.and_then(|text| u32::from_str_radix(text.trim(), 8).ok());
+    given.filter(|mode| *mode <= 0o777).unwrap_or(0o666)
+}

@@ -1,0 +1,137 @@
+//! Views against an oracle that lists every byte of the tiled filetype.
+
+use super::*;
+use crate::strip::{Coverage, StripWalk, Strips, gather, spread};
+use oxmpi_datatypes::datatype::Basic;
+
+/// Numbers that follow from a seed (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// A filetype of ascending blocks of etypes, nested or not, and a copy of its bytes' offsets.
+fn random_filetype(random: &mut Random, etype: &Datatype) -> Datatype {
+    let blocks = 1 + random.below(4);
+    let (mut lengths, mut places, mut at) = (Vec::new(), Vec::new(), random.below(3) as i64);
+    for _ in 0..blocks {
+        let length = 1 + random.below(4) as i64;
+        lengths.push(length);
+        places.push(at);
+        at += length + random.below(4) as i64;
+    }
+    let extent = (at + random.below(3) as i64) * etype.extent();
+    let indexed = Datatype::indexed(&lengths, &places, etype).unwrap();
+    let resized = Datatype::resized(&indexed, 0, extent.max(etype.extent())).unwrap();
+    let filetype = match random.below(3) {
+        0 => Datatype::contiguous(1 + random.below(3) as i64, &resized).unwrap(),
+        1 => {
+            let vector = Datatype::vector(2, 1, 3, &resized).unwrap();
+            Datatype::resized(&vector, 0, 6 * resized.extent()).unwrap()
+        }
+        _ => resized,
+    };
+    filetype.commit();
+    filetype
+}
+
+/// The file offsets of the first `bytes` data bytes.
+fn oracle(view: &View, bytes: u64) -> Vec<u64> {
+    let mut offsets = Vec::new();
+    let layout = view.filetype.layout(1).unwrap();
+    for tile in 0.. {
+        for run in Cursor::new(&layout).runs() {
+            for byte in 0..run.bytes as u64 {
+                if offsets.len() as u64 == bytes {
+                    return offsets;
+                }
+                let at = tile * view.filetype.extent() as u64 + run.offset as u64 + byte;
+                offsets.push(view.disp + at);
+            }
+        }
+    }
+    unreachable!("tiles go on for ever")
+}
+
+#[test]
+fn pieces_positions_strips_and_coverage_are_those_of_the_oracle() {
+    for seed in 1..400 {
+        let mut random = Random(seed * 0x9e37_79b9);
+        let etype = Datatype::named([Basic::Byte, Basic::Int, Basic::Double][(seed % 3) as usize]);
+        let filetype = random_filetype(&mut random, &etype);
+        let disp = random.below(50);
+        let view = View::new(disp, &etype, &filetype, Representation::Native).unwrap();
+        let offsets = oracle(&view, 600);
+        let from = random.below(300);
+        let bytes = random.below(300);
+        let wanted = &offsets[from as usize..(from + bytes) as usize];
+        let mut strips = Strips::default();
+        let mut listed = Vec::new();
+        for piece in view.pieces(from, bytes) {
+            strips.push(piece);
+            listed.extend(piece.offset..piece.end());
+        }
+        assert_eq!(listed, wanted, "seed {seed}");
+        assert_eq!(view.byte_of(from), offsets[from as usize], "seed {seed}");
+        let end = random.below(400);
+        let before = offsets.iter().filter(|at| **at < end).count() as u64;
+        if offsets[599] >= end {
+            assert_eq!(view.data_before(end), before, "seed {seed}, end {end}");
+        }
+        // Strips in windows of any length give the same bytes, and copying finds its way.
+        let mut file = vec![0; 1 << 16];
+        let packed: Vec<u8> = (0..bytes).map(|at| 1 + (at % 250) as u8).collect();
+        let mut back = vec![0; bytes as usize];
+        let (mut walk, mut done, mut window) = (StripWalk::new(&strips.0), 0, 0);
+        let mut covered = Coverage::new(0, 1 << 16, 1);
+        while done < bytes {
+            window += 1 + random.below(64);
+            done += walk.clone().up_to(window, |_| ());
+            let mut at = (done - walk.clone().up_to(window, |_| ())) as usize;
+            walk.up_to(window, |strip| {
+                spread(&strip, 0, &mut file, &packed[at..]);
+                gather(&strip, 0, &file, &mut back[at..]);
+                covered.add(&strip);
+                at += strip.bytes() as usize;
+            });
+        }
+        assert_eq!(back, packed, "seed {seed}");
+        for (at, value) in wanted.iter().zip(&packed) {
+            assert_eq!(file[*at as usize], *value, "seed {seed}, byte {at}");
+        }
+        let ranges = covered.ranges(0);
+        let listed: Vec<u64> = ranges.iter().flat_map(|r| r.offset..r.end()).collect();
+        assert_eq!(listed, wanted, "seed {seed}");
+    }
+}
+
+#[test]
+fn views_that_cannot_be_say_why() {
+    let (byte, int) = (Datatype::named(Basic::Byte), Datatype::named(Basic::Int));
+    let back = Datatype::indexed(&[1, 1], &[4, 0], &int).unwrap();
+    back.commit();
+    let text = View::new(0, &int, &back, Representation::Native)
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(text.contains("must not decrease"), "{text}");
+    let odd = Datatype::contiguous(3, &byte).unwrap();
+    odd.commit();
+    let text = View::new(0, &int, &odd, Representation::Native)
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(text.contains("no whole number of etypes"), "{text}");
+    let open = Datatype::contiguous(2, &int).unwrap();
+    let text = View::new(0, &int, &open, Representation::Native)
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(text.contains("not committed"), "{text}");
+}
