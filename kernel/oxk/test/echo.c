@@ -26,7 +26,7 @@ static void post(struct turn *turn)
 {
 	struct oxk_vector vector = { .kind = OXK_KERNEL, .n = 1, .kernel = &turn->entry };
 
-	turn->entry = (struct kvec){ .iov_base = turn->bytes, .iov_len = BYTES };
+	turn->entry = (struct kvec) { .iov_base = turn->bytes, .iov_len = BYTES };
 	oxk_irecv(echo.endpoint, 0, OXK_MASK_ANY, &vector, &turn->receive);
 }
 
@@ -45,8 +45,8 @@ static void received(struct oxk_request *request)
 	if (request->status.error == -ECANCELED || request->status.error == -ESHUTDOWN)
 		return;
 	turn->entry.iov_len = request->status.placed;
-	if (request->status.error ||
-	    oxk_isend(echo.endpoint, request->status.peer, request->status.match + 1, &vector, &turn->send))
+	if (request->status.error || oxk_isend(echo.endpoint, request->status.peer,
+					       request->status.match + 1, &vector, &turn->send))
 		post(turn);
 }
 
@@ -63,8 +63,8 @@ void echo_close(void)
 	mutex_lock(&lock);
 	if (echo.endpoint) {
 		oxk_count(echo.endpoint, &counts);
-		pr_info("oxk_test: echo: %llu messages, %llu strangers, %d peers lost\n", counts.messages_received,
-			counts.strangers, atomic_read(&echo.n_lost));
+		pr_info("oxk_test: echo: %llu messages, %llu strangers, %d peers lost\n",
+			counts.messages_received, counts.strangers, atomic_read(&echo.n_lost));
 		oxk_close(echo.endpoint);
 	}
 	echo.endpoint = NULL;
@@ -103,8 +103,8 @@ int echo_open(struct test *test, u16 port, const u8 *bytes)
 		struct turn *turn = &echo.turns[i];
 
 		turn->bytes = kvmalloc(BYTES, GFP_KERNEL);
-		turn->receive = (struct oxk_request){ .done = received, .context = turn };
-		turn->send = (struct oxk_request){ .done = sent, .context = turn };
+		turn->receive = (struct oxk_request) { .done = received, .context = turn };
+		turn->send = (struct oxk_request) { .done = sent, .context = turn };
 		if (turn->bytes)
 			post(turn);
 	}

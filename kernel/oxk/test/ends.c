@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* ends.c: what becomes of requests when an endpoint is closed, a peer goes, or a waiter is killed. */
+/* ends.c: what becomes of requests when an endpoint is closed, a peer goes, or a waiter is killed.
+ */
 #include "oxk_test.h"
 
 enum { N = 16 };
@@ -24,7 +25,8 @@ static int begin(struct test *test, struct many *many, u64 bytes)
 	error = pair_open(test, &many->pair);
 	for (i = 0; i < 2 * N && !error; i++) {
 		error = memory_new(&many->memory[i], i % 3 ? PAGES : VMALLOC, bytes, i);
-		many->request[i] = (struct oxk_request){ .done = count_done, .context = &many->done };
+		many->request[i] =
+			(struct oxk_request) { .done = count_done, .context = &many->done };
 	}
 	return error;
 }
@@ -49,9 +51,14 @@ static int close_side(struct test *test, bool first)
 		goto out;
 	for (i = 0; i < N; i++) {
 		/* Half of them meet nothing. */
-		expect(test, oxk_irecv(many->pair.second, i, OXK_MASK_FULL, &many->memory[i].vector, &many->request[i]), 0);
-		expect(test, oxk_isend(many->pair.first, many->pair.peer, i * 2, &many->memory[N + i].vector,
-				       &many->request[N + i]), 0);
+		expect(test,
+		       oxk_irecv(many->pair.second, i, OXK_MASK_FULL, &many->memory[i].vector,
+				 &many->request[i]),
+		       0);
+		expect(test,
+		       oxk_isend(many->pair.first, many->pair.peer, i * 2,
+				 &many->memory[N + i].vector, &many->request[N + i]),
+		       0);
 	}
 	msleep(test_random(test, 30));
 	if (first) {
@@ -106,14 +113,16 @@ static int close_second(struct test *test)
 /* A message that has come whole can be received after its sender has gone. */
 static int whole_stays(struct test *test)
 {
-	struct memory source = { }, target = { };
-	struct oxk_request send = { }, receive = { };
+	struct memory source = {}, target = {};
+	struct oxk_request send = {}, receive = {};
 	struct oxk_status found;
 	struct pair pair;
 	int error, i;
 
 	pair_params(&pair);
-	error = pair_open(test, &pair) ?: memory_new(&source, PAGES, 9000, 0) ?: memory_new(&target, USER, 9000, 3);
+	error = pair_open(test, &pair) ?: memory_new(&source, PAGES, 9000, 0);
+	if (!error)
+		error = memory_new(&target, USER, 9000, 3);
 	if (error)
 		goto out;
 	memory_fill(&source, 11);
@@ -138,8 +147,8 @@ out:
 /* Waits for a message that never comes: the process has to be killed. */
 static int wait_for_ever(struct test *test)
 {
-	struct memory target = { };
-	struct oxk_request receive = { };
+	struct memory target = {};
+	struct oxk_request receive = {};
 	struct pair pair;
 	int error;
 
@@ -148,10 +157,10 @@ static int wait_for_ever(struct test *test)
 	if (error)
 		goto out;
 	expect(test, oxk_irecv(pair.second, 1, OXK_MASK_FULL, &target.vector, &receive), 0);
-	pr_info("oxk_test: waits\n");
+	test_say("waits");
 	expect(test, oxk_wait(&receive), -EINTR);
 	expect(test, oxk_cancel(&receive), -ENOENT);
-	pr_info("oxk_test: was killed\n");
+	test_say("was killed");
 out:
 	pair_close(&pair);
 	memory_free(&target);
@@ -163,5 +172,5 @@ const struct test_case test_ends[] = {
 	{ "close_second", close_second },
 	{ "whole_stays", whole_stays },
 	{ "wait_for_ever", wait_for_ever },
-	{ },
+	{},
 };

@@ -73,7 +73,8 @@ static void strange_address(struct oxk_params *params)
 static int opening(struct test *test)
 {
 	u8 bytes[OXK_KEY_BYTES + 1] = { 9 };
-	struct key *key = test_key(bytes, OXK_KEY_BYTES), *longer = test_key(bytes, OXK_KEY_BYTES + 1);
+	struct key *key = test_key(bytes, OXK_KEY_BYTES),
+		   *longer = test_key(bytes, OXK_KEY_BYTES + 1);
 	int error = 0;
 
 	expect(test, open_with(test, key, as_is), 0);
@@ -98,10 +99,12 @@ static int calls(struct test *test)
 {
 	struct oxk_request *requests = kvcalloc(70, sizeof(*requests), GFP_KERNEL);
 	u8 *bytes = kzalloc(64, GFP_KERNEL);
-	struct kvec entry = { .iov_base = bytes, .iov_len = 64 }, none = { .iov_base = (void *)8, .iov_len = 64 };
+	struct kvec entry = { .iov_base = bytes, .iov_len = 64 },
+		    none = { .iov_base = (void *)8, .iov_len = 64 };
 	struct oxk_vector vector = { .kind = OXK_KERNEL, .n = 1, .kernel = &entry };
-	struct oxk_vector wrong = vector, nowhere = vector, user = { .kind = OXK_USER, .n = 1, .user = (void __user *)8 };
-	struct memory scattered = { };
+	struct oxk_vector wrong = vector, nowhere = vector,
+			  user = { .kind = OXK_USER, .n = 1, .user = (void __user *)8 };
+	struct memory scattered = {};
 	oxk_peer_t peer;
 	struct pair pair;
 	int error, i;
@@ -112,7 +115,8 @@ static int calls(struct test *test)
 	if (error || !requests || !bytes)
 		goto out;
 	expect(test, oxk_isend(pair.first, OXK_NO_PEER, 1, &vector, requests), -ENOTCONN);
-	expect(test, oxk_isend(pair.first, pair.peer + (1ull << 32), 1, &vector, requests), -ENOTCONN);
+	expect(test, oxk_isend(pair.first, pair.peer + (1ull << 32), 1, &vector, requests),
+	       -ENOTCONN);
 	wrong.kind = 7;
 	expect(test, oxk_isend(pair.first, pair.peer, 1, &wrong, requests), -EINVAL);
 	wrong.kind = OXK_KERNEL;
@@ -130,8 +134,14 @@ static int calls(struct test *test)
 		expect(test, oxk_cancel(&requests[i]), 0);
 	/* The pair is one peer of four. */
 	for (i = 0; i < 3; i++)
-		expect(test, oxk_connect(pair.first, (struct sockaddr *)&pair.address, sizeof(pair.address), &peer), 0);
-	expect(test, oxk_connect(pair.first, (struct sockaddr *)&pair.address, sizeof(pair.address), &peer), -EAGAIN);
+		expect(test,
+		       oxk_connect(pair.first, (struct sockaddr *)&pair.address,
+				   sizeof(pair.address), &peer),
+		       0);
+	expect(test,
+	       oxk_connect(pair.first, (struct sockaddr *)&pair.address, sizeof(pair.address),
+			   &peer),
+	       -EAGAIN);
 out:
 	pair_close(&pair);
 	memory_free(&scattered);
@@ -143,15 +153,17 @@ out:
 /* A receive that is too short, and connections that cannot be. */
 static int outcomes(struct test *test)
 {
-	struct memory source = { }, target = { };
-	struct oxk_request send = { }, receive = { };
+	struct memory source = {}, target = {};
+	struct oxk_request send = {}, receive = {};
 	struct sockaddr_in closed;
 	oxk_peer_t peer;
 	struct pair pair;
 	int error, i;
 
 	pair_params(&pair);
-	error = pair_open(test, &pair) ?: memory_new(&source, PAGES, 50000, 0) ?: memory_new(&target, PAGES, 20000, 3);
+	error = pair_open(test, &pair) ?: memory_new(&source, PAGES, 50000, 0);
+	if (!error)
+		error = memory_new(&target, PAGES, 20000, 3);
 	if (error)
 		goto out;
 	memory_fill(&source, 3);
@@ -162,7 +174,8 @@ static int outcomes(struct test *test)
 		expect(test, test_wait(&send), 0);
 		expect(test, test_wait(&receive), i ? -EMSGSIZE : 0);
 		expect(test, receive.status.placed, i ? 20000 : 3 * 4096);
-		expect(test, memory_differs(&target, 3, receive.status.placed), receive.status.placed);
+		expect(test, memory_differs(&target, 3, receive.status.placed),
+		       receive.status.placed);
 	}
 	closed = pair.address;
 	closed.sin_port = htons(1);
@@ -205,7 +218,9 @@ static int other_key(struct test *test)
 	params.net = test->near;
 	params.key = key;
 	expect(test, oxk_open(&params, &stranger), 0);
-	expect(test, oxk_connect(stranger, (struct sockaddr *)&pair.address, sizeof(pair.address), &peer), 0);
+	expect(test,
+	       oxk_connect(stranger, (struct sockaddr *)&pair.address, sizeof(pair.address), &peer),
+	       0);
 	for (i = 0; i < 5000 && !atomic_read(&lost.n_lost); i++)
 		msleep(1);
 	expect(test, lost.lost_error, -EKEYREJECTED);
@@ -230,5 +245,5 @@ const struct test_case test_errors[] = {
 	{ "calls", calls },
 	{ "outcomes", outcomes },
 	{ "other_key", other_key },
-	{ },
+	{},
 };

@@ -30,8 +30,8 @@ static enum oxk_verdict unexpected(const struct oxk_arrival *arrival, struct oxk
 
 static int one(struct test *test, struct judge *judge, u64 verdict, u64 bytes)
 {
-	struct memory source = { }, target = { };
-	struct oxk_request send = { }, receive = { };
+	struct memory source = {}, target = {};
+	struct oxk_request send = {}, receive = {};
 	struct oxk_status found;
 	u32 asked = judge->asked;
 	int error = 0, i;
@@ -41,13 +41,15 @@ static int one(struct test *test, struct judge *judge, u64 verdict, u64 bytes)
 	if (error)
 		goto out;
 	memory_fill(&source, bytes + verdict);
-	judge->request = (struct oxk_request){ };
+	judge->request = (struct oxk_request) {};
 	init_completion(&judge->request.over);
-	expect(test, oxk_isend(judge->pair.first, judge->pair.peer, verdict, &source.vector, &send), 0);
+	expect(test, oxk_isend(judge->pair.first, judge->pair.peer, verdict, &source.vector, &send),
+	       0);
 	if (verdict == 0) {
 		for (i = 0; i < 5000 && oxk_probe(judge->pair.second, 0, OXK_MASK_ANY, &found); i++)
 			msleep(1);
-		expect(test, oxk_irecv(judge->pair.second, 0, OXK_MASK_ANY, &target.vector, &receive), 0);
+		expect(test,
+		       oxk_irecv(judge->pair.second, 0, OXK_MASK_ANY, &target.vector, &receive), 0);
 		expect(test, test_wait(&receive), 0);
 		expect(test, memory_differs(&target, bytes + verdict, bytes), bytes);
 	}
@@ -99,5 +101,5 @@ out:
 
 const struct test_case test_handler[] = {
 	{ "verdicts", verdicts },
-	{ },
+	{},
 };

@@ -5,8 +5,8 @@
  *     CASE SEED                  the two endpoints are in this namespace, at 127.0.0.1
  *     CASE SEED PID              both are in the namespace of process PID, at 127.0.0.1
  *     CASE SEED PID ADDRESS      the second is there, at ADDRESS
- *     echo PORT KEY              an endpoint that sends every message back stays open (KEY: 32 digits)
- *     quiet                      it is closed
+ *     echo PORT KEY              an endpoint that sends every message back stays open (KEY: 32
+ * digits) quiet                      it is closed
  */
 #include <linux/debugfs.h>
 #include <linux/inet.h>
@@ -20,7 +20,8 @@
 
 #include "oxk_test.h"
 
-static const struct test_case *const tables[] = { test_messages, test_matching, test_handler, test_errors, test_ends };
+static const struct test_case *const tables[] = { test_messages, test_matching, test_handler,
+						  test_errors, test_ends };
 static struct dentry *folder;
 static DEFINE_MUTEX(why_lock);
 static char why[256];
@@ -29,12 +30,20 @@ int test_fail(struct test *test, const char *file, int line, const char *text, .
 {
 	const char *base = strrchr(file, '/');
 	va_list arguments;
-	int n = snprintf(test->why, sizeof(test->why), "%s:%d (seed %llu): ", base ? base + 1 : file, line, test->seed);
+	int n = snprintf(test->why, sizeof(test->why),
+			 "%s:%d (seed %llu): ", base ? base + 1 : file, line, test->seed);
 
 	va_start(arguments, text);
 	vsnprintf(test->why + n, sizeof(test->why) - n, text, arguments);
 	va_end(arguments);
 	return -EINVAL;
+}
+
+void test_say(const char *text)
+{
+	mutex_lock(&why_lock);
+	strscpy(why, text, sizeof(why));
+	mutex_unlock(&why_lock);
 }
 
 u32 test_random(struct test *test, u32 below)
@@ -49,8 +58,9 @@ u32 test_random(struct test *test, u32 below)
 
 struct key *test_key(const u8 *bytes, u32 n)
 {
-	struct key *key = key_alloc(&key_type_user, "oxk_test", GLOBAL_ROOT_UID, GLOBAL_ROOT_GID, current_cred(),
-				    KEY_POS_ALL | KEY_USR_VIEW, KEY_ALLOC_NOT_IN_QUOTA, NULL);
+	struct key *key =
+		key_alloc(&key_type_user, "oxk_test", GLOBAL_ROOT_UID, GLOBAL_ROOT_GID,
+			  current_cred(), KEY_POS_ALL | KEY_USR_VIEW, KEY_ALLOC_NOT_IN_QUOTA, NULL);
 	int error;
 
 	if (IS_ERR(key))
@@ -104,7 +114,8 @@ int pair_open(struct test *test, struct pair *pair)
 	if (IS_ERR(key))
 		return fail(test, "no key: %ld", PTR_ERR(key));
 	pair->params.context = pair;
-	pair->address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = test->address };
+	pair->address =
+		(struct sockaddr_in) { .sin_family = AF_INET, .sin_addr.s_addr = test->address };
 	params = pair->params;
 	params.key = key;
 	params.net = test->far;
@@ -119,12 +130,15 @@ int pair_open(struct test *test, struct pair *pair)
 		params.listen = NULL;
 		params.unexpected = NULL;
 		error = oxk_open(&params, &pair->first);
-		if (error)
+		if (error) {
 			oxk_close(pair->second);
+			pair->second = NULL;
+		}
 	}
 	key_put(key);
 	if (!error)
-		error = oxk_connect(pair->first, (struct sockaddr *)&pair->address, sizeof(pair->address), &pair->peer);
+		error = oxk_connect(pair->first, (struct sockaddr *)&pair->address,
+				    sizeof(pair->address), &pair->peer);
 	return error ? fail(test, "a pair cannot be opened: %d", error) : 0;
 }
 
@@ -180,7 +194,7 @@ static int run_words(struct test *test, char *words)
 static ssize_t run_write(struct file *file, const char __user *from, size_t bytes, loff_t *at)
 {
 	struct test *test = kzalloc(sizeof(*test), GFP_KERNEL);
-	char words[128] = { };
+	char words[128] = {};
 	int error;
 
 	if (!test)
@@ -190,11 +204,8 @@ static ssize_t run_write(struct file *file, const char __user *from, size_t byte
 		return -EINVAL;
 	}
 	error = run_words(test, strim(words));
-	if (error) {
-		mutex_lock(&why_lock);
-		strscpy(why, test->why, sizeof(why));
-		mutex_unlock(&why_lock);
-	}
+	if (error)
+		test_say(test->why);
 	kfree(test);
 	return error ?: bytes;
 }

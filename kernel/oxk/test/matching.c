@@ -28,15 +28,15 @@ static void draw(struct test *test, struct round *round)
 		round->mask[i] = masks[test_random(test, ARRAY_SIZE(masks))];
 		round->value[i] = i + 1;
 		round->message_of[i] = -1;
-		round->from[i] = (struct kvec){ .iov_base = &round->value[i], .iov_len = 4 };
-		round->to[i] = (struct kvec){ .iov_base = &round->into[i], .iov_len = 4 };
+		round->from[i] = (struct kvec) { .iov_base = &round->value[i], .iov_len = 4 };
+		round->to[i] = (struct kvec) { .iov_base = &round->into[i], .iov_len = 4 };
 	}
 }
 
 /* What the plain lists say: messages look for receives, or receives for messages. */
 static void oracle(struct round *round, bool posted)
 {
-	bool taken[N] = { };
+	bool taken[N] = {};
 	u32 i, j;
 
 	for (i = 0; i < N; i++)
@@ -57,9 +57,13 @@ static int send_all(struct test *test, struct pair *pair, struct round *round)
 	u32 i;
 
 	for (i = 0; i < N; i++) {
-		struct oxk_vector vector = { .kind = OXK_KERNEL, .n = 1, .kernel = &round->from[i] };
+		struct oxk_vector vector = { .kind = OXK_KERNEL,
+					     .n = 1,
+					     .kernel = &round->from[i] };
 
-		expect(test, oxk_isend(pair->first, pair->peer, round->bits[i], &vector, &round->send[i]), 0);
+		expect(test,
+		       oxk_isend(pair->first, pair->peer, round->bits[i], &vector, &round->send[i]),
+		       0);
 	}
 	for (i = 0; i < N; i++)
 		expect(test, test_wait(&round->send[i]), 0);
@@ -71,7 +75,7 @@ out:
 static int flush(struct test *test, struct pair *pair)
 {
 	u64 last = 1ull << 40;
-	struct oxk_request send = { };
+	struct oxk_request send = {};
 	struct oxk_vector nothing = { .kind = OXK_KERNEL };
 	struct oxk_status found;
 	int error = 0, i;
@@ -101,7 +105,10 @@ static int play(struct test *test, struct pair *pair, struct round *round, bool 
 	for (i = 0; i < N && !error; i++) {
 		struct oxk_vector vector = { .kind = OXK_KERNEL, .n = 1, .kernel = &round->to[i] };
 
-		expect(test, oxk_irecv(pair->second, round->match[i], round->mask[i], &vector, &round->receive[i]), 0);
+		expect(test,
+		       oxk_irecv(pair->second, round->match[i], round->mask[i], &vector,
+				 &round->receive[i]),
+		       0);
 	}
 	if (!error && posted)
 		error = send_all(test, pair, round);
@@ -124,7 +131,7 @@ out:
 static int drain(struct test *test, struct pair *pair)
 {
 	struct oxk_vector nothing = { .kind = OXK_KERNEL };
-	struct oxk_request request = { };
+	struct oxk_request request = {};
 	struct oxk_status found;
 	int error = flush(test, pair);
 
@@ -161,10 +168,12 @@ static int order(struct test *test)
 static int cancel(struct test *test)
 {
 	u32 value = 7, into = 0;
-	struct kvec from = { .iov_base = &value, .iov_len = 4 }, to = { .iov_base = &into, .iov_len = 4 };
+	struct kvec from = { .iov_base = &value, .iov_len = 4 },
+		    to = { .iov_base = &into, .iov_len = 4 };
 	struct oxk_vector out_vector = { .kind = OXK_KERNEL, .n = 1, .kernel = &from };
 	struct oxk_vector in_vector = { .kind = OXK_KERNEL, .n = 1, .kernel = &to };
-	struct oxk_request *send = kzalloc(sizeof(*send), GFP_KERNEL), *receive = kzalloc(sizeof(*receive), GFP_KERNEL);
+	struct oxk_request *send = kzalloc(sizeof(*send), GFP_KERNEL),
+			   *receive = kzalloc(sizeof(*receive), GFP_KERNEL);
 	struct oxk_status found;
 	struct pair pair;
 	int error, i, kept = 0;
@@ -188,10 +197,13 @@ static int cancel(struct test *test)
 		expect(test, oxk_issend(pair.first, pair.peer, 5, &out_vector, send), 0);
 		/* Offered, or still in the queue. */
 		if (i % 4 == 0)
-			for (kept = 0; kept < 2000 && oxk_probe(pair.second, 5, OXK_MASK_FULL, &found); kept++)
+			for (kept = 0;
+			     kept < 2000 && oxk_probe(pair.second, 5, OXK_MASK_FULL, &found);
+			     kept++)
 				msleep(1);
 		if (i % 4 == 1)
-			expect(test, oxk_irecv(pair.second, 5, OXK_MASK_FULL, &in_vector, receive), 0);
+			expect(test, oxk_irecv(pair.second, 5, OXK_MASK_FULL, &in_vector, receive),
+			       0);
 		switch (oxk_cancel(send)) {
 		case 0:
 			error = -ECANCELED;
@@ -232,5 +244,5 @@ out:
 const struct test_case test_matching[] = {
 	{ "order", order },
 	{ "cancel", cancel },
-	{ },
+	{},
 };

@@ -32,20 +32,24 @@ static int pages_new(struct memory *memory)
 		memory->pages[i] = alloc_page(GFP_KERNEL);
 		if (!memory->pages[i])
 			return -ENOMEM;
-		memory->pieces[i] = (struct bio_vec){
-			.bv_page = memory->pages[i], .bv_offset = begin, .bv_len = end - begin
-		};
+		memory->pieces[i] = (struct bio_vec) { .bv_page = memory->pages[i],
+						       .bv_offset = begin,
+						       .bv_len = end - begin };
 	}
-	memory->vector = (struct oxk_vector){ .kind = OXK_PAGES, .n = memory->n_pages, .pages = memory->pieces };
+	memory->vector = (struct oxk_vector) { .kind = OXK_PAGES,
+					       .n = memory->n_pages,
+					       .pages = memory->pieces };
 	return 0;
 }
 
 static int user_new(struct memory *memory)
 {
-	unsigned long bytes = PAGE_ALIGN(memory->offset + memory->bytes + sizeof(struct iovec) * 2 + PAGE_SIZE);
+	unsigned long bytes =
+		PAGE_ALIGN(memory->offset + memory->bytes + sizeof(struct iovec) * 2 + PAGE_SIZE);
 	struct iovec entry;
 
-	memory->user = vm_mmap(NULL, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	memory->user =
+		vm_mmap(NULL, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, 0);
 	if (IS_ERR_VALUE(memory->user))
 		return -ENOMEM;
 	entry.iov_base = (void __user *)(memory->user + memory->offset);
@@ -53,7 +57,8 @@ static int user_new(struct memory *memory)
 	memory->user_entry = (struct iovec __user *)(memory->user + bytes - sizeof(struct iovec));
 	if (copy_to_user(memory->user_entry, &entry, sizeof(entry)))
 		return -EFAULT;
-	memory->vector = (struct oxk_vector){ .kind = OXK_USER, .n = 1, .user = memory->user_entry };
+	memory->vector =
+		(struct oxk_vector) { .kind = OXK_USER, .n = 1, .user = memory->user_entry };
 	return 0;
 }
 
@@ -62,17 +67,20 @@ static int kernel_new(struct memory *memory)
 	u64 bytes = memory->offset + memory->bytes + 1, at = 0;
 	u32 i;
 
-	memory->at = memory->kind == KMALLOC ? kmalloc(bytes, GFP_KERNEL | __GFP_NOWARN) : vmalloc(bytes);
+	memory->at = memory->kind == KMALLOC ? kmalloc(bytes, GFP_KERNEL | __GFP_NOWARN)
+					     : vmalloc(bytes);
 	memory->kernel = kcalloc(ENTRIES, sizeof(*memory->kernel), GFP_KERNEL);
 	if (!memory->at || !memory->kernel)
 		return -ENOMEM;
 	for (i = 0; i < ENTRIES; i++) {
 		u64 n = i + 1 < ENTRIES ? memory->bytes / (ENTRIES + i) : memory->bytes - at;
 
-		memory->kernel[i] = (struct kvec){ .iov_base = memory->at + memory->offset + at, .iov_len = n };
+		memory->kernel[i] = (struct kvec) { .iov_base = memory->at + memory->offset + at,
+						    .iov_len = n };
 		at += n;
 	}
-	memory->vector = (struct oxk_vector){ .kind = OXK_KERNEL, .n = ENTRIES, .kernel = memory->kernel };
+	memory->vector =
+		(struct oxk_vector) { .kind = OXK_KERNEL, .n = ENTRIES, .kernel = memory->kernel };
 	return 0;
 }
 
@@ -80,7 +88,7 @@ int memory_new(struct memory *memory, enum kind kind, u64 bytes, u32 offset)
 {
 	int error;
 
-	*memory = (struct memory){ .kind = kind, .bytes = bytes, .offset = offset };
+	*memory = (struct memory) { .kind = kind, .bytes = bytes, .offset = offset };
 	switch (kind) {
 	case PAGES:
 		error = pages_new(memory);
@@ -107,9 +115,10 @@ void memory_free(struct memory *memory)
 	kvfree(memory->pieces);
 	kfree(memory->kernel);
 	if (memory->user && !IS_ERR_VALUE(memory->user))
-		vm_munmap(memory->user, PAGE_ALIGN(memory->offset + memory->bytes + sizeof(struct iovec) * 2 + PAGE_SIZE));
+		vm_munmap(memory->user, PAGE_ALIGN(memory->offset + memory->bytes +
+						   sizeof(struct iovec) * 2 + PAGE_SIZE));
 	kvfree(memory->at);
-	*memory = (struct memory){ };
+	*memory = (struct memory) {};
 }
 
 static u8 get(struct memory *memory, u64 at)
@@ -139,7 +148,8 @@ static void put(struct memory *memory, u64 at, u8 byte)
 	}
 }
 
-/* Of long memory, bytes at both ends and a few between, so that emulated processors come through. */
+/* Of long memory, bytes at both ends and a few between, so that emulated processors come through.
+ */
 static u64 next(const struct memory *memory, u64 at)
 {
 	if (memory->bytes <= 70000 || at < 5000 || at + 5000 > memory->bytes)

@@ -10,10 +10,11 @@ struct way {
 	u32 flags;
 };
 
-static int exchange(struct test *test, struct pair *pair, enum kind from, enum kind to, u64 bytes, struct way way)
+static int exchange(struct test *test, struct pair *pair, enum kind from, enum kind to, u64 bytes,
+		    struct way way)
 {
-	struct memory source = { }, target = { };
-	struct oxk_request send = { }, receive = { };
+	struct memory source = {}, target = {};
+	struct oxk_request send = {}, receive = {};
 	u64 name = test_random(test, 1 << 30);
 	struct oxk_status found;
 	int error, i;
@@ -29,16 +30,20 @@ static int exchange(struct test *test, struct pair *pair, enum kind from, enum k
 	source.vector.flags = target.vector.flags = way.flags;
 	memory_fill(&source, name);
 	if (way.posted)
-		expect(test, oxk_irecv(pair->second, name, OXK_MASK_FULL, &target.vector, &receive), 0);
-	expect(test, way.sync ? oxk_issend(pair->first, pair->peer, name, &source.vector, &send) :
-				oxk_isend(pair->first, pair->peer, name, &source.vector, &send), 0);
+		expect(test, oxk_irecv(pair->second, name, OXK_MASK_FULL, &target.vector, &receive),
+		       0);
+	expect(test,
+	       way.sync ? oxk_issend(pair->first, pair->peer, name, &source.vector, &send)
+			: oxk_isend(pair->first, pair->peer, name, &source.vector, &send),
+	       0);
 	if (!way.posted) {
 		for (i = 0; i < 2000 && oxk_probe(pair->second, name, OXK_MASK_FULL, &found); i++)
 			msleep(1);
 		expect(test, oxk_probe(pair->second, name, OXK_MASK_FULL, &found), 0);
 		expect(test, found.bytes, bytes);
 		expect(test, found.match, name);
-		expect(test, oxk_irecv(pair->second, name, OXK_MASK_FULL, &target.vector, &receive), 0);
+		expect(test, oxk_irecv(pair->second, name, OXK_MASK_FULL, &target.vector, &receive),
+		       0);
 	}
 	expect(test, test_wait(&receive), 0);
 	expect(test, test_wait(&send), 0);
@@ -47,8 +52,9 @@ static int exchange(struct test *test, struct pair *pair, enum kind from, enum k
 	expect(test, receive.status.match, name);
 	expect(test, send.status.bytes, bytes);
 	if (memory_differs(&target, name, bytes) != bytes)
-		error = fail(test, "%d to %d, %llu bytes, posted %d, sync %d: byte %llu differs", from, to, bytes, way.posted,
-			     way.sync, memory_differs(&target, name, bytes));
+		error = fail(test, "%d to %d, %llu bytes, posted %d, sync %d: byte %llu differs",
+			     from, to, bytes, way.posted, way.sync,
+			     memory_differs(&target, name, bytes));
 out:
 	if (error && !test->why[0])
 		fail(test, "no memory");
@@ -71,7 +77,8 @@ static int all_kinds(struct test *test)
 	for (from = 0; from < KINDS && !error; from++)
 		for (to = 0; to < KINDS && !error; to++)
 			for (i = 0; i < ARRAY_SIZE(lengths) && !error; i++) {
-				struct way way = { .posted = test_random(test, 2), .sync = test_random(test, 2) };
+				struct way way = { .posted = test_random(test, 2),
+						   .sync = test_random(test, 2) };
 
 				error = exchange(test, &pair, from, to, lengths[i], way);
 			}
@@ -89,8 +96,8 @@ static int long_messages(struct test *test)
 	pair_params(&pair);
 	error = pair_open(test, &pair);
 	for (i = 0; i < 6 && !error; i++)
-		error = exchange(test, &pair, i % 2 ? PAGES : USER, i % 3 ? VMALLOC : PAGES, (3 << 20) + i,
-				 (struct way){ .posted = i & 1, .sync = i & 2 });
+		error = exchange(test, &pair, i % 2 ? PAGES : USER, i % 3 ? VMALLOC : PAGES,
+				 (3 << 20) + i, (struct way) { .posted = i & 1, .sync = i & 2 });
 	pair_close(&pair);
 	return error;
 }
@@ -110,8 +117,9 @@ static int bounce(struct test *test)
 		pair_params(&pair);
 		error = pair_open(test, &pair);
 		for (bytes = i = 0; i < ARRAY_SIZE(lengths) && !error; i++) {
-			error = exchange(test, &pair, PAGES, PAGES, lengths[i],
-					 (struct way){ .posted = true, .flags = round ? OXK_BOUNCE : 0 });
+			error = exchange(
+				test, &pair, PAGES, PAGES, lengths[i],
+				(struct way) { .posted = true, .flags = round ? OXK_BOUNCE : 0 });
 			bytes += lengths[i];
 		}
 		if (!error) {
@@ -161,10 +169,14 @@ static int changed_after(struct test *test)
 	if (error)
 		goto out;
 	for (i = 0; i < N; i++)
-		expect(test, oxk_irecv(pair.second, i, OXK_MASK_FULL, &many->target[i].vector, &many->receive[i]), 0);
+		expect(test,
+		       oxk_irecv(pair.second, i, OXK_MASK_FULL, &many->target[i].vector,
+				 &many->receive[i]),
+		       0);
 	for (i = 0; i < N; i++) {
 		memory_fill(&many->source, i);
-		expect(test, oxk_isend(pair.first, pair.peer, i, &many->source.vector, &many->send), 0);
+		expect(test, oxk_isend(pair.first, pair.peer, i, &many->source.vector, &many->send),
+		       0);
 		expect(test, test_wait(&many->send), 0);
 	}
 	for (i = 0; i < N; i++) {
@@ -185,5 +197,5 @@ const struct test_case test_messages[] = {
 	{ "long_messages", long_messages },
 	{ "bounce", bounce },
 	{ "changed_after", changed_after },
-	{ },
+	{},
 };

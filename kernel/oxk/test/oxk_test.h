@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
  * oxk_test.h: what the cases of oxk_test.ko share. A case is a function that returns 0, or has said
- * why not by `fail`. main.c runs the case whose name is written to /sys/kernel/debug/oxk_test/run, in
- * the context of the process that writes it; `why` then has the reason of a failure.
+ * why not by `fail`. main.c runs the case whose name is written to /sys/kernel/debug/oxk_test/run,
+ * in the context of the process that writes it; `why` then has the reason of a failure.
  */
 #ifndef OXK_TEST_H
 #define OXK_TEST_H
@@ -28,21 +28,24 @@ struct test_case {
 	int (*run)(struct test *test);
 };
 
-extern const struct test_case test_messages[], test_matching[], test_handler[], test_errors[], test_ends[];
+extern const struct test_case test_messages[], test_matching[], test_handler[], test_errors[],
+	test_ends[];
 
 /* Says why a case fails; -EINVAL. */
 int __printf(4, 5) test_fail(struct test *test, const char *file, int line, const char *why, ...);
 #define fail(test, ...) test_fail(test, __FILE__, __LINE__, __VA_ARGS__)
 /* Gives up unless two numbers are equal. */
-#define expect(test, got, wanted)                                                                             \
-	do {                                                                                                  \
-		long long got_ = (got), wanted_ = (wanted);                                                   \
-		if (got_ != wanted_) {                                                                        \
-			error = fail(test, "%s is %lld, not %lld", #got, got_, wanted_);                      \
-			goto out;                                                                             \
-		}                                                                                             \
+#define expect(test, got, wanted)                                                        \
+	do {                                                                             \
+		long long got_ = (got), wanted_ = (wanted);                              \
+		if (got_ != wanted_) {                                                   \
+			error = fail(test, "%s is %lld, not %lld", #got, got_, wanted_); \
+			goto out;                                                        \
+		}                                                                        \
 	} while (0)
 
+/* Puts a text where reasons of failures are read. */
+void test_say(const char *text);
 u32 test_random(struct test *test, u32 below);
 struct key *test_key(const u8 *bytes, u32 n);
 int test_wait(struct oxk_request *request);

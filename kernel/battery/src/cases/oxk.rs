@@ -86,11 +86,17 @@ fn killed(_: &mut Random) -> Outcome {
         let _ = ask("wait_for_ever 1");
         0
     })?;
-    std::thread::sleep(Duration::from_millis(500));
+    sys::mount_debugfs();
+    let said = || read_to_string(format!("{FOLDER}/why"));
+    let begin = Instant::now();
+    while said()? != "waits" && begin.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     equal("it waits", child.wait(Duration::ZERO)?.is_none(), true)?;
     child.kill(libc::SIGKILL);
     let ended = child.wait(Duration::from_secs(20))?;
-    equal("it has ended", ended.is_some(), true)
+    equal("it has ended", ended.is_some(), true)?;
+    equal("it said", said()?, "was killed".to_owned())
 }
 
 /// Endpoints of a namespace in which the caller is not, and whose last process ends meanwhile.
