@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "../runtime/memory.h"
 #include "o2g_shim.h"
 
 static void o2g_reap_later(struct work_struct *work)
@@ -100,15 +101,6 @@ static void o2g_uncharge(struct o2g_context *context, u64 bytes)
 	o2g_user_uncharge(context->user, bytes);
 }
 
-/* The core's types cannot hear that there is no memory; this can. */
-static bool o2g_has_memory_for(u64 bytes)
-{
-	void *trial = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
-
-	kvfree(trial);
-	return trial;
-}
-
 static void o2g_tables_free(struct o2g_context *context)
 {
 	kvfree(context->sockets);
@@ -146,7 +138,7 @@ int o2g_context_init(struct o2g_context *context, const struct o2g_init *init)
 	error = o2g_charge(context, bytes);
 	if (error)
 		return error;
-	error = o2g_has_memory_for(bytes) ? o2g_tables_new(context, init) : -ENOMEM;
+	error = ox_shim_has_memory(bytes) ? o2g_tables_new(context, init) : -ENOMEM;
 	if (error) {
 		o2g_tables_free(context);
 		o2g_uncharge(context, bytes);

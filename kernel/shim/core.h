@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
  * core.h: what the shim asks of the Rust core (kernel/module/src/lib.rs). The core decides, the shim does: nothing here calls
- * back into the shim except for memory and for printing a panic. Every call on a core is made under its context's lock unless it says
+ * back into the shim except for what kernel/runtime has. Every call on a core is made under its context's lock unless it says
  * otherwise, and takes no other.
  */
 #ifndef O2G_CORE_H
@@ -70,10 +70,5 @@ int o2g_core_is_readable(struct o2g_core *core);
 int o2g_core_next_released(struct o2g_core *core);
 /* The core's part of the counters. */
 void o2g_core_count(struct o2g_core *core, struct o2g_counters *into);
-
-/* What the core needs of the shim. */
-void *o2g_shim_alloc(__u64 bytes, __u64 align); /* process context, never NULL: o2g_core_new was preceded by a trial */
-void o2g_shim_dealloc(void *at);
-void o2g_shim_print(const __u8 *text, __u64 bytes); /* a panic's message, before ud2 */
 
 #endif

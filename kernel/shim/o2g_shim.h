@@ -2,8 +2,8 @@
  *
  * o2g_shim.h: what the files of the shim tell each other. device.c has the device and its requests,
  * context.c the life of a context, user.c what users share, socket.c the hooks of a TCP socket,
- * reader.c the reading of it, dumper.c the threads, pages.c the memory of entries, memory.c what the
- * core needs. Decisions are made in the core (core.h).
+ * reader.c the reading of it, dumper.c the threads, pages.c the memory of entries. Decisions are made
+ * in the core (core.h).
  *
  * Locks, in the order in which they are taken: o2g_context.requests, the socket's lock (lock_sock,
  * or its spinlock in a softirq), o2g_context.lock. mmap takes none of them, because requests fault

@@ -21,13 +21,11 @@ pub mod address;
 pub mod choice;
 pub mod device;
 mod event;
-pub mod handshake;
 mod introductions;
-pub mod key;
 pub mod pm;
 pub mod seal;
 pub mod tcp;
 pub mod transport;
 
 pub use address::card::{self, Card};
-pub use key::JobKey;
+pub use oxmpi_handshake::{self as handshake, JobKey, key};

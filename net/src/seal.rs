@@ -21,10 +21,10 @@
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes128Gcm, KeyInit};
+use oxmpi_handshake::{Differing, SealKeys};
 use oxmpi_wire::frame::SEAL_BYTES;
 
-/// Bytes of a key.
-pub const SEAL_KEY_BYTES: usize = 16;
+pub use oxmpi_handshake::message::SEAL_KEY_BYTES;
 
 /// The key of a direction, ready for use. It is not `Clone` and not `Debug`: two copies could count
 /// apart, and texts reach logs.
@@ -81,20 +81,22 @@ fn nonce(number: u64) -> [u8; 12] {
 
 /// Why this process and another do not talk of which one encrypts: `theirs`, the other one.
 pub fn differing(other: &str, theirs: bool) -> String {
-    let (it, this) = match theirs {
-        true => ("with", "without"),
-        false => ("without", "with"),
-    };
-    let name = oxmpi_settings::ENCRYPT.name;
-    format!(
-        "{other} runs {it} --encrypt and this process {this}: {name} must be the same for all processes of a job"
-    )
+    Differing { other, theirs }.to_string()
 }
 
 /// Both directions of a conversation.
 pub(crate) struct Seals {
     pub out: Sealer,
     pub into: Sealer,
+}
+
+impl From<SealKeys> for Seals {
+    fn from(keys: SealKeys) -> Seals {
+        Seals {
+            out: Sealer::new(&keys.out),
+            into: Sealer::new(&keys.into),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -122,6 +124,11 @@ mod tests {
             u128::from_be_bytes(seal),
             0xab6e_47d4_2cec_13bd_f53a_67b2_1257_bddf
         );
+    }
+
+    #[test]
+    fn the_setting_has_one_name() {
+        assert_eq!(oxmpi_handshake::ENCRYPT_NAME, oxmpi_settings::ENCRYPT.name);
     }
 
     proptest! {

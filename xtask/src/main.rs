@@ -3,8 +3,8 @@
 //! `quick` says in minutes whether a change is sound; `test` runs every test there is and does its
 //! own set-up; `bench-gate` measures; `fuzz` looks for input that a parser does not bear; `check`
 //! looks at the code without running it; `install` lays OxMPI out for those who use it from C, C++
-//! and Python; `hosts` runs a command with several hosts; `kernel` builds and tries the module
-//! o2g.ko. Tasks made of steps end with a line that says how many passed and failed, and with a
+//! and Python; `hosts` runs a command with several hosts; `kernel` builds and tries the
+//! kernel modules. Tasks made of steps end with a line that says how many passed and failed, and with a
 //! status that says the same. A step that cannot run here (a missing target, a missing tool) says
 //! so and is counted as skipped, never as passed.
 
@@ -65,9 +65,9 @@ usage: cargo xtask quick [--install]
   hosts    run a command with N hosts, h0, h1 and so on, that exist until it ends; needs root (docs/test-hosts.md)
     --ipv6      without IPv4 addresses
     --mtu M     of all interfaces; 1500 without it
-  kernel   the module o2g.ko in target/kernel/RELEASE, for Debian's kernels
-    build       build it
-    test        build it, boot it in QEMU and run the cases of kernel/battery there, on 1 and 2 CPUs
+  kernel   the modules in target/kernel/RELEASE, for Debian's kernels
+    build       build them
+    test        build them, boot each kernel in QEMU and run the cases of kernel/battery there, on 1 and 2 CPUs
     --kernel    for this one alone; debug is one that checks memory and locks, and is first built from source, which takes long
     --only CASE only this case; may be given several times
 ";

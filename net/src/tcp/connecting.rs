@@ -409,7 +409,7 @@ impl Tcp {
             Some(Link::Open(connection)) if connection.said => Verdict::Yield,
             _ => Verdict::Stale,
         };
-        let seals = stranger.answerer.seals();
+        let seals = stranger.answerer.seal_keys().map(Seals::from);
         let decision = stranger.answerer.verdict(verdict);
         let told = is_whole(stranger.socket.write(&decision), decision.len());
         if verdict == Verdict::Keep && told {
@@ -485,7 +485,8 @@ impl Tcp {
                 let link = std::mem::replace(&mut self.links[peer as usize], Link::Idle);
                 if let Link::Dialling(dial) = link {
                     self.meetings -= 1;
-                    let seals = dial.dialler.as_ref().and_then(Dialler::seals);
+                    let seals = dial.dialler.as_ref().and_then(Dialler::seal_keys);
+                    let seals = seals.map(Seals::from);
                     self.open(peer, dial.socket, (seals, early), false);
                 }
             }

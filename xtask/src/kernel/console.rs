@@ -2,14 +2,22 @@
 //!
 //! Cases report `ok NAME`, `FAIL NAME: why` and `skip NAME: why`; `init` reports `guest: WHAT
 //! STATUS`; and a kernel that has something to complain about does so in words that are known. A
-//! boot is good if every case is, if the module could be loaded and unloaded and left nothing
+//! boot is good if every case is, if the modules could be loaded and unloaded and left nothing
 //! behind, and if the kernel had no complaint.
 
-/// What `init` must report, and the status it must report.
-const DUE: [&str; 4] = ["insmod 0", "battery 0", "rmmod 0", "end"];
+use super::module::{MODULES, Module};
 
-/// What the module says when it is unloaded, if all has been given back.
-const CLEAN: &str = "o2g: left behind: 0 pages pinned, 0 sockets, 0 contexts";
+/// What `init` must report, and the status it must report.
+fn due() -> Vec<String> {
+    let names = || MODULES.iter().map(|module| module.name);
+    let loaded = names().map(|name| format!("insmod {name} 0"));
+    let unloaded = names().map(|name| format!("rmmod {name} 0"));
+    let rest = ["battery 0", "end"].map(str::to_owned);
+    loaded.chain(unloaded).chain(rest).collect()
+}
+
+/// What a module says when it is unloaded, before it says how many of what are left behind.
+const LEFT_BEHIND: &str = ": left behind: ";
 
 /// A kernel in distress.
 const COMPLAINTS: [&str; 15] = [
@@ -36,8 +44,9 @@ pub struct Console {
     passed: u32,
     skipped: u32,
     failures: Vec<String>,
-    due: Vec<&'static str>,
-    clean: bool,
+    reported: Vec<String>,
+    /// Modules that have left nothing behind.
+    clean: Vec<&'static str>,
 }
 
 impl Console {
@@ -51,16 +60,14 @@ impl Console {
             (Some("FAIL"), Some(_)) => self.failures.push(line.to_owned()),
             (Some("skip"), Some(_)) => self.skipped += 1,
             (Some("guest:"), Some(report)) => self.hear_report(report),
-            _ if line.contains(CLEAN) => self.clean = true,
+            _ if line.contains(LEFT_BEHIND) => self.clean.extend(clean(line)),
             _ if COMPLAINTS.iter().any(|text| line.contains(text)) => self.blame(line),
             _ => {}
         }
     }
 
     fn hear_report(&mut self, report: &str) {
-        if let Some(due) = DUE.iter().find(|due| **due == report) {
-            self.due.push(due);
-        }
+        self.reported.push(report.to_owned());
         let failed = report.starts_with("trial ") && !report.ends_with(" 0");
         if failed || report.contains("cannot be loaded") {
             self.blame(report);
@@ -74,15 +81,19 @@ impl Console {
 
     /// Prints the sum; true when all is well.
     pub fn close(mut self) -> bool {
-        for due in DUE {
-            match self.due.contains(&due) {
+        for due in due() {
+            match self.reported.contains(&due) {
                 true => self.passed += 1,
                 false => self.blame(&format!("did not report {due:?}")),
             }
         }
-        match self.clean {
-            true => self.passed += 1,
-            false => self.blame("the module left something behind, or did not say that it did not"),
+        for Module { name, .. } in MODULES {
+            match self.clean.contains(name) {
+                true => self.passed += 1,
+                false => self.blame(&format!(
+                    "{name}.ko left something behind, or did not say that it did not"
+                )),
+            }
         }
         println!();
         for failure in &self.failures {
@@ -102,11 +113,20 @@ impl Console {
     }
 }
 
+/// The module whose line this is, if all its numbers are 0.
+fn clean(line: &str) -> Option<&'static str> {
+    let (start, counts) = line.split_once(LEFT_BEHIND)?;
+    let name = start.rsplit(' ').next()?;
+    let zero = |count: &str| count.trim().starts_with("0 ");
+    let module = MODULES.iter().find(|module| module.name == name)?;
+    counts.split(',').all(zero).then_some(module.name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn boot(lines: &[&str]) -> Console {
+    fn boot(lines: &[String]) -> Console {
         let mut console = Console::default();
         for line in lines {
             console.hear(line);
@@ -114,27 +134,36 @@ mod tests {
         console
     }
 
-    const GOOD: [&str; 6] = [
-        "guest: insmod 0\r",
-        "ok eager",
-        "guest: battery 0",
-        "guest: rmmod 0",
-        "[   9.1] o2g: left behind: 0 pages pinned, 0 sockets, 0 contexts",
-        "guest: end",
-    ];
+    fn good() -> Vec<String> {
+        let reports = due().into_iter().map(|due| format!("guest: {due}\r"));
+        let clean = MODULES.iter().map(|Module { name, .. }| {
+            format!("[   9.1] {name}: left behind: 0 pages pinned, 0 sockets")
+        });
+        reports.chain(clean).collect()
+    }
 
     #[test]
     fn a_boot_that_reports_everything_is_good() {
-        assert!(boot(&GOOD).close());
+        assert!(boot(&good()).close());
     }
 
     #[test]
     fn a_boot_that_leaves_one_report_out_is_not() {
-        for left_out in [0, 2, 3, 4, 5] {
-            let mut lines = GOOD.to_vec();
+        for left_out in 0..good().len() {
+            let mut lines = good();
             let line = lines.remove(left_out);
             assert!(!boot(&lines).close(), "without {line}");
         }
+    }
+
+    #[test]
+    fn a_module_that_leaves_something_behind_is_not_clean() {
+        assert_eq!(
+            clean("o2g: left behind: 0 sockets, 0 contexts"),
+            Some("o2g")
+        );
+        assert_eq!(clean("o2g: left behind: 0 sockets, 10 contexts"), None);
+        assert_eq!(clean("o2g: left behind: 1 sockets, 0 contexts"), None);
     }
 
     #[test]
@@ -145,8 +174,8 @@ mod tests {
             "[  3.2] rcu: INFO: rcu_preempt self-detected stall on CPU",
             "guest: trial /trials/is.sh 1",
         ] {
-            let mut lines = GOOD.to_vec();
-            lines.push(line);
+            let mut lines = good();
+            lines.push(line.to_owned());
             assert!(!boot(&lines).close(), "{line}");
         }
     }

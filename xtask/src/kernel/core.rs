@@ -1,4 +1,4 @@
-//! The Rust half of the module as one object that kbuild can link, checked for what a kernel cannot
+//! The Rust half of a module as one object that kbuild can link, checked for what a kernel cannot
 //! bear.
 //!
 //! The checks are about mistakes that would show only at run time: a symbol that no kernel exports,
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Kernel;
-use super::module::BuildError;
+use super::module::{BuildError, Module};
 use super::packages::Tree;
 use crate::steps::{cargo, root};
 
 /// What every kernel's code looks like: no red zone, no jump tables, frames for stack traces,
 /// returns and indirect calls through thunks; `-Zplt` keeps calls of memcpy from going through a
-/// table.
-const FLAGS: [&str; 9] = [
+/// table, and the last has SHA-256 without vector registers.
+const FLAGS: [&str; 10] = [
     "-Crelocation-model=static",
     "-Ccode-model=kernel",
     "-Cno-redzone=y",
@@ -27,6 +27,7 @@ const FLAGS: [&str; 9] = [
     "-Zfunction-return=thunk-extern",
     "-Zretpoline-external-thunk",
     "-Zplt=yes",
+    "--cfg=sha2_backend=\"soft\"",
 ];
 
 /// What the object may leave to the kernel and to the shim, by how it begins.
@@ -38,7 +39,7 @@ const UNDEFINED: [&str; 9] = [
     "bcmp",
     "__x86_return_thunk",
     "__x86_indirect_thunk_",
-    "o2g_shim_",
+    "ox_shim_",
     "__asan_",
 ];
 
@@ -59,19 +60,28 @@ const OBJTOOL: [&str; 9] = [
     "--module",
 ];
 
-/// Compiles it, and puts the object at `place`.
-pub fn build(kernel: &Kernel, tree: &Tree, place: &Path) -> Result<(), BuildError> {
-    let archive = compile(kernel, tree)?;
-    let object = extract(&archive)?;
+/// Compiles the crate in `folder`, and puts the object at `place`.
+pub fn build(
+    kernel: &Kernel,
+    tree: &Tree,
+    module: &Module,
+    folder: &str,
+    place: &Path,
+) -> Result<(), BuildError> {
+    let archive = compile(kernel, tree, module, folder)?;
+    let object = extract(&archive, module)?;
     let fresh = place.with_extension("o_fresh");
     write(&fresh, &object)?;
-    check(&fresh)?;
+    check(&fresh, module)?;
     if kernel.objtool_by_hand {
         let mut objtool = Command::new(tree.headers.join("tools/objtool/objtool"));
         // It has nothing to say about good code.
         let said = output(objtool.args(OBJTOOL).arg(&fresh))?;
         if !said.trim().is_empty() {
-            return Err(BuildError::Objtool { said });
+            return Err(BuildError::Objtool {
+                module: module.name,
+                said,
+            });
         }
     }
     // kbuild works only if something has changed.
@@ -82,7 +92,12 @@ pub fn build(kernel: &Kernel, tree: &Tree, place: &Path) -> Result<(), BuildErro
     write(place, &object)
 }
 
-fn compile(kernel: &Kernel, tree: &Tree) -> Result<PathBuf, BuildError> {
+fn compile(
+    kernel: &Kernel,
+    tree: &Tree,
+    module: &Module,
+    folder: &str,
+) -> Result<PathBuf, BuildError> {
     let target = tree.output().join("core");
     let mut flags = FLAGS.to_vec();
     flags.extend(kernel.flags);
@@ -93,7 +108,7 @@ fn compile(kernel: &Kernel, tree: &Tree) -> Result<PathBuf, BuildError> {
             "-Zbuild-std=core,alloc",
             "-Zbuild-std-features=",
         ])
-        .current_dir(root().join("kernel/module"))
+        .current_dir(root().join(folder))
         .env("RUSTC", tree.root.join("usr/bin/rustc"))
         .env(
             "LD_LIBRARY_PATH",
@@ -107,17 +122,23 @@ fn compile(kernel: &Kernel, tree: &Tree) -> Result<PathBuf, BuildError> {
         .status()
         .map_err(BuildError::file(Path::new("cargo")))?;
     if !status.success() {
-        return Err(BuildError::Core { status });
+        return Err(BuildError::Core {
+            module: module.name,
+            status,
+        });
     }
-    Ok(target.join("x86_64-unknown-none/release/libo2g_module.a"))
+    let archive = format!("lib{}_module.a", module.name);
+    Ok(target.join("x86_64-unknown-none/release").join(archive))
 }
 
 /// The archive's other member is the compiler's own library, of which nothing is needed: memcpy is
 /// the kernel's.
-fn extract(archive: &Path) -> Result<Vec<u8>, BuildError> {
+fn extract(archive: &Path, module: &Module) -> Result<Vec<u8>, BuildError> {
     let members = output(Command::new("ar").arg("t").arg(archive))?;
-    let member = members.lines().find(|name| name.starts_with("o2g_module"));
+    let ours = format!("{}_module", module.name);
+    let member = members.lines().find(|name| name.starts_with(&ours));
     let member = member.ok_or_else(|| BuildError::Archive {
+        module: module.name,
         members: members.clone(),
     })?;
     let mut print = Command::new("ar");
@@ -125,13 +146,14 @@ fn extract(archive: &Path) -> Result<Vec<u8>, BuildError> {
     Ok(output.map_err(BuildError::file(archive))?.stdout)
 }
 
-fn check(object: &Path) -> Result<(), BuildError> {
+fn check(object: &Path, module: &Module) -> Result<(), BuildError> {
     let symbols = output(Command::new("readelf").arg("-sW").arg(object))?;
     let foreign: Vec<_> = undefined(&symbols)
         .filter(|name| !UNDEFINED.iter().any(|start| name.starts_with(start)))
         .collect();
     if !foreign.is_empty() {
         return Err(BuildError::Undefined {
+            module: module.name,
             symbols: foreign.join(", "),
         });
     }
@@ -141,6 +163,7 @@ fn check(object: &Path) -> Result<(), BuildError> {
         UNBEARABLE.iter().any(|word| instruction.contains(word))
     }) {
         Some(line) => Err(BuildError::Unbearable {
+            module: module.name,
             line: line.trim().to_owned(),
         }),
         None => Ok(()),

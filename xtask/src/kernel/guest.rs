@@ -1,8 +1,8 @@
-//! What is in the guest and what it does: busybox, the module, the battery, and whatever else is to
+//! What is in the guest and what it does: busybox, the modules, the battery, and whatever else is to
 //! be tried there.
 //!
 //! `init` mounts what programs expect, loads the modules, runs the battery and then each [`Trial`],
-//! unloads the module, and ends the machine. It reports with lines that begin with `guest:`, which
+//! unloads the modules, and ends the machine. It reports with lines that begin with `guest:`, which
 //! [`console`](super::console) reads; the battery and the trials with `ok NAME`, `FAIL NAME: why`
 //! and `skip NAME: why`.
 
@@ -12,7 +12,7 @@ use std::process::Command;
 
 use super::folder;
 use super::initramfs::Initramfs;
-use super::module::{self, BuildError};
+use super::module::{self, BuildError, MODULES};
 use super::mpi;
 use super::packages::Tree;
 use crate::steps::cargo;
@@ -20,11 +20,12 @@ use crate::steps::cargo;
 /// The battery's target: with the C library inside, so that nothing else has to be in the guest.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Modules of the kernel that the guest loads, by their place: a pair of interfaces joins
+/// The kernel's own modules that the guest loads, by their place: a pair of interfaces joins
 /// namespaces.
-const MODULES: [&str; 1] = ["kernel/drivers/net/veth"];
+const STOCK: [&str; 1] = ["kernel/drivers/net/veth"];
 
-/// What the guest does. {BATTERY} runs the cases that are wanted.
+/// What the guest does. {BATTERY} runs the cases that are wanted; {LOAD} and {UNLOAD} name our
+/// modules in the two orders.
 const INIT: &str = r#"#!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev /tmp /run /var/run
 /bin/busybox mount -t proc proc /proc
@@ -41,16 +42,18 @@ for module in /modules/*.ko; do
 	[ -e "$module" ] || continue
 	insmod "$module" || echo "guest: $module cannot be loaded"
 done
-insmod /o2g.ko; echo "guest: insmod $?"
+for module in {LOAD}; do insmod /$module.ko; echo "guest: insmod $module $?"; done
 {BATTERY}; echo "guest: battery $?"
 for trial in /trials/*.sh; do
 	[ -e "$trial" ] || continue
 	sh "$trial"; echo "guest: trial $trial $?"
 done
-# The last thread of a context may still be ending.
-for second in 1 2 3 4 5; do rmmod o2g && break; sleep 1; done
-[ -e /sys/module/o2g ]; echo "guest: rmmod $((1 - $?))"
-dmesg | grep 'o2g: left behind'
+for module in {UNLOAD}; do
+	# The last thread of what used it may still be ending.
+	for second in 1 2 3 4 5; do rmmod $module && break; sleep 1; done
+	[ -e /sys/module/$module ]; echo "guest: rmmod $module $((1 - $?))"
+done
+dmesg | grep ': left behind:'
 # Once more, because what was freed a moment ago may still be named somewhere.
 if [ -e /sys/kernel/debug/kmemleak ]; then
 	echo scan > /sys/kernel/debug/kmemleak; sleep 6; echo scan > /sys/kernel/debug/kmemleak
@@ -116,11 +119,18 @@ pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf
         (_, []) => "true".to_owned(),
         (_, cases) => format!("oxmpi-battery {}", cases.join(" ")),
     };
+    let mut names: Vec<&str> = MODULES.iter().map(|module| module.name).collect();
     let init = INIT.replace("{BATTERY}", &battery_line);
+    let init = init.replace("{LOAD}", &names.join(" "));
+    names.reverse();
+    let init = init.replace("{UNLOAD}", &names.join(" "));
     files.file("/init", init.as_bytes());
     copy(&mut files, "/bin/busybox", &tree.root.join("bin/busybox"))?;
     copy(&mut files, "/bin/oxmpi-battery", &battery())?;
-    copy(&mut files, "/o2g.ko", &module::path(tree))?;
+    for module in MODULES {
+        let to = format!("/{}.ko", module.name);
+        copy(&mut files, &to, &module::path(tree, module))?;
+    }
     add_modules(&mut files, tree)?;
     for trial in trials {
         let script = format!("/trials/{}.sh", trial.name);
@@ -140,7 +150,7 @@ fn copy(files: &mut Initramfs, to: &str, from: &Path) -> Result<(), BuildError> 
 
 /// Newer packages have them compressed, which busybox cannot load.
 fn add_modules(files: &mut Initramfs, tree: &Tree) -> Result<(), BuildError> {
-    for name in MODULES {
+    for name in STOCK {
         let plain = tree.root.join("lib/modules").join(&tree.release);
         let plain = plain.join(format!("{name}.ko"));
         let packed = plain.with_extension("ko.xz");

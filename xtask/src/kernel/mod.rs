@@ -1,7 +1,7 @@
-//! `cargo xtask kernel`: builds the module o2g.ko for Debian's kernels and tries it in QEMU.
+//! `cargo xtask kernel`: builds the modules for Debian's kernels and tries them in QEMU.
 //!
 //! Walk: [`packages`] (kernels, headers and a compiler, unpacked and not installed) → [`core`] (the
-//! Rust half, as one checked object) → [`module`] (kbuild) → [`initramfs`], [`guest`] and [`mpi`]
+//! Rust halves, as checked objects) → [`module`] (kbuild) → [`initramfs`], [`guest`] and [`mpi`]
 //! (what is in the guest and what it does) → [`qemu`] (a boot) → [`console`] (what its lines mean).
 //! Everything lies in `target/kernel`; removing that folder fetches the newest packages again.
 
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use crate::installed;
 use crate::steps::{Expect, Steps, target};
 
-/// A kernel that the module is built for.
+/// A kernel that the modules are built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// How it is called on the command line.
@@ -140,7 +140,7 @@ pub fn test(steps: &mut Steps, long: bool) {
     boot_all(steps, &boots, &[], mpi);
 }
 
-/// Builds the module for each kernel; those boots that can be tried.
+/// Builds the modules for each kernel; those boots that can be tried.
 fn build_all(steps: &mut Steps, boots: &[(Kernel, u32)]) -> Vec<(Kernel, u32)> {
     let debug = boots.iter().any(|(kernel, _)| kernel.is_debug());
     if let Err(reason) = packages::tools(steps, debug && !debug::is_there()) {
@@ -163,11 +163,12 @@ fn build_all(steps: &mut Steps, boots: &[(Kernel, u32)]) -> Vec<(Kernel, u32)> {
     boots.iter().filter(built).copied().collect()
 }
 
-/// Builds one module.
+/// Builds the modules for one kernel.
 fn build(kernel: &Kernel) -> Result<(), module::BuildError> {
     let tree = packages::unpack(kernel)?;
-    let module = module::build(kernel, &tree)?;
-    println!("built {}", module.display());
+    for module in module::build(kernel, &tree)? {
+        println!("built {}", module.display());
+    }
     Ok(())
 }
 

@@ -1,6 +1,7 @@
-//! o2g.ko by kbuild, against headers that are unpacked and not installed.
+//! The modules by kbuild, against headers that are unpacked and not installed.
 //!
-//! The sources are copied to a folder per release, because kbuild puts its objects beside them.
+//! [`MODULES`] is the list. The C sources are copied to a folder per release and module, because
+//! kbuild puts its objects beside them.
 
 use std::fs;
 use std::io;
@@ -10,6 +11,28 @@ use std::process::{Command, ExitStatus};
 use super::packages::{PackageError, Tree};
 use super::{Kernel, core};
 use crate::steps::root;
+
+/// A module. To add one: a line in [`MODULES`], and a folder with its C files and a `Kbuild`.
+pub struct Module {
+    /// `NAME.ko`.
+    pub name: &'static str,
+    /// Where its C files and its `Kbuild` are.
+    folder: &'static str,
+    /// Where the crate of its Rust half is, whose archive is `libNAME_module.a`; kbuild finds the
+    /// object as `core.o` in the folder.
+    rust: Option<&'static str>,
+    /// Modules before it whose exported symbols it uses.
+    needs: &'static [&'static str],
+}
+
+/// All modules, in the order in which they are built and loaded. When it is unloaded each says
+/// `NAME: left behind:` and how many of what, which must all be 0.
+pub const MODULES: &[Module] = &[Module {
+    name: "o2g",
+    folder: "kernel/shim",
+    rust: Some("kernel/module"),
+    needs: &[],
+}];
 
 /// Why there is no module.
 #[derive(Debug)]
@@ -25,11 +48,15 @@ pub enum BuildError {
     },
     /// The Rust half does not compile; the compiler has said why.
     Core {
+        /// Of which module.
+        module: &'static str,
         /// How cargo ended.
         status: ExitStatus,
     },
     /// The archive is not what this program knows how to take apart.
     Archive {
+        /// Of which module.
+        module: &'static str,
         /// What it holds.
         members: String,
     },
@@ -42,21 +69,29 @@ pub enum BuildError {
     },
     /// objtool is not content with the code.
     Objtool {
+        /// Of which module.
+        module: &'static str,
         /// What it said.
         said: String,
     },
     /// The Rust half wants what the kernel does not have.
     Undefined {
+        /// Of which module.
+        module: &'static str,
         /// Their names.
         symbols: String,
     },
     /// An instruction or a relocation that cannot be in a module.
     Unbearable {
+        /// Of which module.
+        module: &'static str,
         /// The line of the disassembly.
         line: String,
     },
     /// kbuild has said why.
     Kbuild {
+        /// Of which module.
+        module: &'static str,
         /// How make ended.
         status: ExitStatus,
     },
@@ -81,72 +116,104 @@ impl std::fmt::Display for BuildError {
         match self {
             BuildError::Package(error) => error.fmt(to),
             BuildError::File { path, source } => write!(to, "{}: {source}", path.display()),
-            BuildError::Core { status } => {
-                write!(
-                    to,
-                    "kernel/module does not compile: cargo ended with {status}"
-                )
-            }
-            BuildError::Archive { members } => {
-                write!(
-                    to,
-                    "no member of libo2g_module.a is kernel/module's: {members}"
-                )
-            }
-            BuildError::Tool { tool, said } => write!(to, "{tool} failed: {said}"),
-            BuildError::Objtool { said } => write!(to, "objtool about kernel/module: {said}"),
-            BuildError::Undefined { symbols } => write!(
+            BuildError::Core { module, status } => write!(
                 to,
-                "kernel/module needs {symbols}, which no kernel exports: what makes the compiler call that?"
+                "the Rust half of {module}.ko does not compile: cargo ended with {status}"
             ),
-            BuildError::Unbearable { line } => {
-                write!(to, "kernel/module has code that no module may have: {line}")
+            BuildError::Archive { module, members } => write!(
+                to,
+                "no member of lib{module}_module.a is the crate's own: {members}"
+            ),
+            BuildError::Tool { tool, said } => write!(to, "{tool} failed: {said}"),
+            BuildError::Objtool { module, said } => {
+                write!(to, "objtool about the Rust half of {module}.ko: {said}")
             }
-            BuildError::Kbuild { status } => write!(to, "kbuild ended with {status}"),
+            BuildError::Undefined { module, symbols } => write!(
+                to,
+                "the Rust half of {module}.ko needs {symbols}, which no kernel exports: what makes the compiler call that?"
+            ),
+            BuildError::Unbearable { module, line } => write!(
+                to,
+                "the Rust half of {module}.ko has code that no module may have: {line}"
+            ),
+            BuildError::Kbuild { module, status } => {
+                write!(to, "kbuild of {module}.ko ended with {status}")
+            }
         }
     }
 }
 
-/// Builds it; where it lies.
-pub fn build(kernel: &Kernel, tree: &Tree) -> Result<PathBuf, BuildError> {
-    let place = tree.output().join("build");
-    let sources = root().join("kernel");
-    for folder in ["shim", "include"] {
-        copy_changed(&sources.join(folder), &place.join(folder))?;
+/// Builds all of them; where they lie.
+pub fn build(kernel: &Kernel, tree: &Tree) -> Result<Vec<PathBuf>, BuildError> {
+    MODULES
+        .iter()
+        .map(|module| build_one(kernel, tree, module))
+        .collect()
+}
+
+fn build_one(kernel: &Kernel, tree: &Tree, module: &Module) -> Result<PathBuf, BuildError> {
+    let copy = copy_of(tree, module.name);
+    // All of them: modules share files.
+    copy_sources(&root().join("kernel"), &copy.join("kernel"))?;
+    let place = copy.join(module.folder);
+    if let Some(folder) = module.rust {
+        core::build(kernel, tree, module, folder, &place.join("core.o_shipped"))?;
+        // modpost looks for how each object was made.
+        let command = place.join(".core.o.cmd");
+        fs::write(&command, "").map_err(BuildError::file(&command))?;
     }
-    copy_if_changed(&sources.join("Kbuild"), &place.join("Kbuild"))?;
-    core::build(kernel, tree, &place.join("core.o_shipped"))?;
-    // modpost looks for how each object was made.
-    let command = place.join(".core.o.cmd");
-    fs::write(&command, "").map_err(BuildError::file(&command))?;
     let mut make = Command::new("make");
     make.arg("-C").arg(&tree.headers);
     make.arg(format!("M={}", place.display()));
+    let symbols = module.needs.iter().map(|name| symbols(tree, name));
+    let symbols: Vec<String> = symbols.collect();
+    make.arg(format!("KBUILD_EXTRA_SYMBOLS={}", symbols.join(" ")));
     // Type information for tracers would need the kernel's own, and pahole.
     make.args(["CONFIG_DEBUG_INFO_BTF_MODULES=", "CC=gcc-12", "modules"]);
     // Of cargo's environment, make would take these for its own.
     make.env_remove("MAKEFLAGS").env_remove("CARGO_MAKEFLAGS");
     let status = make.status().map_err(BuildError::file(Path::new("make")))?;
     if !status.success() {
-        return Err(BuildError::Kbuild { status });
+        return Err(BuildError::Kbuild {
+            module: module.name,
+            status,
+        });
     }
-    let module = path(tree);
-    fs::copy(place.join("o2g.ko"), &module).map_err(BuildError::file(&module))?;
+    let built = place.join(format!("{}.ko", module.name));
+    let module = path(tree, module);
+    fs::copy(built, &module).map_err(BuildError::file(&module))?;
     Ok(module)
 }
 
-/// Where the module of a release lies.
-pub fn path(tree: &Tree) -> PathBuf {
-    tree.output().join("o2g.ko")
+/// Where a module is built.
+fn copy_of(tree: &Tree, name: &str) -> PathBuf {
+    tree.output().join("build").join(name)
 }
 
-fn copy_changed(from: &Path, to: &Path) -> Result<(), BuildError> {
-    fs::create_dir_all(to).map_err(BuildError::file(to))?;
-    for entry in fs::read_dir(from)
-        .map_err(BuildError::file(from))?
-        .flatten()
-    {
-        copy_if_changed(&entry.path(), &to.join(entry.file_name()))?;
+/// The file that lists what a module exports.
+fn symbols(tree: &Tree, name: &str) -> String {
+    let module = MODULES.iter().find(|module| module.name == name);
+    let folder = module.map_or("", |module| module.folder);
+    let file = copy_of(tree, name).join(folder).join("Module.symvers");
+    file.display().to_string()
+}
+
+/// Where a module of a release lies.
+pub fn path(tree: &Tree, module: &Module) -> PathBuf {
+    tree.output().join(format!("{}.ko", module.name))
+}
+
+/// What kbuild reads, with the folders that it is in.
+fn copy_sources(from: &Path, to: &Path) -> Result<(), BuildError> {
+    let entries = fs::read_dir(from).map_err(BuildError::file(from))?;
+    for entry in entries.flatten() {
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if path.is_dir() && !path.ends_with("target") {
+            copy_sources(&path, &to)?;
+        } else if matches!(ending, Some("c" | "h")) || path.ends_with("Kbuild") {
+            copy_if_changed(&path, &to)?;
+        }
     }
     Ok(())
 }
@@ -157,5 +224,28 @@ fn copy_if_changed(from: &Path, to: &Path) -> Result<(), BuildError> {
     if fs::read(to).is_ok_and(|old| old == new) {
         return Ok(());
     }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(BuildError::file(folder))?;
+    }
     fs::write(to, new).map_err(BuildError::file(to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_come_after_those_they_need() {
+        for (index, module) in MODULES.iter().enumerate() {
+            let before = &MODULES[..index];
+            for name in module.needs {
+                let found = before.iter().any(|other| other.name == *name);
+                assert!(
+                    found,
+                    "{} needs {name}, which is not before it",
+                    module.name
+                );
+            }
+        }
+    }
 }

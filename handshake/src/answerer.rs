@@ -5,10 +5,11 @@
 //! [`Answerer::handle`] for everything received until the step is `Proven` or `Refused`; after
 //! `Proven`, [`Answerer::verdict`] gives the last bytes to send.
 
-use super::message::{self, Challenge, HELLO_BYTES, Hello, Message, RESPONSE_BYTES, opening};
+use super::message::{
+    self, Challenge, HELLO_BYTES, Hello, Message, RESPONSE_BYTES, SealKeys, opening,
+};
 use super::{Inbox, Progress, Refusal, Step, Verdict, check_opening};
 use crate::key::{JobKey, Nonce};
-use crate::seal::Seals;
 
 /// A handshake seen from the process that was dialled.
 pub struct Answerer {
@@ -50,18 +51,18 @@ impl Answerer {
         self
     }
 
-    /// What encrypts the connection, if anything is to.
+    /// The keys that encrypt the connection, if anything is to.
     ///
     /// # Panics
     /// When the dialler is not proven.
-    pub(crate) fn seals(&self) -> Option<Seals> {
+    pub fn seal_keys(&self) -> Option<SealKeys> {
         let State::Proven(hello, challenge) = &self.state else {
             panic!("a connection is encrypted with a dialler that is proven");
         };
-        let sealer = |speaker| message::sealer(&self.key, hello, challenge, speaker);
-        self.encrypted.then(|| Seals {
-            out: sealer(message::ANSWERER),
-            into: sealer(message::DIALLER),
+        let key_of = |speaker| message::seal_key(&self.key, hello, challenge, speaker);
+        self.encrypted.then(|| SealKeys {
+            out: key_of(message::ANSWERER),
+            into: key_of(message::DIALLER),
         })
     }
 

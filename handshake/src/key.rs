@@ -1,12 +1,14 @@
 //! The job's key: 128 random bits that only the processes of one job know.
 //!
 //! Rank 0 draws it, the launcher's key-value space carries it as hexadecimal text, and
-//! [`crate::handshake`] proves knowledge of it with [`JobKey::proof`]. The key itself never travels
+//! the handshake proves knowledge of it with [`JobKey::proof`]. The key itself never travels
 //! between processes, never stands in an argument list, and neither `Debug` nor `Display` shows it.
 //! Comparisons take the same time wherever the first difference lies.
 
-use std::fmt;
-use std::str::FromStr;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -28,34 +30,62 @@ pub type Proof = [u8; PROOF_BYTES];
 pub struct JobKey([u8; KEY_BYTES]);
 
 /// The system gave no random bytes.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "the system gives no random bytes ({0}): getrandom(2) must be permitted, or /dev/urandom readable"
-)]
+#[cfg(feature = "random")]
+#[derive(Debug)]
 pub struct RandomError(getrandom::Error);
 
+#[cfg(feature = "random")]
+impl fmt::Display for RandomError {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = &self.0;
+        write!(
+            to,
+            "the system gives no random bytes ({why}): getrandom(2) must be permitted, or /dev/urandom readable"
+        )
+    }
+}
+
+#[cfg(feature = "random")]
+impl core::error::Error for RandomError {}
+
 /// Why a text is not a key. It does not repeat the text, which may be most of a secret.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum KeyError {
     /// Too long or too short.
-    #[error(
-        "a job's key is {} hexadecimal digits, not {bytes} bytes: another program or another version of OxMPI wrote it", 2 * KEY_BYTES
-    )]
     Length {
         /// Bytes of the text.
         bytes: usize,
     },
     /// Something other than 0-9 and a-f.
-    #[error(
-        "byte {position} of the job's key is not a hexadecimal digit: another program or another version of OxMPI wrote it"
-    )]
     Digit {
         /// Where, from 0.
         position: usize,
     },
 }
 
+impl fmt::Display for KeyError {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyError::Length { bytes } => {
+                let digits = 2 * KEY_BYTES;
+                write!(
+                    to,
+                    "a job's key is {digits} hexadecimal digits, not {bytes} bytes"
+                )?;
+            }
+            KeyError::Digit { position } => write!(
+                to,
+                "byte {position} of the job's key is not a hexadecimal digit"
+            )?,
+        }
+        to.write_str(": another program or another version of OxMPI wrote it")
+    }
+}
+
+impl core::error::Error for KeyError {}
+
 /// A nonce for one handshake.
+#[cfg(feature = "random")]
 pub fn random_nonce() -> Result<Nonce, RandomError> {
     let mut nonce = [0; NONCE_BYTES];
     getrandom::fill(&mut nonce).map_err(RandomError)?;
@@ -63,6 +93,7 @@ pub fn random_nonce() -> Result<Nonce, RandomError> {
 }
 
 /// A salt for the keys of one endpoint's conversations.
+#[cfg(feature = "random")]
 pub fn random_salt() -> Result<u64, RandomError> {
     let mut salt = [0; 8];
     getrandom::fill(&mut salt).map_err(RandomError)?;
@@ -71,6 +102,7 @@ pub fn random_salt() -> Result<u64, RandomError> {
 
 impl JobKey {
     /// A new key.
+    #[cfg(feature = "random")]
     pub fn random() -> Result<JobKey, RandomError> {
         let mut bytes = [0; KEY_BYTES];
         getrandom::fill(&mut bytes).map_err(RandomError)?;
@@ -126,7 +158,7 @@ impl PartialEq for JobKey {
             .iter()
             .zip(&other.0)
             .fold(0, |sum, (a, b)| sum | (a ^ b));
-        std::hint::black_box(difference) == 0
+        core::hint::black_box(difference) == 0
     }
 }
 
@@ -201,6 +233,7 @@ mod tests {
         assert!(key.verifies(&[b"ab", b"c"], &whole));
     }
 
+    #[cfg(feature = "random")]
     #[test]
     fn keys_are_random_and_are_not_shown() {
         let key = JobKey::random().unwrap();

@@ -2,7 +2,7 @@
 //! is parsed.
 //!
 //! [`Dialler`] and [`Answerer`] are state machines without I/O: bytes in, bytes out, nonces from
-//! the caller ([`crate::key::random_nonce`]). The owner (`tcp`) feeds whatever the stream gives,
+//! the caller. The owner (`net`'s tcp, oxk.ko) feeds whatever the stream gives,
 //! cut anywhere, sends what a [`Step`] asks for, and bounds the time. Until the other side is
 //! proven only fixed offsets of at most 60 bytes are looked at, nothing is allocated, and what does
 //! not open like a process of OxMPI is refused at its first wrong byte.
@@ -17,17 +17,28 @@
 //! follows, which both ends derive from the job's key and the nonces. Without it what follows on
 //! the stream is neither encrypted nor signed, so whoever can change packets in flight between two
 //! hosts can change messages. A process that encrypts and one that does not refuse each other, and
-//! say why.
+//! say why. This crate only derives the keys ([`SealKeys`]); `net` encrypts.
+//!
+//! It uses no other layer, does no I/O and is compiled into oxk.ko too: there with SHA-256 in plain
+//! Rust (`--cfg sha2_backend="soft"`), because vector registers belong to processes.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod answerer;
 mod dialler;
+pub mod key;
 pub mod message;
 #[cfg(test)]
 mod tests;
 
 pub use answerer::Answerer;
 pub use dialler::Dialler;
-pub use message::Message;
+pub use key::{JobKey, Nonce};
+pub use message::{Message, SealKeys};
+
+use core::fmt;
 
 use message::{MAGIC, MESSAGE_MAX, OPENING_BYTES, SEALED, VERSION};
 
@@ -106,19 +117,15 @@ pub enum Progress {
 }
 
 /// Why a connection is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It does not open like OxMPI.
-    #[error("not a process of OxMPI: it says \"{}\"", first.escape_ascii())]
     Stranger {
         /// What it said instead, up to the length of an opening; zeros where it had said nothing
         /// yet.
         first: First,
     },
     /// Another version of the handshake.
-    #[error(
-        "it speaks version {theirs} of the connection protocol and this process version {ours}: install the same OxMPI on all hosts"
-    )]
     Version {
         /// What it speaks.
         theirs: u8,
@@ -126,18 +133,13 @@ pub enum Refusal {
         ours: u8,
     },
     /// One of the two encrypts.
-    #[error("{}", crate::seal::differing("it", *theirs))]
     Encryption {
         /// Whether it is the other one.
         theirs: bool,
     },
     /// It is OxMPI but does not know the key.
-    #[error("a process of another job: it does not know this job's key")]
     OtherKey,
     /// It is of this job, but not the rank that was meant.
-    #[error(
-        "rank {meant} was meant and rank {reached} answers: the same address exists on several hosts; exclude it with OXMPI_NET_EXCLUDE"
-    )]
     WrongRank {
         /// The rank that was dialled.
         meant: u32,
@@ -145,21 +147,80 @@ pub enum Refusal {
         reached: u32,
     },
     /// It is of this job and claims the rank of the process it talks to.
-    #[error(
-        "it claims to be rank {rank}, which is this process: two processes were given one rank"
-    )]
     SameRank {
         /// The rank.
         rank: u32,
     },
     /// A decision that is proven and means nothing.
-    #[error(
-        "its verdict {code} is none that this version knows: install the same OxMPI on all hosts"
-    )]
     Verdict {
         /// The code.
         code: u8,
     },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Stranger { first } => {
+                let first = first.escape_ascii();
+                write!(to, "not a process of OxMPI: it says \"{first}\"")
+            }
+            Refusal::Version { theirs, ours } => write!(
+                to,
+                "it speaks version {theirs} of the connection protocol and this process version {ours}: install the same OxMPI on all hosts"
+            ),
+            Refusal::Encryption { theirs } => {
+                let theirs = *theirs;
+                Differing {
+                    other: "it",
+                    theirs,
+                }
+                .fmt(to)
+            }
+            Refusal::OtherKey => {
+                to.write_str("a process of another job: it does not know this job's key")
+            }
+            Refusal::WrongRank { meant, reached } => write!(
+                to,
+                "rank {meant} was meant and rank {reached} answers: the same address exists on several hosts; exclude it with OXMPI_NET_EXCLUDE"
+            ),
+            Refusal::SameRank { rank } => write!(
+                to,
+                "it claims to be rank {rank}, which is this process: two processes were given one rank"
+            ),
+            Refusal::Verdict { code } => write!(
+                to,
+                "its verdict {code} is none that this version knows: install the same OxMPI on all hosts"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+/// Says that one of two processes encrypts.
+pub struct Differing<'a> {
+    /// How the other process is called.
+    pub other: &'a str,
+    /// Whether it is the other one that does.
+    pub theirs: bool,
+}
+
+/// The setting that must be the same for both, which `settings` has.
+pub const ENCRYPT_NAME: &str = "OXMPI_ENCRYPT";
+
+impl fmt::Display for Differing<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (it, this) = match self.theirs {
+            true => ("with", "without"),
+            false => ("without", "with"),
+        };
+        let other = self.other;
+        write!(
+            to,
+            "{other} runs {it} --encrypt and this process {this}: {ENCRYPT_NAME} must be the same for all processes of a job"
+        )
+    }
 }
 
 /// The first bytes of a stranger.
@@ -169,7 +230,7 @@ pub struct First {
     length: usize,
 }
 
-impl std::ops::Deref for First {
+impl core::ops::Deref for First {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {

@@ -1,12 +1,12 @@
-//! The allocator, on the shim's. It is asked only by `o2g_core_new`, in process context: the core
-//! allocates nothing later.
+//! The allocator, on the shim's. It is asked only when a core is made, in process context: cores
+//! allocate nothing later.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
 
 unsafe extern "C" {
-    fn o2g_shim_alloc(bytes: u64, align: u64) -> *mut c_void;
-    fn o2g_shim_dealloc(at: *mut c_void);
+    fn ox_shim_alloc(bytes: u64, align: u64) -> *mut c_void;
+    fn ox_shim_dealloc(at: *mut c_void);
 }
 
 struct Shim;
@@ -16,12 +16,12 @@ struct Shim;
 unsafe impl GlobalAlloc for Shim {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: any size and alignment may be asked for.
-        unsafe { o2g_shim_alloc(layout.size() as u64, layout.align() as u64).cast() }
+        unsafe { ox_shim_alloc(layout.size() as u64, layout.align() as u64).cast() }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, _: Layout) {
         // SAFETY: the caller gives back what `alloc` gave.
-        unsafe { o2g_shim_dealloc(at.cast()) }
+        unsafe { ox_shim_dealloc(at.cast()) }
     }
 }
 

@@ -11,10 +11,9 @@
 //! | response | dialler | proof 0..32 | 32 |
 //! | decision | answerer | verdict 0, proof 1..33 | 33 |
 
-use std::ops::{Deref, Range};
+use core::ops::{Deref, Range};
 
 use crate::key::{JobKey, Nonce, PROOF_BYTES, Proof};
-use crate::seal::{SEAL_KEY_BYTES, Sealer};
 
 /// What every conversation opens with, in both directions and in every version. The first byte is
 /// no text and the last would be changed by anything that treats the stream as lines, so that
@@ -49,6 +48,17 @@ const DECISION_PROOF: Range<usize> = 1..33;
 
 const _: () = assert!(TO.end == HELLO_BYTES && CHALLENGE_PROOF.end == CHALLENGE_BYTES);
 const _: () = assert!(DECISION_PROOF.end == DECISION_BYTES && MAGIC.len() + 1 == OPENING_BYTES);
+
+/// Bytes of a key that encrypts.
+pub const SEAL_KEY_BYTES: usize = 16;
+
+/// The keys of what follows the handshake, one for each direction. Not `Debug`: texts reach logs.
+pub struct SealKeys {
+    /// Of what this side sends.
+    pub out: [u8; SEAL_KEY_BYTES],
+    /// Of what the other side sends.
+    pub into: [u8; SEAL_KEY_BYTES],
+}
 
 /// Bytes to send: at most one message, kept without allocating.
 #[derive(Clone, Copy, Debug)]
@@ -185,10 +195,15 @@ pub(super) fn proven_decision(
 /// The key of one direction of what follows the handshake: of the dialler's or the answerer's
 /// records. Both nonces are in it, so no two connections have the same, and neither end can make an
 /// old one come again.
-pub(super) fn sealer(key: &JobKey, hello: &Hello, challenge: &Challenge, speaker: &[u8]) -> Sealer {
+pub(super) fn seal_key(
+    key: &JobKey,
+    hello: &Hello,
+    challenge: &Challenge,
+    speaker: &[u8],
+) -> [u8; SEAL_KEY_BYTES] {
     let derived = key.proof(&[SEAL, speaker, &hello.0, challenge.claims()]);
     let first = derived.first_chunk::<SEAL_KEY_BYTES>();
-    Sealer::new(first.expect("a proof has 32 bytes"))
+    *first.expect("a proof has 32 bytes")
 }
 
 pub(super) const ANSWERER: &[u8] = b"oxmpi answerer";

@@ -4,10 +4,9 @@
 //! [`Dialler::new`] and send its bytes, then [`Dialler::handle`] for everything received until the
 //! step is `Done` or `Refused`.
 
-use super::message::{self, CHALLENGE_BYTES, Challenge, DECISION_BYTES, Hello, Message};
+use super::message::{self, CHALLENGE_BYTES, Challenge, DECISION_BYTES, Hello, Message, SealKeys};
 use super::{Inbox, Progress, Refusal, Step, Verdict, check_opening};
 use crate::key::{JobKey, Nonce};
-use crate::seal::Seals;
 
 /// A handshake seen from the process that dialled.
 pub struct Dialler {
@@ -88,18 +87,18 @@ impl Dialler {
         }
     }
 
-    /// What encrypts the connection, if anything is to.
+    /// The keys that encrypt the connection, if anything is to.
     ///
     /// # Panics
     /// When the answerer has not decided.
-    pub(crate) fn seals(&self) -> Option<Seals> {
+    pub fn seal_keys(&self) -> Option<SealKeys> {
         let State::Over(Some(challenge)) = &self.state else {
             panic!("a connection is encrypted with an answerer that is proven");
         };
-        let sealer = |speaker| message::sealer(&self.key, &self.hello, challenge, speaker);
-        self.encrypted.then(|| Seals {
-            out: sealer(message::DIALLER),
-            into: sealer(message::ANSWERER),
+        let key_of = |speaker| message::seal_key(&self.key, &self.hello, challenge, speaker);
+        self.encrypted.then(|| SealKeys {
+            out: key_of(message::DIALLER),
+            into: key_of(message::ANSWERER),
         })
     }
 
