@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * count.c: /sys/kernel/debug/oxfs/counts, a line "name value" for each counter of all mounts. What
- * oxk counts beside that (bytes copied, messages) is in its own file.
+ * count.c: /sys/kernel/debug/oxfs/counts, a line "name value" for each counter of all mounts, of oxfs
+ * itself and, with "oxk_" before the name, of its endpoints: those that are gone and those that are
+ * there.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -25,12 +26,77 @@ static const char *const oxfs_count_names[OXFS_COUNTS] = {
 	[OXFS_COUNT_ALIVE] = "alive",
 };
 
-static int oxfs_counts_show(struct seq_file *file, void *unused)
+#define OXFS_OXK_COUNTS (sizeof(struct oxk_counts) / sizeof(u64))
+
+static const char *const oxfs_oxk_names[OXFS_OXK_COUNTS] = {
+	"messages_sent", "messages_received", "bytes_lent", "bytes_copied", "bytes_placed", "bytes_kept",
+	"bytes_bounced", "pages_pinned_now", "pages_pinned", "wakeups", "softirq_runs", "thread_runs", "strangers",
+};
+
+static DEFINE_MUTEX(oxfs_counts_lock); /* also guards the endpoints of sessions against being closed */
+static LIST_HEAD(oxfs_counts_sessions);
+static u64 oxfs_oxk_counts[OXFS_OXK_COUNTS]; /* of endpoints that are gone */
+
+void oxfs_counts_add(struct oxfs_session *session)
 {
+	mutex_lock(&oxfs_counts_lock);
+	list_add_tail(&session->all, &oxfs_counts_sessions);
+	mutex_unlock(&oxfs_counts_lock);
+}
+
+void oxfs_counts_remove(struct oxfs_session *session)
+{
+	mutex_lock(&oxfs_counts_lock);
+	list_del(&session->all);
+	mutex_unlock(&oxfs_counts_lock);
+}
+
+static void oxfs_counts_sum(struct oxfs_session *session, u64 *sum)
+{
+	union {
+		struct oxk_counts counts;
+		u64 values[OXFS_OXK_COUNTS];
+	} now = { };
 	u32 i;
 
+	if (session->endpoint)
+		oxk_count(session->endpoint, &now.counts);
+	for (i = 0; i < OXFS_OXK_COUNTS; i++)
+		sum[i] += now.values[i];
+}
+
+/* A session's endpoint comes. */
+void oxfs_counts_begin(struct oxfs_session *session, struct oxk_endpoint *endpoint)
+{
+	mutex_lock(&oxfs_counts_lock);
+	session->endpoint = endpoint;
+	mutex_unlock(&oxfs_counts_lock);
+}
+
+/* And goes: what it has counted stays. */
+void oxfs_counts_keep(struct oxfs_session *session)
+{
+	mutex_lock(&oxfs_counts_lock);
+	oxfs_counts_sum(session, oxfs_oxk_counts);
+	session->endpoint = NULL;
+	mutex_unlock(&oxfs_counts_lock);
+}
+
+static int oxfs_counts_show(struct seq_file *file, void *unused)
+{
+	struct oxfs_session *session;
+	u64 sum[OXFS_OXK_COUNTS];
+	u32 i;
+
+	mutex_lock(&oxfs_counts_lock);
+	memcpy(sum, oxfs_oxk_counts, sizeof(sum));
+	list_for_each_entry(session, &oxfs_counts_sessions, all)
+		oxfs_counts_sum(session, sum);
+	mutex_unlock(&oxfs_counts_lock);
 	for (i = 0; i < OXFS_COUNTS; i++)
 		seq_printf(file, "%s %lld\n", oxfs_count_names[i], atomic64_read(&oxfs_counts[i]));
+	for (i = 0; i < OXFS_OXK_COUNTS; i++)
+		seq_printf(file, "oxk_%s %llu\n", oxfs_oxk_names[i], sum[i]);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(oxfs_counts);

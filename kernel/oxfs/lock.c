@@ -46,7 +46,11 @@ static int oxfs_lock_ask(struct file *file, const struct file_lock *lock, u32 fl
 	return error;
 }
 
-/* Ends a wait that was interrupted, by letting go of a byte that no lock has. */
+/* Behind the last byte that a lock can have. */
+#define OXFS_NO_BYTE (~0ull)
+
+/* Ends a wait that was interrupted, by letting go of a byte that no lock has: the server ends all
+ * waits of an owner that unlocks anything. */
 static void oxfs_lock_stop_waiting(struct file *file, const struct file_lock *lock, u32 flags)
 {
 	struct oxfs_transaction *transaction =
@@ -54,8 +58,23 @@ static void oxfs_lock_stop_waiting(struct file *file, const struct file_lock *lo
 
 	transaction->slot_kind = OXFS_SLOT_NAMES;
 	oxfs_transaction_argument(transaction, 1, F_UNLCK);
+	oxfs_transaction_argument(transaction, 2, OXFS_NO_BYTE);
+	oxfs_transaction_argument(transaction, 3, OXFS_NO_BYTE);
 	oxfs_transaction_submit(transaction, false);
 	oxfs_transaction_put(transaction);
+}
+
+/* A lock was granted to who had given up waiting. */
+static void oxfs_lock_orphan(struct oxfs_transaction *granted)
+{
+	struct oxfs_transaction *unlock = oxfs_transaction_new(granted->session, OXFS_LOCK, oxfs_kernel_cred);
+
+	oxfs_transaction_inode(unlock, granted->inode, granted->open);
+	unlock->slot_kind = OXFS_SLOT_NAMES;
+	memcpy(unlock->request.arguments, granted->request.arguments, sizeof(unlock->request.arguments));
+	oxfs_transaction_argument(unlock, 1, F_UNLCK);
+	oxfs_transaction_submit(unlock, false);
+	oxfs_transaction_put(unlock);
 }
 
 static int oxfs_lock_wait(struct file *file, const struct file_lock *lock, u32 flags)
@@ -68,6 +87,7 @@ static int oxfs_lock_wait(struct file *file, const struct file_lock *lock, u32 f
 	/* It may take for ever, and to be granted the same lock twice is to have it. */
 	transaction->room = &session->lock_waits;
 	transaction->endless = true;
+	transaction->orphan = oxfs_lock_orphan;
 	error = oxfs_transaction_submit(transaction, true);
 	if (!error)
 		error = oxfs_transaction_wait(transaction, true);
@@ -162,16 +182,17 @@ static int oxfs_lock_reclaim(struct oxfs_open *open, struct inode *inode, const 
 	struct oxfs_transaction *transaction =
 		oxfs_lock_new(inode, open, OXFS_LOCK, lock, flags | OXFS_LOCK_RECLAIM);
 	int error = oxfs_transaction_special(transaction, session->options.timeo);
-	bool over = completion_done(&transaction->over) && error != -ENOTCONN;
 
-	if (over && error)
-		pr_warn_ratelimited("oxfs: %s: a lock is lost: error %d\n", session->host, error);
-	if (!over) {
-		oxk_close(session->endpoint);
-		session->endpoint = NULL;
+	if (!completion_done(&transaction->over)) {
+		oxfs_session_close(session);
+		error = -ENOTCONN;
 	}
 	oxfs_transaction_put(transaction);
-	return over ? 0 : -ENOTCONN;
+	if (error && error != -ENOTCONN) {
+		pr_warn_ratelimited("oxfs: %s: a lock is lost: error %d\n", session->host, error);
+		error = 0;
+	}
+	return error;
 }
 
 /* Copies those locks of an open that stand in a list; how many. */

@@ -212,28 +212,41 @@ static struct oxfs_open *oxfs_open_next(struct oxfs_session *session)
 	return found;
 }
 
-/* One that cannot be had again keeps its number, which the server answers with its error. */
-static int oxfs_open_reclaim(struct oxfs_session *session, struct oxfs_open *open)
+/* Opens it under its old number, or, if the server knows nothing of that, anew (`old` is 0). */
+static int oxfs_open_again(struct oxfs_session *session, struct oxfs_open *open, u64 old)
 {
 	struct oxfs_transaction *ask = oxfs_transaction_new(session, OXFS_OPEN, open->cred);
-	bool over;
 	int error;
 
 	ask->request.node = cpu_to_le64(open->node);
 	oxfs_transaction_argument(ask, 0, open->flags);
-	oxfs_transaction_argument(ask, 1, open->id);
+	oxfs_transaction_argument(ask, 1, old);
 	error = oxfs_transaction_special(ask, session->options.timeo);
-	over = completion_done(&ask->over) && error != -ENOTCONN;
 	if (!error && ask->reply.open)
 		WRITE_ONCE(open->id, le64_to_cpu(ask->reply.open));
-	else if (over)
-		pr_warn_ratelimited("oxfs: %s: an open file could not be opened again: error %d\n", session->host, error);
-	if (!over)
-		oxk_close(session->endpoint), session->endpoint = NULL;
+	/* Memory of one that is not over is oxk's until then. */
+	if (!completion_done(&ask->over)) {
+		oxfs_session_close(session);
+		error = -ENOTCONN;
+	}
 	oxfs_transaction_put(ask);
-	if (!over)
-		return -ENOTCONN;
-	return error ? 0 : oxfs_locks_reclaim(open);
+	return error;
+}
+
+/* One that cannot be had again keeps its number, which the server answers with its error. */
+static int oxfs_open_reclaim(struct oxfs_session *session, struct oxfs_open *open)
+{
+	int error = oxfs_open_again(session, open, open->id);
+
+	if (error && error != -ENOTCONN)
+		error = oxfs_open_again(session, open, 0);
+	if (error == -ENOTCONN)
+		return error;
+	if (error) {
+		pr_warn_ratelimited("oxfs: %s: an open file could not be opened again: error %d\n", session->host, error);
+		return 0;
+	}
+	return oxfs_locks_reclaim(open);
 }
 
 int oxfs_opens_reclaim(struct oxfs_session *session)

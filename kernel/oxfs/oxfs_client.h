@@ -50,14 +50,21 @@
 #define OXFS_ATTR_SECONDS 1
 /* Transactions at a time, without WRITEs (which are as many as there are slots for them) and waits
  * for locks. */
-#define OXFS_ROOM 128
+#define OXFS_ROOM 64
 #define OXFS_LOCK_WAITS_MAX 64
 #define OXFS_RECALLS 16u
 /* 4 requests for each transaction, and HELLO's and RENEW's. */
 #define OXFS_OXK_REQUESTS ((OXFS_ROOM + OXFS_LOCK_WAITS_MAX + OXFS_SLOTS_MAX + 8u) * 4u + 2u * OXFS_RECALLS)
 #define OXFS_OXK_EAGER_BYTES (16u << 10)
-#define OXFS_OXK_UNEXPECTED_BYTES (64u << 10)
+#define OXFS_OXK_UNEXPECTED_BYTES (512u << 10)
 #define OXFS_PAGES_MAX (OXFS_DATA_MAX >> PAGE_SHIFT)
+/* Data of all transactions and WRITEs, and a piece for each other request. */
+#define OXFS_OXK_PIECES ((OXFS_ROOM + OXFS_SLOTS_MAX) * OXFS_PAGES_MAX + 2u * OXFS_OXK_REQUESTS)
+/* With -o bounce, data of few transactions at a time goes through a buffer. */
+#define OXFS_BOUNCE_ROOM 8u
+#define OXFS_BOUNCE_BYTES (2u * OXFS_BOUNCE_ROOM * (OXFS_DATA_MAX + PAGE_SIZE))
+/* What the server answers to a session that it does not know (any more). */
+#define OXFS_NO_SESSION EKEYEXPIRED
 #define OXFS_RECONNECT_MS 200u
 #define OXFS_RECONNECT_MS_MAX 5000u
 
@@ -82,6 +89,7 @@ enum oxfs_state {
 struct oxfs_slot {
 	u32 sequence; /* of its last transaction */
 	bool taken;
+	bool torn; /* taken, by a transaction that failed and of which the server may know */
 };
 
 enum oxfs_recall_state {
@@ -100,6 +108,7 @@ struct oxfs_recall_work {
 };
 
 struct oxfs_session {
+	struct list_head all; /* for counters */
 	struct super_block *sb; /* NULL before the root is there */
 	struct oxfs_options options;
 	struct sockaddr_storage address;
@@ -132,7 +141,6 @@ struct oxfs_session {
 	struct oxfs_slot slots[OXFS_SLOTS_MAX];
 	u32 n_slots;
 	unsigned long heard; /* jiffies of the last reply */
-	unsigned long asked; /* and of the last request */
 	bool renewing;
 	bool stopping;
 	bool begun; /* the first HELLO was answered */
@@ -249,7 +257,8 @@ struct oxfs_transaction {
 	struct semaphore *room;
 	bool answered;
 	bool finished; /* under the session's lock */
-	bool uncertain; /* sent before to a server that has forgotten whether it was done */
+	bool sent;
+	bool mending; /* of a torn slot */
 	bool special; /* HELLO and reclaims: sent while DOWN, not repeated */
 	bool endless; /* a wait for a lock: never late */
 	bool abandoned; /* its caller was killed: under the session's lock */
@@ -302,6 +311,7 @@ int oxfs_transaction_wait(struct oxfs_transaction *transaction, bool interruptib
 int oxfs_transaction_call(struct oxfs_transaction *transaction);
 void oxfs_transaction_post(struct oxfs_transaction *transaction);
 void oxfs_transaction_fail(struct oxfs_transaction *transaction, int error);
+void oxfs_slots_mend(struct oxfs_session *session);
 int oxfs_transaction_special(struct oxfs_transaction *transaction, u32 seconds);
 
 static inline u64 oxfs_value(const struct oxfs_transaction *transaction, u32 index)
@@ -319,6 +329,7 @@ void oxfs_session_stop(struct oxfs_session *session);
 void oxfs_session_free(struct oxfs_session *session);
 void oxfs_session_force(struct oxfs_session *session);
 void oxfs_session_lost(struct oxfs_session *session);
+void oxfs_session_close(struct oxfs_session *session);
 
 /* recall.c */
 int oxfs_recalls_post(struct oxfs_session *session);
@@ -403,6 +414,10 @@ enum oxfs_count {
 	OXFS_COUNTS,
 };
 extern atomic64_t oxfs_counts[OXFS_COUNTS];
+void oxfs_counts_add(struct oxfs_session *session);
+void oxfs_counts_remove(struct oxfs_session *session);
+void oxfs_counts_begin(struct oxfs_session *session, struct oxk_endpoint *endpoint);
+void oxfs_counts_keep(struct oxfs_session *session);
 void oxfs_counts_init(void);
 void oxfs_counts_exit(void);
 

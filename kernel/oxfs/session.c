@@ -43,6 +43,7 @@ struct oxfs_session *oxfs_session_new(void)
 	INIT_WORK(&session->recovery, oxfs_recovery);
 	INIT_DELAYED_WORK(&session->watch, oxfs_watch);
 	init_completion(&session->first);
+	oxfs_counts_add(session);
 	oxfs_recalls_init(session);
 	session->works = alloc_workqueue("oxfs", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	session->recallers = alloc_workqueue("oxfs-recall", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
@@ -55,6 +56,7 @@ struct oxfs_session *oxfs_session_new(void)
 /* After oxfs_session_stop, or if it was never started. */
 void oxfs_session_free(struct oxfs_session *session)
 {
+	oxfs_counts_remove(session);
 	if (session->recallers)
 		destroy_workqueue(session->recallers);
 	if (session->works)
@@ -89,11 +91,15 @@ static enum oxk_verdict oxfs_unexpected(const struct oxk_arrival *arrival, struc
 	return arrival->match >> OXFS_KIND_SHIFT == OXFS_RECALL ? OXK_CONTINUE : OXK_FINISHED;
 }
 
-static void oxfs_session_close(struct oxfs_session *session)
+/* Afterwards no memory of a transaction is in use. */
+void oxfs_session_close(struct oxfs_session *session)
 {
-	if (session->endpoint)
-		oxk_close(session->endpoint);
-	session->endpoint = NULL;
+	struct oxk_endpoint *endpoint = session->endpoint;
+
+	if (!endpoint)
+		return;
+	oxfs_counts_keep(session);
+	oxk_close(endpoint);
 }
 
 /* ---- HELLO -------------------------------------------------------------------------------- */
@@ -103,7 +109,6 @@ static int oxfs_hello_take(struct oxfs_session *session, struct oxfs_transaction
 	u64 id = oxfs_value(hello, 0), slots = oxfs_value(hello, 1), bytes = oxfs_value(hello, 2);
 	u64 lease = oxfs_value(hello, 3), root = le64_to_cpu(hello->reply.node);
 	bool known = oxfs_value(hello, 5) & OXFS_SESSION_KNOWN;
-	struct oxfs_transaction *waiting;
 	u32 i;
 
 	if (!id || !slots || bytes < PAGE_SIZE || !root || (known && id != session->id) ||
@@ -116,16 +121,18 @@ static int oxfs_hello_take(struct oxfs_session *session, struct oxfs_transaction
 	session->root = root;
 	session->epoch++;
 	session->heard = jiffies;
-	if (!known) {
-		/* Slots begin anew. A transaction that has one beyond the new number keeps waiting
-		 * for a server that has as many as before: servers do not change that. */
+	if (id != session->id) {
+		/* Slots begin anew; who has one is the first in it. */
 		session->id = id;
 		session->n_slots = max_t(u32, session->n_slots, min_t(u64, slots, OXFS_SLOTS_MAX));
-		for (i = 0; i < OXFS_SLOTS_MAX; i++)
-			session->slots[i].sequence = session->slots[i].taken;
-		list_for_each_entry(waiting, &session->waiting, list) {
-			waiting->request.sequence = cpu_to_le32(1);
-			waiting->uncertain = session->begun;
+		if (session->options.bounce)
+			session->n_slots = min(session->n_slots, 2 * OXFS_BOUNCE_ROOM);
+		for (i = 0; i < OXFS_SLOTS_MAX; i++) {
+			struct oxfs_slot *slot = &session->slots[i];
+
+			slot->taken &= !slot->torn;
+			slot->torn = false;
+			slot->sequence = slot->taken;
 		}
 	}
 	spin_unlock_bh(&session->lock);
@@ -161,18 +168,20 @@ static int oxfs_connect(struct oxfs_session *session)
 		.peers = 1,
 		.eager_bytes = OXFS_OXK_EAGER_BYTES,
 		.unexpected_bytes = OXFS_OXK_UNEXPECTED_BYTES,
+		.pieces = OXFS_OXK_PIECES,
+		.bounce_bytes = session->options.bounce ? OXFS_BOUNCE_BYTES : 0,
 		.unexpected = oxfs_unexpected,
 		.peer_lost = oxfs_peer_lost,
 		.context = session,
 	};
+	struct oxk_endpoint *endpoint;
 	int address_bytes = session->address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 	int error;
 
-	error = oxk_open(&params, &session->endpoint);
-	if (error) {
-		session->endpoint = NULL;
+	error = oxk_open(&params, &endpoint);
+	if (error)
 		return error;
-	}
+	oxfs_counts_begin(session, endpoint);
 	WRITE_ONCE(session->peer_down, false);
 	WRITE_ONCE(session->lost, false);
 	error = oxfs_recalls_post(session);
@@ -344,6 +353,7 @@ static void oxfs_watch(struct work_struct *work)
 		} else if (time_after(jiffies, heard + pause) && !READ_ONCE(session->renewing)) {
 			oxfs_renew(session);
 		}
+		oxfs_slots_mend(session);
 	}
 	if (!READ_ONCE(session->stopping))
 		queue_delayed_work(session->works, &session->watch, HZ / 2);
@@ -353,6 +363,8 @@ static void oxfs_watch(struct work_struct *work)
 
 int oxfs_session_start(struct oxfs_session *session)
 {
+	if (session->options.bounce)
+		sema_init(&session->room, OXFS_BOUNCE_ROOM);
 	queue_work(session->works, &session->recovery);
 	if (wait_for_completion_killable(&session->first))
 		return -EINTR;

@@ -194,7 +194,6 @@ static bool oxfs_slot_try(struct oxfs_transaction *transaction)
 		slot->taken = true;
 		slot->sequence++;
 		transaction->slot = i;
-		transaction->request.sequence = cpu_to_le32(slot->sequence);
 	}
 	spin_unlock_bh(&session->lock);
 	return found;
@@ -204,18 +203,57 @@ static int oxfs_slot_take(struct oxfs_transaction *transaction, bool killable)
 {
 	struct oxfs_session *session = transaction->session;
 
-	if (transaction->slot_kind == OXFS_SLOTLESS) {
-		transaction->request.slot = cpu_to_le32(OXFS_NO_SLOT);
+	if (transaction->slot_kind == OXFS_SLOTLESS || transaction->mending)
 		return 0;
-	}
 	if (killable) {
 		if (wait_event_killable(session->slots_free, oxfs_slot_try(transaction)))
 			return -EINTR;
 	} else {
 		wait_event(session->slots_free, oxfs_slot_try(transaction));
 	}
-	transaction->request.slot = cpu_to_le32(transaction->slot);
 	return 0;
+}
+
+/* The end of a transaction in its slot. If it was sent and not answered, nobody knows whether the
+ * server has done it, and the slot's next number with it: the slot is torn until that is known. */
+static void oxfs_slot_leave(struct oxfs_transaction *transaction)
+{
+	struct oxfs_slot *slot = &transaction->session->slots[transaction->slot];
+
+	if (transaction->answered || !transaction->sent) {
+		if (!transaction->answered)
+			slot->sequence--;
+		slot->taken = false;
+	} else {
+		slot->torn = true;
+	}
+}
+
+/* Mends a torn slot: whatever the server answers to a CLOSE of nothing with the same number, from
+ * then on it has done that number. */
+void oxfs_slots_mend(struct oxfs_session *session)
+{
+	struct oxfs_transaction *transaction;
+	u32 i;
+
+	for (i = 0; i < OXFS_SLOTS_MAX; i++) {
+		bool torn;
+
+		spin_lock_bh(&session->lock);
+		torn = session->slots[i].torn;
+		session->slots[i].torn = false;
+		spin_unlock_bh(&session->lock);
+		if (!torn)
+			continue;
+		transaction = oxfs_transaction_new(session, OXFS_CLOSE, oxfs_kernel_cred);
+		transaction->slot_kind = OXFS_SLOT_NAMES;
+		transaction->slot = i;
+		transaction->mending = true;
+		transaction->sent = true;
+		transaction->room = NULL;
+		oxfs_transaction_submit(transaction, false);
+		oxfs_transaction_put(transaction);
+	}
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -251,7 +289,7 @@ static void oxfs_transaction_finish(struct oxfs_transaction *transaction, int er
 	spin_lock_bh(&session->lock);
 	list_del_init(&transaction->list);
 	if (transaction->slot_kind != OXFS_SLOTLESS)
-		session->slots[transaction->slot].taken = false;
+		oxfs_slot_leave(transaction);
 	if (transaction->answered)
 		session->heard = jiffies;
 	abandoned = transaction->abandoned;
@@ -286,6 +324,9 @@ static bool oxfs_transaction_is_whole(const struct oxfs_transaction *transaction
 	const struct oxk_status *data = &transaction->receive_data.status;
 
 	if (!transaction->answered)
+		return false;
+	/* The server has ended the session meanwhile: another is begun, and this is asked there. */
+	if (le32_to_cpu(transaction->reply.error) == OXFS_NO_SESSION && !transaction->special)
 		return false;
 	if (transaction->outward || transaction->reply.error || !transaction->reply.data_bytes)
 		return true;
@@ -494,7 +535,13 @@ static void oxfs_transaction_send(struct oxfs_transaction *transaction)
 	transaction->number = ++session->transaction;
 	list_move_tail(&transaction->list, &session->active);
 	transaction->posted = jiffies;
-	session->asked = jiffies;
+	transaction->sent = true;
+	if (transaction->slot_kind != OXFS_SLOTLESS) {
+		transaction->request.slot = cpu_to_le32(transaction->slot);
+		transaction->request.sequence = cpu_to_le32(session->slots[transaction->slot].sequence);
+	} else {
+		transaction->request.slot = cpu_to_le32(OXFS_NO_SLOT);
+	}
 	spin_unlock_bh(&session->lock);
 	transaction->answered = false;
 	transaction->error = 0;
@@ -595,7 +642,6 @@ int oxfs_transaction_special(struct oxfs_transaction *transaction, u32 seconds)
 
 	transaction->special = true;
 	transaction->room = NULL;
-	transaction->request.slot = cpu_to_le32(OXFS_NO_SLOT);
 	refcount_inc(&transaction->references);
 	oxfs_transaction_send(transaction);
 	wait_event_timeout(session->idle, completion_done(&transaction->over) || READ_ONCE(session->peer_down),
