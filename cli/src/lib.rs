@@ -48,6 +48,8 @@ enum Oxmpi {
     Bench,
     /// Measure the PM network between two processes: latency, bandwidth, where the time goes
     Pmtest,
+    /// Serve a folder to other hosts, or use one that is served
+    Fs,
     /// Show the version, this host and the defaults
     Info {
         /// Show the network: addresses of this host, which of them a job uses and why
@@ -91,6 +93,7 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
         BENCH_RANK => Ok(oxmpi_bench::rank_main(&texts(rest))),
         "bench" => Ok(oxmpi_bench::main(&texts(rest))),
         "pmtest" => Ok(oxmpi_bench::pmtest::main(&texts(rest))),
+        "fs" => Ok(oxmpi_oxfs::main(&texts(rest))),
         "run" => run::run("oxmpi run", rest),
         "cc" => compile::run("oxmpi cc", Language::C, rest),
         "cxx" => compile::run("oxmpi cxx", Language::Cxx, rest),

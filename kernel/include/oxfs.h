@@ -21,6 +21,7 @@
 #define OXFS_DATA_MAX (1u << 20)     /* of one READ, WRITE or READDIR */
 #define OXFS_SLOTS_MAX 64u
 #define OXFS_NO_SLOT 0xffffffffu
+#define OXFS_APPEND 0xffffffffffffffffull /* WRITE's offset: the end, whoever else writes */
 
 /* ---- matching ------------------------------------------------------------------------ */
 
@@ -57,7 +58,8 @@ enum oxfs_operation {
 	OXFS_OPEN,	 /* node; [0] O_ flags, [1] an open to reclaim after a restart, or 0 */
 	OXFS_CLOSE,	 /* open */
 	OXFS_READ,	 /* node, open; [0] offset, [1] bytes; DATA_IN */
-	OXFS_WRITE,	 /* node, open; [0] offset, [1] bytes, [2] 1: to stable storage; DATA_OUT */
+	/* node, open; [0] offset, or OXFS_APPEND, [1] bytes, [2] 1: to stable storage; DATA_OUT */
+	OXFS_WRITE,
 	OXFS_FSYNC,	 /* node, open; [0] 1: data alone */
 	OXFS_READDIR,	 /* node, open; [0] cookie, [1] bytes; DATA_IN: struct oxfs_entry, names */
 	OXFS_STATFS,	 /* node; values: blocks, free, available, files, free files, block size */
@@ -98,6 +100,9 @@ struct oxfs_request {
  * before another boot is lost), [5] OXFS_SESSION_; node and attr are the root's. */
 #define OXFS_HELLO_READ_ONLY 1u
 #define OXFS_SESSION_KNOWN 1u /* the server has its opens, locks and replies */
+/* Without it, and with the session that was asked for: the server was started again. It has the
+ * replies; opens are reclaimed by OPEN, locks by OXFS_LOCK_RECLAIM. With another session: nothing is
+ * left, and slots begin anew. EKEYEXPIRED answers requests without a session: say HELLO. */
 
 struct oxfs_time {
 	__le64 seconds; /* signed */
@@ -124,7 +129,7 @@ struct oxfs_reply {
 	__le64 node;
 	__le64 open;
 	__le64 data_bytes; /* of the DATA_IN that comes, too, before or after this; 0: none does */
-	__le64 values[6];  /* WRITE: [0] bytes written. READDIR: [0] 1 at the end */
+	__le64 values[6];  /* WRITE: [0] bytes written. READDIR: [0] 1 at the end, [1] next cookie */
 	struct oxfs_attr attr;
 };
 #define OXFS_REPLY_ATTR 1u   /* attr is that of `node`, or of the node asked about */

@@ -62,6 +62,7 @@ mod records;
 mod requests;
 mod send;
 
+pub use oxmpi_wire::stream::GOODBYE;
 pub use bits::{BitsQueues, FULL, Full, MASKS_MAX, PostedId, Seed, UnexpectedId};
 pub use bounds::{Bounds, PEERS_MAX, REQUESTS_MAX, UNEXPECTED_BYTES_MAX, WINDOW_BYTES_MIN};
 pub use endpoint::{Endpoint, Found};
@@ -70,7 +71,7 @@ pub use error::{
     RequestError, VerdictError,
 };
 pub use peer::{RECORD_UNITS, eager_units};
-pub use reader::{Fed, Step};
+pub use reader::{Awaited, Fed, Step};
 pub use receive::{Piece, Verdict};
 pub use requests::{Completion, PeerToken, Status, Token};
 pub use send::{DATA_BYTES_MAX, Payload, Transmit};

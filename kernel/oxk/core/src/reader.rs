@@ -57,6 +57,17 @@ pub struct Fed {
     pub step: Step,
 }
 
+/// Memory of a request that the next bytes of a stream go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// The request.
+    pub token: Token,
+    /// Where in its memory.
+    pub offset: u64,
+    /// How many bytes at most.
+    pub bytes: usize,
+}
+
 /// What becomes of a packet.
 enum Taken {
     /// It is used; the phase says what its payload is.
@@ -347,6 +358,27 @@ impl Endpoint {
             bytes: pending,
         };
         Err((0, step))
+    }
+
+    /// Where the next bytes of the peer's stream belong, if that is a request's memory: a caller
+    /// who reads a stream itself reads them there, feeds them, and copies nothing at the
+    /// [`Step::Place`] that this gives.
+    pub fn awaited(&self, peer: PeerToken) -> Option<Awaited> {
+        let slot = self.slot(peer)?;
+        let Phase::Place(place) = self.peers[slot as usize].phase else {
+            return None;
+        };
+        let State::Receiving(receiving) = *self.requests.state(place.request) else {
+            return None;
+        };
+        let space = receiving.capacity.saturating_sub(receiving.arrived);
+        let bytes = place.left.min(usize::try_from(space).unwrap_or(usize::MAX));
+        let wanted = place.pending == 0 && bytes > 0 && receiving.error == 0;
+        wanted.then(|| Awaited {
+            token: self.requests.token(place.request),
+            offset: receiving.arrived,
+            bytes,
+        })
     }
 
     /// The bytes of the last [`Step::Place`] of the peer are in place, or could not be put there:
