@@ -13,6 +13,7 @@
 
 #include <linux/bvec.h>
 #include <linux/completion.h>
+#include <linux/list.h>
 #include <linux/socket.h>
 #include <linux/types.h>
 #include <linux/uio.h>
@@ -20,12 +21,17 @@
 struct key;
 struct net;
 struct oxk_endpoint;
+struct oxk_block;
 
 #define OXK_REQUESTS_MAX (1u << 20)
 #define OXK_PEERS_MAX (1u << 16)
 #define OXK_WINDOW_BYTES_MIN 1024u	    /* of unexpected_bytes, for each peer */
 #define OXK_UNEXPECTED_BYTES_MAX (1ull << 30)
 #define OXK_EAGER_BYTES_MAX (1u << 20)
+#define OXK_PIECES 16u
+#define OXK_PIECES_MAX (1u << 22)
+#define OXK_BOUNCE_BYTES_MAX (1u << 30)
+#define OXK_KEY_BYTES 16u		    /* of the key's payload */
 #define OXK_MASK_FULL (~0ull)		    /* the bits are equal */
 #define OXK_MASK_ANY 0ull		    /* any message */
 #define OXK_NO_PEER 0ull
@@ -66,6 +72,17 @@ struct oxk_status {
 	oxk_peer_t peer; /* sender or receiver; OXK_NO_PEER: a receive that met no message */
 };
 
+/* private: where the bytes of a request are */
+struct oxk_area {
+	struct oxk_block *first;
+	struct oxk_block *at; /* where the last piece was found */
+	u64 at_offset;
+	u64 bytes;
+	u32 n;	      /* pieces */
+	u32 pinned;   /* pages */
+	bool written; /* they are dirty */
+};
+
 /* Embedded by the caller. `done` and `context` are set before the request is made; the rest is the endpoint's. */
 struct oxk_request {
 	/* Called once, in softirq or process context, with no lock of the endpoint held; may make requests, may free the one that it
@@ -78,6 +95,9 @@ struct oxk_request {
 	u64 token;
 	struct oxk_endpoint *endpoint;
 	struct completion over;
+	struct list_head finished;
+	struct oxk_area memory;
+	struct oxk_area bounce;
 };
 
 /* ---- endpoints ------------------------------------------------------------------------------------------------------- */
@@ -108,6 +128,8 @@ struct oxk_params {
 	u32 peers;			/* peers at once */
 	u32 eager_bytes;		/* longest message that is sent without asking */
 	u64 unexpected_bytes;		/* for messages that no receive waits for, shared out evenly among the peers */
+	u32 pieces;			/* pieces of memory of all requests together; 0: OXK_PIECES for each request */
+	u32 bounce_bytes;		/* registered memory for OXK_BOUNCE; 0: none */
 
 	/* In softirq, under the endpoint's lock: may not sleep and may call no function of oxk. NULL: OXK_CONTINUE. */
 	enum oxk_verdict (*unexpected)(const struct oxk_arrival *arrival, struct oxk_request **request,
@@ -130,7 +152,8 @@ void oxk_close(struct oxk_endpoint *endpoint);
 int oxk_connect(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes, oxk_peer_t *peer);
 
 /* Sends a message: over when its memory is no longer needed, which may be before it is received. any for OXK_PAGES and OXK_KERNEL,
- * process for OXK_USER. ENOTCONN no such peer, or lost; EAGAIN all requests are under way; EMSGSIZE longer than a message can be;
+ * process for OXK_USER. ENOTCONN no such peer, or lost; EAGAIN all requests or pieces are in use; E2BIG more pieces than the endpoint
+ * has in all; EMSGSIZE longer than a message can be;
  * EFAULT memory that cannot be pinned or is none; EINVAL an unknown kind or flag; ESHUTDOWN. */
 int oxk_isend(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match, const struct oxk_vector *vector,
 	      struct oxk_request *request);
@@ -157,5 +180,25 @@ int oxk_wait(struct oxk_request *request);
 
 /* The message that a receive would get at once; it stays. any. ENOENT: there is none. */
 int oxk_probe(struct oxk_endpoint *endpoint, u64 match, u64 mask, struct oxk_status *status);
+
+/* What an endpoint has done since it was opened. Bytes are those of messages, without heads. */
+struct oxk_counts {
+	u64 messages_sent;
+	u64 messages_received;
+	u64 bytes_lent;	     /* sent from the caller's pages, which TCP had references to */
+	u64 bytes_copied;    /* sent by a copy: slab memory and short messages */
+	u64 bytes_placed;    /* copied from where they arrived to the receive's memory */
+	u64 bytes_kept;	     /* of unexpected messages, copied out of the endpoint's own memory */
+	u64 bytes_bounced;   /* copied between a vector and registered memory */
+	u64 pages_pinned;    /* now */
+	u64 pages_pinned_all; /* since */
+	u64 wakeups;	     /* threads in oxk_wait that were woken */
+	u64 softirq_runs;    /* of the reader */
+	u64 thread_runs;
+	u64 strangers;	     /* connections that did not prove themselves */
+};
+
+/* any. */
+void oxk_count(struct oxk_endpoint *endpoint, struct oxk_counts *counts);
 
 #endif

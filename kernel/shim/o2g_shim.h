@@ -23,6 +23,7 @@
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
+#include "../runtime/reader.h"
 #include "core.h"
 
 #define O2G_DUMPERS_MAX 16
@@ -127,6 +128,7 @@ struct o2g_socket {
 
 /* One run of the reader. */
 struct o2g_run {
+	struct ox_reader reader;
 	struct o2g_socket *socket;
 	bool softirq;
 	bool has_mm; /* the process's memory is there to be written */

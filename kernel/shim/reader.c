@@ -8,9 +8,7 @@
  * entry of a step before it is told what became of the step. A step that is left over from another
  * run is asked about first, and the memory has to be the entry's.
  */
-#include <linux/skbuff.h>
 #include <linux/slab.h>
-#include <net/tcp.h>
 
 #include "o2g_shim.h"
 
@@ -99,26 +97,12 @@ static u32 o2g_feed(struct o2g_run *run, const u8 *data, u32 bytes)
 	}
 }
 
-/* tcp_read_sock calls it with each piece of the receive queue. */
-static int o2g_take(read_descriptor_t *descriptor, struct sk_buff *skb, unsigned int offset, size_t bytes)
+static u32 o2g_feed_piece(struct ox_reader *reader, const u8 *data, u32 bytes)
 {
-	struct o2g_run *run = descriptor->arg.data;
-	struct skb_seq_state state;
-	const u8 *data;
-	u32 used = 0, n;
+	struct o2g_run *run = container_of(reader, struct o2g_run, reader);
+	u32 used = o2g_feed(run, data, bytes);
 
-	/* It also calls again for the rest of a piece that was not used up. */
-	if (run->what != O2G_STEP_DONE)
-		return 0;
-	skb_prepare_seq_read(skb, offset, offset + bytes, &state);
-	while ((n = skb_seq_read(used, &data, &state))) {
-		n = min_t(u32, n, bytes - used);
-		used += o2g_feed(run, data, n);
-		if (run->what != O2G_STEP_DONE) {
-			skb_abort_seq_read(&state);
-			break;
-		}
-	}
+	reader->stopped = run->what != O2G_STEP_DONE;
 	return used;
 }
 
@@ -131,11 +115,6 @@ static void o2g_read_early(struct o2g_run *run)
 		return;
 	kvfree(socket->early);
 	socket->early = NULL;
-}
-
-static bool o2g_has_ended(const struct sock *sk)
-{
-	return (sk->sk_shutdown & RCV_SHUTDOWN) || sk->sk_state == TCP_CLOSE;
 }
 
 /* Tells the core that the stream has ended, or has it asked again when there is room. It lets the
@@ -175,9 +154,9 @@ void o2g_read(struct o2g_run *run)
 {
 	struct o2g_socket *socket = run->socket;
 	struct o2g_context *context = socket->context;
-	read_descriptor_t descriptor = { .arg.data = run, .count = 1 };
 
 	run->what = O2G_STEP_DONE;
+	run->reader = (struct ox_reader){ .feed = o2g_feed_piece };
 	o2g_check_step(socket);
 	if (!socket->step.bytes) {
 		spin_lock_bh(&context->lock);
@@ -187,11 +166,11 @@ void o2g_read(struct o2g_run *run)
 	if (socket->early)
 		o2g_read_early(run);
 	if (run->what == O2G_STEP_DONE && socket->hooked)
-		tcp_read_sock(socket->sk, &descriptor, o2g_take);
+		ox_read_socket(socket->sk, &run->reader);
 	switch (run->what) {
 	case O2G_STEP_DONE:
 	case O2G_STEP_BROKEN:
-		if (!socket->hooked || o2g_has_ended(socket->sk))
+		if (!socket->hooked || ox_socket_has_ended(socket->sk))
 			o2g_read_end(socket);
 		break;
 	case O2G_STEP_THREAD:

@@ -27,12 +27,20 @@ pub struct Module {
 
 /// All modules, in the order in which they are built and loaded. When it is unloaded each says
 /// `NAME: left behind:` and how many of what, which must all be 0.
-pub const MODULES: &[Module] = &[Module {
-    name: "o2g",
-    folder: "kernel/shim",
-    rust: Some("kernel/module"),
-    needs: &[],
-}];
+pub const MODULES: &[Module] = &[
+    Module {
+        name: "o2g",
+        folder: "kernel/shim",
+        rust: Some("kernel/module"),
+        needs: &[],
+    },
+    Module {
+        name: "oxk",
+        folder: "kernel/oxk/shim",
+        rust: Some("kernel/oxk/module"),
+        needs: &[],
+    },
+];
 
 /// Why there is no module.
 #[derive(Debug)]

@@ -158,6 +158,18 @@ impl Endpoint {
         })
     }
 
+    /// The peer that a request is concerned with: the receiver of a send, the sender of the message
+    /// that a receive has met.
+    pub fn peer_of(&self, request: Token) -> Option<PeerToken> {
+        let number = self.requests.find(request.0)?;
+        match *self.requests.state(number) {
+            State::Sending(sending) => Some(sending.name),
+            State::Receiving(receiving) => Some(self.peer_token(receiving.peer)),
+            State::Claimed(claimed) => Some(self.records.get(claimed.record).peer),
+            State::Waiting { .. } | State::Over(_) | State::Free => None,
+        }
+    }
+
     /// The peer is gone: what concerned it fails with `error`, and nothing else. Memory that is
     /// being read or written just now stays with its request until [`Endpoint::sent`] or
     /// [`Endpoint::placed`].

@@ -74,6 +74,21 @@ impl Endpoint {
         })
     }
 
+    /// Whether [`Endpoint::poll_send`] has a packet for the peer.
+    pub fn has_to_send(&self, peer: PeerToken) -> bool {
+        let Some(slot) = self.slot(peer) else {
+            return false;
+        };
+        let peer = &self.peers[slot as usize];
+        if peer.state != peer::State::Up {
+            return false;
+        }
+        let answers = peer.refused.is_some() || peer.replies.first().is_some();
+        let queued = peer.queued.first().is_some() && peer.credit.ours >= RECORD_UNITS;
+        let due = peer.credit.is_due(self.window);
+        answers || peer.urgent.first().is_some() || queued || due
+    }
+
     fn answer(&mut self, slot: u32, number: u32) -> Option<Transmit> {
         let record = *self.records.get(number);
         let What::Reply { send, answer } = record.what else {

@@ -104,9 +104,12 @@ impl Shim {
 
     /// Writes the next packet for a peer.
     pub fn pump(&mut self, peer: PeerToken, out: &mut Vec<u8>) -> bool {
+        let announced = self.core.has_to_send(peer);
         let Some(transmit) = self.core.poll_send(peer) else {
+            assert!(!announced, "a packet was announced, and there is none");
             return false;
         };
+        assert!(announced, "there is a packet that was not announced");
         out.extend_from_slice(transmit.head());
         if let Some(payload) = transmit.payload {
             let memory = &self.memory[&self.users[&payload.token]];
