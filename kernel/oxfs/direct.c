@@ -4,7 +4,7 @@
  * Pages belong to their transaction: a program that is killed leaves them to it. Kernel memory (a
  * pipe, a loop device) goes through a buffer instead.
  *
- * Before, dirty pages of the range are written; after a write, cached ones are dropped. Nothing has to
+ * Before, dirty pages are written; after a write, cached ones of the range are dropped. Nothing has to
  * be aligned.
  */
 #include <linux/pagemap.h>
@@ -127,13 +127,13 @@ static ssize_t oxfs_direct_all(struct kiocb *iocb, struct iov_iter *iter, bool w
 ssize_t oxfs_direct_read(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
-	size_t bytes = iov_iter_count(to);
 	ssize_t result;
 
-	if (!bytes)
+	if (!iov_iter_count(to))
 		return 0;
 	inode_lock_shared(inode);
-	result = filemap_write_and_wait_range(inode->i_mapping, iocb->ki_pos, iocb->ki_pos + bytes - 1);
+	/* All of it: where the file ends, the server knows only then. */
+	result = filemap_write_and_wait(inode->i_mapping);
 	if (!result)
 		result = oxfs_direct_all(iocb, to, false);
 	inode_unlock_shared(inode);

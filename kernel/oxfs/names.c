@@ -281,6 +281,13 @@ static int oxfs_create(oxfs_idmap *idmap, struct inode *folder, struct dentry *d
 	return oxfs_create_open(folder, dentry, mode, O_RDWR | (exclusive ? O_EXCL : 0), NULL);
 }
 
+/* The server has opened it already. */
+static int oxfs_open_made(struct inode *inode, struct file *file)
+{
+	file->f_mode |= FMODE_CAN_ODIRECT;
+	return generic_file_open(inode, file);
+}
+
 static int oxfs_atomic_open(struct inode *folder, struct dentry *dentry, struct file *file, unsigned int flags,
 			    umode_t mode)
 {
@@ -301,7 +308,7 @@ static int oxfs_atomic_open(struct inode *folder, struct dentry *dentry, struct 
 	if (!error) {
 		file->private_data = fresh;
 		file->f_mode |= FMODE_CREATED;
-		error = finish_open(file, dentry, generic_file_open);
+		error = finish_open(file, dentry, oxfs_open_made);
 		if (error) {
 			file->private_data = NULL;
 			oxfs_file_free(fresh);

@@ -124,6 +124,7 @@ struct oxfs_session {
 	oxk_peer_t peer;
 	bool lost;   /* the connection is to be made anew */
 	bool peer_down;
+	int peer_error;
 	bool forced; /* umount -f: what cannot be sent fails; until the server is there again */
 
 	u64 id; /* of the session; 0: none yet */

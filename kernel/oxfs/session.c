@@ -79,6 +79,7 @@ static void oxfs_peer_lost(struct oxk_endpoint *endpoint, oxk_peer_t peer, int e
 {
 	struct oxfs_session *session = context;
 
+	session->peer_error = error;
 	WRITE_ONCE(session->peer_down, true);
 	oxfs_session_lost(session);
 	wake_up(&session->idle);
@@ -150,6 +151,9 @@ static int oxfs_hello(struct oxfs_session *session)
 	oxfs_transaction_argument(hello, 2, session->client[1]);
 	oxfs_transaction_argument(hello, 3, session->options.read_only ? OXFS_HELLO_READ_ONLY : 0);
 	error = oxfs_transaction_special(hello, min(session->options.timeo, OXFS_HELLO_SECONDS_MAX));
+	/* Why there is no connection says more than that there is none. */
+	if (error == -ENOTCONN && READ_ONCE(session->peer_down) && session->peer_error)
+		error = session->peer_error;
 	if (!error)
 		error = oxfs_hello_take(session, hello);
 	/* Its memory is oxk's until then. */

@@ -40,6 +40,12 @@ pub const MODULES: &[Module] = &[
         rust: Some("kernel/oxk/module"),
         needs: &[],
     },
+    Module {
+        name: "oxfs",
+        folder: "kernel/oxfs",
+        rust: None,
+        needs: &["oxk"],
+    },
 ];
 
 /// Why there is no module.
