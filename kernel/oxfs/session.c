@@ -394,10 +394,13 @@ static void oxfs_goodbye(struct oxfs_session *session)
 	oxfs_transaction_put(goodbye);
 }
 
+/* A second time it does nothing. */
 void oxfs_session_stop(struct oxfs_session *session)
 {
 	bool up;
 
+	if (session->stopping)
+		return;
 	WRITE_ONCE(session->stopping, true);
 	wake_up(&session->idle);
 	cancel_delayed_work_sync(&session->watch);

@@ -227,6 +227,13 @@ static int oxfs_sync_fs(struct super_block *sb, int wait)
 	return first;
 }
 
+/* Transactions that nobody waits for may hold inodes: they end before the kernel looks whether any
+ * inode is left. */
+static void oxfs_put_super(struct super_block *sb)
+{
+	oxfs_session_stop(oxfs_session_of(sb));
+}
+
 static void oxfs_umount_begin(struct super_block *sb)
 {
 	oxfs_session_force(oxfs_session_of(sb));
@@ -249,6 +256,7 @@ static const struct super_operations oxfs_super_operations = {
 	.alloc_inode = oxfs_inode_alloc,
 	.free_inode = oxfs_inode_free,
 	.evict_inode = oxfs_inode_evict,
+	.put_super = oxfs_put_super,
 	.statfs = oxfs_statfs,
 	.sync_fs = oxfs_sync_fs,
 	.umount_begin = oxfs_umount_begin,

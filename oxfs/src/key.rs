@@ -78,7 +78,10 @@ pub fn read_or_make(path: &Path) -> Result<JobKey, KeyFileError> {
         path: path.to_owned(),
         error,
     };
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     let mut options = OpenOptions::new();

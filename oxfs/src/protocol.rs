@@ -320,7 +320,10 @@ pub struct Time {
 
 /// What a node is like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of stat(2) and of the header")]
+#[allow(
+    missing_docs,
+    reason = "the names are those of stat(2) and of the header"
+)]
 pub struct Attr {
     pub inode: u64,
     pub size: u64,

@@ -16,8 +16,7 @@ pub(crate) type Errno = u32;
 pub(crate) type Sys<T> = Result<T, Errno>;
 
 /// Names are resolved below the folder, through no link and no other door.
-const INSIDE: u64 =
-    libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS | libc::RESOLVE_NO_SYMLINKS;
+const INSIDE: u64 = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS | libc::RESOLVE_NO_SYMLINKS;
 
 /// The errno of the last call of this thread.
 fn last() -> Errno {
@@ -63,9 +62,8 @@ pub(crate) fn open_at(folder: &impl AsFd, name: &[u8], flags: c_int, mode: u32) 
     let size = size_of::<libc::open_how>();
     loop {
         // SAFETY: name and `how` live across the call, `size` is that of `how`.
-        let fd = unsafe {
-            libc::syscall(libc::SYS_openat2, raw(folder), name.as_ptr(), &how, size)
-        };
+        let fd =
+            unsafe { libc::syscall(libc::SYS_openat2, raw(folder), name.as_ptr(), &how, size) };
         match checked(fd) {
             // A rename on the way; the kernel asks to try again.
             Err(error) if error == libc::EAGAIN as Errno => continue,
@@ -244,7 +242,12 @@ pub(crate) fn set_owner(place: &impl AsFd, uid: u32, gid: u32) -> Sys<()> {
 pub(crate) fn set_times(place: &impl AsFd, times: [libc::timespec; 2]) -> Sys<()> {
     // SAFETY: the empty name is a constant and the times live across the call.
     done(unsafe {
-        libc::utimensat(raw(place), c"".as_ptr(), times.as_ptr(), libc::AT_EMPTY_PATH)
+        libc::utimensat(
+            raw(place),
+            c"".as_ptr(),
+            times.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        )
     })
 }
 
@@ -291,9 +294,8 @@ pub(crate) fn seek(file: &impl AsFd, offset: u64, whence: u64) -> Sys<u64> {
 pub(crate) fn access(place: &impl AsFd, mode: u32) -> Sys<()> {
     let flags = libc::AT_EMPTY_PATH | libc::AT_EACCESS;
     // SAFETY: the empty name is a constant. glibc's wrapper judges by itself, the kernel knows.
-    let result = unsafe {
-        libc::syscall(libc::SYS_faccessat2, raw(place), c"".as_ptr(), mode, flags)
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_faccessat2, raw(place), c"".as_ptr(), mode, flags) };
     checked(result).map(|_| ())
 }
 
@@ -329,9 +331,8 @@ pub(crate) fn list_xattr(place: &impl AsFd, room: usize) -> Sys<(usize, Vec<u8>)
     let door = door(place);
     let mut names = vec![0u8; room];
     // SAFETY: the kernel writes at most the buffer's length; without room it writes nothing.
-    let length = checked(unsafe {
-        libc::listxattr(door.as_ptr(), names.as_mut_ptr().cast(), room) as i64
-    })?;
+    let length =
+        checked(unsafe { libc::listxattr(door.as_ptr(), names.as_mut_ptr().cast(), room) as i64 })?;
     names.truncate(length as usize);
     Ok((length as usize, names))
 }
@@ -423,4 +424,15 @@ pub(crate) fn no_umask() {
 pub(crate) fn user() -> u32 {
     // SAFETY: a call without pointers that cannot fail.
     unsafe { libc::geteuid() }
+}
+
+/// User, group and other groups of this process; as many groups as travel.
+pub(crate) fn own_ids() -> (u32, u32, Vec<u32>) {
+    let mut groups = vec![0; 65536];
+    // SAFETY: the kernel writes at most as many groups as there is room for.
+    let count = unsafe { libc::getgroups(groups.len() as c_int, groups.as_mut_ptr()) };
+    groups.truncate(usize::try_from(count).unwrap_or(0));
+    groups.truncate(crate::protocol::GROUPS_MAX);
+    // SAFETY: a call without pointers that cannot fail.
+    (user(), unsafe { libc::getegid() }, groups)
 }

@@ -10,8 +10,7 @@ use std::sync::MutexGuard;
 
 use oxmpi_oxk_core::{ECONNRESET, EPROTO, PeerToken, Step, VerdictError};
 
-use crate::endpoint::Shared;
-use crate::state::{Answer, Arrival, Held, State};
+use crate::state::{Answer, Arrival, Held, Shared, State};
 
 /// Bytes that are read at once when none of them has a place of its own yet.
 const STAGE_BYTES: usize = 64 << 10;
@@ -47,7 +46,10 @@ pub(crate) fn run(shared: &Shared) {
             }
             names.push(peer.0);
         }
-        let broken = state.sockets.iter().filter(|(_, socket)| socket.broken.is_some());
+        let broken = state
+            .sockets
+            .iter()
+            .filter(|(_, socket)| socket.broken.is_some());
         names.extend(broken.map(|(peer, _)| peer.0));
         drop(state);
         for name in &names {
@@ -180,10 +182,7 @@ fn judge(state: &mut State, peer: PeerToken, answer: Answer) {
 
 /// Reads once, straight to where payload belongs if much of it is to come. `false`: the socket is
 /// empty.
-fn read<'a>(
-    shared: &'a Shared,
-    peer: PeerToken,
-) -> (MutexGuard<'a, State>, Result<bool, u32>) {
+fn read<'a>(shared: &'a Shared, peer: PeerToken) -> (MutexGuard<'a, State>, Result<bool, u32>) {
     let mut state = shared.lock();
     let awaited = state.core.awaited(peer);
     let Some(socket) = state.sockets.get_mut(&peer) else {

@@ -2,18 +2,17 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use oxmpi_oxk_core::{
-    self as core, Bounds, CancelError, Found, PeerError, PeerToken, RequestError, Seed, Status,
-    Token,
+    self as core, Bounds, CancelError, Found, PeerError, PeerToken, RequestError, Seed, Token,
 };
 
 use crate::connection::Connection;
 use crate::driver;
 use crate::poller::Poller;
-use crate::state::{Done, Handlers, Held, Socket, State};
+use crate::state::{Completed, Done, Handlers, Held, Shared, Socket, State};
 
 /// Why there is no endpoint.
 #[derive(Debug, thiserror::Error)]
@@ -26,49 +25,14 @@ pub enum OpenError {
     System(#[from] io::Error),
 }
 
-/// A request that is over, and its memory.
-#[derive(Debug)]
-pub struct Completed {
-    /// How it ended.
-    pub status: Status,
+/// A send that was not made, and its memory.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Unsent {
+    /// Why.
+    pub error: RequestError,
     /// The memory that was given with it.
     pub buffer: Vec<u8>,
-}
-
-impl Completed {
-    /// What was received, or the errno.
-    pub fn received(mut self) -> Result<Vec<u8>, u32> {
-        match self.status.error {
-            0 => {
-                self.buffer.truncate(self.status.placed as usize);
-                Ok(self.buffer)
-            }
-            error => Err(error),
-        }
-    }
-}
-
-pub(crate) struct Shared {
-    pub state: Mutex<State>,
-    pub poller: Poller,
-    pub handlers: Handlers,
-}
-
-impl Shared {
-    /// A panic of a completion leaves no state half changed: completions run without the lock.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends a change: collects what is over, drops the lock and tells.
-    pub(crate) fn conclude(&self, mut state: MutexGuard<'_, State>) {
-        state.settle();
-        let over = std::mem::take(&mut state.over);
-        drop(state);
-        for (done, completed) in over {
-            done(completed);
-        }
-    }
 }
 
 /// An endpoint; the crate's documentation says what it is. Dropping it closes it.
@@ -118,7 +82,10 @@ impl Endpoint {
     pub fn open(mut bounds: Bounds, handlers: Handlers) -> Result<Endpoint, OpenError> {
         let mut seed = [0; 16];
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
-        let (low, high) = (u128::from_le_bytes(seed) as u64, u128::from_le_bytes(seed) >> 64);
+        let (low, high) = (
+            u128::from_le_bytes(seed) as u64,
+            u128::from_le_bytes(seed) >> 64,
+        );
         bounds.handler = handlers.unexpected.is_some();
         let core = core::Endpoint::open(bounds, Seed::new([low, high as u64]));
         let shared = Arc::new(Shared {
@@ -171,7 +138,7 @@ impl Endpoint {
         bits: u64,
         buffer: Vec<u8>,
         done: Option<Done>,
-    ) -> Result<Token, RequestError> {
+    ) -> Result<Token, Unsent> {
         self.submit(peer, bits, buffer, false, done)
     }
 
@@ -182,7 +149,7 @@ impl Endpoint {
         bits: u64,
         buffer: Vec<u8>,
         done: Option<Done>,
-    ) -> Result<Token, RequestError> {
+    ) -> Result<Token, Unsent> {
         self.submit(peer, bits, buffer, true, done)
     }
 
@@ -193,10 +160,13 @@ impl Endpoint {
         buffer: Vec<u8>,
         sync: bool,
         done: Option<Done>,
-    ) -> Result<Token, RequestError> {
+    ) -> Result<Token, Unsent> {
         let mut state = self.shared.lock();
         let bytes = buffer.len() as u64;
-        let token = state.core.send(peer, bits, bytes, sync, 0)?;
+        let token = match state.core.send(peer, bits, bytes, sync, 0) {
+            Ok(token) => token,
+            Err(error) => return Err(Unsent { error, buffer }),
+        };
         state.held.insert(token, Held { buffer, done });
         let state = driver::flush(&self.shared, state, peer);
         self.shared.conclude(state);
@@ -245,7 +215,7 @@ impl Endpoint {
         bits: u64,
         buffer: Vec<u8>,
         sync: bool,
-    ) -> Result<Pending, RequestError> {
+    ) -> Result<Pending, Unsent> {
         let (slot, done) = waiter();
         let token = self.submit(peer, bits, buffer, sync, Some(done))?;
         Ok(Pending { slot, token })

@@ -22,10 +22,10 @@ mod poller;
 mod state;
 
 pub use connection::{Connection, DialError, Listener};
-pub use endpoint::{Completed, Endpoint, OpenError, Pending};
+pub use endpoint::{Endpoint, OpenError, Pending, Unsent};
 pub use oxmpi_net::JobKey;
 pub use oxmpi_oxk_core::{
     Bounds, CancelError, ECANCELED, ECONNRESET, EMSGSIZE, EPROTO, ESHUTDOWN, FULL, Found,
     PeerError, PeerToken, RequestError, Status, Token,
 };
-pub use state::{Answer, Arrival, Done, Handlers};
+pub use state::{Answer, Arrival, Completed, Done, Handlers};

@@ -27,14 +27,18 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 impl Poller {
     pub(crate) fn new() -> io::Result<Poller> {
         // SAFETY: a call without pointers; its descriptor is new and owned by nobody else.
-        let epoll = unsafe {
-            OwnedFd::from_raw_fd(checked(libc::epoll_create1(libc::EPOLL_CLOEXEC))?)
-        };
+        let epoll =
+            unsafe { OwnedFd::from_raw_fd(checked(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
         let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
         // SAFETY: as above.
         let wake = unsafe { File::from_raw_fd(checked(libc::eventfd(0, flags))?) };
         let poller = Poller { epoll, wake };
-        poller.control(libc::EPOLL_CTL_ADD, poller.wake.as_raw_fd(), libc::EPOLLIN, WAKE)?;
+        poller.control(
+            libc::EPOLL_CTL_ADD,
+            poller.wake.as_raw_fd(),
+            libc::EPOLLIN,
+            WAKE,
+        )?;
         Ok(poller)
     }
 

@@ -2,11 +2,33 @@
 
 use std::collections::HashMap;
 use std::net::TcpStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use oxmpi_oxk_core::{self as core, PeerToken, Token, Transmit};
+use oxmpi_oxk_core::{self as core, PeerToken, Status, Token, Transmit};
 
-use crate::endpoint::Completed;
+use crate::poller::Poller;
+
+/// A request that is over, and its memory.
+#[derive(Debug)]
+pub struct Completed {
+    /// How it ended.
+    pub status: Status,
+    /// The memory that was given with it.
+    pub buffer: Vec<u8>,
+}
+
+impl Completed {
+    /// What was received, or the errno.
+    pub fn received(mut self) -> Result<Vec<u8>, u32> {
+        match self.status.error {
+            0 => {
+                self.buffer.truncate(self.status.placed as usize);
+                Ok(self.buffer)
+            }
+            error => Err(error),
+        }
+    }
+}
 
 /// Called once when a request is over, with no lock held. It may make requests; it runs in the
 /// endpoint's thread or in that of a caller, so it should not block.
@@ -106,6 +128,29 @@ impl State {
             if let Some(done) = held.done {
                 self.over.push((done, completed));
             }
+        }
+    }
+}
+
+pub(crate) struct Shared {
+    pub state: Mutex<State>,
+    pub poller: Poller,
+    pub handlers: Handlers,
+}
+
+impl Shared {
+    /// A panic of a completion leaves no state half changed: completions run without the lock.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends a change: collects what is over, drops the lock and tells.
+    pub(crate) fn conclude(&self, mut state: MutexGuard<'_, State>) {
+        state.settle();
+        let over = std::mem::take(&mut state.over);
+        drop(state);
+        for (done, completed) in over {
+            done(completed);
         }
     }
 }

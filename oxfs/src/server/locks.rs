@@ -74,7 +74,10 @@ impl Locks {
         let count = |of: &OfNode| {
             let held = of.held.iter().filter(|lock| lock.owner.session == session);
             let waiting = of.waiting.iter();
-            held.count() + waiting.filter(|(_, lock)| lock.owner.session == session).count()
+            held.count()
+                + waiting
+                    .filter(|(_, lock)| lock.owner.session == session)
+                    .count()
         };
         self.nodes.values().map(count).sum()
     }
@@ -127,7 +130,10 @@ impl Locks {
                     continue;
                 }
                 for (&node, of) in &self.nodes {
-                    let theirs = of.waiting.iter().filter(|(_, lock)| lock.owner == held.owner);
+                    let theirs = of
+                        .waiting
+                        .iter()
+                        .filter(|(_, lock)| lock.owner == held.owner);
                     open.extend(theirs.map(|(_, lock)| (node, *lock)));
                 }
             }
@@ -258,7 +264,9 @@ mod tests {
         for seed in 1..200u64 {
             let mut random = seed;
             let mut next = |below: u64| {
-                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                random = random
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
                 (random >> 33) % below
             };
             let mut locks = Locks::default();
@@ -277,7 +285,11 @@ mod tests {
                     who != owner && (first..=last).contains(&byte) && (theirs || write)
                 });
                 let outcome = locks.lock(1, lock(owner, write, first, last), false);
-                assert_eq!(outcome != Outcome::Granted, hindered, "seed {seed}, step {step}");
+                assert_eq!(
+                    outcome != Outcome::Granted,
+                    hindered,
+                    "seed {seed}, step {step}"
+                );
                 if !hindered {
                     for byte in first..=last {
                         bytes.insert((owner, byte), write);
@@ -286,7 +298,9 @@ mod tests {
             }
             for owner in 0..3 {
                 for byte in 0..26 {
-                    let held = bytes.iter().any(|(&(who, at), _)| who != owner && at == byte);
+                    let held = bytes
+                        .iter()
+                        .any(|(&(who, at), _)| who != owner && at == byte);
                     let found = locks.test(1, &lock(owner, true, byte, byte)).is_some();
                     assert_eq!(held, found, "seed {seed}, owner {owner}, byte {byte}");
                 }
@@ -320,9 +334,6 @@ mod tests {
             locks.lock(2, lock(1, true, 0, 0), true),
             Outcome::Waiting(_)
         ));
-        assert_eq!(
-            locks.lock(1, lock(2, true, 0, 0), true),
-            Outcome::Deadlock
-        );
+        assert_eq!(locks.lock(1, lock(2, true, 0, 0), true), Outcome::Deadlock);
     }
 }

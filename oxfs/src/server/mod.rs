@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 use oxmpi_oxk::{FULL, PeerToken};
 
 use crate::protocol::{
-    DATA_MAX, Kind, NO_SLOT, Operation, Reply, Request, SESSION_KNOWN, SLOTS_MAX, VERSION, XATTR_MAX,
-    recall,
+    DATA_MAX, Kind, NO_SLOT, Operation, Reply, Request, SESSION_KNOWN, SLOTS_MAX, VERSION,
+    XATTR_MAX, recall,
 };
 use crate::sys::{Errno, Sys};
 use identity::Policy;
@@ -165,7 +165,9 @@ impl Server {
             let reply = self.hello(link, &request).unwrap_or_else(Reply::failure);
             return self.answer(asker, &reply, None);
         }
-        let session = link.session().filter(|session| session.id == request.session);
+        let session = link
+            .session()
+            .filter(|session| session.id == request.session);
         let Some(session) = session else {
             return self.answer(asker, &Reply::failure(NO_SESSION), None);
         };
@@ -281,7 +283,11 @@ impl Server {
             let mut state = session.lock();
             state.ended = true;
             let opens = std::mem::take(&mut state.opens);
-            (opens, std::mem::take(&mut state.reclaimable), state.link.upgrade())
+            (
+                opens,
+                std::mem::take(&mut state.reclaimable),
+                state.link.upgrade(),
+            )
         };
         if let Some(link) = link {
             link.set_session(None);

@@ -180,7 +180,7 @@ impl NodeLog {
     }
 
     /// The file, if there is something to sync.
-    pub(crate) fn to_sync(&mut self) -> io::Result<Option<File>> {
+    pub(crate) fn take_dirty(&mut self) -> io::Result<Option<File>> {
         match std::mem::take(&mut self.dirty) {
             true => self.file.try_clone().map(Some),
             false => Ok(None),

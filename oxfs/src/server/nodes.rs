@@ -124,7 +124,7 @@ impl Nodes {
 
     /// The log is on stable storage.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        let file: Option<File> = self.lock().log.to_sync()?;
+        let file: Option<File> = self.lock().log.take_dirty()?;
         file.map_or(Ok(()), |file| file.sync_data())
     }
 
@@ -280,13 +280,17 @@ impl Table {
             }
             Record::Name { node, parent, name } => {
                 if let Some(found) = self.nodes.get_mut(&node) {
-                    found.names.retain(|(at, had)| *at != parent || *had != name);
+                    found
+                        .names
+                        .retain(|(at, had)| *at != parent || *had != name);
                     found.names.push((parent, name));
                 }
             }
             Record::Unname { node, parent, name } => {
                 if let Some(found) = self.nodes.get_mut(&node) {
-                    found.names.retain(|(at, had)| *at != parent || *had != name);
+                    found
+                        .names
+                        .retain(|(at, had)| *at != parent || *had != name);
                 }
             }
             Record::Gone { node } => self.remove(node),

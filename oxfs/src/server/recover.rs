@@ -46,7 +46,10 @@ impl Server {
         let now = |folder: u64, name: &[u8]| -> Sys<(Arc<OwnedFd>, Identity)> {
             let folder = self.nodes.place(folder)?;
             let stat = sys::stat_at(&folder, name);
-            Ok((folder, stat.map_or(Identity::NONE, |stat| Identity::of(&stat))))
+            Ok((
+                folder,
+                stat.map_or(Identity::NONE, |stat| Identity::of(&stat)),
+            ))
         };
         match call.operation {
             Operation::Create
@@ -137,8 +140,7 @@ impl Server {
         };
         let name = aside_name(node);
         if sys::stat_at(aside, name.as_bytes()).is_ok() {
-            self.nodes
-                .named(node, super::nodes::ASIDE, name.as_bytes());
+            self.nodes.named(node, super::nodes::ASIDE, name.as_bytes());
         }
     }
 

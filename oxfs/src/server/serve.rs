@@ -99,7 +99,11 @@ fn private_folder(path: &Path) -> io::Result<()> {
 /// A number that names the boot of this machine.
 fn boot() -> u64 {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: String = text.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    let digits: String = text
+        .chars()
+        .filter(char::is_ascii_hexdigit)
+        .take(16)
+        .collect();
     u64::from_str_radix(&digits, 16).unwrap_or(0)
 }
 
@@ -178,7 +182,11 @@ pub(crate) fn start(options: &Options) -> Result<Running, ServeError> {
     let places = (descriptors / 4).min(PLACES_MAX) as usize;
     let nodes = Nodes::open(root, Some(aside.clone()), &state, places).map_err(failed)?;
     let policy = Policy::of_process(options.root_squash);
-    let begin = if policy.root { identity::give_up_capabilities } else { || () };
+    let begin = if policy.root {
+        identity::give_up_capabilities
+    } else {
+        || ()
+    };
     let server = Arc::new(Server {
         policy,
         read_only: options.read_only,

@@ -242,9 +242,7 @@ impl Session {
         if state.ended {
             return Err(libc::EKEYEXPIRED as Errno);
         }
-        self.file
-            .write_open(&kept)
-            .map_err(|error| errno(&error))?;
+        self.file.write_open(&kept).map_err(|error| errno(&error))?;
         let open = Arc::new(open);
         state.reclaimable.remove(&open.id);
         state.opens.insert(open.id, open.clone());

@@ -2,7 +2,8 @@
 //!
 //! It is the first indented text of the page: a line per folder, the name first, the uppermost
 //! layer at the top. What follows after an empty line stands beside the layers: it may use any of
-//! them, and none of them may use it.
+//! them, and none of them may use it. A crate belongs to the nearest folder around it that is
+//! listed: `kernel/oxk/core` may be a layer although `kernel` stands beside.
 
 /// The layers, by the names of their folders.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +37,7 @@ impl Layers {
 
     /// What is wrong with a crate's use of another, both given by their folders.
     pub fn judge(&self, user: &str, used: &str) -> Option<String> {
-        let (above, below) = (layer(user), layer(used));
+        let (above, below) = (self.layer(user), self.layer(used));
         let height = |name: &str| self.stacked.iter().position(|layer| layer == name);
         let is_legal = above == below
             || match (height(above), height(below)) {
@@ -54,8 +55,9 @@ impl Layers {
 
     /// Folders that are not in the list.
     pub fn missing(&self, folders: &[String]) -> Vec<String> {
-        let listed = |name: &str| self.stacked.iter().chain(&self.beside).any(|n| n == name);
-        let unlisted = folders.iter().filter(|folder| !listed(layer(folder)));
+        let unlisted = folders
+            .iter()
+            .filter(|folder| !self.lists(self.layer(folder)));
         let told = unlisted.map(|folder| {
             format!(
                 "{folder} is not in ARCHITECTURE.md's list of layers; give it a line at its height"
@@ -63,11 +65,25 @@ impl Layers {
         });
         told.collect()
     }
-}
 
-/// The layer of a crate: the folder at the root of the workspace.
-fn layer(folder: &str) -> &str {
-    folder.split('/').next().unwrap_or(folder)
+    fn lists(&self, name: &str) -> bool {
+        self.stacked
+            .iter()
+            .chain(&self.beside)
+            .any(|listed| listed == name)
+    }
+
+    /// The layer of a crate: the nearest folder around it that is listed, or the one at the root of
+    /// the workspace.
+    fn layer<'a>(&self, folder: &'a str) -> &'a str {
+        let mut around = folder;
+        loop {
+            match around.rsplit_once('/') {
+                Some((outer, _)) if !self.lists(around) => around = outer,
+                _ => return around,
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -93,5 +109,15 @@ mod tests {
         assert!(wrong("wire", "mpi") && wrong("mpi", "sim") && wrong("sim", "derive"));
         let folders = ["mpi/table", "new"].map(str::to_owned);
         assert_eq!(layers.missing(&folders).len(), 1);
+    }
+
+    #[test]
+    fn a_folder_below_what_stands_beside_may_be_a_layer() {
+        let page = PAGE.replace("    wire ", "    sim/core  pure\n    wire ");
+        let layers = Layers::read(&page).unwrap();
+        let wrong = |user, used| layers.judge(user, used).is_some();
+        assert!(!wrong("mpi", "sim/core") && !wrong("sim/core", "wire"));
+        assert!(!wrong("sim/other", "sim/core") && !wrong("sim", "sim/core"));
+        assert!(wrong("mpi", "sim/other") && wrong("wire", "sim/core"));
     }
 }

@@ -62,7 +62,6 @@ mod records;
 mod requests;
 mod send;
 
-pub use oxmpi_wire::stream::GOODBYE;
 pub use bits::{BitsQueues, FULL, Full, MASKS_MAX, PostedId, Seed, UnexpectedId};
 pub use bounds::{Bounds, PEERS_MAX, REQUESTS_MAX, UNEXPECTED_BYTES_MAX, WINDOW_BYTES_MIN};
 pub use endpoint::{Endpoint, Found};
@@ -70,6 +69,7 @@ pub use error::{
     CancelError, ECANCELED, ECONNRESET, EMSGSIZE, EPROTO, ESHUTDOWN, OpenError, PeerError,
     RequestError, VerdictError,
 };
+pub use oxmpi_wire::stream::GOODBYE;
 pub use peer::{RECORD_UNITS, eager_units};
 pub use reader::{Awaited, Fed, Step};
 pub use receive::{Piece, Verdict};

@@ -53,7 +53,11 @@ impl Call<'_> {
             }
             if has(set::UID | set::GID) {
                 let ids = self.argument(2);
-                let uid = if has(set::UID) { (ids >> 32) as u32 } else { u32::MAX };
+                let uid = if has(set::UID) {
+                    (ids >> 32) as u32
+                } else {
+                    u32::MAX
+                };
                 let gid = if has(set::GID) { ids as u32 } else { u32::MAX };
                 sys::set_owner(&place, uid, gid)?;
             }
@@ -98,9 +102,10 @@ impl Call<'_> {
     }
 
     pub(super) fn statfs(&self) -> Sys<Reply> {
-        let mut reply = Reply::default();
-        reply.values = sys::file_system(&self.place()?)?;
-        Ok(reply)
+        Ok(Reply {
+            values: sys::file_system(&self.place()?)?,
+            ..Reply::default()
+        })
     }
 
     /// An attribute's name; those by which the kernel of the server's machine trusts a file are not

@@ -54,7 +54,7 @@ impl Call<'_> {
     }
 
     /// An open of an earlier server is there again, as its record says.
-    fn reclaim(&self, id: u64) -> Sys<Reply> {
+    pub(super) fn reclaim(&self, id: u64) -> Sys<Reply> {
         let kept = self.session.lock().reclaimable.get(&id).copied();
         let Some(kept) = kept.filter(|kept| kept.node == self.request.node) else {
             // It may be there already: the reply was lost.
@@ -93,9 +93,8 @@ impl Call<'_> {
         self.session.give_place(open.place);
         let mut locks = locked(&self.server.locks);
         let session = self.session.id;
-        let ended = locks.release(|owner| {
-            owner.session == session && owner.whole && owner.owner == id
-        });
+        let ended =
+            locks.release(|owner| owner.session == session && owner.whole && owner.owner == id);
         let holds = locks.holds(session);
         drop(locks);
         self.session.hold_locks(holds);
@@ -142,7 +141,10 @@ impl Call<'_> {
                 .map_err(|error| errno(&error))?;
         }
         data.truncate(had);
-        Ok((self.server.told(self.session, self.request.node, &stat), Some(data)))
+        Ok((
+            self.server.told(self.session, self.request.node, &stat),
+            Some(data),
+        ))
     }
 
     pub(super) fn write(&self) -> Sys<Reply> {
@@ -158,7 +160,10 @@ impl Call<'_> {
         let _held = appends.then(|| self.hold_folders(request.node, request.node));
         if appends {
             let size = sys::stat(&file)?.size;
-            self.intend(&Facts { size, ..Facts::NONE })?;
+            self.intend(&Facts {
+                size,
+                ..Facts::NONE
+            })?;
         }
         let wrote = {
             let _user = self.user()?;
@@ -203,7 +208,10 @@ impl Call<'_> {
         server.recall(self.session, &[(request.node, RECALL_CONTENT)]);
         let _held = self.hold_folders(request.node, request.node);
         let size = sys::stat(&file)?.size;
-        self.intend(&Facts { size, ..Facts::NONE })?;
+        self.intend(&Facts {
+            size,
+            ..Facts::NONE
+        })?;
         {
             let _user = self.user()?;
             sys::allocate(&file, flags, offset, bytes)?;
@@ -320,7 +328,10 @@ pub(super) fn open_place(place: &OwnedFd, asked: i32) -> Sys<OwnedFd> {
 
 /// Writes as much as there is room for.
 fn write_all(file: &std::fs::File, data: &[u8], offset: u64) -> Sys<usize> {
-    if offset.checked_add(data.len() as u64).is_none_or(|end| end > i64::MAX as u64) {
+    if offset
+        .checked_add(data.len() as u64)
+        .is_none_or(|end| end > i64::MAX as u64)
+    {
         return Err(libc::EFBIG as Errno);
     }
     let mut had = 0;

@@ -16,7 +16,7 @@ impl Call<'_> {
         let [owner, kind, first, last, how, _] = self.request.arguments;
         let whole = how & lock::WHOLE != 0;
         // Locks are of files that the session has open.
-        let open = self.session.open(self.request.open, self.request.node)?;
+        let open = self.opened(self.request.open)?;
         let (owner, first, last) = match whole {
             true => (open.id, 0, u64::MAX),
             false => (owner, first, last),
@@ -81,7 +81,11 @@ impl Call<'_> {
         let locks = locked(&self.server.locks);
         reply.values[0] = libc::F_UNLCK as u64;
         if let Some(held) = locks.test(self.request.node, &wanted) {
-            let kind = if held.write { libc::F_WRLCK } else { libc::F_RDLCK };
+            let kind = if held.write {
+                libc::F_WRLCK
+            } else {
+                libc::F_RDLCK
+            };
             reply.values[..4].copy_from_slice(&[
                 kind as u64,
                 held.first,

@@ -48,7 +48,9 @@ impl Call<'_> {
             return Performed::Answer(Reply::failure(libc::EROFS as Errno), None);
         }
         let answer = match self.operation {
-            Operation::Hello | Operation::Goodbye | Operation::Renew => Ok((Reply::default(), None)),
+            Operation::Hello | Operation::Goodbye | Operation::Renew => {
+                Ok((Reply::default(), None))
+            }
             Operation::Lookup => plain(self.lookup()),
             Operation::Getattr => plain(self.getattr()),
             Operation::Setattr => plain(self.setattr()),
@@ -109,7 +111,20 @@ impl Call<'_> {
     fn open_or_none(&self) -> Sys<Option<Arc<Open>>> {
         match self.request.open {
             0 => Ok(None),
-            open => self.session.open(open, self.request.node).map(Some),
+            open => self.opened(open).map(Some),
+        }
+    }
+
+    /// An open of the session. One of an earlier server is opened again: a client whose reply was
+    /// kept for it could not reclaim what it did not know of.
+    fn opened(&self, open: u64) -> Sys<Arc<Open>> {
+        let node = self.request.node;
+        match self.session.open(open, node) {
+            Err(_) if self.session.lock().reclaimable.contains_key(&open) => {
+                self.reclaim(open)?;
+                self.session.open(open, node)
+            }
+            opened => opened,
         }
     }
 

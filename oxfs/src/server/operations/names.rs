@@ -51,6 +51,16 @@ impl Call<'_> {
         Ok(reply)
     }
 
+    /// What a folder has is nobody's business who may not search it.
+    fn may_search(&self, folder: &OwnedFd) -> Sys<()> {
+        if !sys::stat(folder)?.is_folder() {
+            return Err(libc::ENOTDIR as Errno);
+        }
+        self.actor.may(folder, 1)?;
+        let _user = self.user()?;
+        sys::access(folder, 1)
+    }
+
     /// Names that belong to the server cannot be made or removed.
     fn refuse_hidden(&self, folder: &OwnedFd, name: &[u8]) -> Sys<()> {
         match sys::stat_at(folder, name) {
@@ -87,15 +97,16 @@ impl Call<'_> {
         check_name(&request.name)?;
         let folder = self.place()?;
         let asked = self.argument(1) as i32;
+        self.may_search(&folder)?;
         self.refuse_hidden(&folder, &request.name)?;
         let was = sys::stat_at(&folder, &request.name);
         match &was {
+            Ok(_) if asked & libc::O_EXCL != 0 => return Err(libc::EEXIST as Errno),
             Ok(stat) if stat.is_folder() => return Err(libc::EISDIR as Errno),
             // Opening a special file would do something on the server's machine.
             Ok(stat) if !stat.is_file() && stat.kind() != libc::S_IFLNK => {
                 return Err(libc::ENXIO as Errno);
             }
-            Ok(_) if asked & libc::O_EXCL != 0 => return Err(libc::EEXIST as Errno),
             _ => {}
         }
         match &was {
@@ -180,7 +191,10 @@ impl Call<'_> {
         let _held = self.hold_folders(request.node, request.node);
         let before = self.folder_change(request.node, &folder)?;
         let name = identity_at(&folder, &request.name);
-        self.intend(&Facts { name, ..Facts::NONE })?;
+        self.intend(&Facts {
+            name,
+            ..Facts::NONE
+        })?;
         {
             self.actor.may(&folder, 3)?;
             let _user = self.user()?;
@@ -237,14 +251,21 @@ impl Call<'_> {
         let Some(aside) = &server.aside else {
             return Ok(None);
         };
-        let last = stat.links == 1 || !nodes.has_other_name(node, parent, name);
+        let left_over = identity_at(aside, aside_name(node).as_bytes()) == Identity::of(&stat);
+        let names = stat.links.saturating_sub(u32::from(left_over));
+        let last = names == 1 || !nodes.has_other_name(node, parent, name);
         if stat.is_folder() || !nodes.is_open(node) || !last || nodes.is_aside(node) {
             return Ok(None);
         }
         let new_name = aside_name(node);
         // Without hard links the file lives as long as the server's descriptor of it.
+        // A name that is there is that of a server that was killed before it removed the other.
         match sys::link(&place, aside, new_name.as_bytes()) {
             Ok(()) => Ok(Some(node)),
+            Err(error) if error == libc::EEXIST as Errno => {
+                let same = identity_at(aside, new_name.as_bytes()) == Identity::of(&stat);
+                Ok(same.then_some(node))
+            }
             Err(_) => Ok(None),
         }
     }
@@ -287,7 +308,10 @@ impl Call<'_> {
         let before = self.folder_change(request.node, &folder)?;
         let was = sys::stat_at(&folder, &request.name);
         let name = was.as_ref().map_or(Identity::NONE, Identity::of);
-        self.intend(&Facts { name, ..Facts::NONE })?;
+        self.intend(&Facts {
+            name,
+            ..Facts::NONE
+        })?;
         let flags = match self.operation {
             Operation::Rmdir => libc::AT_REMOVEDIR,
             _ => 0,
@@ -425,10 +449,7 @@ const RECALL_NAMES: u32 = recall::ENTRIES | recall::ATTR;
 
 /// Opens for reading, too, what is to be written, if that is permitted: a client that caches pages
 /// has to read the rest of those that it writes to.
-pub(super) fn wider(
-    access: i32,
-    mut open: impl FnMut(i32) -> Sys<OwnedFd>,
-) -> Sys<OwnedFd> {
+pub(super) fn wider(access: i32, mut open: impl FnMut(i32) -> Sys<OwnedFd>) -> Sys<OwnedFd> {
     if access != libc::O_WRONLY {
         return open(access);
     }
