@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * memory.c: what the Rust half of a module needs of a kernel. A core allocates only when it is made,
- * in process context. Its types cannot hear that there is no memory, so the shim asks
+ * memory.c: what the Rust half of a module needs of a kernel. A core allocates only when it is
+ * made, in process context. Its types cannot hear that there is no memory, so the shim asks
  * ox_shim_has_memory first, and these allocations do not fail.
  */
 #include <linux/bug.h>

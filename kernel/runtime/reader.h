@@ -16,7 +16,8 @@ struct ox_reader {
 };
 
 /* tcp_read_sock calls it with each piece of the receive queue. */
-static inline int ox_reader_take(read_descriptor_t *descriptor, struct sk_buff *skb, unsigned int offset, size_t bytes)
+static inline int ox_reader_take(read_descriptor_t *descriptor, struct sk_buff *skb,
+				 unsigned int offset, size_t bytes)
 {
 	struct ox_reader *reader = descriptor->arg.data;
 	struct skb_seq_state state;

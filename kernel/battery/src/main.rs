@@ -1,4 +1,4 @@
-//! Programs that try o2g.ko, run as root in a guest by `cargo xtask kernel test`.
+//! Programs that try o2g.ko and oxk.ko, run as root in a guest by `cargo xtask kernel test`.
 //!
 //! ```text
 //! oxmpi-battery [all | NAME…] [--seed N]
@@ -18,6 +18,7 @@ mod packet;
 mod random;
 mod runner;
 mod sys;
+mod user_endpoint;
 
 use std::process::ExitCode;
 

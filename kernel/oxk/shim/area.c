@@ -23,8 +23,10 @@ int oxk_pool_new(struct oxk_endpoint *endpoint)
 	/* Every request may have a block that is not full. */
 	endpoint->n_blocks = DIV_ROUND_UP_ULL(pieces, OXK_BLOCK_PIECES) + endpoint->params.requests;
 	endpoint->n_bounce = endpoint->params.bounce_bytes >> PAGE_SHIFT;
-	endpoint->blocks = kvcalloc(endpoint->n_blocks, sizeof(*endpoint->blocks), GFP_KERNEL_ACCOUNT);
-	endpoint->bounce = kvcalloc(endpoint->n_bounce + 1, sizeof(*endpoint->bounce), GFP_KERNEL_ACCOUNT);
+	endpoint->blocks =
+		kvcalloc(endpoint->n_blocks, sizeof(*endpoint->blocks), GFP_KERNEL_ACCOUNT);
+	endpoint->bounce =
+		kvcalloc(endpoint->n_bounce + 1, sizeof(*endpoint->bounce), GFP_KERNEL_ACCOUNT);
 	if (!endpoint->blocks || !endpoint->bounce)
 		return -ENOMEM;
 	for (i = 0; i < endpoint->n_blocks; i++) {
@@ -52,7 +54,8 @@ void oxk_pool_free(struct oxk_endpoint *endpoint)
 }
 
 /* Adds a piece; 0 or -EAGAIN. Pieces that continue the last one become part of it. */
-static int oxk_area_add(struct oxk_endpoint *endpoint, struct oxk_area *area, struct page *page, u32 offset, u64 bytes)
+static int oxk_area_add(struct oxk_endpoint *endpoint, struct oxk_area *area, struct page *page,
+			u32 offset, u64 bytes)
 {
 	struct oxk_block *block = area->at;
 	u32 n = area->n % OXK_BLOCK_PIECES;
@@ -61,7 +64,8 @@ static int oxk_area_add(struct oxk_endpoint *endpoint, struct oxk_area *area, st
 	if (area->n) {
 		last = &block->pieces[n ? n - 1 : OXK_BLOCK_PIECES - 1];
 		/* Pages of a user's are let go one by one, in runs. */
-		if (page_to_phys(page) + offset == page_to_phys(last->bv_page) + last->bv_offset + last->bv_len &&
+		if (page_to_phys(page) + offset ==
+			    page_to_phys(last->bv_page) + last->bv_offset + last->bv_len &&
 		    last->bv_len + bytes <= (1u << 30) && !offset) {
 			last->bv_len += bytes;
 			block->bytes += bytes;
@@ -87,26 +91,37 @@ static int oxk_area_add(struct oxk_endpoint *endpoint, struct oxk_area *area, st
 			area->first = block;
 		area->at = block;
 	}
-	block->pieces[n] = (struct bio_vec){ .bv_page = page, .bv_offset = offset, .bv_len = bytes };
+	block->pieces[n] =
+		(struct bio_vec) { .bv_page = page, .bv_offset = offset, .bv_len = bytes };
 	block->bytes += bytes;
 	area->bytes += bytes;
 	area->n++;
 	return 0;
 }
 
-static int oxk_add_kernel(struct oxk_endpoint *endpoint, struct oxk_area *area, const struct kvec *entry)
+/* Page by page: vmalloc, or a module's data. The kernel's own function for it is not exported
+ * by 6.1. */
+static bool oxk_is_mapped(const void *at)
+{
+	return is_vmalloc_addr(at) ||
+	       ((unsigned long)at >= MODULES_VADDR && (unsigned long)at < MODULES_END);
+}
+
+static int oxk_add_kernel(struct oxk_endpoint *endpoint, struct oxk_area *area,
+			  const struct kvec *entry)
 {
 	const u8 *at = entry->iov_base;
 	u64 left = entry->iov_len;
 	int error = 0;
 
-	if (left && !is_vmalloc_or_module_addr(at)) {
+	if (left && !oxk_is_mapped(at)) {
 		if (!virt_addr_valid(at) || !virt_addr_valid(at + left - 1))
 			return -EFAULT;
 		while (left && !error) {
 			u64 n = min_t(u64, left, 1u << 30);
 
-			error = oxk_area_add(endpoint, area, virt_to_page(at), offset_in_page(at), n);
+			error = oxk_area_add(endpoint, area, virt_to_page(at), offset_in_page(at),
+					     n);
 			at += n;
 			left -= n;
 		}
@@ -126,7 +141,8 @@ static int oxk_add_kernel(struct oxk_endpoint *endpoint, struct oxk_area *area, 
 }
 
 /* Pins what an entry names. What was pinned is in the area, also when it fails. */
-static int oxk_add_user(struct oxk_endpoint *endpoint, struct oxk_area *area, const struct iovec *entry)
+static int oxk_add_user(struct oxk_endpoint *endpoint, struct oxk_area *area,
+			const struct iovec *entry)
 {
 	unsigned int flags = FOLL_LONGTERM | (area->written ? FOLL_WRITE : 0);
 	unsigned long at = (unsigned long)entry->iov_base;
@@ -137,7 +153,8 @@ static int oxk_add_user(struct oxk_endpoint *endpoint, struct oxk_area *area, co
 	if (!access_ok(entry->iov_base, left))
 		return -EFAULT;
 	while (left) {
-		n = min_t(u64, DIV_ROUND_UP_ULL(offset_in_page(at) + left, PAGE_SIZE), OXK_PINNED_AT_ONCE);
+		n = min_t(u64, DIV_ROUND_UP_ULL(offset_in_page(at) + left, PAGE_SIZE),
+			  OXK_PINNED_AT_ONCE);
 		n = pin_user_pages_fast(at, n, flags, pages);
 		if (n <= 0)
 			return -EFAULT;
@@ -145,7 +162,8 @@ static int oxk_add_user(struct oxk_endpoint *endpoint, struct oxk_area *area, co
 			u32 bytes = min_t(u64, left, PAGE_SIZE - offset_in_page(at));
 
 			if (!error)
-				error = oxk_area_add(endpoint, area, pages[i], offset_in_page(at), bytes);
+				error = oxk_area_add(endpoint, area, pages[i], offset_in_page(at),
+						     bytes);
 			if (error) {
 				unpin_user_page(pages[i]);
 				continue;
@@ -160,7 +178,8 @@ static int oxk_add_user(struct oxk_endpoint *endpoint, struct oxk_area *area, co
 	return 0;
 }
 
-static int oxk_add_entry(struct oxk_endpoint *endpoint, struct oxk_area *area, const struct oxk_vector *vector, u32 i)
+static int oxk_add_entry(struct oxk_endpoint *endpoint, struct oxk_area *area,
+			 const struct oxk_vector *vector, u32 i)
 {
 	struct iovec entry;
 
@@ -170,8 +189,8 @@ static int oxk_add_entry(struct oxk_endpoint *endpoint, struct oxk_area *area, c
 	case OXK_PAGES:
 		if (!vector->pages[i].bv_len)
 			return 0;
-		return oxk_area_add(endpoint, area, vector->pages[i].bv_page, vector->pages[i].bv_offset,
-				    vector->pages[i].bv_len);
+		return oxk_area_add(endpoint, area, vector->pages[i].bv_page,
+				    vector->pages[i].bv_offset, vector->pages[i].bv_len);
 	case OXK_USER:
 		if (copy_from_user(&entry, &vector->user[i], sizeof(entry)))
 			return -EFAULT;
@@ -190,15 +209,18 @@ static void oxk_area_release(struct oxk_endpoint *endpoint, struct oxk_area *are
 		for (block = area->first; block; block = block->next) {
 			for (i = 0; i < OXK_BLOCK_PIECES && left; i++, left--) {
 				struct bio_vec *piece = &block->pieces[i];
-				u64 n = DIV_ROUND_UP_ULL(piece->bv_offset + (u64)piece->bv_len, PAGE_SIZE);
+				u64 n = DIV_ROUND_UP_ULL(piece->bv_offset + (u64)piece->bv_len,
+							 PAGE_SIZE);
 
 				if (!bounce) {
-					unpin_user_page_range_dirty_lock(piece->bv_page, n, area->written);
+					unpin_user_page_range_dirty_lock(piece->bv_page, n,
+									 area->written);
 					continue;
 				}
 				spin_lock_bh(&endpoint->pool_lock);
 				while (n--)
-					endpoint->bounce[endpoint->n_free_bounce++] = piece->bv_page + n;
+					endpoint->bounce[endpoint->n_free_bounce++] =
+						piece->bv_page + n;
 				spin_unlock_bh(&endpoint->pool_lock);
 			}
 		}
@@ -245,7 +267,8 @@ static int oxk_add_bounce(struct oxk_endpoint *endpoint, struct oxk_area *area, 
 }
 
 /* Copies between the two areas of a request. */
-static void oxk_bounce(struct oxk_endpoint *endpoint, struct oxk_area *to, struct oxk_area *from, u64 bytes)
+static void oxk_bounce(struct oxk_endpoint *endpoint, struct oxk_area *to, struct oxk_area *from,
+		       u64 bytes)
 {
 	u64 offset = 0;
 

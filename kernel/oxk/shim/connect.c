@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * connect.c: dialling, listening, and the handshake that both begin with. Each handshake has a work
- * item, which may sleep, and OXK_HANDSHAKE_MS; before the other side has proved that it knows the key,
- * nothing but the handshake's own few bytes is read of it.
+ * item, which may sleep, and OXK_HANDSHAKE_MS; before the other side has proved that it knows the
+ * key, nothing but the handshake's own few bytes is read of it.
  */
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -43,13 +43,13 @@ static int oxk_send_all(struct socket *socket, const u8 *data, u32 bytes)
 	return sent == bytes ? 0 : -ETIMEDOUT;
 }
 
-/* Both sides' part until the other one is proven. `total` bytes are read, and `first` of them before
- * anything is answered. */
-static int oxk_shake(struct socket *socket, struct oxk_handshake *handshake, struct oxk_handshake_step *step, u32 first,
-		     u32 total)
+/* Both sides' part until the other one is proven. `total` bytes are read, and `first` of them
+ * before anything is answered. */
+static int oxk_shake(struct socket *socket, struct oxk_handshake *handshake,
+		     struct oxk_handshake_step *step, u32 first, u32 total)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(OXK_HANDSHAKE_MS);
-	struct msghdr message = { };
+	struct msghdr message = {};
 	u8 bytes[OXK_CHALLENGE_BYTES];
 	struct kvec vector;
 	u32 read = 0;
@@ -128,7 +128,8 @@ void oxk_dial_stop(struct oxk_link *link)
 	cancel_work_sync(&link->dial);
 }
 
-int oxk_connect(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes, oxk_peer_t *peer)
+int oxk_connect(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes,
+		oxk_peer_t *peer)
 {
 	struct oxk_link *link;
 
@@ -168,7 +169,7 @@ static void oxk_stranger_work(struct work_struct *work)
 	struct oxk_stranger *stranger = container_of(work, struct oxk_stranger, work);
 	struct oxk_endpoint *endpoint = stranger->endpoint;
 	struct socket *socket = stranger->socket;
-	struct oxk_handshake_step step = { };
+	struct oxk_handshake_step step = {};
 	u8 nonce[16];
 	int error;
 
@@ -176,7 +177,8 @@ static void oxk_stranger_work(struct work_struct *work)
 	socket->sk->sk_sndtimeo = msecs_to_jiffies(OXK_HANDSHAKE_MS);
 	get_random_bytes(nonce, sizeof(nonce));
 	oxk_handshake_answer(&stranger->handshake, endpoint->key, nonce);
-	error = oxk_shake(socket, &stranger->handshake, &step, OXK_ANSWERER_BYTES / 2, OXK_ANSWERER_BYTES);
+	error = oxk_shake(socket, &stranger->handshake, &step, OXK_ANSWERER_BYTES / 2,
+			  OXK_ANSWERER_BYTES);
 	mutex_lock(&endpoint->strangers_lock);
 	stranger->socket = NULL;
 	mutex_unlock(&endpoint->strangers_lock);
@@ -215,7 +217,8 @@ static bool oxk_accept(struct oxk_endpoint *endpoint)
 
 	mutex_lock(&endpoint->strangers_lock);
 	stranger = oxk_stranger_new(endpoint);
-	if (stranger && !READ_ONCE(endpoint->closing) && !kernel_accept(endpoint->listener, &socket, O_NONBLOCK)) {
+	if (stranger && !READ_ONCE(endpoint->closing) &&
+	    !kernel_accept(endpoint->listener, &socket, O_NONBLOCK)) {
 		/* It has the listener's handler. */
 		write_lock_bh(&socket->sk->sk_callback_lock);
 		socket->sk->sk_data_ready = endpoint->data_ready;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
- * core.h: what the shim asks of the Rust core (kernel/oxk/module/src). The core decides, the shim does: nothing here
- * calls back into the shim except for what kernel/runtime has. Every call on a core is made under its endpoint's lock unless it
- * says otherwise, and takes no other. After each: next_copy, next_completed and, in the peers' work items, poll_send.
+ * core.h: what the shim asks of the Rust core (kernel/oxk/module/src). The core decides, the shim
+ * does: nothing here calls back into the shim except for what kernel/runtime has. Every call on a
+ * core is made under its endpoint's lock unless it says otherwise, and takes no other. After each:
+ * next_copy, next_completed and, in the peers' work items, poll_send.
  */
 #ifndef OXK_CORE_H
 #define OXK_CORE_H
@@ -20,12 +21,17 @@ struct oxk_core_bounds {
 };
 
 /* What is to be done with bytes of a peer. */
-#define OXK_STEP_DONE 0	      /* all of them have been used */
-#define OXK_STEP_PLACE 1      /* copy `bytes` bytes from `consumed` on to `offset` of the memory of request `token`, then placed */
-#define OXK_STEP_UNEXPECTED 2 /* a message of `bits` and `bytes`: ask the handler, then verdict. Its payload begins at `consumed` */
-#define OXK_STEP_STOP 3	      /* what is not consumed stays in the socket until poll_send has no more to say */
-#define OXK_STEP_LEFT 4	      /* the peer said goodbye and is lost */
-#define OXK_STEP_BROKEN 5     /* the peer is lost, or lost by what it wrote */
+#define OXK_STEP_DONE 0 /* all of them have been used */
+#define OXK_STEP_PLACE                                                                           \
+	1 /* copy `bytes` bytes from `consumed` on to `offset` of the memory of request `token`, \
+	     then placed */
+#define OXK_STEP_UNEXPECTED                                                                        \
+	2 /* a message of `bits` and `bytes`: ask the handler, then verdict. Its payload begins at \
+	     `consumed` */
+#define OXK_STEP_STOP \
+	3 /* what is not consumed stays in the socket until poll_send has no more to say */
+#define OXK_STEP_LEFT 4	  /* the peer said goodbye and is lost */
+#define OXK_STEP_BROKEN 5 /* the peer is lost, or lost by what it wrote */
 
 struct oxk_core_step {
 	__u32 what;
@@ -53,7 +59,7 @@ struct oxk_core_completion {
 	__u64 bits;
 	__u64 bytes;
 	__u64 placed;
-	__u64 peer; /* 0: a receive that met no message */
+	__u64 peer;  /* 0: a receive that met no message */
 	__u32 error; /* 0 or a positive errno */
 	__u32 reserved;
 };
@@ -77,32 +83,39 @@ void oxk_core_free(struct oxk_core *core);
 /* All peers are lost and all receives are over. */
 void oxk_core_close(struct oxk_core *core);
 
-/* The name of a new peer in *peer: 0, -EAGAIN as many as there may be, -ESHUTDOWN. `up`: it is connected already. */
+/* The name of a new peer in *peer: 0, -EAGAIN as many as there may be, -ESHUTDOWN. `up`: it is
+ * connected already. */
 int oxk_core_admit(struct oxk_core *core, int up, __u64 *peer);
 /* 0, or -ENOTCONN: it is lost meanwhile. */
 int oxk_core_connected(struct oxk_core *core, __u64 peer);
-/* Its connection has ended with this positive errno. Copies that run and memory that is read stay until placed and sent. */
+/* Its connection has ended with this positive errno. Copies that run and memory that is read stay
+ * until placed and sent. */
 void oxk_core_lost(struct oxk_core *core, __u64 peer, __u32 error);
 /* The name means nothing any more: 0, -ENOENT, -EBUSY not lost, or a copy runs. */
 int oxk_core_forget(struct oxk_core *core, __u64 peer);
 
 /* 0 and *token, or -ENOTCONN, -EAGAIN all requests are under way, -EMSGSIZE, -ESHUTDOWN. */
-int oxk_core_send(struct oxk_core *core, __u64 peer, __u64 bits, __u64 bytes, int sync, __u64 user, __u64 *token);
+int oxk_core_send(struct oxk_core *core, __u64 peer, __u64 bits, __u64 bytes, int sync, __u64 user,
+		  __u64 *token);
 /* 0 and *token, or -EAGAIN, -ESHUTDOWN. */
-int oxk_core_receive(struct oxk_core *core, __u64 bits, __u64 mask, __u64 capacity, __u64 user, __u64 *token);
+int oxk_core_receive(struct oxk_core *core, __u64 bits, __u64 mask, __u64 capacity, __u64 user,
+		     __u64 *token);
 /* 0, -EAGAIN, -ENOENT. */
 int oxk_core_cancel(struct oxk_core *core, __u64 token);
 /* 0 and bits, bytes and peer of *found, or -ENOENT. */
-int oxk_core_probe(struct oxk_core *core, __u64 bits, __u64 mask, struct oxk_core_completion *found);
+int oxk_core_probe(struct oxk_core *core, __u64 bits, __u64 mask,
+		   struct oxk_core_completion *found);
 
 /* Bytes of the peer's stream, in order. */
-void oxk_core_feed(struct oxk_core *core, __u64 peer, const __u8 *data, __u32 bytes, struct oxk_core_step *step);
-/* The bytes of the last PLACE step are placed; error 0 or a positive errno. Between the step and this call the lock may be
- * released. */
+void oxk_core_feed(struct oxk_core *core, __u64 peer, const __u8 *data, __u32 bytes,
+		   struct oxk_core_step *step);
+/* The bytes of the last PLACE step are placed; error 0 or a positive errno. Between the step and
+ * this call the lock may be released. */
 void oxk_core_placed(struct oxk_core *core, __u64 peer, __u32 error);
-/* The handler's answer. INTO: memory of `capacity` bytes, and *token is its request. 0, -EAGAIN no request is left: answer
- * LEAVE, -EINVAL nothing was asked. */
-int oxk_core_verdict(struct oxk_core *core, __u64 peer, __u32 verdict, __u64 user, __u64 capacity, __u64 *token);
+/* The handler's answer. INTO: memory of `capacity` bytes, and *token is its request. 0, -EAGAIN no
+ * request is left: answer LEAVE, -EINVAL nothing was asked. */
+int oxk_core_verdict(struct oxk_core *core, __u64 peer, __u32 verdict, __u64 user, __u64 capacity,
+		     __u64 *token);
 /* 0 and *token of a receive whose message lies in the core, or -ENOENT. */
 int oxk_core_next_copy(struct oxk_core *core, __u64 *token);
 /* 0 and the next bytes for it, valid until copied; -ENOENT: that was all. */
@@ -142,9 +155,11 @@ struct oxk_handshake_step {
 #define OXK_ANSWERER_BYTES (32u + 32u)
 
 /* Key and nonce have 16 bytes. */
-void oxk_handshake_dial(struct oxk_handshake *at, const __u8 *key, const __u8 *nonce, struct oxk_handshake_step *step);
+void oxk_handshake_dial(struct oxk_handshake *at, const __u8 *key, const __u8 *nonce,
+			struct oxk_handshake_step *step);
 void oxk_handshake_answer(struct oxk_handshake *at, const __u8 *key, const __u8 *nonce);
-void oxk_handshake_take(struct oxk_handshake *at, const __u8 *data, __u32 bytes, struct oxk_handshake_step *step);
+void oxk_handshake_take(struct oxk_handshake *at, const __u8 *data, __u32 bytes,
+			struct oxk_handshake_step *step);
 void oxk_handshake_verdict(struct oxk_handshake *at, bool keep, struct oxk_handshake_step *step);
 
 #endif

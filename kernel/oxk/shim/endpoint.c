@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * endpoint.c: an endpoint is opened with everything it will ever need, and closed when nothing of it
- * is in use any more.
+ * endpoint.c: an endpoint is opened with everything it will ever need, and closed when nothing of
+ * it is in use any more.
  */
 #include <linux/key.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <keys/user-type.h>
 #include <net/net_namespace.h>
@@ -65,7 +66,8 @@ static int oxk_make_core(struct oxk_endpoint *endpoint)
 	};
 	u64 bytes = oxk_core_bytes(&bounds), secret[2];
 
-	if (!bytes || params->pieces > OXK_PIECES_MAX || params->bounce_bytes > OXK_BOUNCE_BYTES_MAX)
+	if (!bytes || params->pieces > OXK_PIECES_MAX ||
+	    params->bounce_bytes > OXK_BOUNCE_BYTES_MAX)
 		return -EINVAL;
 	if (!ox_shim_has_memory(bytes))
 		return -ENOMEM;
@@ -79,8 +81,10 @@ static int oxk_make_tables(struct oxk_endpoint *endpoint)
 {
 	u32 i;
 
-	endpoint->requests = kvcalloc(endpoint->params.requests, sizeof(*endpoint->requests), GFP_KERNEL_ACCOUNT);
-	endpoint->links = kvcalloc(endpoint->params.peers, sizeof(*endpoint->links), GFP_KERNEL_ACCOUNT);
+	endpoint->requests = kvcalloc(endpoint->params.requests, sizeof(*endpoint->requests),
+				      GFP_KERNEL_ACCOUNT);
+	endpoint->links =
+		kvcalloc(endpoint->params.peers, sizeof(*endpoint->links), GFP_KERNEL_ACCOUNT);
 	if (!endpoint->requests || !endpoint->links)
 		return -ENOMEM;
 	for (i = 0; i < endpoint->params.peers; i++)
@@ -119,6 +123,9 @@ int oxk_open(const struct oxk_params *params, struct oxk_endpoint **opened)
 		error = oxk_make_tables(endpoint);
 	if (!error && params->listen)
 		error = oxk_listen(endpoint, params->listen, params->listen_bytes);
+	/* Work queues have threads, which a process that is being killed does not get. */
+	if (error == -ENOMEM && fatal_signal_pending(current))
+		error = -EINTR;
 	if (error) {
 		WRITE_ONCE(endpoint->closing, true);
 		oxk_listen_stop(endpoint);
@@ -187,8 +194,8 @@ static int __init oxk_init(void)
 
 static void __exit oxk_exit(void)
 {
-	pr_info("oxk: left behind: %lld pages pinned, %lld endpoints\n", atomic64_read(&oxk_pages_pinned_all),
-		atomic64_read(&oxk_endpoints_all));
+	pr_info("oxk: left behind: %lld pages pinned, %lld endpoints\n",
+		atomic64_read(&oxk_pages_pinned_all), atomic64_read(&oxk_endpoints_all));
 }
 
 module_init(oxk_init);

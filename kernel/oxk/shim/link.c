@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * link.c: the life of a connection with a peer. It begins in connect.c, is up after the handshake, and
- * is lost once: by the peer, by an error, by a close. Whoever notices tells the core and leaves the
- * rest to the work item `end`, which waits until no memory of a caller is in use, calls peer_lost and
- * vacates the place.
+ * link.c: the life of a connection with a peer. It begins in connect.c, is up after the handshake,
+ * and is lost once: by the peer, by an error, by a close. Whoever notices tells the core and leaves
+ * the rest to the work item `end`, which waits until no memory of a caller is in use, calls
+ * peer_lost and vacates the place.
  */
 #include <net/tcp.h>
 
@@ -21,9 +21,10 @@ void oxk_link_init(struct oxk_endpoint *endpoint, struct oxk_link *link)
 	oxk_flights_init(link);
 }
 
-/* A place for a peer that has connected, or that is dialled at an address: 0, -EAGAIN or -ESHUTDOWN. */
-int oxk_link_begin(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes, struct oxk_link **place,
-		   u64 *peer)
+/* A place for a peer that has connected, or that is dialled at an address: 0, -EAGAIN or
+ * -ESHUTDOWN. */
+int oxk_link_begin(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes,
+		   struct oxk_link **place, u64 *peer)
 {
 	struct oxk_link *link;
 	int error;
@@ -103,7 +104,8 @@ static bool oxk_is_acknowledged(struct oxk_link *link)
 	bool is;
 
 	lock_sock(sk);
-	is = sk->sk_state == TCP_CLOSE || READ_ONCE(tcp_sk(sk)->snd_una) == READ_ONCE(tcp_sk(sk)->write_seq);
+	is = sk->sk_state == TCP_CLOSE ||
+	     READ_ONCE(tcp_sk(sk)->snd_una) == READ_ONCE(tcp_sk(sk)->write_seq);
 	release_sock(sk);
 	return is;
 }
@@ -117,13 +119,15 @@ static void oxk_close_socket(struct oxk_link *link)
 	cancel_work_sync(&link->read);
 	if (link->error == -ESHUTDOWN) {
 		oxk_say_goodbye(link);
-		/* What has been sent is to arrive; a peer that does not take it is not waited for. */
+		/* What has been sent is to arrive; a peer that does not take it is not waited for.
+		 */
 		while (!oxk_is_acknowledged(link) && time_before(jiffies, until))
 			schedule_timeout_uninterruptible(1);
 	}
 	oxk_send_abandon(link);
 	if (READ_ONCE(link->n_flying))
-		wait_event_timeout(link->idle, !READ_ONCE(link->n_flying), link->error == -ESHUTDOWN);
+		wait_event_timeout(link->idle, !READ_ONCE(link->n_flying),
+				   link->error == -ESHUTDOWN);
 	/* TCP lets go of what it has not sent. */
 	if (READ_ONCE(link->n_flying) || link->error != -ESHUTDOWN)
 		sock_no_linger(link->socket->sk);
@@ -155,7 +159,8 @@ void oxk_end_work(struct work_struct *work)
 	flush_work(&endpoint->finish);
 	wait_event(link->idle, !oxk_is_calling(link));
 	if (endpoint->params.peer_lost)
-		endpoint->params.peer_lost(endpoint, link->peer, link->error, endpoint->params.context);
+		endpoint->params.peer_lost(endpoint, link->peer, link->error,
+					   endpoint->params.context);
 	spin_lock_bh(&endpoint->lock);
 	error = oxk_core_forget(endpoint->core, link->peer);
 	WARN_ON_ONCE(error);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
- * oxk_shim.h: what the files of the shim tell each other. endpoint.c opens and closes, connect.c has
- * the listener, dialling and handshakes, link.c the life of a connection, sender.c and reader.c what
- * leaves and arrives, request.c the calls, area.c the memory of requests. Decisions are made in the
- * core (core.h).
+ * oxk_shim.h: what the files of the shim tell each other. endpoint.c opens and closes, connect.c
+ * has the listener, dialling and handshakes, link.c the life of a connection, sender.c and reader.c
+ * what leaves and arrives, request.c the calls, area.c the memory of requests. Decisions are made
+ * in the core (core.h).
  *
  * Locks, in the order in which they are taken: a socket's lock, oxk_endpoint.lock,
  * oxk_endpoint.pool_lock. Callbacks of the caller but `unexpected` are called with none of the last
@@ -28,7 +28,8 @@
 /* Connections of an endpoint that have not proved themselves; more wait in the listener's queue. */
 #define OXK_STRANGERS_MAX 32
 #define OXK_HANDSHAKE_MS 10000
-/* Payloads of a peer that TCP has references to. With 128 KiB each, 4 MiB: as much as TCP queues. */
+/* Payloads of a peer that TCP has references to. With 128 KiB each, 4 MiB: as much as TCP queues.
+ */
 #define OXK_FLIGHTS_MAX 32
 /* A shorter payload is copied: that takes less than references to its pages. */
 #define OXK_LENT_BYTES_MIN 512
@@ -96,7 +97,7 @@ struct oxk_link {
 	void (*state_change)(struct sock *sk);
 	void (*error_report)(struct sock *sk);
 	void (*write_space)(struct sock *sk);
-	bool stopped;	/* until the sender has nothing to say; under the endpoint's lock */
+	bool stopped; /* until the sender has nothing to say; under the endpoint's lock */
 };
 
 /* Somebody who has connected and proves himself. */
@@ -115,7 +116,8 @@ struct oxk_endpoint {
 	struct workqueue_struct *queue; /* of what moves bytes */
 	struct workqueue_struct *slow;	/* of what waits: handshakes, ends */
 
-	spinlock_t lock; /* bottom halves off; guards the core, `requests`, and what is said above */
+	spinlock_t
+		lock; /* bottom halves off; guards the core, `requests`, and what is said above */
 	struct oxk_core *core;
 	struct oxk_request **requests; /* by the core's number */
 	struct oxk_link *links;	       /* by the core's number */
@@ -132,7 +134,8 @@ struct oxk_endpoint {
 	u32 n_free_bounce;
 	u32 n_bounce;
 
-	struct list_head finished; /* requests whose memory is let go by a work item; under `lock` */
+	struct list_head
+		finished; /* requests whose memory is let go by a work item; under `lock` */
 	struct work_struct finish;
 	struct work_struct settle;
 	atomic_t n_settling;
@@ -200,8 +203,8 @@ void oxk_unhook(struct oxk_link *link);
 void oxk_link_init(struct oxk_endpoint *endpoint, struct oxk_link *link);
 void oxk_lose(struct oxk_link *link, int error);
 void oxk_end_work(struct work_struct *work);
-int oxk_link_begin(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes, struct oxk_link **link,
-		   u64 *peer);
+int oxk_link_begin(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes,
+		   struct oxk_link **link, u64 *peer);
 int oxk_link_up(struct oxk_link *link);
 
 /* connect.c */

@@ -74,9 +74,10 @@ static u32 oxk_feed(struct ox_reader *reader, const u8 *data, u32 bytes)
 /* One run; what it ended with. The socket is locked. */
 static u32 oxk_read(struct oxk_link *link, u32 bytes_max)
 {
-	struct oxk_run run = {
-		.reader = { .feed = oxk_feed }, .link = link, .bytes_max = bytes_max, .what = OXK_STEP_DONE
-	};
+	struct oxk_run run = { .reader = { .feed = oxk_feed },
+			       .link = link,
+			       .bytes_max = bytes_max,
+			       .what = OXK_STEP_DONE };
 	struct oxk_endpoint *endpoint = link->endpoint;
 	struct sock *sk = link->socket->sk;
 
@@ -112,7 +113,8 @@ void oxk_read_work(struct work_struct *work)
 		if (link->hooked) {
 			oxk_add(link->endpoint, thread_runs, 1);
 			again = oxk_read(link, OXK_THREAD_BYTES_MAX) == OXK_RUN_LONG;
-			/* From here on the handlers read again, beginning with what came meanwhile. */
+			/* From here on the handlers read again, beginning with what came meanwhile.
+			 */
 			link->in_thread = again;
 		}
 		release_sock(sk);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * request.c: the calls about requests, and how those that are over are told. Requests that are over
- * are called for one after the other with no lock held; a callback that makes more requests does not
- * make this deeper (oxk_settle).
+ * are called for one after the other with no lock held; a callback that makes more requests does
+ * not make this deeper (oxk_settle).
  */
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -17,7 +17,7 @@ static DEFINE_PER_CPU(struct oxk_endpoint *, oxk_settling);
 
 static void oxk_tell(struct oxk_endpoint *endpoint, struct oxk_request *request)
 {
-	void (*done)(struct oxk_request *request) = request->done;
+	void (*done)(struct oxk_request * request) = request->done;
 
 	/* Whoever waits may free it from here on, unless there is `done`. */
 	if (swait_active(&request->over.wait))
@@ -94,7 +94,7 @@ static bool oxk_tell_next(struct oxk_endpoint *endpoint)
 	}
 	request = (struct oxk_request *)over.user;
 	*oxk_slot(endpoint, over.token) = NULL;
-	request->status = (struct oxk_status){
+	request->status = (struct oxk_status) {
 		.error = -(int)over.error,
 		.match = over.bits,
 		.bytes = over.bytes,
@@ -160,7 +160,8 @@ void oxk_finish_work(struct work_struct *work)
 
 	for (;;) {
 		spin_lock_bh(&endpoint->lock);
-		request = list_first_entry_or_null(&endpoint->finished, struct oxk_request, finished);
+		request =
+			list_first_entry_or_null(&endpoint->finished, struct oxk_request, finished);
 		if (request)
 			list_del_init(&request->finished);
 		spin_unlock_bh(&endpoint->lock);
@@ -171,7 +172,8 @@ void oxk_finish_work(struct work_struct *work)
 }
 
 /* The core has taken a request, or has not. The endpoint is locked, and is not afterwards. */
-static int oxk_made(struct oxk_endpoint *endpoint, struct oxk_request *request, u64 token, int error)
+static int oxk_made(struct oxk_endpoint *endpoint, struct oxk_request *request, u64 token,
+		    int error)
 {
 	struct oxk_link *link = NULL;
 	u64 peer;
@@ -205,8 +207,8 @@ static int oxk_begin(struct oxk_endpoint *endpoint, const struct oxk_vector *vec
 	return oxk_request_take(endpoint, vector, receive, request);
 }
 
-static int oxk_send(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match, const struct oxk_vector *vector,
-		    struct oxk_request *request, bool sync)
+static int oxk_send(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match,
+		    const struct oxk_vector *vector, struct oxk_request *request, bool sync)
 {
 	int error = oxk_begin(endpoint, vector, false, request);
 	u64 token = 0;
@@ -214,19 +216,20 @@ static int oxk_send(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match, c
 	if (error)
 		return error;
 	spin_lock_bh(&endpoint->lock);
-	error = oxk_core_send(endpoint->core, peer, match, oxk_request_area(request)->bytes, sync, (u64)request, &token);
+	error = oxk_core_send(endpoint->core, peer, match, oxk_request_area(request)->bytes, sync,
+			      (u64)request, &token);
 	return oxk_made(endpoint, request, token, error);
 }
 
-int oxk_isend(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match, const struct oxk_vector *vector,
-	      struct oxk_request *request)
+int oxk_isend(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match,
+	      const struct oxk_vector *vector, struct oxk_request *request)
 {
 	return oxk_send(endpoint, peer, match, vector, request, false);
 }
 EXPORT_SYMBOL_GPL(oxk_isend);
 
-int oxk_issend(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match, const struct oxk_vector *vector,
-	       struct oxk_request *request)
+int oxk_issend(struct oxk_endpoint *endpoint, oxk_peer_t peer, u64 match,
+	       const struct oxk_vector *vector, struct oxk_request *request)
 {
 	return oxk_send(endpoint, peer, match, vector, request, true);
 }
@@ -241,12 +244,14 @@ int oxk_irecv(struct oxk_endpoint *endpoint, u64 match, u64 mask, const struct o
 	if (error)
 		return error;
 	spin_lock_bh(&endpoint->lock);
-	error = oxk_core_receive(endpoint->core, match, mask, request->memory.bytes, (u64)request, &token);
+	error = oxk_core_receive(endpoint->core, match, mask, request->memory.bytes, (u64)request,
+				 &token);
 	return oxk_made(endpoint, request, token, error);
 }
 EXPORT_SYMBOL_GPL(oxk_irecv);
 
-/* A message that no receive waits for: asks the handler and tells the core. The endpoint is locked. */
+/* A message that no receive waits for: asks the handler and tells the core. The endpoint is locked.
+ */
 int oxk_judge(struct oxk_link *link, const struct oxk_core_step *step, const u8 *data, u32 here)
 {
 	struct oxk_endpoint *endpoint = link->endpoint;
@@ -258,7 +263,7 @@ int oxk_judge(struct oxk_link *link, const struct oxk_core_step *step, const u8 
 		.data = data,
 		.here = step->offered ? 0 : min_t(u64, here, step->bytes),
 	};
-	struct oxk_vector into = { };
+	struct oxk_vector into = {};
 	struct oxk_request *request = NULL;
 	enum oxk_verdict verdict;
 	u64 token = 0;
@@ -267,9 +272,10 @@ int oxk_judge(struct oxk_link *link, const struct oxk_core_step *step, const u8 
 	verdict = endpoint->params.unexpected(&arrival, &request, &into, endpoint->params.context);
 	if (verdict == OXK_FINISHED)
 		return oxk_core_verdict(endpoint->core, link->peer, OXK_VERDICT_TAKE, 0, 0, &token);
-	if (verdict == OXK_INTO && request && into.kind != OXK_USER && !oxk_begin(endpoint, &into, true, request)) {
-		error = oxk_core_verdict(endpoint->core, link->peer, OXK_VERDICT_INTO, (u64)request, request->memory.bytes,
-					 &token);
+	if (verdict == OXK_INTO && request && into.kind != OXK_USER &&
+	    !oxk_begin(endpoint, &into, true, request)) {
+		error = oxk_core_verdict(endpoint->core, link->peer, OXK_VERDICT_INTO, (u64)request,
+					 request->memory.bytes, &token);
 		if (!error) {
 			request->token = token;
 			request->endpoint = endpoint;
@@ -362,7 +368,9 @@ int oxk_probe(struct oxk_endpoint *endpoint, u64 match, u64 mask, struct oxk_sta
 	spin_unlock_bh(&endpoint->lock);
 	if (error)
 		return error;
-	*status = (struct oxk_status){ .match = found.bits, .bytes = found.bytes, .peer = found.peer };
+	*status = (struct oxk_status) { .match = found.bits,
+					.bytes = found.bytes,
+					.peer = found.peer };
 	return 0;
 }
 EXPORT_SYMBOL_GPL(oxk_probe);

@@ -64,14 +64,15 @@ void oxk_flights_init(struct oxk_link *link)
 /* The endpoint is locked. */
 static struct oxk_flight *oxk_flight_new(struct oxk_link *link)
 {
-	struct oxk_flight *flight = list_first_entry_or_null(&link->flights, struct oxk_flight, list);
+	struct oxk_flight *flight =
+		list_first_entry_or_null(&link->flights, struct oxk_flight, list);
 
 	if (!flight)
 		return NULL;
 	list_del_init(&flight->list);
 	link->n_flying++;
 	flight->token = 0;
-	flight->pages = (struct ubuf_info){ .flags = SKBFL_ZEROCOPY_FRAG };
+	flight->pages = (struct ubuf_info) { .flags = SKBFL_ZEROCOPY_FRAG };
 	oxk_flight_set(flight);
 	refcount_set(&flight->pages.refcnt, 1);
 	return flight;
@@ -136,8 +137,10 @@ static bool oxk_is_lendable(const struct bio_vec *piece)
 static int oxk_write_head(struct oxk_link *link)
 {
 	struct oxk_core_transmit *transmit = &link->transmit;
-	struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL | (transmit->bytes ? MSG_MORE : 0) };
-	struct kvec head = { .iov_base = transmit->head + link->written, .iov_len = transmit->head_bytes - link->written };
+	struct msghdr message = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL |
+					       (transmit->bytes ? MSG_MORE : 0) };
+	struct kvec head = { .iov_base = transmit->head + link->written,
+			     .iov_len = transmit->head_bytes - link->written };
 
 	return kernel_sendmsg(link->socket, &message, &head, 1, head.iov_len);
 }
@@ -154,7 +157,8 @@ static int oxk_write_payload(struct oxk_link *link, struct oxk_area *area)
 	int sent;
 
 	while (n < OXK_SEND_PIECES && bytes < left) {
-		struct bio_vec piece = oxk_area_piece(area, transmit->offset + done + bytes, left - bytes);
+		struct bio_vec piece =
+			oxk_area_piece(area, transmit->offset + done + bytes, left - bytes);
 		bool is_lent = may_lend && oxk_is_lendable(&piece);
 
 		if (n && is_lent != lend)

@@ -41,6 +41,12 @@ pub const MODULES: &[Module] = &[
         needs: &[],
     },
     Module {
+        name: "oxk_test",
+        folder: "kernel/oxk/test",
+        rust: None,
+        needs: &["oxk"],
+    },
+    Module {
         name: "oxfs",
         folder: "kernel/oxfs",
         rust: None,

@@ -10,6 +10,7 @@ mod matching;
 mod memory;
 mod misuse;
 mod model;
+mod oxk;
 pub mod processes;
 mod progress;
 mod races;
@@ -37,6 +38,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         exhaustion::CASES,
         processes::CASES,
         counts::CASES,
+        oxk::CASES,
     ]
     .into_iter()
     .flatten()

@@ -12,7 +12,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 pub use fault::Faults;
 pub use memory::{Buffer, scribble};
-pub use process::{Child, Ended, become_limited, become_nobody, lead_group, limit, stop_self};
+pub use process::{
+    Child, Ended, become_limited, become_nobody, lead_group, limit, new_network_namespace,
+    stop_self,
+};
 
 /// What a call answered: `Err` is the errno.
 pub type Answer = Result<i64, i32>;

@@ -37,6 +37,11 @@ impl Child {
         }
     }
 
+    /// Its number.
+    pub fn id(&self) -> i32 {
+        self.pid
+    }
+
     /// Waits until it ended or stopped; `None` if it did neither in the time.
     pub fn wait(&self, time: Duration) -> io::Result<Option<Ended>> {
         let start = Instant::now();
@@ -111,4 +116,13 @@ pub fn limit(what: u32, value: u64) -> io::Result<()> {
     let limited = unsafe { libc::setrlimit(what, &limit) };
     answer(limited.into()).map_err(io::Error::from_raw_os_error)?;
     Ok(())
+}
+
+/// This process has a network of its own from now on, with nothing in it.
+pub fn new_network_namespace() -> io::Result<()> {
+    // SAFETY: changes nothing in memory.
+    match unsafe { libc::unshare(libc::CLONE_NEWNET) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
