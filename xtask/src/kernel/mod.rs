@@ -196,7 +196,11 @@ fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String], mpi: Mp
     let file_system = [oxfs::WORD.to_owned()];
     for (index, (kernel, cpus)) in boots.iter().enumerate() {
         let everything = mpi == Mpi::Everywhere || index + 1 == boots.len();
-        let words = if everything || !only.is_empty() { only } else { &battery };
+        let words = if everything || !only.is_empty() {
+            only
+        } else {
+            &battery
+        };
         boot(steps, kernel, *cpus, words);
         // The file system has a boot of its own, because it takes as long as all else.
         if everything && only.is_empty() {

@@ -37,7 +37,10 @@ const LOADS: &str = include_str!("oxfs_load.sh");
 
 /// Whether a word of `--only` is about the file system.
 pub fn is_word(word: &str) -> bool {
-    word == LOAD || word.strip_prefix(WORD).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    word == LOAD
+        || word
+            .strip_prefix(WORD)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The trials that words choose.
@@ -66,7 +69,11 @@ fn battery() -> (PathBuf, String) {
 
 fn tools() -> Vec<(PathBuf, String)> {
     let place = |tool: &str| (folder().join("tools").join(tool), format!("/{tool}"));
-    TOOLS.map(place).into_iter().filter(|(from, _)| from.exists()).collect()
+    TOOLS
+        .map(place)
+        .into_iter()
+        .filter(|(from, _)| from.exists())
+        .collect()
 }
 
 /// The cases of the battery that words name: `all`, or some.
@@ -90,7 +97,10 @@ mod tests {
     #[test]
     fn words_choose_cases() {
         assert_eq!(cases(&words("oxfs oxfs/names")).as_deref(), Some("all"));
-        assert_eq!(cases(&words("oxfs/names x oxfs/data")).as_deref(), Some("names data"));
+        assert_eq!(
+            cases(&words("oxfs/names x oxfs/data")).as_deref(),
+            Some("names data")
+        );
         assert_eq!(cases(&words("mpi oxfs-load")), None);
         assert!(is_word("oxfs-load") && is_word("oxfs/x") && !is_word("oxfsx") && !is_word("mpi"));
     }

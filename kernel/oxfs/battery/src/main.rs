@@ -37,7 +37,9 @@ fn main() -> ExitCode {
         ["all"] => run(cases::all().collect()),
         [] => usage(),
         names => {
-            let chosen: Vec<_> = cases::all().filter(|case| names.contains(&case.name)).collect();
+            let chosen: Vec<_> = cases::all()
+                .filter(|case| names.contains(&case.name))
+                .collect();
             match chosen.len() == names.len() {
                 true => run(chosen),
                 false => usage(),
@@ -85,7 +87,9 @@ fn run_apart(case: &Case) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut child = Command::new(program);
     sys::lead_group(&mut child);
-    let child = child.args([ALONE, case.name]).stdout(std::process::Stdio::piped());
+    let child = child
+        .args([ALONE, case.name])
+        .stdout(std::process::Stdio::piped());
     let mut child = child.spawn().map_err(|error| error.to_string())?;
     let begun = Instant::now();
     let ended = loop {

@@ -27,11 +27,21 @@ fn checked(result: i64) -> io::Result<i64> {
 pub fn mount(source: &str, folder: &Path, options: &str) -> io::Result<()> {
     let (source, target, kind) = (c_text(source), c_path(folder), c_text("oxfs"));
     let words: Vec<&str> = options.split(',').filter(|word| *word != "ro").collect();
-    let flags = if options.split(',').any(|word| word == "ro") { libc::MS_RDONLY } else { 0 };
+    let flags = if options.split(',').any(|word| word == "ro") {
+        libc::MS_RDONLY
+    } else {
+        0
+    };
     let data = c_text(&words.join(","));
     // SAFETY: all are strings with an end, alive during the call.
     let result = unsafe {
-        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast())
+        libc::mount(
+            source.as_ptr(),
+            target.as_ptr(),
+            kind.as_ptr(),
+            flags,
+            data.as_ptr().cast(),
+        )
     };
     checked(result.into()).map(|_| ())
 }
@@ -91,7 +101,13 @@ pub fn rename(from: &Path, to: &Path, flags: u32) -> io::Result<()> {
     let (from, to) = (c_path(from), c_path(to));
     // SAFETY: strings with an end.
     let result = unsafe {
-        libc::renameat2(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), flags)
+        libc::renameat2(
+            libc::AT_FDCWD,
+            from.as_ptr(),
+            libc::AT_FDCWD,
+            to.as_ptr(),
+            flags,
+        )
     };
     checked(result.into()).map(|_| ())
 }
@@ -119,7 +135,13 @@ pub fn set_xattr(path: &Path, name: &str, value: &[u8], flags: i32) -> io::Resul
     let (path, name) = (c_path(path), c_text(name));
     // SAFETY: strings with an end, and a value with its length.
     let result = unsafe {
-        libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), flags)
+        libc::setxattr(
+            path.as_ptr(),
+            name.as_ptr(),
+            value.as_ptr().cast(),
+            value.len(),
+            flags,
+        )
     };
     checked(result.into()).map(|_| ())
 }
@@ -129,7 +151,12 @@ pub fn get_xattr(path: &Path, name: &str, room: usize) -> io::Result<Vec<u8>> {
     let mut value = vec![0u8; room];
     // SAFETY: strings with an end, and room with its length.
     let bytes = unsafe {
-        libc::getxattr(path.as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), room)
+        libc::getxattr(
+            path.as_ptr(),
+            name.as_ptr(),
+            value.as_mut_ptr().cast(),
+            room,
+        )
     };
     value.resize(checked(bytes as i64)? as usize, 0);
     Ok(value)
@@ -227,11 +254,22 @@ pub struct Mapping {
 
 impl Mapping {
     pub fn new(file: &File, bytes: usize, shared: bool) -> io::Result<Mapping> {
-        let flags = if shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
+        let flags = if shared {
+            libc::MAP_SHARED
+        } else {
+            libc::MAP_PRIVATE
+        };
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: the kernel chooses the address.
         let address = unsafe {
-            libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                access,
+                flags,
+                file.as_raw_fd(),
+                0,
+            )
         };
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());

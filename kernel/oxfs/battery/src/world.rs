@@ -83,7 +83,10 @@ impl World {
     pub fn start(&mut self) -> Outcome {
         let mut command = Command::new("/bin/into");
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        command.arg("a").arg(program).args(["fs", "serve", EXPORT, "--state", STATE]);
+        command
+            .arg("a")
+            .arg(program)
+            .args(["fs", "serve", EXPORT, "--state", STATE]);
         command.args(["--key-file", KEY_FILE, "--listen"]);
         command.arg(format!("{ADDRESS}:{PORT}")).args(&self.options);
         let server = command.stdout(Stdio::piped()).spawn();
@@ -91,7 +94,9 @@ impl World {
         let mut line = String::new();
         let out = server.stdout.take().ok_or("no pipe")?;
         let mut reader = BufReader::new(out);
-        reader.read_line(&mut line).map_err(|error| error.to_string())?;
+        reader
+            .read_line(&mut line)
+            .map_err(|error| error.to_string())?;
         if !line.starts_with("serving ") {
             let _ = server.kill();
             return Err(format!("the server said {line:?}"));
@@ -162,6 +167,8 @@ pub fn within(seconds: u64, mut is_so: impl FnMut() -> bool) -> Outcome {
 /// A counter of the module.
 pub fn count(name: &str) -> u64 {
     let text = std::fs::read_to_string("/sys/kernel/debug/oxfs/counts").unwrap_or_default();
-    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.and_then(|value| value.parse().ok()).unwrap_or(0)
 }

@@ -8,9 +8,21 @@ use super::{Case, Outcome, equal, good, pattern, refused, same};
 use crate::world::{World, count, within};
 
 pub const CASES: &[Case] = &[
-    Case { name: "close-to-open", time_s: 120, run: close_to_open },
-    Case { name: "recall", time_s: 120, run: recall },
-    Case { name: "two-writers", time_s: 200, run: two_writers },
+    Case {
+        name: "close-to-open",
+        time_s: 120,
+        run: close_to_open,
+    },
+    Case {
+        name: "recall",
+        time_s: 120,
+        run: recall,
+    },
+    Case {
+        name: "two-writers",
+        time_s: 200,
+        run: two_writers,
+    },
 ];
 
 fn close_to_open() -> Outcome {
@@ -18,7 +30,11 @@ fn close_to_open() -> Outcome {
     let two = world.mount("")?;
     for round in 0..20u64 {
         let data = pattern(round, 10_000 + round as usize * 777);
-        let (from, to) = if round % 2 == 0 { (&one, &two) } else { (&two, &one) };
+        let (from, to) = if round % 2 == 0 {
+            (&one, &two)
+        } else {
+            (&two, &one)
+        };
         good("write", fs::write(from.join("f"), &data))?;
         same("the other's", &good("read", fs::read(to.join("f")))?, &data)?;
         good("rename", fs::rename(from.join("f"), from.join("g")))?;
@@ -43,15 +59,27 @@ fn recall() -> Outcome {
     let mut found = [0; 5];
     good("read", reader.read_exact_at(&mut found, 0))?;
     equal("cached", &found, b"first")?;
-    equal("mode", good("stat", fs::metadata(two.join("f")))?.mode() & 0o777, 0o644)?;
+    equal(
+        "mode",
+        good("stat", fs::metadata(two.join("f")))?.mode() & 0o777,
+        0o644,
+    )?;
     let writer = good("open", OpenOptions::new().write(true).open(one.join("f")))?;
     good("write", writer.write_all_at(b"again", 0))?;
     good("fsync", writer.sync_all())?;
     good("read", reader.read_exact_at(&mut found, 0))?;
     equal("data were recalled", &found, b"again")?;
     crate::sys::set_mode(&one.join("f"), 0o600)?;
-    equal("attributes", good("stat", fs::metadata(two.join("f")))?.mode() & 0o777, 0o600)?;
-    refused("a name that is not there", fs::metadata(two.join("n")), libc::ENOENT)?;
+    equal(
+        "attributes",
+        good("stat", fs::metadata(two.join("f")))?.mode() & 0o777,
+        0o600,
+    )?;
+    refused(
+        "a name that is not there",
+        fs::metadata(two.join("n")),
+        libc::ENOENT,
+    )?;
     good("is made", fs::write(one.join("n"), b""))?;
     good("and seen", fs::metadata(two.join("n")))?;
     // Dirty pages of one are written back for the other.
@@ -82,7 +110,10 @@ fn two_writers() -> Outcome {
         }
         Ok(())
     };
-    let child = good("fork", crate::sys::in_child(|| i32::from(work(&two, 2).is_err())))?;
+    let child = good(
+        "fork",
+        crate::sys::in_child(|| i32::from(work(&two, 2).is_err())),
+    )?;
     work(&one, 1)?;
     equal("the other", good("wait", crate::sys::wait(child))?, 0)?;
     for root in [&one, &two] {

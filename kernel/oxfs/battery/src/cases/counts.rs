@@ -6,7 +6,11 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use super::{Case, Outcome, equal, good, pattern};
 use crate::world::{World, count};
 
-pub const CASES: &[Case] = &[Case { name: "counts", time_s: 240, run: counts }];
+pub const CASES: &[Case] = &[Case {
+    name: "counts",
+    time_s: 240,
+    run: counts,
+}];
 
 const BYTES: usize = 4 << 20;
 const MIB: u64 = (BYTES >> 20) as u64;
@@ -25,7 +29,9 @@ const COUNTERS: [&str; 9] = [
 /// Softirqs of the network, both ways, and context switches of the machine.
 fn machine() -> [u64; 2] {
     let sum = |text: String, start: &str| -> u64 {
-        let lines = text.lines().filter(|line| line.trim_start().starts_with(start));
+        let lines = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with(start));
         let numbers = lines.flat_map(|line| line.split_whitespace().skip(1).map(str::parse::<u64>));
         numbers.flatten().sum()
     };
@@ -45,10 +51,16 @@ fn measure(run: impl FnOnce() -> Outcome<u64>) -> Outcome<Measured> {
     let machine_before = machine();
     let calls = run()?;
     let machine_after = machine();
-    let counters = COUNTERS.iter().zip(before).map(|(name, before)| count(name) - before);
+    let counters = COUNTERS
+        .iter()
+        .zip(before)
+        .map(|(name, before)| count(name) - before);
     Ok(Measured {
         counters: counters.collect(),
-        machine: [machine_after[0] - machine_before[0], machine_after[1] - machine_before[1]],
+        machine: [
+            machine_after[0] - machine_before[0],
+            machine_after[1] - machine_before[1],
+        ],
         calls,
     })
 }
@@ -68,7 +80,11 @@ fn print(way: &str, what: &str, piece: usize, found: &Measured) {
 fn transfer(path: &std::path::Path, piece: usize, direct: bool, writing: bool) -> Outcome<u64> {
     let mut options = OpenOptions::new();
     let flags = if direct { libc::O_DIRECT } else { 0 };
-    let options = options.read(true).write(true).create(true).custom_flags(flags);
+    let options = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .custom_flags(flags);
     let file = good("open", options.open(path))?;
     let mut memory = pattern(4, piece);
     let mut calls = 0;
@@ -108,7 +124,11 @@ fn counts() -> Outcome {
                     _ => equal(&format!("{what} {piece}: bytes bounced"), through, 0)?,
                 }
                 if way == "bounce" {
-                    equal(&format!("{what} {piece}: bytes bounced"), through, BYTES as u64)?;
+                    equal(
+                        &format!("{what} {piece}: bytes bounced"),
+                        through,
+                        BYTES as u64,
+                    )?;
                 }
             }
         }

@@ -9,20 +9,64 @@ use crate::sys::{self, Mapping};
 use crate::world::World;
 
 pub const CASES: &[Case] = &[
-    Case { name: "buffered", time_s: 120, run: buffered },
-    Case { name: "buffered-bounce", time_s: 120, run: buffered_bounce },
-    Case { name: "direct", time_s: 120, run: direct },
-    Case { name: "uncached", time_s: 120, run: uncached },
-    Case { name: "sizes", time_s: 60, run: sizes },
-    Case { name: "holes", time_s: 60, run: holes },
-    Case { name: "append", time_s: 60, run: append },
-    Case { name: "mapped", time_s: 60, run: mapped },
-    Case { name: "random", time_s: 200, run: random },
+    Case {
+        name: "buffered",
+        time_s: 120,
+        run: buffered,
+    },
+    Case {
+        name: "buffered-bounce",
+        time_s: 120,
+        run: buffered_bounce,
+    },
+    Case {
+        name: "direct",
+        time_s: 120,
+        run: direct,
+    },
+    Case {
+        name: "uncached",
+        time_s: 120,
+        run: uncached,
+    },
+    Case {
+        name: "sizes",
+        time_s: 60,
+        run: sizes,
+    },
+    Case {
+        name: "holes",
+        time_s: 60,
+        run: holes,
+    },
+    Case {
+        name: "append",
+        time_s: 60,
+        run: append,
+    },
+    Case {
+        name: "mapped",
+        time_s: 60,
+        run: mapped,
+    },
+    Case {
+        name: "random",
+        time_s: 200,
+        run: random,
+    },
 ];
 
 fn open(path: &Path) -> Outcome<File> {
     let mut options = OpenOptions::new();
-    good("open", options.read(true).write(true).create(true).truncate(false).open(path))
+    good(
+        "open",
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path),
+    )
 }
 
 fn read(file: &File, at: u64, bytes: usize) -> Outcome<Vec<u8>> {
@@ -44,7 +88,10 @@ fn through(world: &World, root: &Path) -> Outcome {
     let path = root.join("f");
     let file = open(&path)?;
     let mut at = 0;
-    for piece in [1, 4095, 4096, 4097, 65_536, 1 << 20, 12_345].iter().cycle() {
+    for piece in [1, 4095, 4096, 4097, 65_536, 1 << 20, 12_345]
+        .iter()
+        .cycle()
+    {
         let end = data.len().min(at + piece);
         good("write", file.write_all_at(&data[at..end], at as u64))?;
         at = end;
@@ -54,7 +101,11 @@ fn through(world: &World, root: &Path) -> Outcome {
     }
     same("read back", &read(&file, 0, data.len() + 5)?, &data)?;
     good("fsync", file.sync_all())?;
-    same("the server's", &good("read", fs::read(world.behind("f")))?, &data)?;
+    same(
+        "the server's",
+        &good("read", fs::read(world.behind("f")))?,
+        &data,
+    )?;
     drop(file);
     // Nothing is cached of what the server writes itself.
     good("write", fs::write(world.behind("g"), &data))?;
@@ -70,7 +121,11 @@ fn through(world: &World, root: &Path) -> Outcome {
     drop(file);
     let mut expected = data.clone();
     expected[10_001..10_004].copy_from_slice(b"xyz");
-    same("a part of a page", &good("read", fs::read(world.behind("g")))?, &expected)
+    same(
+        "a part of a page",
+        &good("read", fs::read(world.behind("g")))?,
+        &expected,
+    )
 }
 
 fn buffered() -> Outcome {
@@ -101,13 +156,25 @@ fn uncached() -> Outcome {
 fn direct() -> Outcome {
     let (mut world, root) = World::with_mount("")?;
     let mut options = OpenOptions::new();
-    let options = options.read(true).write(true).create(true).custom_flags(libc::O_DIRECT);
+    let options = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .custom_flags(libc::O_DIRECT);
     let file = good("O_DIRECT", options.open(root.join("f")))?;
     let data = pattern(2, (3 << 20) + 777);
     good("write", file.write_all_at(&data, 0))?;
-    same("the server's, without a sync", &good("read", fs::read(world.behind("f")))?, &data)?;
+    same(
+        "the server's, without a sync",
+        &good("read", fs::read(world.behind("f")))?,
+        &data,
+    )?;
     same("read", &read(&file, 0, data.len() + 9)?, &data)?;
-    same("an odd part", &read(&file, 1_234_567, 54_321)?, &data[1_234_567..1_288_888])?;
+    same(
+        "an odd part",
+        &read(&file, 1_234_567, 54_321)?,
+        &data[1_234_567..1_288_888],
+    )?;
     // Cached pages of others on this mount are not left behind.
     let cached = open(&root.join("f"))?;
     same("cached", &read(&cached, 0, 4_096)?, &data[..4_096])?;
@@ -116,10 +183,17 @@ fn direct() -> Outcome {
     good("cached write", cached.write_all_at(b"newer", 200))?;
     same("direct then", &read(&file, 200, 5)?, b"newer")?;
     let many: Vec<Vec<u8>> = (0..16).map(|n| pattern(n, 3_000)).collect();
-    let slices: Vec<std::io::IoSlice> = many.iter().map(|part| std::io::IoSlice::new(part)).collect();
+    let slices: Vec<std::io::IoSlice> = many
+        .iter()
+        .map(|part| std::io::IoSlice::new(part))
+        .collect();
     use std::io::Write;
     let mut file = file;
-    equal("writev", good("writev", file.write_vectored(&slices))?, 48_000)?;
+    equal(
+        "writev",
+        good("writev", file.write_vectored(&slices))?,
+        48_000,
+    )?;
     same("writev", &read(&cached, 0, 48_000)?, &many.concat())?;
     drop((file, cached));
     world.unmount_all()
@@ -134,10 +208,18 @@ fn sizes() -> Outcome {
     good("longer", file.set_len(9_000))?;
     let mut expected = vec![7; 5_000];
     expected.resize(9_000, 0);
-    same("zeros behind the old end", &read(&file, 0, 9_999)?, &expected)?;
+    same(
+        "zeros behind the old end",
+        &read(&file, 0, 9_999)?,
+        &expected,
+    )?;
     good("O_TRUNC", fs::write(root.join("f"), b"ab"))?;
     same("truncated", &read(&file, 0, 10)?, b"ab")?;
-    same("the server's", &good("read", fs::read(world.behind("f")))?, b"ab")?;
+    same(
+        "the server's",
+        &good("read", fs::read(world.behind("f")))?,
+        b"ab",
+    )?;
     good("far", file.write_all_at(b"z", (1 << 32) + 5))?;
     equal("size", good("fstat", file.metadata())?.len(), (1 << 32) + 6)?;
     equal("hole", read(&file, 1 << 31, 3)?, vec![0; 3])?;
@@ -155,14 +237,33 @@ fn holes() -> Outcome {
     good("keep size", sys::fallocate(&file, keep, 100_000, 50_000))?;
     equal("size", good("fstat", file.metadata())?.len(), 100_000)?;
     good("write", file.write_all_at(&[9; 100_000], 0))?;
-    good("punch", sys::fallocate(&file, keep | libc::FALLOC_FL_PUNCH_HOLE, 8_192, 16_384))?;
+    good(
+        "punch",
+        sys::fallocate(&file, keep | libc::FALLOC_FL_PUNCH_HOLE, 8_192, 16_384),
+    )?;
     let mut expected = vec![9; 100_000];
     expected[8_192..24_576].fill(0);
     same("punched", &read(&file, 0, 100_000)?, &expected)?;
-    same("the server's", &good("read", fs::read(world.behind("f")))?, &expected)?;
-    equal("SEEK_HOLE", good("seek", sys::seek(&file, 0, libc::SEEK_HOLE))?, 8_192)?;
-    equal("SEEK_DATA", good("seek", sys::seek(&file, 8_192, libc::SEEK_DATA))?, 24_576)?;
-    refused("behind the end", sys::seek(&file, 200_000, libc::SEEK_DATA), libc::ENXIO)?;
+    same(
+        "the server's",
+        &good("read", fs::read(world.behind("f")))?,
+        &expected,
+    )?;
+    equal(
+        "SEEK_HOLE",
+        good("seek", sys::seek(&file, 0, libc::SEEK_HOLE))?,
+        8_192,
+    )?;
+    equal(
+        "SEEK_DATA",
+        good("seek", sys::seek(&file, 8_192, libc::SEEK_DATA))?,
+        24_576,
+    )?;
+    refused(
+        "behind the end",
+        sys::seek(&file, 200_000, libc::SEEK_DATA),
+        libc::ENXIO,
+    )?;
     drop(file);
     world.unmount_all()
 }
@@ -174,12 +275,19 @@ fn append() -> Outcome {
     for number in 0..20 {
         let root = if number % 2 == 0 { &root } else { &other };
         let mut options = OpenOptions::new();
-        let file = good("open", options.append(true).create(true).open(root.join("log")))?;
+        let file = good(
+            "open",
+            options.append(true).create(true).open(root.join("log")),
+        )?;
         use std::io::Write;
         good("append", (&file).write_all(line(number).as_bytes()))?;
     }
     let expected: String = (0..20).map(line).collect();
-    same("lines of both", &good("read", fs::read(root.join("log")))?, expected.as_bytes())?;
+    same(
+        "lines of both",
+        &good("read", fs::read(root.join("log")))?,
+        expected.as_bytes(),
+    )?;
     world.unmount_all()
 }
 
@@ -196,12 +304,20 @@ fn mapped() -> Outcome {
     equal("read sees it", read(&file, 5_000, 1)?, vec![200])?;
     equal("private sees it", private.get(5_000), 200)?;
     private.set(6_000, 99);
-    equal("private is private", read(&file, 6_000, 1)?, vec![data[6_000]])?;
+    equal(
+        "private is private",
+        read(&file, 6_000, 1)?,
+        vec![data[6_000]],
+    )?;
     good("write", file.write_all_at(&[77], 7_000))?;
     equal("shared sees the write", shared.get(7_000), 77)?;
     good("msync", shared.sync())?;
     let behind = good("read", fs::read(world.behind("f")))?;
-    equal("the server has it", (behind[5_000], behind[19_999], behind.len()), (200, 201, 20_000))?;
+    equal(
+        "the server has it",
+        (behind[5_000], behind[19_999], behind.len()),
+        (200, 201, 20_000),
+    )?;
     shared.set(1, 55);
     drop((shared, private, file));
     // Unmapped and closed, and not synced: the last release has written it.
@@ -224,9 +340,14 @@ fn random() -> Outcome {
     let mut mirror: Vec<u8> = Vec::new();
     let seed = std::process::id().into();
     let choices = pattern(seed, 16_000);
-    let number = |at: usize| u32::from_le_bytes(choices[at..at + 4].try_into().unwrap_or([0; 4])) as usize;
+    let number =
+        |at: usize| u32::from_le_bytes(choices[at..at + 4].try_into().unwrap_or([0; 4])) as usize;
     for step in 0..900 {
-        let (what, at, bytes) = (number(step * 12), number(step * 12 + 4) % 300_000, number(step * 12 + 8) % 40_000);
+        let (what, at, bytes) = (
+            number(step * 12),
+            number(step * 12 + 4) % 300_000,
+            number(step * 12 + 8) % 40_000,
+        );
         let told = |why: String| format!("seed {seed}, step {step}: {why}");
         let through = if what & 64 == 0 { &file } else { &direct };
         match what % 8 {
@@ -243,7 +364,12 @@ fn random() -> Outcome {
             3..=5 => {
                 let end = mirror.len().min(at + bytes);
                 let expected = mirror.get(at.min(end)..end).unwrap_or(&[]);
-                same("read", &read(through, at as u64, bytes).map_err(told)?, expected).map_err(told)?;
+                same(
+                    "read",
+                    &read(through, at as u64, bytes).map_err(told)?,
+                    expected,
+                )
+                .map_err(told)?;
             }
             6 => {
                 good("truncate", file.set_len(at as u64)).map_err(told)?;
@@ -253,7 +379,11 @@ fn random() -> Outcome {
         }
     }
     good("fsync", file.sync_all())?;
-    same("the server's", &good("read", fs::read(world.behind("f")))?, &mirror)?;
+    same(
+        "the server's",
+        &good("read", fs::read(world.behind("f")))?,
+        &mirror,
+    )?;
     drop((file, direct));
     world.unmount_all()
 }

@@ -13,7 +13,11 @@ use super::{Case, Outcome, good, pattern};
 use crate::sys;
 use crate::world::{MOUNTS, count};
 
-pub const CASES: &[Case] = &[Case { name: "hostile", time_s: 240, run: hostile }];
+pub const CASES: &[Case] = &[Case {
+    name: "hostile",
+    time_s: 240,
+    run: hostile,
+}];
 
 const PORT: u16 = 5099;
 const REPLY_BYTES: usize = 192;
@@ -41,26 +45,62 @@ fn put(reply: &mut [u8], at: usize, value: u64) {
 /// A reply that is nearly right.
 fn reply(dice: &Dice, operation: u64, node: u64) -> (Vec<u8>, Vec<u8>) {
     let mut bytes = vec![0; REPLY_BYTES];
-    let kinds = [0o040_755u64, 0o100_644, 0o120_777, 0o010_644, 0o020_666, 0o170_000, 0];
+    let kinds = [
+        0o040_755u64,
+        0o100_644,
+        0o120_777,
+        0o010_644,
+        0o020_666,
+        0o170_000,
+        0,
+    ];
     let kind = kinds[(dice.roll() % 7) as usize];
-    let error = if dice.once_in(8) { dice.roll() as u32 } else { 0 };
+    let error = if dice.once_in(8) {
+        dice.roll() as u32
+    } else {
+        0
+    };
     bytes[..4].copy_from_slice(&error.to_le_bytes());
     bytes[4..8].copy_from_slice(&(dice.roll() as u32 | 1).to_le_bytes());
     // node, open, data_bytes, values, attr
-    put(&mut bytes, 8, if dice.once_in(4) { node } else { dice.roll() % 5 });
+    put(
+        &mut bytes,
+        8,
+        if dice.once_in(4) {
+            node
+        } else {
+            dice.roll() % 5
+        },
+    );
     put(&mut bytes, 16, dice.roll() % 9);
     let mut data = Vec::new();
     if dice.once_in(2) && matches!(operation, 16 | 19 | 22 | 26 | 28) {
         let most = if dice.once_in(6) { 3 << 20 } else { 5_000 };
         data = pattern(dice.roll(), (dice.roll() % most) as usize);
     }
-    put(&mut bytes, 24, if dice.once_in(6) { dice.roll() } else { data.len() as u64 });
+    put(
+        &mut bytes,
+        24,
+        if dice.once_in(6) {
+            dice.roll()
+        } else {
+            data.len() as u64
+        },
+    );
     for value in 0..6 {
-        let number = if dice.once_in(2) { dice.roll() } else { dice.roll() % 4096 };
+        let number = if dice.once_in(2) {
+            dice.roll()
+        } else {
+            dice.roll() % 4096
+        };
         put(&mut bytes, 32 + 8 * value, number);
     }
     for field in 0..5 {
-        let number = if dice.once_in(3) { dice.roll() } else { dice.roll() % 100_000 };
+        let number = if dice.once_in(3) {
+            dice.roll()
+        } else {
+            dice.roll() % 100_000
+        };
         put(&mut bytes, 80 + 8 * field, number);
     }
     put(&mut bytes, 120, kind | dice.roll() % 4 << 32);
@@ -77,7 +117,11 @@ fn decent(operation: u64) -> Vec<u8> {
     bytes[4] = 1;
     put(&mut bytes, 8, 1);
     for (value, number) in [77, 64, 1 << 20, 5_000, 3, 0].into_iter().enumerate() {
-        put(&mut bytes, 32 + 8 * value, if operation == 1 { number } else { 0 });
+        put(
+            &mut bytes,
+            32 + 8 * value,
+            if operation == 1 { number } else { 0 },
+        );
     }
     put(&mut bytes, 80, 1);
     put(&mut bytes, 120, 0o040_777 | 2 << 32);
@@ -179,7 +223,12 @@ fn use_it(root: &Path, seed: u64) {
         let _ = fs::read(&path);
         let _ = fs::read_link(&path);
         let _ = fs::create_dir(&path);
-        let options = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        let options = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path);
         if let Ok(file) = options {
             let _ = file.write_all_at(&pattern(round, 9_000), 100);
             let _ = file.read_at(&mut [0; 5_000], round * 1_000);
@@ -213,10 +262,13 @@ fn hostile() -> Outcome {
         let options = format!("soft,timeo=2,key={key}");
         let mounted = crate::world::mount_from(&format!("127.0.0.1:{PORT}"), root, &options);
         if mounted.is_ok() {
-            let user = good("fork", sys::in_child(|| {
-                use_it(root, seed);
-                0
-            }))?;
+            let user = good(
+                "fork",
+                sys::in_child(|| {
+                    use_it(root, seed);
+                    0
+                }),
+            )?;
             let _ = crate::world::within(25, || sys::has_ended(user));
             sys::signal(user, libc::SIGKILL);
             let _ = sys::wait(user);

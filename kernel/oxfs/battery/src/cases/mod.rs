@@ -61,11 +61,18 @@ pub fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) 
 /// Compares long data without printing it.
 pub fn same(what: &str, found: &[u8], expected: &[u8]) -> Outcome {
     if found.len() != expected.len() {
-        return Err(format!("{what}: {} bytes, expected {}", found.len(), expected.len()));
+        return Err(format!(
+            "{what}: {} bytes, expected {}",
+            found.len(),
+            expected.len()
+        ));
     }
     match (0..found.len()).find(|&at| found[at] != expected[at]) {
         None => Ok(()),
-        Some(at) => Err(format!("{what}: byte {at} is {}, expected {}", found[at], expected[at])),
+        Some(at) => Err(format!(
+            "{what}: byte {at} is {}, expected {}",
+            found[at], expected[at]
+        )),
     }
 }
 

@@ -10,14 +10,46 @@ use crate::sys;
 use crate::world::World;
 
 pub const CASES: &[Case] = &[
-    Case { name: "names", time_s: 60, run: names },
-    Case { name: "rename", time_s: 60, run: rename },
-    Case { name: "links", time_s: 60, run: links },
-    Case { name: "special", time_s: 60, run: special },
-    Case { name: "listing", time_s: 120, run: listing },
-    Case { name: "attributes", time_s: 60, run: attributes },
-    Case { name: "xattr", time_s: 60, run: xattr },
-    Case { name: "permissions", time_s: 60, run: permissions },
+    Case {
+        name: "names",
+        time_s: 60,
+        run: names,
+    },
+    Case {
+        name: "rename",
+        time_s: 60,
+        run: rename,
+    },
+    Case {
+        name: "links",
+        time_s: 60,
+        run: links,
+    },
+    Case {
+        name: "special",
+        time_s: 60,
+        run: special,
+    },
+    Case {
+        name: "listing",
+        time_s: 120,
+        run: listing,
+    },
+    Case {
+        name: "attributes",
+        time_s: 60,
+        run: attributes,
+    },
+    Case {
+        name: "xattr",
+        time_s: 60,
+        run: xattr,
+    },
+    Case {
+        name: "permissions",
+        time_s: 60,
+        run: permissions,
+    },
 ];
 
 fn names() -> Outcome {
@@ -29,20 +61,47 @@ fn names() -> Outcome {
     good("create", fs::write(path("d/f"), b"text"))?;
     refused("below a file", fs::metadata(path("d/f/x")), libc::ENOTDIR)?;
     refused("rmdir, full", fs::remove_dir(path("d")), libc::ENOTEMPTY)?;
-    refused("unlink of a folder", fs::remove_file(path("d")), libc::EISDIR)?;
-    refused("rmdir of a file", fs::remove_dir(path("d/f")), libc::ENOTDIR)?;
+    refused(
+        "unlink of a folder",
+        fs::remove_file(path("d")),
+        libc::EISDIR,
+    )?;
+    refused(
+        "rmdir of a file",
+        fs::remove_dir(path("d/f")),
+        libc::ENOTDIR,
+    )?;
     let exclusive = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR;
-    refused("O_EXCL", sys::open(&path("d/f"), exclusive, 0o600), libc::EEXIST)?;
+    refused(
+        "O_EXCL",
+        sys::open(&path("d/f"), exclusive, 0o600),
+        libc::EEXIST,
+    )?;
     let long = "x".repeat(255);
     good("a name of 255", fs::write(path(&long), b"1"))?;
-    refused("a name of 256", fs::write(path(&(long.clone() + "x")), b"1"), libc::ENAMETOOLONG)?;
+    refused(
+        "a name of 256",
+        fs::write(path(&(long.clone() + "x")), b"1"),
+        libc::ENAMETOOLONG,
+    )?;
     good("its removal", fs::remove_file(path(&long)))?;
     // A file that may not be written by its mode is written by who makes it.
     let made = good("0444", sys::open(&path("ro"), exclusive, 0o444))?;
-    good("write", std::os::unix::fs::FileExt::write_all_at(&made, b"abc", 0))?;
+    good(
+        "write",
+        std::os::unix::fs::FileExt::write_all_at(&made, b"abc", 0),
+    )?;
     drop(made);
-    equal("0444 content", good("read", fs::read(path("ro")))?, b"abc".to_vec())?;
-    equal("the server's view", good("read", fs::read(world.behind("d/f")))?, b"text".to_vec())?;
+    equal(
+        "0444 content",
+        good("read", fs::read(path("ro")))?,
+        b"abc".to_vec(),
+    )?;
+    equal(
+        "the server's view",
+        good("read", fs::read(world.behind("d/f")))?,
+        b"text".to_vec(),
+    )?;
     good("unlink", fs::remove_file(path("d/f")))?;
     good("rmdir", fs::remove_dir(path("d")))?;
     equal("gone there", world.behind("d").exists(), false)?;
@@ -65,19 +124,55 @@ fn rename() -> Outcome {
     good("write", fs::write(path("b/2"), b"two"))?;
     good("rename", fs::rename(path("a/1"), path("b/1")))?;
     refused("the old name", fs::metadata(path("a/1")), libc::ENOENT)?;
-    equal("moved", good("read", fs::read(path("b/1")))?, b"one".to_vec())?;
+    equal(
+        "moved",
+        good("read", fs::read(path("b/1")))?,
+        b"one".to_vec(),
+    )?;
     good("over another", fs::rename(path("b/1"), path("b/2")))?;
-    equal("replaced", good("read", fs::read(path("b/2")))?, b"one".to_vec())?;
+    equal(
+        "replaced",
+        good("read", fs::read(path("b/2")))?,
+        b"one".to_vec(),
+    )?;
     good("write", fs::write(path("b/3"), b"three"))?;
     let (two, three) = (path("b/2"), path("b/3"));
-    refused("NOREPLACE", sys::rename(&two, &three, libc::RENAME_NOREPLACE), libc::EEXIST)?;
+    refused(
+        "NOREPLACE",
+        sys::rename(&two, &three, libc::RENAME_NOREPLACE),
+        libc::EEXIST,
+    )?;
     good("EXCHANGE", sys::rename(&two, &three, libc::RENAME_EXCHANGE))?;
-    equal("exchanged", good("read", fs::read(&two))?, b"three".to_vec())?;
-    equal("exchanged", good("read", fs::read(&three))?, b"one".to_vec())?;
-    refused("into itself", fs::rename(path("a"), path("a/empty/x")), libc::EINVAL)?;
-    refused("over a full folder", fs::rename(path("a"), path("b")), libc::ENOTEMPTY)?;
-    refused("a file over a folder", fs::rename(&two, path("a")), libc::EISDIR)?;
-    refused("a folder over a file", fs::rename(path("a"), &two), libc::ENOTDIR)?;
+    equal(
+        "exchanged",
+        good("read", fs::read(&two))?,
+        b"three".to_vec(),
+    )?;
+    equal(
+        "exchanged",
+        good("read", fs::read(&three))?,
+        b"one".to_vec(),
+    )?;
+    refused(
+        "into itself",
+        fs::rename(path("a"), path("a/empty/x")),
+        libc::EINVAL,
+    )?;
+    refused(
+        "over a full folder",
+        fs::rename(path("a"), path("b")),
+        libc::ENOTEMPTY,
+    )?;
+    refused(
+        "a file over a folder",
+        fs::rename(&two, path("a")),
+        libc::EISDIR,
+    )?;
+    refused(
+        "a folder over a file",
+        fs::rename(path("a"), &two),
+        libc::ENOTDIR,
+    )?;
     good("a folder", fs::rename(path("a"), path("b/a")))?;
     good("below it", fs::metadata(path("b/a/empty")))?;
     world.unmount_all()
@@ -90,23 +185,53 @@ fn links() -> Outcome {
     good("link", fs::hard_link(path("f"), path("g")))?;
     equal("links", good("stat", fs::metadata(path("f")))?.nlink(), 2)?;
     let inodes = (fs::metadata(path("f")), fs::metadata(path("g")));
-    equal("inode", good("stat", inodes.0)?.ino(), good("stat", inodes.1)?.ino())?;
-    refused("link over", fs::hard_link(path("f"), path("g")), libc::EEXIST)?;
+    equal(
+        "inode",
+        good("stat", inodes.0)?.ino(),
+        good("stat", inodes.1)?.ino(),
+    )?;
+    refused(
+        "link over",
+        fs::hard_link(path("f"), path("g")),
+        libc::EEXIST,
+    )?;
     good("mkdir", fs::create_dir(path("d")))?;
-    refused("link of a folder", fs::hard_link(path("d"), path("e")), libc::EPERM)?;
+    refused(
+        "link of a folder",
+        fs::hard_link(path("d"), path("e")),
+        libc::EPERM,
+    )?;
     good("unlink", fs::remove_file(path("f")))?;
     equal("links", good("stat", fs::metadata(path("g")))?.nlink(), 1)?;
     good("symlink", symlink("g", path("s")))?;
-    equal("target", good("readlink", fs::read_link(path("s")))?, "g".into())?;
-    equal("through it", good("read", fs::read(path("s")))?, b"text".to_vec())?;
+    equal(
+        "target",
+        good("readlink", fs::read_link(path("s")))?,
+        "g".into(),
+    )?;
+    equal(
+        "through it",
+        good("read", fs::read(path("s")))?,
+        b"text".to_vec(),
+    )?;
     let long = "y".repeat(4000);
     good("a long target", symlink(&long, path("long")))?;
-    equal("long target", good("readlink", fs::read_link(path("long")))?, long.into())?;
+    equal(
+        "long target",
+        good("readlink", fs::read_link(path("long")))?,
+        long.into(),
+    )?;
     good("a loop", symlink("loop", path("loop")))?;
     refused("a loop", fs::read(path("loop")), libc::ELOOP)?;
     refused("readlink of a file", fs::read_link(path("g")), libc::EINVAL)?;
     // An open file whose last name is gone.
-    let open = good("open", fs::OpenOptions::new().read(true).write(true).open(path("g")))?;
+    let open = good(
+        "open",
+        fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path("g")),
+    )?;
     good("unlink", fs::remove_file(path("g")))?;
     use std::os::unix::fs::FileExt;
     good("write", open.write_all_at(b"TEXT and more", 0))?;
@@ -125,17 +250,29 @@ fn special() -> Outcome {
     let (mut world, root) = World::with_mount("")?;
     let path = |name: &str| root.join(name);
     good("fifo", sys::mknod(&path("fifo"), libc::S_IFIFO | 0o644, 0))?;
-    good("socket", sys::mknod(&path("socket"), libc::S_IFSOCK | 0o644, 0))?;
+    good(
+        "socket",
+        sys::mknod(&path("socket"), libc::S_IFSOCK | 0o644, 0),
+    )?;
     let null = libc::makedev(1, 3);
-    good("device", sys::mknod(&path("null"), libc::S_IFCHR | 0o666, null))?;
+    good(
+        "device",
+        sys::mknod(&path("null"), libc::S_IFCHR | 0o666, null),
+    )?;
     let kind = |name: &str| good("stat", fs::symlink_metadata(path(name)));
     equal("fifo", kind("fifo")?.file_type().is_fifo(), true)?;
     equal("socket", kind("socket")?.file_type().is_socket(), true)?;
     equal("device", kind("null")?.file_type().is_char_device(), true)?;
     equal("its number", kind("null")?.rdev(), null)?;
     good("write to the device", fs::write(path("null"), b"gone"))?;
-    let listener = good("bind", std::os::unix::net::UnixListener::bind(path("bound")))?;
-    good("connect", std::os::unix::net::UnixStream::connect(path("bound")))?;
+    let listener = good(
+        "bind",
+        std::os::unix::net::UnixListener::bind(path("bound")),
+    )?;
+    good(
+        "connect",
+        std::os::unix::net::UnixStream::connect(path("bound")),
+    )?;
     drop(listener);
     for name in ["fifo", "socket", "null", "bound"] {
         good("unlink", fs::remove_file(path(name)))?;
@@ -146,7 +283,10 @@ fn special() -> Outcome {
 fn listed(path: &Path) -> Outcome<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in good("readdir", fs::read_dir(path))? {
-        let name = good("entry", entry)?.file_name().to_string_lossy().into_owned();
+        let name = good("entry", entry)?
+            .file_name()
+            .to_string_lossy()
+            .into_owned();
         if !names.insert(name.clone()) {
             return Err(format!("{name} is listed twice"));
         }
@@ -162,7 +302,10 @@ fn listing() -> Outcome {
     let name = |number: u32| format!("{number}-{}", "n".repeat(number as usize % 200));
     // At the server, which is faster; the last by the mount.
     for number in 0..1500 {
-        good("file", fs::write(world.behind("many").join(name(number)), b""))?;
+        good(
+            "file",
+            fs::write(world.behind("many").join(name(number)), b""),
+        )?;
     }
     for number in 1500..1520 {
         good("file", fs::write(folder.join(name(number)), b""))?;
@@ -189,16 +332,31 @@ fn attributes() -> Outcome {
     let path = root.join("f");
     good("write", fs::write(&path, b"12345"))?;
     sys::set_mode(&path, 0o4751)?;
-    equal("mode", good("stat", fs::metadata(&path))?.mode() & 0o7777, 0o4751)?;
+    equal(
+        "mode",
+        good("stat", fs::metadata(&path))?.mode() & 0o7777,
+        0o4751,
+    )?;
     good("chown", std::os::unix::fs::chown(&path, Some(7), Some(8)))?;
     let about = good("stat", fs::metadata(&path))?;
     equal("owner", (about.uid(), about.gid()), (7, 8))?;
     let file = good("open", fs::OpenOptions::new().write(true).open(&path))?;
     let time = std::time::UNIX_EPOCH + std::time::Duration::new(1_000_000_007, 123_456_789);
-    good("utimens", file.set_times(fs::FileTimes::new().set_modified(time).set_accessed(time)))?;
+    good(
+        "utimens",
+        file.set_times(fs::FileTimes::new().set_modified(time).set_accessed(time)),
+    )?;
     let about = good("stat", fs::metadata(&path))?;
-    equal("mtime", (about.mtime(), about.mtime_nsec()), (1_000_000_007, 123_456_789))?;
-    equal("atime", (about.atime(), about.atime_nsec()), (1_000_000_007, 123_456_789))?;
+    equal(
+        "mtime",
+        (about.mtime(), about.mtime_nsec()),
+        (1_000_000_007, 123_456_789),
+    )?;
+    equal(
+        "atime",
+        (about.atime(), about.atime_nsec()),
+        (1_000_000_007, 123_456_789),
+    )?;
     use std::os::unix::fs::FileExt;
     good("write", file.write_all_at(b"x", 5))?;
     let about = good("stat", fs::metadata(&path))?;
@@ -206,7 +364,11 @@ fn attributes() -> Outcome {
     equal("mtime moves", about.mtime() > 1_000_000_007, true)?;
     drop(file);
     let behind = good("stat", fs::metadata(world.behind("f")))?;
-    equal("the server's", (behind.uid(), behind.len(), behind.mtime()), (7, 6, about.mtime()))?;
+    equal(
+        "the server's",
+        (behind.uid(), behind.len(), behind.mtime()),
+        (7, 6, about.mtime()),
+    )?;
     world.unmount_all()
 }
 
@@ -216,24 +378,56 @@ fn xattr() -> Outcome {
     good("write", fs::write(&path, b""))?;
     // What the server's file system does not have, its client has not either.
     if sys::set_xattr(&world.behind("f"), "user.probe", b"1", 0).is_err() {
-        refused("set", sys::set_xattr(&path, "user.a", b"1", 0), libc::EOPNOTSUPP)?;
+        refused(
+            "set",
+            sys::set_xattr(&path, "user.a", b"1", 0),
+            libc::EOPNOTSUPP,
+        )?;
         good("trusted", sys::set_xattr(&path, "trusted.a", b"value", 0))?;
-        equal("get", good("get", sys::get_xattr(&path, "trusted.a", 64))?, b"value".to_vec())?;
+        equal(
+            "get",
+            good("get", sys::get_xattr(&path, "trusted.a", 64))?,
+            b"value".to_vec(),
+        )?;
         return world.unmount_all();
     }
     good("set", sys::set_xattr(&path, "user.a", b"value", 0))?;
-    equal("get", good("get", sys::get_xattr(&path, "user.a", 64))?, b"value".to_vec())?;
-    equal("length", good("get", sys::get_xattr(&path, "user.a", 0))?.len(), 5)?;
+    equal(
+        "get",
+        good("get", sys::get_xattr(&path, "user.a", 64))?,
+        b"value".to_vec(),
+    )?;
+    equal(
+        "length",
+        good("get", sys::get_xattr(&path, "user.a", 0))?.len(),
+        5,
+    )?;
     refused("short", sys::get_xattr(&path, "user.a", 2), libc::ERANGE)?;
     refused("none", sys::get_xattr(&path, "user.b", 64), libc::ENODATA)?;
     let create = libc::XATTR_CREATE;
-    refused("CREATE", sys::set_xattr(&path, "user.a", b"x", create), libc::EEXIST)?;
+    refused(
+        "CREATE",
+        sys::set_xattr(&path, "user.a", b"x", create),
+        libc::EEXIST,
+    )?;
     let replace = libc::XATTR_REPLACE;
-    refused("REPLACE", sys::set_xattr(&path, "user.b", b"x", replace), libc::ENODATA)?;
+    refused(
+        "REPLACE",
+        sys::set_xattr(&path, "user.b", b"x", replace),
+        libc::ENODATA,
+    )?;
     let names = good("list", sys::list_xattr(&path))?;
-    equal("listed", names.windows(7).any(|part| part == b"user.a\0"), true)?;
+    equal(
+        "listed",
+        names.windows(7).any(|part| part == b"user.a\0"),
+        true,
+    )?;
     good("remove", sys::remove_xattr(&path, "user.a"))?;
-    refused("removed", sys::get_xattr(&path, "user.a", 64), libc::ENODATA)?;
+    refused(
+        "removed",
+        sys::get_xattr(&path, "user.a", 64),
+        libc::ENODATA,
+    )?;
     world.unmount_all()
 }
 
@@ -252,7 +446,11 @@ fn permissions() -> Outcome {
         good("setuid", sys::become_user(1000))?;
         refused("read", fs::read(path("secret")), libc::EACCES)?;
         refused("write", fs::write(path("secret"), b"x"), libc::EACCES)?;
-        refused("chmod", sys::open(&path("secret"), libc::O_RDWR, 0), libc::EACCES)?;
+        refused(
+            "chmod",
+            sys::open(&path("secret"), libc::O_RDWR, 0),
+            libc::EACCES,
+        )?;
         refused("into", fs::metadata(path("closed/x")), libc::EACCES)?;
         refused("list", fs::read_dir(path("closed")), libc::EACCES)?;
         // A file that may be written and not read.
@@ -264,15 +462,22 @@ fn permissions() -> Outcome {
         good("own", fs::write(path("own"), b"x"))?;
         sys::set_mode(&path("own"), 0o640)
     };
-    let child = good("fork", sys::in_child(|| match as_user() {
-        Ok(()) => 0,
-        Err(why) => {
-            println!("{why}");
-            1
-        }
-    }))?;
+    let child = good(
+        "fork",
+        sys::in_child(|| match as_user() {
+            Ok(()) => 0,
+            Err(why) => {
+                println!("{why}");
+                1
+            }
+        }),
+    )?;
     equal("as user 1000", good("wait", sys::wait(child))?, 0)?;
-    equal("written", good("read", fs::read(path("drop")))?, b"tTEt".to_vec())?;
+    equal(
+        "written",
+        good("read", fs::read(path("drop")))?,
+        b"tTEt".to_vec(),
+    )?;
     let own = good("stat", fs::metadata(path("own")))?;
     equal("owner", (own.uid(), own.mode() & 0o777), (1000, 0o640))?;
     world.unmount_all()
