@@ -14,6 +14,7 @@ use super::folder;
 use super::initramfs::Initramfs;
 use super::module::{self, BuildError, MODULES};
 use super::mpi;
+use super::oxfs;
 use super::packages::Tree;
 use crate::steps::cargo;
 
@@ -64,6 +65,30 @@ echo "guest: end"
 reboot -f
 "#;
 
+/// How a script begins that needs two hosts and a cable between them: namespaces `a` (10.77.0.1) and
+/// `b` (10.77.0.2), which end with the script. `into HOST COMMAND` runs a command on one.
+pub const HOSTS: &str = r#"
+mkdir -p /run
+for host in a b; do
+	unshare -n -u sh -c "hostname $host; exec sleep 100000" &
+	echo $! > /run/$host.pid
+done
+sleep 1
+ip link add cable type veth
+ip link set cable netns $(cat /run/a.pid)
+ip link set veth0 netns $(cat /run/b.pid)
+cat > /bin/into <<'END'
+#!/bin/sh
+pid=$(cat /run/$1.pid)
+shift
+exec nsenter -t $pid -n -u "$@"
+END
+chmod 755 /bin/into
+into a sh -c 'ip addr add 10.77.0.1/24 dev cable; ip link set cable up; ip link set lo up'
+into b sh -c 'ip addr add 10.77.0.2/24 dev veth0; ip link set veth0 up; ip link set lo up'
+trap 'kill $(cat /run/a.pid /run/b.pid)' EXIT
+"#;
+
 /// Something else to be tried in the guest, after the battery.
 pub struct Trial {
     /// The script's name.
@@ -87,33 +112,37 @@ pub fn wants_mpi(only: &[String]) -> bool {
 
 /// What is tried beside the battery.
 pub fn trials(only: &[String]) -> Result<Vec<Trial>, BuildError> {
-    match wants_mpi(only) {
-        true => Ok(vec![mpi::trial()?]),
-        false => Ok(Vec::new()),
+    let mut trials = Vec::new();
+    if wants_mpi(only) {
+        trials.push(mpi::trial()?);
     }
+    trials.extend(oxfs::trials(only)?);
+    Ok(trials)
 }
 
-/// The command that builds the battery.
+/// The command that builds the batteries.
 pub fn build() -> Command {
     let mut build = cargo(&["build", "--locked", "--release", "--package"]);
     build
-        .args(["oxmpi-battery", "--target", TARGET, "--target-dir"])
+        .args(["oxmpi-battery", "--package", oxfs::BATTERY])
+        .args(["--target", TARGET, "--target-dir"])
         .arg(folder().join("guest"))
         .env_remove("CARGO_TARGET_DIR")
         .env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
     build
 }
 
-fn battery() -> PathBuf {
-    let place = format!("guest/{TARGET}/release/oxmpi-battery");
-    folder().join(place)
+/// Where a program lies that [`build`] has built.
+pub fn built(name: &str) -> PathBuf {
+    folder().join(format!("guest/{TARGET}/release/{name}"))
 }
 
 /// The archive for a boot; the battery runs the cases `only`, or all.
 pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf, BuildError> {
     let mut files = Initramfs::default();
     let cases: Vec<&str> = only.iter().map(String::as_str).collect();
-    let cases: Vec<&str> = cases.into_iter().filter(|word| *word != MPI).collect();
+    let elsewhere = |word: &str| word == MPI || oxfs::is_word(word);
+    let cases: Vec<&str> = cases.into_iter().filter(|word| !elsewhere(word)).collect();
     let battery_line = match (only, cases.as_slice()) {
         ([], _) => "oxmpi-battery all".to_owned(),
         (_, []) => "true".to_owned(),
@@ -126,7 +155,7 @@ pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf
     let init = init.replace("{UNLOAD}", &names.join(" "));
     files.file("/init", init.as_bytes());
     copy(&mut files, "/bin/busybox", &tree.root.join("bin/busybox"))?;
-    copy(&mut files, "/bin/oxmpi-battery", &battery())?;
+    copy(&mut files, "/bin/oxmpi-battery", &built("oxmpi-battery"))?;
     for module in MODULES {
         let to = format!("/{}.ko", module.name);
         copy(&mut files, &to, &module::path(tree, module))?;

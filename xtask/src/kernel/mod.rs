@@ -1,8 +1,8 @@
 //! `cargo xtask kernel`: builds the modules for Debian's kernels and tries them in QEMU.
 //!
 //! Walk: [`packages`] (kernels, headers and a compiler, unpacked and not installed) → [`core`] (the
-//! Rust halves, as checked objects) → [`module`] (kbuild) → [`initramfs`], [`guest`] and [`mpi`]
-//! (what is in the guest and what it does) → [`qemu`] (a boot) → [`console`] (what its lines mean).
+//! Rust halves, as checked objects) → [`module`] (kbuild) → [`initramfs`], [`guest`], [`mpi`] and
+//! [`oxfs`] (what is in the guest and what it does) → [`qemu`] (a boot) → [`console`] (what its lines mean).
 //! Everything lies in `target/kernel`; removing that folder fetches the newest packages again.
 
 mod console;
@@ -12,6 +12,7 @@ mod guest;
 mod initramfs;
 mod module;
 mod mpi;
+mod oxfs;
 mod packages;
 mod qemu;
 
@@ -192,20 +193,35 @@ fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String], mpi: Mp
         return;
     }
     let battery = [guest::BATTERY.to_owned()];
+    let file_system = [oxfs::WORD.to_owned()];
     for (index, (kernel, cpus)) in boots.iter().enumerate() {
-        let without_mpi = mpi == Mpi::Last && index + 1 < boots.len() && only.is_empty();
-        let only = if without_mpi { &battery } else { only };
-        let cpus = cpus.to_string();
-        let mut boot = installed::task(&["kernel", "boot", "--kernel", kernel.name]);
-        boot.args(["--cpus", &cpus]);
-        for word in only {
-            boot.args(["--only", word]);
+        let everything = mpi == Mpi::Everywhere || index + 1 == boots.len();
+        let words = if everything || !only.is_empty() {
+            only
+        } else {
+            &battery
+        };
+        boot(steps, kernel, *cpus, words);
+        // The file system has a boot of its own, because it takes as long as all else.
+        if everything && only.is_empty() {
+            boot(steps, kernel, *cpus, &file_system);
         }
-        let name = format!("{TITLE}: {}, CPUs: {cpus}", kernel.name);
-        // A guest that hangs is ended before, and can still say how far it came.
-        let minutes = qemu::minutes_max(kernel) + 1;
-        steps.run_always(&name, minutes, Expect::Tests, &mut boot);
     }
+}
+
+fn boot(steps: &mut Steps, kernel: &Kernel, cpus: u32, only: &[String]) {
+    let mut boot = installed::task(&["kernel", "boot", "--kernel", kernel.name]);
+    boot.args(["--cpus", &cpus.to_string()]);
+    for word in only {
+        boot.args(["--only", word]);
+    }
+    let mut name = format!("{TITLE}: {}, CPUs: {cpus}", kernel.name);
+    if only.iter().any(|word| oxfs::is_word(word)) {
+        name += ", file system";
+    }
+    // A guest that hangs is ended before, and can still say how far it came.
+    let minutes = qemu::minutes_max(kernel, only) + 1;
+    steps.run_always(&name, minutes, Expect::Tests, &mut boot);
 }
 
 /// OxMPI and programs for the guest.

@@ -52,6 +52,12 @@ pub const MODULES: &[Module] = &[
         rust: None,
         needs: &["oxk"],
     },
+    Module {
+        name: "oxfs",
+        folder: "kernel/oxfs",
+        rust: None,
+        needs: &["oxk"],
+    },
 ];
 
 /// Why there is no module.

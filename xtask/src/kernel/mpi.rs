@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::folder;
-use super::guest::Trial;
+use super::guest::{HOSTS, Trial};
 use super::module::BuildError;
 use crate::steps::root;
 
@@ -24,27 +24,8 @@ const COMPUTING: &str = "computing";
 /// Emulated CPUs are slow: more ranks would only wait for each other.
 const RANKS_MAX: u32 = 4;
 
-/// Two hosts and a cable between them. `into HOST COMMAND` runs a command on one; `job NAME
-/// COMMAND` a job on both.
+/// `job NAME COMMAND` runs a job on both of the [hosts](super::guest::HOSTS).
 const SCRIPT: &str = r#"
-mkdir -p /run
-for host in a b; do
-	unshare -n -u sh -c "hostname $host; exec sleep 100000" &
-	echo $! > /run/$host.pid
-done
-sleep 1
-ip link add cable type veth
-ip link set cable netns $(cat /run/a.pid)
-ip link set veth0 netns $(cat /run/b.pid)
-cat > /bin/into <<'END'
-#!/bin/sh
-pid=$(cat /run/$1.pid)
-shift
-exec nsenter -t $pid -n -u "$@"
-END
-chmod 755 /bin/into
-into a sh -c 'ip addr add 10.77.0.1/24 dev cable; ip link set cable up; ip link set lo up'
-into b sh -c 'ip addr add 10.77.0.2/24 dev veth0; ip link set veth0 up; ip link set lo up'
 status=0
 run() {
 	into a timeout 1500 oxmpi run --progress kernel --launcher '/bin/into {host}' -host a:2,b:2 -map-by node "$@" > /tmp/said 2>&1
@@ -95,7 +76,6 @@ fi
 job is-S-2 -n 2 is --class S
 job is-S-4 -n 4 is --class S
 {JOBS}
-kill $(cat /run/a.pid /run/b.pid)
 exit $status
 "#;
 
@@ -164,7 +144,7 @@ pub fn trial() -> Result<Trial, BuildError> {
     }
     Ok(Trial {
         name: "mpi",
-        script: SCRIPT.replace("{JOBS}", &jobs),
+        script: HOSTS.to_owned() + &SCRIPT.replace("{JOBS}", &jobs),
         programs: files,
     })
 }

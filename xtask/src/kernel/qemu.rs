@@ -10,16 +10,21 @@ use super::Kernel;
 use super::console::Console;
 use super::guest;
 use super::module::BuildError;
+use super::oxfs;
 use super::packages::{self, Tree};
 use crate::steps::{Next, Patience, Running};
 
 /// How long a guest may take before it is ended as hanging. Half a minute is enough for the
 /// battery, and a few for OxMPI's programs, where nothing else runs; one that checks itself is
 /// several times slower.
-pub fn minutes_max(kernel: &Kernel) -> u64 {
-    match kernel.is_debug() {
-        true => 60,
+pub fn minutes_max(kernel: &Kernel, only: &[String]) -> u64 {
+    let minutes = match only.iter().any(|word| oxfs::is_word(word)) {
+        true => oxfs::MINUTES_MAX,
         false => 12,
+    };
+    match kernel.is_debug() {
+        true => 5 * minutes,
+        false => minutes,
     }
 }
 
@@ -59,7 +64,7 @@ fn boot(kernel: &Kernel, cpus: u32, only: &[String]) -> Result<Console, BuildErr
     qemu.arg("-initrd").arg(archive);
     let mut running = Running::start(&mut qemu)
         .map_err(BuildError::file(std::path::Path::new("qemu-system-x86_64")))?;
-    let minutes = minutes_max(kernel);
+    let minutes = minutes_max(kernel, only);
     let mut patience = Patience::minutes(minutes);
     let mut console = Console::default();
     loop {

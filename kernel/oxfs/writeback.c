@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * writeback.c: dirty pages to the server, and syncing. Neighbouring folios go in one WRITE, straight
+ * from where they are: they are under writeback, and not changed, until the server has answered.
+ *
+ * A WRITE is not on stable storage before an FSYNC. If the server's machine was started again between
+ * the two, data may be lost, and the FSYNC that would have made it safe says so.
+ */
+#include <linux/backing-dev.h>
+#include <linux/pagemap.h>
+#include <linux/writeback.h>
+
+#include "oxfs_client.h"
+
+struct oxfs_batch {
+	struct inode *inode;
+	struct oxfs_transaction *transaction;
+	loff_t next; /* where it ends */
+};
+
+static void oxfs_write_over(struct oxfs_transaction *transaction)
+{
+	struct address_space *mapping = page_folio(transaction->pages[0].bv_page)->mapping;
+	int error = transaction->error;
+	u32 i;
+
+	if (!error && oxfs_value(transaction, 0) != transaction->data_max)
+		error = -EIO;
+	if (error)
+		mapping_set_error(mapping, error);
+	else
+		oxfs_inode_adopt(mapping->host, transaction);
+	for (i = 0; i < transaction->n_pages; i++)
+		folio_end_writeback(page_folio(transaction->pages[i].bv_page));
+}
+
+static void oxfs_batch_send(struct oxfs_batch *batch)
+{
+	struct oxfs_transaction *transaction = batch->transaction;
+
+	batch->transaction = NULL;
+	if (!transaction)
+		return;
+	oxfs_transaction_argument(transaction, 1, transaction->data_max);
+	oxfs_inode_unsynced(batch->inode);
+	oxfs_transaction_submit(transaction, false);
+	oxfs_transaction_put(transaction);
+}
+
+static void oxfs_batch_begin(struct oxfs_batch *batch, loff_t at)
+{
+	struct oxfs_open *open = oxfs_open_for(batch->inode, true);
+	struct oxfs_transaction *transaction =
+		oxfs_transaction_new(oxfs_session_i(batch->inode), OXFS_WRITE, open ? open->cred : oxfs_kernel_cred);
+
+	transaction->slot_kind = OXFS_SLOT_DATA;
+	transaction->outward = true;
+	transaction->request.node = cpu_to_le64(oxfs_i(batch->inode)->node);
+	transaction->open = open;
+	transaction->done = oxfs_write_over;
+	oxfs_transaction_argument(transaction, 0, at);
+	oxfs_transaction_pages(transaction);
+	batch->transaction = transaction;
+	batch->next = at;
+}
+
+/* One dirty folio, locked. */
+static int oxfs_batch_add(oxfs_dirty *dirty, struct writeback_control *control, void *context)
+{
+	struct oxfs_batch *batch = context;
+	struct folio *folio = oxfs_dirty_folio(dirty);
+	loff_t at = folio_pos(folio), size = i_size_read(batch->inode);
+	u32 bytes_max = oxfs_session_i(batch->inode)->io_bytes_max;
+	struct bio_vec *page;
+	u32 bytes;
+
+	if (at >= size) {
+		folio_unlock(folio);
+		return 0;
+	}
+	bytes = min_t(u64, folio_size(folio), size - at);
+	/* A mapping may have written behind the end, which others must not see. */
+	if (bytes < folio_size(folio))
+		folio_zero_segment(folio, bytes, folio_size(folio));
+	if (batch->transaction && (batch->next != at || batch->transaction->n_pages == OXFS_PAGES_MAX ||
+				   batch->transaction->data_max + bytes > bytes_max))
+		oxfs_batch_send(batch);
+	if (!batch->transaction)
+		oxfs_batch_begin(batch, at);
+	folio_start_writeback(folio);
+	folio_unlock(folio);
+	page = &batch->transaction->pages[batch->transaction->n_pages++];
+	page->bv_page = folio_page(folio, 0);
+	page->bv_offset = 0;
+	page->bv_len = bytes;
+	batch->transaction->data_max += bytes;
+	batch->next = at + bytes;
+	return 0;
+}
+
+int oxfs_writepages(struct address_space *mapping, struct writeback_control *control)
+{
+	struct oxfs_batch batch = { .inode = mapping->host };
+	int error = write_cache_pages(mapping, control, oxfs_batch_add, &batch);
+
+	oxfs_batch_send(&batch);
+	return error;
+}
+
+/* ---- syncing ------------------------------------------------------------------------------ */
+
+/* Data was sent that no FSYNC has followed yet. */
+void oxfs_inode_unsynced(struct inode *inode)
+{
+	struct oxfs_session *session = oxfs_session_i(inode);
+	struct oxfs_inode *mine = oxfs_i(inode);
+
+	spin_lock_bh(&session->lock);
+	if (list_empty(&mine->unsynced)) {
+		list_add_tail(&mine->unsynced, &session->unsynced);
+		mine->unsynced_boot = session->boot;
+	}
+	spin_unlock_bh(&session->lock);
+}
+
+/* Has the server bring what it got to stable storage. */
+int oxfs_inode_sync(struct inode *inode, struct oxfs_open *open, bool data_only)
+{
+	struct oxfs_session *session = oxfs_session_i(inode);
+	struct oxfs_inode *mine = oxfs_i(inode);
+	struct oxfs_transaction *transaction = oxfs_transaction_new(session, OXFS_FSYNC, current_cred());
+	bool unsynced;
+	u64 boot;
+	int error;
+
+	spin_lock_bh(&session->lock);
+	unsynced = !list_empty(&mine->unsynced);
+	boot = mine->unsynced_boot;
+	list_del_init(&mine->unsynced);
+	spin_unlock_bh(&session->lock);
+	oxfs_transaction_inode(transaction, inode, open);
+	oxfs_transaction_argument(transaction, 0, data_only);
+	error = oxfs_transaction_call(transaction);
+	oxfs_transaction_put(transaction);
+	if (error && unsynced) {
+		spin_lock_bh(&session->lock);
+		if (list_empty(&mine->unsynced))
+			list_add_tail(&mine->unsynced, &session->unsynced);
+		mine->unsynced_boot = boot;
+		spin_unlock_bh(&session->lock);
+	}
+	if (!error && unsynced && boot != READ_ONCE(session->boot))
+		error = -EIO;
+	return error;
+}
