@@ -192,7 +192,7 @@ static void oxk_stranger_work(struct work_struct *work)
 	stranger->busy = false;
 	mutex_unlock(&endpoint->strangers_lock);
 	if (!READ_ONCE(endpoint->closing))
-		queue_work(endpoint->slow, &endpoint->accept);
+		queue_work(endpoint->strange, &endpoint->accept);
 }
 
 /* A place for the next that connects. */
@@ -226,7 +226,7 @@ static bool oxk_accept(struct oxk_endpoint *endpoint)
 		write_unlock_bh(&socket->sk->sk_callback_lock);
 		stranger->busy = true;
 		stranger->socket = socket;
-		queue_work(endpoint->slow, &stranger->work);
+		queue_work(endpoint->strange, &stranger->work);
 	}
 	mutex_unlock(&endpoint->strangers_lock);
 	return socket;
@@ -248,7 +248,7 @@ static void oxk_listener_ready(struct sock *sk)
 	read_lock_bh(&sk->sk_callback_lock);
 	endpoint = sk->sk_user_data;
 	if (endpoint && !READ_ONCE(endpoint->closing))
-		queue_work(endpoint->slow, &endpoint->accept);
+		queue_work(endpoint->strange, &endpoint->accept);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 

@@ -40,6 +40,8 @@ static void oxk_free(struct oxk_endpoint *endpoint)
 {
 	if (endpoint->slow)
 		destroy_workqueue(endpoint->slow);
+	if (endpoint->strange)
+		destroy_workqueue(endpoint->strange);
 	if (endpoint->queue)
 		destroy_workqueue(endpoint->queue);
 	if (endpoint->core)
@@ -91,7 +93,10 @@ static int oxk_make_tables(struct oxk_endpoint *endpoint)
 		oxk_link_init(endpoint, &endpoint->links[i]);
 	endpoint->queue = alloc_workqueue("oxk", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	endpoint->slow = alloc_workqueue("oxk_slow", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!endpoint->queue || !endpoint->slow)
+	/* Without WQ_MEM_RECLAIM: when threads are slow to come, the rescuer of such a queue does all
+	 * that waits in it one after the other, and each stranger may take OXK_HANDSHAKE_MS. */
+	endpoint->strange = alloc_workqueue("oxk_strange", WQ_UNBOUND, 0);
+	if (!endpoint->queue || !endpoint->slow || !endpoint->strange)
 		return -ENOMEM;
 	return oxk_pool_new(endpoint);
 }

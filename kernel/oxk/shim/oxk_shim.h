@@ -114,7 +114,8 @@ struct oxk_endpoint {
 	struct net *net;
 	u8 key[OXK_KEY_BYTES];
 	struct workqueue_struct *queue; /* of what moves bytes */
-	struct workqueue_struct *slow;	/* of what waits: handshakes, ends */
+	struct workqueue_struct *slow;	/* of what waits: dialling, ends */
+	struct workqueue_struct *strange; /* of those that connect, until they are proven */
 
 	spinlock_t
 		lock; /* bottom halves off; guards the core, `requests`, and what is said above */
