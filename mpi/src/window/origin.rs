@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmpi_engine::{Envelope, Mode, Pattern};
 
+use super::LockKind;
 use super::memory::{Core, DATA, REQUESTS};
 use super::message::{HEAD_BYTES, Kind, REFUSAL_BYTES, Refusal, Request};
 use super::request::Answered;
-use super::{Flavor, LockKind};
 use crate::any_request::{AnyRequest, Report};
 use crate::buffer::Buffer;
-use crate::error::{ErrorKind, WindowError};
+use crate::error::ErrorKind;
 
 /// Data up to this length travels with its request: twice copied, but no second message.
 const INLINE_MAX: u64 = 2048;
@@ -408,7 +408,7 @@ impl Stream {
             let judged = match (request.wait(), wants) {
                 (Err(error), _) => Err(error),
                 (Ok(report), Wants::Confirmation(room)) if report.bytes > 0 => {
-                    Err(refused(core, target, Refusal::decode(&room)))
+                    Err(core.refused(target, Refusal::decode(&room)))
                 }
                 _ => Ok(()),
             };
@@ -462,33 +462,4 @@ fn receive(
     };
     let process = core.part(target).process;
     core.comm.irecv_on(Some(process), pattern, buffer)
-}
-
-/// The error of a target that could not do its part.
-pub(super) fn refused(core: &Core, target: u32, refusal: Refusal) -> ErrorKind {
-    match refusal {
-        Refusal::Memory {
-            displacement,
-            bytes,
-        } if core.flavor == Flavor::Dynamic => WindowError::NotAttached {
-            target,
-            address: displacement as u64,
-            bytes,
-        }
-        .into(),
-        Refusal::Memory {
-            displacement,
-            bytes,
-        } => WindowError::Range {
-            target,
-            displacement,
-            unit: 1,
-            begin: displacement,
-            end: displacement.saturating_add_unsigned(bytes),
-            bytes: core.part(target).bytes,
-        }
-        .into(),
-        Refusal::Died { process } => core.engine().loss_of(process).into(),
-        Refusal::Garbled => WindowError::Garbled { target }.into(),
-    }
 }
