@@ -391,6 +391,54 @@ impl Plan {
     }
 }
 
+/// Changes the element at `address` by an instruction of the processor; `result` is what was there.
+/// False, and nothing has happened, if there is no such instruction.
+///
+/// # Safety
+/// As [`Plan::apply`]; `origin` (unless the operation is MPI_NO_OP) and `result` must be valid for
+/// an element.
+#[inline]
+pub(super) unsafe fn fetch_word(
+    basic: Basic,
+    op: Predefined,
+    address: *mut u8,
+    origin: *const u8,
+    result: *mut u8,
+) -> bool {
+    let bytes = basic.size() as usize;
+    let Some(way) = Way::of_word(op, basic) else {
+        return false;
+    };
+    if !address.addr().is_multiple_of(bytes) {
+        return false;
+    }
+    let plan = Plan {
+        element: Element::Basic(basic),
+        op,
+        bytes,
+        combiner: None,
+        way,
+    };
+    let needed = if way == Way::Keep { 0 } else { bytes };
+    let origin = if needed == 0 {
+        std::ptr::dangling()
+    } else {
+        origin
+    };
+    // SAFETY: the caller's promise; aligned as was just seen.
+    unsafe {
+        let origin = std::slice::from_raw_parts(origin, needed);
+        let result = Some(std::slice::from_raw_parts_mut(result, bytes));
+        match bytes {
+            1 => word1::run(&plan, address, 1, origin, result),
+            2 => word2::run(&plan, address, 1, origin, result),
+            4 => word4::run(&plan, address, 1, origin, result),
+            _ => word8::run(&plan, address, 1, origin, result),
+        }
+    }
+    true
+}
+
 /// Replaces the element at `address` by `origin` if it equals `compare`; `result` is what was
 /// there. All three slices have the element's length.
 ///

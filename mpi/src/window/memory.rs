@@ -9,9 +9,10 @@ use oxmpi_engine::turn_lock::Turn;
 use oxmpi_engine::{Engine, Mapping, PortBuffer};
 
 use super::control::Control;
+use super::message::Refusal;
 use super::{Flavor, SharedPart};
 use crate::communicator::{Comm, Context};
-use crate::error::WindowError;
+use crate::error::{ErrorKind, WindowError};
 
 /// The context of requests to services, in the window's own communicator.
 pub(super) const REQUESTS: Context = Context::Partitioned;
@@ -132,6 +133,35 @@ impl Core {
             }
         }
         is_far
+    }
+
+    /// The error of a target that could not do its part.
+    pub(super) fn refused(&self, target: u32, refusal: Refusal) -> ErrorKind {
+        match refusal {
+            Refusal::Memory {
+                displacement,
+                bytes,
+            } if self.flavor == Flavor::Dynamic => WindowError::NotAttached {
+                target,
+                address: displacement as u64,
+                bytes,
+            }
+            .into(),
+            Refusal::Memory {
+                displacement,
+                bytes,
+            } => WindowError::Range {
+                target,
+                displacement,
+                unit: 1,
+                begin: displacement,
+                end: displacement.saturating_add_unsigned(bytes),
+                bytes: self.part(target).bytes,
+            }
+            .into(),
+            Refusal::Died { process } => self.engine().loss_of(process).into(),
+            Refusal::Garbled => WindowError::Garbled { target }.into(),
+        }
     }
 }
 

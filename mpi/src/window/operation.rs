@@ -11,7 +11,7 @@ use super::{Flavor, Target, Window};
 use crate::any_request::{AnyRequest, Report};
 use crate::buffer::{Buffer, BufferError};
 use crate::error::{ErrorKind, WindowError};
-use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
+use oxmpi_datatypes::datatype::{Constructor, Datatype, DatatypeError};
 use oxmpi_datatypes::op::{Op, Predefined};
 
 /// Elements of this process's memory that are accumulated, and their type.
@@ -272,6 +272,18 @@ impl Window {
         target: &Target<'_>,
         op: &Op,
     ) -> Result<(), ErrorKind> {
+        // What the processor does by itself is not described first.
+        if let (Op::Predefined(op), Constructor::Named(basic)) = (op, target.datatype.constructor())
+            && target.count == 1
+            && !result.is_null()
+            && (!origin.is_null() || *op == Predefined::NoOp)
+            && let Some(place) = self.place(target)?
+            && let Way::Direct(address) = place.way
+            // SAFETY: inside the target's memory, as was checked; the caller's promise for the rest.
+            && unsafe { accumulate::fetch_word(*basic, *op, address, origin, result) }
+        {
+            return Ok(());
+        }
         let datatype = target.datatype;
         let count = if target.rank.is_none() { 0 } else { 1 };
         let needs_origin = !matches!(op, Op::Predefined(Predefined::NoOp));

@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmpi_engine::{Envelope, Mode, Pattern};
 
+use super::LockKind;
 use super::memory::{Core, DATA, REQUESTS};
 use super::message::{HEAD_BYTES, Kind, REFUSAL_BYTES, Refusal, Request};
 use super::request::Answered;
-use super::{Flavor, LockKind};
 use crate::any_request::{AnyRequest, Report};
 use crate::buffer::Buffer;
-use crate::error::{ErrorKind, WindowError};
+use crate::error::ErrorKind;
 
 /// Data up to this length travels with its request: twice copied, but no second message.
 const INLINE_MAX: u64 = 2048;
@@ -40,7 +40,8 @@ pub(super) const ANSWER: u32 = TAG_MASK + 1;
 pub(super) struct Origin {
     streams: Box<[Mutex<Stream>]>,
     tags: AtomicU32,
-    /// Some stream has been used since all were flushed.
+    /// 1 from the first use of a stream on. It is not taken back by a flush: another thread that
+    /// flushes meanwhile has to wait for the same streams.
     used: AtomicU32,
 }
 
@@ -245,7 +246,7 @@ impl Origin {
 
     /// Completes everything that was asked of any target, in parallel.
     pub(super) fn flush_all(&self, core: &Arc<Core>) -> Result<(), ErrorKind> {
-        if self.used.swap(0, Ordering::Relaxed) == 0 {
+        if self.used.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
         self.both(core, 0..self.streams.len() as u32, Origin::begin_flush)
@@ -407,7 +408,7 @@ impl Stream {
             let judged = match (request.wait(), wants) {
                 (Err(error), _) => Err(error),
                 (Ok(report), Wants::Confirmation(room)) if report.bytes > 0 => {
-                    Err(refused(core, target, Refusal::decode(&room)))
+                    Err(core.refused(target, Refusal::decode(&room)))
                 }
                 _ => Ok(()),
             };
@@ -461,33 +462,4 @@ fn receive(
     };
     let process = core.part(target).process;
     core.comm.irecv_on(Some(process), pattern, buffer)
-}
-
-/// The error of a target that could not do its part.
-pub(super) fn refused(core: &Core, target: u32, refusal: Refusal) -> ErrorKind {
-    match refusal {
-        Refusal::Memory {
-            displacement,
-            bytes,
-        } if core.flavor == Flavor::Dynamic => WindowError::NotAttached {
-            target,
-            address: displacement as u64,
-            bytes,
-        }
-        .into(),
-        Refusal::Memory {
-            displacement,
-            bytes,
-        } => WindowError::Range {
-            target,
-            displacement,
-            unit: 1,
-            begin: displacement,
-            end: displacement.saturating_add_unsigned(bytes),
-            bytes: core.part(target).bytes,
-        }
-        .into(),
-        Refusal::Died { process } => core.engine().loss_of(process).into(),
-        Refusal::Garbled => WindowError::Garbled { target }.into(),
-    }
 }

@@ -6,7 +6,6 @@ use oxmpi_engine::RequestId;
 
 use super::memory::Core;
 use super::message::Refusal;
-use super::origin::refused;
 use crate::any_request::{AnyRequest, Pending, Report};
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
@@ -63,7 +62,7 @@ impl Pending for Answered {
                 displacement: self.displacement,
                 bytes: self.bytes,
             };
-            return Err(refused(&self.core, self.target, refusal));
+            return Err(self.core.refused(self.target, refusal));
         }
         Ok(Report::EMPTY)
     }

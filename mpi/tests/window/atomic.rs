@@ -13,7 +13,7 @@ const FLAVORS: [Flavor; 3] = [Flavor::Create, Flavor::Allocate, Flavor::Dynamic]
 oxmpi_harness::ranks! {
     /// Everybody draws numbers from one counter: none is drawn twice.
     fn a_counter_gives_each_number_once([1, 2, 4], SETTINGS) {
-        const DRAWS: u64 = 200;
+        const DRAWS: u64 = 100;
         let rank = Rank::join(Threads::One);
         let all = DRAWS * u64::from(rank.size());
         for flavor in FLAVORS {
@@ -39,7 +39,7 @@ oxmpi_harness::ranks! {
 
     /// A lock made of compare-and-swap guards a sum that is not atomic by itself.
     fn compare_and_swap_makes_a_lock([2, 3], SETTINGS) {
-        const ROUNDS: u64 = 60;
+        const ROUNDS: u64 = 25;
         let rank = Rank::join(Threads::One);
         let element = long();
         for flavor in FLAVORS {
