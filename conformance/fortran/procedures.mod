@@ -1,5 +1,7 @@
-﻿!mod$ v1 sum:2d1aa008c8084d94
+﻿!mod$ v1 sum:782e55e40ef8c42f
+!need$ 854c6f53d92771e5 i __fortran_builtins
 !need$ e6dffc8f6391ee32 n mpi_f08
+!need$ 554180c599dc39f3 i iso_c_binding
 module procedures
 use mpi_f08,only:c_ptr
 use mpi_f08,only:mpi_status_size
@@ -1526,8 +1528,6 @@ use mpi_f08,only:pmpi_wtick_f08
 use mpi_f08,only:pmpi_wtime_f08
 use mpi_f08,only:pmpi_sizeof_f08ts
 use mpi_f08,only:pmpi_f_sync_reg_f08ts
-use mpi_f08,only:operator(==)
-use mpi_f08,only:operator(/=)
 use mpi_f08,only:mpi_abi_get_fortran_booleans
 use mpi_f08,only:mpi_abi_get_fortran_info
 use mpi_f08,only:mpi_abi_get_info
@@ -2406,21 +2406,76 @@ use mpi_f08,only:mpi_unweighted
 use mpi_f08,only:mpi_weights_empty
 use mpi_f08,only:mpi_argv_null
 use mpi_f08,only:mpi_argvs_null
-integer(4)::freed
-integer(4)::cancelled
+use,intrinsic::iso_c_binding,only:c_associated
+use,intrinsic::iso_c_binding,only:c_funloc
+use,intrinsic::iso_c_binding,only:c_funptr
+use,intrinsic::iso_c_binding,only:c_f_pointer
+use,intrinsic::iso_c_binding,only:c_loc
+use,intrinsic::iso_c_binding,only:c_null_funptr
+use,intrinsic::iso_c_binding,only:c_null_ptr
+use,intrinsic::iso_c_binding,only:c_sizeof
+use,intrinsic::iso_c_binding,only:c_int8_t
+use,intrinsic::iso_c_binding,only:c_int16_t
+use,intrinsic::iso_c_binding,only:c_int32_t
+use,intrinsic::iso_c_binding,only:c_int64_t
+use,intrinsic::iso_c_binding,only:c_int128_t
+use,intrinsic::iso_c_binding,only:c_int
+use,intrinsic::iso_c_binding,only:c_short
+use,intrinsic::iso_c_binding,only:c_long
+use,intrinsic::iso_c_binding,only:c_long_long
+use,intrinsic::iso_c_binding,only:c_signed_char
+use,intrinsic::iso_c_binding,only:c_size_t
+use,intrinsic::iso_c_binding,only:c_intmax_t
+use,intrinsic::iso_c_binding,only:c_intptr_t
+use,intrinsic::iso_c_binding,only:c_ptrdiff_t
+use,intrinsic::iso_c_binding,only:c_int_least8_t
+use,intrinsic::iso_c_binding,only:c_int_fast8_t
+use,intrinsic::iso_c_binding,only:c_int_least16_t
+use,intrinsic::iso_c_binding,only:c_int_fast16_t
+use,intrinsic::iso_c_binding,only:c_int_least32_t
+use,intrinsic::iso_c_binding,only:c_int_fast32_t
+use,intrinsic::iso_c_binding,only:c_int_least64_t
+use,intrinsic::iso_c_binding,only:c_int_fast64_t
+use,intrinsic::iso_c_binding,only:c_int_least128_t
+use,intrinsic::iso_c_binding,only:c_int_fast128_t
+use,intrinsic::iso_c_binding,only:c_float
+use,intrinsic::iso_c_binding,only:c_double
+use,intrinsic::iso_c_binding,only:c_long_double
+use,intrinsic::iso_c_binding,only:c_float_complex
+use,intrinsic::iso_c_binding,only:c_double_complex
+use,intrinsic::iso_c_binding,only:c_long_double_complex
+use,intrinsic::iso_c_binding,only:c_bool
+use,intrinsic::iso_c_binding,only:c_char
+use,intrinsic::iso_c_binding,only:c_null_char
+use,intrinsic::iso_c_binding,only:c_alert
+use,intrinsic::iso_c_binding,only:c_backspace
+use,intrinsic::iso_c_binding,only:c_form_feed
+use,intrinsic::iso_c_binding,only:c_new_line
+use,intrinsic::iso_c_binding,only:c_carriage_return
+use,intrinsic::iso_c_binding,only:c_horizontal_tab
+use,intrinsic::iso_c_binding,only:c_vertical_tab
+use,intrinsic::iso_c_binding,only:c_float128
+use,intrinsic::iso_c_binding,only:c_float128_complex
+use,intrinsic::iso_c_binding,only:c_f_procpointer
+use mpi_f08,only:operator(==)
+use,intrinsic::__fortran_builtins,only:operator(==)
+use mpi_f08,only:operator(/=)
+use,intrinsic::__fortran_builtins,only:operator(/=)
+interface operator(==)
+end interface
+interface operator(/=)
+end interface
 contains
-subroutine query(extra_state,status,ierror)
-integer(8)::extra_state
-type(mpi_status)::status
-integer(4)::ierror
+subroutine digits(invec,inoutvec,len,datatype)
+type(c_ptr),value::invec
+type(c_ptr),value::inoutvec
+integer(4)::len
+type(mpi_datatype)::datatype
 end
-subroutine release(extra_state,ierror)
-integer(8)::extra_state
-integer(4)::ierror
-end
-subroutine cancel(extra_state,complete,ierror)
-integer(8)::extra_state
-logical(4)::complete
-integer(4)::ierror
+subroutine greatest(invec,inoutvec,len,datatype)
+type(c_ptr),value::invec
+type(c_ptr),value::inoutvec
+integer(8)::len
+type(mpi_datatype)::datatype
 end
 end

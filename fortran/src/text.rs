@@ -26,9 +26,10 @@ impl TextIn {
     /// # Safety
     /// `length` bytes can be read at `address`.
     pub unsafe fn new(address: *const c_char, length: usize, trim: Trim) -> TextIn {
-        // SAFETY: the caller's promise; an empty text may have no address.
         let bytes = match length {
+            // An empty text may have no address.
             0 => &[][..],
+            // SAFETY: the caller's promise.
             _ => unsafe { std::slice::from_raw_parts(address.cast::<u8>(), length) },
         };
         let bytes = trimmed(bytes, trim);

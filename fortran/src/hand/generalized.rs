@@ -10,11 +10,16 @@ use crate::predefined::{mpi_conversion_fn_null_, mpi_conversion_fn_null_c_};
 use crate::sentinel::Status;
 use crate::text::{TextIn, Trim};
 
+type Query = unsafe extern "C" fn(*mut i64, *mut Status, *mut c_int);
+type Free = unsafe extern "C" fn(*mut i64, *mut c_int);
+type Cancel = unsafe extern "C" fn(*mut i64, *mut c_int, *mut c_int);
+type Extent = unsafe extern "C" fn(*mut c_int, *mut i64, *mut i64, *mut c_int);
+
 /// The procedures of a generalized request, until it is freed.
 struct Request {
-    query: unsafe extern "C" fn(*mut i64, *mut Status, *mut c_int),
-    free: unsafe extern "C" fn(*mut i64, *mut c_int),
-    cancel: unsafe extern "C" fn(*mut i64, *mut c_int, *mut c_int),
+    query: Query,
+    free: Free,
+    cancel: Cancel,
     extra: i64,
 }
 
@@ -63,9 +68,9 @@ pub unsafe fn grequest_start<const P: bool>(
     // SAFETY: the caller's promise: procedures of these interfaces.
     unsafe {
         let state = Box::into_raw(Box::new(Request {
-            query: transmute::<*const c_void, _>(query_fn),
-            free: transmute::<*const c_void, _>(free_fn),
-            cancel: transmute::<*const c_void, _>(cancel_fn),
+            query: transmute::<*const c_void, Query>(query_fn),
+            free: transmute::<*const c_void, Free>(free_fn),
+            cancel: transmute::<*const c_void, Cancel>(cancel_fn),
             extra: *extra.cast::<i64>(),
         }));
         let functions = (
@@ -93,7 +98,7 @@ pub unsafe fn grequest_start<const P: bool>(
 struct Representation {
     read: *const c_void,
     write: *const c_void,
-    extent: unsafe extern "C" fn(*mut c_int, *mut i64, *mut i64, *mut c_int),
+    extent: Extent,
     extra: i64,
 }
 
@@ -167,7 +172,7 @@ pub unsafe fn register_datarep<const LARGE: bool, const P: bool>(
         let state = Box::into_raw(Box::new(Representation {
             read: read_fn,
             write: write_fn,
-            extent: transmute::<*const c_void, _>(extent_fn),
+            extent: transmute::<*const c_void, Extent>(extent_fn),
             extra: *extra.cast::<i64>(),
         }))
         .cast::<c_void>();
