@@ -8,6 +8,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::chapter::error;
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::fatal;
@@ -122,6 +123,9 @@ impl Call {
     #[inline(never)]
     pub fn fail(&self, failure: &Failure) -> c_int {
         let subject = failure.subject().unwrap_or(self.subject);
+        if let Subject::File(_) = subject {
+            error::remember(failure.code(), failure.text());
+        }
         let (handler, mut handle) = responsible(subject);
         match handler {
             Errhandler::Return => failure.code(),

@@ -315,7 +315,7 @@ impl Exchange<'_> {
         let me = self.comm().rank();
         let mut outcome: Outcome = Ok(());
         let mut places = Places::new(self.own);
-        let mut walks = share.as_ref().map(|share| walks(share)).unwrap_or_default();
+        let mut walks = share.as_ref().map(walks).unwrap_or_default();
         let mut writing: Option<Offloaded<(Outcome, Vec<u8>)>> = None;
         let mut spare = Vec::new();
         let mut sent = Messages::default();
@@ -386,7 +386,7 @@ impl Exchange<'_> {
         let me = self.comm().rank();
         let mut outcome: Outcome = Ok(());
         let mut places = Places::new(self.own);
-        let mut walks = share.as_ref().map(|share| walks(share)).unwrap_or_default();
+        let mut walks = share.as_ref().map(walks).unwrap_or_default();
         let mut memory = Vec::new();
         for number in 0..self.plan.windows() {
             let mut messages = Messages::default();

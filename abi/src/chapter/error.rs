@@ -1,9 +1,10 @@
 //! Error classes, codes and texts (MPI 5.0 §9.4, §9.5).
 //!
 //! A predefined class is its own code and has a text here. Programs can add classes, codes and
-//! texts; their numbers begin above MPI_ERR_LASTCODE. The detailed text of a failure is not kept:
-//! it is printed when the error is fatal.
+//! texts; their numbers begin above MPI_ERR_LASTCODE. The detailed text of a failure is printed when
+//! the error is fatal; only that of a thread's last failure about a file is kept ([`remember`]).
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard};
@@ -21,6 +22,25 @@ struct Added {
     /// The class of a code; a class has none.
     class: Option<i32>,
     text: Vec<u8>,
+}
+
+thread_local! {
+    /// The last failure of this thread that was about a file: its code, and what it said.
+    static LAST: RefCell<Option<(i32, String)>> = const { RefCell::new(None) };
+}
+
+/// Keeps what a failure says. Errors of files come back by default, so programs ask for their text
+/// (MPI_Error_string) where others end the job with it.
+pub fn remember(code: i32, text: &str) {
+    LAST.set(Some((code, text.to_owned())));
+}
+
+/// What the last failure of this thread said, if it had this code.
+fn remembered(code: i32) -> Option<String> {
+    LAST.with_borrow(|last| match last {
+        Some((last, text)) if *last == code => Some(text.clone()),
+        _ => None,
+    })
 }
 
 fn added() -> MutexGuard<'static, BTreeMap<i32, Added>> {
@@ -70,7 +90,10 @@ pub fn error_string(
     resultlen: Out<i32>,
 ) -> Result<(), Failure> {
     let length = match predefined_text(errorcode) {
-        Some(text) => string.set(format!("{}: {text}", class_name(errorcode))),
+        Some(text) => string.set(match remembered(errorcode) {
+            Some(details) => format!("{}: {details}", class_name(errorcode)),
+            None => format!("{}: {text}", class_name(errorcode)),
+        }),
         None => {
             let text = added().get(&errorcode).map(|added| added.text.clone());
             string.set(text.ok_or_else(|| no_such("errorcode", errorcode))?)

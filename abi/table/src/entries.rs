@@ -148,7 +148,7 @@ fn note(function: &Function, face: Face) -> String {
 /// Whose error handler is responsible: the first communicator, window, file or session among the arguments; for functions of
 /// files that get none the default handler of files; for functions that create from groups the handler given to them.
 fn subject(function: &Function) -> String {
-    if function.name.starts_with("MPI_File_") {
+    if function.name.starts_with("MPI_File_") || function.name == "MPI_Register_datarep" {
         let file = function
             .parameters
             .iter()

@@ -78,7 +78,9 @@ macro_rules! accesses {
             Ok(())
         }
     )*};
-    ($(splits $begin:ident $end:ident $name:literal $reads:literal $start:ident $pointer:ty;)*) => {$(
+    ($(
+        splits $begin:ident $end:ident $name:literal $reads:literal $start:ident $pointer:ty;
+    )*) => {$(
         pub fn $begin(
             _call: &Call,
             fh: &File,
