@@ -255,11 +255,11 @@ fn hostile() -> Outcome {
     let root = Path::new(MOUNTS[0]);
     let refused_before = count("refused");
     let base = u64::from(std::process::id());
-    for round in 0..6 {
+    for round in 0..4 {
         let seed = base + round;
         let server = good("fork", sys::in_child(|| serve(seed)))?;
         std::thread::sleep(Duration::from_millis(300));
-        let options = format!("soft,timeo=2,key={key}");
+        let options = format!("soft,timeo=5,key={key}");
         let mounted = crate::world::mount_from(&format!("127.0.0.1:{PORT}"), root, &options);
         if mounted.is_ok() {
             let user = good(
