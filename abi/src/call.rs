@@ -8,11 +8,11 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::chapter::error;
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::fatal;
 use crate::handle::{Handle, Object};
+use crate::last_failure;
 use crate::object::{Communicator, Errhandler, FILE_ERRHANDLER, File, Session, Window};
 use crate::stage::{self, World};
 use crate::subject::Subject;
@@ -123,9 +123,7 @@ impl Call {
     #[inline(never)]
     pub fn fail(&self, failure: &Failure) -> c_int {
         let subject = failure.subject().unwrap_or(self.subject);
-        if let Subject::File(_) = subject {
-            error::remember(failure.code(), failure.text());
-        }
+        last_failure::keep(failure);
         let (handler, mut handle) = responsible(subject);
         match handler {
             Errhandler::Return => failure.code(),

@@ -20,6 +20,7 @@ pub mod failure;
 pub mod fatal;
 pub mod generated;
 pub mod handle;
+mod last_failure;
 pub mod object;
 pub mod request;
 pub mod stage;

@@ -2,9 +2,8 @@
 //!
 //! A predefined class is its own code and has a text here. Programs can add classes, codes and
 //! texts; their numbers begin above MPI_ERR_LASTCODE. The detailed text of a failure is printed when
-//! the error is fatal; only that of a thread's last failure about a file is kept ([`remember`]).
+//! the error is fatal; that of a thread's last failure is kept ([`last_failure`]).
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard};
@@ -13,6 +12,7 @@ use crate::argument::{Out, TextOut};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
+use crate::last_failure;
 
 /// What the program has added, by number.
 static ADDED: Mutex<BTreeMap<i32, Added>> = Mutex::new(BTreeMap::new());
@@ -22,25 +22,6 @@ struct Added {
     /// The class of a code; a class has none.
     class: Option<i32>,
     text: Vec<u8>,
-}
-
-thread_local! {
-    /// The last failure of this thread that was about a file: its code, and what it said.
-    static LAST: RefCell<Option<(i32, String)>> = const { RefCell::new(None) };
-}
-
-/// Keeps what a failure says. Errors of files come back by default, so programs ask for their text
-/// (MPI_Error_string) where others end the job with it.
-pub fn remember(code: i32, text: &str) {
-    LAST.set(Some((code, text.to_owned())));
-}
-
-/// What the last failure of this thread said, if it had this code.
-fn remembered(code: i32) -> Option<String> {
-    LAST.with_borrow(|last| match last {
-        Some((last, text)) if *last == code => Some(text.clone()),
-        _ => None,
-    })
 }
 
 fn added() -> MutexGuard<'static, BTreeMap<i32, Added>> {
@@ -90,7 +71,7 @@ pub fn error_string(
     resultlen: Out<i32>,
 ) -> Result<(), Failure> {
     let length = match predefined_text(errorcode) {
-        Some(text) => string.set(match remembered(errorcode) {
+        Some(text) => string.set(match last_failure::text_of(errorcode) {
             Some(details) => format!("{}: {details}", class_name(errorcode)),
             None => format!("{}: {text}", class_name(errorcode)),
         }),

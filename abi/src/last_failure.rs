@@ -1,0 +1,41 @@
+//! What the last failure of a thread said.
+//!
+//! An error code is one of a few classes. A program whose error handlers let calls return asks
+//! MPI_Error_string for the text of the code it was given, and gets the sentence with the values.
+
+use std::cell::RefCell;
+
+use crate::failure::Failure;
+
+thread_local! {
+    /// Its code, and what it said.
+    static LAST: RefCell<Option<(i32, String)>> = const { RefCell::new(None) };
+}
+
+/// Keeps what a failure says.
+pub fn keep(failure: &Failure) {
+    LAST.set(Some((failure.code(), failure.text().to_owned())));
+}
+
+/// What the last failure of this thread said, if it had this code.
+pub fn text_of(code: i32) -> Option<String> {
+    LAST.with_borrow(|last| match last {
+        Some((last, text)) if *last == code => Some(text.clone()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_text_of_a_code_is_kept() {
+        keep(&Failure::new(6, "rank 9 of 4"));
+        assert_eq!(text_of(6).as_deref(), Some("rank 9 of 4"));
+        assert_eq!(text_of(7), None);
+        std::thread::spawn(|| assert_eq!(text_of(6), None))
+            .join()
+            .unwrap();
+    }
+}
