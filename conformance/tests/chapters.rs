@@ -28,7 +28,7 @@ macro_rules! chapters {
 }
 
 chapters! {
-    attributes bad_input collectives communicators datatypes environment errors groups info neighbourhood ops pmpi
+    attributes bad_input collectives communicators datatypes environment errors files groups info neighbourhood ops pmpi
     point_to_point requests topologies windows
 }
 
