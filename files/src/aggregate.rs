@@ -4,8 +4,8 @@
 //! the same plan: either each rank accesses its own pieces, or the range from the first to the last
 //! byte is divided among some *aggregating* ranks, whose parts begin at aligned bytes.
 
-use crate::file::{Direction, Job};
 use crate::hints::Switch;
+use crate::job::{Direction, Job};
 use crate::strip::Strips;
 use crate::view::Piece;
 

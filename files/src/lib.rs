@@ -9,7 +9,8 @@
 //!
 //! The modules, from the inside: `view` and `strip` are pure (which bytes, in which order), `sys`
 //! asks the system, `access` is a process's own reading and writing, `aggregate` that of all
-//! processes together, `errand` runs either of them in the background, `shared` is the pointer
+//! processes together, `job` is an access as it was called for,
+//! `errand` runs it in the background, `shared` is the pointer
 //! that all processes share, `representation` converts values, and `file` is the object with its
 //! calls.
 
@@ -20,6 +21,7 @@ mod errand;
 mod failure;
 mod file;
 mod hints;
+mod job;
 mod open;
 mod ordered;
 mod pointer;

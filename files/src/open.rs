@@ -13,8 +13,9 @@ use oxmpi_core::{ErrorKind, FileError, FileFault};
 
 use crate::amode::Amode;
 use crate::failure::{REPORT_WORDS, fault, named, report, reported};
-use crate::file::{File, Inner, lock};
+use crate::file::File;
 use crate::hints::Hints;
+use crate::job::{Inner, lock};
 use crate::pointer::Whence;
 use crate::settle::{agree, first_error, hear_first, meet, tell_all};
 use crate::shared::SharedPointer;

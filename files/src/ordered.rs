@@ -10,7 +10,7 @@ use oxmpi_core::ErrorKind;
 use oxmpi_core::any_request::Report;
 
 use crate::aggregate::{Plan, words};
-use crate::file::{Inner, Job};
+use crate::job::{Inner, Job};
 use crate::rounds;
 use crate::settle::{hear_first_later, step_aside, tell_all_later};
 use crate::worker::offload;

@@ -17,7 +17,7 @@ use oxmpi_core::{ErrorKind, FileError, SendMode, Source, Tag};
 use crate::access::HOLE_MAX;
 use crate::aggregate::{Plan, Reach};
 use crate::failure::report;
-use crate::file::{Data, Direction, Inner, Job};
+use crate::job::{Data, Direction, Inner, Job};
 use crate::settle::{end_of, first_error, step_aside, tell_all_later};
 use crate::strip::{Coverage, STRIP_BYTES, Strip, StripWalk, common_divisor, gather, spread};
 use crate::view::Piece;

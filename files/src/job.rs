@@ -1,0 +1,227 @@
+//! What an access is made of: the open file as the library's own parts see it, what the program can
+//! change of it, and the access as it was called for.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oxmpi_core::any_request::{AnyRequest, Report, Sender};
+use oxmpi_core::buffer::Buffer;
+use oxmpi_core::communicator::Comm;
+use oxmpi_core::{ErrorKind, FileError, FileFault};
+
+use crate::access::Way;
+use crate::amode::Amode;
+use crate::failure::{fault, named};
+use crate::hints::Hints;
+use crate::representation::Memory;
+use crate::shared::SharedPointer;
+use crate::sys::Disk;
+use crate::view::View;
+
+type Result<T> = std::result::Result<T, ErrorKind>;
+
+pub(crate) struct Inner {
+    pub(crate) comm: Arc<Comm>,
+    pub(crate) disk: Disk,
+    pub(crate) amode: Amode,
+    pub(crate) shared: SharedPointer,
+    pub(crate) state: Mutex<State>,
+    /// Numbers for collective accesses, and whose turn it is.
+    pub(crate) next_turn: AtomicU64,
+    pub(crate) turn: AtomicU64,
+    /// Locks of the system belong to the open file, so threads of this process need one more.
+    region: Mutex<()>,
+    /// One question about the shared pointer at a time.
+    asking: Mutex<()>,
+    pub(crate) is_closed: AtomicBool,
+}
+
+/// What the program can change.
+pub(crate) struct State {
+    pub(crate) view: Arc<View>,
+    /// The individual pointer, in etypes.
+    pub(crate) pointer: u64,
+    pub(crate) atomic: bool,
+    pub(crate) hints: Arc<Hints>,
+    /// A split collective that has begun: its direction and its request.
+    pub(crate) split: Option<(&'static str, AnyRequest)>,
+}
+
+impl State {
+    pub(crate) fn new(hints: Hints) -> State {
+        State {
+            view: Arc::new(View::bytes()),
+            pointer: 0,
+            atomic: false,
+            hints: Arc::new(hints),
+            split: None,
+        }
+    }
+}
+
+/// Whether an access reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// An access as it was called for.
+pub(crate) struct Job {
+    pub(crate) file: Arc<Inner>,
+    pub(crate) view: Arc<View>,
+    pub(crate) hints: Arc<Hints>,
+    pub(crate) atomic: bool,
+    pub(crate) direction: Direction,
+    /// The first data byte of the view; of an ordered access, known later.
+    pub(crate) from: u64,
+    pub(crate) memory: Memory,
+    /// Bytes in the file.
+    pub(crate) bytes: u64,
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    pub(crate) fn new(
+        comm: Arc<Comm>,
+        disk: Disk,
+        amode: Amode,
+        shared: SharedPointer,
+        hints: Hints,
+    ) -> Inner {
+        Inner {
+            comm,
+            disk,
+            amode,
+            shared,
+            state: Mutex::new(State::new(hints)),
+            next_turn: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
+            region: Mutex::new(()),
+            asking: Mutex::new(()),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn refuse(
+        &self,
+        kind: FileFault,
+        action: &'static str,
+        why: impl Into<String>,
+    ) -> ErrorKind {
+        self.named(fault(kind, action, why))
+    }
+
+    #[cold]
+    pub(crate) fn named(&self, error: FileError) -> ErrorKind {
+        named(error, self.disk.path()).into()
+    }
+
+    pub(crate) fn add_shared(&self, etypes: u64) -> Result<u64> {
+        let _asking = lock(&self.asking);
+        self.shared.add(&self.comm, etypes)
+    }
+
+    pub(crate) fn store_shared(&self, etypes: u64) -> Result<()> {
+        let _asking = lock(&self.asking);
+        self.shared.store(&self.comm, etypes)
+    }
+}
+
+impl Job {
+    /// Etypes that the access covers.
+    pub(crate) fn etypes(&self) -> u64 {
+        self.bytes / self.view.unit()
+    }
+
+    fn way(&self) -> Way<'_> {
+        Way {
+            disk: &self.file.disk,
+            view: &self.view,
+            hints: &self.hints,
+            atomic: self.atomic,
+        }
+    }
+
+    pub(crate) fn report(&self, bytes: u64) -> Report {
+        Report {
+            sender: Sender::Unknown,
+            tag: None,
+            bytes: self.memory.native_bytes(bytes, self.bytes),
+            cancelled: false,
+        }
+    }
+
+    /// The data in the file's form, to write from or to read into.
+    pub(crate) fn data(&self) -> Result<Data> {
+        let representation = self.view.representation();
+        if representation.is_plain() {
+            let buffer = self.memory.buffer().clone();
+            return Ok(Data {
+                buffer,
+                converted: None,
+            });
+        }
+        let mut converted = match self.direction {
+            Direction::Write => self.memory.to_file(representation, self.bytes),
+            Direction::Read => Ok(vec![0; self.bytes as usize]),
+        }
+        .map_err(|error| self.with_name(error))?;
+        // SAFETY: the vector lives beside the buffer, and its data does not move with it.
+        let buffer = unsafe { Buffer::raw(converted.as_mut_ptr(), self.bytes) };
+        Ok(Data {
+            buffer,
+            converted: Some(converted),
+        })
+    }
+
+    /// Puts what was read into the program's memory, if it is not there yet.
+    pub(crate) fn deliver(&self, data: &Data, bytes: u64) -> Result<()> {
+        let Some(converted) = &data.converted else {
+            return Ok(());
+        };
+        let (representation, read) = (self.view.representation(), &converted[..bytes as usize]);
+        self.memory
+            .take_from_file(representation, read, self.bytes)
+            .map_err(|error| self.with_name(error))
+    }
+
+    fn with_name(&self, error: ErrorKind) -> ErrorKind {
+        match error {
+            ErrorKind::File(error) => self.file.named(*error),
+            other => other,
+        }
+    }
+
+    /// By this process alone.
+    pub(crate) fn run(&self) -> Result<Report> {
+        let _region = self.atomic.then(|| lock(&self.file.region));
+        let data = self.data()?;
+        let bytes = match self.direction {
+            Direction::Write => {
+                self.way().write(self.from, &data.buffer)?;
+                self.bytes
+            }
+            Direction::Read => {
+                let bytes = self.way().read(self.from, &data.buffer)?;
+                self.deliver(&data, bytes)?;
+                bytes
+            }
+        };
+        Ok(self.report(bytes))
+    }
+}
+
+/// Data in the file's form.
+pub(crate) struct Data {
+    pub(crate) buffer: Buffer,
+    converted: Option<Vec<u8>>,
+}
+
+// SAFETY: a buffer is an address and a promise that its memory may be used from any thread until
+// the access is over; nothing in it changes through a reference.
+unsafe impl Sync for Data {}
