@@ -198,6 +198,8 @@ impl FromStr for JobKey {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::format;
+    use std::string::ToString;
 
     /// RFC 4231, test case 2, shows that the construction is HMAC-SHA-256; its key is shorter than
     /// ours.

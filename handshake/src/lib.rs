@@ -21,10 +21,12 @@
 //!
 //! It uses no other layer, does no I/O and is compiled into oxk.ko too: there with SHA-256 in plain
 //! Rust (`--cfg sha2_backend="soft"`), because vector registers belong to processes.
-#![cfg_attr(not(test), no_std)]
+#![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+#[cfg(test)]
+extern crate std;
 
 mod answerer;
 mod dialler;

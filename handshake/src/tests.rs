@@ -7,6 +7,9 @@ use super::message::{CHALLENGE_BYTES, DECISION_BYTES, HELLO_BYTES, RESPONSE_BYTE
 use super::*;
 use crate::key::{JobKey, Nonce};
 use proptest::prelude::*;
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
 
 const DIALLER: u32 = 3;
 const ANSWERER: u32 = 258;
