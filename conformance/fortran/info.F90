@@ -21,8 +21,11 @@ program information
   CHECK(flag .and. value == 'dark green')
   call MPI_Info_get_valuelen(i, 'colour', n, flag, e)
   CHECK(flag .and. n == 10)
+#ifndef ON_MPICH
+  ! That release takes a value that is cut for an error.
   call MPI_Info_get(i, 'colour', 3, few, flag, e)
   CHECK(flag .and. few == 'dar')
+#endif
   call MPI_Info_get(i, 'missing', len(value), value, flag, e)
   CHECK(.not. flag)
 #ifndef ON_MPICH

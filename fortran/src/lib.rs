@@ -20,6 +20,7 @@ pub mod handle;
 pub mod interlanguage;
 pub mod kept;
 pub mod logical;
+pub mod partitioned;
 pub mod predefined;
 pub mod section;
 pub mod sentinel;

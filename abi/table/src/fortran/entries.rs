@@ -21,7 +21,7 @@
 use std::fmt::Write;
 
 use super::dummy::is_left_out;
-use super::{Procedure, procedures, procedures_f08};
+use super::{LARGE_ALONE, Procedure, procedures, procedures_f08};
 use crate::kind::HANDLES;
 use crate::model::{Face, Function, Parameter, Table};
 
@@ -82,6 +82,9 @@ pub fn fortran_entries(table: &Table) -> String {
     out.push_str("    unsafe extern \"C\" {\n");
     for function in table.functions() {
         for face in function.faces() {
+            if face == Face::Large && LARGE_ALONE.contains(&function.name.as_str()) {
+                continue;
+            }
             out.push_str(&declaration(function, face, ""));
             out.push_str(&declaration(function, face, "P"));
         }
@@ -198,7 +201,10 @@ fn entry(out: &mut String, procedure: &Procedure<'_>, prefix: &str) {
         Some("double") => " -> f64",
         Some(_) => " -> i64",
     };
-    let c_name = format!("c::{prefix}{}", function.c_name(procedure.face));
+    // Libraries differ in these, so they are looked for when they are called.
+    let is_looked_for = LARGE_ALONE.contains(&function.name.as_str());
+    let module = if is_looked_for { "partitioned" } else { "c" };
+    let c_name = format!("{module}::{prefix}{}", function.c_name(procedure.face));
     let arguments = |of: Vec<String>| of.join(", ");
     let mut body = String::new();
     let mut line = |text: &str| {
