@@ -2,8 +2,8 @@
 
 use std::ffi::c_int;
 
+use crate::c;
 use crate::constant::{MPI_ERR_IN_STATUS, MPI_SUCCESS};
-use crate::generated::c;
 use crate::handle::{Handle, comm_out, request_out};
 use crate::kept;
 use crate::logical;

@@ -24,7 +24,7 @@ use crate::handle::Handle;
 use crate::section::{Descriptor, Staged};
 use crate::sentinel::Status;
 use crate::text::{TextIn, TextOut, Trim};
-use crate::{constant, hand, handle, logical, partitioned, sentinel};
+use crate::{c, constant, hand, handle, logical, partitioned, sentinel};
 
 macro_rules! alias {
     ($name:literal, $of:literal) => {

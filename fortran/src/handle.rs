@@ -5,10 +5,8 @@
 
 use std::ffi::c_int;
 
-use crate::generated::c;
-
-/// A handle as C holds it: a pointer to nothing.
-pub type Handle = usize;
+use crate::c;
+pub use crate::c::Handle;
 
 /// Handles below this are constants of the standard.
 const CONSTANTS_END: usize = 4096;

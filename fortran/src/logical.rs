@@ -7,8 +7,8 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+use crate::c;
 use crate::constant::MPI_INFO_NULL;
-use crate::generated::c;
 use crate::handle::Handle;
 
 /// Bytes of a default LOGICAL.

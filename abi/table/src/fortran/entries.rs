@@ -75,11 +75,10 @@ const PLACE_ALONE: [&str; 8] = [
     "MPI_Session_attach_buffer",
 ];
 
-/// The C functions as Rust sees them, and the entry points.
-pub fn fortran_entries(table: &Table) -> String {
+/// The C functions as Rust sees them.
+pub fn fortran_c_functions(table: &Table) -> String {
     let mut out = String::from("// Generated from abi/table/mpi5.table; edit that.\n\n");
-    out.push_str("/// The functions of the C library.\npub mod c {\n    use super::*;\n");
-    out.push_str("    unsafe extern \"C\" {\n");
+    out.push_str("unsafe extern \"C\" {\n");
     for function in table.functions() {
         for face in function.faces() {
             if face == Face::Large && LARGE_ALONE.contains(&function.name.as_str()) {
@@ -89,7 +88,13 @@ pub fn fortran_entries(table: &Table) -> String {
             out.push_str(&declaration(function, face, "P"));
         }
     }
-    out.push_str("    }\n}\n");
+    out.push_str("}\n");
+    out
+}
+
+/// The entry points.
+pub fn fortran_entries(table: &Table) -> String {
+    let mut out = String::from("// Generated from abi/table/mpi5.table; edit that.\n\n");
     for prefix in ["", "P"] {
         for procedure in procedures(table) {
             entry(&mut out, &procedure, prefix);
