@@ -201,7 +201,9 @@ fn make(
         let engine = &comm.process.engine;
         engine.set_members(comm.context(context), members.clone());
     }
-    let served = comm.size > 1 && !host.is_mapped_by_all(flavor, &all, comm.rank, comm.size);
+    let served = !host.is_mapped_by_all(flavor, &all, comm.rank, comm.size);
+    let asks = parts.iter().any(|part| !part.direct);
+    let works = comm.size > 1 && (served || asks);
     let core = Arc::new(Core {
         comm,
         flavor,
@@ -210,14 +212,15 @@ fn make(
         attached: Attached::default(),
         _keep: keep,
     });
-    let service = served.then(|| {
-        let task = Task::new(Service::new(core.clone()));
+    let origin = Arc::new(Origin::new(core.comm.size));
+    let service = works.then(|| {
+        let task = Task::new(Service::new(core.clone(), origin.clone()));
         core.comm.process.background.start(task.clone());
         task
     });
     let window = Window {
         epoch: Epoch::new(core.comm.size),
-        origin: Origin::new(core.comm.size),
+        origin,
         service,
         tickets: Mutex::default(),
         awaited: Mutex::default(),

@@ -123,7 +123,7 @@ pub struct SharedPart {
 pub struct Window {
     core: Arc<Core>,
     epoch: Epoch,
-    origin: Origin,
+    origin: Arc<Origin>,
     /// Serves requests of ranks to which this rank's memory is not mapped; none if all map it.
     service: Option<Arc<Task<Service>>>,
     /// Tickets of the locks that this process holds by their words.

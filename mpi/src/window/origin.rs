@@ -1,16 +1,16 @@
 //! Requests to targets whose memory is not mapped here: batches, what is under way, flushes.
 //!
 //! A *stream* leads to each such target. Requests are appended to its batch, short data with them;
-//! the batch leaves when somebody waits, when it is full, or when long data needs the target's
-//! answer soon. Long data is a message of its own out of the program's buffer, and what a target
+//! the batch leaves when a thread of this process waits for anything or synchronises, when it is
+//! full, or when long data needs the target's answer soon. Long data is a message of its own out of the program's buffer, and what a target
 //! answers is received straight into the program's buffer. A flush is one more request, which the
 //! target answers when everything before it is done: one round trip, however much it covers.
 //!
 //! The stream is locked while a thread waits for it, so that two threads which flush both find
-//! everything done when they return. The service never takes this lock.
+//! everything done when they return. The service only tries to take this lock.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use oxmpi_engine::{Envelope, Mode, Pattern};
 
@@ -43,6 +43,8 @@ pub(super) struct Origin {
     /// 1 from the first use of a stream on. It is not taken back by a flush: another thread that
     /// flushes meanwhile has to wait for the same streams.
     used: AtomicU32,
+    /// 1: a stream has been used since all batches were sent.
+    held: AtomicU32,
 }
 
 #[derive(Default)]
@@ -87,6 +89,7 @@ impl Origin {
             streams: (0..size).map(|_| Mutex::default()).collect(),
             tags: AtomicU32::new(0),
             used: AtomicU32::new(0),
+            held: AtomicU32::new(0),
         }
     }
 
@@ -97,7 +100,10 @@ impl Origin {
 
     fn use_stream(&self, target: u32) -> MutexGuard<'_, Stream> {
         self.used.store(1, Ordering::Relaxed);
-        self.stream(target)
+        let stream = self.stream(target);
+        // Under the lock: a thread that misses the batch below finds the lock taken.
+        self.held.store(1, Ordering::Relaxed);
+        stream
     }
 
     fn tag(&self) -> u32 {
@@ -237,6 +243,32 @@ impl Origin {
 
     pub(super) fn unlock(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
         self.both(core, [target].into_iter(), Origin::begin_unlock)
+    }
+
+    /// Sends the batches that wait for more, and waits for nothing. What was begun must come to its
+    /// end also if the program never flushes this target but waits for what follows from it
+    /// (MPI 5.0 §12.7.3). A stream that another thread uses is left for the next time.
+    #[inline]
+    pub(super) fn push(&self, core: &Arc<Core>) {
+        if self.held.load(Ordering::Relaxed) != 0 {
+            self.push_held(core);
+        }
+    }
+
+    fn push_held(&self, core: &Arc<Core>) {
+        self.held.store(0, Ordering::SeqCst);
+        for (target, stream) in self.streams.iter().enumerate() {
+            let mut stream = match stream.try_lock() {
+                Ok(stream) => stream,
+                Err(TryLockError::Poisoned(stream)) => stream.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    self.held.store(1, Ordering::Relaxed);
+                    continue;
+                }
+            };
+            // A target that is lost is an error of the flush, which asks it too.
+            let _ = stream.send_unless_only_lock(core, target as u32);
+        }
     }
 
     /// Completes everything that was asked of a target.

@@ -295,6 +295,7 @@ impl Window {
     fn flush_target(&self, target: u32) -> Result<(), ErrorKind> {
         if self.core.part(target).direct {
             fence(Ordering::SeqCst);
+            self.origin.push(&self.core);
             return Ok(());
         }
         self.origin.flush(&self.core, target)
@@ -324,6 +325,7 @@ impl Window {
 
     /// Makes stores of this process and accesses by others visible to each other (MPI_Win_sync).
     pub fn sync(&self) -> Result<(), ErrorKind> {
+        self.origin.push(&self.core);
         fence(Ordering::SeqCst);
         Ok(())
     }

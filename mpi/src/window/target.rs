@@ -20,7 +20,7 @@ use super::accumulate::{self, Plan, Site};
 use super::layout;
 use super::memory::{Core, DATA, REQUESTS};
 use super::message::{self, Kind, Refusal, Request};
-use super::origin::ANSWER;
+use super::origin::{ANSWER, Origin};
 use crate::any_request::AnyRequest;
 use crate::buffer::Buffer;
 use crate::process::background::Work;
@@ -28,6 +28,8 @@ use crate::process::background::Work;
 /// The service of one rank's memory.
 pub(super) struct Service {
     core: Arc<Core>,
+    /// What this rank asks of others; what it holds back leaves with every step.
+    origin: Arc<Origin>,
     /// By origin's rank.
     streams: BTreeMap<u32, Stream>,
     /// Answers that have not left yet.
@@ -90,9 +92,10 @@ enum Next {
 }
 
 impl Service {
-    pub(super) fn new(core: Arc<Core>) -> Service {
+    pub(super) fn new(core: Arc<Core>, origin: Arc<Origin>) -> Service {
         Service {
             core,
+            origin,
             streams: BTreeMap::new(),
             leaving: Vec::new(),
             closed: false,
@@ -134,6 +137,7 @@ impl Work for Service {
             self.leaving.retain_mut(|answer| !ended(answer));
             return self.leaving.is_empty();
         }
+        self.origin.push(&self.core);
         self.collect();
         let mut hands = Hands {
             core: &self.core,
