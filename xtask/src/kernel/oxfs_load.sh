@@ -1,7 +1,16 @@
 # Programs of others on a mount of oxfs. Each is a line `ok`, `FAIL` or `skip`.
 status=0
-mkdir -p /srv/export /mnt/load
-printf '00112233445566778899aabbccddeeff\n' > /srv/key
+mkdir -p /srv/export /mnt/load /etc
+chmod 777 /srv/export
+# Users that pjdfstest becomes.
+id=0
+for name in root tests pjdfstest nobody; do
+	echo "$name:x:$id:$id::/:/bin/sh" >> /etc/passwd
+	echo "$name:x:$id:" >> /etc/group
+	id=$((id + 1000))
+done
+# The battery's own key.
+printf '6f7866732062617474657279206b6579\n' > /srv/key
 chmod 600 /srv/key
 into a oxfs-battery fs serve /srv/export --state /srv/state --key-file /srv/key --listen 10.77.0.1:5021 --no-root-squash > /srv/said 2>&1 &
 server=$!
@@ -21,7 +30,7 @@ try() {
 	fi
 }
 export PATH=/bin:/usr/bin:/usr/sbin
-if into b oxfs-battery mount /mnt/load key=/srv/key; then
+if into b oxfs-battery mount /mnt/load; then
 	try fsx fsx -N 3000 -S 7 /mnt/load/fsx
 	try pjdfstest pjdfstest -p /mnt/load
 	try fio fio --name=verify --directory=/mnt/load --size=8m --bs=4k-64k --rw=randrw --verify=crc32c --verify_fatal=1

@@ -13,6 +13,7 @@
 //! Walk: [`cases`] (what is tried) → [`world`] (server, mounts, keys) → [`sys`] (system calls).
 
 mod cases;
+mod check;
 mod sys;
 mod world;
 

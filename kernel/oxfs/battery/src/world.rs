@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::cases::Outcome;
+use crate::check::Outcome;
 use crate::sys;
 
 /// Where the server listens.

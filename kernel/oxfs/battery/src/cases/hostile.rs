@@ -34,7 +34,7 @@ impl Dice {
     }
 
     fn once_in(&self, n: u64) -> bool {
-        self.roll() % n == 0
+        self.roll().is_multiple_of(n)
     }
 }
 
@@ -103,7 +103,7 @@ fn reply(dice: &Dice, operation: u64, node: u64) -> (Vec<u8>, Vec<u8>) {
         };
         put(&mut bytes, 80 + 8 * field, number);
     }
-    put(&mut bytes, 120, kind | dice.roll() % 4 << 32);
+    put(&mut bytes, 120, kind | ((dice.roll() % 4) << 32));
     put(&mut bytes, 128, 0);
     for field in 0..6 {
         put(&mut bytes, 136 + 8 * field, dice.roll());
