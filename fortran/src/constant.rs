@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, non_snake_case)]
 
-use crate::handle::Handle;
+use crate::c::Handle;
 
 /// The table writes handles as calls of this.
 const fn Handle(value: usize) -> Handle {

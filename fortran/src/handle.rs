@@ -5,10 +5,7 @@
 
 use std::ffi::c_int;
 
-use crate::generated::c;
-
-/// A handle as C holds it: a pointer to nothing.
-pub type Handle = usize;
+use crate::c::{self, Handle};
 
 /// Handles below this are constants of the standard.
 const CONSTANTS_END: usize = 4096;

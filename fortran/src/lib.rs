@@ -13,6 +13,7 @@
 //! written in [`hand`].
 
 pub mod arrays;
+pub mod c;
 pub mod constant;
 pub mod generated;
 pub mod hand;

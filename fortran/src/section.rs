@@ -9,9 +9,8 @@ mod describe;
 
 use std::ffi::{c_char, c_int, c_void};
 
+use crate::c::{self, Handle};
 use crate::constant::{MPI_ERR_BUFFER, MPI_REQUEST_NULL, MPI_SUCCESS};
-use crate::generated::c;
-use crate::handle::Handle;
 use crate::kept;
 use crate::sentinel;
 

@@ -8,16 +8,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use crate::c::Status;
 use crate::constant::{
     MPI_BOTTOM, MPI_BUFFER_AUTOMATIC, MPI_IN_PLACE, MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY,
 };
-
-/// A status; the same bytes in C, as an array of INTEGER, and as TYPE(MPI_Status).
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Status(pub [c_int; 8]);
-
-const _: () = assert!(size_of::<Status>() == 32);
 
 macro_rules! blocks {
     ($($name:ident: $kind:ty = $zero:expr;)*) => {$(

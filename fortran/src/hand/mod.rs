@@ -19,9 +19,9 @@ pub use op::*;
 macro_rules! call {
     ($profiled:ident, $name:ident, $twin:ident, ($($argument:expr),* $(,)?)) => {
         if $profiled {
-            crate::generated::c::$twin($($argument),*)
+            crate::c::$twin($($argument),*)
         } else {
-            crate::generated::c::$name($($argument),*)
+            crate::c::$name($($argument),*)
         }
     };
 }

@@ -17,7 +17,7 @@ mod module;
 mod module_f08;
 
 pub use dummy::{Dummy, Intent, Shape, dummies};
-pub use entries::{fortran_entries, fortran_exported};
+pub use entries::{fortran_entries, fortran_exported, fortran_externs};
 pub use include::mpif_h;
 pub use module::module_mpi;
 pub use module_f08::module_mpi_f08;
