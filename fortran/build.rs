@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxmpi_abi_table::fortran::{fortran_c_functions, fortran_entries, fortran_exported};
+use oxmpi_abi_table::fortran::{fortran_entries, fortran_exported, fortran_externs};
 use oxmpi_abi_table::{Table, constants};
 
 fn main() {
@@ -19,7 +19,7 @@ fn main() {
             .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
         path
     };
-    write("c_functions.rs", fortran_c_functions(&table));
+    write("externs.rs", fortran_externs(&table));
     write("entries.rs", fortran_entries(&table));
     write("constants.rs", constants(&table));
     write("slots.rs", slots());

@@ -9,7 +9,6 @@ program information
   HANDLE(MPI_Info) :: i, j
   character(len=MPI_MAX_INFO_VAL) :: value
   character(len=MPI_MAX_INFO_KEY) :: key
-  character(len=3) :: few
   call start()
   call MPI_Info_create(i, e)
   call MPI_Info_set(i, '  colour  ', '  dark green ', e)
@@ -21,11 +20,6 @@ program information
   CHECK(flag .and. value == 'dark green')
   call MPI_Info_get_valuelen(i, 'colour', n, flag, e)
   CHECK(flag .and. n == 10)
-#ifndef ON_MPICH
-  ! That release takes a value that is cut for an error.
-  call MPI_Info_get(i, 'colour', 3, few, flag, e)
-  CHECK(flag .and. few == 'dar')
-#endif
   call MPI_Info_get(i, 'missing', len(value), value, flag, e)
   CHECK(.not. flag)
 #ifndef ON_MPICH

@@ -2,9 +2,9 @@
 
 use std::ffi::c_int;
 
-use crate::c;
+use crate::c::{self, Handle};
 use crate::constant::{MPI_ERR_IN_STATUS, MPI_SUCCESS};
-use crate::handle::{Handle, comm_out, request_out};
+use crate::handle::{comm_out, request_out};
 use crate::kept;
 use crate::logical;
 

@@ -1,5 +1,4 @@
-//! The functions of the C library as Rust sees them, generated from the table, and the two types that
-//! only they define.
+//! The C library as Rust sees it: its types, and its functions from the table.
 
 #![allow(missing_docs)]
 
@@ -15,4 +14,4 @@ pub struct Status(pub [c_int; 8]);
 
 const _: () = assert!(size_of::<Status>() == 32);
 
-include!(concat!(env!("OUT_DIR"), "/c_functions.rs"));
+include!(concat!(env!("OUT_DIR"), "/externs.rs"));

@@ -20,9 +20,9 @@ use std::ffi::{c_char, c_int, c_void};
 use crate::arrays::{
     Counterparts, Handles, Logicals, changed, completed, counterparts, dimensions, place, places,
 };
-use crate::handle::Handle;
+use crate::c::Handle;
+use crate::c::Status;
 use crate::section::{Descriptor, Staged};
-use crate::sentinel::Status;
 use crate::text::{TextIn, TextOut, Trim};
 use crate::{c, constant, hand, handle, logical, partitioned, sentinel};
 

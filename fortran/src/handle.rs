@@ -5,8 +5,7 @@
 
 use std::ffi::c_int;
 
-use crate::c;
-pub use crate::c::Handle;
+use crate::c::{self, Handle};
 
 /// Handles below this are constants of the standard.
 const CONSTANTS_END: usize = 4096;

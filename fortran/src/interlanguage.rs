@@ -10,9 +10,11 @@
 
 use std::ffi::c_int;
 
+use crate::c::Handle;
+use crate::c::Status;
 use crate::constant::{MPI_ERR_ARG, MPI_SUCCESS};
-use crate::handle::{self, Handle};
-use crate::sentinel::{Status, mpifort_status_ignore_, mpifort_statuses_ignore_};
+use crate::handle;
+use crate::sentinel::{mpifort_status_ignore_, mpifort_statuses_ignore_};
 
 macro_rules! handles {
     ($($f2c:ident $to_c:ident $c2f:ident $to_fortran:ident;)*) => {$(

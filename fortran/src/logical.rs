@@ -7,9 +7,8 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use crate::c;
+use crate::c::{self, Handle};
 use crate::constant::MPI_INFO_NULL;
-use crate::handle::Handle;
 
 /// Bytes of a default LOGICAL.
 const LOGICAL_BYTES: c_int = 4;
@@ -43,19 +42,35 @@ fn learn() {
     }
 }
 
-/// Asks again before the next value: the program has set other values.
-pub fn forget() {
-    KNOWN.store(false, Ordering::Release);
-}
-
 /// Tells the C library what Fortran's types are, unless it has been told.
 pub fn agree() {
     agree_on_booleans();
     tell_sizes();
 }
 
+/// Remembers the values that the program itself has set.
+pub fn set(truth: c_int, falsehood: c_int) {
+    TRUTH.store(truth, Ordering::Relaxed);
+    FALSEHOOD.store(falsehood, Ordering::Relaxed);
+    KNOWN.store(true, Ordering::Release);
+}
+
+/// Whether MPI runs. MPICH ends programs that ask it for LOGICAL values at another time.
+fn is_running() -> bool {
+    let (mut begun, mut ended) = (0, 0);
+    // SAFETY: the addresses are those of local variables; both may be called at any time.
+    unsafe {
+        c::PMPI_Initialized(&mut begun);
+        c::PMPI_Finalized(&mut ended);
+    }
+    begun != 0 && ended == 0
+}
+
 #[cold]
 fn agree_on_booleans() {
+    if KNOWN.load(Ordering::Acquire) || !is_running() {
+        return;
+    }
     let (mut truth, mut falsehood, mut is_set) = (1i32, 0i32, 0);
     let (t, f) = (
         (&raw mut truth).cast::<c_void>(),
@@ -69,9 +84,7 @@ fn agree_on_booleans() {
             c::PMPI_Abi_set_fortran_booleans(LOGICAL_BYTES, t, f);
         }
     }
-    TRUTH.store(truth, Ordering::Relaxed);
-    FALSEHOOD.store(falsehood, Ordering::Relaxed);
-    KNOWN.store(true, Ordering::Release);
+    set(truth, falsehood);
 }
 
 /// The facts of MPI_Abi_set_fortran_info: types of 4 bytes, double precision of 8, and the optional

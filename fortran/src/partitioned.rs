@@ -9,7 +9,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
-use crate::handle::Handle;
+use crate::c::Handle;
 
 type Init = unsafe extern "C" fn(
     *mut c_void,

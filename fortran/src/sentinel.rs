@@ -8,7 +8,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-pub use crate::c::Status;
+use crate::c::Status;
 use crate::constant::{
     MPI_BOTTOM, MPI_BUFFER_AUTOMATIC, MPI_IN_PLACE, MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY,
 };

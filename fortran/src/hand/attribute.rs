@@ -11,8 +11,9 @@ use std::mem::transmute;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::call;
+use crate::c::Handle;
 use crate::constant::{MPI_TAG_UB, MPI_UNIVERSE_SIZE, MPI_WIN_BASE, MPI_WIN_MODEL, MPI_WIN_SIZE};
-use crate::handle::{self, Handle};
+use crate::handle;
 use crate::logical;
 
 static CELLS: Mutex<Option<HashSet<usize>>> = Mutex::new(None);

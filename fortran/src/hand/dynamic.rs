@@ -3,7 +3,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::call;
-use crate::handle::{self, Handle};
+use crate::c::Handle;
+use crate::handle;
 use crate::sentinel;
 use crate::text::{TextIn, Trim, trimmed};
 

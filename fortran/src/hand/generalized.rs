@@ -4,10 +4,11 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::transmute;
 
 use super::call;
-use crate::handle::{self, Handle};
+use crate::c::Handle;
+use crate::c::Status;
+use crate::handle;
 use crate::logical;
 use crate::predefined::{mpi_conversion_fn_null_, mpi_conversion_fn_null_c_};
-use crate::sentinel::Status;
 use crate::text::{TextIn, Trim};
 
 type Query = unsafe extern "C" fn(*mut i64, *mut Status, *mut c_int);

@@ -109,6 +109,12 @@ pub unsafe fn abi_set_fortran_booleans<const P: bool>(
             (*size, truth, falsehood)
         )
     };
-    logical::forget();
+    // Other sizes than that of a default LOGICAL concern C alone.
+    // SAFETY: the caller's promise: both are LOGICALs of this size.
+    unsafe {
+        if code == 0 && *size == 4 {
+            logical::set(*truth.cast::<c_int>(), *falsehood.cast::<c_int>());
+        }
+    }
     code
 }

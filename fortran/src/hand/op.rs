@@ -4,8 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
 use super::call;
+use crate::c::Handle;
 use crate::constant::MPI_ERR_INTERN;
-use crate::handle::{self, Handle};
+use crate::handle;
 use crate::logical;
 use crate::slot::{Pool, SLOTS_MAX, instances};
 

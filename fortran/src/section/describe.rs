@@ -3,9 +3,8 @@
 use std::ffi::c_int;
 
 use super::Section;
-use crate::c;
+use crate::c::{self, Handle};
 use crate::constant::MPI_DATATYPE_NULL;
-use crate::handle::Handle;
 
 /// The datatype of the first `count` items of `of` in a section, committed; none if items and
 /// elements do not divide each other, which only a copy can serve.

@@ -75,10 +75,11 @@ const PLACE_ALONE: [&str; 8] = [
     "MPI_Session_attach_buffer",
 ];
 
-/// The C functions as Rust sees them.
-pub fn fortran_c_functions(table: &Table) -> String {
-    let mut out = String::from("// Generated from abi/table/mpi5.table; edit that.\n\n");
-    out.push_str("unsafe extern \"C\" {\n");
+/// The declarations of the C functions, for an `extern` block.
+pub fn fortran_externs(table: &Table) -> String {
+    let mut out = String::from(
+        "// Generated from abi/table/mpi5.table; edit that.\n\nunsafe extern \"C\" {\n",
+    );
     for function in table.functions() {
         for face in function.faces() {
             if face == Face::Large && LARGE_ALONE.contains(&function.name.as_str()) {
@@ -94,7 +95,7 @@ pub fn fortran_c_functions(table: &Table) -> String {
 
 /// The entry points.
 pub fn fortran_entries(table: &Table) -> String {
-    let mut out = String::from("// Generated from abi/table/mpi5.table; edit that.\n\n");
+    let mut out = String::from("// Generated from abi/table/mpi5.table; edit that.\n");
     for prefix in ["", "P"] {
         for procedure in procedures(table) {
             entry(&mut out, &procedure, prefix);
@@ -165,7 +166,7 @@ fn declaration(function: &Function, face: Face, prefix: &str) -> String {
         Some(_) => "Handle",
     };
     let (name, parameters) = (function.c_name(face), parameters.join(", "));
-    format!("        pub fn {prefix}{name}({parameters}{more}) -> {returns};\n")
+    format!("    pub fn {prefix}{name}({parameters}{more}) -> {returns};\n")
 }
 
 /// How one argument is treated.

@@ -1,8 +1,8 @@
 //! The Fortran faces of the table: which procedures there are, and what is generated for them.
 //!
 //! A dummy argument follows from the kind of the C parameter (`dummy`), so the table has no
-//! Fortran columns. `fortran_entries` writes the entry points of libmpifort_abi, `module_mpi`
-//! and `module_mpi_f08` the modules' sources, `mpif_h` the include file.
+//! Fortran columns. [`fortran_entries`] writes the entry points of libmpifort_abi, [`module_mpi`]
+//! and [`module_mpi_f08`] the modules' sources, [`mpif_h`] the include file.
 //!
 //! Four names reach one C function: `mpi_x_` (mpif.h and module mpi), `mpi_x_f08_` (mpi_f08 without
 //! choice buffers; the same code), `mpi_x_f08ts_` (mpi_f08 with choice buffers, which arrive as C
@@ -17,7 +17,7 @@ mod module;
 mod module_f08;
 
 pub use dummy::{Dummy, Intent, Shape, dummies};
-pub use entries::{fortran_c_functions, fortran_entries, fortran_exported};
+pub use entries::{fortran_entries, fortran_exported, fortran_externs};
 pub use include::mpif_h;
 pub use module::module_mpi;
 pub use module_f08::module_mpi_f08;
