@@ -2,7 +2,7 @@
 //!
 //! The standard's MPI_SUBARRAYS_SUPPORTED means that a section such as `a(1:n:2, :)` is a buffer
 //! like any other: its elements in array element order. One without gaps is an address. One with
-//! gaps that holds a single message is described by a datatype made for the call ([`describe`]);
+//! gaps that holds a single message is described by a datatype made for the call (`describe`);
 //! any other is copied ([`Staged`]), and copied back when the operation is over.
 
 mod describe;
