@@ -305,6 +305,8 @@ fn killable() -> Outcome {
 fn forced() -> Outcome {
     let (mut world, root) = World::with_mount("timeo=10")?;
     let file = good("create", fs::File::create(root.join("f")))?;
+    // The first write asks the server whether the file has capabilities to lose.
+    good("write", file.write_all_at(&[1; 10], 0))?;
     world.kill();
     good("write", file.write_all_at(&[1; 50_000], 0))?;
     let child = good(
