@@ -59,8 +59,7 @@ fn mixed(steps: &mut Steps, compiler: &str) {
             "-ec",
             r#"mkdir -p "$2"; cd "$2"; define=; test "$3" = c || define=-DFORTRAN_FIRST
                mpicc $define -c "$1/mixed_c.c"; mpifort -cpp $define -c "$1/mixed_f.F90"
-               flags=; case "$OXMPI_FC$3" in flang*c) flags=-fno-fortran-main;; esac
-               mpifort $flags mixed_f.o mixed_c.o -o mixed; mpiexec -n 2 ./mixed"#,
+               mpifort mixed_f.o mixed_c.o -o mixed; mpiexec -n 2 ./mixed"#,
             "sh",
         ])
         .arg(here())
