@@ -8,11 +8,11 @@ use crate::world::{World, count};
 
 pub const CASES: &[Case] = &[Case {
     name: "counts",
-    time_s: 240,
+    time_s: 600,
     run: counts,
 }];
 
-const BYTES: usize = 4 << 20;
+const BYTES: usize = 1 << 20;
 const MIB: u64 = (BYTES >> 20) as u64;
 const COUNTERS: [&str; 9] = [
     "requests",
