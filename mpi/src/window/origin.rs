@@ -435,7 +435,9 @@ impl Stream {
 
     /// Waits for everything that is under way; the first error is told.
     fn wait(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
-        let mut outcome = Ok(());
+        // Another thread may have begun an operation since: its answer is among those awaited, and
+        // it cannot send its request while this one holds the stream.
+        let mut outcome = self.send_unless_only_lock(core, target);
         for UnderWay { mut request, wants } in self.under_way.drain(..) {
             let judged = match (request.wait(), wants) {
                 (Err(error), _) => Err(error),
