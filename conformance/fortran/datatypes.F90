@@ -47,6 +47,8 @@ program datatypes
   call MPI_Type_create_struct(2, blocks, displs, types, t, e)
   call MPI_Type_commit(t, e)
   d = 2.5d0
+  call MPI_F_sync_reg(a)
+  call MPI_F_sync_reg(d)
   position = 0
   call MPI_Pack(MPI_BOTTOM, 1, t, packed, 64, position, MPI_COMM_SELF, e)
   CHECK(position == 16)
@@ -54,6 +56,8 @@ program datatypes
   d = 0
   position = 0
   call MPI_Unpack(packed, 64, position, MPI_BOTTOM, 1, t, MPI_COMM_SELF, e)
+  call MPI_F_sync_reg(a)
+  call MPI_F_sync_reg(d)
   CHECK(all(a(1:2) == [1, 2]) .and. d == 2.5d0)
   call MPI_Type_free(t, e)
   call MPI_Type_create_subarray(2, [4, 4], [2, 2], [1, 1], MPI_ORDER_FORTRAN, MPI_INTEGER, t, e)

@@ -1,4 +1,5 @@
 ! ranks: 1
+! skip-mpich: after an error handler of the program has returned, its calls return MPI_SUCCESS
 ! MPI 5.0 chapter 9: error handlers that are Fortran procedures, texts, classes of the program.
 module procedures
 #include "face_use.h"

@@ -17,6 +17,7 @@ program point_to_point
   STATUSES(ss, 4)
 #ifdef FACE_F08
   type(c_ptr) :: old
+  integer(kind=MPI_ADDRESS_KIND) :: room_at = 0
 #endif
   character, target :: room(4096)
   call start()
@@ -37,7 +38,8 @@ program point_to_point
     call MPI_Bsend(a, 3, MPI_INTEGER, 1, 3, MPI_COMM_WORLD, e)
 #ifdef FACE_F08
     call MPI_Buffer_detach(old, n, e)
-    CHECK(c_associated(old, c_loc(room)))
+    ! gfortran 12 compiles c_associated of such a pair wrongly.
+    CHECK(transfer(old, room_at) == transfer(c_loc(room), room_at))
 #else
     call MPI_Buffer_detach(room, n, e)
 #endif
@@ -86,8 +88,10 @@ program point_to_point
   call MPI_Recv_init(b, 2, MPI_INTEGER, other, 20, MPI_COMM_WORLD, rs(2), e)
   do i = 1, 2
     a(1) = 100 * i + rank
+    call MPI_F_sync_reg(a)
     call MPI_Startall(2, rs, e)
     call MPI_Waitall(2, rs, ss, e)
+    call MPI_F_sync_reg(b)
     CHECK(b(1) == 100 * i + other)
     CHECK(FIELDS(ss, 2, MPI_SOURCE) == other)
   end do

@@ -1,7 +1,7 @@
 /* ranks: 1 2 4 */
 /* MPI 5.0 §14.2, §14.4: what a rank writes at an explicit offset or at its pointer is what every rank reads after a sync
  * and a barrier; offsets count etypes of the view, MPI_Get_count tells what was read, and reading at the end gives less. */
-#include "check.h"
+#include "file_name.h"
 
 enum { COUNT = 1000 };
 
@@ -13,7 +13,7 @@ int main(int argc, char **argv)
     MPI_Offset offset;
     int data[COUNT], got[COUNT], count, amode;
     start(&argc, &argv);
-    snprintf(name, sizeof name, "conformance-blocking-%d.dat", world_size);
+    file_name(name, sizeof name, "blocking");
     CHECK_CALL(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
     CHECK_CALL(MPI_File_get_amode(file, &amode));
     CHECK_INT(amode, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE);

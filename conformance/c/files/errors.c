@@ -1,7 +1,7 @@
 /* ranks: 1 2 */
 /* MPI 5.0 §14.7: the default handler of files is MPI_ERRORS_RETURN, and what fails has the class that the standard names
  * for it. A file's handler can be changed, and that of MPI_FILE_NULL is what a new file gets. */
-#include "check.h"
+#include "file_name.h"
 
 static int calls, last_class;
 
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     MPI_Offset offset;
     int value = 1, lengths[] = {1, 1}, places[] = {4, 0};
     start(&argc, &argv);
-    snprintf(name, sizeof name, "conformance-errors-%d.dat", world_size);
+    file_name(name, sizeof name, "errors");
     MPI_File_get_errhandler(MPI_FILE_NULL, &got);
     CHECK(got == MPI_ERRORS_RETURN);
     CHECK_CLASS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_NO_SUCH_FILE);

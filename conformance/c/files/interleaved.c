@@ -2,7 +2,7 @@
 /* MPI 5.0 §14.3, §14.4: with a view of every size-th block, what the ranks write together is what a byte-wise
  * interleaving gives, whichever way the library moves it; blocking, nonblocking and split calls do the same. Blocks of
  * several lengths, contiguous and scattered memory. */
-#include "check.h"
+#include "file_name.h"
 
 enum { BLOCKS = 700 };
 
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
     char name[64];
     int blocks[] = {1, 8, 100, 4096};
     start(&argc, &argv);
-    snprintf(name, sizeof name, "conformance-interleaved-%d.dat", world_size);
+    file_name(name, sizeof name, "interleaved");
     for (int b = 0; b < 4; b++)
         for (int scattered = 0; scattered < 2; scattered++)
             for (int turn = 0; turn < 6; turn++) one(name, blocks[b], scattered, turn);

@@ -2,7 +2,7 @@
 /* skip-mpich: ROMIO in MPICH 5.0.2 knows no registered representations */
 /* MPI 5.0 §14.5: external32 is big endian; a registered representation converts by functions of the program, and its
  * extents decide where elements lie in the file. Here an int takes eight bytes in the file, each value doubled. */
-#include "check.h"
+#include "file_name.h"
 
 enum { COUNT = 64 };
 
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     unsigned char big[4];
     long long wide;
     start(&argc, &argv);
-    snprintf(name, sizeof name, "conformance-representations-%d.dat", world_size);
+    file_name(name, sizeof name, "representations");
     CHECK_CALL(MPI_Register_datarep("doubled", reads, writes, extent, &state));
     CHECK_CLASS(MPI_Register_datarep("doubled", reads, writes, extent, &state), MPI_ERR_DUP_DATAREP);
     CHECK_CALL(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));

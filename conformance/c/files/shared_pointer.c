@@ -1,7 +1,7 @@
 /* ranks: 1 2 4 */
 /* MPI 5.0 §14.4.4: accesses at the shared pointer do not overlap, whatever their order; ordered ones follow the ranks.
  * MPI_File_seek_shared moves the pointer for all, and a new view sets it to 0. */
-#include "check.h"
+#include "file_name.h"
 
 enum { TURNS = 40 };
 
@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     MPI_Offset offset;
     int value, got[4 * TURNS], seen[4] = {0}, count, *mine;
     start(&argc, &argv);
-    snprintf(name, sizeof name, "conformance-shared-%d.dat", world_size);
+    file_name(name, sizeof name, "shared");
     CHECK_CALL(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
     CHECK_CALL(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
     value = 10 + world_rank;
