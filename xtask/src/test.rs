@@ -62,7 +62,7 @@ pub fn run(steps: &mut Steps, long: bool) {
             }
             if is_installed {
                 installed::run(steps);
-                conformance(steps);
+                conformance(steps, long);
                 hpcc::run(steps);
                 launchers::run(steps);
             }
@@ -124,14 +124,17 @@ fn program_name(words: &str) -> String {
     format!("oxmpi {words}")
 }
 
-fn conformance(steps: &mut Steps) {
+fn conformance(steps: &mut Steps, long: bool) {
     for (name, test) in [
         ("conformance", "chapters"),
         ("conformance in Fortran", "fortran"),
     ] {
         let mut conformance = cargo(&["test", "--workspace", "--locked", "--test", test]);
         conformance.env("OXMPI_TEST_PREFIX", installed::prefix());
-        steps.run(name, 10, Expect::Tests, &mut conformance);
+        if long {
+            conformance.env("OXMPI_TEST_LONG", "1");
+        }
+        steps.run(name, minutes(long, 15), Expect::Tests, &mut conformance);
     }
 }
 
