@@ -129,9 +129,9 @@ fn cable(random: &mut Random) -> Outcome {
     sys::bring_up_loopback()?;
     let child = Child::fork(|| {
         sys::new_network_namespace().expect("root may");
-        std::thread::sleep(Duration::from_secs(1));
-        let far = "ip addr add 10.88.0.2/24 dev veth0 && ip link set veth0 up";
-        assert!(shell(far), "{far}");
+        let far = "ip link show veth0 && ip addr add 10.88.0.2/24 dev veth0 &&
+                   ip link set veth0 up && touch /tmp/cable";
+        assert!(soon(|| shell(far)), "{far}");
         std::thread::sleep(Duration::from_secs(600));
         0
     })?;
@@ -142,7 +142,8 @@ fn cable(random: &mut Random) -> Outcome {
          ip addr add 10.88.0.1/24 dev cable && ip link set cable up"
     );
     equal("the cable", shell(&near), true)?;
-    std::thread::sleep(Duration::from_millis(1500));
+    let is_up = soon(|| std::fs::exists("/tmp/cable").unwrap_or(false));
+    equal("the far end of the cable", is_up, true)?;
     let seed = random.below(1 << 30);
     for name in ["all_kinds", "order", "changed_after", "close_first"] {
         ask(&format!("{name} {seed} {pid} 10.88.0.2"))?;
@@ -153,8 +154,20 @@ fn cable(random: &mut Random) -> Outcome {
 }
 
 fn shell(script: &str) -> bool {
-    let shell = Command::new("sh").args(["-c", script]).status();
-    shell.is_ok_and(|status| status.success())
+    let shell = Command::new("sh").args(["-c", script]).output();
+    shell.is_ok_and(|output| output.status.success())
+}
+
+/// Whether something comes to be within half a minute.
+fn soon(mut is_so: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    while !is_so() {
+        if begin.elapsed() > Duration::from_secs(30) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
 }
 
 /// An endpoint of the module that sends everything back, for as long as this lives.
@@ -249,7 +262,15 @@ fn hostile(random: &mut Random) -> Outcome {
     let _echo = Echo::open()?;
     let mut good = UserEndpoint::new(proven()?)?;
     for round in 0..30 {
-        let mut bad = proven()?;
+        // The place of the one before is vacated by a worker.
+        let mut bad = None;
+        soon(|| {
+            bad = proven().ok();
+            bad.is_some()
+        });
+        let Some(mut bad) = bad else {
+            return fail("there is no place for another peer");
+        };
         let bytes: Vec<u8> = (0..200).map(|_| random.below(256) as u8).collect();
         // It may be cut off before it has written all.
         let _ = bad.write_all(&bytes);
@@ -258,8 +279,6 @@ fn hostile(random: &mut Random) -> Outcome {
         }
         drop(bad);
         echoed(&mut good, 100 + round, 2000)?;
-        // The place of the one that is lost is vacated by a worker.
-        std::thread::sleep(Duration::from_millis(30));
     }
     Ok(())
 }
