@@ -72,7 +72,9 @@ static struct oxk_flight *oxk_flight_new(struct oxk_link *link)
 	list_del_init(&flight->list);
 	link->n_flying++;
 	flight->token = 0;
-	flight->pages = (struct ubuf_info) { .flags = SKBFL_ZEROCOPY_FRAG };
+	/* Without SKBFL_DONT_ORPHAN every transmission would copy the pages first, and TCP would take
+	 * back more memory than it was charged for. */
+	flight->pages = (struct ubuf_info) { .flags = SKBFL_ZEROCOPY_FRAG | SKBFL_DONT_ORPHAN };
 	oxk_flight_set(flight);
 	refcount_set(&flight->pages.refcnt, 1);
 	return flight;
