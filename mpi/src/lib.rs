@@ -28,6 +28,7 @@ pub mod group;
 pub mod info;
 mod init;
 mod kept;
+mod label;
 pub mod making;
 pub mod pm;
 mod point;

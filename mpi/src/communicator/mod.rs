@@ -17,13 +17,13 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+pub use crate::label::NAME_MAX;
 pub(crate) use arguments::check_tag;
 pub(crate) use board::{GroupBoard, Offer};
 pub use comm::Comm;
 pub(crate) use comm::{Context, Inter};
 pub use compare::Comparison;
 pub(crate) use details::MEMORY_KINDS;
-pub use details::NAME_MAX;
 pub(crate) use hosts::hosts_of;
 pub use neighbours::Neighbours;
 

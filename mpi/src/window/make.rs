@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex};
 use oxmpi_engine::{Mapping, PortBuffer};
 
 use super::control::Control;
-use super::details::Details;
 use super::epoch::Epoch;
 use super::memory::{Attached, Core, DATA, Keep, Near, Part, REQUESTS};
 use super::origin::Origin;
@@ -19,6 +18,7 @@ use super::{Flavor, Window};
 use crate::communicator::Comm;
 use crate::error::{CommunicatorError, ErrorKind, WindowError};
 use crate::info::Info;
+use crate::label::Label;
 use crate::process::Task;
 use oxmpi_schedules::plan::Call;
 
@@ -224,7 +224,7 @@ fn make(
         service,
         tickets: Mutex::default(),
         awaited: Mutex::default(),
-        details: Details::default(),
+        label: Label::default(),
         handle: AtomicU64::new(0),
         core,
     };

@@ -33,11 +33,11 @@ use crate::any_request::AnyRequest;
 use crate::communicator::Comm;
 use crate::error::{ErrorKind, WindowError};
 use crate::group::Group;
+use crate::label::Label;
 use crate::process::Task;
 use oxmpi_datatypes::datatype::Datatype;
 use oxmpi_engine::turn_lock::Ticket;
 
-use details::Details;
 use epoch::Epoch;
 use memory::Core;
 use origin::Origin;
@@ -130,7 +130,7 @@ pub struct Window {
     tickets: Mutex<Vec<(u32, Ticket)>>,
     /// The words that end an exposure.
     awaited: Mutex<Vec<AnyRequest>>,
-    details: Details,
+    label: Label,
     /// The number by which the layer above knows it.
     handle: AtomicU64,
 }

@@ -50,6 +50,13 @@ enum Until {
     Request,
 }
 
+/// Which way data moves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transfer {
+    Put,
+    Get,
+}
+
 /// What the calls without a request make of it.
 fn quietly(operation: Result<AnyRequest, ErrorKind>) -> Result<(), ErrorKind> {
     operation.map(drop)
@@ -61,18 +68,20 @@ impl Window {
     /// Writes `origin` to the target.
     #[inline]
     pub fn put(&self, origin: &Buffer, target: &Target<'_>) -> Result<(), ErrorKind> {
-        quietly(self.put_until(Until::Flush, origin, target))
+        quietly(self.transfer(Transfer::Put, Until::Flush, origin, target))
     }
 
     /// [`Window::put`] with a request that is over when `origin` may be used again.
     pub fn rput(&self, origin: &Buffer, target: &Target<'_>) -> Result<AnyRequest, ErrorKind> {
         self.check_request("MPI_Rput", target)?;
-        self.put_until(Until::Request, origin, target)
+        self.transfer(Transfer::Put, Until::Request, origin, target)
     }
 
+    /// Moves data between `origin` and the target: a put or a get.
     #[inline]
-    fn put_until(
+    fn transfer(
         &self,
+        what: Transfer,
         until: Until,
         origin: &Buffer,
         target: &Target<'_>,
@@ -85,15 +94,24 @@ impl Window {
             Way::Direct(address) => {
                 // SAFETY: inside the target's memory, as was checked, which stays mapped.
                 let memory = unsafe { Buffer::new(address, target.count, target.datatype)? };
-                copy(origin, &memory)?;
+                match what {
+                    Transfer::Put => copy(origin, &memory)?,
+                    Transfer::Get => copy(&memory, origin)?,
+                }
                 Ok(OVER)
             }
-            Way::Message(from) if self.moved_by_kernel(&place, from, target, origin, true) => {
+            Way::Message(from)
+                if self.moved_by_kernel(&place, from, target, origin, what == Transfer::Put) =>
+            {
                 Ok(OVER)
             }
             Way::Message(from) => self.by_message(&place, from, target, |access| {
-                let sent = self.origin.give(&self.core, Kind::Put, access, origin)?;
-                self.finish(until, access.target, sent)
+                let (stream, core) = (&self.origin, &self.core);
+                let moved = match what {
+                    Transfer::Put => stream.give(core, Kind::Put, access, origin),
+                    Transfer::Get => stream.take(core, Kind::Get, access, None, origin),
+                }?;
+                self.finish(until, access.target, moved)
             }),
         }
     }
@@ -101,43 +119,13 @@ impl Window {
     /// Reads from the target into `origin`.
     #[inline]
     pub fn get(&self, origin: &Buffer, target: &Target<'_>) -> Result<(), ErrorKind> {
-        quietly(self.get_until(Until::Flush, origin, target))
+        quietly(self.transfer(Transfer::Get, Until::Flush, origin, target))
     }
 
     /// [`Window::get`] with a request that is over when the data is there.
     pub fn rget(&self, origin: &Buffer, target: &Target<'_>) -> Result<AnyRequest, ErrorKind> {
         self.check_request("MPI_Rget", target)?;
-        self.get_until(Until::Request, origin, target)
-    }
-
-    #[inline]
-    fn get_until(
-        &self,
-        until: Until,
-        origin: &Buffer,
-        target: &Target<'_>,
-    ) -> Result<AnyRequest, ErrorKind> {
-        let Some(place) = self.place(target)? else {
-            return Ok(OVER);
-        };
-        check_length("origin", origin.bytes(), place.bytes)?;
-        match place.way {
-            Way::Direct(address) => {
-                // SAFETY: inside the target's memory, as was checked, which stays mapped.
-                let memory = unsafe { Buffer::new(address, target.count, target.datatype)? };
-                copy(&memory, origin)?;
-                Ok(OVER)
-            }
-            Way::Message(from) if self.moved_by_kernel(&place, from, target, origin, false) => {
-                Ok(OVER)
-            }
-            Way::Message(from) => self.by_message(&place, from, target, |access| {
-                let taken = self
-                    .origin
-                    .take(&self.core, Kind::Get, access, None, origin)?;
-                self.finish(until, access.target, taken)
-            }),
-        }
+        self.transfer(Transfer::Get, Until::Request, origin, target)
     }
 
     /// Combines `origin` into the target, atomically per element.
