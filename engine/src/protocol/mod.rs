@@ -22,8 +22,10 @@
 mod failure;
 mod landing;
 mod mirror;
+mod offer;
 mod order;
 mod peer;
+mod post;
 mod receive;
 mod requests;
 mod send;
@@ -32,8 +34,10 @@ mod stash;
 pub use failure::Failure;
 pub use landing::{Landing, Stream};
 pub use mirror::Placement;
+pub use offer::Fetch;
 pub use order::{STANDSTILL_MAX, Turn};
-pub use receive::{Arrived, Claim, Effect, Fetch, Posted};
+pub use post::{Claim, Posted};
+pub use receive::{Arrived, Effect};
 pub use requests::{Completion, Outcome, RequestId};
 pub use send::{Mode, Origin, Payload, Source, Transmit};
 
