@@ -64,7 +64,7 @@ const ROWS: &[Row] = &[
     (
         "rmk",
         1,
-        Ignored("hosts are those of -host, -hostfile, or this one"),
+        Ignored("hosts are those of -host, -hostfile, the batch system, or this one"),
     ),
     ("launcher-exec", 1, Here("--launcher 'PATH {host}'")),
     (
@@ -162,7 +162,7 @@ const ROWS: &[Row] = &[
     (
         "display-allocation",
         0,
-        Ignored("hosts are those of -host, -hostfile, or this one"),
+        Ignored("hosts are those of -host, -hostfile, the batch system, or this one"),
     ),
     ("display-devel-map", 0, Ignored(QUIET)),
     (

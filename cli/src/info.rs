@@ -1,6 +1,6 @@
 //! `oxmpi info`: the version, this host, and what applies when nothing is said.
 
-use oxmpi_launch::{RANKS_MAX, Settings};
+use oxmpi_launch::{Allocation, RANKS_MAX, Settings, Spread};
 use oxmpi_net::tcp::{Progress, describe_driver};
 
 /// Prints it all.
@@ -14,7 +14,11 @@ pub(crate) fn print() {
         "usable CPUs",
         &format!("{cpus} (affinity mask and cgroup quota)"),
     );
-    row("ranks", &format!("1 without -n, at most {RANKS_MAX}"));
+    row("allocation", &allocation());
+    row(
+        "ranks",
+        &format!("{} without -n, at most {RANKS_MAX}", uncounted()),
+    );
     row("time-out", "none without --timeout");
     row(
         "grace",
@@ -30,6 +34,29 @@ pub(crate) fn print() {
     println!("shipped programs (oxmpi run -n 4 NAME)");
     for program in oxmpi_programs::names() {
         row(program.name, program.about);
+    }
+}
+
+/// What a batch system has given to this process.
+fn allocation() -> String {
+    match Allocation::here() {
+        Ok(Some(allocation)) => format!(
+            "{} ({}): {} slots on {} hosts, taken unless hosts are named or OXMPI_ALLOCATION is off",
+            allocation.name,
+            allocation.variable,
+            allocation.slots(),
+            allocation.hosts.len()
+        ),
+        Ok(None) => "none found of Slurm, PBS, LSF, Grid Engine or Flux".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// How many ranks a job of one program has without -n.
+fn uncounted() -> String {
+    match Spread::default().or_env() {
+        Ok(spread) => spread.slots().unwrap_or(1).to_string(),
+        Err(error) => error.to_string(),
     }
 }
 

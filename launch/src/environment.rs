@@ -36,7 +36,40 @@ const OF_A_HOST: [&str; 20] = [
 /// The same, by the beginning of their names.
 const OF_A_LOGIN: [&str; 3] = ["SSH_", "XDG_", "SUDO_"];
 /// What other launchers tell their ranks: the ranks of this job are none of theirs.
-const OF_LAUNCHERS: [&str; 4] = ["PMI_", "PMI2_", "PMIX_", "HYDI_"];
+const OF_LAUNCHERS: [&str; 6] = [
+    "PMI_",
+    "PMI2_",
+    "PMIX_",
+    "HYDI_",
+    "OMPI_COMM_WORLD_",
+    "MPI_LOCAL",
+];
+
+/// What tells a rank the size of its job, and how many ranks of it this host has. Scripts choose
+/// graphics cards and files by such variables, under the names that Open MPI and Hydra use.
+pub(crate) fn of_a_job(size: u32, local: u32) -> [(&'static str, u32); 6] {
+    [
+        (oxmpi_settings::SIZE.name, size),
+        (oxmpi_settings::LOCAL_SIZE.name, local),
+        ("PMI_SIZE", size),
+        ("OMPI_COMM_WORLD_SIZE", size),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", local),
+        ("MPI_LOCALNRANKS", local),
+    ]
+}
+
+/// What tells a rank its number, in the job and on its host.
+pub(crate) fn of_a_rank(rank: u32, local: u32) -> [(&'static str, u32); 7] {
+    [
+        (oxmpi_settings::RANK.name, rank),
+        (oxmpi_settings::LOCAL_RANK.name, local),
+        ("PMI_RANK", rank),
+        ("OMPI_COMM_WORLD_RANK", rank),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", local),
+        ("OMPI_COMM_WORLD_NODE_RANK", local),
+        ("MPI_LOCALRANKID", local),
+    ]
+}
 
 /// What a rank on this host inherits: everything but the words of launchers.
 pub(crate) fn own() -> Variables {

@@ -59,7 +59,7 @@ pub use agent::agent;
 pub use bind::Bind;
 pub use frame::PROTOCOL as AGENT_PROTOCOL;
 pub use hosts::{
-    HOST_RANKS_MAX, HOSTS_MAX, Host, HostsError, MapBy, Spread, Template, split_words,
+    Allocation, HOST_RANKS_MAX, HOSTS_MAX, Host, HostsError, MapBy, Spread, Template, split_words,
 };
 pub use job::{AppContext, Job, LaunchError, Outcome, Output, Settings, Stdin};
 pub use oxmpi_join::{RANKS_MAX, host_name, usable_cpus};

@@ -86,15 +86,19 @@ impl Plan {
             let known = shared.take().filter(|known| known.0 == number);
             let common = match known {
                 Some((_, common)) => common,
-                None => strings.shared(spec, number, inherited, segment.as_raw_fd())?,
+                None => {
+                    let host = OnHost {
+                        inherited,
+                        ranks: ranks.len() as u32,
+                        segment: segment.as_raw_fd(),
+                    };
+                    strings.shared(spec, number, &host)?
+                }
             };
             let mut envp = common.envp.clone();
             let pmi = ends.pmi.as_raw_fd();
-            for (name, value) in [
-                (oxmpi_settings::RANK.name, rank as i32),
-                ("PMI_RANK", rank as i32),
-                ("PMI_FD", pmi),
-            ] {
+            let own = environment::of_a_rank(rank, port as u32).into_iter();
+            for (name, value) in own.chain([("PMI_FD", pmi as u32)]) {
                 let own = format!("{name}={value}");
                 envp.push(strings.keep(OsStr::new(&own), "the environment")?);
             }
@@ -147,6 +151,13 @@ struct Shared {
     wdir: Option<*const libc::c_char>,
 }
 
+/// What the ranks of all programs on a host have in common.
+struct OnHost<'a> {
+    inherited: &'a Variables,
+    ranks: u32,
+    segment: RawFd,
+}
+
 /// C strings under construction. Moving a CString does not move its bytes, so pointers stay good.
 #[derive(Default)]
 struct Strings {
@@ -167,15 +178,14 @@ impl Strings {
         &mut self,
         spec: &JobSpec,
         number: usize,
-        inherited: &Variables,
-        segment: RawFd,
+        host: &OnHost<'_>,
     ) -> Result<Shared, LaunchError> {
         let program = &spec.programs[number];
         let wdir = program.wdir.as_ref();
         Ok(Shared {
             path: self.keep(&program.path, "the program's path")?,
             argv: self.arguments(program)?,
-            envp: self.environment(spec, program, inherited, segment)?,
+            envp: self.environment(spec, program, host)?,
             wdir: wdir
                 .map(|wdir| self.keep(wdir, "the working directory"))
                 .transpose()?,
@@ -195,24 +205,19 @@ impl Strings {
         &mut self,
         spec: &JobSpec,
         program: &Program,
-        inherited: &Variables,
-        segment: RawFd,
+        host: &OnHost<'_>,
     ) -> Result<Vec<*const libc::c_char>, LaunchError> {
-        let pair = |name: &str, value: String| (OsString::from(name), OsString::from(value));
-        let ours = [
-            pair(oxmpi_settings::SIZE.name, spec.size().to_string()),
-            pair(oxmpi_settings::SEGMENT.name, segment.to_string()),
-            pair("PMI_SIZE", spec.size().to_string()),
-        ];
-        let mut variables = inherited.clone();
+        let pair = |(name, value): (&str, u32)| (OsString::from(name), value.to_string().into());
+        let mut ours: Variables = environment::of_a_job(spec.size(), host.ranks)
+            .map(pair)
+            .into();
+        ours.push(pair((oxmpi_settings::SEGMENT.name, host.segment as u32)));
+        let mut variables = host.inherited.clone();
         let said = spec.env.iter().chain(&program.env);
         environment::overlay(&mut variables, said.chain(&ours));
         // What differs from rank to rank is added for each, and must not be there twice.
-        variables.retain(|(name, _)| {
-            ![oxmpi_settings::RANK.name, "PMI_RANK", "PMI_FD"]
-                .iter()
-                .any(|own| name == own)
-        });
+        let own = environment::of_a_rank(0, 0);
+        variables.retain(|(name, _)| name != "PMI_FD" && own.iter().all(|(own, _)| name != own));
         let mut envp = Vec::with_capacity(variables.len() + 4);
         for (mut name, value) in variables {
             let what = format!("the environment variable {}", name.to_string_lossy());

@@ -34,7 +34,7 @@ struct Launcher {
     packages: &'static str,
     /// What has to stand before the words: Slurm needs its daemons.
     around: &'static str,
-    /// The words that start a job, with {ranks} and, for what is not in PATH, {openmpi}.
+    /// The words that start a job, with {ranks} and, for what is not in PATH, {openmpi} or {oxmpi}.
     words: &'static str,
     /// The same on the hosts h0 and h1.
     on_hosts: Option<&'static str>,
@@ -46,7 +46,7 @@ const SLURM: &str = "pmi/tests/slurm/with-slurm";
 /// development package has that name.
 const SLURM_PACKAGES: &str = "slurm-wlm slurm-wlm-basic-plugins munge libpmix2 libpmix-dev";
 
-const LAUNCHERS: [Launcher; 6] = [
+const LAUNCHERS: [Launcher; 7] = [
     Launcher {
         name: "Hydra, PMI-1",
         tool: "mpiexec.hydra",
@@ -107,6 +107,17 @@ const LAUNCHERS: [Launcher; 6] = [
         packages: SLURM_PACKAGES,
         around: SLURM,
         words: "srun --mpi=pmix --overcommit -n {ranks}",
+        on_hosts: None,
+        environment: &[],
+    },
+    // Our own mpiexec is told nothing: it takes size and nodes from the allocation, and reaches the
+    // nodes by srun.
+    Launcher {
+        name: "ours in an allocation of Slurm",
+        tool: "slurmctld",
+        packages: SLURM_PACKAGES,
+        around: SLURM,
+        words: "salloc -Q --overcommit -N2 -n {ranks} {oxmpi}/bin/mpiexec",
         on_hosts: None,
         environment: &[],
     },
@@ -308,7 +319,10 @@ fn environment(release: &str) -> PathBuf {
 
 fn filled(words: &str) -> String {
     let openmpi = environment(OPENMPI).display().to_string();
-    words.replace("{openmpi}", &openmpi)
+    let oxmpi = installed::prefix().display().to_string();
+    words
+        .replace("{openmpi}", &openmpi)
+        .replace("{oxmpi}", &oxmpi)
 }
 
 #[cfg(test)]
@@ -320,7 +334,7 @@ mod tests {
         for launcher in &LAUNCHERS {
             let all = [Some(launcher.words), launcher.on_hosts];
             for words in all.into_iter().flatten() {
-                assert!(words.ends_with("{ranks}"), "{}", launcher.name);
+                assert!(words.contains("-n {ranks}"), "{}", launcher.name);
             }
         }
     }

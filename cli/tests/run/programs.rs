@@ -122,3 +122,31 @@ fn a_shipped_program_alone_is_one_rank() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     assert!(ran.text().contains("1 rank"), "{}", ran.text());
 }
+
+/// Scripts choose a graphics card or a folder by the number of the rank on its host, under the name
+/// that their former launcher had for it.
+#[test]
+fn ranks_know_their_number_on_the_host() {
+    let names = [
+        "OXMPI_LOCAL_RANK",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "OMPI_COMM_WORLD_NODE_RANK",
+        "MPI_LOCALRANKID",
+    ];
+    let sizes = [
+        "OXMPI_LOCAL_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_SIZE",
+        "MPI_LOCALNRANKS",
+        "OMPI_COMM_WORLD_SIZE",
+    ];
+    for (names, number) in [(names, "1"), (sizes, "3")] {
+        for name in names {
+            let script = format!("[ $OXMPI_RANK = 1 ] && echo ${name} || true");
+            let mut mpiexec = command(&["-n", "3", "sh", "-c", &script]);
+            // What another launcher said to ours is not true of our ranks.
+            let output = mpiexec.env(name, "77").output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(text.trim(), number, "{name}");
+        }
+    }
+}

@@ -1,9 +1,10 @@
 //! Hosts of a job: how people name them, and what is refused.
 //!
-//! A list (`-host a:2,b:2`), a hostfile (`file`), where ranks go (`place`), how a host is reached
+//! A list (`-host a:2,b:2`), a hostfile (`file`), a batch system (`allocation`), where ranks go (`place`), how a host is reached
 //! (`template`), and the settings that hold all of it together (`spread`). No I/O except for
 //! reading the hostfile; every name has been checked before it can become a word of a command.
 
+mod allocation;
 pub(crate) mod file;
 mod place;
 mod spread;
@@ -11,6 +12,7 @@ mod template;
 
 use std::path::PathBuf;
 
+pub use allocation::Allocation;
 pub use place::MapBy;
 pub use spread::Spread;
 pub(crate) use spread::{Placement, fanout};
@@ -82,6 +84,18 @@ pub enum HostsError {
         given: String,
         /// The word.
         word: String,
+    },
+    /// A batch system tells its hosts in a way that is not known.
+    #[error(
+        "{variable}={value} is not understood: {why}; name the hosts with -host or -hostfile, or set OXMPI_ALLOCATION=off"
+    )]
+    Allocation {
+        /// The batch system's variable.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// The hostfile cannot be read.
     #[error("cannot read the hostfile {}: {why}", .path.display())]
@@ -182,14 +196,19 @@ impl Host {
                 _ => (word, None),
             }
         };
+        let mut host = Host::named(name, given)?;
+        if let Some(count) = count {
+            host.slots = number(count, "the count", name, given)?;
+        }
+        Ok(host)
+    }
+
+    /// A host with one slot.
+    fn named(name: &str, given: &str) -> Result<Host, HostsError> {
         check_name(name, given)?;
-        let slots = match count {
-            Some(count) => number(count, "the count", name, given)?,
-            None => 1,
-        };
         Ok(Host {
             name: name.to_owned(),
-            slots,
+            slots: 1,
             slots_max: None,
         })
     }

@@ -1,15 +1,17 @@
 //! Everything a job says about its hosts, with the environment for what it does not say.
 //!
-//! OXMPI_HOST, OXMPI_HOSTFILE, OXMPI_MAP_BY, OXMPI_PPN, OXMPI_LAUNCHER, OXMPI_AGENT and
+//! OXMPI_HOST, OXMPI_HOSTFILE, OXMPI_ALLOCATION, OXMPI_MAP_BY, OXMPI_PPN, OXMPI_LAUNCHER, OXMPI_AGENT and
 //! OXMPI_AGENT_FANOUT are read here and nowhere else, so that any program that starts jobs can be
 //! spread over hosts from outside.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use oxmpi_settings::{AGENT, AGENT_FANOUT, Given, HOST, HOSTFILE, LAUNCHER, MAP_BY, PPN, Setting};
+use oxmpi_settings::{
+    AGENT, AGENT_FANOUT, ALLOCATION, Given, HOST, HOSTFILE, LAUNCHER, MAP_BY, PPN, Setting,
+};
 
-use super::{Host, HostsError, MapBy, Template, place, template};
+use super::{Allocation, Host, HostsError, MapBy, Template, place, template};
 
 /// Agents one process starts: a tree of depth 2 reaches 1 056 hosts, of depth 3 more than 33 000.
 /// More at once would be more remote shells than sshd admits in one go elsewhere and memory here.
@@ -57,7 +59,20 @@ impl Spread {
         for setting in [&HOSTFILE, &LAUNCHER, &AGENT] {
             oxmpi_trust::variable(setting.name)?;
         }
-        self.or(Setting::read)
+        let spread = self.or(Setting::read)?;
+        if spread.hosts.is_some() || ALLOCATION.read().switch()? == Some(false) {
+            return Ok(spread);
+        }
+        Ok(spread.or_allocation(Allocation::here()?))
+    }
+
+    /// Completes hosts, and the way to them, by those of a batch system.
+    fn or_allocation(mut self, allocation: Option<Allocation>) -> Spread {
+        if let Some(allocation) = allocation {
+            self.hosts = Some(allocation.hosts);
+            self.launcher = self.launcher.or(allocation.launcher);
+        }
+        self
     }
 
     fn or(&self, given: impl Fn(&'static Setting) -> Given) -> Result<Spread, HostsError> {

@@ -37,6 +37,17 @@ pub static HOSTFILE: Setting = Setting {
     ..HOSTS
 };
 
+/// Hosts of a batch system.
+pub static ALLOCATION: Setting = Setting {
+    name: "OXMPI_ALLOCATION",
+    kind: Kind::Switch,
+    unset: WhenUnset::Value("on"),
+    text: "Whether a job without hosts takes those that a batch system (Slurm, PBS, LSF, Grid \
+           Engine, Flux) has given to the launcher.",
+    programs: &[Program::Launcher, Program::Tools],
+    ..HOSTS
+};
+
 /// Ranks per host.
 pub static PPN: Setting = Setting {
     name: "OXMPI_PPN",

@@ -35,6 +35,28 @@ pub static SIZE: Setting = Setting {
     ..HANDED_DOWN
 };
 
+/// A rank's number on its host.
+pub static LOCAL_RANK: Setting = Setting {
+    name: "OXMPI_LOCAL_RANK",
+    kind: Kind::Number {
+        min: 0,
+        max: 65_534,
+    },
+    text: "The number of this process among those of the job on its host, from 0.",
+    ..HANDED_DOWN
+};
+
+/// The ranks of a host.
+pub static LOCAL_SIZE: Setting = Setting {
+    name: "OXMPI_LOCAL_SIZE",
+    kind: Kind::Number {
+        min: 1,
+        max: 65_535,
+    },
+    text: "The number of processes of the job on its host.",
+    ..HANDED_DOWN
+};
+
 /// A host's shared memory.
 pub static SEGMENT: Setting = Setting {
     name: "OXMPI_SEGMENT",
