@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use oxmpi_launch::{AppContext, Bind, Executable, Job, MapBy, Output, Settings, Spread, Stdin};
+use oxmpi_launch::{AppContext, Bind, BindTo, Executable, Job, MapBy, Output, Settings, Spread, Stdin};
 
 use crate::answer::{Answer, JobError};
 use crate::rank::Probe;
@@ -114,8 +114,8 @@ impl Session {
 fn binding(ranks: u32, spread: &Spread) -> Bind {
     let roomy = ranks as usize <= crate::floor::pair::usable_cpus().len();
     if spread.hosts.is_none() && roomy {
-        Bind::Core
+        Bind::to(BindTo::Core)
     } else {
-        Bind::None
+        Bind::default()
     }
 }

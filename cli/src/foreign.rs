@@ -116,7 +116,7 @@ const ROWS: &[Row] = &[
         0,
         Ignored("Fortran's default INTEGER is what the compiler has made it"),
     ),
-    ("binding", 1, Here("--bind-to core or --bind-to none")),
+    ("binding", 1, Here("--bind-to core, and --report-bindings")),
     ("tune", 0, Ignored("nothing is tuned by files")),
     ("check-mpi", 0, Ignored("arguments are always checked")),
     // Open MPI and PRRTE.
@@ -147,11 +147,6 @@ const ROWS: &[Row] = &[
         "rank-by",
         1,
         Ignored("ranks are numbered in the order in which hosts get them"),
-    ),
-    (
-        "report-bindings",
-        0,
-        Ignored("oxmpi info shows the CPUs; taskset -pc PID a rank's"),
     ),
     ("display", 1, Ignored(QUIET)),
     (

@@ -27,7 +27,10 @@ pub(crate) fn print() {
             settings.grace.as_secs_f64()
         ),
     );
-    row("binding", "none without --bind-to");
+    row(
+        "binding",
+        "none without --bind-to; --report-bindings shows it",
+    );
     row("progress", &progress());
     row("Fortran", &crate::compile::fortran_compilers());
     println!();

@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Parser, ValueEnum};
-use oxmpi_launch::RANKS_MAX;
+use clap::{ArgAction, Parser};
+use oxmpi_launch::{Bind, RANKS_MAX};
 
 /// Where the help shows what has to do with several hosts.
 const HOSTS: &str = "Hosts";
@@ -54,9 +54,22 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Bind each rank to a core, or leave it to the kernel
-    #[arg(long, value_name = "WHAT", value_enum)]
-    pub(crate) bind_to: Option<BindTo>,
+    /// Bind each rank to a place: hwthread, core, l3, numa, socket (core:2 for two of them),
+    /// user:0+1,2+3, or none, which leaves it to the kernel [default: none]
+    #[arg(long, value_name = "WHAT", value_parser = Bind::parse)]
+    pub(crate) bind_to: Option<Bind>,
+
+    /// Cores for each rank; OMP_NUM_THREADS follows unless it is set
+    #[arg(long, value_name = "CORES", aliases = ["cpus-per-proc", "cpus-per-task"], value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) cpus_per_rank: Option<u32>,
+
+    /// The only CPUs to use: 0-3,8
+    #[arg(long, value_name = "LIST", aliases = ["cpu-set", "cpu-list-only"], value_parser = cpus)]
+    pub(crate) cpu_list: Option<Cpus>,
+
+    /// Say of each rank which CPUs it is bound to
+    #[arg(long)]
+    pub(crate) report_bindings: bool,
 
     /// Time between asking ranks to end and killing them [default: 2]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = seconds)]
@@ -137,13 +150,14 @@ pub(crate) struct Options {
     pub(crate) oversubscribe: u8,
 }
 
-/// What ranks are bound to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BindTo {
-    /// Nothing
-    None,
-    /// Rank r to the r-th usable core
-    Core,
+/// CPUs of `--cpu-list`, as one value of an option.
+#[derive(Clone, Debug)]
+pub(crate) struct Cpus(pub(crate) Vec<u32>);
+
+fn cpus(text: &str) -> Result<Cpus, String> {
+    let list = oxmpi_launch::cpu_list(text, ',');
+    list.map(Cpus)
+        .ok_or_else(|| "not a list of CPUs, such as 0-3,8".to_owned())
 }
 
 fn ranks(text: &str) -> Result<u32, String> {

@@ -7,14 +7,14 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use oxmpi_launch::{
-    AppContext, Bind, Executable, Host, HostsError, Job, LaunchError, MapBy, Settings, Spread,
+    AppContext, BindTo, Executable, Host, HostsError, Job, LaunchError, MapBy, Settings, Spread,
     Template,
 };
 use oxmpi_net::tcp::DriverError;
 
 use crate::PROGRAM;
 use crate::failure::Failure;
-use crate::options::{BindTo, Options};
+use crate::options::Options;
 use crate::settings;
 use crate::words::{self, Segment};
 
@@ -162,11 +162,7 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
     settings.keep_going |= options.keep_going;
     settings.timeout = options.timeout.or(settings.timeout);
     settings.grace = options.grace.unwrap_or(settings.grace);
-    settings.bind = match options.bind_to {
-        None => settings.bind,
-        Some(BindTo::None) => Bind::None,
-        Some(BindTo::Core) => Bind::Core,
-    };
+    settle_binding(settings, options);
     let network = [
         (oxmpi_settings::PORT_RANGE.name, &options.port_range),
         (oxmpi_settings::NET_INCLUDE.name, &options.net_include),
@@ -190,6 +186,46 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
     settle_hosts(&mut settings.spread, options)
 }
 
+fn settle_binding(settings: &mut Settings, options: &Options) {
+    let bind = &mut settings.bind;
+    if let Some(said) = &options.bind_to {
+        (bind.to, bind.per_rank) = (said.to.clone(), said.per_rank);
+    }
+    let mapped = options.map_by.as_deref().and_then(cores_of);
+    if let Some(cores) = options.cpus_per_rank.or(mapped) {
+        bind.per_rank = cores;
+        if bind.to == BindTo::None && options.bind_to.is_none() {
+            bind.to = BindTo::Core;
+        }
+        // A program with threads uses the cores it was given, unless its user says otherwise.
+        let name = "OMP_NUM_THREADS";
+        let is_said = settings.env.iter().any(|(said, _)| said == name);
+        if !is_said && std::env::var_os(name).is_none() {
+            settings.env.push((name.into(), cores.to_string().into()));
+        }
+    }
+    if let Some(list) = &options.cpu_list {
+        bind.cpus = Some(list.0.clone());
+    }
+    bind.report |= options.report_bindings;
+}
+
+/// The cores that `slot:PE=2`, as Open MPI has it, gives to each rank.
+fn cores_of(map_by: &str) -> Option<u32> {
+    let (_, modifier) = map_by.rsplit_once(':')?;
+    let (name, count) = modifier.split_once('=')?;
+    let count = count.parse().ok().filter(|count| *count > 0)?;
+    name.eq_ignore_ascii_case("pe").then_some(count)
+}
+
+/// The same without its cores.
+fn without_cores(map_by: &str) -> &str {
+    match cores_of(map_by) {
+        Some(_) => map_by.rsplit_once(':').map_or(map_by, |(rest, _)| rest),
+        None => map_by,
+    }
+}
+
 fn settle_hosts(spread: &mut Spread, options: &Options) -> Result<(), Failure> {
     let wrong = |error: HostsError| Failure::usage(error.to_string());
     let hosts = match (&options.host, &options.hostfile) {
@@ -205,7 +241,7 @@ fn settle_hosts(spread: &mut Spread, options: &Options) -> Result<(), Failure> {
     spread.hosts = hosts.or(spread.hosts.take());
     let map_by = match (options.ppn, &options.map_by) {
         (Some(count), _) => Some(MapBy::PerHost(count)),
-        (None, Some(text)) => Some(MapBy::parse(text, "-map-by").map_err(wrong)?),
+        (None, Some(text)) => Some(MapBy::parse(without_cores(text), "-map-by").map_err(wrong)?),
         (None, None) => None,
     };
     spread.map_by = map_by.or(spread.map_by);

@@ -16,7 +16,7 @@ use crate::record::Stage;
 use crate::supervise::{Ended, RankDeath};
 
 /// The version of the frames between the head and its agents. Changes with every change of a frame.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// The longest frame: the cards of 65 535 ranks in a fence with up to 1 000 bytes each.
 pub(crate) const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -247,7 +247,7 @@ mod tests {
             programs: vec![program(1), program(4)],
             inherited: Vec::new(),
             env: Vec::new(),
-            bind: Bind::None,
+            bind: Bind::default(),
             stdin: false,
         };
         assert_eq!(spec.local(1), [1, 3, 4]);

@@ -78,7 +78,7 @@ impl Default for Settings {
             env: Vec::new(),
             label: false,
             timeout: None,
-            bind: Bind::None,
+            bind: Bind::default(),
             keep_going: false,
             grace: Duration::from_secs(2),
             stdin: Stdin::Inherit,

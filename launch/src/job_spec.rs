@@ -30,7 +30,7 @@ pub(crate) fn job_spec(
             false => Vec::new(),
         },
         env: job.settings.env.clone(),
-        bind: job.settings.bind,
+        bind: job.settings.bind.clone(),
         stdin,
     })
 }

@@ -56,7 +56,7 @@ mod tree;
 mod warden;
 
 pub use agent::agent;
-pub use bind::Bind;
+pub use bind::{Bind, BindTo, cpu_list};
 pub use frame::PROTOCOL as AGENT_PROTOCOL;
 pub use hosts::{
     Allocation, HOST_RANKS_MAX, HOSTS_MAX, Host, HostsError, MapBy, Spread, Template, split_words,

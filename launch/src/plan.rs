@@ -9,7 +9,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::bind::{self, Bind};
+use crate::bind;
 use crate::environment::{self, Variables};
 use crate::frame::{JobSpec, Program};
 use crate::job::LaunchError;
@@ -74,9 +74,18 @@ impl Plan {
         open_files: libc::rlimit,
     ) -> Result<Plan, LaunchError> {
         let mut strings = Strings::default();
-        let cores = match spec.bind {
-            Bind::None => Vec::new(),
-            Bind::Core => bind::cores().map_err(LaunchError::system("read the CPU affinity"))?,
+        let unbound = |error| LaunchError::system("bind ranks to CPUs")(error);
+        let places = spec.bind.places().map_err(unbound)?;
+        if spec.bind.report {
+            // On another host this is passed on by the remote shell, under the host's name.
+            for line in bind::report(&spec.bind, ranks, &places).map_err(unbound)? {
+                eprintln!("oxmpi: {line}");
+            }
+        }
+        // A list of CPUs without places confines all ranks to it.
+        let places = match (places.is_empty(), &spec.bind.cpus) {
+            (true, Some(_)) => vec![spec.bind.usable().map_err(unbound)?],
+            _ => places,
         };
         let mut plans = Vec::with_capacity(ranks.len());
         let mut shared: Option<(usize, Shared)> = None;
@@ -103,13 +112,13 @@ impl Plan {
                 envp.push(strings.keep(OsStr::new(&own), "the environment")?);
             }
             envp.push(std::ptr::null());
-            let core = (!cores.is_empty()).then(|| &cores[port % cores.len()]);
+            let place = (!places.is_empty()).then(|| &places[port % places.len()]);
             plans.push(RankPlan {
                 path: common.path,
                 argv: common.argv.clone(),
                 envp,
                 wdir: common.wdir,
-                cpus: core.map(|cpus| sys::cpu_set(cpus)),
+                cpus: place.map(|cpus| sys::cpu_set(cpus)),
                 ends,
             });
             shared = Some((number, common));

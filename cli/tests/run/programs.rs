@@ -150,3 +150,41 @@ fn ranks_know_their_number_on_the_host() {
         }
     }
 }
+
+#[test]
+fn ranks_are_bound_and_say_so() {
+    let show = "grep Cpus_allowed_list /proc/self/status | cut -f 2";
+    let output = command(&["-n", "2", "--bind-to", "hwthread", "sh", "-c", show])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let first = text.lines().next().unwrap();
+    assert!(first.parse::<u32>().is_ok(), "one CPU each: {text}");
+    let list = ["--cpu-list", first, "--report-bindings"];
+    let output = command(&[&list[..], &["sh", "-c", show]].concat())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), first);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("oxmpi: rank 0 is bound to ["), "{said}");
+    assert!(said.contains(&format!("(CPUs {first})")), "{said}");
+    let output = command(&["--cpu-list", "1000", "true"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("CPU 1000 is not usable here: usable are "),
+        "{said}"
+    );
+}
+
+#[test]
+fn threads_follow_the_cores_of_a_rank() {
+    let show = ["sh", "-c", "echo $OMP_NUM_THREADS"];
+    for words in [["--cpus-per-rank", "2"], ["--map-by", "slot:PE=2"]] {
+        let mut mpiexec = command(&[&words[..], &show[..]].concat());
+        let output = mpiexec.env_remove("OMP_NUM_THREADS").output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "2");
+        let mut mpiexec = command(&[&words[..], &show[..]].concat());
+        let output = mpiexec.env("OMP_NUM_THREADS", "5").output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "5");
+    }
+}
