@@ -57,9 +57,9 @@ fn options() {
         "unknown option --qqq: mpiexec --help lists the options",
     );
     refused(
-        &["--bind-to", "socket", "true"],
+        &["--bind-to", "board", "true"],
         2,
-        "--bind-to socket: expected one of none, core",
+        "--bind-to board: expected none, hwthread, core, l3, numa, socket (each with :N for N of them), or user:0+1,2+3",
     );
     refused(
         &["--timeout", "soon", "true"],

@@ -391,6 +391,11 @@ impl Tcp {
             return;
         };
         self.meetings -= 1;
+        if stranger.socket.is_over() {
+            // It had dialled and given up for a dial of ours that crossed its own. That connection
+            // may have ended meanwhile, so that the old dial looks like a new one.
+            return;
+        }
         let verdict = match self.links.get(peer as usize) {
             _ if self.closing || peer == self.me => Verdict::Stale,
             Some(Link::Idle | Link::Awaiting(..)) => Verdict::Keep,

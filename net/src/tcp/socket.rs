@@ -183,15 +183,22 @@ impl Socket {
     /// Reads into memory of ours.
     #[inline]
     pub fn read(&self, into: &mut [u8]) -> io::Result<Moved> {
+        self.receive(into, 0)
+    }
+
+    /// Whether the other side has closed the connection, and all that it wrote has been read.
+    pub fn is_over(&self) -> bool {
+        match self.receive(&mut [0], libc::MSG_PEEK) {
+            Ok(Moved::Bytes(count)) => count == 0,
+            Ok(Moved::Blocked) => false,
+            Err(_) => true,
+        }
+    }
+
+    fn receive(&self, into: &mut [u8], flags: libc::c_int) -> io::Result<Moved> {
+        let (to, flags) = (into.as_mut_ptr().cast(), flags | libc::MSG_DONTWAIT);
         // SAFETY: pointer and length describe the slice.
-        moved(unsafe {
-            libc::recv(
-                self.fd(),
-                into.as_mut_ptr().cast(),
-                into.len(),
-                libc::MSG_DONTWAIT,
-            )
-        })
+        moved(unsafe { libc::recv(self.fd(), to, into.len(), flags) })
     }
 
     /// Reads into `bytes` bytes at `first`, and what comes after them into `then`.
