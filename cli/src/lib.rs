@@ -3,14 +3,15 @@
 //!
 //! This layer turns words into a [`oxmpi_launch::Job`] and an outcome into an exit status; nothing
 //! is started or decided here. `words` splits a command line the way MPI users write it, `foreign`
-//! translates options of other launchers, `options` says what ours are, `run` makes the job, `compile` calls the compiler, `info` tells about
-//! the installation, `net_info` about the network, `settings` about the environment, `setup_net`
-//! how programs are permitted to use all of it. Every message on standard error begins with `oxmpi:
-//! `.
+//! translates options of other launchers, `options` says what ours are, `run` makes the job,
+//! `compile` calls the compiler, `info` tells about the installation, `net_info` about the network,
+//! `settings` about the environment, `doctor` what to change, `setup_net` how programs are permitted
+//! to use all of it. Every message on standard error begins with `oxmpi: `.
 
 #![forbid(unsafe_code)]
 
 mod compile;
+mod doctor;
 mod failure;
 mod foreign;
 mod info;
@@ -25,7 +26,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::compile::Language;
 use crate::failure::Failure;
@@ -63,6 +64,12 @@ enum Oxmpi {
         #[arg(long, requires = "settings")]
         json: bool,
     },
+    /// Try what jobs need, here and on other hosts, and say what to change
+    Doctor,
+    /// Show the version
+    Version,
+    /// Show this help
+    Help,
     /// Print the commands that permit programs to use raw Ethernet (--net ethernet)
     SetupNet {
         /// The programs, as paths or as names in PATH
@@ -95,6 +102,7 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
         "bench" => Ok(oxmpi_bench::main(&texts(rest))),
         "pmtest" => Ok(oxmpi_bench::pmtest::main(&texts(rest))),
         "fs" => Ok(oxmpi_oxfs::main(&texts(rest))),
+        "doctor" => doctor::run(rest),
         "run" => run::run("oxmpi run", rest),
         "cc" => compile::run("oxmpi cc", Language::C, rest),
         "cxx" => compile::run("oxmpi cxx", Language::Cxx, rest),
@@ -107,6 +115,8 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
             let command = Oxmpi::try_parse_from(with_name)
                 .map_err(|error| Failure::from_clap(error, "oxmpi"))?;
             match command {
+                Oxmpi::Help => print!("{}", Oxmpi::command().render_help()),
+                Oxmpi::Version => println!("oxmpi {}", env!("CARGO_PKG_VERSION")),
                 Oxmpi::Info { net: true, .. } => net_info::print()?,
                 Oxmpi::Info {
                     settings: true,

@@ -63,6 +63,7 @@ pub use hosts::{
 };
 pub use job::{AppContext, Job, LaunchError, Outcome, Output, Settings, Stdin};
 pub use oxmpi_join::{RANKS_MAX, host_name, usable_cpus};
+pub use oxmpi_ports::fetch::is_refused as is_memory_refused;
 pub use program::{Executable, ProgramError};
 
 /// The word after the program's path that makes it an agent.

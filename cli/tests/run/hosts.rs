@@ -377,3 +377,31 @@ fn two_hundred_hosts_start() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     println!("200 hosts in {:?}", ran.wall);
 }
+
+/// The doctor asks the doctors of other hosts, and tries a job over all.
+#[test]
+fn the_doctor_visits_all_hosts() {
+    let visit = |host: &str| {
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_oxmpi"));
+        doctor.args(["doctor", "-host", host]);
+        let output = doctor
+            .env("OXMPI_LAUNCHER", "env FAKE_HOST={host}")
+            .output();
+        let output = output.unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), text)
+    };
+    let (code, text) = visit("a,b");
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(text.matches("  good  way to it").count(), 2, "{text}");
+    assert!(
+        text.contains("2 ranks on 2 hosts talked to each other"),
+        "{text}"
+    );
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_oxmpi"));
+    doctor.args(["doctor", "--host", "a", "--launcher", "false {host}"]);
+    let output = doctor.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("  BAD   way to it       `false a "), "{text}");
+}

@@ -213,6 +213,11 @@ impl Host {
         })
     }
 
+    /// Whether this is the host that this process runs on.
+    pub fn is_local(&self) -> bool {
+        self.is_here(&oxmpi_join::host_name())
+    }
+
     /// Whether this is the host the launcher runs on, which `own` is the name of.
     pub(crate) fn is_here(&self, own: &str) -> bool {
         let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();

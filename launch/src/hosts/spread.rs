@@ -60,16 +60,21 @@ impl Spread {
             oxmpi_trust::variable(setting.name)?;
         }
         let spread = self.or(Setting::read)?;
-        if spread.hosts.is_some() || ALLOCATION.read().switch()? == Some(false) {
+        if ALLOCATION.read().switch()? == Some(false) {
             return Ok(spread);
         }
-        Ok(spread.or_allocation(Allocation::here()?))
+        match Allocation::here()? {
+            Some(allocation) => Ok(spread.or_allocation(allocation)),
+            None => Ok(spread),
+        }
     }
 
-    /// Completes hosts, and the way to them, by those of a batch system.
-    fn or_allocation(mut self, allocation: Option<Allocation>) -> Spread {
-        if let Some(allocation) = allocation {
-            self.hosts = Some(allocation.hosts);
+    /// Completes hosts, and the way to them, by those of a batch system. Its way leads to its own
+    /// hosts alone.
+    fn or_allocation(mut self, allocation: Allocation) -> Spread {
+        let hosts = self.hosts.get_or_insert_with(|| allocation.hosts.clone());
+        let is_given = |host: &Host| allocation.hosts.iter().any(|own| own.name == host.name);
+        if hosts.iter().all(is_given) {
             self.launcher = self.launcher.or(allocation.launcher);
         }
         self
@@ -140,6 +145,11 @@ impl Spread {
             here: here.map(|index| index as u32),
             host_of,
         })
+    }
+
+    /// The words that execute `oxmpi WORD` on another host.
+    pub fn command(&self, host: &str, word: &str) -> Result<Vec<String>, HostsError> {
+        Ok(self.template().reach(host, [&self.agent_path()?, word]))
     }
 
     pub(crate) fn template(&self) -> Template {
@@ -221,6 +231,29 @@ mod tests {
             with(&[("OXMPI_MAP_BY", "ring")]).unwrap_err(),
             "OXMPI_MAP_BY ring: expected node, slot, core or ppr:N:node"
         );
+    }
+
+    #[test]
+    fn a_batch_systems_way_leads_to_its_hosts() {
+        let allocation = Allocation {
+            name: "Slurm".to_owned(),
+            variable: "SLURM_JOB_NODELIST",
+            hosts: Host::list("a:2,b:2", "").unwrap(),
+            launcher: Some(Template::parse("srun {host}", "").unwrap()),
+        };
+        for (given, slots, command) in [
+            (None, 4, "srun"),
+            (Some("b"), 1, "srun"),
+            (Some("c"), 1, "ssh"),
+        ] {
+            let said = Spread {
+                hosts: given.map(|given| Host::list(given, "-host").unwrap()),
+                ..Spread::default()
+            };
+            let spread = said.or_allocation(allocation.clone());
+            assert_eq!(spread.slots(), Some(slots), "{given:?}");
+            assert_eq!(spread.template().words()[0], command, "{given:?}");
+        }
     }
 
     #[test]

@@ -55,10 +55,13 @@ impl Template {
 
     /// The command that starts `agent` on `host`.
     pub(crate) fn command(&self, host: &str, agent: &str) -> Vec<String> {
+        self.reach(host, [agent, crate::AGENT_COMMAND])
+    }
+
+    /// The command that executes a program with one word on `host`.
+    pub(super) fn reach(&self, host: &str, program: [&str; 2]) -> Vec<String> {
         let words = self.words.iter().map(|word| word.replace(HOST, host));
-        words
-            .chain([agent.to_owned(), crate::AGENT_COMMAND.to_owned()])
-            .collect()
+        words.chain(program.map(str::to_owned)).collect()
     }
 }
 
