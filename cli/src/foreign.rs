@@ -25,7 +25,6 @@ type Row = (&'static str, usize, Meaning);
 const ALREADY: &str = "ranks get the whole environment anyway";
 const QUIET: &str = "the launcher says what matters, and no more";
 const PARAMETERS: &str = "parameters of Open MPI mean nothing to this library";
-const NO_FILES: &str = "a redirection of standard output; -l labels its lines";
 const BY_ALLOCATION: &str = "-host or -hostfile, which name the hosts";
 
 const ROWS: &[Row] = &[
@@ -107,10 +106,6 @@ const ROWS: &[Row] = &[
         Ignored("there is one way of waiting for output"),
     ),
     ("tmpdir", 1, Ignored("no files are made")),
-    ("outfile-pattern", 1, Here(NO_FILES)),
-    ("errfile-pattern", 1, Here(NO_FILES)),
-    ("outfile", 1, Here(NO_FILES)),
-    ("errfile", 1, Here(NO_FILES)),
     (
         "ilp64",
         0,
@@ -180,10 +175,11 @@ const ROWS: &[Row] = &[
     ("show-progress", 0, Ignored("jobs start in milliseconds")),
     ("default-hostfile", 1, Same(&["--hostfile", "{}"])),
     ("app", 1, Here("-configfile FILE")),
-    ("stdin", 1, Here("< FILE for rank 0, or </dev/null")),
-    ("output-filename", 1, Here(NO_FILES)),
-    ("output", 1, Here(NO_FILES)),
-    ("timestamp-output", 0, Here("mpiexec … | ts")),
+    (
+        "output",
+        1,
+        Here("--output-dir FOLDER, --label, --timestamp-output"),
+    ),
     ("merge-stderr-to-stdout", 0, Here("mpiexec … 2>&1")),
     ("rankfile", 1, Here(BY_ALLOCATION)),
     ("rf", 1, Here(BY_ALLOCATION)),

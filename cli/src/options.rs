@@ -50,6 +50,36 @@ pub(crate) struct Options {
     #[arg(short = 'l', long, aliases = ["prepend-rank", "tag-output"])]
     pub(crate) label: bool,
 
+    /// Put the time of day before every line of output
+    #[arg(long, aliases = ["timestamp", "with-timestamp"])]
+    pub(crate) timestamp_output: bool,
+
+    /// Write each rank's output to files FOLDER/rank.N.stdout and .stderr
+    #[arg(long, value_name = "FOLDER", alias = "output-filename")]
+    pub(crate) output_dir: Option<PathBuf>,
+
+    /// Write each rank's standard output to a file; %r is the rank
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        alias = "outfile",
+        conflicts_with = "output_dir"
+    )]
+    pub(crate) outfile_pattern: Option<PathBuf>,
+
+    /// Write each rank's standard error to a file; %r is the rank
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        alias = "errfile",
+        conflicts_with = "output_dir"
+    )]
+    pub(crate) errfile_pattern: Option<PathBuf>,
+
+    /// Which rank reads standard input: 0, or none
+    #[arg(long, value_name = "RANK", value_parser = ["0", "none"])]
+    pub(crate) stdin: Option<String>,
+
     /// End the job after this time, with exit status 124
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,

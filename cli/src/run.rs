@@ -1,14 +1,15 @@
 //! `oxmpi run`: from a command line to a job, and from its outcome to an exit status.
 
 use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use oxmpi_launch::{
-    AppContext, BindTo, Executable, Host, HostsError, Job, LaunchError, MapBy, Settings, Spread,
-    Template,
+    AppContext, BindTo, Executable, FilePatterns, Host, HostsError, Job, LaunchError, MapBy,
+    Settings, Spread, Stdin, Template,
 };
 use oxmpi_net::tcp::DriverError;
 
@@ -158,7 +159,7 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
     for export in &options.export {
         settings.env.push(exported(export)?);
     }
-    settings.label |= options.label;
+    settle_output(settings, options);
     settings.keep_going |= options.keep_going;
     settings.timeout = options.timeout.or(settings.timeout);
     settings.grace = options.grace.unwrap_or(settings.grace);
@@ -184,6 +185,22 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
         settings.env.push((name.into(), "on".into()));
     }
     settle_hosts(&mut settings.spread, options)
+}
+
+fn settle_output(settings: &mut Settings, options: &Options) {
+    settings.label |= options.label;
+    settings.time |= options.timestamp_output;
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    settings.colour = settings.label && std::io::stdout().is_terminal() && !plain;
+    if let Some(folder) = &options.output_dir {
+        settings.files = FilePatterns::in_folder(folder);
+    }
+    let files = &mut settings.files;
+    files.stdout = options.outfile_pattern.clone().or(files.stdout.take());
+    files.stderr = options.errfile_pattern.clone().or(files.stderr.take());
+    if options.stdin.as_deref() == Some("none") {
+        settings.stdin = Stdin::Null;
+    }
 }
 
 fn settle_binding(settings: &mut Settings, options: &Options) {

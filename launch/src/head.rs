@@ -20,7 +20,7 @@ use crate::job::{Job, LaunchError, Outcome, Output, Stdin};
 use crate::job_spec;
 use crate::local_ranks::{Input, StartRanks};
 use crate::node::Node;
-use crate::outlet::Outlet;
+use crate::outlet::{Outlet, Style};
 use crate::stdin::Source;
 use crate::supervise::{Action, RankDeath, Supervisor};
 use crate::sys::{self, Signals};
@@ -102,10 +102,15 @@ impl<'a> Head<'a> {
         now: Instant,
     ) -> Result<Head<'a>, LaunchError> {
         let settings = &job.settings;
+        let style = Style {
+            label: settings.label,
+            time: settings.time,
+            colour: settings.colour,
+        };
         let outlet = match settings.output {
-            Output::Inherit => Outlet::inherit(settings.label)
+            Output::Inherit => Outlet::inherit(style, &settings.files)
                 .map_err(LaunchError::system("use standard output and error"))?,
-            Output::Capture => Outlet::capture(settings.label),
+            Output::Capture => Outlet::capture(style),
         };
         let signals = Signals::take(&SIGNALS).map_err(LaunchError::system("take over signals"))?;
         let hosts = placement.hosts.len();

@@ -12,6 +12,7 @@ use oxmpi_ports::SegmentError;
 
 use crate::bind::Bind;
 use crate::hosts::{HostsError, Spread};
+use crate::outlet::FilePatterns;
 use crate::program::{Executable, ProgramError};
 
 /// Some ranks that execute the same program.
@@ -56,6 +57,12 @@ pub struct Settings {
     pub env: Vec<(OsString, OsString)>,
     /// Put the rank before every line.
     pub label: bool,
+    /// Put the time of day before every line.
+    pub time: bool,
+    /// Labels have colours.
+    pub colour: bool,
+    /// Files for the output of each rank.
+    pub files: FilePatterns,
     /// End the job after this time.
     pub timeout: Option<Duration>,
     /// Bind ranks to CPUs.
@@ -77,6 +84,9 @@ impl Default for Settings {
         Settings {
             env: Vec::new(),
             label: false,
+            time: false,
+            colour: false,
+            files: FilePatterns::default(),
             timeout: None,
             bind: Bind::default(),
             keep_going: false,

@@ -62,6 +62,7 @@ pub use hosts::{
     Allocation, HOST_RANKS_MAX, HOSTS_MAX, Host, HostsError, MapBy, Spread, Template, split_words,
 };
 pub use job::{AppContext, Job, LaunchError, Outcome, Output, Settings, Stdin};
+pub use outlet::FilePatterns;
 pub use oxmpi_join::{RANKS_MAX, host_name, usable_cpus};
 pub use oxmpi_ports::fetch::is_refused as is_memory_refused;
 pub use program::{Executable, ProgramError};

@@ -54,6 +54,27 @@ pub(crate) fn cpu_set(cpus: &[u32]) -> libc::cpu_set_t {
     set
 }
 
+/// The time of day here, to the millisecond: `12:34:56.789`.
+pub(crate) fn time_of_day() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.unwrap_or_default();
+    let seconds = now.as_secs() as libc::time_t;
+    let mut fields = MaybeUninit::<libc::tm>::zeroed();
+    // SAFETY: both point to locals, and the fields are valid as zeros too.
+    let fields = unsafe {
+        libc::localtime_r(&seconds, fields.as_mut_ptr());
+        fields.assume_init()
+    };
+    let libc::tm {
+        tm_hour,
+        tm_min,
+        tm_sec,
+        ..
+    } = fields;
+    let millis = now.subsec_millis();
+    format!("{tm_hour:02}:{tm_min:02}:{tm_sec:02}.{millis:03}")
+}
+
 /// Raises the soft limit of open files to `wanted` when the hard limit allows it; gives the limit
 /// of before.
 pub(crate) fn raise_open_files(wanted: u64) -> io::Result<libc::rlimit> {

@@ -81,9 +81,9 @@ fn options() {
 #[test]
 fn options_of_other_launchers() {
     refused(
-        &["--output-filename", "x", "true"],
+        &["--output", "x", "true"],
         2,
-        "--output-filename is not known here; use a redirection of standard output; -l labels its lines",
+        "--output is not known here; use --output-dir FOLDER, --label, --timestamp-output",
     );
     let ran = run(&["--mca", "btl", "self", "-v", "-np2", "echo", "here"]);
     assert_eq!((ran.code, ran.text().as_str()), (0, "here\nhere\n"));

@@ -166,3 +166,44 @@ fn what_a_child_of_a_rank_still_writes_is_kept() {
     let ran = run(&["-n", "2", "sh", "-c", "(sleep 0.1; echo late) & exit 0"]);
     assert_eq!((ran.code, ran.text().as_str()), (0, "late\nlate\n"));
 }
+
+#[test]
+fn each_rank_has_its_files() {
+    let folder = std::env::temp_dir().join(crate::mpiexec::marker("files"));
+    let script = "echo out $OXMPI_RANK; echo err $OXMPI_RANK >&2";
+    let words = [
+        "-n",
+        "3",
+        "--output-filename",
+        folder.to_str().unwrap(),
+        "sh",
+        "-c",
+        script,
+    ];
+    let ran = run(&words);
+    assert_eq!((ran.stdout.len(), ran.stderr.as_str()), (0, ""));
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(read("rank.2.stdout"), "out 2\n");
+    assert_eq!(read("rank.0.stderr"), "err 0\n");
+    let pattern = folder.join("only.%r");
+    let words = [
+        "-n",
+        "2",
+        "-outfile-pattern",
+        pattern.to_str().unwrap(),
+        "sh",
+        "-c",
+        script,
+    ];
+    let ran = run(&words);
+    assert!(ran.stderr.contains("err 1\n"), "{}", ran.stderr);
+    assert_eq!(read("only.1"), "out 1\n");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn lines_can_have_the_time() {
+    let ran = run(&["--timestamp-output", "-l", "echo", "x"]);
+    let mark = ran.stdout.strip_suffix(b" [0] x\n").unwrap();
+    assert_eq!(mark.len(), "12:34:56.789".len());
+}

@@ -94,10 +94,11 @@ fn watch(mut screen: File) -> mpsc::Receiver<Vec<u8>> {
 fn what_is_typed_goes_to_rank_0() {
     let script = "if [ $OXMPI_RANK = 0 ]; then printf 'name? '; fi; cat";
     let mut terminal = Terminal::start(&["-l", "-n", "2", "sh", "-c", script]);
-    terminal.shows("[0] name? ");
+    // Labels have colours at a terminal.
+    terminal.shows("[0]\x1b[0m name? ");
     terminal.press("world\n\x04");
     // The terminal's echo first, then what the rank makes of it.
-    terminal.shows("[0] name? world\r\nworld\r\n");
+    terminal.shows("[0]\x1b[0m name? world\r\nworld\r\n");
     assert_eq!(terminal.end().code(), Some(0));
 }
 

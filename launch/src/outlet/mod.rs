@@ -1,4 +1,4 @@
-//! Where the ranks' output goes: the launcher's standard output and error, or memory.
+//! Where the ranks' output goes: the launcher's standard output and error, files, or memory.
 //!
 //! Blocks of whole lines are queued and written when the other side takes them, so that a reader
 //! who has paused (`| less`) never stops the launcher from seeing signals and deaths. Standard
@@ -6,25 +6,25 @@
 //! other. Queues are bounded: `has_room` tells the launcher to leave further output in the ranks'
 //! pipes.
 
+mod door;
+mod files;
+mod style;
+
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::sys;
-
-/// Bytes that may wait for a slow reader. The ranks are stopped by their full pipes beyond it.
-const QUEUE_BYTES_MAX: usize = 1024 * 1024;
-/// Captured bytes kept per stream; what comes after is dropped, for a runaway job must not eat all
-/// memory.
-const CAPTURE_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// What poll's "writable" promises for a pipe: this many bytes go in without waiting.
-const WRITE_BYTES: usize = libc::PIPE_BUF;
+use door::{Door, Sink};
+pub use files::FilePatterns;
+use files::RankFiles;
+pub(crate) use style::Style;
 
 /// Which of a rank's streams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Which {
     Stdout = 0,
     Stderr = 1,
@@ -32,35 +32,15 @@ pub(crate) enum Which {
 
 /// Both destinations.
 pub(crate) struct Outlet {
-    label: bool,
+    style: Style,
+    files: RankFiles,
     doors: Vec<Door>,
     door_of: [usize; 2],
 }
 
-/// One destination and what waits for it.
-struct Door {
-    sink: Sink,
-    queue: Vec<u8>,
-    /// Bytes of the queue that are written already.
-    head: usize,
-    /// The stream whose unfinished line was written last.
-    open_line: Option<(u32, Which)>,
-}
-
-enum Sink {
-    /// A plain file takes everything at once; anything else is asked first.
-    File {
-        file: File,
-        paced: bool,
-    },
-    Memory,
-    /// Nobody reads any more.
-    Closed,
-}
-
 impl Outlet {
     /// Writes to this process's standard output and error.
-    pub(crate) fn inherit(label: bool) -> io::Result<Outlet> {
+    pub(crate) fn inherit(style: Style, files: &FilePatterns) -> io::Result<Outlet> {
         let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         let (one, other) = (stdout.metadata()?, stderr.metadata()?);
@@ -76,16 +56,18 @@ impl Outlet {
             }));
         }
         Ok(Outlet {
-            label,
+            style,
+            files: RankFiles::new(files),
             doors,
             door_of: [0, usize::from(!same)],
         })
     }
 
     /// Keeps everything in memory.
-    pub(crate) fn capture(label: bool) -> Outlet {
+    pub(crate) fn capture(style: Style) -> Outlet {
         Outlet {
-            label,
+            style,
+            files: RankFiles::default(),
             doors: vec![Door::new(Sink::Memory), Door::new(Sink::Memory)],
             door_of: [0, 1],
         }
@@ -93,8 +75,18 @@ impl Outlet {
 
     /// Queues a block of a rank's output.
     pub(crate) fn put(&mut self, rank: u32, which: Which, block: &[u8]) {
-        let label = self.label;
-        self.doors[self.door_of[which as usize]].put(rank, which, block, label);
+        match self.files.put(rank, which, block, self.style) {
+            Ok(true) => {}
+            Ok(false) => {
+                let door = &mut self.doors[self.door_of[which as usize]];
+                door.put(rank, which, block, self.style);
+            }
+            // Said once: the stream comes here from now on.
+            Err(why) => {
+                self.say(&why);
+                self.put(rank, which, block);
+            }
+        }
     }
 
     /// Queues a message of the launcher, on a line of its own.
@@ -167,94 +159,12 @@ impl Outlet {
     }
 }
 
-impl Door {
-    fn new(sink: Sink) -> Door {
-        Door {
-            sink,
-            queue: Vec::new(),
-            head: 0,
-            open_line: None,
-        }
-    }
-
-    fn waits(&self) -> bool {
-        matches!(self.sink, Sink::File { .. }) && self.head < self.queue.len()
-    }
-
-    fn has_room(&self) -> bool {
-        !self.waits() || self.queue.len() - self.head < QUEUE_BYTES_MAX
-    }
-
-    fn forget(&mut self) {
-        self.queue.clear();
-        self.head = 0;
-    }
-
-    fn put(&mut self, rank: u32, which: Which, block: &[u8], label: bool) {
-        let full =
-            matches!(self.sink, Sink::Memory) && self.queue.len() + block.len() > CAPTURE_BYTES_MAX;
-        if full || block.is_empty() || matches!(self.sink, Sink::Closed) {
-            return;
-        }
-        if label {
-            self.put_labelled(rank, which, block);
-        } else {
-            self.queue.extend_from_slice(block);
-        }
-        self.open_line = (block.last() != Some(&b'\n')).then_some((rank, which));
-    }
-
-    /// Unlabelled output is passed on byte for byte; with labels every line says whose it is, so a
-    /// line begun by somebody else is ended first.
-    fn put_labelled(&mut self, rank: u32, which: Which, block: &[u8]) {
-        let mut continues = self.open_line == Some((rank, which));
-        if self.open_line.is_some() && !continues {
-            self.queue.push(b'\n');
-        }
-        for line in block.split_inclusive(|&byte| byte == b'\n') {
-            if !continues {
-                self.queue
-                    .extend_from_slice(format!("[{rank}] ").as_bytes());
-            }
-            self.queue.extend_from_slice(line);
-            continues = false;
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let Sink::File { file, paced } = &mut self.sink else {
-            return Ok(());
-        };
-        while self.head < self.queue.len() {
-            let waiting = &self.queue[self.head..];
-            let piece = if *paced {
-                let mut entry = [sys::poll_entry(file.as_fd(), libc::POLLOUT)];
-                sys::poll(&mut entry, Some(std::time::Duration::ZERO))?;
-                if entry[0].revents == 0 {
-                    return Ok(());
-                }
-                &waiting[..waiting.len().min(WRITE_BYTES)]
-            } else {
-                waiting
-            };
-            match file.write(piece) {
-                Ok(count) => self.head += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
-            }
-        }
-        self.forget();
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn labelled(blocks: &[(u32, Which, &str)]) -> String {
-        let mut outlet = Outlet::capture(true);
+        let mut outlet = Outlet::capture(Style::labelled());
         outlet.doors.truncate(1);
         outlet.door_of = [0, 0];
         for (rank, which, block) in blocks {
@@ -283,7 +193,7 @@ mod tests {
 
     #[test]
     fn messages_begin_on_a_line_of_their_own() {
-        let mut outlet = Outlet::capture(false);
+        let mut outlet = Outlet::capture(Style::default());
         outlet.put(0, Which::Stderr, b"half");
         outlet.say("over");
         outlet.say("really");
