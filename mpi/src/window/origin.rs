@@ -433,22 +433,26 @@ impl Stream {
         self.wait(core, target)
     }
 
-    /// Waits for everything that is under way; the first error is told.
+    /// Waits for everything that is under way; the first error is told, what the target confirms
+    /// before any other: an answer without data does not say why.
     fn wait(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
         // Another thread may have begun an operation since: its answer is among those awaited, and
         // it cannot send its request while this one holds the stream.
         let mut outcome = self.send_unless_only_lock(core, target);
+        let mut confirmed = Ok(());
         for UnderWay { mut request, wants } in self.under_way.drain(..) {
             let judged = match (request.wait(), wants) {
                 (Err(error), _) => Err(error),
                 (Ok(report), Wants::Confirmation(room)) if report.bytes > 0 => {
-                    Err(core.refused(target, Refusal::decode(&room)))
+                    let refusal = Err(core.refused(target, Refusal::decode(&room)));
+                    confirmed = confirmed.and(refusal);
+                    Ok(())
                 }
                 _ => Ok(()),
             };
             outcome = outcome.and(judged);
         }
-        outcome
+        confirmed.and(outcome)
     }
 }
 
