@@ -549,3 +549,6 @@ pub(super) unsafe fn compare_swap(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;
