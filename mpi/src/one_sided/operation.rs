@@ -86,13 +86,8 @@ impl<T: Plain, L: Level> Window<'_, T, L> {
     /// Waits until the memory lent to operations on a rank can be used again.
     pub(super) fn settle(&self, call: &'static str, rank: u32, begun: Begun) -> Result<()> {
         let settled = self.window.flush_local(Some(rank));
-        let outcome = match (begun, settled) {
-            (Ok(_), Ok(())) => return Ok(()),
-            (Err(kind), _) => kind,
-            // The target knows better what has failed.
-            (Ok(_), Err(kind)) => self.window.flush(Some(rank)).err().unwrap_or(kind),
-        };
-        Err(self.fail(call, outcome))
+        let outcome = begun.map(drop).and(settled);
+        outcome.map_err(|kind| self.fail(call, kind))
     }
 }
 

@@ -238,7 +238,7 @@ impl Origin {
     }
 
     fn end(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
-        self.stream(target).wait(core, target)
+        self.stream(target).wait(core, self, target)
     }
 
     pub(super) fn unlock(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
@@ -318,7 +318,7 @@ impl Origin {
             return Ok(());
         }
         stream.send(core, target)?;
-        stream.wait(core, target)
+        stream.wait(core, self, target)
     }
 
     /// [`Origin::flush_local`] for all targets.
@@ -430,12 +430,23 @@ impl Stream {
             return Ok(());
         }
         self.confirm(core, origin, target, Kind::Flush)?;
-        self.wait(core, target)
+        self.wait(core, origin, target)
     }
 
-    /// Waits for everything that is under way; the first error is told, what the target confirms
-    /// before any other: an answer without data does not say why.
-    fn wait(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+    /// Waits for everything that is under way; the first error is told. An answer without data
+    /// does not say why: then the target is asked.
+    fn wait(&mut self, core: &Arc<Core>, origin: &Origin, target: u32) -> Result<(), ErrorKind> {
+        let outcome = self.drain(core, target);
+        if let Err(ErrorKind::Window(_)) = outcome {
+            let asked = self.confirm(core, origin, target, Kind::Flush);
+            return asked.and(self.drain(core, target)).and(outcome);
+        }
+        outcome
+    }
+
+    /// Waits for everything that is under way; what the target confirms is told before any other
+    /// error.
+    fn drain(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
         // Another thread may have begun an operation since: its answer is among those awaited, and
         // it cannot send its request while this one holds the stream.
         let mut outcome = self.send_unless_only_lock(core, target);

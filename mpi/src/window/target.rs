@@ -361,6 +361,7 @@ impl Stream {
                 self.unlock(hands, origin);
                 self.confirm(hands, origin, request.tag);
                 self.locked_out = false;
+                self.refusal = None;
             }
             Kind::Flush => self.confirm(hands, origin, request.tag),
             Kind::Poke => {}
