@@ -103,6 +103,8 @@ fn no_sum_is_lost_between_threads() {
             });
         }
     });
-    let sums = memory.iter().map(|word| f64::from_bits(word.load(Ordering::Relaxed)));
+    let sums = memory
+        .iter()
+        .map(|word| f64::from_bits(word.load(Ordering::Relaxed)));
     assert!(sums.into_iter().all(|sum| sum == 3.0 * ROUNDS as f64));
 }
