@@ -270,8 +270,11 @@ impl<'scope, T: Plain, L: Level> Epoch<'scope, '_, T, L> {
     /// Waits for the operations with a request; the first error is told.
     fn settle(&self) -> Result<(), ErrorKind> {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = begun.drain(..).map(|operation| operation.wait());
-        waited.fold(Ok(()), |outcome, waited| outcome.and(waited))
+        let mut outcome = Ok(());
+        for operation in begun.drain(..) {
+            outcome = outcome.and(operation.wait());
+        }
+        outcome
     }
 
     fn begun(&self, call: &'static str, done: Result<AnyRequest, ErrorKind>) -> Result<()> {
