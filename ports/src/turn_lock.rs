@@ -146,10 +146,12 @@ impl TurnLock {
     }
 
     fn turn(&self, numbers: [u32; 2]) -> Turn {
+        let has_sleepers = self.sleepers.load(Ordering::SeqCst) != 0;
         Turn {
             numbers,
-            has_sleepers: self.sleepers.load(Ordering::SeqCst) != 0,
-            is_for_all: self.is_disrupted(),
+            has_sleepers,
+            // Without sleepers nobody asks.
+            is_for_all: has_sleepers && self.is_disrupted(),
         }
     }
 
