@@ -73,7 +73,7 @@ fn look(window: &Window<'_, u64>) -> oxmpi::Result<()> {
 }
 
 #[test]
-#[ignore = "the part of a rank, executed by the other tests: cargo test -p oxmpi --test window_deaths"]
+#[ignore = "the part of a rank, executed by the other tests of this file"]
 fn as_rank() {
     let Ok(part) = std::env::var("PART") else {
         return;

@@ -70,8 +70,8 @@ pub struct Epoch<'scope, 'env: 'scope, T: Plain, L: Level = Funneled> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// An [`Epoch`] of locks: it can be flushed, has operations with a request of their own, and atomics
-/// that return what was there.
+/// An [`Epoch`] of locks: it can be flushed, has operations with a request of their own, and
+/// atomics that return what was there.
 pub struct Passive<'scope, 'env: 'scope, T: Plain, L: Level = Funneled> {
     epoch: Epoch<'scope, 'env, T, L>,
 }
@@ -101,7 +101,8 @@ impl<T: Plain, L: Level> Window<'_, T, L> {
             no_precede: true,
             ..Assertion::default()
         };
-        // If a fence fails, others may be inside the epoch all the same: it counts as open for good.
+        // If a fence fails, others may be inside the epoch all the same: it counts as open for
+        // good.
         let opened = self.window.fence(assertion);
         opened.map_err(|kind| self.fail(call, kind))?;
         let epoch = Epoch::new(self);

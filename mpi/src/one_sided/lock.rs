@@ -31,8 +31,8 @@ pub struct ExclusiveLock<'w, T: Plain, L: Level = Funneled> {
 impl<T: Plain, L: Level> Window<'_, T, L> {
     /// Locks a rank's memory: no other rank has a lock of it until the guard is dropped.
     ///
-    /// If a rank has died while it held the lock this is an error, once: what that rank was changing
-    /// may be half done. The next call gets the lock.
+    /// If a rank has died while it held the lock this is an error, once: what that rank was
+    /// changing may be half done. The next call gets the lock.
     pub fn lock(&self, rank: u32) -> Result<ExclusiveLock<'_, T, L>> {
         let lock = self.take("lock", LockKind::Exclusive, rank)?;
         Ok(ExclusiveLock { lock })
@@ -200,9 +200,9 @@ impl<T: Plain, L: Level> ExclusiveLock<'_, T, L> {
             let error = WindowError::NotShared { first, other };
             return Err(window.fail("as_mut_slice", error));
         }
-        // SAFETY: mapped for as long as the window, aligned, any bytes are values (T: Plain). Nobody
-        // else accesses it: see the top of this module's parent. This process does so through this
-        // guard alone (a second lock of the rank is refused), which stays borrowed.
+        // SAFETY: mapped for as long as the window, aligned, any bytes are values (T: Plain).
+        // Nobody else accesses it: see the top of this module's parent. This process does so
+        // through this guard alone (a second lock of the rank is refused), which stays borrowed.
         Ok(unsafe { std::slice::from_raw_parts_mut(base, length) })
     }
 

@@ -37,8 +37,8 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         let call = "window_of";
         let (bytes, unit) = self.extent::<T>(call, memory.len())?;
         let base = memory.as_mut_ptr().cast();
-        // SAFETY: the window owns the memory, and gives it back, or frees it, only after it has been
-        // freed itself.
+        // SAFETY: the window owns the memory, and gives it back, or frees it, only after it has
+        // been freed itself.
         let window = unsafe { Untyped::create(&self.comm, base, bytes, unit, None) };
         self.typed(call, window, memory)
     }

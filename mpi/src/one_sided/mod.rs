@@ -1,19 +1,19 @@
 //! One-sided communication for Rust programs: windows of a type, with epochs as scopes.
 //!
 //! A [`Window`] is a slice of `T` on every rank of a communicator. It has no method that accesses a
-//! rank's memory: those belong to what opens an epoch, so an access outside of one does not compile.
-//! There are two kinds.
+//! rank's memory: those belong to what opens an epoch, so an access outside of one does not
+//! compile. There are two kinds.
 //!
 //! *Locks* are guards ([`Window::lock`], [`Window::lock_shared`]): a guard accesses one rank, its
 //! calls return when the caller's memory can be used again, and dropping it unlocks. *Scopes*
 //! ([`Window::fence`], [`Window::access`], [`Window::lock_all`]) are closures: operations begun in
 //! them borrow their memory until the scope ends and complete there, so that many travel at once.
 //!
-//! What makes direct access to the memory sound ([`ExclusiveLock::as_mut_slice`]): whoever accesses a
-//! rank's memory holds that rank's lock, shared or exclusive, or is in an epoch that the rank itself
-//! has opened, by a fence or by [`Window::expose`]. Fences are refused to a process that has a lock,
-//! locks to one that is between fences, and exposing holds the rank's own lock shared. So nobody
-//! else accesses memory that is locked exclusively, whatever other safe programs do.
+//! What makes direct access to the memory sound ([`ExclusiveLock::as_mut_slice`]): whoever accesses
+//! a rank's memory holds that rank's lock, shared or exclusive, or is in an epoch that the rank
+//! itself has opened, by a fence or by [`Window::expose`]. Fences are refused to a process that has
+//! a lock, locks to one that is between fences, and exposing holds the rank's own lock shared. So
+//! nobody else accesses memory that is locked exclusively, whatever other safe programs do.
 
 mod element;
 mod epoch;

@@ -2,9 +2,10 @@
 //!
 //! A *stream* leads to each such target. Requests are appended to its batch, short data with them;
 //! the batch leaves when a thread of this process waits for anything or synchronises, when it is
-//! full, or when long data needs the target's answer soon. Long data is a message of its own out of the program's buffer, and what a target
-//! answers is received straight into the program's buffer. A flush is one more request, which the
-//! target answers when everything before it is done: one round trip, however much it covers.
+//! full, or when long data needs the target's answer soon. Long data is a message of its own out of
+//! the program's buffer, and what a target answers is received straight into the program's buffer.
+//! A flush is one more request, which the target answers when everything before it is done: one
+//! round trip, however much it covers.
 //!
 //! The stream is locked while a thread waits for it, so that two threads which flush both find
 //! everything done when they return. The service only tries to take this lock.

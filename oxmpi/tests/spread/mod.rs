@@ -1,6 +1,6 @@
-//! Jobs whose hosts are names on this machine, for tests of deaths. The test binary is also the agent
-//! of each host and every rank, so all of it runs wherever cargo does; ranks of different hosts talk
-//! by the network although one machine would have ports. `PART` says what a rank does.
+//! Jobs whose hosts are names on this machine, for tests of deaths. The test binary is also the
+//! agent of each host and every rank, so all of it runs wherever cargo does; ranks of different
+//! hosts talk by the network although one machine would have ports. `PART` says what a rank does.
 
 use std::ffi::OsString;
 use std::process::exit;
