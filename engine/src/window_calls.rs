@@ -70,6 +70,19 @@ impl Engine {
         self.shared.enter().explain(Failure::PeerDied { peer })
     }
 
+    /// Which of these processes are known to have died, by their places in the list.
+    pub fn dead_among(&self, processes: impl Iterator<Item = u32>) -> Vec<usize> {
+        let mut handler = self.shared.enter();
+        handler.progress(None);
+        let dead = processes
+            .enumerate()
+            .filter(|(_, process)| handler.protocol.is_dead(*process))
+            .map(|(place, _)| place)
+            .collect();
+        self.shared.leave(&mut handler);
+        dead
+    }
+
     /// Whether a process is known to have died.
     pub fn is_dead(&self, process: u32) -> bool {
         let mut handler = self.shared.enter();

@@ -12,7 +12,7 @@
 //! The modules, from the caller inwards: [`init()`] and [`thread`] (the process joins its job),
 //! `communicator` (groups and contexts), `point` (messages between two ranks), `collective` (calls
 //! all ranks make together, over the schedules of `oxmpi-schedules`), [`window`] (one-sided
-//! communication).
+//! communication) and [`one_sided`] (its typed face).
 
 // `derive(Plain)` names the public crate; this crate's own structs are derived, too.
 extern crate self as oxmpi;
@@ -30,6 +30,7 @@ mod init;
 mod kept;
 mod label;
 pub mod making;
+pub mod one_sided;
 pub mod pm;
 mod point;
 pub mod process;

@@ -30,6 +30,15 @@ pub mod plain {
     pub use oxmpi_datatypes::plain::{bytes, bytes_mut};
 }
 
+/// One-sided communication: memory of a rank that the others write, read and combine into.
+pub mod window {
+    pub use oxmpi_core::one_sided::{
+        Accumulation, Element, Epoch, ExclusiveLock, Fetching, Integer, Lock, NoOp, Passive,
+        Replace, Transfer, Window,
+    };
+    pub use oxmpi_core::window::LockKind;
+}
+
 /// Operations for reduce, allreduce, scan and their kin: the larger of two, the sum, a function of
 /// the program's own ([`user`](op::user)).
 pub mod op {

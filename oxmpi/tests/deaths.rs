@@ -1,74 +1,22 @@
 //! Ranks that end at a bad moment, on several hosts: the others are told, the launcher names the
 //! cause.
-//!
-//! The hosts are names on this machine. This test binary is also the agent of each of them and
-//! every rank, so all of it runs wherever cargo does; the ranks talk by the network although one
-//! machine would have ports. `PART` says what a rank does.
 
-use std::ffi::OsString;
+mod spread;
+
 use std::process::exit;
 use std::time::{Duration, Instant};
 
 use oxmpi::{Source, Tag};
-use oxmpi_launch::{
-    AppContext, Executable, Host, Job, MapBy, Outcome, Output, Settings, Spread, Stdin, Template,
-};
+use oxmpi_launch::Job;
+use spread::{NETWORKS, text};
 
-/// A job that is not over by then hangs.
-const HANGS_AFTER: Duration = Duration::from_secs(60);
-
-/// The networks that need no privilege.
-const NETWORKS: [&str; 2] = ["tcp", "udp"];
-
-/// Ranks dealt out to three hosts in turn: 0 and 3 on a, 1 and 4 on b, 2 and 5 on c.
 fn job(part: &str, ranks: u32, network: &str) -> Job {
-    let binary = std::env::current_exe().unwrap();
-    let template = "env OXMPI_TEST_AGENT={host}";
-    Job {
-        apps: vec![AppContext {
-            executable: Executable {
-                path: binary.clone(),
-                argv0: binary.clone().into(),
-                shown: "prog".into(),
-            },
-            arguments: ["--exact", "as_rank", "--ignored", "--nocapture"]
-                .map(OsString::from)
-                .to_vec(),
-            ranks,
-            wdir: None,
-            env: vec![
-                ("PART".into(), part.into()),
-                ("OXMPI_NET".into(), network.into()),
-            ],
-        }],
-        settings: Settings {
-            timeout: Some(HANGS_AFTER),
-            stdin: Stdin::Null,
-            output: Output::Capture,
-            spread: Spread {
-                hosts: Some(Host::list("a,b,c", "the test").unwrap()),
-                map_by: Some(MapBy::parse("node", "the test").unwrap()),
-                launcher: Some(Template::parse(template, "the test").unwrap()),
-                agent: Some(binary),
-                launch_timeout: Some(HANGS_AFTER),
-            },
-            ..Settings::default()
-        },
-    }
+    spread::job("a,b,c", part, ranks, network)
 }
 
-fn text(outcome: &Outcome) -> String {
-    let both = [&outcome.stdout[..], &outcome.stderr[..]].concat();
-    String::from_utf8_lossy(&both).into_owned()
-}
-
-/// The agent of a host: the launcher's template calls this binary with the word `agent`, which to
-/// libtest is the name of a test.
 #[test]
 fn agent() {
-    if std::env::var_os("OXMPI_TEST_AGENT").is_some() {
-        exit(i32::from(oxmpi_launch::agent()));
-    }
+    spread::be_agent();
 }
 
 fn kill_self() -> ! {

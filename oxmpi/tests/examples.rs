@@ -34,6 +34,7 @@ examples! {
     split
     task_farm
     threads
+    windows
 }
 
 /// This one measures a network without MPI: two processes, and no check of a result.

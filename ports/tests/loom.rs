@@ -401,7 +401,8 @@ impl Locked {
             }
             self.lock.announce_awake();
         }
-        self.wake(self.lock.enter(ticket));
+        let entered = self.lock.enter(ticket, &self.entries[member]);
+        self.wake(entered.expect("the lock is not disrupted"));
         let (weight, most) = match wish {
             Wish::Read => (1, 99),
             Wish::Write => (100, 100),
@@ -427,8 +428,43 @@ fn search_lock(wishes: &'static [Wish]) {
     });
 }
 
+/// Counts a member in and out.
+fn be_inside(locked: &Locked) {
+    let others = locked.inside.fetch_add(100, Ordering::Relaxed);
+    assert_eq!(others, 0, "a writer is alone");
+    locked.inside.fetch_sub(100, Ordering::Relaxed);
+}
+
 mod loom_turn_lock {
     use super::*;
+
+    /// One member enters by its ticket while another notices a death, disrupts the lock and takes
+    /// it: only one of them is inside at a time.
+    #[test]
+    fn disruption_keeps_members_apart() {
+        search(|| {
+            let locked = Locked::new(3);
+            let other = {
+                let locked = locked.clone();
+                thread::spawn(move || {
+                    let (lock, entries) = (&locked.lock, &locked.entries);
+                    let _ = lock.disrupt(&entries[1]);
+                    if lock.take_disrupted(Wish::Write, &entries[1], entries[..1].iter()) {
+                        be_inside(&locked);
+                        let _ = lock.release_disrupted(&entries[1]);
+                    }
+                })
+            };
+            let (lock, entries) = (&locked.lock, &locked.entries);
+            let ticket = lock.draw(Wish::Write, &entries[0]);
+            assert!(lock.has_turn(ticket));
+            if lock.enter(ticket, &entries[0]).is_some() {
+                be_inside(&locked);
+                let _ = lock.release(ticket, &entries[0]);
+            }
+            other.join().unwrap();
+        });
+    }
 
     #[test]
     fn writers_take_turns() {

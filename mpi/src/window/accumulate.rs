@@ -5,11 +5,17 @@
 //! processor's own atomics. Every other one (pairs, 16 bytes, unaligned) is changed under the
 //! target's small lock. Which of the two holds follows from type and address alone, so all
 //! processes come to the same answer.
+//!
+//! Long accumulations are not dispatched element by element: a block is read, combined by one
+//! vectorised loop and written back by an atomic for each element, which fails, and is repeated
+//! alone, if the element has changed since. Where nobody else can be at the memory, because the
+//! origin holds its lock exclusively, the loop combines in place.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use oxmpi_datatypes::datatype::{Basic, Class, Constructor, Cursor, Datatype, Layout};
 use oxmpi_datatypes::op::{Combiner, Op, Predefined};
+use oxmpi_datatypes::plain::bytes_mut;
 use oxmpi_engine::Engine;
 
 use super::control::Control;
@@ -190,7 +196,16 @@ pub(super) struct Site<'a> {
     pub control: &'a Control,
     pub index: usize,
     pub engine: &'a Engine,
+    /// Nobody else accesses the memory now: the origin holds its lock exclusively, and has one
+    /// thread.
+    pub exclusive: bool,
 }
+
+/// From here on a run is combined in place where the site is exclusive; below, atomics are as fast.
+const IN_PLACE_MIN: usize = 256;
+
+/// Elements that are combined by one call of the combiner.
+const BLOCK: usize = 64;
 
 impl Site<'_> {
     fn alone<R>(&self, change: impl FnOnce() -> R) -> R {
@@ -204,30 +219,21 @@ macro_rules! word {
         mod $module {
             use super::*;
 
+            const BYTES: usize = size_of::<$word>();
+
             fn input(bytes: &[u8]) -> $word {
                 <$word>::from_ne_bytes(bytes.try_into().expect("an element has its length"))
             }
 
-            /// Changes one element; the value before.
-            pub(super) fn change(plan: &Plan, word: &$atomic, origin: &[u8]) -> $word {
-                const ORDER: Ordering = Ordering::AcqRel;
-                match plan.way {
-                    Way::Add => word.fetch_add(input(origin), ORDER),
-                    Way::And => word.fetch_and(input(origin), ORDER),
-                    Way::Or => word.fetch_or(input(origin), ORDER),
-                    Way::Xor => word.fetch_xor(input(origin), ORDER),
-                    Way::Replace => word.swap(input(origin), ORDER),
-                    Way::Keep => word.load(Ordering::Acquire),
-                    Way::Combine | Way::Lock => {
-                        let combined = |before: $word| {
-                            let mut value = before.to_ne_bytes();
-                            plan.combine(origin, &mut value);
-                            Some(<$word>::from_ne_bytes(value))
-                        };
-                        word.fetch_update(ORDER, Ordering::Acquire, combined)
-                            .expect("a new value is always made")
-                    }
-                }
+            /// Combines one element; the value before.
+            fn change(plan: &Plan, word: &$atomic, origin: &[u8]) -> $word {
+                let combined = |before: $word| {
+                    let mut value = before.to_ne_bytes();
+                    plan.combine(origin, &mut value);
+                    Some(<$word>::from_ne_bytes(value))
+                };
+                word.fetch_update(Ordering::AcqRel, Ordering::Acquire, combined)
+                    .expect("a new value is always made")
             }
 
             /// Changes elements that follow each other.
@@ -241,19 +247,80 @@ macro_rules! word {
                 origin: &[u8],
                 mut result: Option<&mut [u8]>,
             ) {
-                const BYTES: usize = size_of::<$word>();
-                for at in 0..count {
-                    // SAFETY: inside, and aligned, by the caller's promise; everybody who changes
-                    // it meanwhile uses atomics.
-                    let word = unsafe { <$atomic>::from_ptr(address.cast::<$word>().add(at)) };
-                    let piece = at * BYTES..(at + 1) * BYTES;
-                    // MPI_NO_OP has no origin.
-                    let input = origin.get(piece.clone()).unwrap_or(&[]);
-                    let before = change(plan, word, input);
-                    if let Some(result) = result.as_deref_mut() {
-                        result[piece].copy_from_slice(&before.to_ne_bytes());
+                // SAFETY: inside, and aligned, by the caller's promise; everybody who changes them
+                // meanwhile uses atomics.
+                let words = unsafe {
+                    std::slice::from_raw_parts(address.cast::<$word>().cast::<$atomic>(), count)
+                };
+                const ORDER: Ordering = Ordering::AcqRel;
+                match plan.way {
+                    Way::Add => each(words, origin, result, |word, by| word.fetch_add(by, ORDER)),
+                    Way::And => each(words, origin, result, |word, by| word.fetch_and(by, ORDER)),
+                    Way::Or => each(words, origin, result, |word, by| word.fetch_or(by, ORDER)),
+                    Way::Xor => each(words, origin, result, |word, by| word.fetch_xor(by, ORDER)),
+                    Way::Replace => each(words, origin, result, |word, by| word.swap(by, ORDER)),
+                    Way::Keep => {
+                        for (at, word) in words.iter().enumerate() {
+                            put(&mut result, at, word.load(Ordering::Acquire));
+                        }
+                    }
+                    Way::Combine | Way::Lock => {
+                        for (at, words) in words.chunks(BLOCK).enumerate() {
+                            let from = at * BLOCK * BYTES;
+                            let input = &origin[from..from + words.len() * BYTES];
+                            let before = block(plan, words, input);
+                            for (place, before) in before[..words.len()].iter().enumerate() {
+                                put(&mut result, at * BLOCK + place, *before);
+                            }
+                        }
                     }
                 }
+            }
+
+            fn put(result: &mut Option<&mut [u8]>, at: usize, before: $word) {
+                if let Some(result) = result {
+                    result[at * BYTES..][..BYTES].copy_from_slice(&before.to_ne_bytes());
+                }
+            }
+
+            /// Changes each word by an instruction of the processor.
+            #[inline(always)]
+            fn each(
+                words: &[$atomic],
+                origin: &[u8],
+                result: Option<&mut [u8]>,
+                change: impl Fn(&$atomic, $word) -> $word,
+            ) {
+                let both = words.iter().zip(origin.chunks_exact(BYTES));
+                match result {
+                    None => both.for_each(|(word, by)| {
+                        change(word, input(by));
+                    }),
+                    Some(result) => {
+                        for ((word, by), result) in both.zip(result.chunks_exact_mut(BYTES)) {
+                            result.copy_from_slice(&change(word, input(by)).to_ne_bytes());
+                        }
+                    }
+                }
+            }
+
+            /// Combines a block; the values before.
+            fn block(plan: &Plan, words: &[$atomic], origin: &[u8]) -> [$word; BLOCK] {
+                let mut before = [0; BLOCK];
+                for (before, word) in before.iter_mut().zip(words) {
+                    *before = word.load(Ordering::Acquire);
+                }
+                let mut after = before;
+                plan.combine(origin, bytes_mut(&mut after[..words.len()]));
+                for (at, word) in words.iter().enumerate() {
+                    let (old, new) = (before[at], after[at]);
+                    let swapped =
+                        word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed);
+                    if swapped.is_err() {
+                        before[at] = change(plan, word, &origin[at * BYTES..(at + 1) * BYTES]);
+                    }
+                }
+                before
             }
 
             /// Compares and swaps; the value before.
@@ -320,6 +387,10 @@ impl Plan {
     ) {
         let count = bytes / self.bytes;
         debug_assert_eq!(bytes % self.bytes, 0, "a basic type is one piece");
+        if site.exclusive && bytes >= IN_PLACE_MIN {
+            // SAFETY: the caller's promise; nobody else is there.
+            return unsafe { self.block_by_hand(address, bytes, origin, result) };
+        }
         if !address.addr().is_multiple_of(self.bytes) {
             // SAFETY: the caller's promise.
             return site.alone(|| unsafe { self.block_by_hand(address, bytes, origin, result) });
@@ -478,3 +549,6 @@ pub(super) unsafe fn compare_swap(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use oxmpi_engine::Engine;
 use oxmpi_engine::turn_lock::{Entry, TurnLock};
-use oxmpi_engine::{Condition, Engine};
 
 /// A line of memory.
 const LINE: usize = 64;
@@ -114,27 +114,6 @@ impl Control {
     }
 }
 
-/// A thread waits until its turn comes.
-pub(super) struct UntilTurn<'c> {
-    pub lock: &'c TurnLock,
-    pub ticket: oxmpi_engine::turn_lock::Ticket,
-}
-
-impl Condition for UntilTurn<'_> {
-    #[inline]
-    fn is_met(&mut self) -> bool {
-        self.lock.has_turn(self.ticket)
-    }
-
-    fn before_sleep(&mut self) {
-        self.lock.announce_sleep();
-    }
-
-    fn after_sleep(&mut self) {
-        self.lock.announce_awake();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,7 +132,7 @@ mod tests {
                 let (lock, entry) = (control.lock(at), control.entry(at, rank));
                 let ticket = lock.draw(Wish::Write, entry);
                 assert!(lock.has_turn(ticket), "nobody else has drawn here");
-                let _ = lock.enter(ticket);
+                let _ = lock.enter(ticket, entry);
                 let _ = lock.release(ticket, entry);
             }
         }

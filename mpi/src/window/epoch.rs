@@ -21,11 +21,15 @@ const FENCED_USED: u8 = 2;
 /// MPI_Win_lock_all.
 const LOCKED: u8 = 3;
 
+/// A rank is open by an exclusive lock.
+const EXCLUSIVE: u8 = 2;
+
 /// The state of a process's epochs on a window.
 pub(super) struct Epoch {
     /// What is open towards all ranks.
     all: AtomicU8,
-    /// 1 for each rank that MPI_Win_start or MPI_Win_lock has opened.
+    /// 1 for each rank that MPI_Win_start or MPI_Win_lock has opened, [`EXCLUSIVE`] if no other
+    /// process can have an epoch there.
     open: Box<[AtomicU8]>,
     state: Mutex<State>,
 }
@@ -48,6 +52,8 @@ pub(super) struct Hold {
     pub target: u32,
     /// The program said that nobody else can hold a conflicting lock (MPI_MODE_NOCHECK).
     pub unchecked: bool,
+    /// No other process holds the lock.
+    pub exclusive: bool,
 }
 
 impl Epoch {
@@ -78,6 +84,11 @@ impl Epoch {
             }
             _ => Err(WindowError::NoEpoch { target }),
         }
+    }
+
+    /// Whether no other process can access this rank's memory now.
+    pub(super) fn is_exclusive(&self, target: u32) -> bool {
+        self.open[target as usize].load(Ordering::Relaxed) == EXCLUSIVE
     }
 
     /// Whether flushes, and operations with a request, are possible for this rank.
@@ -217,7 +228,9 @@ impl Epoch {
 
     pub(super) fn lock(&self, hold: Hold) {
         self.all.store(CLOSED, Ordering::Relaxed);
-        self.open[hold.target as usize].store(1, Ordering::Relaxed);
+        let alone = hold.exclusive && !hold.unchecked;
+        let open = if alone { EXCLUSIVE } else { 1 };
+        self.open[hold.target as usize].store(open, Ordering::Relaxed);
         self.state().locks.push(hold);
     }
 
@@ -284,6 +297,7 @@ mod tests {
         Hold {
             target,
             unchecked: false,
+            exclusive: target == 1,
         }
     }
 
@@ -307,6 +321,11 @@ mod tests {
         assert_eq!(epoch.check_access(0), Ok(()));
         assert!(epoch.check_access(1).is_err());
         assert!(epoch.check_fence().is_err());
+        assert!(!epoch.is_exclusive(0));
+        epoch.lock(hold(1));
+        assert!(epoch.is_exclusive(1));
+        assert_eq!(epoch.unlock(1), Ok(hold(1)));
+        assert!(!epoch.is_exclusive(1));
         assert_eq!(epoch.unlock(0), Ok(hold(0)));
         assert!(epoch.unlock(0).is_err());
         epoch.fence(true);

@@ -17,6 +17,7 @@ mod control;
 mod details;
 mod epoch;
 mod layout;
+mod lock;
 mod make;
 mod memory;
 mod message;
@@ -36,9 +37,9 @@ use crate::group::Group;
 use crate::label::Label;
 use crate::process::Task;
 use oxmpi_datatypes::datatype::Datatype;
-use oxmpi_engine::turn_lock::Ticket;
 
 use epoch::Epoch;
+use lock::{Held, Told};
 use memory::Core;
 use origin::Origin;
 use target::Service;
@@ -126,8 +127,10 @@ pub struct Window {
     origin: Arc<Origin>,
     /// Serves requests of ranks to which this rank's memory is not mapped; none if all map it.
     service: Option<Arc<Task<Service>>>,
-    /// Tickets of the locks that this process holds by their words.
-    tickets: Mutex<Vec<(u32, Ticket)>>,
+    /// The locks that this process holds by their words.
+    held: Mutex<Vec<(u32, Held)>>,
+    /// The deaths of holders that were told to the program.
+    told: Mutex<Told>,
     /// The words that end an exposure.
     awaited: Mutex<Vec<AnyRequest>>,
     label: Label,

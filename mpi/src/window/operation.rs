@@ -425,6 +425,7 @@ impl Window {
             control: &self.core.control,
             index: near.expect("memory that is mapped is of this host").index,
             engine: self.core.engine(),
+            exclusive: self.epoch.is_exclusive(target) && !self.core.comm.process.is_concurrent(),
         })
     }
 

@@ -2,9 +2,10 @@
 //!
 //! A *stream* leads to each such target. Requests are appended to its batch, short data with them;
 //! the batch leaves when a thread of this process waits for anything or synchronises, when it is
-//! full, or when long data needs the target's answer soon. Long data is a message of its own out of the program's buffer, and what a target
-//! answers is received straight into the program's buffer. A flush is one more request, which the
-//! target answers when everything before it is done: one round trip, however much it covers.
+//! full, or when long data needs the target's answer soon. Long data is a message of its own out of
+//! the program's buffer, and what a target answers is received straight into the program's buffer.
+//! A flush is one more request, which the target answers when everything before it is done: one
+//! round trip, however much it covers.
 //!
 //! The stream is locked while a thread waits for it, so that two threads which flush both find
 //! everything done when they return. The service only tries to take this lock.
@@ -238,7 +239,7 @@ impl Origin {
     }
 
     fn end(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
-        self.stream(target).wait(core, target)
+        self.stream(target).wait(core, self, target)
     }
 
     pub(super) fn unlock(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
@@ -318,7 +319,7 @@ impl Origin {
             return Ok(());
         }
         stream.send(core, target)?;
-        stream.wait(core, target)
+        stream.wait(core, self, target)
     }
 
     /// [`Origin::flush_local`] for all targets.
@@ -430,25 +431,40 @@ impl Stream {
             return Ok(());
         }
         self.confirm(core, origin, target, Kind::Flush)?;
-        self.wait(core, target)
+        self.wait(core, origin, target)
     }
 
-    /// Waits for everything that is under way; the first error is told.
-    fn wait(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
+    /// Waits for everything that is under way; the first error is told. An answer without data
+    /// does not say why: then the target is asked.
+    fn wait(&mut self, core: &Arc<Core>, origin: &Origin, target: u32) -> Result<(), ErrorKind> {
+        let outcome = self.drain(core, target);
+        if let Err(ErrorKind::Window(_)) = outcome {
+            let asked = self.confirm(core, origin, target, Kind::Flush);
+            return asked.and(self.drain(core, target)).and(outcome);
+        }
+        outcome
+    }
+
+    /// Waits for everything that is under way; what the target confirms is told before any other
+    /// error.
+    fn drain(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
         // Another thread may have begun an operation since: its answer is among those awaited, and
         // it cannot send its request while this one holds the stream.
         let mut outcome = self.send_unless_only_lock(core, target);
+        let mut confirmed = Ok(());
         for UnderWay { mut request, wants } in self.under_way.drain(..) {
             let judged = match (request.wait(), wants) {
                 (Err(error), _) => Err(error),
                 (Ok(report), Wants::Confirmation(room)) if report.bytes > 0 => {
-                    Err(core.refused(target, Refusal::decode(&room)))
+                    let refusal = Err(core.refused(target, Refusal::decode(&room)));
+                    confirmed = confirmed.and(refusal);
+                    Ok(())
                 }
                 _ => Ok(()),
             };
             outcome = outcome.and(judged);
         }
-        outcome
+        confirmed.and(outcome)
     }
 }
 

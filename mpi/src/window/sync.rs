@@ -11,8 +11,8 @@ use oxmpi_engine::Mode;
 use oxmpi_engine::turn_lock::{Ticket, Turn, Wish};
 use oxmpi_schedules::plan::Call;
 
-use super::control::UntilTurn;
 use super::epoch::Hold;
+use super::lock::{Held, Try, UntilFree, UntilTurn};
 use super::memory::Near;
 use super::origin::Origin;
 use super::{Assertion, LockKind, Window};
@@ -151,6 +151,7 @@ impl Window {
         self.epoch.lock(Hold {
             target,
             unchecked: assertion.no_check,
+            exclusive: kind == LockKind::Exclusive,
         });
         Ok(())
     }
@@ -178,12 +179,31 @@ impl Window {
         self.epoch.check_lock_all()?;
         if !assertion.no_check {
             for target in 0..self.size() {
-                self.take_lock(LockKind::Shared, target)
-                    .inspect_err(|_| self.give_all_back())?;
+                self.take_lock(LockKind::Shared, target).inspect_err(|_| {
+                    let _ = self.origin.unlock_all(&self.core, self.far(target));
+                    self.give_all_back();
+                })?;
             }
         }
         self.epoch.lock_all(assertion.no_check);
         Ok(())
+    }
+
+    /// Completes all operations, whatever the epoch; for scopes that end early.
+    pub(crate) fn complete_all(&self) -> Result<(), ErrorKind> {
+        self.origin.flush_all(&self.core)
+    }
+
+    /// Takes this rank's own lock beside any epoch; it must not be locked by an epoch.
+    pub(crate) fn hold_own(&self, kind: LockKind) -> Result<(), ErrorKind> {
+        self.epoch.check_lock(self.rank())?;
+        self.take_lock(kind, self.rank())
+    }
+
+    /// Gives back what [`Window::hold_own`] has taken.
+    pub(crate) fn release_own(&self) {
+        let near = self.core.own().near.expect("a rank shares its own host");
+        self.give_back(self.rank(), near);
     }
 
     /// Completes all operations and unlocks every rank.
@@ -194,10 +214,14 @@ impl Window {
         if unchecked {
             return flushed;
         }
-        let far = (0..self.size()).filter(|target| self.core.part(*target).near.is_none());
-        let unlocked = self.origin.unlock_all(&self.core, far);
+        let unlocked = self.origin.unlock_all(&self.core, self.far(self.size()));
         self.give_all_back();
         flushed.and(unlocked)
+    }
+
+    /// The ranks of other hosts below `end`.
+    fn far(&self, end: u32) -> impl Iterator<Item = u32> + Clone {
+        (0..end).filter(|target| self.core.part(*target).near.is_none())
     }
 
     /// Takes a lock: by its words if the rank is of this host, else the request goes with the next
@@ -207,24 +231,38 @@ impl Window {
         let Some(near) = part.near else {
             return self.origin.lock(&self.core, target, kind);
         };
-        let wish = match kind {
-            LockKind::Shared => Wish::Read,
-            LockKind::Exclusive => Wish::Write,
+        let wish = Wish::from(kind);
+        let held = match self.by_turn(target, near, wish)? {
+            Some(ticket) => Held::Turn(ticket),
+            None => self.take_disrupted(target, near, wish)?,
         };
-        let control = &self.core.control;
-        let lock = control.lock(near.index);
-        let ticket = lock.draw(wish, control.entry(near.index, self.rank()));
-        if !lock.has_turn(ticket) {
-            self.await_turn(target, near, ticket)?;
-        }
-        let turn = lock.enter(ticket);
-        self.wake(target, near, turn);
-        self.tickets().push((target, ticket));
+        self.held().push((target, held));
         Ok(())
     }
 
-    /// Waits until the turn of a ticket has come. It never does if a rank before it has died, or
-    /// the target, in whose service ranks of other hosts stand: that is an error.
+    /// Takes a lock in the order of arrival; none if it is disrupted.
+    fn by_turn(&self, target: u32, near: Near, wish: Wish) -> Result<Option<Ticket>, ErrorKind> {
+        let control = &self.core.control;
+        let (lock, entry) = (
+            control.lock(near.index),
+            control.entry(near.index, self.rank()),
+        );
+        if lock.is_disrupted() {
+            return Ok(None);
+        }
+        let ticket = lock.draw(wish, entry);
+        if !lock.has_turn(ticket) {
+            self.await_turn(target, near, ticket)?;
+        }
+        Ok(lock.enter(ticket, entry).map(|turn| {
+            self.wake(target, near, turn);
+            ticket
+        }))
+    }
+
+    /// Waits until the turn of a ticket has come, or the lock is disrupted. The turn never comes if
+    /// a rank before it has died, or the target, in whose service ranks of other hosts stand: then
+    /// the lock is disrupted here.
     #[cold]
     fn await_turn(&self, target: u32, near: Near, ticket: Ticket) -> Result<(), ErrorKind> {
         let (core, control) = (&self.core, &self.core.control);
@@ -235,36 +273,77 @@ impl Window {
         let before: Vec<u32> = before.map(|rank| core.part(rank).process).collect();
         let lock = control.lock(near.index);
         let mut turn = UntilTurn { lock, ticket };
-        Ok(core.engine().wait_until(&mut turn, &before)?)
+        let Err(error) = core.engine().wait_until(&mut turn, &before) else {
+            return Ok(());
+        };
+        let turn = core.disrupt(near.index, self.rank());
+        self.wake(target, near, turn);
+        match core.dead_ranks().is_empty() {
+            true => Err(error.into()),
+            false => Ok(()),
+        }
     }
 
-    fn tickets(&self) -> MutexGuard<'_, Vec<(u32, Ticket)>> {
-        self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Takes a disrupted lock.
+    #[cold]
+    fn take_disrupted(&self, target: u32, near: Near, wish: Wish) -> Result<Held, ErrorKind> {
+        let (core, me) = (&self.core, self.rank());
+        let mut known = None;
+        loop {
+            let dead = core.dead_ranks();
+            let lost = |rank: u32| Err(core.engine().loss_of(core.part(rank).process).into());
+            if target != me && dead.contains(&target) {
+                return lost(target);
+            }
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            match core.take_disrupted(target, near.index, me, wish, &dead, &mut told) {
+                Try::Held => return Ok(Held::Disrupted),
+                Try::Died(rank) => return lost(rank),
+                Try::Waits => drop(told),
+            }
+            let others = (0..self.size()).filter(|rank| *rank != me && !dead.contains(rank));
+            let living: Vec<u32> = others.collect();
+            let processes: Vec<u32> = living.iter().map(|rank| core.part(*rank).process).collect();
+            let mut free = UntilFree {
+                control: &core.control,
+                index: near.index,
+                wish,
+                living: &living,
+            };
+            // A death is a reason to look again, once.
+            if let Err(error) = core.engine().wait_until(&mut free, &processes)
+                && known.replace(dead.len()) == Some(dead.len())
+            {
+                return Err(error.into());
+            }
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<(u32, Held)>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives the lock of a rank of this host back.
     fn give_back(&self, target: u32, near: Near) {
-        let mut tickets = self.tickets();
-        let Some(at) = tickets.iter().position(|(rank, _)| *rank == target) else {
+        let mut all = self.held();
+        let Some(at) = all.iter().position(|(rank, _)| *rank == target) else {
             return;
         };
-        let (_, ticket) = tickets.swap_remove(at);
-        drop(tickets);
-        self.release(target, near, ticket);
+        let (_, held) = all.swap_remove(at);
+        drop(all);
+        self.release(target, near, held);
     }
 
     fn give_all_back(&self) {
-        let tickets = std::mem::take(&mut *self.tickets());
-        for (target, ticket) in tickets {
+        let all = std::mem::take(&mut *self.held());
+        for (target, held) in all {
             let near = self.core.part(target).near;
-            self.release(target, near.expect("it has words here"), ticket);
+            self.release(target, near.expect("it has words here"), held);
         }
     }
 
-    fn release(&self, target: u32, near: Near, ticket: Ticket) {
-        let control = &self.core.control;
-        let entry = control.entry(near.index, self.rank());
-        let turn = control.lock(near.index).release(ticket, entry);
+    fn release(&self, target: u32, near: Near, held: Held) {
+        let turn = self.core.release(near.index, self.rank(), held);
         self.wake(target, near, turn);
     }
 

@@ -18,6 +18,7 @@ use oxmpi_engine::{Envelope, Mode, Pattern, Request as EngineRequest};
 use super::LockKind;
 use super::accumulate::{self, Plan, Site};
 use super::layout;
+use super::lock::{Held, Told, Try};
 use super::memory::{Core, DATA, REQUESTS};
 use super::message::{self, Kind, Refusal, Request};
 use super::origin::{ANSWER, Origin};
@@ -45,7 +46,11 @@ struct Stream {
     /// Data on its way into the window or out of it.
     moving: Vec<AnyRequest>,
     /// The lock that the origin holds.
-    held: Option<Ticket>,
+    held: Option<Held>,
+    /// It holds the lock alone.
+    exclusive: bool,
+    /// The deaths of holders that the origin was told.
+    told: Told,
     /// What went wrong since the last answer.
     refusal: Option<Refusal>,
     /// The lock could not be had: nothing is done before the unlock.
@@ -64,7 +69,9 @@ struct Message {
 /// What the stream's next request waits for.
 enum Waits {
     /// The turn of a ticket.
-    Turn(Ticket),
+    Turn(Ticket, Wish),
+    /// A lock that is disrupted.
+    Disrupted(Wish),
     /// The data of an accumulation.
     Data {
         arrives: AnyRequest,
@@ -218,11 +225,12 @@ impl Hands<'_> {
         comm.irecv_on(Some(process), pattern, buffer).ok()
     }
 
-    fn site(&self) -> Site<'_> {
+    fn site(&self, exclusive: bool) -> Site<'_> {
         Site {
             control: &self.core.control,
             index: self.core.own_index(),
             engine: self.core.engine(),
+            exclusive,
         }
     }
 
@@ -285,7 +293,8 @@ impl Stream {
     fn resume(&mut self, hands: &mut Hands<'_>, origin: u32) -> Next {
         match self.waits.take() {
             None => Next::GoesOn,
-            Some(Waits::Turn(ticket)) => self.try_lock(hands, ticket),
+            Some(Waits::Turn(ticket, wish)) => self.try_lock(hands, origin, ticket, wish),
+            Some(Waits::Disrupted(wish)) => self.try_disrupted(hands, origin, wish),
             Some(Waits::Data {
                 mut arrives,
                 data,
@@ -301,7 +310,7 @@ impl Stream {
                 }
                 match arrives.conclude() {
                     Ok(report) if report.bytes == data.len() as u64 => {
-                        combines.run(hands, origin, &data);
+                        combines.run(hands, origin, self.exclusive, &data);
                     }
                     _ => self.refuse(Refusal::Garbled),
                 }
@@ -352,6 +361,7 @@ impl Stream {
                 self.unlock(hands, origin);
                 self.confirm(hands, origin, request.tag);
                 self.locked_out = false;
+                self.refusal = None;
             }
             Kind::Flush => self.confirm(hands, origin, request.tag),
             Kind::Poke => {}
@@ -456,11 +466,11 @@ impl Stream {
             answer,
         };
         if combines.plan.needs_no_origin() {
-            combines.run(hands, origin, &[]);
+            combines.run(hands, origin, self.exclusive, &[]);
             return Next::GoesOn;
         }
         if let Some(data) = request.data {
-            combines.run(hands, origin, data);
+            combines.run(hands, origin, self.exclusive, data);
             return Next::GoesOn;
         }
         let mut data = vec![0; request.bytes as usize];
@@ -495,7 +505,7 @@ impl Stream {
         if bytes > 0 {
             // SAFETY: the element lies in the window, as was checked.
             unsafe {
-                accumulate::compare_swap(hands.site(), address, compare, new, &mut result);
+                accumulate::compare_swap(hands.site(false), address, compare, new, &mut result);
             }
         }
         hands.answer(origin, request.tag, result);
@@ -503,64 +513,95 @@ impl Stream {
 
     fn lock(&mut self, hands: &mut Hands<'_>, origin: u32, kind: LockKind) -> Next {
         let (control, index) = (&hands.core.control, hands.core.own_index());
-        let wish = match kind {
-            LockKind::Shared => Wish::Read,
-            LockKind::Exclusive => Wish::Write,
-        };
-        let lock = control.lock(index);
-        let ticket = lock.draw(wish, control.entry(index, origin));
-        if !lock.has_turn(ticket) {
-            // Whoever gives the lock back pokes this service for as long as it waits.
-            lock.announce_sleep();
-            self.waits = Some(Waits::Turn(ticket));
-            return self.resume(hands, origin);
+        let wish = Wish::from(kind);
+        let (lock, entry) = (control.lock(index), control.entry(index, origin));
+        if !lock.is_disrupted() {
+            let ticket = lock.draw(wish, entry);
+            if lock.has_turn(ticket)
+                && let Some(turn) = lock.enter(ticket, entry)
+            {
+                self.hold(Held::Turn(ticket), wish);
+                hands.again |= hands.core.wake(index, turn);
+                return Next::GoesOn;
+            }
+            self.waits = Some(Waits::Turn(ticket, wish));
+        } else {
+            self.waits = Some(Waits::Disrupted(wish));
         }
-        let turn = lock.enter(ticket);
-        self.held = Some(ticket);
-        hands.again |= hands.core.wake(index, turn);
-        Next::GoesOn
+        // Whoever gives the lock back pokes this service for as long as it waits.
+        lock.announce_sleep();
+        self.resume(hands, origin)
     }
 
-    fn try_lock(&mut self, hands: &mut Hands<'_>, ticket: Ticket) -> Next {
+    fn try_lock(&mut self, hands: &mut Hands<'_>, origin: u32, ticket: Ticket, wish: Wish) -> Next {
         let core = hands.core;
         let index = core.own_index();
-        let lock = core.control.lock(index);
-        if lock.has_turn(ticket) {
+        let (lock, entry) = (core.control.lock(index), core.control.entry(index, origin));
+        let dead = core.dead_ranks();
+        if !dead.contains(&origin)
+            && lock.has_turn(ticket)
+            && let Some(turn) = lock.enter(ticket, entry)
+        {
             lock.announce_awake();
-            let turn = lock.enter(ticket);
-            self.held = Some(ticket);
+            self.hold(Held::Turn(ticket), wish);
             hands.again |= core.wake(index, turn);
             return Next::GoesOn;
         }
-        let dead = (0..core.comm.size).find(|rank| {
-            core.control.entry(index, *rank).is_before(ticket)
-                && core.engine().is_dead(core.part(*rank).process)
-        });
-        if let Some(rank) = dead {
-            lock.announce_awake();
-            let process = core.part(rank).process;
-            self.refuse(Refusal::Died { process });
+        let is_before = |rank: &u32| core.control.entry(index, *rank).is_before(ticket);
+        let is_orphan = dead.contains(&origin) || dead.iter().any(is_before);
+        if !lock.is_disrupted() && !is_orphan {
+            self.waits = Some(Waits::Turn(ticket, wish));
+            return Next::Waits;
+        }
+        let turn = core.disrupt(index, origin);
+        hands.again |= core.wake(index, turn);
+        self.try_disrupted(hands, origin, wish)
+    }
+
+    fn try_disrupted(&mut self, hands: &mut Hands<'_>, origin: u32, wish: Wish) -> Next {
+        let core = hands.core;
+        let (me, index) = (core.comm.rank, core.own_index());
+        let dead = core.dead_ranks();
+        if dead.contains(&origin) {
+            // It waits no more; what it has asked for under the lock is not done.
+            self.messages.clear();
             self.locked_out = true;
+            core.control.lock(index).announce_awake();
             return Next::GoesOn;
         }
-        self.waits = Some(Waits::Turn(ticket));
-        Next::Waits
+        match core.take_disrupted(me, index, origin, wish, &dead, &mut self.told) {
+            Try::Waits => {
+                self.waits = Some(Waits::Disrupted(wish));
+                return Next::Waits;
+            }
+            Try::Held => self.hold(Held::Disrupted, wish),
+            Try::Died(rank) => {
+                let process = core.part(rank).process;
+                self.refuse(Refusal::Died { process });
+                self.locked_out = true;
+            }
+        }
+        core.control.lock(index).announce_awake();
+        Next::GoesOn
+    }
+
+    fn hold(&mut self, held: Held, wish: Wish) {
+        self.held = Some(held);
+        self.exclusive = wish == Wish::Write;
     }
 
     fn unlock(&mut self, hands: &mut Hands<'_>, origin: u32) {
-        let Some(ticket) = self.held.take() else {
-            return;
-        };
-        let (control, index) = (&hands.core.control, hands.core.own_index());
-        let turn = control
-            .lock(index)
-            .release(ticket, control.entry(index, origin));
-        hands.again |= hands.core.wake(index, turn);
+        self.exclusive = false;
+        if let Some(held) = self.held.take() {
+            let index = hands.core.own_index();
+            let turn = hands.core.release(index, origin, held);
+            hands.again |= hands.core.wake(index, turn);
+        }
     }
 }
 
 impl Combines {
-    fn run(&self, hands: &mut Hands<'_>, origin: u32, data: &[u8]) {
+    fn run(&self, hands: &mut Hands<'_>, origin: u32, exclusive: bool, data: &[u8]) {
         let Ok(layout) = self.datatype.layout(1) else {
             return;
         };
@@ -568,7 +609,7 @@ impl Combines {
         // SAFETY: the memory is the window's, as was checked; elements of a window are changed
         // through `accumulate` alone while accumulations may meet.
         unsafe {
-            let site = hands.site();
+            let site = hands.site(exclusive);
             self.plan
                 .apply(site, self.address, &layout, data, result.as_deref_mut());
         }

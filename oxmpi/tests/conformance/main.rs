@@ -13,6 +13,7 @@ mod messages;
 mod port_buffers;
 mod requests;
 mod threads;
+mod windows;
 
 /// A pattern that differs between senders, places and lengths.
 fn pattern(seed: u64, length: usize) -> Vec<u8> {

@@ -1,0 +1,147 @@
+//! How MPI_Win_lock gets the lock of a rank of this host, and what happens when a holder dies.
+//!
+//! As long as all live, the ranks take turns by tickets (`oxmpi_engine::turn_lock`). The first rank
+//! that waits behind a dead one disrupts the lock; from then on whoever wants it looks at the
+//! entries of the living under the target's small lock, which survives its holder's death.
+//!
+//! The rule for programs: a rank that asks for a lock whose holder has died is told so by an error
+//! that names the dead rank, once for each dead holder, since what the holder was changing may be
+//! half done. After that the lock can be had as before, though no more in the order of arrival. A
+//! rank that died while it waited hinders nobody, and nobody is told.
+
+use oxmpi_engine::Condition;
+use oxmpi_engine::turn_lock::{Ticket, Turn, TurnLock, Wish};
+
+use super::LockKind;
+use super::control::Control;
+use super::memory::Core;
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Held {
+    /// By its turn.
+    Turn(Ticket),
+    /// By its entry alone, since the lock was disrupted.
+    Disrupted,
+}
+
+/// What came of a try to take a disrupted lock.
+pub(super) enum Try {
+    Held,
+    Waits,
+    /// This rank has died as the holder.
+    Died(u32),
+}
+
+/// Dead holders that this process, or an origin on another host, has been told of: target and rank.
+pub(super) type Told = Vec<(u32, u32)>;
+
+impl From<LockKind> for Wish {
+    fn from(kind: LockKind) -> Wish {
+        match kind {
+            LockKind::Shared => Wish::Read,
+            LockKind::Exclusive => Wish::Write,
+        }
+    }
+}
+
+impl Core {
+    /// The lock of a rank of this host.
+    pub(super) fn lock_words(&self, index: usize) -> &TurnLock {
+        self.control.lock(index)
+    }
+
+    /// The ranks that are known to have died.
+    pub(super) fn dead_ranks(&self) -> Vec<u32> {
+        let processes = self.parts.iter().map(|part| part.process);
+        let dead = self.engine().dead_among(processes);
+        dead.into_iter().map(|rank| rank as u32).collect()
+    }
+
+    /// Has whoever waits for the lock look at the entries instead of tickets; the ticket of `rank`
+    /// is no more.
+    pub(super) fn disrupt(&self, index: usize, rank: u32) -> Turn {
+        let entry = self.control.entry(index, rank);
+        self.lock_words(index).disrupt(entry)
+    }
+
+    /// Tries to take a disrupted lock in the name of `rank`.
+    pub(super) fn take_disrupted(
+        &self,
+        target: u32,
+        index: usize,
+        rank: u32,
+        wish: Wish,
+        dead: &[u32],
+        told: &mut Told,
+    ) -> Try {
+        let entry = |rank: u32| self.control.entry(index, rank);
+        let news = |dead: &&u32| entry(**dead).is_held() && !told.contains(&(target, **dead));
+        if let Some(dead) = dead.iter().find(news).copied() {
+            told.push((target, dead));
+            return Try::Died(dead);
+        }
+        let living = (0..self.comm.size).filter(|other| *other != rank && !dead.contains(other));
+        let taken = self.control.alone(index, self.engine(), || {
+            let others = living.map(entry);
+            self.lock_words(index)
+                .take_disrupted(wish, entry(rank), others)
+        });
+        if taken { Try::Held } else { Try::Waits }
+    }
+
+    /// Gives a lock back that is held in the name of `rank`.
+    pub(super) fn release(&self, index: usize, rank: u32, held: Held) -> Turn {
+        let (lock, entry) = (self.lock_words(index), self.control.entry(index, rank));
+        match held {
+            Held::Turn(ticket) => lock.release(ticket, entry),
+            Held::Disrupted => lock.release_disrupted(entry),
+        }
+    }
+}
+
+/// A thread waits until its turn comes, or tickets mean nothing any more.
+pub(super) struct UntilTurn<'c> {
+    pub lock: &'c TurnLock,
+    pub ticket: Ticket,
+}
+
+impl Condition for UntilTurn<'_> {
+    #[inline]
+    fn is_met(&mut self) -> bool {
+        self.lock.has_turn(self.ticket) || self.lock.is_disrupted()
+    }
+
+    fn before_sleep(&mut self) {
+        self.lock.announce_sleep();
+    }
+
+    fn after_sleep(&mut self) {
+        self.lock.announce_awake();
+    }
+}
+
+/// A thread waits until no living rank is in the way; another may be quicker then.
+pub(super) struct UntilFree<'c> {
+    pub control: &'c Control,
+    pub index: usize,
+    pub wish: Wish,
+    /// The ranks that live.
+    pub living: &'c [u32],
+}
+
+impl Condition for UntilFree<'_> {
+    fn is_met(&mut self) -> bool {
+        let entry = |rank: &u32| self.control.entry(self.index, *rank);
+        let hinders = |rank| entry(rank).hinders(self.wish);
+        !self.living.iter().any(hinders)
+    }
+
+    fn before_sleep(&mut self) {
+        self.control.lock(self.index).announce_sleep();
+    }
+
+    fn after_sleep(&mut self) {
+        self.control.lock(self.index).announce_awake();
+    }
+}
