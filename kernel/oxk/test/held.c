@@ -2,7 +2,7 @@
 /* held.c: requests that a peer outside of the kernel keeps from ending, and whose caller is killed
  * or gives them up: after OXK_CANCEL_MS the peer is lost. */
 #include <linux/nsproxy.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 
 #include "oxk_test.h"
 
@@ -15,10 +15,9 @@ static int until_lost(struct test *test, struct pair *pair, struct oxk_request *
 	u32 ms;
 	int error = 0, i;
 
-	test_say("waits");
 	if (give_up) {
 		/* The peer has it by then, or answers nothing about it. */
-		msleep(2000);
+		msleep(5000);
 		begin = jiffies;
 		expect(test, oxk_abandon(request), -ENOENT);
 	} else {

@@ -1,5 +1,5 @@
-//! oxk.ko: how things end that do not end by themselves. Peers that answer nothing, modules that are
-//! unloaded meanwhile, memory that cannot be had; and the example of a client in the kernel.
+//! oxk.ko: how things end that do not end by themselves: peers that answer nothing, modules that
+//! are unloaded meanwhile, memory that cannot be had; and the example of a client in the kernel.
 
 use std::ffi::{CStr, CString};
 use std::fs::{self, File, read_to_string};
@@ -122,11 +122,11 @@ fn example(_: &mut Random) -> Outcome {
     // Nobody is there.
     ask("quiet")?;
     let refused = load("oxk_hello", &parameters).err().unwrap_or_default();
-    equal(
-        "refused",
-        refused.ends_with(&format!("errno {}", libc::ECONNREFUSED)),
-        true,
-    )?;
+    // The send is refused with the connection, or comes after that.
+    let ends = [libc::ECONNREFUSED, libc::ENOTCONN].map(|errno| format!("errno {errno}"));
+    if !ends.iter().any(|end| refused.ends_with(end)) {
+        return fail(format!("with nobody there: {refused:?}"));
+    }
     let _echo = Echo::open()?;
     must_load("oxk_hello", &parameters)?;
     let answer = read_to_string("/sys/module/oxk_hello/parameters/answer")?;

@@ -1,5 +1,5 @@
-//! /dev/oxk-stream against programs that keep to nothing: any request with any argument, memory that
-//! is taken away or changes while it is sent, processes that are killed at any moment.
+//! /dev/oxk-stream against programs that keep to nothing: any request with any argument, memory
+//! that is taken away or changes while it is sent, processes that are killed at any moment.
 
 use std::fs::File;
 use std::io::{Read, Write};
