@@ -13,8 +13,11 @@ use oxmpi_wire::{Envelope, HEADER_BYTES, Kind, PREFIX_BYTES, Repr};
 use crate::random::Random;
 use crate::runner::{Outcome, fail};
 
+/// What a peer lets the kernel send, in units of 64 bytes.
+const CREDIT: u16 = 500;
+
 /// What a packet of oxk says: bits, length of the message, and its place in the order.
-pub fn packet(bits: u64, bytes: u64, sequence: u32, kind: Kind, payload: &[u8]) -> Vec<u8> {
+fn packet(bits: u64, bytes: u64, sequence: u32, kind: Kind, payload: &[u8]) -> Vec<u8> {
     let repr = Repr {
         envelope: Envelope {
             context: bits,
@@ -23,7 +26,8 @@ pub fn packet(bits: u64, bytes: u64, sequence: u32, kind: Kind, payload: &[u8]) 
             bytes,
         },
         sequence,
-        credit: 0,
+        // Without any, the kernel would never say anything that has to be matched.
+        credit: if kind == Kind::Credit { CREDIT } else { 0 },
         kind,
     };
     let mut prefix = [0; PREFIX_BYTES];
@@ -90,15 +94,17 @@ pub struct RawPeer {
 
 impl RawPeer {
     pub fn dial(place: SocketAddrV4, key: [u8; 16]) -> Outcome<RawPeer> {
-        Ok(RawPeer::of(prove(TcpStream::connect(place)?, key)?))
+        Ok(RawPeer::of(prove(TcpStream::connect(place)?, key)?)?)
     }
 
     /// A connection that is proven already.
-    pub fn of(stream: TcpStream) -> RawPeer {
-        RawPeer {
+    pub fn of(stream: TcpStream) -> io::Result<RawPeer> {
+        let mut peer = RawPeer {
             stream,
             sequence: 0,
-        }
+        };
+        peer.write(0, 0, Kind::Credit, &[])?;
+        Ok(peer)
     }
 
     /// Writes a packet with the next number.
