@@ -104,13 +104,16 @@ fn errno<T>(result: io::Result<T>) -> Option<i32> {
     result.err().and_then(|error| error.raw_os_error())
 }
 
+/// What a peer does wrong in the stream of a number.
+type Wrong = dyn Fn(&mut RawPeer, u64) -> io::Result<()>;
+
 /// Messages that no stream sends: an error for the reader of that stream, which stays.
 fn crafted(_: &mut Random) -> Outcome {
     let key = key(NAME)?;
     let (listener, place) = listen(key)?;
     let mut good = (connect(key, place)?, accept(&listener, 0)?);
     let long = PIECE as u64 + 1;
-    let wrongs: [(&str, &dyn Fn(&mut RawPeer, u64) -> io::Result<()>); 4] = [
+    let wrongs: [(&str, &Wrong); 4] = [
         ("an empty piece", &|peer, id| peer.eager(DATA | id, &[])),
         ("a piece that is too long", &|peer, id| {
             peer.write(DATA | id, long, offer(1), &[])
