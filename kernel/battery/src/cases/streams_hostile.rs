@@ -46,6 +46,8 @@ const GONE: u64 = 6 << 48;
 const ID: u64 = (1 << 48) - 1;
 /// `OXKS_PIECE_BYTES`.
 const PIECE: usize = 256 << 10;
+/// More than a piece.
+const LONG: u64 = PIECE as u64 + 1;
 
 /// The next stream of a listener that does not wait, if one comes within some time.
 fn accept_soon(listener: &File, time: Duration) -> Outcome<Option<File>> {
@@ -112,11 +114,10 @@ fn crafted(_: &mut Random) -> Outcome {
     let key = key(NAME)?;
     let (listener, place) = listen(key)?;
     let mut good = (connect(key, place)?, accept(&listener, 0)?);
-    let long = PIECE as u64 + 1;
     let wrongs: [(&str, &Wrong); 4] = [
         ("an empty piece", &|peer, id| peer.eager(DATA | id, &[])),
         ("a piece that is too long", &|peer, id| {
-            peer.write(DATA | id, long, offer(1), &[])
+            peer.write(DATA | id, LONG, offer(1), &[])
         }),
         ("a piece of 2^50 bytes", &|peer, id| {
             peer.write(DATA | id, 1 << 50, offer(1), &[])
@@ -147,9 +148,9 @@ fn crafted(_: &mut Random) -> Outcome {
                     let oxmpi_wire::Kind::ClearToSend { receive, .. } = clear else {
                         return fail(format!("{clear:?} in place of a clear to send"));
                     };
-                    let bytes = vec![1; long as usize];
+                    let bytes = vec![1; LONG as usize];
                     let data = oxmpi_wire::Kind::Data { receive, offset: 0 };
-                    peer.write(DATA | id, long, data, &bytes)?;
+                    peer.write(DATA | id, LONG, data, &bytes)?;
                 }
                 if posted && number == 2 {
                     // The bytes never come, only the end of the connection.
