@@ -199,6 +199,11 @@ int oxk_test(const struct oxk_request *request);
  * OXK_CANCEL_MS while a killed caller waits for it is lost. */
 int oxk_wait(struct oxk_request *request);
 
+/* Takes a request back, or waits until it is over; a peer that keeps it from ending for
+ * OXK_CANCEL_MS is lost. process. Its memory is the caller's either way. 0: it was taken back, and
+ * `done` is not called. ENOENT: it is over; `done` has been called, or is being called. */
+int oxk_abandon(struct oxk_request *request);
+
 /* The message that a receive would get at once; it stays. any. ENOENT: there is none. */
 int oxk_probe(struct oxk_endpoint *endpoint, u64 match, u64 mask, struct oxk_status *status);
 

@@ -10,13 +10,16 @@
 //! is 0 if nothing failed.
 //!
 //! Walk: [`cases`] (what is tried) → [`ground`] (a context with connected peers) → [`packet`] (what
-//! a peer sends) → [`sys`] (calls of the system).
+//! a peer sends) → [`sys`] (calls of the system). Of oxk.ko: [`raw_peer`], [`user_endpoint`] and
+//! [`stream_device`] in place of a ground.
 
 mod cases;
 mod ground;
 mod packet;
 mod random;
+mod raw_peer;
 mod runner;
+mod stream_device;
 mod sys;
 mod user_endpoint;
 

@@ -68,18 +68,39 @@ int oxk_link_up(struct oxk_link *link)
 	return 0;
 }
 
+/* The endpoint is locked. */
+static void oxk_lose_locked(struct oxk_link *link, int error)
+{
+	struct oxk_endpoint *endpoint = link->endpoint;
+
+	if (link->lost)
+		return;
+	WRITE_ONCE(link->lost, true);
+	link->error = error;
+	oxk_core_lost(endpoint->core, link->peer, -error);
+	queue_work(endpoint->slow, &link->end);
+}
+
 /* The socket may be locked, the endpoint is not. */
 void oxk_lose(struct oxk_link *link, int error)
 {
 	struct oxk_endpoint *endpoint = link->endpoint;
 
 	spin_lock_bh(&endpoint->lock);
-	if (!link->lost) {
-		WRITE_ONCE(link->lost, true);
-		link->error = error;
-		oxk_core_lost(endpoint->core, link->peer, -error);
-		queue_work(endpoint->slow, &link->end);
-	}
+	oxk_lose_locked(link, error);
+	spin_unlock_bh(&endpoint->lock);
+	oxk_settle(endpoint);
+}
+
+/* The same by name, for who does not know whether the place has another peer by now. */
+void oxk_lose_peer(struct oxk_endpoint *endpoint, u64 peer, int error)
+{
+	struct oxk_link *link;
+
+	spin_lock_bh(&endpoint->lock);
+	link = oxk_link_of(endpoint, peer);
+	if (link)
+		oxk_lose_locked(link, error);
 	spin_unlock_bh(&endpoint->lock);
 	oxk_settle(endpoint);
 }

@@ -203,6 +203,7 @@ void oxk_unhook(struct oxk_link *link);
 /* link.c */
 void oxk_link_init(struct oxk_endpoint *endpoint, struct oxk_link *link);
 void oxk_lose(struct oxk_link *link, int error);
+void oxk_lose_peer(struct oxk_endpoint *endpoint, u64 peer, int error);
 void oxk_end_work(struct work_struct *work);
 int oxk_link_begin(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes,
 		   struct oxk_link **link, u64 *peer);

@@ -332,28 +332,35 @@ EXPORT_SYMBOL_GPL(oxk_test);
 static void oxk_lose_peer_of(struct oxk_request *request)
 {
 	struct oxk_endpoint *endpoint = request->endpoint;
-	struct oxk_link *link = NULL;
 	u64 peer;
 
 	spin_lock_bh(&endpoint->lock);
 	peer = oxk_core_peer_of(endpoint->core, request->token);
-	if (peer)
-		link = oxk_link_of(endpoint, peer);
 	spin_unlock_bh(&endpoint->lock);
-	if (link)
-		oxk_lose(link, -ETIMEDOUT);
+	if (peer)
+		oxk_lose_peer(endpoint, peer, -ETIMEDOUT);
 }
+
+int oxk_abandon(struct oxk_request *request)
+{
+	/* Also when it has ended: its callback may not have been called yet. */
+	if (!oxk_cancel(request))
+		return 0;
+	if (!request->endpoint)
+		return -ENOENT;
+	if (!wait_for_completion_timeout(&request->over, msecs_to_jiffies(OXK_CANCEL_MS))) {
+		oxk_lose_peer_of(request);
+		wait_for_completion(&request->over);
+	}
+	return -ENOENT;
+}
+EXPORT_SYMBOL_GPL(oxk_abandon);
 
 int oxk_wait(struct oxk_request *request)
 {
 	if (!wait_for_completion_killable(&request->over))
 		return 0;
-	if (!oxk_cancel(request))
-		return -EINTR;
-	if (!wait_for_completion_timeout(&request->over, msecs_to_jiffies(OXK_CANCEL_MS))) {
-		oxk_lose_peer_of(request);
-		wait_for_completion(&request->over);
-	}
+	oxk_abandon(request);
 	return -EINTR;
 }
 EXPORT_SYMBOL_GPL(oxk_wait);

@@ -14,6 +14,8 @@
 
 atomic64_t oxks_streams_all;
 atomic64_t oxks_ports_all;
+/* Its work items may be running when the last file is closed; unloading waits for them. */
+struct workqueue_struct *oxks_queue;
 
 static ushort mode = 0600;
 module_param(mode, ushort, 0444);
@@ -193,13 +195,22 @@ static struct miscdevice oxks_device = {
 
 static int __init oxks_module_init(void)
 {
+	int error;
+
+	oxks_queue = alloc_workqueue("oxk_stream", WQ_UNBOUND, 0);
+	if (!oxks_queue)
+		return -ENOMEM;
 	oxks_device.mode = mode & 0777;
-	return misc_register(&oxks_device);
+	error = misc_register(&oxks_device);
+	if (error)
+		destroy_workqueue(oxks_queue);
+	return error;
 }
 
 static void __exit oxks_module_exit(void)
 {
 	misc_deregister(&oxks_device);
+	destroy_workqueue(oxks_queue);
 	pr_info("oxk_stream: left behind: %lld streams, %lld ports\n", atomic64_read(&oxks_streams_all),
 		atomic64_read(&oxks_ports_all));
 }

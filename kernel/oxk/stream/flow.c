@@ -65,20 +65,26 @@ static void oxks_unbegin(struct oxks_op *op)
 	spin_unlock_bh(&op->stream->port->lock);
 }
 
-/* Ends it: takes it back, or waits until it is over. A caller that is killed does not wait long. */
+/* Ends it: takes it back, or waits until it is over. Peers do not keep a stream from being closed:
+ * one that lets this wait is lost. */
 void oxks_op_end(struct oxks_op *op)
 {
-	int error;
-
 	if (oxks_is_over(op))
 		return;
-	error = oxk_cancel(&op->request);
-	if (!error) {
+	if (!oxk_abandon(&op->request)) {
 		oxks_unbegin(op);
 		return;
 	}
-	oxk_wait(&op->request);
 	/* It is over, and its callback is about to say so. */
+	wait_event(op->stream->wait, oxks_is_over(op));
+}
+
+/* Waits for one that is arriving or leaving, however slowly. Who is killed does not wait long. */
+static void oxks_op_await(struct oxks_op *op)
+{
+	if (oxks_is_over(op))
+		return;
+	oxk_wait(&op->request);
 	wait_event(op->stream->wait, oxks_is_over(op));
 }
 
@@ -213,8 +219,18 @@ static int oxks_await_message(struct oxks_stream *stream)
 		end = oxks_in_end(stream);
 		return end ? end : interrupted;
 	}
-	oxks_op_end(op);
+	oxks_op_await(op);
 	return op->request.status.error;
+}
+
+/* The peer sent what no stream sends. */
+static int oxks_break(struct oxks_stream *stream)
+{
+	spin_lock_bh(&stream->port->lock);
+	if (!stream->error)
+		stream->error = -EPROTO;
+	spin_unlock_bh(&stream->port->lock);
+	return -EPROTO;
 }
 
 static ssize_t oxks_receive(struct oxks_stream *stream, char __user *to, size_t bytes)
@@ -231,12 +247,12 @@ static ssize_t oxks_receive(struct oxks_stream *stream, char __user *to, size_t 
 	if (!error)
 		error = oxks_await_message(stream);
 	got = error ? 0 : min_t(u64, status->bytes, mine);
-	oxks_unpin(op, got);
+	oxks_unpin(op, got || error < 0);
+	/* The stream's number is known to nobody else, pieces are not longer, and none is empty. */
+	if (error == -EMSGSIZE || (!error && (status->peer != stream->peer || !status->bytes)))
+		return oxks_break(stream);
 	if (error)
 		return error < 0 ? error : 0;
-	/* Nobody else knows the stream's number. */
-	if (status->peer != stream->peer)
-		return -EPROTO;
 	stream->rest_at = 0;
 	stream->rest_bytes = status->bytes - got;
 	atomic64_inc(&stream->reads);
@@ -319,7 +335,7 @@ static ssize_t oxks_write_piece(struct oxks_stream *stream, const char __user *f
 		if (!error)
 			error = interrupted;
 	} else {
-		oxks_op_end(op);
+		oxks_op_await(op);
 		error = op->request.status.error;
 		if (error == -ECANCELED)
 			error = interrupted ? interrupted : -EPIPE;

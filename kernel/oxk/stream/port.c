@@ -93,7 +93,7 @@ static void oxks_called(struct oxks_port *port, oxk_peer_t peer, u64 id)
 	port->callers[port->n_callers++].id = id;
 	refcount_inc(&port->references);
 	/* While nobody has closed it the listener has a reference, too. */
-	if (!queue_work(system_unbound_wq, &port->answer))
+	if (!queue_work(oxks_queue, &port->answer))
 		refcount_dec(&port->references);
 }
 

@@ -115,6 +115,7 @@ struct oxks_stream {
 /* device.c */
 extern atomic64_t oxks_streams_all;
 extern atomic64_t oxks_ports_all;
+extern struct workqueue_struct *oxks_queue;
 extern const struct file_operations oxks_operations;
 
 /* What an open file is; set once. */

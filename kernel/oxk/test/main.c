@@ -6,7 +6,9 @@
  *     CASE SEED PID              both are in the namespace of process PID, at 127.0.0.1
  *     CASE SEED PID ADDRESS      the second is there, at ADDRESS
  *     echo PORT KEY              an endpoint that sends every message back stays open (KEY: 32
- * digits) quiet                      it is closed
+ *                                digits)
+ *     quiet                      it is closed
+ *     held PORT KEY r|s|rg|sg    an endpoint whose peer keeps a request from ending (held.c)
  */
 #include <linux/debugfs.h>
 #include <linux/inet.h>
@@ -21,7 +23,7 @@
 #include "oxk_test.h"
 
 static const struct test_case *const tables[] = { test_messages, test_matching, test_handler,
-						  test_errors, test_ends };
+						  test_errors, test_ends, test_bounds };
 static struct dentry *folder;
 static DEFINE_MUTEX(why_lock);
 static char why[256];
@@ -165,7 +167,7 @@ static int run(struct test *test, const char *name)
 
 static int run_words(struct test *test, char *words)
 {
-	char name[32], address[48], key[40];
+	char name[32], address[48], key[40], what[4];
 	u8 bytes[OXK_KEY_BYTES];
 	int pid, n, error;
 	u32 port;
@@ -178,6 +180,11 @@ static int run_words(struct test *test, char *words)
 		if (hex2bin(bytes, key, sizeof(bytes)))
 			return fail(test, "no key");
 		return echo_open(test, port, bytes);
+	}
+	if (sscanf(words, "held %u %39s %3s", &port, key, what) == 3) {
+		if (hex2bin(bytes, key, sizeof(bytes)))
+			return fail(test, "no key");
+		return held(test, port, bytes, what);
 	}
 	n = sscanf(words, "%31s %llu %d %47s", name, &test->seed, &pid, address);
 	test->far = n < 3 ? get_net(current->nsproxy->net_ns) : get_net_ns_by_pid(pid);

@@ -29,7 +29,7 @@ struct test_case {
 };
 
 extern const struct test_case test_messages[], test_matching[], test_handler[], test_errors[],
-	test_ends[];
+	test_ends[], test_bounds[];
 
 /* Says why a case fails; -EINVAL. */
 int __printf(4, 5) test_fail(struct test *test, const char *file, int line, const char *why, ...);
@@ -90,5 +90,9 @@ u64 memory_differs(struct memory *memory, u64 name, u64 bytes);
 
 int echo_open(struct test *test, u16 port, const u8 *key);
 void echo_close(void);
+
+/* Waits at a port for a peer that keeps a request from ending: `r` receives, `s` sends; followed by
+ * `g`, the caller gives it up instead of being killed. */
+int held(struct test *test, u16 port, const u8 *key, const char *what);
 
 #endif

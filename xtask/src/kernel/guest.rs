@@ -12,7 +12,7 @@ use std::process::Command;
 
 use super::folder;
 use super::initramfs::Initramfs;
-use super::module::{self, BuildError, MODULES};
+use super::module::{self, BuildError, MODULES, at_boot};
 use super::mpi;
 use super::oxfs;
 use super::packages::Tree;
@@ -148,7 +148,7 @@ pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf
         (_, []) => "true".to_owned(),
         (_, cases) => format!("oxmpi-battery {}", cases.join(" ")),
     };
-    let mut names: Vec<&str> = MODULES.iter().map(|module| module.name).collect();
+    let mut names: Vec<&str> = at_boot().map(|module| module.name).collect();
     let init = INIT.replace("{BATTERY}", &battery_line);
     let init = init.replace("{LOAD}", &names.join(" "));
     names.reverse();

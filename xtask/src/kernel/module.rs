@@ -23,9 +23,12 @@ pub struct Module {
     rust: Option<&'static str>,
     /// Modules before it whose exported symbols it uses.
     needs: &'static [&'static str],
+    /// The guest loads it at its start and unloads it in the end; if not, a case of the battery
+    /// does.
+    pub at_boot: bool,
 }
 
-/// All modules, in the order in which they are built and loaded. When it is unloaded each says
+/// All modules, in the order in which they are built and loaded. When it is unloaded, each says
 /// `NAME: left behind:` and how many of what, which must all be 0.
 pub const MODULES: &[Module] = &[
     Module {
@@ -33,32 +36,49 @@ pub const MODULES: &[Module] = &[
         folder: "kernel/shim",
         rust: Some("kernel/module"),
         needs: &[],
+        at_boot: true,
     },
     Module {
         name: "oxk",
         folder: "kernel/oxk/shim",
         rust: Some("kernel/oxk/module"),
         needs: &[],
+        at_boot: true,
     },
     Module {
         name: "oxk_stream",
         folder: "kernel/oxk/stream",
         rust: None,
         needs: &["oxk"],
+        at_boot: true,
     },
     Module {
         name: "oxk_test",
         folder: "kernel/oxk/test",
         rust: None,
         needs: &["oxk"],
+        at_boot: true,
     },
     Module {
         name: "oxfs",
         folder: "kernel/oxfs",
         rust: None,
         needs: &["oxk"],
+        at_boot: true,
+    },
+    Module {
+        name: "oxk_hello",
+        folder: "kernel/examples/oxk_hello",
+        rust: None,
+        needs: &["oxk"],
+        at_boot: false,
     },
 ];
+
+/// Those that the guest loads at its start, in that order.
+pub fn at_boot() -> impl Iterator<Item = &'static Module> {
+    MODULES.iter().filter(|module| module.at_boot)
+}
 
 /// Why there is no module.
 #[derive(Debug)]

@@ -157,36 +157,72 @@ fn of_group(_: &mut Random) -> Outcome {
 
 const FAILSLAB: &str = "/sys/kernel/debug/failslab";
 
+/// One allocation in ten fails, of those threads that are told so, while this lives.
+pub struct FailSlab;
+
+impl FailSlab {
+    pub fn begin() -> Outcome<FailSlab> {
+        mount_debugfs();
+        if fs::metadata(FAILSLAB).is_err() {
+            let why = format!("{FAILSLAB} does not exist: this kernel injects no failures");
+            return Err(Trouble::Skip(why));
+        }
+        for (name, value) in [
+            ("task-filter", "Y"),
+            ("probability", "10"),
+            ("interval", "1"),
+            ("times", "-1"),
+            ("verbose", "0"),
+            ("ignore-gfp-wait", "N"),
+        ] {
+            fs::write(format!("{FAILSLAB}/{name}"), value)?;
+        }
+        Ok(FailSlab)
+    }
+}
+
+impl Drop for FailSlab {
+    fn drop(&mut self) {
+        let _ = fs::write(format!("{FAILSLAB}/probability"), "0");
+    }
+}
+
+/// Does something while allocations of this thread may fail; if wanted, those of the kernel's
+/// workers of any CPU, too.
+pub fn failing<T>(workers: bool, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    let mut who = Vec::new();
+    for entry in fs::read_dir("/proc")?.flatten().filter(|_| workers) {
+        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        if name.starts_with("kworker/u") {
+            who.push(entry.path().join("make-it-fail"));
+        }
+    }
+    who.push("/proc/self/make-it-fail".into());
+    for file in &who {
+        // A worker may have ended.
+        let _ = fs::write(file, "1");
+    }
+    let done = work();
+    for file in who.iter().rev() {
+        // Its own allocation may be one that fails.
+        while file.exists() && fs::write(file, "0").is_err() {}
+    }
+    done
+}
+
 /// Allocations of this process fail at random: requests may, the kernel must not, and afterwards
 /// all is well.
 fn out_of_memory(_: &mut Random) -> Outcome {
-    mount_debugfs();
-    if fs::metadata(FAILSLAB).is_err() {
-        let why = format!("{FAILSLAB} does not exist: this kernel injects no failures");
-        return Err(Trouble::Skip(why));
-    }
-    for (name, value) in [
-        ("task-filter", "Y"),
-        ("probability", "10"),
-        ("interval", "1"),
-        ("times", "-1"),
-        ("verbose", "0"),
-        ("ignore-gfp-wait", "N"),
-    ] {
-        fs::write(format!("{FAILSLAB}/{name}"), value)?;
-    }
+    let fail_slab = FailSlab::begin()?;
     let mut succeeded = 0;
     for _ in 0..300 {
         // The case's own memory is not what is tried.
         let buffer = Buffer::new(100_000);
-        fs::write("/proc/self/make-it-fail", "1")?;
-        let tried = under_failures(buffer);
-        // Its own allocation may be one that fails.
-        while fs::write("/proc/self/make-it-fail", "0").is_err() {}
+        let tried = failing(false, || under_failures(buffer));
         buffer.unmap();
         succeeded += u32::from(tried.is_ok());
     }
-    fs::write(format!("{FAILSLAB}/probability"), "0")?;
+    drop(fail_slab);
     println!("count runs_that_succeeded_under_failslab={succeeded}");
     let mut ground = Ground::new(1)?;
     ground.send(0, &eager(0, 1, b"well"))?;

@@ -12,6 +12,7 @@ mod memory;
 mod misuse;
 mod model;
 mod oxk;
+mod oxk_ends;
 mod pins;
 pub mod processes;
 mod progress;
@@ -20,6 +21,8 @@ mod rendezvous;
 mod sockets;
 mod stream;
 mod streams;
+mod streams_hostile;
+mod streams_user;
 
 use crate::runner::Case;
 
@@ -44,7 +47,10 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         processes::CASES,
         counts::CASES,
         streams::CASES,
+        streams_hostile::CASES,
+        streams_user::CASES,
         oxk::CASES,
+        oxk_ends::CASES,
     ]
     .into_iter()
     .flatten()

@@ -6,10 +6,11 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use oxmpi_handshake::{Dialler, JobKey, Progress, Verdict};
+use oxmpi_handshake::{Dialler, JobKey};
 
 use super::case;
 use crate::random::Random;
+use crate::raw_peer::prove;
 use crate::runner::{Case, Outcome, equal, fail};
 use crate::sys::{self, Child};
 use crate::user_endpoint::UserEndpoint;
@@ -46,17 +47,18 @@ kernel_cases!(
     calls,
     outcomes,
     other_key,
+    too_big,
     close_first,
     close_second,
     whole_stays
 );
 
-const FOLDER: &str = "/sys/kernel/debug/oxk_test";
-const KEY: [u8; 16] = [0x5a; 16];
-const PORT: u16 = 19_000;
+pub const FOLDER: &str = "/sys/kernel/debug/oxk_test";
+pub const KEY: [u8; 16] = [0x5a; 16];
+pub const PORT: u16 = 19_000;
 
 /// Has the module do something; why it could not.
-fn ask(words: &str) -> Outcome {
+pub fn ask(words: &str) -> Outcome {
     sys::mount_debugfs();
     let mut run = OpenOptions::new()
         .write(true)
@@ -159,7 +161,7 @@ fn shell(script: &str) -> bool {
 }
 
 /// Whether something comes to be within half a minute.
-fn soon(mut is_so: impl FnMut() -> bool) -> bool {
+pub fn soon(mut is_so: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
     while !is_so() {
         if begin.elapsed() > Duration::from_secs(30) {
@@ -170,13 +172,17 @@ fn soon(mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// The key as the module reads it.
+pub fn key_digits() -> String {
+    KEY.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// An endpoint of the module that sends everything back, for as long as this lives.
-struct Echo;
+pub struct Echo;
 
 impl Echo {
-    fn open() -> Outcome<Echo> {
-        let key: String = KEY.iter().map(|byte| format!("{byte:02x}")).collect();
-        ask(&format!("echo {PORT} {key}"))?;
+    pub fn open() -> Outcome<Echo> {
+        ask(&format!("echo {PORT} {}", key_digits()))?;
         Ok(Echo)
     }
 }
@@ -193,21 +199,7 @@ fn connect() -> io::Result<TcpStream> {
 
 /// A connection that has come through the handshake.
 fn proven() -> Outcome<TcpStream> {
-    let mut stream = connect()?;
-    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-    let (mut dialler, hello) = Dialler::new(&JobKey::from_bytes(KEY), 1, 0, [7; 16]);
-    stream.write_all(&hello)?;
-    loop {
-        let mut byte = [0];
-        stream.read_exact(&mut byte)?;
-        let step = dialler.handle(&byte);
-        stream.write_all(&step.send)?;
-        match step.progress {
-            Progress::More => {}
-            Progress::Done(Verdict::Keep) => return Ok(stream),
-            other => return fail(format!("the handshake ended with {other:?}")),
-        }
-    }
+    prove(connect()?, KEY)
 }
 
 fn echoed(peer: &mut UserEndpoint, bits: u64, bytes: usize) -> Outcome {

@@ -276,7 +276,7 @@ fn receive_anything(connections: Vec<(TcpStream, TcpStream)>, seed: u64) -> Outc
 
 /// The module is in use, by an open file and by a registered socket.
 fn unload(_: &mut Random) -> Outcome {
-    let refused = |what: &str| match sys::unload_module() {
+    let refused = |what: &str| match sys::unload_module(c"o2g") {
         Err(libc::EWOULDBLOCK | libc::EBUSY) => Ok(()),
         Err(libc::ENOSYS) => Err(Trouble::Skip("this kernel unloads no modules".into())),
         other => fail(format!("unloading the module {what}: {other:?}")),

@@ -1,19 +1,21 @@
 //! /dev/oxk-stream: streams of bytes between processes, beside a TCP socket.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::OpenOptionsExt;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use super::case;
 use crate::ground::PATIENCE;
 use crate::packet::pattern;
 use crate::random::Random;
-use crate::runner::{Case, Outcome, Trouble, equal, fail};
-use crate::sys::{self, Buffer, Child, Ended, add_key, ioctl, ioctl_with, switches};
+use crate::runner::{Case, Outcome, equal, fail};
+use crate::stream_device::{
+    ACCEPT, Address, Counts, LISTEN, NAME, SHUTDOWN, accept, address, ask, connect, counts, key,
+    listen, open, pair, place,
+};
+use crate::sys::{self, Buffer, Child, Ended, ioctl, ioctl_with, switches};
 
 pub const CASES: &[Case] = &[
     case("streams-same-bytes", same_bytes),
@@ -29,112 +31,6 @@ pub const CASES: &[Case] = &[
         run: beside_tcp,
     },
 ];
-
-const PATH: &str = "/dev/oxk-stream";
-const LISTEN: u32 = request(1, 1, size_of::<Address>());
-const CONNECT: u32 = request(1, 2, size_of::<Address>());
-const ACCEPT: u32 = request(0, 3, 0);
-const SHUTDOWN: u32 = request(0, 4, 0);
-const COUNTS: u32 = request(2, 5, size_of::<Counts>());
-
-const fn request(direction: u32, number: u32, bytes: usize) -> u32 {
-    direction << 30 | (bytes as u32) << 16 | 0xb6 << 8 | number
-}
-
-/// `struct oxks_address`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Address {
-    key: i32,
-    backlog: u32,
-    bytes: u32,
-    address: [u8; 28],
-}
-
-/// `struct oxks_counts`.
-#[repr(C)]
-#[derive(Clone, Copy, Default, Debug)]
-struct Counts {
-    reads: u64,
-    writes: u64,
-    bytes_read: u64,
-    bytes_written: u64,
-    bytes_copied: u64,
-    pages_pinned: u64,
-    wakeups: u64,
-}
-
-/// Where a case listens; each at another port.
-fn place() -> SocketAddrV4 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let port = 20_000 + (std::process::id() % 20_000) as u16;
-    let port = port + NEXT.fetch_add(1, Ordering::Relaxed);
-    SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)
-}
-
-fn address(key: i32, backlog: u32, place: SocketAddrV4) -> Address {
-    let mut address = [0; 28];
-    address[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
-    address[2..4].copy_from_slice(&place.port().to_be_bytes());
-    address[4..8].copy_from_slice(&place.ip().octets());
-    Address {
-        key,
-        backlog,
-        bytes: 16,
-        address,
-    }
-}
-
-fn open() -> Outcome<File> {
-    if std::fs::metadata(PATH).is_err() {
-        let why = format!("{PATH} does not exist: oxk_stream.ko is not loaded");
-        return Err(Trouble::Skip(why));
-    }
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(libc::O_CLOEXEC);
-    Ok(options.open(PATH)?)
-}
-
-fn ask<T>(file: &File, number: u32, argument: &mut T) -> Outcome<i64> {
-    let answer = ioctl_with(file.as_raw_fd(), number, argument);
-    answer.map_err(|errno| Trouble::Fail(std::io::Error::from_raw_os_error(errno).to_string()))
-}
-
-fn key(name: &str) -> Outcome<i32> {
-    let payload = format!("{name:-<16}");
-    Ok(add_key(name, payload.as_bytes())?)
-}
-
-fn listen(key: i32) -> Outcome<(File, SocketAddrV4)> {
-    let (listener, place) = (open()?, place());
-    ask(&listener, LISTEN, &mut address(key, 32, place))?;
-    Ok((listener, place))
-}
-
-fn connect(key: i32, place: SocketAddrV4) -> Outcome<File> {
-    let stream = open()?;
-    ask(&stream, CONNECT, &mut address(key, 0, place))?;
-    Ok(stream)
-}
-
-fn accept(listener: &File, flags: i32) -> Outcome<File> {
-    let fd = ioctl(listener.as_raw_fd(), ACCEPT, flags as u64);
-    let fd = fd.map_err(|errno| Trouble::Fail(format!("accept: errno {errno}")))?;
-    Ok(sys::adopt(fd as i32))
-}
-
-fn pair() -> Outcome<(File, File)> {
-    let key = key("oxk-battery")?;
-    let (listener, place) = listen(key)?;
-    let ours = connect(key, place)?;
-    Ok((ours, accept(&listener, 0)?))
-}
-
-fn counts(stream: &File) -> Outcome<Counts> {
-    let mut counts = Counts::default();
-    ask(stream, COUNTS, &mut counts)?;
-    Ok(counts)
-}
 
 /// Reads so many bytes; how many calls it took.
 fn read_all(from: &mut impl Read, into: &mut [u8]) -> Outcome<u64> {
@@ -229,7 +125,7 @@ fn short_reads(_: &mut Random) -> Outcome {
 
 /// Calls that must not wait, and poll.
 fn without_waiting(_: &mut Random) -> Outcome {
-    let key = key("oxk-battery")?;
+    let key = key(NAME)?;
     let (listener, place) = listen(key)?;
     let would_block = |errno| equal("errno", errno, Err(libc::EAGAIN));
     sys::set_nonblocking(listener.as_fd())?;
@@ -307,7 +203,7 @@ fn endings(_: &mut Random) -> Outcome {
 /// Streams of one listener do not meet.
 fn many(_: &mut Random) -> Outcome {
     const STREAMS: u64 = 24;
-    let key = key("oxk-battery")?;
+    let key = key(NAME)?;
     let (listener, place) = listen(key)?;
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -343,12 +239,12 @@ fn many(_: &mut Random) -> Outcome {
 
 /// A process that is killed while it waits lets go, and its peer is told.
 fn signals(_: &mut Random) -> Outcome {
-    let key = key("oxk-battery")?;
+    let key = key(NAME)?;
     let (listener, place) = listen(key)?;
     for writes in [true, false] {
         let child = Child::fork(move || {
             // A child has no keys of its own.
-            let stream = self::key("oxk-battery").and_then(|key| connect(key, place));
+            let stream = crate::stream_device::key(NAME).and_then(|key| connect(key, place));
             let Ok(mut stream) = stream else {
                 return 1;
             };
@@ -380,7 +276,7 @@ fn misuse(_: &mut Random) -> Outcome {
     let fd = stream.as_raw_fd();
     equal("accept", ioctl(fd, ACCEPT, 0), Err(libc::EINVAL))?;
     equal("another", ioctl(fd, 0x1234, 0), Err(libc::ENOTTY))?;
-    let right = key("oxk-battery")?;
+    let right = key(NAME)?;
     let good = address(right, 8, place());
     for (what, wrong) in [
         ("no key", Address { key: -99, ..good }),
@@ -412,7 +308,11 @@ fn misuse(_: &mut Random) -> Outcome {
     );
     let other = key("oxk-other")?;
     equal("another key", connect(other, place).is_err(), true)?;
-    equal("nobody there", connect(right, self::place()).is_err(), true)?;
+    equal(
+        "nobody there",
+        connect(right, crate::stream_device::place()).is_err(),
+        true,
+    )?;
     let mut one = connect(right, place)?;
     let two = accept(&stream, 0)?;
     let gone = Buffer::new(8192);

@@ -6,6 +6,7 @@ mod fault;
 mod memory;
 mod process;
 
+use std::ffi::CStr;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -255,10 +256,23 @@ fn with_message(call: impl FnOnce(&mut libc::msghdr) -> isize) -> io::Result<isi
     }
 }
 
-/// Tries to unload the module.
-pub fn unload_module() -> Answer {
+/// Tries to unload a module.
+pub fn unload_module(name: &CStr) -> Answer {
     // SAFETY: a terminated name and an integer.
-    answer(unsafe { libc::syscall(libc::SYS_delete_module, c"o2g".as_ptr(), libc::O_NONBLOCK) })
+    answer(unsafe { libc::syscall(libc::SYS_delete_module, name.as_ptr(), libc::O_NONBLOCK) })
+}
+
+/// Loads a module from a file, with parameters.
+pub fn load_module(file: &std::fs::File, parameters: &CStr) -> Answer {
+    // SAFETY: a descriptor, a terminated text and an integer.
+    answer(unsafe {
+        libc::syscall(
+            libc::SYS_finit_module,
+            file.as_raw_fd(),
+            parameters.as_ptr(),
+            0,
+        )
+    })
 }
 
 /// Mounts the groups of processes, whose memory can be limited; an error if they are there already
@@ -342,6 +356,13 @@ pub fn read_to(fd: BorrowedFd<'_>, memory: Buffer) -> Answer {
     // SAFETY: memory of a case that serves nothing else, or an address of nothing, which the
     // kernel refuses.
     answer(unsafe { libc::read(fd.as_raw_fd(), at, memory.bytes()) } as i64)
+}
+
+/// Writes from memory that may not be there.
+pub fn write_from(fd: BorrowedFd<'_>, memory: Buffer) -> Answer {
+    let at = memory.address() as *const libc::c_void;
+    // SAFETY: the kernel reads it, or refuses to.
+    answer(unsafe { libc::write(fd.as_raw_fd(), at, memory.bytes()) } as i64)
 }
 
 /// How often threads of this process have slept.
