@@ -55,7 +55,9 @@ fn folder(package: &str) -> PathBuf {
 /// A script in a folder, with the installation's commands in PATH.
 fn shell(folder: &Path, script: &str) -> Command {
     let mut shell = Command::new("sh");
-    shell.args(["-ec", script, "sh"]).current_dir(folder);
+    // Steps run in the root of the repository.
+    let script = format!("cd \"$0\"\n{script}");
+    shell.args(["-ec", &script]).arg(folder);
     installed::with_path(&mut shell);
     shell
 }

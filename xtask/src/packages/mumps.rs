@@ -5,11 +5,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use super::{RANKS, build, folder};
+use super::{RANKS, build, folder, shell};
 use crate::debian;
-use crate::installed;
 use crate::steps::{Expect, Steps};
 
 /// Its settings; the libraries lie beside the source.
@@ -89,21 +87,19 @@ pub fn run(steps: &mut Steps) {
     }
     let settings = folder.join("source/Makefile.inc");
     if let Err(error) = fs::write(&settings, MAKEFILE) {
-        let reason = format!("{}: {error}", settings.display());
-        return drop(steps.judge(name, Err(reason)));
+        steps.judge(name, Err(format!("{}: {error}", settings.display())));
+        return;
     }
     if !build(steps, name, &folder, BUILD, Path::new("")) {
         return;
     }
     let examples = folder.join("source/examples");
     for (program, input, places) in EXAMPLES {
-        let mut job = Command::new("sh");
-        job.args(["-ec", RUN, "sh", input])
+        let mut job = shell(&examples, RUN);
+        job.arg(input)
             .args(places.split(' '))
-            .arg(installed::prefix().join("bin/mpiexec"))
-            .args(["-n", &RANKS.to_string()])
-            .arg(examples.join(program))
-            .current_dir(&examples);
+            .args(["mpiexec", "-n", &RANKS.to_string()])
+            .arg(examples.join(program));
         let name = format!("{name}: {program}");
         steps.run(&name, 2, Expect::Text("correct"), &mut job);
     }
