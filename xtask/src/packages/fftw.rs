@@ -36,7 +36,7 @@ const PROBLEMS: [&str; 6] = [
     "ibc12x10x6",
     "ofr18x12",
     "obr24x10",
-    "ic60x8[v2",
+    "ic60x8",
 ];
 
 /// Builds it and runs both programs.

@@ -20,7 +20,7 @@ const BUILD: &str = r#"
     make -s -C test/common tests
 "#;
 
-/// Its parallel tests of `use mpi`. Left out: f90tst_parallel3 and the examples, most of which write
+/// Its parallel tests of `use mpi`. Left out: f90tst_parallel3 and the examples; most of them write
 /// through a filetype that lies in the file once and whose copies would overlap; set_view refuses
 /// that for now.
 const TESTS: &str = "f90tst_parallel f90tst_parallel2 f90tst_parallel4";
