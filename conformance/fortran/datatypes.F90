@@ -39,7 +39,10 @@ program datatypes
   ! Absolute addresses and MPI_BOTTOM.
   call MPI_Get_address(a(1), first, e)
   call MPI_Get_address(d, second, e)
+#if !(defined(ON_MPICH) && defined(FACE_MPIF))
+  ! MPICH 4.0 does not declare these functions in mpif.h (MPI 5.0 section 5.1.5 has them there).
   CHECK(MPI_Aint_diff(MPI_Aint_add(first, second - first), second) == 0)
+#endif
   blocks = [2, 1]
   displs = [first, second]
   types(1) = MPI_INTEGER
@@ -47,8 +50,10 @@ program datatypes
   call MPI_Type_create_struct(2, blocks, displs, types, t, e)
   call MPI_Type_commit(t, e)
   d = 2.5d0
-  call MPI_F_sync_reg(a)
-  call MPI_F_sync_reg(d)
+  SYNC(a)
+  SYNC(d)
+#ifndef ON_MPICH
+  ! MPICH 4.0 takes MPI_BOTTOM for a null pointer here; section 5.2 allows what MPI_Send allows.
   position = 0
   call MPI_Pack(MPI_BOTTOM, 1, t, packed, 64, position, MPI_COMM_SELF, e)
   CHECK(position == 16)
@@ -56,9 +61,10 @@ program datatypes
   d = 0
   position = 0
   call MPI_Unpack(packed, 64, position, MPI_BOTTOM, 1, t, MPI_COMM_SELF, e)
-  call MPI_F_sync_reg(a)
-  call MPI_F_sync_reg(d)
+  SYNC(a)
+  SYNC(d)
   CHECK(all(a(1:2) == [1, 2]) .and. d == 2.5d0)
+#endif
   call MPI_Type_free(t, e)
   call MPI_Type_create_subarray(2, [4, 4], [2, 2], [1, 1], MPI_ORDER_FORTRAN, MPI_INTEGER, t, e)
   call MPI_Type_commit(t, e)

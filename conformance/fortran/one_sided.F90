@@ -24,7 +24,7 @@ program one_sided
     call MPI_Win_fence(0, w, e)
     call MPI_Put(x, 1, MPI_INTEGER, 1 - rank, 2_MPI_ADDRESS_KIND, 1, MPI_INTEGER, w, e)
     call MPI_Win_fence(0, w, e)
-    call MPI_F_sync_reg(memory)
+    SYNC(memory)
     CHECK(memory(3) == 41 - rank .and. memory(1) == -1)
     call MPI_Win_free(w, e)
     CHECK(w == MPI_WIN_NULL)

@@ -67,7 +67,7 @@ program point_to_point
   rs(3) = MPI_REQUEST_NULL
   call MPI_Isend(a(2), 1, MPI_INTEGER, other, 12, MPI_COMM_WORLD, r, e)
   call MPI_Waitany(3, rs, place, s, e)
-  CHECK(place == 2)
+  CHECK(PLACE(place) == 2)
   CHECK(FIELD(s, MPI_TAG) == 12)
   CHECK(rs(2) == MPI_REQUEST_NULL)
   call MPI_Wait(r, MPI_STATUS_IGNORE, e)
@@ -76,22 +76,25 @@ program point_to_point
   n = 0
   do while (n < 2)
     call MPI_Waitsome(4, rs, done, places, ss, e)
-    CHECK(all(places(1:done) == 1 .or. places(1:done) == 4))
+    CHECK(all(PLACE(places(1:done)) == 1 .or. PLACE(places(1:done)) == 4))
     n = n + done
   end do
   call MPI_Waitsome(4, rs, done, places, MPI_STATUSES_IGNORE, e)
   CHECK(done == MPI_UNDEFINED)
   call MPI_Testany(4, rs, place, flag, s, e)
+#if defined(ON_MPICH) && !defined(FACE_F08)
+  place = place - 1 ! MPICH 4.0 adds one to MPI_UNDEFINED, too.
+#endif
   CHECK(flag .and. place == MPI_UNDEFINED)
   ! Persistent requests.
   call MPI_Send_init(a, 2, MPI_INTEGER, other, 20, MPI_COMM_WORLD, rs(1), e)
   call MPI_Recv_init(b, 2, MPI_INTEGER, other, 20, MPI_COMM_WORLD, rs(2), e)
   do i = 1, 2
     a(1) = 100 * i + rank
-    call MPI_F_sync_reg(a)
+    SYNC(a)
     call MPI_Startall(2, rs, e)
     call MPI_Waitall(2, rs, ss, e)
-    call MPI_F_sync_reg(b)
+    SYNC(b)
     CHECK(b(1) == 100 * i + other)
     CHECK(FIELDS(ss, 2, MPI_SOURCE) == other)
   end do

@@ -79,8 +79,6 @@ fn on_the_c_library_of_mpich() {
 
 /// The reference must agree with the programs.
 #[test]
-#[ignore = "cargo test -p oxmpi-conformance --test fortran -- --ignored: Debian's MPICH differs in \
-            five programs (keywords, partitioned, datatypes, environment, point_to_point)"]
 fn on_the_fortran_of_mpich() {
     match Compiler::of_mpich() {
         Some(compiler) => every(&compiler, if is_long() { &Face::ALL } else { &[Face::Mpi] }),

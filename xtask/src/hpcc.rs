@@ -10,11 +10,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::debian;
 use crate::installed;
 use crate::steps::{Expect, Steps, target};
 
 /// The library of linear algebra that it is linked with: plain C, in one archive.
 const ALGEBRA: &str = "libgsl-dev";
+const ARCHIVE: &str = "lib/libgslcblas.a";
 
 /// Runs: rows and columns of the grid of ranks, and the order of the matrix, by which the program
 /// takes its measure for everything else.
@@ -103,68 +105,13 @@ fn folder() -> PathBuf {
 /// The program's source, ready to be built; why not, if it cannot be had.
 fn provide() -> Result<PathBuf, String> {
     let folder = folder();
-    let source = folder.join("source");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let algebra = algebra(&folder)?;
-    if !source.join("Makefile").exists() {
-        fetch_source(&folder, &source)?;
-    }
+    debian::unpacked(&folder, &[ALGEBRA], ARCHIVE)?;
+    debian::source(&folder, "hpcc", "Makefile")?;
+    let (algebra, source) = (folder.join("root").join(ARCHIVE), folder.join("source"));
     let makefile = format!("ALGEBRA = {}\n{MAKEFILE}", algebra.display());
     let place = source.join("hpl/Make.oxmpi");
     fs::write(&place, makefile).map_err(|error| format!("{}: {error}", place.display()))?;
     Ok(source)
-}
-
-/// The archive of linear algebra.
-fn algebra(folder: &Path) -> Result<PathBuf, String> {
-    let place = folder.join("algebra/libgslcblas.a");
-    if place.exists() {
-        return Ok(place);
-    }
-    let script = format!(
-        "set -e; rm -rf algebra; mkdir algebra; cd algebra; apt-get -q download {ALGEBRA}; \
-         dpkg-deb -x {ALGEBRA}_*.deb .; cp usr/lib/*/libgslcblas.a ."
-    );
-    shell(folder, &script).map(|_| place)
-}
-
-/// Fetches the source with lists of its own: those of this machine seldom have sources.
-fn fetch_source(folder: &Path, source: &Path) -> Result<(), String> {
-    let script = "set -e
-        rm -rf lists cache source; mkdir -p lists/partial cache/archives/partial source
-        keys=/usr/share/keyrings/debian-archive-keyring.gpg
-        if [ -e $keys ]; then signed=\"[signed-by=$keys]\"; fi
-        apt-get indextargets --format \"deb-src $signed \\$(REPO_URI) \\$(CODENAME) main\" \
-            'Created-By: Packages' 'Component: main' 'Origin: Debian' | sort -u > sources.list
-        own=\"-o Dir::Etc::sourcelist=$PWD/sources.list -o Dir::Etc::sourceparts=/dev/null \
-             -o Dir::State::lists=$PWD/lists -o Dir::Cache=$PWD/cache -o APT::Sandbox::User=root\"
-        apt-get -q $own update
-        apt-get -q $own source --download-only --tar-only hpcc
-        tar -xzf hpcc_*.orig.tar.gz -C source --strip-components=1
-        rm -rf lists cache";
-    shell(folder, script)?;
-    match source.join("Makefile").exists() {
-        true => Ok(()),
-        false => Err("Debian's source package hpcc has no Makefile".to_owned()),
-    }
-}
-
-/// Runs a script; its last words if it fails.
-fn shell(folder: &Path, script: &str) -> Result<(), String> {
-    let output = Command::new("sh")
-        .args(["-c", script])
-        .current_dir(folder)
-        .output()
-        .map_err(|error| format!("sh cannot be started: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last: Vec<&str> = said.lines().rev().take(2).collect();
-    Err(format!(
-        "it cannot be fetched from Debian: {}",
-        last.join("; ")
-    ))
 }
 
 /// A folder with the input for one run.

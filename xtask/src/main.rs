@@ -10,6 +10,7 @@
 
 mod bench_gate;
 mod check;
+mod debian;
 mod fuzz;
 mod hosts;
 mod hpcc;
@@ -20,6 +21,7 @@ mod launchers;
 mod layers;
 mod mpi4py;
 mod package;
+mod packages;
 mod quick;
 mod signals;
 mod spread;

@@ -17,6 +17,7 @@ use crate::installed;
 use crate::kernel;
 use crate::launchers;
 use crate::mpi4py;
+use crate::packages;
 use crate::quick::{self, minutes, tests};
 use crate::spread;
 use crate::steps::{Expect, Steps, cargo, target};
@@ -64,6 +65,7 @@ pub fn run(steps: &mut Steps, long: bool) {
                 installed::run(steps);
                 conformance(steps, long);
                 hpcc::run(steps);
+                packages::run(steps, long);
                 launchers::run(steps);
             }
             fuzz::short(steps);
@@ -102,6 +104,7 @@ fn wants_installation(steps: &Steps) -> bool {
         .iter()
         .any(|step| steps.selects(step))
         || hpcc::is_wanted(steps)
+        || packages::is_wanted(steps)
         || spread::wants_installation(steps)
         || launchers::wants_installation(steps)
 }

@@ -15,6 +15,7 @@ pub fn run(steps: &mut Steps) {
     let compilers = COMPILERS.into_iter().filter(|compiler| is_there(compiler));
     for compiler in compilers {
         habits(steps, compiler);
+        declarations(steps, compiler);
         mixed(steps, compiler);
     }
     if !is_there("gfortran") {
@@ -46,6 +47,33 @@ fn habits(steps: &mut Steps, compiler: &str) {
     with_path(&mut make);
     if provide(steps, &name, "make", "make") {
         steps.run(&name, 2, Expect::Text("Verification Successful"), &mut make);
+    }
+}
+
+/// Fixed form with lines beyond column 72 and `include 'mpif.h'` inside a module, buffers of several
+/// types for one procedure; and what mpi_f08 takes as a buffer, polymorphic objects included.
+fn declarations(steps: &mut Steps, compiler: &str) {
+    let width = match compiler {
+        "gfortran" => "-ffixed-line-length-132",
+        _ => "-ffixed-line-length=132",
+    };
+    for (wrapper, source, option) in [
+        ("mpif77", "long_lines.f", width),
+        ("mpifort", "any_type.f90", "-O1"),
+    ] {
+        let name = format!("installed: {source}, {compiler}");
+        let program = folder().join(format!("{source}-{compiler}"));
+        // Module files are written where the compiler runs.
+        let script = r#"mkdir -p "$1.d"; cd "$1.d"; "$2" "$3" "$4" -o "$1"; mpiexec -n 4 "$1""#;
+        let mut whole = Command::new("sh");
+        whole
+            .args(["-ec", script, "sh"])
+            .arg(program)
+            .args([wrapper, option])
+            .arg(here().join(source))
+            .env("OXMPI_FC", compiler);
+        with_path(&mut whole);
+        steps.run(&name, 2, Expect::Text("correct"), &mut whole);
     }
 }
 
