@@ -66,6 +66,16 @@ pub(crate) enum Direction {
     Write,
 }
 
+impl Direction {
+    /// What an error begins with.
+    pub(crate) fn action(self) -> &'static str {
+        match self {
+            Direction::Read => "cannot read",
+            Direction::Write => "cannot write",
+        }
+    }
+}
+
 /// An access as it was called for.
 pub(crate) struct Job {
     pub(crate) file: Arc<Inner>,
@@ -113,7 +123,17 @@ impl Inner {
         action: &'static str,
         why: impl Into<String>,
     ) -> ErrorKind {
-        self.named(fault(kind, action, why))
+        self.refusal(kind, action, why).into()
+    }
+
+    #[cold]
+    pub(crate) fn refusal(
+        &self,
+        kind: FileFault,
+        action: &'static str,
+        why: impl Into<String>,
+    ) -> Box<FileError> {
+        named(fault(kind, action, why), self.disk.path())
     }
 
     #[cold]
@@ -147,11 +167,20 @@ impl Job {
         }
     }
 
+    /// Bytes that were read, without a part of an etype at the file's end that cannot be converted.
+    fn whole(&self, bytes: u64) -> u64 {
+        match self.view.representation().is_plain() {
+            true => bytes,
+            false => bytes - bytes % self.view.unit(),
+        }
+    }
+
     pub(crate) fn report(&self, bytes: u64) -> Report {
+        let form = self.view.representation();
         Report {
             sender: Sender::Unknown,
             tag: None,
-            bytes: self.memory.native_bytes(bytes, self.bytes),
+            bytes: self.memory.native_bytes(form, self.whole(bytes), self.bytes),
             cancelled: false,
         }
     }
@@ -184,7 +213,7 @@ impl Job {
         let Some(converted) = &data.converted else {
             return Ok(());
         };
-        let (representation, read) = (self.view.representation(), &converted[..bytes as usize]);
+        let (representation, read) = (self.view.representation(), &converted[..self.whole(bytes) as usize]);
         self.memory
             .take_from_file(representation, read, self.bytes)
             .map_err(|error| self.with_name(error))
@@ -199,8 +228,12 @@ impl Job {
 
     /// By this process alone.
     pub(crate) fn run(&self) -> Result<Report> {
+        self.run_with(&self.data()?)
+    }
+
+    /// The same with the data in the file's form.
+    pub(crate) fn run_with(&self, data: &Data) -> Result<Report> {
         let _region = self.atomic.then(|| lock(&self.file.region));
-        let data = self.data()?;
         let bytes = match self.direction {
             Direction::Write => {
                 self.way().write(self.from, &data.buffer)?;
@@ -208,7 +241,7 @@ impl Job {
             }
             Direction::Read => {
                 let bytes = self.way().read(self.from, &data.buffer)?;
-                self.deliver(&data, bytes)?;
+                self.deliver(data, bytes)?;
                 bytes
             }
         };

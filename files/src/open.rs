@@ -25,6 +25,9 @@ type Result<T> = std::result::Result<T, ErrorKind>;
 
 const ACTION: &str = "cannot open";
 
+/// What a rank that refuses to open gives for its mode: no mode at all.
+const REFUSED: u64 = u64::MAX;
+
 /// Deletes a file (MPI_File_delete).
 pub fn delete(name: &[u8]) -> Result<()> {
     Ok(unlink(&plain_path(name))?)
@@ -86,6 +89,16 @@ impl File {
             }
         };
         Self::complete(comm, path, mode, Ok(disk), word, hints)
+    }
+
+    /// Takes part in [`File::open`] of the others, whose arguments this process refuses: they fail.
+    pub fn refuse_open(comm: &Comm) {
+        let refusal = fault(FileFault::Argument, ACTION, "its arguments were refused");
+        if let Ok(comm) = comm.dup() {
+            let words = report(Some(&refusal));
+            // This call fails anyway; if the others cannot be told they fail for the same reason.
+            let _ = tell_all(&comm, &[words[0], words[1], words[2], words[3], REFUSED]);
+        }
     }
 
     /// Opens what rank 0 has opened.
@@ -161,7 +174,7 @@ impl File {
 /// Fails if a rank's mode cannot be, or is another one than this rank's.
 fn same_mode(all: &[u64], amode: i32, path: &std::path::Path) -> Result<()> {
     for (rank, words) in all.chunks(REPORT_WORDS + 1).enumerate() {
-        if words[REPORT_WORDS] != amode as u64 {
+        if words[REPORT_WORDS] != amode as u64 && words[REPORT_WORDS] != REFUSED {
             let why = format!(
                 "amode is {amode} here and {} on rank {rank}; all must give the same",
                 words[REPORT_WORDS] as i32

@@ -97,15 +97,13 @@ struct Share {
 }
 
 /// The whole access.
-pub(crate) async fn run(job: Job, plan: Plan, background: bool) -> Result<Report> {
+pub(crate) async fn run(job: Job, data: Data, plan: Plan, background: bool) -> Result<Report> {
     let file = job.file.clone();
-    let data = job.data()?;
     let bytes = match job.direction {
         Direction::Write => job.bytes,
         Direction::Read => {
             let there = job.view.data_before(plan.size).saturating_sub(job.from);
-            let there = there.min(job.bytes);
-            there - there % job.view.unit()
+            there.min(job.bytes)
         }
     };
     let own: Vec<Vec<Strip>> = plan
