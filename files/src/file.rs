@@ -417,7 +417,12 @@ impl File {
         background: bool,
     ) -> Result<AnyRequest> {
         self.check_no_split(direction.action())?;
-        self.begin_all(direction, start, self.job(direction, start, memory), background)
+        self.begin_all(
+            direction,
+            start,
+            self.job(direction, start, memory),
+            background,
+        )
     }
 
     /// Takes part in a collective access that this process refuses because of its arguments, so

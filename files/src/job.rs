@@ -180,7 +180,9 @@ impl Job {
         Report {
             sender: Sender::Unknown,
             tag: None,
-            bytes: self.memory.native_bytes(form, self.whole(bytes), self.bytes),
+            bytes: self
+                .memory
+                .native_bytes(form, self.whole(bytes), self.bytes),
             cancelled: false,
         }
     }
@@ -213,7 +215,10 @@ impl Job {
         let Some(converted) = &data.converted else {
             return Ok(());
         };
-        let (representation, read) = (self.view.representation(), &converted[..self.whole(bytes) as usize]);
+        let (representation, read) = (
+            self.view.representation(),
+            &converted[..self.whole(bytes) as usize],
+        );
         self.memory
             .take_from_file(representation, read, self.bytes)
             .map_err(|error| self.with_name(error))

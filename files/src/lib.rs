@@ -31,6 +31,7 @@ mod settle;
 mod shared;
 mod strip;
 mod sys;
+mod typed;
 mod view;
 mod worker;
 
@@ -40,4 +41,5 @@ pub use hints::{Hints, Switch};
 pub use open::delete;
 pub use pointer::Whence;
 pub use representation::{Conversion, Memory, Representation, register, representation};
+pub use typed::{Access, OpenOptions, Pattern, TypedFile};
 pub use view::{Piece, View};

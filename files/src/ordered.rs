@@ -85,7 +85,9 @@ impl Call {
                     kind_name(mark),
                     kind_name(self.mark())
                 );
-                return Err(self.file.refusal(FileFault::NotSame, self.direction.action(), why));
+                return Err(self
+                    .file
+                    .refusal(FileFault::NotSame, self.direction.action(), why));
             }
         }
         Ok(())
@@ -142,7 +144,10 @@ pub(crate) async fn together(mut call: Call, turn: u64) -> Result<Report> {
     let marks: Vec<u64> = all.chunks(WORDS).map(|words| words[MARKED]).collect();
     let checked = call.check(marks.iter().copied());
     let background = call.background;
-    let (job, data) = (call.job?, data.expect("an access that is not refused has data"));
+    let (job, data) = (
+        call.job?,
+        data.expect("an access that is not refused has data"),
+    );
     checked?;
     all.chunks_mut(WORDS)
         .for_each(|words| words[MARKED] &= PLAIN_MASK);

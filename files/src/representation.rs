@@ -342,7 +342,11 @@ impl Memory {
                 self.datatype
                     .unpack_external(file, whole, memory, origin)
                     .map_err(|error| external("cannot read", &error))?;
-                self.take_rest(&file[(whole * (bytes / self.count)) as usize..], whole, bytes)
+                self.take_rest(
+                    &file[(whole * (bytes / self.count)) as usize..],
+                    whole,
+                    bytes,
+                )
             }
             _ => {
                 self.buffer.unpack(file);

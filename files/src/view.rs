@@ -258,7 +258,9 @@ impl View {
         let inside = offset.saturating_sub(self.disp);
         let runs = || Cursor::new(&self.layout).runs();
         // The last block of a copy lies farthest; the first copy in which it does holds the etype.
-        let far = runs().map(|run| run.offset as u64 + run.bytes as u64 - 1).max()?;
+        let far = runs()
+            .map(|run| run.offset as u64 + run.bytes as u64 - 1)
+            .max()?;
         let tile = match inside.saturating_sub(far) {
             0 => 0,
             missing if self.extent > 0 => missing.div_ceil(self.extent),

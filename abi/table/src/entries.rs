@@ -121,7 +121,9 @@ fn written(table: &Table, chapter: &Chapter, function: &Function, face: Face) ->
             lines = vec![
                 format!("let given = {object};"),
                 format!("let checked = (|| {{ {checks} Ok(({names})) }})();"),
-                format!("let refused = |failure| chapter::{module}::refused(call, given, failure);"),
+                format!(
+                    "let refused = |failure| chapter::{module}::refused(call, given, failure);"
+                ),
                 format!("let ({names}) = checked.map_err(refused)?;"),
                 chapter_call,
             ];

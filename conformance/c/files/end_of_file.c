@@ -1,4 +1,5 @@
 /* ranks: 1 2 */
+/* skip-mpich: nonblocking collective reads of ROMIO 5.0.2 count what lies behind the end */
 /* MPI 5.0 sections 14.1.1, 14.4.2 and 14.4.3: a read that comes to the end of the file delivers what is there, and its
  * status counts that, by every routine; memory behind it is left alone. The individual pointer moves by what was asked
  * for. MPI_Get_elements counts the basic elements where the last of a derived type is not whole. */

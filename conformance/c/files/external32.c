@@ -65,6 +65,12 @@ int main(int argc, char **argv)
     CHECK_INT(at, 3 * extent);
     CHECK_CALL(MPI_File_read_at_all(file, EACH * world_rank, longs_back, EACH, MPI_LONG, &status));
     CHECK_BYTES(longs_back, longs, sizeof longs);
+    /* The library's own form has its own name. */
+    char form[MPI_MAX_DATAREP_STRING];
+    MPI_Datatype etype, filetype;
+    CHECK_CALL(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "internal", MPI_INFO_NULL));
+    CHECK_CALL(MPI_File_get_view(file, &at, &etype, &filetype, form));
+    CHECK_STRING(form, "internal");
     MPI_Type_free(&all);
     MPI_Type_free(&every);
     MPI_Type_free(&raw);

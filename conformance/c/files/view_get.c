@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     MPI_Type_vector(3, 1, world_size, MPI_INT, &vector);
     MPI_Type_create_resized(vector, 0, 12 * world_size, &filetype);
     MPI_Type_commit(&filetype);
-    CHECK_CALL(MPI_File_set_view(file, 20 + 4 * world_rank, MPI_INT, filetype, "internal", MPI_INFO_NULL));
+    CHECK_CALL(MPI_File_set_view(file, 20 + 4 * world_rank, MPI_INT, filetype, "native", MPI_INFO_NULL));
     MPI_Type_free(&filetype);
     MPI_Type_free(&vector);
     CHECK_CALL(MPI_File_get_position(file, &at));
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     CHECK_CALL(MPI_File_get_view(file, &disp, &etype, &filetype, form));
     CHECK_INT(disp, 20 + 4 * world_rank);
     CHECK(etype == MPI_INT);
-    CHECK_STRING(form, "internal");
+    CHECK_STRING(form, "native");
     CHECK_CALL(MPI_Type_get_envelope(filetype, &integers, &addresses, &types, &combiner));
     CHECK(combiner != MPI_COMBINER_NAMED);
     MPI_Type_size(filetype, &size);

@@ -27,7 +27,11 @@ fn memory(
     // SAFETY: the C program vouches for the memory that its arguments name, until the access is
     // over.
     let made = checked.and_then(|_| unsafe {
-        Ok(Memory::new(address.cast_mut().cast(), count as u64, datatype)?)
+        Ok(Memory::new(
+            address.cast_mut().cast(),
+            count as u64,
+            datatype,
+        )?)
     });
     made.inspect_err(|_| refusal::tell(call.name(), fh))
 }
