@@ -94,7 +94,7 @@ impl File {
     /// Takes part in [`File::open`] of the others, whose arguments this process refuses: they fail.
     pub fn refuse_open(comm: &Comm) {
         let refusal = fault(FileFault::Argument, ACTION, "its arguments were refused");
-        if let Ok(comm) = comm.dup() {
+        if let Ok(comm) = comm.dup().map(Arc::new) {
             let words = report(Some(&refusal));
             // This call fails anyway; if the others cannot be told they fail for the same reason.
             let _ = tell_all(&comm, &[words[0], words[1], words[2], words[3], REFUSED]);

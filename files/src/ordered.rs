@@ -184,6 +184,6 @@ async fn begin_of(call: &Call) -> Result<u64> {
         0 => file.add_shared(counts.iter().sum())?,
         _ => 0,
     };
-    let base = hear_first_later(&file.comm, base).await?;
+    let base = hear_first_later(&file.comm, vec![base]).await?[0];
     Ok(base + counts[..file.comm.rank() as usize].iter().sum::<u64>())
 }
