@@ -98,6 +98,7 @@ impl File {
         self.check_writable(action)?;
         self.check_not_sequential(action)?;
         self.check_no_split(action)?;
+        inner.finish_turns();
         let all = settle::tell_all(&inner.comm, &[size as u64])?;
         if all.iter().any(|other| *other != all[0]) {
             let why = "the ranks gave different sizes; all must give the same";
@@ -150,6 +151,7 @@ impl File {
         const ACTION: &str = "cannot set the view of";
         let inner = &*self.0;
         self.check_no_split(ACTION)?;
+        inner.finish_turns();
         let sequential = inner.amode.has(Amode::SEQUENTIAL);
         let refuse = |kind, why: &str| named(fault(kind, ACTION, why), inner.disk.path());
         let disp = match disp {
@@ -223,6 +225,7 @@ impl File {
     /// Takes part in [`File::set_view`] of the others, whose arguments this process refuses: they
     /// fail.
     pub fn refuse_view(&self) {
+        self.0.finish_turns();
         // This call fails anyway.
         let _ = settle::tell_all(&self.0.comm, &REFUSED_VIEW);
     }
@@ -276,6 +279,7 @@ impl File {
         const ACTION: &str = "cannot seek in";
         let inner = &*self.0;
         self.check_not_sequential(ACTION)?;
+        inner.finish_turns();
         let words = [offset as u64, whence as u64];
         let all = settle::tell_all(&inner.comm, &words)?;
         if all.chunks(2).any(|other| other != words) {
@@ -296,6 +300,7 @@ impl File {
     /// Takes part in [`File::seek_shared`] of the others, whose arguments this process refuses:
     /// they fail.
     pub fn refuse_seek_shared(&self) {
+        self.0.finish_turns();
         // This call fails anyway.
         let _ = settle::tell_all(&self.0.comm, &[0, u64::MAX]);
     }
@@ -321,6 +326,7 @@ impl File {
     /// Sets it. Collective.
     pub fn set_atomicity(&self, atomic: bool) -> Result<()> {
         let inner = &*self.0;
+        inner.finish_turns();
         let all = settle::tell_all(&inner.comm, &[u64::from(atomic)])?;
         if all.iter().any(|other| *other != u64::from(atomic)) {
             let why = "the ranks gave different values of flag; all must give the same";
@@ -336,6 +342,7 @@ impl File {
         const ACTION: &str = "cannot bring to the device";
         let inner = &*self.0;
         self.check_no_split(ACTION)?;
+        inner.finish_turns();
         settle::meet(&inner.comm)?;
         // The processes of a host share what its kernel has not written yet: one asks for all.
         let comm = &inner.comm;

@@ -1,7 +1,7 @@
 //! What an access is made of: the open file as the library's own parts see it, what the program can
 //! change of it, and the access as it was called for.
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmpi_core::any_request::{AnyRequest, Report, Sender};
@@ -139,6 +139,15 @@ impl Inner {
     #[cold]
     pub(crate) fn named(&self, error: FileError) -> ErrorKind {
         named(error, self.disk.path()).into()
+    }
+
+    /// Lets the collective accesses that have begun come to their end, so that the exchange of the
+    /// next call does not overtake theirs.
+    pub(crate) fn finish_turns(&self) {
+        while self.turn.load(Ordering::Acquire) != self.next_turn.load(Ordering::Relaxed) {
+            self.comm.process().progress();
+            std::thread::yield_now();
+        }
     }
 
     pub(crate) fn add_shared(&self, etypes: u64) -> Result<u64> {

@@ -157,6 +157,7 @@ impl File {
     pub fn close(&self) -> Result<()> {
         let inner = &*self.0;
         self.check_no_split("cannot close")?;
+        inner.finish_turns();
         meet(&inner.comm)?;
         inner.shared.close(&inner.comm);
         inner.is_closed.store(true, Ordering::Relaxed);

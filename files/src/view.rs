@@ -2,9 +2,9 @@
 //!
 //! The file from `disp` on is tiled with copies of the filetype; the bytes that the copies name are
 //! the view's *data*, numbered from 0. All of MPI's offsets count etypes in that data. Nothing
-//! here touches a file: a range of data bytes goes in, [`Piece`]s of the file come out. They ascend,
-//! because the standard wants displacements that do not decrease, except where copies of the
-//! filetype reach into each other, or where its parts overlap in a view for reading.
+//! here touches a file: a range of data bytes goes in, [`Piece`]s of the file come out. They
+//! ascend, because the standard wants displacements that do not decrease, except where copies of
+//! the filetype reach into each other, or where its parts overlap in a view for reading.
 
 use oxmpi_core::{FileError, FileFault};
 use oxmpi_datatypes::datatype::{Cursor, Datatype, Layout};
@@ -257,25 +257,34 @@ impl View {
         }
         let inside = offset.saturating_sub(self.disp);
         let runs = || Cursor::new(&self.layout).runs();
-        // The last block of a copy lies farthest; the first copy in which it does holds the etype.
+        // No etype of a copy begins behind this; so the copies before are passed over.
         let far = runs()
-            .map(|run| run.offset as u64 + run.bytes as u64 - 1)
+            .map(|run| run.offset as u64 + run.bytes as u64)
             .max()?;
-        let tile = match inside.saturating_sub(far) {
+        let first = match inside.saturating_sub(far) {
             0 => 0,
             missing if self.extent > 0 => missing.div_ceil(self.extent),
             _ => return None,
         };
-        let mut data = 0;
-        for run in runs() {
-            let begin = tile * self.extent + run.offset as u64;
-            let before = inside.saturating_sub(begin).min(run.bytes as u64);
-            data += before;
-            if before < run.bytes as u64 {
-                break;
+        // From some copy on all begin behind the byte, unless all lie at one place.
+        let last = match self.extent {
+            0 => first,
+            extent => first.max(inside.div_ceil(extent)),
+        };
+        (first..=last).find_map(|tile| {
+            let mut data = 0;
+            for run in runs() {
+                let (begin, bytes) = (tile * self.extent + run.offset as u64, run.bytes as u64);
+                // The first etype that begins in this run, and behind the byte.
+                let skipped = inside.saturating_sub(begin);
+                let etype = (data + skipped).div_ceil(self.unit);
+                if etype * self.unit < data + bytes {
+                    return Some(tile * (self.data / self.unit) + etype);
+                }
+                data += bytes;
             }
-        }
-        Some((tile * self.data + data).div_ceil(self.unit))
+            None
+        })
     }
 
     /// How many data bytes lie before a byte of the file; of an ascending view.
