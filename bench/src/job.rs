@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
-use oxmpi_launch::{AppContext, Bind, BindTo, Executable, Job, MapBy, Output, Settings, Spread, Stdin};
+use oxmpi_launch::{
+    AppContext, Bind, BindTo, Executable, Job, MapBy, Output, Settings, Spread, Stdin,
+};
 
 use crate::answer::{Answer, JobError};
 use crate::rank::Probe;

@@ -163,6 +163,7 @@ impl Way<'_> {
         };
         for piece in pieces {
             let joins = !group.is_empty()
+                && piece.offset >= span.end()
                 && piece.offset - span.end() <= hole_max
                 && piece.end() - span.offset <= window;
             if joins {
@@ -188,9 +189,10 @@ impl Way<'_> {
         if !self.atomic || bytes == 0 {
             return Ok(None);
         }
-        let first = self.view.byte_of(from);
-        let end = self.view.byte_of(from + bytes - 1) + 1;
-        self.disk.lock(first, end - first, exclusive).map(Some)
+        let reach = self.view.reach(from, bytes);
+        self.disk
+            .lock(reach.offset, reach.bytes, exclusive)
+            .map(Some)
     }
 }
 

@@ -4,7 +4,9 @@
 //! the same plan: either each rank accesses its own pieces, or the range from the first to the last
 //! byte is divided among some *aggregating* ranks, whose parts begin at aligned bytes.
 
-use crate::hints::Switch;
+use oxmpi_core::communicator::Comm;
+
+use crate::hints::{Hints, Switch};
 use crate::job::{Direction, Job};
 use crate::strip::Strips;
 use crate::view::Piece;
@@ -178,6 +180,12 @@ impl Plan {
         }
         divided
     }
+}
+
+/// How many ranks access the file for the others where that pays.
+pub(crate) fn aggregator_count(comm: &Comm, hints: &Hints) -> usize {
+    let hosts: Vec<u32> = (0..comm.size()).map(|rank| comm.host_of(rank)).collect();
+    aggregators(&hosts, comm.process().usable_cpus(), hints.cb_nodes).len()
 }
 
 /// Whether the ranges of two ranks overlap.

@@ -15,11 +15,12 @@ use oxmpi_core::group::Group;
 use oxmpi_core::info::Info;
 use oxmpi_core::{ErrorKind, FileError, FileFault};
 
+use crate::aggregate::aggregator_count;
 use crate::amode::Amode;
 use crate::errand;
 use crate::failure::{fault, named};
 use crate::job::{Direction, Inner, Job, lock};
-use crate::ordered;
+use crate::ordered::{self, Call};
 use crate::pointer::{Whence, sought};
 use crate::representation::Memory;
 use crate::settle;
@@ -30,6 +31,9 @@ type Result<T> = std::result::Result<T, ErrorKind>;
 
 /// Nonblocking accesses of fewer bytes are done in the call: waking a thread costs more.
 const AT_ONCE_MAX: u64 = 16 << 10;
+
+/// What a rank tells whose view cannot be; others begin with 1.
+const REFUSED_VIEW: [u64; 3] = [0; 3];
 
 /// An open file. Clones are the same file.
 #[derive(Clone)]
@@ -92,7 +96,9 @@ impl File {
     ) -> Result<()> {
         let inner = &*self.0;
         self.check_writable(action)?;
+        self.check_not_sequential(action)?;
         self.check_no_split(action)?;
+        inner.finish_turns();
         let all = settle::tell_all(&inner.comm, &[size as u64])?;
         if all.iter().any(|other| *other != all[0]) {
             let why = "the ranks gave different sizes; all must give the same";
@@ -114,7 +120,11 @@ impl File {
 
     /// The hints in force.
     pub fn info(&self) -> Info {
-        lock(&self.0.state).hints.info()
+        let hints = lock(&self.0.state).hints.clone();
+        let info = hints.info();
+        let nodes = aggregator_count(&self.0.comm, &hints).to_string();
+        info.set("cb_nodes", &nodes).expect("a legal key and value");
+        info
     }
 
     /// Changes hints. Collective.
@@ -141,6 +151,7 @@ impl File {
         const ACTION: &str = "cannot set the view of";
         let inner = &*self.0;
         self.check_no_split(ACTION)?;
+        inner.finish_turns();
         let sequential = inner.amode.has(Amode::SEQUENTIAL);
         let refuse = |kind, why: &str| named(fault(kind, ACTION, why), inner.disk.path());
         let disp = match disp {
@@ -167,6 +178,14 @@ impl File {
         };
         let view =
             disp.and_then(|disp| make(disp).map_err(|error| named(error, inner.disk.path())));
+        let view = view.and_then(|view| match view.overlaps() && inner.amode.writes() {
+            false => Ok(view),
+            true => Err(refuse(
+                FileFault::Argument,
+                "the filetype overlaps itself or its copies, which is for files opened with \
+                 MPI_MODE_RDONLY only",
+            )),
+        });
         // Everybody's etype must have the same extent, and the representation the same name.
         let words = match &view {
             Ok(view) => {
@@ -176,7 +195,7 @@ impl File {
                 });
                 [1, view.etype().extent() as u64, hash]
             }
-            Err(_) => [0; 3],
+            Err(_) => REFUSED_VIEW,
         };
         let all = settle::tell_all(&inner.comm, &words)?;
         let view = view?;
@@ -201,6 +220,14 @@ impl File {
             self.set_info(info);
         }
         settle::meet(&inner.comm)
+    }
+
+    /// Takes part in [`File::set_view`] of the others, whose arguments this process refuses: they
+    /// fail.
+    pub fn refuse_view(&self) {
+        self.0.finish_turns();
+        // This call fails anyway.
+        let _ = settle::tell_all(&self.0.comm, &REFUSED_VIEW);
     }
 
     /// The extent of a datatype in the file.
@@ -243,6 +270,7 @@ impl File {
 
     /// The shared pointer, in etypes.
     pub fn shared_position(&self) -> Result<u64> {
+        self.check_not_sequential("cannot tell the shared pointer of")?;
         self.0.add_shared(0)
     }
 
@@ -251,6 +279,7 @@ impl File {
         const ACTION: &str = "cannot seek in";
         let inner = &*self.0;
         self.check_not_sequential(ACTION)?;
+        inner.finish_turns();
         let words = [offset as u64, whence as u64];
         let all = settle::tell_all(&inner.comm, &words)?;
         if all.chunks(2).any(|other| other != words) {
@@ -268,13 +297,25 @@ impl File {
         settle::agree(&inner.comm, ACTION, inner.disk.path(), outcome)
     }
 
+    /// Takes part in [`File::seek_shared`] of the others, whose arguments this process refuses:
+    /// they fail.
+    pub fn refuse_seek_shared(&self) {
+        self.0.finish_turns();
+        // This call fails anyway.
+        let _ = settle::tell_all(&self.0.comm, &[0, u64::MAX]);
+    }
+
     /// The first etype of the view behind the file's end.
     pub(crate) fn end(&self, whence: Whence) -> Result<u64> {
         if whence != Whence::End {
             return Ok(0);
         }
         let view = self.view();
-        Ok(view.data_before(self.size()?).div_ceil(view.unit()))
+        view.etype_from(self.size()?).ok_or_else(|| {
+            let why = "its view never comes to the file's end, because copies of its filetype lie \
+                       on each other";
+            self.0.refuse(FileFault::Argument, "cannot seek in", why)
+        })
     }
 
     /// Whether accesses are atomic.
@@ -285,6 +326,7 @@ impl File {
     /// Sets it. Collective.
     pub fn set_atomicity(&self, atomic: bool) -> Result<()> {
         let inner = &*self.0;
+        inner.finish_turns();
         let all = settle::tell_all(&inner.comm, &[u64::from(atomic)])?;
         if all.iter().any(|other| *other != u64::from(atomic)) {
             let why = "the ranks gave different values of flag; all must give the same";
@@ -300,6 +342,7 @@ impl File {
         const ACTION: &str = "cannot bring to the device";
         let inner = &*self.0;
         self.check_no_split(ACTION)?;
+        inner.finish_turns();
         settle::meet(&inner.comm)?;
         // The processes of a host share what its kernel has not written yet: one asks for all.
         let comm = &inner.comm;
@@ -380,10 +423,42 @@ impl File {
         memory: Memory,
         background: bool,
     ) -> Result<AnyRequest> {
+        self.check_no_split(direction.action())?;
+        self.begin_all(
+            direction,
+            start,
+            self.job(direction, start, memory),
+            background,
+        )
+    }
+
+    /// Takes part in a collective access that this process refuses because of its arguments, so
+    /// that the others fail and do not wait for it.
+    pub fn refuse_all(&self, reads: bool, start: Start, background: bool) {
+        let direction = match reads {
+            true => Direction::Read,
+            false => Direction::Write,
+        };
+        let why = "its arguments were refused";
+        let refusal = self.0.refuse(FileFault::Argument, direction.action(), why);
+        if let Ok(mut request) = self.begin_all(direction, start, Err(refusal), background)
+            && !background
+        {
+            // It fails, as this call does anyway.
+            let _ = request.wait();
+        }
+    }
+
+    fn begin_all(
+        &self,
+        direction: Direction,
+        start: Start,
+        job: Result<Job>,
+        background: bool,
+    ) -> Result<AnyRequest> {
         let inner = &self.0;
-        let job = self.job(direction, start, memory)?;
         if inner.comm.size() == 1 {
-            let mut job = job;
+            let mut job = job?;
             if start == Start::Ordered {
                 job.from = inner.add_shared(job.etypes())? * job.view.unit();
             }
@@ -392,11 +467,29 @@ impl File {
                 false => job.run().map(AnyRequest::Over),
             };
         }
-        let calls_program = job.view.representation().calls_program();
+        let refusal = match &job {
+            Ok(_) => None,
+            Err(ErrorKind::File(error)) => Some(error.clone()),
+            // Messages do not move any more: the others learn that by themselves.
+            Err(_) => return job.map(|_| AnyRequest::Over(Report::EMPTY)),
+        };
+        let calls_program = job
+            .as_ref()
+            .is_ok_and(|job| job.view.representation().calls_program());
         let turn = inner.next_turn.fetch_add(1, Ordering::Relaxed);
-        let is_ordered = start == Start::Ordered;
-        let access = ordered::together(job, turn, is_ordered, background);
-        Ok(errand::begin(&inner.comm, calls_program, access))
+        let call = Call {
+            file: inner.clone(),
+            direction,
+            is_ordered: start == Start::Ordered,
+            background,
+            job,
+        };
+        let request = errand::begin(&inner.comm, calls_program, ordered::together(call, turn));
+        match refusal {
+            // The rest of it goes on in the background.
+            Some(error) if background => Err(error.into()),
+            _ => Ok(request),
+        }
     }
 
     /// Begins a split collective; `name` tells its kind.
@@ -407,7 +500,6 @@ impl File {
         start: Start,
         memory: Memory,
     ) -> Result<()> {
-        self.check_no_split("cannot begin a split collective on")?;
         let request = match reads {
             true => self.iread_all(start, memory)?,
             false => self.iwrite_all(start, memory)?,
@@ -462,10 +554,7 @@ impl File {
     /// Checks an access and takes its pointer.
     fn job(&self, direction: Direction, start: Start, memory: Memory) -> Result<Job> {
         let inner = &self.0;
-        let action = match direction {
-            Direction::Read => "cannot read",
-            Direction::Write => "cannot write",
-        };
+        let action = direction.action();
         if direction == Direction::Write {
             self.check_writable(action)?;
         } else if !inner.amode.reads() {
@@ -479,6 +568,10 @@ impl File {
         let view = state.view.clone();
         let bytes = memory.bytes_in(view.representation());
         let bytes = bytes.map_err(|error| inner.named(error))?;
+        if view.is_empty() && bytes > 0 {
+            let why = format!("the data are {bytes} bytes, but the view's filetype has none");
+            return Err(inner.refuse(FileFault::Argument, action, why));
+        }
         if bytes % view.unit() != 0 {
             let why = format!(
                 "the data are {bytes} bytes, which is no whole number of etypes of {} bytes",

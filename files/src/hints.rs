@@ -42,17 +42,34 @@ pub struct Hints {
     others: Vec<(String, String)>,
 }
 
-/// Hints about the place and layout of a file that a file system may know.
-const KEPT: [&str; 9] = [
-    "striping_factor",
+/// Hints that are kept and told: about the place and layout of a file, which a file system may
+/// know, and ROMIO's about ways of access that this library does not have.
+const KEPT: [&str; 25] = [
     "access_style",
-    "file_perm",
-    "collective_buffering",
     "cb_block_size",
     "cb_config_list",
+    "chunked",
+    "chunked_item",
+    "chunked_size",
+    "collective_buffering",
+    "direct_read",
+    "direct_write",
+    "file_perm",
+    "filename",
+    "io_node_list",
     "nb_proc",
     "num_io_nodes",
+    "romio_aggregator_list",
+    "romio_cb_alltoall",
+    "romio_cb_ds_threshold",
+    "romio_cb_fr_alignment",
+    "romio_cb_fr_types",
+    "romio_cb_pfr",
+    "romio_filesystem_type",
+    "romio_min_fdomain_size",
     "romio_no_indep_rw",
+    "start_iodevice",
+    "striping_factor",
 ];
 
 impl Default for Hints {

@@ -1,7 +1,7 @@
 //! What an access is made of: the open file as the library's own parts see it, what the program can
 //! change of it, and the access as it was called for.
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmpi_core::any_request::{AnyRequest, Report, Sender};
@@ -66,6 +66,16 @@ pub(crate) enum Direction {
     Write,
 }
 
+impl Direction {
+    /// What an error begins with.
+    pub(crate) fn action(self) -> &'static str {
+        match self {
+            Direction::Read => "cannot read",
+            Direction::Write => "cannot write",
+        }
+    }
+}
+
 /// An access as it was called for.
 pub(crate) struct Job {
     pub(crate) file: Arc<Inner>,
@@ -113,12 +123,31 @@ impl Inner {
         action: &'static str,
         why: impl Into<String>,
     ) -> ErrorKind {
-        self.named(fault(kind, action, why))
+        self.refusal(kind, action, why).into()
+    }
+
+    #[cold]
+    pub(crate) fn refusal(
+        &self,
+        kind: FileFault,
+        action: &'static str,
+        why: impl Into<String>,
+    ) -> Box<FileError> {
+        named(fault(kind, action, why), self.disk.path())
     }
 
     #[cold]
     pub(crate) fn named(&self, error: FileError) -> ErrorKind {
         named(error, self.disk.path()).into()
+    }
+
+    /// Lets the collective accesses that have begun come to their end, so that the exchange of the
+    /// next call does not overtake theirs.
+    pub(crate) fn finish_turns(&self) {
+        while self.turn.load(Ordering::Acquire) != self.next_turn.load(Ordering::Relaxed) {
+            self.comm.process().progress();
+            std::thread::yield_now();
+        }
     }
 
     pub(crate) fn add_shared(&self, etypes: u64) -> Result<u64> {
@@ -147,11 +176,22 @@ impl Job {
         }
     }
 
+    /// Bytes that were read, without a part of an etype at the file's end that cannot be converted.
+    fn whole(&self, bytes: u64) -> u64 {
+        match self.view.representation().is_plain() {
+            true => bytes,
+            false => bytes - bytes % self.view.unit(),
+        }
+    }
+
     pub(crate) fn report(&self, bytes: u64) -> Report {
+        let form = self.view.representation();
         Report {
             sender: Sender::Unknown,
             tag: None,
-            bytes: self.memory.native_bytes(bytes, self.bytes),
+            bytes: self
+                .memory
+                .native_bytes(form, self.whole(bytes), self.bytes),
             cancelled: false,
         }
     }
@@ -184,7 +224,10 @@ impl Job {
         let Some(converted) = &data.converted else {
             return Ok(());
         };
-        let (representation, read) = (self.view.representation(), &converted[..bytes as usize]);
+        let (representation, read) = (
+            self.view.representation(),
+            &converted[..self.whole(bytes) as usize],
+        );
         self.memory
             .take_from_file(representation, read, self.bytes)
             .map_err(|error| self.with_name(error))
@@ -199,8 +242,12 @@ impl Job {
 
     /// By this process alone.
     pub(crate) fn run(&self) -> Result<Report> {
+        self.run_with(&self.data()?)
+    }
+
+    /// The same with the data in the file's form.
+    pub(crate) fn run_with(&self, data: &Data) -> Result<Report> {
         let _region = self.atomic.then(|| lock(&self.file.region));
-        let data = self.data()?;
         let bytes = match self.direction {
             Direction::Write => {
                 self.way().write(self.from, &data.buffer)?;
@@ -208,7 +255,7 @@ impl Job {
             }
             Direction::Read => {
                 let bytes = self.way().read(self.from, &data.buffer)?;
-                self.deliver(&data, bytes)?;
+                self.deliver(data, bytes)?;
                 bytes
             }
         };

@@ -4,15 +4,16 @@
 //! which bytes of it a process sees, and every access is a range of those. What it uses:
 //! `oxmpi-datatypes` for the layout of views, `oxmpi-core` for messages, requests and background
 //! work, and the system's files. What it promises: bytes outside a view are never written, an
-//! access that fails names file, offset and bytes, a collective access fails on every process if
-//! it fails on one, and no lock file or helper process exists beside the file.
+//! access that fails names file, offset and bytes, a collective access that one process refuses, or
+//! that fails for several, fails on every process, no wait outlasts the death of a process, and no
+//! lock file or helper process exists beside the file.
 //!
 //! The modules, from the inside: `view` and `strip` are pure (which bytes, in which order), `sys`
 //! asks the system, `access` is a process's own reading and writing, `aggregate` that of all
 //! processes together, `job` is an access as it was called for,
 //! `errand` runs it in the background, `shared` is the pointer
-//! that all processes share, `representation` converts values, and `file` is the object with its
-//! calls.
+//! that all processes share, `representation` converts values, `file` is the object with its
+//! calls, and `typed` its face for Rust programs.
 
 mod access;
 mod aggregate;
@@ -31,6 +32,7 @@ mod settle;
 mod shared;
 mod strip;
 mod sys;
+mod typed;
 mod view;
 mod worker;
 
@@ -40,4 +42,5 @@ pub use hints::{Hints, Switch};
 pub use open::delete;
 pub use pointer::Whence;
 pub use representation::{Conversion, Memory, Representation, register, representation};
+pub use typed::{Access, OpenOptions, Pattern, TypedFile};
 pub use view::{Piece, View};

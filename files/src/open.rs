@@ -25,6 +25,9 @@ type Result<T> = std::result::Result<T, ErrorKind>;
 
 const ACTION: &str = "cannot open";
 
+/// What a rank that refuses to open gives for its mode: no mode at all.
+const REFUSED: u64 = u64::MAX;
+
 /// Deletes a file (MPI_File_delete).
 pub fn delete(name: &[u8]) -> Result<()> {
     Ok(unlink(&plain_path(name))?)
@@ -88,6 +91,16 @@ impl File {
         Self::complete(comm, path, mode, Ok(disk), word, hints)
     }
 
+    /// Takes part in [`File::open`] of the others, whose arguments this process refuses: they fail.
+    pub fn refuse_open(comm: &Comm) {
+        let refusal = fault(FileFault::Argument, ACTION, "its arguments were refused");
+        if let Ok(comm) = comm.dup().map(Arc::new) {
+            let words = report(Some(&refusal));
+            // This call fails anyway; if the others cannot be told they fail for the same reason.
+            let _ = tell_all(&comm, &[words[0], words[1], words[2], words[3], REFUSED]);
+        }
+    }
+
     /// Opens what rank 0 has opened.
     fn joined(
         comm: Arc<Comm>,
@@ -144,6 +157,7 @@ impl File {
     pub fn close(&self) -> Result<()> {
         let inner = &*self.0;
         self.check_no_split("cannot close")?;
+        inner.finish_turns();
         meet(&inner.comm)?;
         inner.shared.close(&inner.comm);
         inner.is_closed.store(true, Ordering::Relaxed);
@@ -161,7 +175,7 @@ impl File {
 /// Fails if a rank's mode cannot be, or is another one than this rank's.
 fn same_mode(all: &[u64], amode: i32, path: &std::path::Path) -> Result<()> {
     for (rank, words) in all.chunks(REPORT_WORDS + 1).enumerate() {
-        if words[REPORT_WORDS] != amode as u64 {
+        if words[REPORT_WORDS] != amode as u64 && words[REPORT_WORDS] != REFUSED {
             let why = format!(
                 "amode is {amode} here and {} on rank {rank}; all must give the same",
                 words[REPORT_WORDS] as i32

@@ -284,11 +284,13 @@ impl Memory {
         Ok(there.size() * self.count)
     }
 
-    /// From bytes of the file to bytes of memory: whole elements only.
-    pub(crate) fn native_bytes(&self, there: u64, all: u64) -> u64 {
-        match all {
-            0 => 0,
-            _ if all == self.buffer.bytes() => there,
+    /// From bytes of the file to bytes of memory: whole elements of the datatype only, unless both
+    /// have the same length.
+    pub(crate) fn native_bytes(&self, form: &Representation, there: u64, all: u64) -> u64 {
+        match form {
+            _ if all == 0 => 0,
+            Representation::Native | Representation::Internal => there,
+            Representation::External32 if all == self.buffer.bytes() => there,
             _ => there / (all / self.count) * self.datatype.size(),
         }
     }
@@ -340,13 +342,41 @@ impl Memory {
                 self.datatype
                     .unpack_external(file, whole, memory, origin)
                     .map_err(|error| external("cannot read", &error))?;
-                Ok(())
+                self.take_rest(
+                    &file[(whole * (bytes / self.count)) as usize..],
+                    whole,
+                    bytes,
+                )
             }
             _ => {
                 self.buffer.unpack(file);
                 Ok(())
             }
         }
+    }
+
+    /// Puts the beginning of an element where it belongs: the file ended inside of it.
+    fn take_rest(&self, file: &[u8], whole: u64, bytes: u64) -> Result<(), ErrorKind> {
+        if file.is_empty() || bytes != self.buffer.bytes() {
+            return Ok(());
+        }
+        let mut padded = file.to_vec();
+        padded.resize((bytes / self.count) as usize, 0);
+        let (low, high) = (self.datatype.true_lb(), self.datatype.true_ub());
+        let mut memory = vec![0; (high - low) as usize];
+        self.datatype
+            .unpack_external(&padded, 1, &mut memory, -low)
+            .map_err(|error| external("cannot read", &error))?;
+        // SAFETY: the vector holds every byte that one element names, and outlives the buffer.
+        let one = unsafe {
+            let origin = memory.as_mut_ptr().wrapping_offset(-low as isize);
+            Buffer::new(origin, 1, &self.datatype)
+        }?;
+        one.pack_into(&mut padded);
+        let begin = whole * self.datatype.size();
+        let part = self.buffer.part(begin..begin + file.len() as u64);
+        part.unpack(&padded[..file.len()]);
+        Ok(())
     }
 
     /// The memory from the lowest to the highest byte of the elements, and where in it the address

@@ -52,9 +52,7 @@ impl Messages {
 
 /// Waits for a message; from then on it is not under way any more.
 async fn finish((request, _): &mut (AnyRequest, Vec<u8>)) -> Result<()> {
-    let outcome = end_of(request).await;
-    *request = AnyRequest::Over(Report::EMPTY);
-    outcome.map(|_| ())
+    end_of(request).await.map(|_| ())
 }
 
 impl Drop for Messages {
@@ -62,8 +60,17 @@ impl Drop for Messages {
         for (request, _) in &mut self.0 {
             let _ = request.cancel();
         }
-        for (request, _) in &mut self.0 {
-            // The access has failed and says why; how its messages end is of no interest.
+        for (request, bytes) in &mut self.0 {
+            // The access has failed and says why; how its messages end is of no interest. A message
+            // to a process that lives and has left the access, because another one died, may
+            // never be taken: it keeps its memory.
+            let is_left = matches!(request, AnyRequest::Send(comm, _)
+                if comm.lost_member().is_some());
+            if is_left && !request.is_ready() {
+                std::mem::forget(std::mem::replace(request, AnyRequest::Over(Report::EMPTY)));
+                std::mem::forget(std::mem::take(bytes));
+                continue;
+            }
             let _ = request.wait();
         }
     }
@@ -97,15 +104,13 @@ struct Share {
 }
 
 /// The whole access.
-pub(crate) async fn run(job: Job, plan: Plan, background: bool) -> Result<Report> {
+pub(crate) async fn run(job: Job, data: Data, plan: Plan, background: bool) -> Result<Report> {
     let file = job.file.clone();
-    let data = job.data()?;
     let bytes = match job.direction {
         Direction::Write => job.bytes,
         Direction::Read => {
             let there = job.view.data_before(plan.size).saturating_sub(job.from);
-            let there = there.min(job.bytes);
-            there - there % job.view.unit()
+            there.min(job.bytes)
         }
     };
     let own: Vec<Vec<Strip>> = plan

@@ -1,9 +1,13 @@
 //! What the processes of a file tell each other: words from each to all, or from rank 0 to all, in
 //! a form that waits and in one for background work.
+//!
+//! When a process has died, a process that needs it fails and leaves the exchange; one that needs
+//! only the latter would wait for ever. So whoever waits for long looks whether all members live.
 
-use std::future::poll_fn;
-use std::sync::Arc;
+use std::future::{Future, poll_fn};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use oxmpi_core::any_request::{AnyRequest, Report};
 use oxmpi_core::buffer::Buffer;
@@ -12,7 +16,12 @@ use oxmpi_core::communicator::Comm;
 use oxmpi_core::process::Process;
 use oxmpi_core::{ErrorKind, FileError};
 
+use crate::errand;
 use crate::failure::{report, reported};
+use crate::job::lock;
+
+/// Time between two looks whether all members live: longer than an exchange takes that goes well.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 type Result<T> = std::result::Result<T, ErrorKind>;
 
@@ -36,28 +45,62 @@ fn from_first(words: &mut [u64]) -> Collective {
     }
 }
 
+/// On one host everybody waits for everybody's words themselves, so a death concerns each wait.
+fn is_one_host(comm: &Comm) -> bool {
+    (1..comm.size()).all(|rank| comm.host_of(rank) == comm.host_of(0))
+}
+
+/// Waits for background work.
+fn wait_for<T: Send + 'static>(
+    comm: &Arc<Comm>,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let place = Arc::new(Mutex::new(None));
+    let filled = place.clone();
+    let mut request = errand::begin(comm, false, async move {
+        *lock(&filled) = Some(work.await?);
+        Ok(Report::EMPTY)
+    });
+    request.wait()?;
+    let result = lock(&place).take();
+    Ok(result.expect("work that succeeds has a result"))
+}
+
 /// Each rank's words, by rank; waits.
-pub(crate) fn tell_all(comm: &Comm, mine: &[u64]) -> Result<Vec<u64>> {
+pub(crate) fn tell_all(comm: &Arc<Comm>, mine: &[u64]) -> Result<Vec<u64>> {
     let mut mine = mine.to_vec();
+    if !is_one_host(comm) {
+        let shared = comm.clone();
+        return wait_for(comm, async move { tell_all_later(&shared, &mine).await });
+    }
     let mut all = vec![0; mine.len() * comm.size() as usize];
     comm.collective(everybody(&mut mine, &mut all))?;
     Ok(all)
 }
 
 /// Rank 0's words; waits.
-pub(crate) fn hear_first(comm: &Comm, words: &mut [u64]) -> Result<()> {
-    comm.collective(from_first(words))
+pub(crate) fn hear_first(comm: &Arc<Comm>, words: &mut [u64]) -> Result<()> {
+    if is_one_host(comm) {
+        return comm.collective(from_first(words));
+    }
+    let (shared, mine) = (comm.clone(), words.to_vec());
+    let heard = wait_for(comm, async move { hear_first_later(&shared, mine).await })?;
+    words.copy_from_slice(&heard);
+    Ok(())
 }
 
 /// Nobody goes on before everybody is here.
-pub(crate) fn meet(comm: &Comm) -> Result<()> {
-    comm.collective(Collective::Barrier)
+pub(crate) fn meet(comm: &Arc<Comm>) -> Result<()> {
+    match is_one_host(comm) {
+        true => comm.collective(Collective::Barrier),
+        false => tell_all(comm, &[0]).map(|_| ()),
+    }
 }
 
 /// Fails everywhere if it failed anywhere: on the ranks that did not fail, with the error of the
 /// lowest one that did.
 pub(crate) fn agree(
-    comm: &Comm,
+    comm: &Arc<Comm>,
     action: &'static str,
     path: &std::path::Path,
     mine: std::result::Result<(), Box<FileError>>,
@@ -79,31 +122,63 @@ pub(crate) fn first_error(
     ranks.find_map(|(rank, words)| reported(words, rank as u32, action, path))
 }
 
-/// The end of an operation that was begun.
+/// The end of an operation that was begun; the request is over then. If a member of its
+/// communicator has died and the operation does not end, that is the error, and the request is
+/// still under way.
 pub(crate) async fn end_of(request: &mut AnyRequest) -> Result<Report> {
-    poll_fn(|_| match request.is_ready() {
-        true => Poll::Ready(()),
-        false => Poll::Pending,
+    let mut looked = Instant::now();
+    let lost = poll_fn(|_| {
+        if request.is_ready() {
+            return Poll::Ready(None);
+        }
+        if looked.elapsed() < LOOK_EVERY {
+            return Poll::Pending;
+        }
+        looked = Instant::now();
+        match request.comm().and_then(|comm| comm.lost_member()) {
+            Some(error) => Poll::Ready(Some(error)),
+            None => Poll::Pending,
+        }
     })
     .await;
-    request.conclude()
+    match lost {
+        Some(error) => Err(error),
+        None => {
+            let outcome = request.conclude();
+            *request = AnyRequest::Over(Report::EMPTY);
+            outcome
+        }
+    }
+}
+
+/// Ends an exchange. One that is given up keeps its memory for ever, because messages of processes
+/// that live may still arrive.
+async fn end_exchange(mut request: AnyRequest, memory: Vec<Vec<u64>>) -> Result<Vec<Vec<u64>>> {
+    match end_of(&mut request).await {
+        Ok(_) => Ok(memory),
+        Err(error) => {
+            if !matches!(request, AnyRequest::Over(_)) {
+                std::mem::forget((request, memory));
+            }
+            Err(error)
+        }
+    }
 }
 
 /// As [`tell_all`], in the background.
 pub(crate) async fn tell_all_later(comm: &Arc<Comm>, mine: &[u64]) -> Result<Vec<u64>> {
     let mut mine = mine.to_vec();
     let mut all = vec![0; mine.len() * comm.size() as usize];
-    let mut request = comm.icollective(everybody(&mut mine, &mut all))?;
-    end_of(&mut request).await?;
-    Ok(all)
+    let request = comm.icollective(everybody(&mut mine, &mut all))?;
+    let mut memory = end_exchange(request, vec![mine, all]).await?;
+    Ok(memory.swap_remove(1))
 }
 
 /// As [`hear_first`], in the background.
-pub(crate) async fn hear_first_later(comm: &Arc<Comm>, word: u64) -> Result<u64> {
-    let mut words = vec![word];
-    let mut request = comm.icollective(from_first(&mut words))?;
-    end_of(&mut request).await?;
-    Ok(words[0])
+pub(crate) async fn hear_first_later(comm: &Arc<Comm>, mut words: Vec<u64>) -> Result<Vec<u64>> {
+    let request = comm.icollective(from_first(&mut words))?;
+    let mut memory = end_exchange(request, vec![words]).await?;
+    Ok(memory.swap_remove(0))
 }
 
 /// Comes back in the next step: from then on the engine knows of the task, and expects calls of

@@ -2,8 +2,9 @@
 //!
 //! The file from `disp` on is tiled with copies of the filetype; the bytes that the copies name are
 //! the view's *data*, numbered from 0. All of MPI's offsets count etypes in that data. Nothing
-//! here touches a file: a range of data bytes goes in, [`Piece`]s of the file come out, in
-//! ascending order because the standard wants displacements that do not decrease.
+//! here touches a file: a range of data bytes goes in, [`Piece`]s of the file come out. They
+//! ascend, because the standard wants displacements that do not decrease, except where copies of
+//! the filetype reach into each other, or where its parts overlap in a view for reading.
 
 use oxmpi_core::{FileError, FileFault};
 use oxmpi_datatypes::datatype::{Cursor, Datatype, Layout};
@@ -43,6 +44,10 @@ pub struct View {
     layout: Layout,
     /// The data is one block without end.
     is_contiguous: bool,
+    /// Data bytes lie in the file in the order of their numbers.
+    is_ascending: bool,
+    /// Some byte of the file is seen more than once.
+    overlaps: bool,
 }
 
 impl View {
@@ -71,13 +76,13 @@ impl View {
             representation.in_file(filetype)?,
         );
         let (unit, data) = (etype_there.size(), there.size());
-        if unit == 0 || data == 0 || data % unit != 0 {
+        if unit == 0 || data % unit != 0 {
             return Err(wrong(format!(
                 "the filetype has {data} bytes of data, which is no whole number of etypes of \
                  {unit} bytes; build the filetype from etypes"
             )));
         }
-        if there.extent() <= 0 || there.true_lb() < 0 {
+        if there.extent() < 0 || data > 0 && there.true_lb() < 0 {
             return Err(wrong(format!(
                 "the filetype begins at byte {} and has an extent of {}; displacements in a file \
                  cannot be negative",
@@ -88,7 +93,7 @@ impl View {
         let layout = there
             .layout(1)
             .map_err(|error| wrong(format!("the filetype cannot be laid out: {error}")))?;
-        let view = View {
+        let mut view = View {
             disp,
             etype: etype.clone(),
             filetype: filetype.clone(),
@@ -96,40 +101,78 @@ impl View {
             unit,
             data,
             extent: there.extent() as u64,
-            is_contiguous: there.is_contiguous() && there.true_lb() == 0,
+            is_contiguous: data > 0 && there.is_contiguous() && there.true_lb() == 0,
+            is_ascending: true,
+            overlaps: false,
             layout,
         };
-        view.check_order().map_err(wrong)?;
+        view.look_at_order().map_err(wrong)?;
         Ok(view)
     }
 
-    /// Displacements must not decrease. Of two neighbouring pieces, the second begins behind the
-    /// first; the last of a tile ends before the first of the next one that follows it.
-    fn check_order(&self) -> Result<(), String> {
-        if self.is_contiguous {
+    /// Finds out in which order the data lie. Displacements of one filetype must not decrease;
+    /// its parts may overlap, and so may copies of it, in a view that is only read through.
+    fn look_at_order(&mut self) -> Result<(), String> {
+        if self.is_contiguous || self.data == 0 {
             return Ok(());
         }
-        let (mut first, mut end) = (None, 0);
+        let (mut first, mut last, mut end) = (None, 0, 0);
         for run in Cursor::new(&self.layout).runs() {
-            if run.offset < end {
+            if run.offset < last {
                 return Err(format!(
-                    "the filetype goes back from byte {end} to byte {}; its displacements must \
-                     not decrease, and its parts must not overlap",
+                    "the filetype goes back from byte {last} to byte {}; its displacements must \
+                     not decrease",
                     run.offset
                 ));
             }
+            self.overlaps |= run.offset < end;
             first.get_or_insert(run.offset);
-            end = run.offset + run.bytes as i64;
+            last = run.offset;
+            end = end.max(run.offset + run.bytes as i64);
         }
-        let span = end - first.unwrap_or(0);
-        if span > self.extent as i64 {
-            return Err(format!(
-                "the filetype's data span {span} bytes but its extent is {}, so its copies \
-                 overlap in the file",
-                self.extent
-            ));
+        if end - first.unwrap_or(0) > self.extent as i64 {
+            // Copies reach into each other: between the blocks, or onto them.
+            self.is_ascending = false;
+            self.overlaps |= self.copies_overlap();
         }
+        self.is_ascending &= !self.overlaps;
         Ok(())
+    }
+
+    /// Whether copies of the filetype share bytes: all of them do what two blocks do whose places
+    /// are taken modulo the extent.
+    fn copies_overlap(&self) -> bool {
+        let extent = self.extent;
+        let mut blocks = Vec::new();
+        for run in Cursor::new(&self.layout).runs() {
+            let bytes = run.bytes as u64;
+            if bytes > extent {
+                return true;
+            }
+            let begin = run.offset as u64 % extent;
+            let here = bytes.min(extent - begin);
+            blocks.push((begin, begin + here));
+            if here < bytes {
+                blocks.push((0, bytes - here));
+            }
+        }
+        blocks.sort_unstable();
+        blocks.windows(2).any(|two| two[1].0 < two[0].1)
+    }
+
+    /// Whether data bytes lie in the file in the order of their numbers.
+    pub fn is_ascending(&self) -> bool {
+        self.is_ascending
+    }
+
+    /// Whether some byte of the file is seen more than once, which only reading allows.
+    pub fn overlaps(&self) -> bool {
+        self.overlaps
+    }
+
+    /// Whether the filetype has no data at all, so that there is nothing to access.
+    pub fn is_empty(&self) -> bool {
+        self.data == 0
     }
 
     /// Where the view begins, in bytes.
@@ -159,14 +202,14 @@ impl View {
 
     /// The pieces of a range of data bytes, neighbours joined.
     pub fn pieces(&self, from: u64, bytes: u64) -> Pieces<'_> {
-        let inside = if self.is_contiguous {
+        let inside = if self.is_contiguous || self.is_empty() {
             0
         } else {
             from % self.data
         };
         Pieces {
             view: self,
-            tile: if self.is_contiguous {
+            tile: if self.is_contiguous || self.is_empty() {
                 0
             } else {
                 from / self.data
@@ -179,17 +222,79 @@ impl View {
     }
 
     /// The byte of the file at which a data byte lies; of the byte behind the last of a tile, that
-    /// is in the next tile.
+    /// is in the next tile. A view without data has its beginning only.
     pub fn byte_of(&self, data: u64) -> u64 {
+        if self.is_empty() {
+            return self.disp;
+        }
         let piece = self.pieces(data, 1).next();
         piece.expect("a range of one byte has a piece").offset
     }
 
-    /// How many data bytes lie before a byte of the file.
+    /// The range of the file from the first to the last byte of a range of data, which has some.
+    pub(crate) fn reach(&self, from: u64, bytes: u64) -> Piece {
+        let (mut begin, mut end) = (u64::MAX, 0);
+        if self.is_ascending {
+            begin = self.byte_of(from);
+            end = self.byte_of(from + bytes - 1) + 1;
+        } else {
+            for piece in self.pieces(from, bytes) {
+                begin = begin.min(piece.offset);
+                end = end.max(piece.end());
+            }
+        }
+        Piece {
+            offset: begin,
+            bytes: end - begin,
+        }
+    }
+
+    /// The offset of the first etype that begins at a byte of the file or behind it; `None` if none
+    /// does.
+    pub fn etype_from(&self, offset: u64) -> Option<u64> {
+        if self.is_ascending {
+            return Some(self.data_before(offset).div_ceil(self.unit));
+        }
+        let inside = offset.saturating_sub(self.disp);
+        let runs = || Cursor::new(&self.layout).runs();
+        // No etype of a copy begins behind this; so the copies before are passed over.
+        let far = runs()
+            .map(|run| run.offset as u64 + run.bytes as u64)
+            .max()?;
+        let first = match inside.saturating_sub(far) {
+            0 => 0,
+            missing if self.extent > 0 => missing.div_ceil(self.extent),
+            _ => return None,
+        };
+        // From some copy on all begin behind the byte, unless all lie at one place.
+        let last = match self.extent {
+            0 => first,
+            extent => first.max(inside.div_ceil(extent)),
+        };
+        (first..=last).find_map(|tile| {
+            let mut data = 0;
+            for run in runs() {
+                let (begin, bytes) = (tile * self.extent + run.offset as u64, run.bytes as u64);
+                // The first etype that begins in this run, and behind the byte.
+                let skipped = inside.saturating_sub(begin);
+                let etype = (data + skipped).div_ceil(self.unit);
+                if etype * self.unit < data + bytes {
+                    return Some(tile * (self.data / self.unit) + etype);
+                }
+                data += bytes;
+            }
+            None
+        })
+    }
+
+    /// How many data bytes lie before a byte of the file; of an ascending view.
     pub fn data_before(&self, offset: u64) -> u64 {
         let Some(inside) = offset.checked_sub(self.disp) else {
             return 0;
         };
+        if self.is_empty() {
+            return 0;
+        }
         if self.is_contiguous {
             return inside;
         }

@@ -13,9 +13,9 @@
 //! }
 //! ```
 //!
-//! What the layer is: a choice of names from `oxmpi-core` and `oxmpi-datatypes`, the ones that a
-//! Rust program needs; there is no code here. What it uses: those two crates. What it promises:
-//! what is not named here may change in any version.
+//! What the layer is: a choice of names from `oxmpi-core`, `oxmpi-files` and `oxmpi-datatypes`, the
+//! ones that a Rust program needs; there is no code here. What it uses: those three crates. What it
+//! promises: what is not named here may change in any version.
 #![forbid(unsafe_code)]
 
 pub use oxmpi_core::{
@@ -37,6 +37,14 @@ pub mod window {
         Replace, Transfer, Window,
     };
     pub use oxmpi_core::window::LockKind;
+}
+
+/// Files that all processes of a communicator read and write together: typed views, slices,
+/// accesses that can be awaited, collective access, a pointer that all share.
+pub mod file {
+    pub use oxmpi_files::{
+        Access, File, Hints, OpenOptions, Pattern, Switch, TypedFile, Whence, delete,
+    };
 }
 
 /// Operations for reduce, allreduce, scan and their kin: the larger of two, the sum, a function of

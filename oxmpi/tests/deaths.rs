@@ -6,7 +6,8 @@ mod spread;
 use std::process::exit;
 use std::time::{Duration, Instant};
 
-use oxmpi::{Source, Tag};
+use oxmpi::file::{OpenOptions, Pattern};
+use oxmpi::{Communicator, Source, Tag};
 use oxmpi_launch::Job;
 use spread::{NETWORKS, text};
 
@@ -74,6 +75,7 @@ fn as_rank() {
     }
     let begun = Instant::now();
     let outcome = match part.as_str() {
+        "dies in a file" => write_together(&world, rank),
         "dies and is waited for by anybody" => {
             world.recv(&mut word, Source::Any, Tag::Any).map(drop)
         }
@@ -84,11 +86,48 @@ fn as_rank() {
         "\nrank {rank} after {} s: {error}",
         begun.elapsed().as_secs()
     );
+    if part == "dies in a file" {
+        // The others are still here: a wait for one of them would not end.
+        std::thread::sleep(Duration::from_secs(3));
+        exit(0)
+    }
     if std::env::var_os("GIVE_UP").is_some() {
         mpi.abort(17);
     }
     drop(mpi);
     exit(0)
+}
+
+/// Writes to a file with all ranks until one dies: rank 1, at a moment that its process id decides.
+fn write_together(world: &Communicator, rank: u32) -> oxmpi::Result<()> {
+    let mut number = [std::process::id()];
+    world.bcast(&mut number, 0)?;
+    let path = std::env::temp_dir().join(format!("oxmpi-deaths-{}.dat", number[0]));
+    let stripes = Pattern::Blocks {
+        first: u64::from(rank) * 64,
+        length: 64,
+        stride: u64::from(world.size()) * 64,
+    };
+    let options = OpenOptions::new().write(true).create(true);
+    let file = options.open(world, &path)?.view::<u8>(0, &stripes)?;
+    world.barrier()?;
+    // Open files stay; the name is not needed any more.
+    if rank == 0 {
+        let _ = std::fs::remove_file(&path);
+    }
+    if rank == 1 {
+        let delay = u64::from(std::process::id()) * 37 % 300;
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(delay));
+            kill_self()
+        });
+    }
+    let data = vec![7; 100_000];
+    loop {
+        file.write_at_all(0, &data)?;
+        file.sync()?;
+        file.write_ordered(&data[..100])?;
+    }
 }
 
 /// Every survivor is told that rank 1 `how`.
@@ -112,6 +151,22 @@ fn all_are_told(part: &str, how: &str, code: u8) {
             );
         }
         assert_eq!(outcome.code, code, "{network}: {text}");
+    }
+}
+
+#[test]
+fn a_death_in_a_collective_write_leaves_nobody_waiting() {
+    for network in NETWORKS {
+        let mut job = job("dies in a file", 6, network);
+        job.settings.keep_going = true;
+        let text = text(&job.run().unwrap());
+        for rank in [0, 2, 3, 4, 5] {
+            // Which of its waits notices, and how, is a matter of chance; whom it names is not.
+            let told = |line: &str| {
+                line.starts_with(&format!("rank {rank} after")) && line.contains("rank 1 on host")
+            };
+            assert!(text.lines().any(told), "{network}, rank {rank}: {text}");
+        }
     }
 }
 

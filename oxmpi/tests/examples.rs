@@ -22,6 +22,7 @@ examples! {
     collectives
     columns
     errors
+    files
     halo
     hello
     overlap

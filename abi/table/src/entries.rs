@@ -112,10 +112,24 @@ fn written(table: &Table, chapter: &Chapter, function: &Function, face: Face) ->
         arguments.push(parameter.kind.pass(name));
     }
     let (module, name) = (&chapter.name, function.rust_name());
-    lines.push(format!(
-        "chapter::{module}::{name}({})",
-        arguments.join(", ")
-    ));
+    let chapter_call = format!("chapter::{module}::{name}({})", arguments.join(", "));
+    match tells_others(function) {
+        Some(object) => {
+            let names: Vec<&str> = function.parameters.iter().map(|p| &*p.name).collect();
+            let names = names.join(", ");
+            let checks = lines.join(" ");
+            lines = vec![
+                format!("let given = {object};"),
+                format!("let checked = (|| {{ {checks} Ok(({names})) }})();"),
+                format!(
+                    "let refused = |failure| chapter::{module}::refused(call, given, failure);"
+                ),
+                format!("let ({names}) = checked.map_err(refused)?;"),
+                chapter_call,
+            ];
+        }
+        None => lines.push(chapter_call),
+    }
     let run = match (function.tool, function.always) {
         (true, _) => "run_tool",
         (false, true) => "run_always",
@@ -127,6 +141,19 @@ fn written(table: &Table, chapter: &Chapter, function: &Function, face: Face) ->
         .collect::<String>();
     let note = note(function, face);
     format!("{note}\n    {VOUCHED}\n    call.{run}(|| unsafe {{{body}\n    }})")
+}
+
+/// For functions that all processes of a file call together and whose arguments can be refused on
+/// one alone: the parameter that says who the others are. They must learn of it, or they wait.
+fn tells_others(function: &Function) -> Option<&str> {
+    let name = function.name.strip_prefix("MPI_File_")?;
+    let is_access = name.contains("_all") || name.contains("_ordered");
+    match name {
+        "open" => Some("comm"),
+        "set_view" => Some("fh"),
+        _ if is_access && !name.ends_with("_end") => Some("fh"),
+        _ => None,
+    }
 }
 
 /// The statements that note the call.

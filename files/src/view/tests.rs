@@ -111,6 +111,64 @@ fn pieces_positions_strips_and_coverage_are_those_of_the_oracle() {
     }
 }
 
+/// Blocks that may overlap, in copies that may reach into each other.
+#[test]
+fn order_overlap_and_end_are_those_of_the_oracle() {
+    for seed in 1..600 {
+        let mut random = Random(seed * 0x9e37_79b9);
+        let etype = Datatype::named(Basic::Int);
+        let blocks = 1 + random.below(4);
+        let (mut lengths, mut places, mut at) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..blocks {
+            lengths.push(1 + random.below(3) as i64);
+            places.push(at);
+            at += 1 + random.below(5) as i64;
+        }
+        let raw = Datatype::indexed(&lengths, &places, &etype).unwrap();
+        let extent = 4 * (1 + random.below(12) as i64);
+        let filetype = Datatype::resized(&raw, 0, extent).unwrap();
+        filetype.commit();
+        let disp = random.below(9);
+        let view = View::new(disp, &etype, &filetype, Representation::Native).unwrap();
+        // Far more copies than a block can reach over.
+        let offsets = oracle(&view, 100 * view.data);
+        let ascending = offsets.windows(2).all(|two| two[0] < two[1]);
+        assert_eq!(view.is_ascending(), ascending, "seed {seed}");
+        let mut sorted = offsets.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(view.overlaps(), sorted.len() < offsets.len(), "seed {seed}");
+        let listed: Vec<u64> = view
+            .pieces(0, offsets.len() as u64)
+            .flat_map(|piece| piece.offset..piece.end())
+            .collect();
+        assert_eq!(listed, offsets, "seed {seed}");
+        let end = random.below(300);
+        let etypes = offsets.chunks(4).position(|bytes| bytes[0] >= end);
+        assert_eq!(
+            view.etype_from(end),
+            etypes.map(|at| at as u64),
+            "seed {seed}, end {end}"
+        );
+        let (from, bytes) = (random.below(50), 1 + random.below(100));
+        let part = &offsets[from as usize..(from + bytes) as usize];
+        let reach = view.reach(from, bytes);
+        assert_eq!(Some(&reach.offset), part.iter().min(), "seed {seed}");
+        assert_eq!(reach.end(), part.iter().max().unwrap() + 1, "seed {seed}");
+    }
+}
+
+#[test]
+fn an_empty_filetype_has_a_beginning_and_nothing_else() {
+    let int = Datatype::named(Basic::Int);
+    let none = Datatype::indexed(&[], &[], &int).unwrap();
+    none.commit();
+    let view = View::new(12, &int, &none, Representation::Native).unwrap();
+    assert!(view.is_empty() && view.is_ascending() && !view.overlaps());
+    assert_eq!((view.byte_of(0), view.etype_from(100)), (12, Some(0)));
+    assert_eq!(view.pieces(0, 0).next(), None);
+}
+
 #[test]
 fn views_that_cannot_be_say_why() {
     let (byte, int) = (Datatype::named(Basic::Byte), Datatype::named(Basic::Int));

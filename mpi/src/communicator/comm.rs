@@ -271,6 +271,14 @@ impl Comm {
         context.of(self.number())
     }
 
+    /// The loss of the lowest member that is known to have died.
+    pub fn lost_member(&self) -> Option<ErrorKind> {
+        let engine = &self.process.engine;
+        let mut others = (0..self.size).filter(|rank| *rank != self.rank);
+        let lost = others.find(|rank| engine.is_dead(self.process_of(*rank)))?;
+        Some(engine.loss_of(self.process_of(lost)).into())
+    }
+
     /// The process behind a rank that messages can go to, which must have been checked.
     #[inline(always)]
     pub(crate) fn process_of(&self, rank: u32) -> u32 {

@@ -70,9 +70,16 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         Ok(self.comm.process_of(rank))
     }
 
+    /// The communicator as the layers between this crate and programs use it.
+    #[doc(hidden)]
+    pub fn inner(&self) -> &Arc<Comm> {
+        &self.comm
+    }
+
     /// Completes an error with the call and this process.
+    #[doc(hidden)]
     #[cold]
-    pub(crate) fn fail(&self, call: &'static str, kind: impl Into<ErrorKind>) -> Error {
+    pub fn fail(&self, call: &'static str, kind: impl Into<ErrorKind>) -> Error {
         kind.into().at(
             call,
             self.comm.rank,

@@ -7,6 +7,7 @@ use oxmpi_files::{Memory, Start};
 
 use crate::argument::{Out, StatusOut};
 use crate::call::Call;
+use crate::chapter::file::refusal;
 use crate::chapter::point::buffer;
 use crate::failure::Failure;
 use crate::handle::Handle;
@@ -14,19 +15,32 @@ use crate::object::{File, Type};
 use crate::request;
 
 /// What the first arguments of an access describe.
-fn memory(address: *const c_void, count: i64, datatype: &Datatype) -> Result<Memory, Failure> {
+fn memory(
+    call: &Call,
+    fh: &File,
+    address: *const c_void,
+    count: i64,
+    datatype: &Datatype,
+) -> Result<Memory, Failure> {
     // For its checks: constants are no addresses.
-    buffer(address, count, datatype)?;
+    let checked = buffer(address, count, datatype);
     // SAFETY: the C program vouches for the memory that its arguments name, until the access is
     // over.
-    Ok(unsafe { Memory::new(address.cast_mut().cast(), count as u64, datatype)? })
+    let made = checked.and_then(|_| unsafe {
+        Ok(Memory::new(
+            address.cast_mut().cast(),
+            count as u64,
+            datatype,
+        )?)
+    });
+    made.inspect_err(|_| refusal::tell(call.name(), fh))
 }
 
 /// Functions of one form: `at` ones have an offset, `from` ones begin at a pointer.
 macro_rules! accesses {
     ($(waits $at:ident $method:ident $pointer:ty;)*) => {$(
         pub fn $at(
-            _call: &Call,
+            call: &Call,
             fh: &File,
             offset: i64,
             buf: $pointer,
@@ -34,24 +48,24 @@ macro_rules! accesses {
             datatype: &Type,
             status: StatusOut,
         ) -> Result<(), Failure> {
-            status.settle(fh.$method(Start::At(offset), memory(buf, count, datatype)?))
+            status.settle(fh.$method(Start::At(offset), memory(call, fh, buf, count, datatype)?))
         }
     )*};
     ($(waits $from:ident $method:ident $start:ident $pointer:ty;)*) => {$(
         pub fn $from(
-            _call: &Call,
+            call: &Call,
             fh: &File,
             buf: $pointer,
             count: i64,
             datatype: &Type,
             status: StatusOut,
         ) -> Result<(), Failure> {
-            status.settle(fh.$method(Start::$start, memory(buf, count, datatype)?))
+            status.settle(fh.$method(Start::$start, memory(call, fh, buf, count, datatype)?))
         }
     )*};
     ($(begins $at:ident $method:ident $pointer:ty;)*) => {$(
         pub fn $at(
-            _call: &Call,
+            call: &Call,
             fh: &File,
             offset: i64,
             buf: $pointer,
@@ -59,21 +73,21 @@ macro_rules! accesses {
             datatype: &Type,
             request: Out<Handle>,
         ) -> Result<(), Failure> {
-            let begun = fh.$method(Start::At(offset), memory(buf, count, datatype)?)?;
+            let begun = fh.$method(Start::At(offset), memory(call, fh, buf, count, datatype)?)?;
             request.set(request::of(begun)?);
             Ok(())
         }
     )*};
     ($(begins $from:ident $method:ident $start:ident $pointer:ty;)*) => {$(
         pub fn $from(
-            _call: &Call,
+            call: &Call,
             fh: &File,
             buf: $pointer,
             count: i64,
             datatype: &Type,
             request: Out<Handle>,
         ) -> Result<(), Failure> {
-            let begun = fh.$method(Start::$start, memory(buf, count, datatype)?)?;
+            let begun = fh.$method(Start::$start, memory(call, fh, buf, count, datatype)?)?;
             request.set(request::of(begun)?);
             Ok(())
         }
@@ -82,13 +96,13 @@ macro_rules! accesses {
         splits $begin:ident $end:ident $name:literal $reads:literal $start:ident $pointer:ty;
     )*) => {$(
         pub fn $begin(
-            _call: &Call,
+            call: &Call,
             fh: &File,
             buf: $pointer,
             count: i64,
             datatype: &Type,
         ) -> Result<(), Failure> {
-            let memory = memory(buf, count, datatype)?;
+            let memory = memory(call, fh, buf, count, datatype)?;
             Ok(fh.begin_split($name, $reads, Start::$start, memory)?)
         }
 
@@ -106,14 +120,14 @@ macro_rules! accesses {
     };
     ($(splits $begin:ident $end:ident $name:literal $reads:literal $pointer:ty;)*) => {$(
         pub fn $begin(
-            _call: &Call,
+            call: &Call,
             fh: &File,
             offset: i64,
             buf: $pointer,
             count: i64,
             datatype: &Type,
         ) -> Result<(), Failure> {
-            let memory = memory(buf, count, datatype)?;
+            let memory = memory(call, fh, buf, count, datatype)?;
             Ok(fh.begin_split($name, $reads, Start::At(offset), memory)?)
         }
 

@@ -87,7 +87,8 @@ pub fn file_seek(_call: &Call, fh: &File, offset: i64, whence: i32) -> Result<()
 
 /// MPI_File_seek_shared.
 pub fn file_seek_shared(_call: &Call, fh: &File, offset: i64, whence: i32) -> Result<(), Failure> {
-    Ok(fh.seek_shared(offset, whence_of(whence)?)?)
+    let whence = whence_of(whence).inspect_err(|_| fh.refuse_seek_shared())?;
+    Ok(fh.seek_shared(offset, whence)?)
 }
 
 fn whence_of(whence: i32) -> Result<Whence, Failure> {
