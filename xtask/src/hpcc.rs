@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::debian;
 use crate::installed;
 use crate::steps::{Expect, Steps, target};
 
@@ -107,7 +108,7 @@ fn provide() -> Result<PathBuf, String> {
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let algebra = algebra(&folder)?;
     if !source.join("Makefile").exists() {
-        fetch_source(&folder, &source)?;
+        debian::fetch_source(&folder, "hpcc", &source)?;
     }
     let makefile = format!("ALGEBRA = {}\n{MAKEFILE}", algebra.display());
     let place = source.join("hpl/Make.oxmpi");
@@ -125,46 +126,7 @@ fn algebra(folder: &Path) -> Result<PathBuf, String> {
         "set -e; rm -rf algebra; mkdir algebra; cd algebra; apt-get -q download {ALGEBRA}; \
          dpkg-deb -x {ALGEBRA}_*.deb .; cp usr/lib/*/libgslcblas.a ."
     );
-    shell(folder, &script).map(|_| place)
-}
-
-/// Fetches the source with lists of its own: those of this machine seldom have sources.
-fn fetch_source(folder: &Path, source: &Path) -> Result<(), String> {
-    let script = "set -e
-        rm -rf lists cache source; mkdir -p lists/partial cache/archives/partial source
-        keys=/usr/share/keyrings/debian-archive-keyring.gpg
-        if [ -e $keys ]; then signed=\"[signed-by=$keys]\"; fi
-        apt-get indextargets --format \"deb-src $signed \\$(REPO_URI) \\$(CODENAME) main\" \
-            'Created-By: Packages' 'Component: main' 'Origin: Debian' | sort -u > sources.list
-        own=\"-o Dir::Etc::sourcelist=$PWD/sources.list -o Dir::Etc::sourceparts=/dev/null \
-             -o Dir::State::lists=$PWD/lists -o Dir::Cache=$PWD/cache -o APT::Sandbox::User=root\"
-        apt-get -q $own update
-        apt-get -q $own source --download-only --tar-only hpcc
-        tar -xzf hpcc_*.orig.tar.gz -C source --strip-components=1
-        rm -rf lists cache";
-    shell(folder, script)?;
-    match source.join("Makefile").exists() {
-        true => Ok(()),
-        false => Err("Debian's source package hpcc has no Makefile".to_owned()),
-    }
-}
-
-/// Runs a script; its last words if it fails.
-fn shell(folder: &Path, script: &str) -> Result<(), String> {
-    let output = Command::new("sh")
-        .args(["-c", script])
-        .current_dir(folder)
-        .output()
-        .map_err(|error| format!("sh cannot be started: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last: Vec<&str> = said.lines().rev().take(2).collect();
-    Err(format!(
-        "it cannot be fetched from Debian: {}",
-        last.join("; ")
-    ))
+    debian::shell(folder, &script).map(|()| place)
 }
 
 /// A folder with the input for one run.

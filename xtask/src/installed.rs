@@ -18,7 +18,7 @@ use crate::steps::{Expect, Steps, own_program, root, target};
 
 /// The name says which words of --only select it: everything below needs it.
 const INSTALL: &str =
-    "install, for the installed, conformance, mpi4py, hpcc, hosts and launchers steps";
+    "install, for the installed, conformance, mpi4py, hpcc, users, hosts and launchers steps";
 
 /// What Fortran programs are compiled with, and Debian's packages of them.
 const FORTRAN: [(&str, &str); 3] = [

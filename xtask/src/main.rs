@@ -10,6 +10,7 @@
 
 mod bench_gate;
 mod check;
+mod debian;
 mod fuzz;
 mod hosts;
 mod hpcc;
@@ -25,6 +26,7 @@ mod signals;
 mod spread;
 mod steps;
 mod test;
+mod users;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
