@@ -2,10 +2,11 @@
 //! more than measuring. Everything is on this host but the group `network`, which is between hosts
 //! and runs only when it is asked for by name.
 
+use super::files::{self, FILES, Goal};
 use crate::figure::size_name;
 
 /// Groups of figures, as named on the command line, with what they are.
-pub const GROUPS: [(&str, &str); 8] = [
+pub const GROUPS: [(&str, &str); 9] = [
     ("latency", "half a ping-pong, 8 B to 64 KiB"),
     ("bandwidth", "windows of messages, 64 KiB and 1 MiB"),
     ("rate", "8 B messages per second, windows of 64"),
@@ -22,6 +23,10 @@ pub const GROUPS: [(&str, &str); 8] = [
     (
         NETWORK,
         "messages between two hosts, an integer sort on two and four (by name only)",
+    ),
+    (
+        FILES,
+        "one file accessed by 2, 4 and 16 ranks, tmpfs and disk (by name only)",
     ),
 ];
 
@@ -89,6 +94,8 @@ pub enum Which {
     Messages,
     /// The integer sort.
     Sort,
+    /// Access to a file.
+    Files,
 }
 
 /// One start of a program.
@@ -119,15 +126,28 @@ impl Job {
 
     /// The group one of its figures is shown in.
     pub fn group(&self, figure: &str) -> &'static str {
-        if self.hosts > 1 || self.program == Which::Sort {
+        if self.program == Which::Files {
+            FILES
+        } else if self.hosts > 1 || self.program == Which::Sort {
             NETWORK
         } else {
             group_of(figure)
         }
     }
 
+    /// What one of its figures shall reach.
+    pub fn goals(&self, figure: &str) -> Vec<Goal> {
+        match self.program {
+            Which::Files => files::goals(figure),
+            Which::Messages | Which::Sort => Vec::new(),
+        }
+    }
+
     /// One of its figures for people.
     pub fn title(&self, figure: &str) -> String {
+        if self.program == Which::Files {
+            return files::title(figure, self.ranks);
+        }
         let title = title(figure, self.ranks);
         match figure.split(':').next() {
             Some("is") if self.hosts == 1 => format!("{title}, {} ranks on one host", self.ranks),
