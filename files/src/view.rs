@@ -6,7 +6,7 @@
 //! ascending order because the standard wants displacements that do not decrease.
 
 use oxmpi_core::{FileError, FileFault};
-use oxmpi_datatypes::datatype::{Cursor, Datatype, Layout};
+use oxmpi_datatypes::datatype::{Cursor, Datatype, Layout, Places};
 
 use crate::failure::fault;
 use crate::representation::Representation;
@@ -43,6 +43,16 @@ pub struct View {
     layout: Layout,
     /// The data is one block without end.
     is_contiguous: bool,
+}
+
+/// Neighbouring blocks of a view, as [`View::blocks`] gives them: `count` of `block` bytes, the
+/// first at `offset`, each `stride` behind the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocks {
+    pub(crate) offset: u64,
+    pub(crate) block: u64,
+    pub(crate) stride: u64,
+    pub(crate) count: u64,
 }
 
 impl View {
@@ -175,6 +185,86 @@ impl View {
             from,
             left: bytes,
             ahead: None,
+        }
+    }
+
+    /// The same bytes as [`View::pieces`] gives, as blocks at constant distances where the filetype
+    /// has such: a gigabyte of every second double is one call of `visit`.
+    pub(crate) fn blocks(&self, from: u64, bytes: u64, mut visit: impl FnMut(Blocks)) {
+        let mut one = |offset, block| {
+            visit(Blocks {
+                offset,
+                block,
+                stride: block,
+                count: 1,
+            });
+        };
+        if self.is_contiguous || bytes == 0 {
+            if bytes > 0 {
+                one(self.disp + from, bytes);
+            }
+            return;
+        }
+        let (mut tile, inside, mut left) = (from / self.data, from % self.data, bytes);
+        let begin = |tile: u64| self.disp + tile * self.extent;
+        if let Some((offset, _)) = self.layout.contiguous() {
+            // Every tile is one block: the rest of the first, whole ones, and a part of the last.
+            let offset = offset as u64;
+            if inside > 0 {
+                let some = left.min(self.data - inside);
+                one(begin(tile) + offset + inside, some);
+                left -= some;
+                tile += 1;
+            }
+            let (count, rest) = (left / self.data, left % self.data);
+            if count > 0 {
+                visit(Blocks {
+                    offset: begin(tile) + offset,
+                    block: self.data,
+                    stride: self.extent,
+                    count,
+                });
+            }
+            if rest > 0 {
+                visit(Blocks {
+                    offset: begin(tile + count) + offset,
+                    block: rest,
+                    stride: rest,
+                    count: 1,
+                });
+            }
+            return;
+        }
+        let mut cursor = Cursor::at(&self.layout, inside);
+        while left > 0 {
+            let limit = usize::try_from(left).unwrap_or(usize::MAX);
+            let Some(strip) = cursor.strip(limit) else {
+                tile += 1;
+                cursor.seek(0);
+                continue;
+            };
+            left -= strip.bytes() as u64;
+            let block = strip.block as u64;
+            match strip.places {
+                Places::Even {
+                    offset,
+                    stride,
+                    count,
+                } if count > 1 => visit(Blocks {
+                    offset: begin(tile) + offset as u64,
+                    block,
+                    stride: stride as u64,
+                    count: count as u64,
+                }),
+                _ => (0..strip.count()).for_each(|index| {
+                    visit(Blocks {
+                        offset: begin(tile) + strip.offset(index) as u64,
+                        block,
+                        stride: block,
+                        count: 1,
+                    });
+                }),
+            }
         }
     }
 

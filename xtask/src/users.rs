@@ -62,7 +62,11 @@ const LIBRARIES: [Library; 2] = [
                 "cd testpar && mpiexec -n 4 ./t_pshutdown && mpiexec -n 4 ./t_prestart",
                 5,
             ),
-            ("t_shapesame", "cd testpar && mpiexec -n 4 ./t_shapesame", 20),
+            (
+                "t_shapesame",
+                "cd testpar && mpiexec -n 4 ./t_shapesame",
+                20,
+            ),
         ],
     },
 ];

@@ -18,7 +18,7 @@ const RANKS: [u32; 3] = [2, 4, 16];
 macro_rules! figures {
     ($medium:literal) => {
         [
-            (concat!("pwrite:1048576@", $medium), &RANKS[..]),
+            (concat!("pwrite:1048576@", $medium), &RANKS),
             (concat!("write:1048576@", $medium), &RANKS),
             (concat!("pread:1048576@", $medium), &RANKS),
             (concat!("read:1048576@", $medium), &RANKS),
@@ -179,10 +179,7 @@ mod tests {
             "write_at_all, pieces of 4 KiB, 16 ranks, tmpfs"
         );
         let goals = goals("write-all:4096@disk");
-        assert_eq!(
-            goals[1].judge(0.4).goal,
-            "≥ 0.5 x write: MISSED (0.40 x)"
-        );
+        assert_eq!(goals[1].judge(0.4).goal, "≥ 0.5 x write: MISSED (0.40 x)");
         assert_eq!(
             Goal::Percent(90.0).judge(97.0),
             Judged {

@@ -1,7 +1,7 @@
 //! Views against an oracle that lists every byte of the tiled filetype.
 
 use super::*;
-use crate::strip::{Coverage, StripWalk, Strips, gather, spread};
+use crate::strip::{Coverage, Strip, StripWalk, Strips, gather, spread};
 use oxmpi_datatypes::datatype::Basic;
 
 /// Numbers that follow from a seed (xorshift).
@@ -78,6 +78,16 @@ fn pieces_positions_strips_and_coverage_are_those_of_the_oracle() {
             listed.extend(piece.offset..piece.end());
         }
         assert_eq!(listed, wanted, "seed {seed}");
+        let mut listed = Vec::new();
+        let mut joined = Strips::default();
+        view.blocks(from, bytes, |blocks| joined.push_strip(Strip::of(blocks)));
+        StripWalk::new(&joined.0).up_to(u64::MAX, |strip| {
+            for index in 0..strip.count {
+                let begin = strip.offset + index * strip.stride;
+                listed.extend(begin..begin + strip.block);
+            }
+        });
+        assert_eq!(listed, wanted, "blocks, seed {seed}");
         assert_eq!(view.byte_of(from), offsets[from as usize], "seed {seed}");
         let end = random.below(400);
         let before = offsets.iter().filter(|at| **at < end).count() as u64;
