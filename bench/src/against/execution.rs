@@ -134,6 +134,10 @@ pub fn run(
     setting: &Setting,
     pace: Pace,
 ) -> (Found, Option<ExecutionError>) {
+    let pace = Pace {
+        job: pace.job * job.times_longer(),
+        ..pace
+    };
     let mut command = command(job, installation, program, hosts, setting, pace);
     let after = pace.job + GRACE;
     let ended = match execute(&mut command, after) {

@@ -135,6 +135,15 @@ impl Job {
         }
     }
 
+    /// How many times the usual time of a job it may take. An access of some libraries takes
+    /// seconds, and without it there is nothing to compare with.
+    pub fn times_longer(&self) -> u32 {
+        match self.program {
+            Which::Files => 4,
+            Which::Messages | Which::Sort => 1,
+        }
+    }
+
     /// What one of its figures shall reach.
     pub fn goals(&self, figure: &str) -> Vec<Goal> {
         match self.program {
