@@ -508,6 +508,10 @@ impl File {
             let why = format!("offset {offset} lies beyond what a file can hold");
             inner.refuse(FileFault::Argument, action, why)
         })?;
+        if start != Start::Ordered {
+            let refuse = |why| inner.refuse(FileFault::Argument, action, why);
+            view.check_range(from, bytes).map_err(refuse)?;
+        }
         Ok(Job {
             file: inner.clone(),
             view,

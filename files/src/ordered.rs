@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-use oxmpi_core::ErrorKind;
 use oxmpi_core::any_request::Report;
+use oxmpi_core::{ErrorKind, FileFault};
 
 use crate::aggregate::{Plan, words};
 use crate::job::{Inner, Job};
@@ -40,12 +40,21 @@ pub(crate) async fn together(
     })
     .await;
     let _turn = Turn(file.clone());
+    let mut refusal = None;
     if is_ordered {
         job.from = begin_of(&job).await? * job.view.unit();
+        if let Err(why) = job.view.check_range(job.from, job.bytes) {
+            // The others expect this rank: it takes part with no data.
+            refusal = Some(file.refuse(FileFault::Argument, "cannot access", why));
+            (job.from, job.bytes) = (0, 0);
+        }
     }
     let all = tell_all_later(&file.comm, &words(&job)).await?;
     let plan = Plan::new(&job, &all);
     if !plan.is_aggregated() {
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
         let aside = background && !job.view.representation().calls_program();
         return match aside {
             true => {
@@ -56,7 +65,8 @@ pub(crate) async fn together(
             false => job.run(),
         };
     }
-    rounds::run(job, plan, background).await
+    let outcome = rounds::run(job, plan, background).await;
+    refusal.map_or(outcome, Err)
 }
 
 /// Where an ordered access of this rank begins, in etypes: behind those of the ranks before it.

@@ -43,6 +43,9 @@ pub struct View {
     layout: Layout,
     /// The data is one block without end.
     is_contiguous: bool,
+    /// Copies of the filetype overlap, so only the data of the first can be accessed. PnetCDF makes
+    /// such: a struct that contains a subarray has the bounds of the subarray alone.
+    is_single: bool,
 }
 
 /// Neighbouring blocks of a view, as [`View::blocks`] gives them: `count` of `block` bytes, the
@@ -108,16 +111,33 @@ impl View {
             extent: there.extent() as u64,
             is_contiguous: there.is_contiguous() && there.true_lb() == 0,
             layout,
+            is_single: false,
         };
-        view.check_order().map_err(wrong)?;
-        Ok(view)
+        let is_single = view.check_order().map_err(wrong)?;
+        Ok(View { is_single, ..view })
+    }
+
+    /// Whether a range of data bytes lies where copies of the filetype do not overlap; why not, if
+    /// it does not.
+    pub(crate) fn check_range(&self, from: u64, bytes: u64) -> Result<(), String> {
+        if !self.is_single || bytes == 0 || from + bytes <= self.data {
+            return Ok(());
+        }
+        Err(format!(
+            "the access ends at byte {} of the view's data, but the filetype has {} bytes of data \
+             and an extent of {}, so that its copies overlap in the file: only the first can be \
+             accessed; give the filetype a larger extent (MPI_Type_create_resized)",
+            from + bytes,
+            self.data,
+            self.extent
+        ))
     }
 
     /// Displacements must not decrease. Of two neighbouring pieces, the second begins behind the
-    /// first; the last of a tile ends before the first of the next one that follows it.
-    fn check_order(&self) -> Result<(), String> {
+    /// first. Returns whether the last of a tile ends behind the first of the next one.
+    fn check_order(&self) -> Result<bool, String> {
         if self.is_contiguous {
-            return Ok(());
+            return Ok(false);
         }
         let (mut first, mut end) = (None, 0);
         for run in Cursor::new(&self.layout).runs() {
@@ -131,15 +151,7 @@ impl View {
             first.get_or_insert(run.offset);
             end = run.offset + run.bytes as i64;
         }
-        let span = end - first.unwrap_or(0);
-        if span > self.extent as i64 {
-            return Err(format!(
-                "the filetype's data span {span} bytes but its extent is {}, so its copies \
-                 overlap in the file",
-                self.extent
-            ));
-        }
-        Ok(())
+        Ok(end - first.unwrap_or(0) > self.extent as i64)
     }
 
     /// Where the view begins, in bytes.
@@ -284,7 +296,11 @@ impl View {
             return inside;
         }
         // Tiles may reach beyond their extent: the one before counts, too.
-        let last = inside / self.extent;
+        let last = if self.is_single {
+            0
+        } else {
+            inside / self.extent
+        };
         let mut before = last.saturating_sub(1) * self.data;
         for tile in last.saturating_sub(1)..=last {
             for run in Cursor::new(&self.layout).runs() {

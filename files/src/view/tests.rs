@@ -122,6 +122,28 @@ fn pieces_positions_strips_and_coverage_are_those_of_the_oracle() {
 }
 
 #[test]
+fn of_copies_that_overlap_the_first_can_be_accessed() {
+    let byte = Datatype::named(Basic::Byte);
+    let array = Datatype::contiguous(40, &byte).unwrap();
+    // A header and an array behind it, with the bounds of the array alone.
+    let parts = Datatype::indexed(&[8, 40], &[0, 100], &byte).unwrap();
+    let filetype = Datatype::resized(&parts, 100, array.extent()).unwrap();
+    filetype.commit();
+    let view = View::new(5, &byte, &filetype, Representation::Native).unwrap();
+    let pieces: Vec<(u64, u64)> = view.pieces(0, 48).map(|p| (p.offset, p.bytes)).collect();
+    assert_eq!(pieces, [(5, 8), (105, 40)]);
+    assert_eq!(view.check_range(8, 40), Ok(()));
+    let text = view.check_range(8, 41).unwrap_err();
+    assert!(
+        text.contains("ends at byte 49") && text.contains("extent of 40"),
+        "{text}"
+    );
+    for (end, before) in [(0, 0), (9, 4), (60, 8), (110, 13), (1000, 48)] {
+        assert_eq!(view.data_before(end), before, "end {end}");
+    }
+}
+
+#[test]
 fn views_that_cannot_be_say_why() {
     let (byte, int) = (Datatype::named(Basic::Byte), Datatype::named(Basic::Int));
     let back = Datatype::indexed(&[1, 1], &[4, 0], &int).unwrap();
