@@ -84,13 +84,14 @@ impl View {
             representation.in_file(filetype)?,
         );
         let (unit, data) = (etype_there.size(), there.size());
-        if unit == 0 || data == 0 || data % unit != 0 {
+        // A filetype without data is the view of a rank that has no part in an access.
+        if unit == 0 || data % unit != 0 {
             return Err(wrong(format!(
                 "the filetype has {data} bytes of data, which is no whole number of etypes of \
                  {unit} bytes; build the filetype from etypes"
             )));
         }
-        if there.extent() <= 0 || there.true_lb() < 0 {
+        if data > 0 && (there.extent() <= 0 || there.true_lb() < 0) {
             return Err(wrong(format!(
                 "the filetype begins at byte {} and has an extent of {}; displacements in a file \
                  cannot be negative",
@@ -108,12 +109,12 @@ impl View {
             representation,
             unit,
             data,
-            extent: there.extent() as u64,
-            is_contiguous: there.is_contiguous() && there.true_lb() == 0,
+            extent: there.extent().max(0) as u64,
+            is_contiguous: data > 0 && there.is_contiguous() && there.true_lb() == 0,
             layout,
             is_single: false,
         };
-        let is_single = view.check_order().map_err(wrong)?;
+        let is_single = data == 0 || view.check_order().map_err(wrong)?;
         Ok(View { is_single, ..view })
     }
 
@@ -122,6 +123,11 @@ impl View {
     pub(crate) fn check_range(&self, from: u64, bytes: u64) -> Result<(), String> {
         if !self.is_single || bytes == 0 || from + bytes <= self.data {
             return Ok(());
+        }
+        if self.data == 0 {
+            return Err(format!(
+                "the access has {bytes} bytes, but the filetype of the view has no data"
+            ));
         }
         Err(format!(
             "the access ends at byte {} of the view's data, but the filetype has {} bytes of data \
@@ -181,18 +187,14 @@ impl View {
 
     /// The pieces of a range of data bytes, neighbours joined.
     pub fn pieces(&self, from: u64, bytes: u64) -> Pieces<'_> {
-        let inside = if self.is_contiguous {
-            0
+        let (tile, inside) = if self.is_contiguous || self.data == 0 {
+            (0, 0)
         } else {
-            from % self.data
+            (from / self.data, from % self.data)
         };
         Pieces {
             view: self,
-            tile: if self.is_contiguous {
-                0
-            } else {
-                from / self.data
-            },
+            tile,
             cursor: Cursor::at(&self.layout, inside),
             from,
             left: bytes,
@@ -283,6 +285,9 @@ impl View {
     /// The byte of the file at which a data byte lies; of the byte behind the last of a tile, that
     /// is in the next tile.
     pub fn byte_of(&self, data: u64) -> u64 {
+        if self.data == 0 {
+            return self.disp;
+        }
         let piece = self.pieces(data, 1).next();
         piece.expect("a range of one byte has a piece").offset
     }

@@ -144,6 +144,23 @@ fn of_copies_that_overlap_the_first_can_be_accessed() {
 }
 
 #[test]
+fn a_view_without_data_takes_part_in_nothing() {
+    let byte = Datatype::named(Basic::Byte);
+    for filetype in [
+        Datatype::contiguous(0, &byte).unwrap(),
+        Datatype::indexed(&[0], &[64], &byte).unwrap(),
+    ] {
+        filetype.commit();
+        let view = View::new(7, &byte, &filetype, Representation::Native).unwrap();
+        assert_eq!(view.pieces(0, 0).next(), None);
+        view.blocks(0, 0, |blocks| panic!("{blocks:?}"));
+        assert_eq!((view.byte_of(0), view.data_before(1000)), (7, 0));
+        assert_eq!(view.check_range(0, 0), Ok(()));
+        assert!(view.check_range(0, 1).unwrap_err().contains("no data"));
+    }
+}
+
+#[test]
 fn views_that_cannot_be_say_why() {
     let (byte, int) = (Datatype::named(Basic::Byte), Datatype::named(Basic::Int));
     let back = Datatype::indexed(&[1, 1], &[4, 0], &int).unwrap();
