@@ -1,18 +1,17 @@
-//! The group `files`: access to one file by all ranks, its figures, jobs and goals.
+//! The group `files`: access to one file by all ranks, its figures and goals.
 //!
 //! A figure's key is what `files.c` takes: pattern, bytes and medium. Every figure is measured on
 //! tmpfs, where the library's own work shows, and in the page cache of a disk's file system.
 
 use serde::Serialize;
 
-use super::plan::{Job, Which};
 use crate::figure::{digits, size_name};
 
 /// Its name on the command line.
 pub const FILES: &str = "files";
 
 /// Numbers of ranks.
-const RANKS: [u32; 3] = [2, 4, 16];
+pub const RANKS: [u32; 3] = [2, 4, 16];
 
 /// Figures with the numbers of ranks that have them.
 macro_rules! figures {
@@ -47,22 +46,12 @@ pub fn is_wanted(groups: &[String]) -> bool {
     groups.iter().any(|group| group == FILES)
 }
 
-/// The jobs of a round on `cpus` CPUs: one for each medium and number of ranks.
-pub fn jobs(cpus: usize) -> Vec<Job> {
-    let mut jobs = Vec::new();
-    for medium in [&TMPFS, &DISK] {
-        for ranks in RANKS {
-            let has = medium.iter().filter(|(_, counts)| counts.contains(&ranks));
-            jobs.push(Job {
-                program: Which::Files,
-                ranks,
-                hosts: 1,
-                figures: has.map(|(figure, _)| *figure).collect(),
-                crowded: ranks as usize > cpus,
-            });
-        }
-    }
-    jobs
+/// The figures of each medium for so many ranks.
+pub fn figures(ranks: u32) -> [Vec<&'static str>; 2] {
+    [TMPFS, DISK].map(|medium| {
+        let has = medium.iter().filter(|(_, counts)| counts.contains(&ranks));
+        has.map(|(figure, _)| *figure).collect()
+    })
 }
 
 /// A key's pattern, number and medium.
@@ -153,24 +142,6 @@ fn judged(wanted: f64, found: f64, unit: &str, beside: &str) -> Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_number_of_ranks_has_its_figures_on_both_media() {
-        let jobs = jobs(2);
-        let shapes: Vec<(u32, usize)> = jobs.iter().map(|j| (j.ranks, j.figures.len())).collect();
-        assert_eq!(
-            shapes,
-            [(2, 13), (4, 14), (16, 15), (2, 13), (4, 14), (16, 15)]
-        );
-        // What a figure is held against is measured in the same job.
-        for job in &jobs {
-            for goal in job.figures.iter().flat_map(|figure| goals(figure)) {
-                if let Goal::Figure(other, _) = goal {
-                    assert!(job.figures.contains(&other.as_str()), "{other}");
-                }
-            }
-        }
-    }
 
     #[test]
     fn titles_and_verdicts_are_for_people() {

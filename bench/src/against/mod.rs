@@ -124,7 +124,7 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
         jobs.extend(plan::far_jobs(hosts.count(), request.quick));
     }
     if files::is_wanted(&request.groups) {
-        jobs.extend(files::jobs(machine.cpus));
+        jobs.extend(plan::file_jobs(machine.cpus));
     }
     let mut libraries: Vec<Library> = installations
         .iter()

@@ -252,6 +252,20 @@ pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
     jobs
 }
 
+/// The jobs of a round of `files` on `cpus` CPUs: one for each medium and number of ranks.
+pub fn file_jobs(cpus: usize) -> Vec<Job> {
+    let media = files::RANKS.iter().flat_map(|&ranks| {
+        files::figures(ranks).map(|figures| Job {
+            program: Which::Files,
+            ranks,
+            hosts: 1,
+            figures,
+            crowded: ranks as usize > cpus,
+        })
+    });
+    media.collect()
+}
+
 /// The group a figure of this host is shown in.
 fn group_of(figure: &str) -> &'static str {
     let kind = figure.split(':').next().unwrap_or(figure);
@@ -344,6 +358,24 @@ mod tests {
         assert_eq!(far_jobs(16, false).len(), 8);
         assert_eq!(far_jobs(16, true).len(), 3);
         assert!(needs_hosts(&[NETWORK.into()]) && !needs_hosts(&[]));
+    }
+
+    #[test]
+    fn files_have_their_figures_on_both_media() {
+        let jobs = file_jobs(2);
+        let shapes: Vec<(u32, usize)> = jobs.iter().map(|j| (j.ranks, j.figures.len())).collect();
+        assert_eq!(
+            shapes,
+            [(2, 13), (2, 13), (4, 14), (4, 14), (16, 15), (16, 15)]
+        );
+        // What a figure is held against is measured in the same job.
+        for job in &jobs {
+            for goal in job.figures.iter().flat_map(|figure| job.goals(figure)) {
+                if let Goal::Figure(other, _) = goal {
+                    assert!(job.figures.contains(&other.as_str()), "{other}");
+                }
+            }
+        }
     }
 
     #[test]
