@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::against::files::FILES;
 use crate::against::{Request, plan::GROUPS};
 use crate::net::{Net, NetError};
 use crate::suite::SUITES;
@@ -139,7 +140,8 @@ impl Arguments {
                 other => return Err(other.unexpected().into()),
             }
         }
-        let against = !request.peers.is_empty();
+        // The figures of files stand beside plain calls, so they need no other library.
+        let against = !request.peers.is_empty() || arguments.names == [FILES];
         for name in &arguments.names {
             let known = if against {
                 GROUPS.iter().any(|(group, _)| group == name)
@@ -216,7 +218,8 @@ pub fn help() -> String {
         text.push_str(&format!("  {name:14} {about}\n"));
     }
     text.push_str(
-        "\n  --against DIR  another MPI library: the folder above its lib and bin\n  \
+        "\n  `oxmpi bench files` runs that group without another library, too.\n\
+         \n  --against DIR  another MPI library: the folder above its lib and bin\n  \
            --prefix DIR   the installation of OxMPI, if not the one this command belongs to\n  \
            --ranks LIST   numbers of ranks for collectives: 2,4,8,16\n  \
            --rounds N     how often everything is measured: 5\n  \

@@ -8,8 +8,7 @@ use oxmpi_core::communicator::Comm;
 
 use crate::hints::{Hints, Switch};
 use crate::job::{Direction, Job};
-use crate::strip::Strips;
-use crate::view::Piece;
+use crate::strip::{Strip, StripWalk, Strips};
 
 /// Words that a rank tells.
 pub(crate) const WORDS: usize = 9;
@@ -162,22 +161,19 @@ impl Plan {
         reach.start < reach.end && reach.start < part.end && part.start < reach.end
     }
 
-    /// Pieces of this rank, divided by parts.
-    pub(crate) fn divide(&self, pieces: impl Iterator<Item = Piece>) -> Vec<Strips> {
+    /// The strips that `produce` gives one after the other, divided by parts.
+    pub(crate) fn divide(&self, produce: impl FnOnce(&mut dyn FnMut(Strip))) -> Vec<Strips> {
         let mut divided = vec![Strips::default(); self.aggregators.len()];
-        for mut piece in pieces {
-            while piece.bytes > 0 {
-                let index = ((piece.offset - self.base) / self.part) as usize;
-                let end = self.part(index).end;
-                let here = piece.bytes.min(end - piece.offset);
-                divided[index].push(Piece {
-                    offset: piece.offset,
-                    bytes: here,
-                });
-                piece.offset += here;
-                piece.bytes -= here;
+        produce(&mut |strip| {
+            let mut index = ((strip.offset - self.base) / self.part) as usize;
+            let mut left = strip.bytes();
+            let mut walk = StripWalk::new(std::slice::from_ref(&strip));
+            while left > 0 {
+                let (strips, end) = (&mut divided[index], self.part(index).end);
+                left -= walk.up_to(end, |some| strips.push_strip(some));
+                index += 1;
             }
-        }
+        });
         divided
     }
 }
@@ -260,11 +256,13 @@ mod tests {
         for (low, high) in [(0, 1), (5, 70_000), (1 << 40, (1 << 40) + (9 << 20))] {
             let all = [rank(low, high, 8, Switch::Enable); 3].concat();
             let plan = Plan::of(&all, &[0, 0, 1], 2);
-            let pieces = [Piece {
+            let whole = Strip {
                 offset: low,
-                bytes: high - low,
-            }];
-            let divided = plan.divide(pieces.into_iter());
+                block: high - low,
+                stride: high - low,
+                count: 1,
+            };
+            let divided = plan.divide(|take| take(whole));
             let mut at = low;
             for strip in divided.iter().flat_map(|strips| &strips.0) {
                 assert_eq!(strip.offset, at);

@@ -182,8 +182,7 @@ impl File {
             false => Ok(view),
             true => Err(refuse(
                 FileFault::Argument,
-                "the filetype overlaps itself or its copies, which is for files opened with \
-                 MPI_MODE_RDONLY only",
+                "parts of the filetype overlap, which is for files opened with MPI_MODE_RDONLY only",
             )),
         });
         // Everybody's etype must have the same extent, and the representation the same name.
@@ -601,6 +600,10 @@ impl File {
             let why = format!("offset {offset} lies beyond what a file can hold");
             inner.refuse(FileFault::Argument, action, why)
         })?;
+        if start != Start::Ordered && direction == Direction::Write {
+            let refuse = |why| inner.refuse(FileFault::Argument, action, why);
+            view.check_range(from, bytes).map_err(refuse)?;
+        }
         Ok(Job {
             file: inner.clone(),
             view,

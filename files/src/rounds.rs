@@ -114,7 +114,10 @@ pub(crate) async fn run(job: Job, data: Data, plan: Plan, background: bool) -> R
         }
     };
     let own: Vec<Vec<Strip>> = plan
-        .divide(job.view.pieces(job.from, bytes))
+        .divide(|take| {
+            job.view
+                .blocks(job.from, bytes, |blocks| take(Strip::of(blocks)));
+        })
         .into_iter()
         .map(|strips| strips.0)
         .collect();

@@ -4,7 +4,7 @@
 //! A list of strips is in ascending order and free of overlap, as the pieces of a view are. A
 //! process that reads every second block of 8 bytes of a gigabyte says so in 32 bytes.
 
-use crate::view::Piece;
+use crate::view::{Blocks, Piece};
 
 /// `count` blocks of `block` bytes, the first at `offset`, each `stride` behind the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,15 @@ impl Strip {
     /// Bytes of data.
     pub(crate) fn bytes(&self) -> u64 {
         self.block * self.count
+    }
+
+    pub(crate) fn of(blocks: Blocks) -> Strip {
+        Strip {
+            offset: blocks.offset,
+            block: blocks.block,
+            stride: blocks.stride,
+            count: blocks.count,
+        }
     }
 
     pub(crate) fn to_bytes(self) -> [u8; STRIP_BYTES] {
@@ -82,6 +91,28 @@ impl Strips {
             stride: piece.bytes,
             count: 1,
         });
+    }
+}
+
+impl Strips {
+    /// Adds a strip behind all others.
+    pub(crate) fn push_strip(&mut self, strip: Strip) {
+        if strip.count == 1 {
+            return self.push(Piece {
+                offset: strip.offset,
+                bytes: strip.block,
+            });
+        }
+        match self.0.last_mut() {
+            Some(last)
+                if last.count > 1
+                    && (last.block, last.stride) == (strip.block, strip.stride)
+                    && last.offset + last.count * last.stride == strip.offset =>
+            {
+                last.count += strip.count;
+            }
+            _ => self.0.push(strip),
+        }
     }
 }
 

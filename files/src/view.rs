@@ -7,7 +7,7 @@
 //! the filetype reach into each other, or where its parts overlap in a view for reading.
 
 use oxmpi_core::{FileError, FileFault};
-use oxmpi_datatypes::datatype::{Cursor, Datatype, Layout};
+use oxmpi_datatypes::datatype::{Cursor, Datatype, Layout, Places};
 
 use crate::failure::fault;
 use crate::representation::Representation;
@@ -46,8 +46,21 @@ pub struct View {
     is_contiguous: bool,
     /// Data bytes lie in the file in the order of their numbers.
     is_ascending: bool,
-    /// Some byte of the file is seen more than once.
+    /// Parts of one filetype overlap.
     overlaps: bool,
+    /// Copies of the filetype overlap, so only the data of the first can be written. PnetCDF makes
+    /// such: a struct that contains a subarray has the bounds of the subarray alone.
+    is_single: bool,
+}
+
+/// Neighbouring blocks of a view, as [`View::blocks`] gives them: `count` of `block` bytes, the
+/// first at `offset`, each `stride` behind the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocks {
+    pub(crate) offset: u64,
+    pub(crate) block: u64,
+    pub(crate) stride: u64,
+    pub(crate) count: u64,
 }
 
 impl View {
@@ -76,6 +89,7 @@ impl View {
             representation.in_file(filetype)?,
         );
         let (unit, data) = (etype_there.size(), there.size());
+        // A filetype without data is the view of a rank that has no part in an access.
         if unit == 0 || data % unit != 0 {
             return Err(wrong(format!(
                 "the filetype has {data} bytes of data, which is no whole number of etypes of \
@@ -105,9 +119,26 @@ impl View {
             is_ascending: true,
             overlaps: false,
             layout,
+            is_single: false,
         };
         view.look_at_order().map_err(wrong)?;
         Ok(view)
+    }
+
+    /// Whether a range of data bytes can be written: it lies where copies of the filetype do not
+    /// overlap; why not, if it does not.
+    pub(crate) fn check_range(&self, from: u64, bytes: u64) -> Result<(), String> {
+        if !self.is_single || bytes == 0 || from + bytes <= self.data {
+            return Ok(());
+        }
+        Err(format!(
+            "the access ends at byte {} of the view's data, but the filetype has {} bytes of data \
+             and an extent of {}, so that its copies overlap in the file: only the first can be \
+             written; give the filetype a larger extent (MPI_Type_create_resized)",
+            from + bytes,
+            self.data,
+            self.extent
+        ))
     }
 
     /// Finds out in which order the data lie. Displacements of one filetype must not decrease;
@@ -133,7 +164,7 @@ impl View {
         if end - first.unwrap_or(0) > self.extent as i64 {
             // Copies reach into each other: between the blocks, or onto them.
             self.is_ascending = false;
-            self.overlaps |= self.copies_overlap();
+            self.is_single = self.copies_overlap();
         }
         self.is_ascending &= !self.overlaps;
         Ok(())
@@ -165,7 +196,7 @@ impl View {
         self.is_ascending
     }
 
-    /// Whether some byte of the file is seen more than once, which only reading allows.
+    /// Whether parts of one filetype overlap, which only reading allows.
     pub fn overlaps(&self) -> bool {
         self.overlaps
     }
@@ -202,22 +233,98 @@ impl View {
 
     /// The pieces of a range of data bytes, neighbours joined.
     pub fn pieces(&self, from: u64, bytes: u64) -> Pieces<'_> {
-        let inside = if self.is_contiguous || self.is_empty() {
-            0
+        let (tile, inside) = if self.is_contiguous || self.is_empty() {
+            (0, 0)
         } else {
-            from % self.data
+            (from / self.data, from % self.data)
         };
         Pieces {
             view: self,
-            tile: if self.is_contiguous || self.is_empty() {
-                0
-            } else {
-                from / self.data
-            },
+            tile,
             cursor: Cursor::at(&self.layout, inside),
             from,
             left: bytes,
             ahead: None,
+        }
+    }
+
+    /// The same bytes as [`View::pieces`] gives, as blocks at constant distances where the filetype
+    /// has such: a gigabyte of every second double is one call of `visit`.
+    pub(crate) fn blocks(&self, from: u64, bytes: u64, mut visit: impl FnMut(Blocks)) {
+        let mut one = |offset, block| {
+            visit(Blocks {
+                offset,
+                block,
+                stride: block,
+                count: 1,
+            });
+        };
+        if self.is_contiguous || bytes == 0 {
+            if bytes > 0 {
+                one(self.disp + from, bytes);
+            }
+            return;
+        }
+        let (mut tile, inside, mut left) = (from / self.data, from % self.data, bytes);
+        let begin = |tile: u64| self.disp + tile * self.extent;
+        if let Some((offset, _)) = self.layout.contiguous() {
+            // Every tile is one block: the rest of the first, whole ones, and a part of the last.
+            let offset = offset as u64;
+            if inside > 0 {
+                let some = left.min(self.data - inside);
+                one(begin(tile) + offset + inside, some);
+                left -= some;
+                tile += 1;
+            }
+            let (count, rest) = (left / self.data, left % self.data);
+            if count > 0 {
+                visit(Blocks {
+                    offset: begin(tile) + offset,
+                    block: self.data,
+                    stride: self.extent,
+                    count,
+                });
+            }
+            if rest > 0 {
+                visit(Blocks {
+                    offset: begin(tile + count) + offset,
+                    block: rest,
+                    stride: rest,
+                    count: 1,
+                });
+            }
+            return;
+        }
+        let mut cursor = Cursor::at(&self.layout, inside);
+        while left > 0 {
+            let limit = usize::try_from(left).unwrap_or(usize::MAX);
+            let Some(strip) = cursor.strip(limit) else {
+                tile += 1;
+                cursor.seek(0);
+                continue;
+            };
+            left -= strip.bytes() as u64;
+            let block = strip.block as u64;
+            match strip.places {
+                Places::Even {
+                    offset,
+                    stride,
+                    count,
+                } if count > 1 => visit(Blocks {
+                    offset: begin(tile) + offset as u64,
+                    block,
+                    stride: stride as u64,
+                    count: count as u64,
+                }),
+                _ => (0..strip.count()).for_each(|index| {
+                    visit(Blocks {
+                        offset: begin(tile) + strip.offset(index) as u64,
+                        block,
+                        stride: block,
+                        count: 1,
+                    });
+                }),
+            }
         }
     }
 
@@ -299,7 +406,11 @@ impl View {
             return inside;
         }
         // Tiles may reach beyond their extent: the one before counts, too.
-        let last = inside / self.extent;
+        let last = if self.is_single {
+            0
+        } else {
+            inside / self.extent
+        };
         let mut before = last.saturating_sub(1) * self.data;
         for tile in last.saturating_sub(1)..=last {
             for run in Cursor::new(&self.layout).runs() {

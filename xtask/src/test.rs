@@ -44,8 +44,8 @@ pub fn run(steps: &mut Steps, long: bool) {
     // Examples and programs included, which some tests start.
     let mut build = tests(&["--no-run"], long);
     steps.run("build of the tests", 25, Expect::Success, &mut build);
-    let is_released = release(steps);
-    let is_installed = is_released && wants_installation(steps) && installed::install(steps);
+    let is_released = release(steps, long);
+    let is_installed = is_released && wants_installation(steps, long) && installed::install(steps);
     launchers::fetch(steps, is_installed);
     steps.side_by_side(vec![
         Box::new(move |steps: &mut Steps| {
@@ -90,21 +90,21 @@ fn workspace(steps: &mut Steps, long: bool) {
 }
 
 /// Builds what users run; false when it does not build.
-fn release(steps: &mut Steps) -> bool {
+fn release(steps: &mut Steps, long: bool) -> bool {
     let names = PROGRAMS.map(|(words, _)| program_name(words));
-    if !names.iter().any(|name| steps.selects(name)) && !wants_installation(steps) {
+    if !names.iter().any(|name| steps.selects(name)) && !wants_installation(steps, long) {
         return false;
     }
     steps.run_always("release build", 20, Expect::Success, &mut install::build())
 }
 
 /// Whether a step will use the installation.
-fn wants_installation(steps: &Steps) -> bool {
+fn wants_installation(steps: &Steps, long: bool) -> bool {
     ["installed", "conformance", "mpi4py"]
         .iter()
         .any(|step| steps.selects(step))
         || hpcc::is_wanted(steps)
-        || packages::is_wanted(steps)
+        || packages::is_wanted(steps, long)
         || spread::wants_installation(steps)
         || launchers::wants_installation(steps)
 }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use indicatif::ProgressBar;
 
 use super::execution::{self, Pace};
+use super::files::Goal;
 use super::hosts::Hosts;
 use super::installation::{Family, Installation};
 use super::plan::{self, Job};
@@ -241,8 +242,13 @@ impl<'a> Rounds<'a> {
                     ratio: (!ratios.is_empty()).then(|| Spread::of(&ratios)),
                 })
             })
-            .collect();
+            .collect::<Vec<Peer>>();
+        let goals = job.goals(figure);
+        let goals = goals
+            .iter()
+            .filter_map(|goal| Some(goal.judge(self.reached(place, goal, ours?, &peers)?)));
         Some(Row {
+            goals: goals.collect(),
             bench: job.group(figure),
             name: job.title(figure),
             ranks: job.ranks,
@@ -250,6 +256,25 @@ impl<'a> Rounds<'a> {
             ours: ours.map(spread),
             peers,
         })
+    }
+}
+
+impl Rounds<'_> {
+    /// How near a figure of OxMPI came to a goal; none if what it is held against is missing.
+    fn reached(&self, place: usize, goal: &Goal, ours: &Values, peers: &[Peer]) -> Option<f64> {
+        match goal {
+            Goal::Peers(_) => {
+                let ratios = peers.iter().filter_map(|peer| Some(peer.ratio?.median));
+                ratios.min_by(f64::total_cmp)
+            }
+            Goal::Figure(other, _) => {
+                let trials = &self.trials[0][place];
+                let beside = &trials[best_trial(trials, other)?].values[other];
+                let ratios = ratios(Unit::GigabytesPerSecond, ours, beside);
+                (!ratios.is_empty()).then(|| Spread::of(&ratios).median)
+            }
+            Goal::Percent(_) => Some(spread(ours).median),
+        }
     }
 }
 

@@ -134,6 +134,10 @@ pub fn run(
     setting: &Setting,
     pace: Pace,
 ) -> (Found, Option<ExecutionError>) {
+    let pace = Pace {
+        job: pace.job * job.times_longer(),
+        ..pace
+    };
     let mut command = command(job, installation, program, hosts, setting, pace);
     let after = pace.job + GRACE;
     let ended = match execute(&mut command, after) {
@@ -209,7 +213,7 @@ fn command(
         .args(["-n", &job.ranks.to_string()])
         .arg(&program.path);
     match job.program {
-        Which::Messages => command
+        Which::Messages | Which::Files => command
             .args([pace.figure, pace.job].map(|time| time.as_secs_f64().to_string()))
             .args(&job.figures),
         // Its word is the class.
@@ -237,7 +241,7 @@ fn complaint(stderr: &str) -> String {
     let lines = || stderr.lines().map(str::trim);
     let telling = lines().find(|line| {
         let line = line.to_ascii_lowercase();
-        ["error", "fail", "cannot", "not ", "abi_bench", "is: "]
+        ["error", "fail", "cannot", "not ", "benchmark", "is: "]
             .iter()
             .any(|word| line.contains(word))
     });

@@ -7,6 +7,7 @@
 
 mod compare;
 mod execution;
+pub(crate) mod files;
 mod hosts;
 mod installation;
 pub(crate) mod plan;
@@ -122,6 +123,9 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
     if let Some(hosts) = &hosts {
         jobs.extend(plan::far_jobs(hosts.count(), request.quick));
     }
+    if files::is_wanted(&request.groups) {
+        jobs.extend(plan::file_jobs(machine.cpus));
+    }
     let mut libraries: Vec<Library> = installations
         .iter()
         .map(|installation| Library {
@@ -131,7 +135,7 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
         .collect();
     // The executables are there as long as the workshops.
     let mut workshops = Vec::new();
-    for which in [Which::Messages, Which::Sort] {
+    for which in [Which::Messages, Which::Sort, Which::Files] {
         if !jobs.iter().any(|job| job.program == which) {
             continue;
         }

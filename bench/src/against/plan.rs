@@ -2,10 +2,11 @@
 //! more than measuring. Everything is on this host but the group `network`, which is between hosts
 //! and runs only when it is asked for by name.
 
+use super::files::{self, FILES, Goal};
 use crate::figure::size_name;
 
 /// Groups of figures, as named on the command line, with what they are.
-pub const GROUPS: [(&str, &str); 8] = [
+pub const GROUPS: [(&str, &str); 9] = [
     ("latency", "half a ping-pong, 8 B to 64 KiB"),
     ("bandwidth", "windows of messages, 64 KiB and 1 MiB"),
     ("rate", "8 B messages per second, windows of 64"),
@@ -22,6 +23,10 @@ pub const GROUPS: [(&str, &str); 8] = [
     (
         NETWORK,
         "messages between two hosts, an integer sort on two and four (by name only)",
+    ),
+    (
+        FILES,
+        "one file accessed by 2, 4 and 16 ranks, tmpfs and disk (by name only)",
     ),
 ];
 
@@ -89,6 +94,8 @@ pub enum Which {
     Messages,
     /// The integer sort.
     Sort,
+    /// Access to a file.
+    Files,
 }
 
 /// One start of a program.
@@ -119,15 +126,37 @@ impl Job {
 
     /// The group one of its figures is shown in.
     pub fn group(&self, figure: &str) -> &'static str {
-        if self.hosts > 1 || self.program == Which::Sort {
+        if self.program == Which::Files {
+            FILES
+        } else if self.hosts > 1 || self.program == Which::Sort {
             NETWORK
         } else {
             group_of(figure)
         }
     }
 
+    /// How many times the usual time of a job it may take. An access of some libraries takes
+    /// seconds, and without it there is nothing to compare with.
+    pub fn times_longer(&self) -> u32 {
+        match self.program {
+            Which::Files => 4,
+            Which::Messages | Which::Sort => 1,
+        }
+    }
+
+    /// What one of its figures shall reach.
+    pub fn goals(&self, figure: &str) -> Vec<Goal> {
+        match self.program {
+            Which::Files => files::goals(figure),
+            Which::Messages | Which::Sort => Vec::new(),
+        }
+    }
+
     /// One of its figures for people.
     pub fn title(&self, figure: &str) -> String {
+        if self.program == Which::Files {
+            return files::title(figure, self.ranks);
+        }
         let title = title(figure, self.ranks);
         match figure.split(':').next() {
             Some("is") if self.hosts == 1 => format!("{title}, {} ranks on one host", self.ranks),
@@ -223,6 +252,20 @@ pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
     jobs
 }
 
+/// The jobs of a round of `files` on `cpus` CPUs: one for each medium and number of ranks.
+pub fn file_jobs(cpus: usize) -> Vec<Job> {
+    let media = files::RANKS.iter().flat_map(|&ranks| {
+        files::figures(ranks).map(|figures| Job {
+            program: Which::Files,
+            ranks,
+            hosts: 1,
+            figures,
+            crowded: ranks as usize > cpus,
+        })
+    });
+    media.collect()
+}
+
 /// The group a figure of this host is shown in.
 fn group_of(figure: &str) -> &'static str {
     let kind = figure.split(':').next().unwrap_or(figure);
@@ -315,6 +358,24 @@ mod tests {
         assert_eq!(far_jobs(16, false).len(), 8);
         assert_eq!(far_jobs(16, true).len(), 3);
         assert!(needs_hosts(&[NETWORK.into()]) && !needs_hosts(&[]));
+    }
+
+    #[test]
+    fn files_have_their_figures_on_both_media() {
+        let jobs = file_jobs(2);
+        let shapes: Vec<(u32, usize)> = jobs.iter().map(|j| (j.ranks, j.figures.len())).collect();
+        assert_eq!(
+            shapes,
+            [(2, 13), (2, 13), (4, 14), (4, 14), (16, 15), (16, 15)]
+        );
+        // What a figure is held against is measured in the same job.
+        for job in &jobs {
+            for goal in job.figures.iter().flat_map(|figure| job.goals(figure)) {
+                if let Goal::Figure(other, _) = goal {
+                    assert!(job.figures.contains(&other.as_str()), "{other}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ impl Which {
         match self {
             Which::Messages => "abi_bench",
             Which::Sort => "is",
+            Which::Files => "files",
         }
     }
 
@@ -29,6 +30,7 @@ impl Which {
         match self {
             Which::Messages => include_str!("../../c/abi_bench.c"),
             Which::Sort => include_str!("../../c/is.c"),
+            Which::Files => include_str!("../../c/files.c"),
         }
     }
 }
@@ -123,10 +125,16 @@ impl Workshop {
                 path: workshop.folder.clone(),
                 error,
             })?;
-        std::fs::write(&workshop.source, which.source()).map_err(|error| ProgramError::Folder {
-            path: workshop.source.clone(),
-            error,
-        })?;
+        let header = workshop.folder.join("measure.h");
+        for (path, text) in [
+            (&header, include_str!("../../c/measure.h")),
+            (&workshop.source, which.source()),
+        ] {
+            std::fs::write(path, text).map_err(|error| ProgramError::Folder {
+                path: path.clone(),
+                error,
+            })?;
+        }
         Ok(workshop)
     }
 

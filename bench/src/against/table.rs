@@ -5,6 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
+use super::files::Judged;
 use crate::figure::{Spread, Unit, digits};
 use crate::report::{Machine, table::spread};
 
@@ -67,6 +68,8 @@ pub struct Row {
     pub ours: Option<Spread>,
     /// The others', without those that failed.
     pub peers: Vec<Peer>,
+    /// What was wanted, and whether it was reached.
+    pub goals: Vec<Judged>,
 }
 
 /// One figure of another library.
@@ -116,6 +119,11 @@ impl Report {
             line(format_args!("\n{}", self.table(group)));
         }
         line(format_args!(""));
+        let goals: Vec<bool> = self.goals().collect();
+        if !goals.is_empty() {
+            let met = goals.iter().filter(|met| **met).count();
+            line(format_args!("{met} of {} goals are met", goals.len()));
+        }
         for library in self.libraries.iter().skip(1) {
             let ratios: Vec<f64> = self.ratios(&library.name).collect();
             let ahead = ratios.iter().filter(|ratio| **ratio > 1.0).count();
@@ -128,14 +136,22 @@ impl Report {
         text
     }
 
-    /// Medians of the ratios to one library; the loop beside MPI_Pack is nobody's figure.
+    /// Medians of the ratios to one library; loops and calls without MPI are nobody's.
     fn ratios<'a>(&'a self, library: &'a str) -> impl Iterator<Item = f64> + 'a {
         self.rows
             .iter()
-            .filter(|row| !row.name.starts_with("a loop"))
+            .filter(|row| {
+                let bare = ["a loop", "pwrite", "pread"];
+                !bare.iter().any(|name| row.name.starts_with(name))
+            })
             .flat_map(|row| &row.peers)
             .filter(move |peer| peer.library == library)
             .filter_map(|peer| Some(peer.ratio?.median))
+    }
+
+    fn goals(&self) -> impl Iterator<Item = bool> + '_ {
+        let goals = self.rows.iter().flat_map(|row| &row.goals);
+        goals.map(|goal| goal.met)
     }
 
     fn table(&self, group: &str) -> Table {
@@ -145,6 +161,9 @@ impl Report {
         for library in self.libraries.iter().skip(1) {
             header.extend([library.name.as_str(), "ratio"]);
         }
+        let has_goals = |row: &&Row| row.bench == group && !row.goals.is_empty();
+        let has_goals = self.rows.iter().any(|row| has_goals(&row));
+        header.extend(has_goals.then_some("goal"));
         table.set_header(header);
         for row in self.rows.iter().filter(|row| row.bench == group) {
             let symbol = row.unit.symbol();
@@ -179,6 +198,10 @@ impl Report {
                             )
                         }),
                 );
+            }
+            if has_goals {
+                let goals: Vec<&str> = row.goals.iter().map(|goal| goal.goal.as_str()).collect();
+                cells.push(goals.join("; "));
             }
             table.add_row(cells);
         }
@@ -227,6 +250,7 @@ mod tests {
                         value: Spread::of(&[300.0]),
                         ratio: Some(Spread::of(&[2.5, 3.0, 3.5])),
                     }],
+                    goals: Vec::new(),
                 },
                 Row {
                     bench: "startup",
@@ -235,6 +259,7 @@ mod tests {
                     unit: Unit::Milliseconds,
                     ours: Some(Spread::of(&[4.0])),
                     peers: Vec::new(),
+                    goals: Vec::new(),
                 },
             ],
         }

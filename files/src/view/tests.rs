@@ -1,7 +1,7 @@
 //! Views against an oracle that lists every byte of the tiled filetype.
 
 use super::*;
-use crate::strip::{Coverage, StripWalk, Strips, gather, spread};
+use crate::strip::{Coverage, Strip, StripWalk, Strips, gather, spread};
 use oxmpi_datatypes::datatype::Basic;
 
 /// Numbers that follow from a seed (xorshift).
@@ -78,6 +78,16 @@ fn pieces_positions_strips_and_coverage_are_those_of_the_oracle() {
             listed.extend(piece.offset..piece.end());
         }
         assert_eq!(listed, wanted, "seed {seed}");
+        let mut listed = Vec::new();
+        let mut joined = Strips::default();
+        view.blocks(from, bytes, |blocks| joined.push_strip(Strip::of(blocks)));
+        StripWalk::new(&joined.0).up_to(u64::MAX, |strip| {
+            for index in 0..strip.count {
+                let begin = strip.offset + index * strip.stride;
+                listed.extend(begin..begin + strip.block);
+            }
+        });
+        assert_eq!(listed, wanted, "blocks, seed {seed}");
         assert_eq!(view.byte_of(from), offsets[from as usize], "seed {seed}");
         let end = random.below(400);
         let before = offsets.iter().filter(|at| **at < end).count() as u64;
@@ -137,7 +147,8 @@ fn order_overlap_and_end_are_those_of_the_oracle() {
         let mut sorted = offsets.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        assert_eq!(view.overlaps(), sorted.len() < offsets.len(), "seed {seed}");
+        let overlaps = view.overlaps() || view.is_single;
+        assert_eq!(overlaps, sorted.len() < offsets.len(), "seed {seed}");
         let listed: Vec<u64> = view
             .pieces(0, offsets.len() as u64)
             .flat_map(|piece| piece.offset..piece.end())
@@ -167,6 +178,44 @@ fn an_empty_filetype_has_a_beginning_and_nothing_else() {
     assert!(view.is_empty() && view.is_ascending() && !view.overlaps());
     assert_eq!((view.byte_of(0), view.etype_from(100)), (12, Some(0)));
     assert_eq!(view.pieces(0, 0).next(), None);
+}
+
+#[test]
+fn of_copies_that_overlap_the_first_can_be_written() {
+    let byte = Datatype::named(Basic::Byte);
+    let array = Datatype::contiguous(40, &byte).unwrap();
+    // A header and an array behind it, with the bounds of the array alone.
+    let parts = Datatype::indexed(&[8, 40], &[0, 100], &byte).unwrap();
+    let filetype = Datatype::resized(&parts, 100, array.extent()).unwrap();
+    filetype.commit();
+    let view = View::new(5, &byte, &filetype, Representation::Native).unwrap();
+    let pieces: Vec<(u64, u64)> = view.pieces(0, 48).map(|p| (p.offset, p.bytes)).collect();
+    assert_eq!(pieces, [(5, 8), (105, 40)]);
+    assert_eq!(view.check_range(8, 40), Ok(()));
+    let text = view.check_range(8, 41).unwrap_err();
+    assert!(
+        text.contains("ends at byte 49") && text.contains("extent of 40"),
+        "{text}"
+    );
+    for (end, before) in [(0, 0), (9, 4), (60, 8), (110, 13), (1000, 48)] {
+        assert_eq!(view.data_before(end), before, "end {end}");
+    }
+}
+
+#[test]
+fn a_view_without_data_takes_part_in_nothing() {
+    let byte = Datatype::named(Basic::Byte);
+    for filetype in [
+        Datatype::contiguous(0, &byte).unwrap(),
+        Datatype::indexed(&[0], &[64], &byte).unwrap(),
+    ] {
+        filetype.commit();
+        let view = View::new(7, &byte, &filetype, Representation::Native).unwrap();
+        assert_eq!(view.pieces(0, 0).next(), None);
+        view.blocks(0, 0, |blocks| panic!("{blocks:?}"));
+        assert_eq!((view.byte_of(0), view.data_before(1000)), (7, 0));
+        assert_eq!(view.check_range(0, 0), Ok(()));
+    }
 }
 
 #[test]

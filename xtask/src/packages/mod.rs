@@ -1,12 +1,12 @@
-//! Packages from Debian's sources that use MPI from Fortran, built with the installation's wrappers
-//! and run on 4 ranks with their own examples and tests.
+//! Packages from Debian's sources that use MPI, from Fortran or by its files, built with the
+//! installation's wrappers and run on 4 ranks with their own examples and tests.
 //!
 //! Everything lies in `target/packages`; what was fetched and built once stays, the programs are
 //! linked anew. MUMPS is part of every run, the others only of long ones.
 
 mod fftw;
+mod files;
 mod mumps;
-mod pnetcdf;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,10 +23,7 @@ type Package = (&'static str, fn(&mut Steps));
 const SHORT: [Package; 1] = [("packages: MUMPS", mumps::run)];
 
 /// Those of long runs.
-const LONG: [Package; 2] = [
-    ("packages: FFTW", fftw::run),
-    ("packages: PnetCDF", pnetcdf::run),
-];
+const LONG: [Package; 1] = [("packages: FFTW", fftw::run)];
 
 fn all(long: bool) -> impl Iterator<Item = Package> {
     SHORT
@@ -41,11 +38,12 @@ pub fn run(steps: &mut Steps, long: bool) {
             package(steps);
         }
     }
+    files::run(steps, long);
 }
 
 /// Whether --only lets one of them run.
-pub fn is_wanted(steps: &Steps) -> bool {
-    all(true).any(|(name, _)| steps.selects(name))
+pub fn is_wanted(steps: &Steps, long: bool) -> bool {
+    all(true).any(|(name, _)| steps.selects(name)) || files::is_wanted(steps, long)
 }
 
 fn folder(package: &str) -> PathBuf {

@@ -107,6 +107,11 @@ impl Steps {
         only.is_none_or(|only| name.contains(only.as_str()))
     }
 
+    /// Whether --only was given: such a run also has steps that are too long for every run.
+    pub fn is_choosy(&self) -> bool {
+        self.run.only.is_some()
+    }
+
     /// Runs a command that other steps need, whatever --only says.
     pub fn run_always(
         &mut self,

@@ -1,0 +1,316 @@
+/* The program that `oxmpi bench --against PREFIX files` compiles and runs with every library it compares: access to one
+ * file by all ranks, in the patterns that programs have.
+ *
+ *     files SECONDS LIMIT [FIGURE...]
+ *
+ * A figure is a pattern, a number of bytes and a medium: write:1048576@tmpfs, read:1048576@disk (a range for each rank, in
+ * calls of so many bytes), pwrite and pread (the same without MPI), write-all:4096@tmpfs and read-all (pieces of all ranks
+ * in turn, collective), write-cube:128@tmpfs and read-cube (a block of a cube of doubles for each rank, collective),
+ * append:64@tmpfs (the shared pointer), overlap:67108864@tmpfs (a nonblocking collective write under a second of
+ * computing). The medium tmpfs is /dev/shm, the medium disk the folder in TMPDIR, or /var/tmp.
+ *
+ * Only functions of the MPI standard and POSIX are used. Nothing here knows which library it runs with. */
+#define _POSIX_C_SOURCE 200809L
+#include "measure.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Data of all ranks together in one operation with ranges of their own, and in one with pieces in turn. */
+#define RANGES_BYTES (32L << 20)
+#define PIECES_BYTES (16L << 20)
+#define COMPUTING 1.0 /* seconds */
+#define OVERLAPS 3
+#define PATH_BYTES 256
+
+struct work {
+    const struct kind *kind;
+    long bytes;  /* of a piece or call; edge of a cube */
+    long mine;   /* data of this rank in one operation */
+    long total;  /* data of all ranks */
+    char *data;
+    int plain;   /* descriptor for access without MPI */
+    MPI_File file;
+};
+
+enum shape { RANGE, PIECES, CUBE, APPEND, OVERLAP };
+
+struct kind {
+    const char *name;
+    enum shape shape;
+    operation *run;
+    int reads, is_plain;
+};
+
+static void check(int error, const char *what)
+{
+    if (error == MPI_SUCCESS)
+        return;
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(error, text, &length);
+    give_up(text, what);
+}
+
+static void write_range(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++)
+        for (long at = 0; at < work->mine; at += work->bytes)
+            check(MPI_File_write_at(work->file, rank * work->mine + at, work->data + at, (int)work->bytes, MPI_BYTE,
+                                    MPI_STATUS_IGNORE), "MPI_File_write_at");
+}
+
+static void read_range(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++)
+        for (long at = 0; at < work->mine; at += work->bytes)
+            check(MPI_File_read_at(work->file, rank * work->mine + at, work->data + at, (int)work->bytes, MPI_BYTE,
+                                   MPI_STATUS_IGNORE), "MPI_File_read_at");
+}
+
+static void plain_write(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++)
+        for (long at = 0; at < work->mine; at += work->bytes)
+            if (pwrite(work->plain, work->data + at, (size_t)work->bytes, rank * work->mine + at) != work->bytes)
+                give_up("too little was written", "pwrite");
+}
+
+static void plain_read(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++)
+        for (long at = 0; at < work->mine; at += work->bytes)
+            if (pread(work->plain, work->data + at, (size_t)work->bytes, rank * work->mine + at) != work->bytes)
+                give_up("too little was read", "pread");
+}
+
+static void write_all(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++)
+        check(MPI_File_write_at_all(work->file, 0, work->data, (int)work->mine, MPI_BYTE, MPI_STATUS_IGNORE),
+              "MPI_File_write_at_all");
+}
+
+static void read_all(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++)
+        check(MPI_File_read_at_all(work->file, 0, work->data, (int)work->mine, MPI_BYTE, MPI_STATUS_IGNORE),
+              "MPI_File_read_at_all");
+}
+
+static void append(const struct work *work, long batch)
+{
+    check(MPI_File_seek_shared(work->file, 0, MPI_SEEK_SET), "MPI_File_seek_shared");
+    for (long turn = 0; turn < batch; turn++)
+        check(MPI_File_write_shared(work->file, work->data, (int)work->bytes, MPI_BYTE, MPI_STATUS_IGNORE),
+              "MPI_File_write_shared");
+}
+
+static const struct kind kinds[] = {
+    {"write", RANGE, write_range, 0, 0},      {"read", RANGE, read_range, 1, 0},
+    {"pwrite", RANGE, plain_write, 0, 1},     {"pread", RANGE, plain_read, 1, 1},
+    {"write-all", PIECES, write_all, 0, 0},   {"read-all", PIECES, read_all, 1, 0},
+    {"write-cube", CUBE, write_all, 0, 0},    {"read-cube", CUBE, read_all, 1, 0},
+    {"append", APPEND, append, 0, 0},         {"overlap", OVERLAP, write_all, 0, 0},
+};
+
+static const struct kind *kind_of(const char *figure)
+{
+    size_t length = strcspn(figure, ":");
+    for (size_t index = 0; index < sizeof kinds / sizeof kinds[0]; index++)
+        if (strlen(kinds[index].name) == length && strncmp(kinds[index].name, figure, length) == 0)
+            return &kinds[index];
+    give_up("no such figure", figure);
+    return NULL;
+}
+
+/* A new file on a medium; the name is the same on all ranks. */
+static void new_file(const char *figure, char *path)
+{
+    const char *medium = strchr(figure, '@');
+    const char *folder = "/dev/shm";
+    if (medium == NULL || strcmp(medium + 1, "tmpfs") != 0)
+        folder = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/var/tmp";
+    int made = -1;
+    if (rank == 0) {
+        snprintf(path, PATH_BYTES, "%s/oxmpi-bench-XXXXXX", folder);
+        made = mkstemp(path);
+    }
+    MPI_Bcast(path, PATH_BYTES, MPI_CHAR, 0, MPI_COMM_WORLD);
+    if (rank == 0 && made < 0)
+        give_up("no file can be made there", path);
+    if (made >= 0)
+        close(made);
+}
+
+/* Blocks of ranks in each dimension: 2 x 2 x 1 and 4 x 2 x 2, and what MPI_Dims_create gives for other numbers. */
+static void grid(int blocks[3])
+{
+    blocks[0] = blocks[1] = blocks[2] = 0;
+    MPI_Dims_create(size, 3, blocks);
+}
+
+static void cube_of_rank(const struct work *work, int from[3], int edges[3])
+{
+    int blocks[3], left = rank;
+    grid(blocks);
+    for (int axis = 2; axis >= 0; axis--) {
+        edges[axis] = (int)(work->bytes / blocks[axis]);
+        from[axis] = left % blocks[axis] * edges[axis];
+        left /= blocks[axis];
+    }
+}
+
+static void prepare(struct work *work)
+{
+    MPI_Datatype etype = MPI_BYTE, view = MPI_DATATYPE_NULL;
+    MPI_Offset begin = 0;
+    int from[3], edges[3], all[3];
+    switch (work->kind->shape) {
+    case RANGE:
+        work->total = RANGES_BYTES;
+        break;
+    case PIECES:
+        work->total = PIECES_BYTES;
+        break;
+    case CUBE:
+        work->total = work->bytes * work->bytes * work->bytes * 8;
+        break;
+    case APPEND:
+        work->total = work->bytes * size;
+        break;
+    case OVERLAP:
+        work->total = work->bytes;
+        begin = rank * (work->total / size);
+    }
+    work->mine = work->total / size;
+    if (work->mine < 1 || work->total % size != 0 || (work->kind->shape == PIECES && work->mine % work->bytes != 0))
+        give_up("the data cannot be divided among so many ranks", work->kind->name);
+    if (work->kind->shape == PIECES) {
+        MPI_Datatype piece;
+        MPI_Type_contiguous((int)work->bytes, MPI_BYTE, &piece);
+        MPI_Type_create_resized(piece, 0, work->bytes * size, &view);
+        MPI_Type_free(&piece);
+        begin = rank * work->bytes;
+    } else if (work->kind->shape == CUBE) {
+        cube_of_rank(work, from, edges);
+        for (int axis = 0; axis < 3; axis++)
+            all[axis] = (int)work->bytes;
+        MPI_Type_create_subarray(3, all, edges, from, MPI_ORDER_C, MPI_DOUBLE, &view);
+        etype = MPI_DOUBLE;
+    }
+    if (view != MPI_DATATYPE_NULL) {
+        MPI_Type_commit(&view);
+        check(MPI_File_set_view(work->file, begin, etype, view, "native", MPI_INFO_NULL), "MPI_File_set_view");
+        MPI_Type_free(&view);
+    } else if (begin > 0 || work->kind->shape == OVERLAP)
+        check(MPI_File_set_view(work->file, begin, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    work->data = memory((size_t)work->mine);
+    fill(work->data, work->mine, rank, 0);
+}
+
+/* Whether the file has this rank's data at their places; read without MPI. */
+static int file_right(const struct work *work)
+{
+    char *image = memory((size_t)work->total);
+    if (pread(work->plain, image, (size_t)work->total, 0) != work->total)
+        return 0;
+    int from[3], edges[3];
+    long place = 0, edge = work->bytes;
+    switch (work->kind->shape) {
+    case RANGE:
+    case OVERLAP:
+        return memcmp(image + rank * work->mine, work->data, (size_t)work->mine) == 0;
+    case PIECES:
+        for (; place < work->mine; place += edge)
+            if (memcmp(image + place * size + rank * edge, work->data + place, (size_t)edge) != 0)
+                return 0;
+        return 1;
+    case CUBE:
+        cube_of_rank(work, from, edges);
+        for (long x = 0; x < edges[0]; x++)
+            for (long y = 0; y < edges[1]; y++, place += edges[2] * 8) {
+                long row = ((from[0] + x) * edge + from[1] + y) * edge + from[2];
+                if (memcmp(image + row * 8, work->data + place, (size_t)edges[2] * 8) != 0)
+                    return 0;
+            }
+        return 1;
+    case APPEND:
+        for (; place < work->total; place += work->bytes)
+            if (memcmp(image + place, work->data, (size_t)work->bytes) == 0)
+                return 1;
+    }
+    return 0;
+}
+
+/* The share of a nonblocking collective write that is over when the computing ends, in percent. */
+static double overlap(const struct work *work)
+{
+    double found[OVERLAPS];
+    for (int turn = 0; turn < OVERLAPS; turn++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double times[2] = {MPI_Wtime(), 0}, slowest[2];
+        write_all(work, 1);
+        times[0] = MPI_Wtime() - times[0];
+        MPI_Request request;
+        MPI_Barrier(MPI_COMM_WORLD);
+        check(MPI_File_iwrite_at_all(work->file, 0, work->data, (int)work->mine, MPI_BYTE, &request),
+              "MPI_File_iwrite_at_all");
+        double begin = MPI_Wtime();
+        volatile double sum = 0;
+        while (MPI_Wtime() - begin < COMPUTING)
+            for (int step = 0; step < 1000; step++)
+                sum += step * 1e-3;
+        begin = MPI_Wtime();
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        times[1] = MPI_Wtime() - begin;
+        MPI_Reduce(times, slowest, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        double left = rank == 0 ? slowest[1] / slowest[0] : 0;
+        found[turn] = left < 1 ? 100 * (1 - left) : 0.01;
+    }
+    qsort(found, OVERLAPS, sizeof found[0], ascending);
+    return found[OVERLAPS / 2];
+}
+
+void run_figure(const char *figure, int threads_provided)
+{
+    (void)threads_provided;
+    char path[PATH_BYTES] = "";
+    const char *colon = strchr(figure, ':');
+    struct work work = {.kind = kind_of(figure), .bytes = colon == NULL ? 0 : atol(colon + 1)};
+    new_file(figure, path);
+    work.plain = open(path, O_RDWR);
+    if (work.plain < 0)
+        give_up("cannot be opened", path);
+    check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_RDWR, MPI_INFO_NULL, &work.file), "MPI_File_open");
+    prepare(&work);
+    /* The first operation is checked: a library that does nothing would be the fastest. */
+    operation *first = work.kind->reads ? work.kind->shape == RANGE ? write_range : write_all : work.kind->run;
+    first(&work, 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!file_right(&work))
+        give_up("the file does not have what was written", figure);
+    if (work.kind->reads) {
+        memset(work.data, 0, (size_t)work.mine);
+        work.kind->run(&work, 1);
+        if (!holds(work.data, work.mine, rank, 0))
+            give_up("other data were read than are in the file", figure);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    int count = OVERLAPS;
+    double value = work.kind->shape == OVERLAP ? overlap(&work) : measure(work.kind->run, &work, &count);
+    const char *unit = "%";
+    if (work.kind->shape == APPEND)
+        unit = "M/s", value = size / value / 1e6;
+    else if (work.kind->shape != OVERLAP)
+        unit = "GB/s", value = work.total / value / 1e9;
+    if (rank == 0) {
+        printf("{\"figure\":\"%s\",\"unit\":\"%s\",\"value\":%.6g,\"count\":%d}\n", figure, unit, value, count);
+        fflush(stdout);
+    }
+    check(MPI_File_close(&work.file), "MPI_File_close");
+    close(work.plain);
+    if (rank == 0)
+        unlink(path);
+    forget_memory();
+}
