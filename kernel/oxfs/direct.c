@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * direct.c: reading and writing past the page cache, between the socket and the pages of the program.
- * Pages belong to their transaction: a program that is killed leaves them to it. Kernel memory (a
- * pipe, a loop device) goes through a buffer instead.
+ * direct.c: reading and writing past the page cache, between the socket and the pages of the
+ * program. Pages belong to their transaction: a program that is killed leaves them to it. Kernel
+ * memory (a pipe, a loop device) goes through a buffer instead.
  *
- * Before, dirty pages are written; after a write, cached ones of the range are dropped. Nothing has to
- * be aligned.
+ * Before, dirty pages are written; after a write, cached ones of the range are dropped. Nothing has
+ * to be aligned.
  */
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -22,7 +22,8 @@ struct oxfs_direct {
 };
 
 /* Gives a transaction pages of the program, as many as it can have; how many bytes. */
-static ssize_t oxfs_direct_pin(struct oxfs_direct *direct, struct oxfs_transaction *transaction, size_t bytes)
+static ssize_t oxfs_direct_pin(struct oxfs_direct *direct, struct oxfs_transaction *transaction,
+			       size_t bytes)
 {
 	ssize_t got, left;
 	size_t offset;
@@ -47,7 +48,8 @@ static ssize_t oxfs_direct_pin(struct oxfs_direct *direct, struct oxfs_transacti
 	return got;
 }
 
-static ssize_t oxfs_direct_copy(struct oxfs_direct *direct, struct oxfs_transaction *transaction, size_t bytes)
+static ssize_t oxfs_direct_copy(struct oxfs_direct *direct, struct oxfs_transaction *transaction,
+				size_t bytes)
 {
 	int error = oxfs_transaction_memory(transaction, bytes, direct->writing);
 
@@ -70,11 +72,13 @@ static ssize_t oxfs_direct_piece(struct oxfs_direct *direct, loff_t at)
 	ssize_t got, moved;
 	int error;
 
-	transaction = oxfs_transaction_new(session, direct->writing ? OXFS_WRITE : OXFS_READ, file->f_cred);
+	transaction = oxfs_transaction_new(session, direct->writing ? OXFS_WRITE : OXFS_READ,
+					   file->f_cred);
 	transaction->outward = direct->writing;
 	transaction->slot_kind = direct->writing ? OXFS_SLOT_DATA : OXFS_SLOTLESS;
 	oxfs_transaction_inode(transaction, inode, oxfs_open_of(file));
-	got = user ? oxfs_direct_pin(direct, transaction, bytes) : oxfs_direct_copy(direct, transaction, bytes);
+	got = user ? oxfs_direct_pin(direct, transaction, bytes)
+		   : oxfs_direct_copy(direct, transaction, bytes);
 	if (got < 0) {
 		oxfs_transaction_put(transaction);
 		return got;
@@ -88,7 +92,8 @@ static ssize_t oxfs_direct_piece(struct oxfs_direct *direct, loff_t at)
 		oxfs_transaction_put(transaction);
 		return error;
 	}
-	moved = direct->writing ? min_t(u64, oxfs_value(transaction, 0), got) : transaction->data_here;
+	moved = direct->writing ? min_t(u64, oxfs_value(transaction, 0), got)
+				: transaction->data_here;
 	if (!user && !direct->writing)
 		moved = copy_to_iter(transaction->memory, moved, direct->iter);
 	else if (moved < got)

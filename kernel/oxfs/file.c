@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * file.c: what programs do with an open file. Reading and writing go through the page cache, or past
- * it (O_DIRECT, -o cache=none, and files that may be written but not read).
+ * file.c: what programs do with an open file. Reading and writing go through the page cache, or
+ * past it (O_DIRECT, -o cache=none, and files that may be written but not read).
  */
 #include <linux/types.h>
 #include <linux/falloc.h>
@@ -12,7 +12,8 @@
 
 static bool oxfs_goes_direct(const struct kiocb *iocb)
 {
-	return iocb->ki_flags & IOCB_DIRECT || oxfs_session_i(file_inode(iocb->ki_filp))->options.no_cache;
+	return iocb->ki_flags & IOCB_DIRECT ||
+	       oxfs_session_i(file_inode(iocb->ki_filp))->options.no_cache;
 }
 
 static ssize_t oxfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
@@ -77,8 +78,8 @@ static long oxfs_fallocate(struct file *file, int mode, loff_t offset, loff_t by
 	loff_t end = offset + bytes;
 	int error;
 
-	if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE | FALLOC_FL_COLLAPSE_RANGE |
-		     FALLOC_FL_INSERT_RANGE))
+	if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE |
+		     FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE))
 		return -EOPNOTSUPP;
 	inode_lock(inode);
 	filemap_invalidate_lock(inode->i_mapping);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * transaction.c: one request and its reply. A transaction is at most four messages: the request, the
- * reply, and data one way. Its receives are posted before its request is sent, so what comes goes
- * straight to its place, and a reply that no transaction waits for is thrown away.
+ * transaction.c: one request and its reply. A transaction is at most four messages: the request,
+ * the reply, and data one way. Its receives are posted before its request is sent, so what comes
+ * goes straight to its place, and a reply that no transaction waits for is thrown away.
  *
- * A transaction is over when it has been answered. When the connection is lost before that, it waits
- * and is sent again, with a new number but the same slot and sequence: by these the server knows
- * what it has done already. It is never finished while oxk uses its memory: `pending` counts.
+ * A transaction is over when it has been answered. When the connection is lost before that, it
+ * waits and is sent again, with a new number but the same slot and sequence: by these the server
+ * knows what it has done already. It is never finished while oxk uses its memory: `pending` counts.
  *
  * A caller that is killed leaves its transaction behind, which goes on without it (`abandoned`).
  */
@@ -28,7 +28,8 @@ int oxfs_transactions_init(void)
 	if (!oxfs_transaction_cache)
 		return -ENOMEM;
 	oxfs_transaction_pool = mempool_create_slab_pool(OXFS_POOL_MIN, oxfs_transaction_cache);
-	oxfs_bvec_pool = mempool_create_kmalloc_pool(OXFS_POOL_MIN, OXFS_PAGES_MAX * sizeof(struct bio_vec));
+	oxfs_bvec_pool =
+		mempool_create_kmalloc_pool(OXFS_POOL_MIN, OXFS_PAGES_MAX * sizeof(struct bio_vec));
 	if (oxfs_transaction_pool && oxfs_bvec_pool)
 		return 0;
 	oxfs_transactions_exit();
@@ -59,7 +60,8 @@ static void oxfs_transaction_cred(struct oxfs_request *request, const struct cre
 }
 
 /* Never fails: memory comes from a pool, and who asks may sleep. */
-struct oxfs_transaction *oxfs_transaction_new(struct oxfs_session *session, u32 operation, const struct cred *cred)
+struct oxfs_transaction *oxfs_transaction_new(struct oxfs_session *session, u32 operation,
+					      const struct cred *cred)
 {
 	struct oxfs_transaction *transaction = mempool_alloc(oxfs_transaction_pool, GFP_NOFS);
 
@@ -72,7 +74,8 @@ struct oxfs_transaction *oxfs_transaction_new(struct oxfs_session *session, u32 
 	transaction->operation = operation;
 	transaction->room = &session->room;
 	oxfs_transaction_cred(&transaction->request, cred);
-	transaction->request_bytes = sizeof(struct oxfs_request) + le16_to_cpu(transaction->request.n_groups) * sizeof(__le32);
+	transaction->request_bytes = sizeof(struct oxfs_request) +
+				     le16_to_cpu(transaction->request.n_groups) * sizeof(__le32);
 	return transaction;
 }
 
@@ -120,8 +123,8 @@ void oxfs_transaction_put(struct oxfs_transaction *transaction)
 }
 
 /* One name, or two. */
-int oxfs_transaction_names(struct oxfs_transaction *transaction, const char *name, u32 bytes, const char *name2,
-			   u32 bytes2)
+int oxfs_transaction_names(struct oxfs_transaction *transaction, const char *name, u32 bytes,
+			   const char *name2, u32 bytes2)
 {
 	u8 *to = transaction->bytes + transaction->request_bytes;
 
@@ -137,7 +140,8 @@ int oxfs_transaction_names(struct oxfs_transaction *transaction, const char *nam
 }
 
 /* The node that is asked about; inode and open are held until it is over. */
-void oxfs_transaction_inode(struct oxfs_transaction *transaction, struct inode *inode, struct oxfs_open *open)
+void oxfs_transaction_inode(struct oxfs_transaction *transaction, struct inode *inode,
+			    struct oxfs_open *open)
 {
 	ihold(inode);
 	transaction->inode = inode;
@@ -264,7 +268,8 @@ static int oxfs_transaction_result(struct oxfs_transaction *transaction)
 	u32 error = le32_to_cpu(transaction->reply.error);
 	u64 bytes = le64_to_cpu(transaction->reply.data_bytes);
 
-	if (error > MAX_ERRNO || (bytes && (transaction->outward || bytes > transaction->data_max))) {
+	if (error > MAX_ERRNO ||
+	    (bytes && (transaction->outward || bytes > transaction->data_max))) {
 		oxfs_count(OXFS_COUNT_REFUSED, 1);
 		return -EIO;
 	}
@@ -330,7 +335,8 @@ static bool oxfs_transaction_is_whole(const struct oxfs_transaction *transaction
 		return false;
 	if (transaction->outward || transaction->reply.error || !transaction->reply.data_bytes)
 		return true;
-	return !data->error && data->bytes == le64_to_cpu(transaction->reply.data_bytes) && data->placed == data->bytes;
+	return !data->error && data->bytes == le64_to_cpu(transaction->reply.data_bytes) &&
+	       data->placed == data->bytes;
 }
 
 /* oxk has let go of all its memory. */
@@ -353,7 +359,9 @@ static void oxfs_transaction_settle(struct oxfs_transaction *transaction)
 	if (transaction->special || READ_ONCE(session->forced) || late) {
 		if (!transaction->special)
 			oxfs_session_lost(session);
-		oxfs_transaction_finish(transaction, late ? -ETIMEDOUT : transaction->special ? -ENOTCONN : -EIO);
+		oxfs_transaction_finish(transaction, late		    ? -ETIMEDOUT
+						     : transaction->special ? -ENOTCONN
+									    : -EIO);
 		return;
 	}
 	spin_lock_bh(&session->lock);
@@ -389,7 +397,8 @@ static void oxfs_take_back_data(struct oxfs_transaction *transaction)
 		return;
 	if (transaction->outward)
 		oxfs_take_back(transaction, &transaction->send_data);
-	else if (!transaction->answered || transaction->reply.error || !transaction->reply.data_bytes)
+	else if (!transaction->answered || transaction->reply.error ||
+		 !transaction->reply.data_bytes)
 		oxfs_take_back(transaction, &transaction->receive_data);
 }
 
@@ -430,7 +439,8 @@ static void oxfs_data_here(struct oxk_request *request)
 
 u64 oxfs_match(u32 kind, u32 operation, u64 number)
 {
-	return (u64)kind << OXFS_KIND_SHIFT | (u64)operation << OXFS_OPERATION_SHIFT | (number & OXFS_TRANSACTION_MASK);
+	return (u64)kind << OXFS_KIND_SHIFT | (u64)operation << OXFS_OPERATION_SHIFT |
+	       (number & OXFS_TRANSACTION_MASK);
 }
 
 static void oxfs_data_vector(const struct oxfs_transaction *transaction, struct oxk_vector *vector)
@@ -451,8 +461,9 @@ static void oxfs_data_vector(const struct oxfs_transaction *transaction, struct 
 }
 
 /* Posts one message; it counts as pending from before. */
-static int oxfs_post_one(struct oxfs_transaction *transaction, u32 kind, const struct oxk_vector *vector,
-			 struct oxk_request *request, void (*done)(struct oxk_request *request))
+static int oxfs_post_one(struct oxfs_transaction *transaction, u32 kind,
+			 const struct oxk_vector *vector, struct oxk_request *request,
+			 void (*done)(struct oxk_request *request))
 {
 	struct oxfs_session *session = transaction->session;
 	u64 match = oxfs_match(kind, transaction->operation, transaction->number);
@@ -475,7 +486,8 @@ static void oxfs_post_count(const struct oxfs_transaction *transaction)
 	oxfs_count(OXFS_COUNT_REQUESTS, 1);
 	if (!transaction->pages)
 		return;
-	oxfs_count(transaction->outward ? OXFS_COUNT_BYTES_OUT : OXFS_COUNT_BYTES_IN, transaction->data_max);
+	oxfs_count(transaction->outward ? OXFS_COUNT_BYTES_OUT : OXFS_COUNT_BYTES_IN,
+		   transaction->data_max);
 	if (transaction->session->options.bounce)
 		oxfs_count(OXFS_COUNT_BOUNCED, transaction->data_max);
 }
@@ -499,11 +511,13 @@ static int oxfs_post_all(struct oxfs_transaction *transaction)
 	oxfs_post_count(transaction);
 	oxfs_data_vector(transaction, &data);
 	if (transaction->data_max && !transaction->outward) {
-		error = oxfs_post_one(transaction, OXFS_DATA_IN, &data, &transaction->receive_data, oxfs_data_here);
+		error = oxfs_post_one(transaction, OXFS_DATA_IN, &data, &transaction->receive_data,
+				      oxfs_data_here);
 		if (error)
 			return error;
 	}
-	error = oxfs_post_one(transaction, OXFS_REPLY, &vector, &transaction->receive, oxfs_replied);
+	error = oxfs_post_one(transaction, OXFS_REPLY, &vector, &transaction->receive,
+			      oxfs_replied);
 	if (error)
 		goto take_back_data;
 	vector.kernel = send;
@@ -511,7 +525,8 @@ static int oxfs_post_all(struct oxfs_transaction *transaction)
 	if (error)
 		goto take_back;
 	if (transaction->data_max && transaction->outward) {
-		error = oxfs_post_one(transaction, OXFS_DATA_OUT, &data, &transaction->send_data, oxfs_sent);
+		error = oxfs_post_one(transaction, OXFS_DATA_OUT, &data, &transaction->send_data,
+				      oxfs_sent);
 		if (error)
 			goto take_back;
 	}
@@ -538,7 +553,8 @@ static void oxfs_transaction_send(struct oxfs_transaction *transaction)
 	transaction->sent = true;
 	if (transaction->slot_kind != OXFS_SLOTLESS) {
 		transaction->request.slot = cpu_to_le32(transaction->slot);
-		transaction->request.sequence = cpu_to_le32(session->slots[transaction->slot].sequence);
+		transaction->request.sequence =
+			cpu_to_le32(session->slots[transaction->slot].sequence);
 	} else {
 		transaction->request.slot = cpu_to_le32(OXFS_NO_SLOT);
 	}
@@ -602,7 +618,8 @@ int oxfs_transaction_submit(struct oxfs_transaction *transaction, bool killable)
 	return 0;
 }
 
-/* Waits for one that was begun. -EINTR or -ERESTARTSYS: it goes on alone; its results are not to be looked at. */
+/* Waits for one that was begun. -EINTR or -ERESTARTSYS: it goes on alone; its results are not to be
+ * looked at. */
 int oxfs_transaction_wait(struct oxfs_transaction *transaction, bool interruptible)
 {
 	struct oxfs_session *session = transaction->session;
@@ -644,7 +661,8 @@ int oxfs_transaction_special(struct oxfs_transaction *transaction, u32 seconds)
 	transaction->room = NULL;
 	refcount_inc(&transaction->references);
 	oxfs_transaction_send(transaction);
-	wait_event_timeout(session->idle, completion_done(&transaction->over) || READ_ONCE(session->peer_down),
+	wait_event_timeout(session->idle,
+			   completion_done(&transaction->over) || READ_ONCE(session->peer_down),
 			   seconds * HZ);
 	if (completion_done(&transaction->over))
 		return transaction->error;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * writeback.c: dirty pages to the server, and syncing. Neighbouring folios go in one WRITE, straight
- * from where they are: they are under writeback, and not changed, until the server has answered.
+ * writeback.c: dirty pages to the server, and syncing. Neighbouring folios go in one WRITE,
+ * straight from where they are: they are under writeback, and not changed, until the server has
+ * answered.
  *
- * A WRITE is not on stable storage before an FSYNC. If the server's machine was started again between
- * the two, data may be lost, and the FSYNC that would have made it safe says so.
+ * A WRITE is not on stable storage before an FSYNC. If the server's machine was started again
+ * between the two, data may be lost, and the FSYNC that would have made it safe says so.
  */
 #include <linux/backing-dev.h>
 #include <linux/pagemap.h>
@@ -50,8 +51,8 @@ static void oxfs_batch_send(struct oxfs_batch *batch)
 static void oxfs_batch_begin(struct oxfs_batch *batch, loff_t at)
 {
 	struct oxfs_open *open = oxfs_open_for(batch->inode, true);
-	struct oxfs_transaction *transaction =
-		oxfs_transaction_new(oxfs_session_i(batch->inode), OXFS_WRITE, open ? open->cred : oxfs_kernel_cred);
+	struct oxfs_transaction *transaction = oxfs_transaction_new(
+		oxfs_session_i(batch->inode), OXFS_WRITE, open ? open->cred : oxfs_kernel_cred);
 
 	transaction->slot_kind = OXFS_SLOT_DATA;
 	transaction->outward = true;
@@ -82,8 +83,9 @@ static int oxfs_batch_add(oxfs_dirty *dirty, struct writeback_control *control, 
 	/* A mapping may have written behind the end, which others must not see. */
 	if (bytes < folio_size(folio))
 		folio_zero_segment(folio, bytes, folio_size(folio));
-	if (batch->transaction && (batch->next != at || batch->transaction->n_pages == OXFS_PAGES_MAX ||
-				   batch->transaction->data_max + bytes > bytes_max))
+	if (batch->transaction &&
+	    (batch->next != at || batch->transaction->n_pages == OXFS_PAGES_MAX ||
+	     batch->transaction->data_max + bytes > bytes_max))
 		oxfs_batch_send(batch);
 	if (!batch->transaction)
 		oxfs_batch_begin(batch, at);
@@ -128,7 +130,8 @@ int oxfs_inode_sync(struct inode *inode, struct oxfs_open *open, bool data_only)
 {
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_inode *mine = oxfs_i(inode);
-	struct oxfs_transaction *transaction = oxfs_transaction_new(session, OXFS_FSYNC, current_cred());
+	struct oxfs_transaction *transaction =
+		oxfs_transaction_new(session, OXFS_FSYNC, current_cred());
 	bool unsynced;
 	u64 boot;
 	int error;
