@@ -13,24 +13,29 @@ atomic64_t oxfs_counts[OXFS_COUNTS];
 static struct dentry *oxfs_debug;
 
 static const char *const oxfs_count_names[OXFS_COUNTS] = {
-	[OXFS_COUNT_REQUESTS] = "requests",	[OXFS_COUNT_REPEATED] = "repeated",
-	[OXFS_COUNT_BYTES_IN] = "bytes_in",	[OXFS_COUNT_BYTES_OUT] = "bytes_out",
-	[OXFS_COUNT_BOUNCED] = "bytes_bounced", [OXFS_COUNT_PAGES_PINNED] = "pages_pinned",
-	[OXFS_COUNT_WAKEUPS] = "wakeups",	[OXFS_COUNT_RECONNECTS] = "reconnects",
-	[OXFS_COUNT_RECALLS] = "recalls",	[OXFS_COUNT_REFUSED] = "refused",
+	[OXFS_COUNT_REQUESTS] = "requests",
+	[OXFS_COUNT_REPEATED] = "repeated",
+	[OXFS_COUNT_BYTES_IN] = "bytes_in",
+	[OXFS_COUNT_BYTES_OUT] = "bytes_out",
+	[OXFS_COUNT_BOUNCED] = "bytes_bounced",
+	[OXFS_COUNT_PAGES_PINNED] = "pages_pinned",
+	[OXFS_COUNT_WAKEUPS] = "wakeups",
+	[OXFS_COUNT_RECONNECTS] = "reconnects",
+	[OXFS_COUNT_RECALLS] = "recalls",
+	[OXFS_COUNT_REFUSED] = "refused",
 	[OXFS_COUNT_ALIVE] = "alive",
 };
 
 #define OXFS_OXK_COUNTS (sizeof(struct oxk_counts) / sizeof(u64))
 
 static const char *const oxfs_oxk_names[OXFS_OXK_COUNTS] = {
-	"messages_sent", "messages_received", "bytes_lent",	  "bytes_copied", "bytes_placed",
-	"bytes_kept",	 "bytes_bounced",     "pages_pinned_now", "pages_pinned", "wakeups",
-	"softirq_runs",	 "thread_runs",	      "strangers",
+	"messages_sent", "messages_received", "bytes_lent", "bytes_copied", "bytes_placed",
+	"bytes_kept", "bytes_bounced", "pages_pinned_now", "pages_pinned", "wakeups",
+	"softirq_runs", "thread_runs", "strangers",
 };
 
-static DEFINE_MUTEX(
-	oxfs_counts_lock); /* also guards the endpoints of sessions against being closed */
+/* Also guards the endpoints of sessions against being closed. */
+static DEFINE_MUTEX(oxfs_counts_lock);
 static LIST_HEAD(oxfs_counts_sessions);
 static u64 oxfs_oxk_counts[OXFS_OXK_COUNTS]; /* of endpoints that are gone */
 
@@ -53,7 +58,7 @@ static void oxfs_counts_sum(struct oxfs_session *session, u64 *sum)
 	union {
 		struct oxk_counts counts;
 		u64 values[OXFS_OXK_COUNTS];
-	} now = {};
+	} now = { };
 	u32 i;
 
 	if (session->endpoint)
