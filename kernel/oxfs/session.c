@@ -275,6 +275,13 @@ static bool oxfs_must_mend(struct oxfs_session *session)
 	return must;
 }
 
+/* Whether there is more to do than to wait for a server. */
+static bool oxfs_must_hurry(struct oxfs_session *session)
+{
+	return READ_ONCE(session->stopping) ||
+	       (READ_ONCE(session->forced) && !list_empty_careful(&session->waiting));
+}
+
 static void oxfs_recovery(struct work_struct *work)
 {
 	struct oxfs_session *session = container_of(work, struct oxfs_session, recovery);
@@ -306,7 +313,7 @@ static void oxfs_recovery(struct work_struct *work)
 		}
 		pr_info_ratelimited("oxfs: %s: no connection: error %d; trying again\n",
 				    session->host, error);
-		wait_event_timeout(session->idle, READ_ONCE(session->stopping),
+		wait_event_timeout(session->idle, oxfs_must_hurry(session),
 				   msecs_to_jiffies(pause_ms));
 		pause_ms = min(pause_ms * 2, pause_ms_max);
 	}
@@ -394,6 +401,8 @@ void oxfs_session_force(struct oxfs_session *session)
 {
 	WRITE_ONCE(session->forced, true);
 	oxfs_session_lost(session);
+	wake_up(&session->idle);
+	wake_up_all(&session->slots_free);
 }
 
 static void oxfs_goodbye(struct oxfs_session *session)
@@ -422,6 +431,7 @@ void oxfs_session_stop(struct oxfs_session *session)
 	up = session->state == OXFS_UP;
 	session->state = OXFS_GONE;
 	up_write(&session->gate);
+	wake_up_all(&session->slots_free);
 	if (up)
 		oxfs_goodbye(session);
 	oxfs_session_close(session);

@@ -203,19 +203,29 @@ static bool oxfs_slot_try(struct oxfs_transaction *transaction)
 	return found;
 }
 
+/* Slots that are torn are mended by a server: after umount -f nobody waits for that. */
+static bool oxfs_slot_is_hopeless(struct oxfs_session *session)
+{
+	return READ_ONCE(session->forced) || READ_ONCE(session->state) == OXFS_GONE;
+}
+
 static int oxfs_slot_take(struct oxfs_transaction *transaction, bool killable)
 {
 	struct oxfs_session *session = transaction->session;
+	bool taken = false;
 
 	if (transaction->slot_kind == OXFS_SLOTLESS || transaction->mending)
 		return 0;
 	if (killable) {
-		if (wait_event_killable(session->slots_free, oxfs_slot_try(transaction)))
+		if (wait_event_killable(session->slots_free,
+					(taken = oxfs_slot_try(transaction)) ||
+						oxfs_slot_is_hopeless(session)))
 			return -EINTR;
 	} else {
-		wait_event(session->slots_free, oxfs_slot_try(transaction));
+		wait_event(session->slots_free,
+			   (taken = oxfs_slot_try(transaction)) || oxfs_slot_is_hopeless(session));
 	}
-	return 0;
+	return taken ? 0 : -EIO;
 }
 
 /* The end of a transaction in its slot. If it was sent and not answered, nobody knows whether the
@@ -599,6 +609,7 @@ void oxfs_transaction_post(struct oxfs_transaction *transaction)
 int oxfs_transaction_submit(struct oxfs_transaction *transaction, bool killable)
 {
 	struct oxfs_session *session = transaction->session;
+	int error;
 
 	if (transaction->slot_kind == OXFS_SLOT_DATA)
 		transaction->room = NULL;
@@ -606,10 +617,11 @@ int oxfs_transaction_submit(struct oxfs_transaction *transaction, bool killable)
 		return -EINTR;
 	if (transaction->room && !killable)
 		down(transaction->room);
-	if (oxfs_slot_take(transaction, killable)) {
+	error = oxfs_slot_take(transaction, killable);
+	if (error) {
 		if (transaction->room)
 			up(transaction->room);
-		return -EINTR;
+		return error;
 	}
 	if (session->options.soft && !transaction->endless)
 		transaction->deadline = (jiffies + session->options.timeo * HZ) | 1;
