@@ -35,15 +35,12 @@ static ssize_t oxfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	struct inode *inode = file_inode(file);
 	ssize_t result;
 
-	if (oxfs_goes_direct(iocb) || (oxfs_open_of(file)->flags & O_ACCMODE) == O_WRONLY)
+	/* Where the end is, only the server knows: others may append, too. */
+	if (oxfs_goes_direct(iocb) || iocb->ki_flags & IOCB_APPEND ||
+	    (oxfs_open_of(file)->flags & O_ACCMODE) == O_WRONLY)
 		return oxfs_direct_write(iocb, from);
 	inode_lock(inode);
-	result = 0;
-	/* Where the end is, the server knows, unless this side has moved it. */
-	if (iocb->ki_flags & IOCB_APPEND)
-		result = oxfs_inode_refresh(inode, false);
-	if (!result)
-		result = oxfs_inode_drop_stale(inode);
+	result = oxfs_inode_drop_stale(inode);
 	if (!result)
 		result = generic_write_checks(iocb, from);
 	if (result > 0)

@@ -392,6 +392,7 @@ int oxfs_opens_reclaim(struct oxfs_session *session);
 int oxfs_pages_mmap(struct file *file, struct vm_area_struct *vma);
 /* writeback.c */
 int oxfs_writepages(struct address_space *mapping, struct writeback_control *control);
+int oxfs_launder(struct folio *folio);
 int oxfs_inode_sync(struct inode *inode, struct oxfs_open *open, bool data_only);
 void oxfs_inode_unsynced(struct inode *inode);
 

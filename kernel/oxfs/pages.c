@@ -258,5 +258,6 @@ const struct address_space_operations oxfs_pages_operations = {
 	.write_begin = oxfs_write_begin,
 	.write_end = oxfs_write_end,
 	.dirty_folio = filemap_dirty_folio,
+	.launder_folio = oxfs_launder,
 	.migrate_folio = filemap_migrate_folio,
 };
