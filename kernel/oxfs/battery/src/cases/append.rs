@@ -60,7 +60,10 @@ fn append_mapped() -> Outcome {
     let (mut world, root) = World::with_mount("")?;
     let path = root.join("f");
     good("write", fs::write(&path, [b'a'; 100]))?;
-    let file = good("open", OpenOptions::new().read(true).write(true).open(&path))?;
+    let file = good(
+        "open",
+        OpenOptions::new().read(true).write(true).open(&path),
+    )?;
     let mut log = good("open", OpenOptions::new().append(true).open(&path))?;
     let mut map = good("mmap", Mapping::new(&file, 4096, true))?;
     let mut expected = vec![b'a'; 100];
@@ -117,7 +120,12 @@ fn check_records(mut file: File, writers: u64, count: u64) -> Outcome {
     let mut head = [0; 24];
     while good("read", file.read(&mut head[..1]))? == 1 {
         good("a record's head", file.read_exact(&mut head[1..]))?;
-        let word = |at: usize| head[at..at + 8].iter().rev().fold(0, |sum, &b| sum << 8 | u64::from(b));
+        let word = |at: usize| {
+            head[at..at + 8]
+                .iter()
+                .rev()
+                .fold(0, |sum, &b| sum << 8 | u64::from(b))
+        };
         let (writer, number) = (word(0), word(8));
         let expected = next.get(writer as usize).copied();
         equal("the next record", Some(number), expected)?;
