@@ -5,6 +5,7 @@
  *   super.c        mount options, super blocks, the module
  *   session.c      the connection: HELLO, loss, reconnection, reclaim, leases
  *   transaction.c  one request and its reply, sent again until it is answered
+ *   slot.c         slots, by which a change is done once
  *   recall.c       what the server wants forgotten
  *   inode.c        inodes and what is believed of them
  *   attributes.c   asking for attributes and permissions, and changing them
@@ -315,13 +316,17 @@ int oxfs_transaction_wait(struct oxfs_transaction *transaction, bool interruptib
 int oxfs_transaction_call(struct oxfs_transaction *transaction);
 void oxfs_transaction_post(struct oxfs_transaction *transaction);
 void oxfs_transaction_fail(struct oxfs_transaction *transaction, int error);
-void oxfs_slots_mend(struct oxfs_session *session);
 int oxfs_transaction_special(struct oxfs_transaction *transaction, u32 seconds);
 
 static inline u64 oxfs_value(const struct oxfs_transaction *transaction, u32 index)
 {
 	return le64_to_cpu(transaction->reply.values[index]);
 }
+
+/* slot.c */
+int oxfs_slot_take(struct oxfs_transaction *transaction, bool killable);
+void oxfs_slot_leave(struct oxfs_transaction *transaction);
+void oxfs_slots_mend(struct oxfs_session *session);
 
 /* super.c: for what the kernel does of its own accord */
 extern const struct cred *oxfs_kernel_cred;
