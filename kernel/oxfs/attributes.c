@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * attributes.c: asking for attributes and permissions, and changing them. The server decides what is
- * permitted: its answer for the last user who asked is kept as long as attributes are.
+ * attributes.c: asking for attributes and permissions, and changing them. The server decides what
+ * is permitted: its answer for the last user who asked is kept as long as attributes are.
  */
 #include <linux/pagemap.h>
 
@@ -35,14 +35,16 @@ int oxfs_inode_refresh(struct inode *inode, bool now)
 	return oxfs_attr_ask(inode);
 }
 
-int oxfs_getattr(oxfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask, unsigned int flags)
+int oxfs_getattr(oxfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask,
+		 unsigned int flags)
 {
 	struct inode *inode = d_inode(path->dentry);
 	bool now = flags & AT_STATX_FORCE_SYNC;
 	int error = 0;
 
 	/* Size, times and blocks are the server's: it has to have all data first. */
-	if (S_ISREG(inode->i_mode) && mask & (STATX_SIZE | STATX_BLOCKS | STATX_MTIME | STATX_CTIME) &&
+	if (S_ISREG(inode->i_mode) &&
+	    mask & (STATX_SIZE | STATX_BLOCKS | STATX_MTIME | STATX_CTIME) &&
 	    !(flags & AT_STATX_DONT_SYNC) &&
 	    (mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
 	     mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK))) {
@@ -124,7 +126,8 @@ int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 		if (error)
 			return error;
 	}
-	if (attr->ia_valid & ATTR_FILE && attr->ia_file && attr->ia_file->private_data && S_ISREG(inode->i_mode))
+	if (attr->ia_valid & ATTR_FILE && attr->ia_file && attr->ia_file->private_data &&
+	    S_ISREG(inode->i_mode))
 		open = oxfs_open_of(attr->ia_file);
 	transaction = oxfs_transaction_new(session, OXFS_SETATTR, oxfs_setattr_cred(attr));
 	transaction->slot_kind = OXFS_SLOT_NAMES;
@@ -150,16 +153,18 @@ int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 
 /* ---- permissions -------------------------------------------------------------------------- */
 
-static bool oxfs_access_is_known(struct inode *inode, const struct cred *cred, int mask, bool *granted)
+static bool oxfs_access_is_known(struct inode *inode, const struct cred *cred, int mask,
+				 bool *granted)
 {
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_inode *mine = oxfs_i(inode);
 	bool known;
 
 	spin_lock_bh(&session->lock);
-	known = mine->attr_valid && mine->epoch == session->epoch && time_before(jiffies, mine->access_until) &&
-		(mine->access_known & mask) == mask && uid_eq(mine->access_uid, cred->fsuid) &&
-		gid_eq(mine->access_gid, cred->fsgid) && mine->access_groups == cred->group_info;
+	known = mine->attr_valid && mine->epoch == session->epoch &&
+		time_before(jiffies, mine->access_until) && (mine->access_known & mask) == mask &&
+		uid_eq(mine->access_uid, cred->fsuid) && gid_eq(mine->access_gid, cred->fsgid) &&
+		mine->access_groups == cred->group_info;
 	*granted = (mine->access_granted & mask) == mask;
 	spin_unlock_bh(&session->lock);
 	return known;

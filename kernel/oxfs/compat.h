@@ -30,13 +30,14 @@ static inline struct folio *oxfs_dirty_folio(oxfs_dirty *dirty)
 	return dirty;
 }
 
-static inline void oxfs_fillattr(oxfs_idmap *idmap, u32 mask, struct inode *inode, struct kstat *stat)
+static inline void oxfs_fillattr(oxfs_idmap *idmap, u32 mask, struct inode *inode,
+				 struct kstat *stat)
 {
 	generic_fillattr(idmap, mask, inode, stat);
 }
 
-static inline void oxfs_set_times(struct inode *inode, struct timespec64 access, struct timespec64 modified,
-				  struct timespec64 changed)
+static inline void oxfs_set_times(struct inode *inode, struct timespec64 access,
+				  struct timespec64 modified, struct timespec64 changed)
 {
 	inode_set_atime_to_ts(inode, access);
 	inode_set_mtime_to_ts(inode, modified);
@@ -74,7 +75,8 @@ static inline void oxfs_lock_set_conflict(struct file_lock *lock, u8 type, pid_t
 #define oxfs_for_each_lock(lock, list) list_for_each_entry(lock, list, c.flc_list)
 
 /* Pages of the process that reads or writes; pinned, so that they may be written at any time. */
-static inline ssize_t oxfs_extract(struct iov_iter *iter, struct page **pages, size_t bytes, u32 n_max, size_t *offset)
+static inline ssize_t oxfs_extract(struct iov_iter *iter, struct page **pages, size_t bytes,
+				   u32 n_max, size_t *offset)
 {
 	return iov_iter_extract_pages(iter, &pages, bytes, n_max, 0, offset);
 }
@@ -93,13 +95,14 @@ static inline struct folio *oxfs_dirty_folio(oxfs_dirty *dirty)
 	return page_folio(dirty);
 }
 
-static inline void oxfs_fillattr(oxfs_idmap *idmap, u32 mask, struct inode *inode, struct kstat *stat)
+static inline void oxfs_fillattr(oxfs_idmap *idmap, u32 mask, struct inode *inode,
+				 struct kstat *stat)
 {
 	generic_fillattr(idmap, inode, stat);
 }
 
-static inline void oxfs_set_times(struct inode *inode, struct timespec64 access, struct timespec64 modified,
-				  struct timespec64 changed)
+static inline void oxfs_set_times(struct inode *inode, struct timespec64 access,
+				  struct timespec64 modified, struct timespec64 changed)
 {
 	inode->i_atime = access;
 	inode->i_mtime = modified;
@@ -136,7 +139,8 @@ static inline void oxfs_lock_set_conflict(struct file_lock *lock, u8 type, pid_t
 
 #define oxfs_for_each_lock(lock, list) list_for_each_entry(lock, list, fl_list)
 
-static inline ssize_t oxfs_extract(struct iov_iter *iter, struct page **pages, size_t bytes, u32 n_max, size_t *offset)
+static inline ssize_t oxfs_extract(struct iov_iter *iter, struct page **pages, size_t bytes,
+				   u32 n_max, size_t *offset)
 {
 	return iov_iter_get_pages2(iter, pages, bytes, n_max, offset);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * count.c: /sys/kernel/debug/oxfs/counts, a line "name value" for each counter of all mounts, of oxfs
- * itself and, with "oxk_" before the name, of its endpoints: those that are gone and those that are
- * there.
+ * count.c: /sys/kernel/debug/oxfs/counts, a line "name value" for each counter of all mounts, of
+ * oxfs itself and, with "oxk_" before the name, of its endpoints: those that are gone and those
+ * that are there.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -29,11 +29,13 @@ static const char *const oxfs_count_names[OXFS_COUNTS] = {
 #define OXFS_OXK_COUNTS (sizeof(struct oxk_counts) / sizeof(u64))
 
 static const char *const oxfs_oxk_names[OXFS_OXK_COUNTS] = {
-	"messages_sent", "messages_received", "bytes_lent", "bytes_copied", "bytes_placed", "bytes_kept",
-	"bytes_bounced", "pages_pinned_now", "pages_pinned", "wakeups", "softirq_runs", "thread_runs", "strangers",
+	"messages_sent", "messages_received", "bytes_lent", "bytes_copied", "bytes_placed",
+	"bytes_kept", "bytes_bounced", "pages_pinned_now", "pages_pinned", "wakeups",
+	"softirq_runs", "thread_runs", "strangers",
 };
 
-static DEFINE_MUTEX(oxfs_counts_lock); /* also guards the endpoints of sessions against being closed */
+/* Also guards the endpoints of sessions against being closed. */
+static DEFINE_MUTEX(oxfs_counts_lock);
 static LIST_HEAD(oxfs_counts_sessions);
 static u64 oxfs_oxk_counts[OXFS_OXK_COUNTS]; /* of endpoints that are gone */
 

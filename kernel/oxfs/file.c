@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * file.c: what programs do with an open file. Reading and writing go through the page cache, or past
- * it (O_DIRECT, -o cache=none, and files that may be written but not read).
+ * file.c: what programs do with an open file. Reading and writing go through the page cache, or
+ * past it (O_DIRECT, -o cache=none, and files that may be written but not read).
  */
 #include <linux/types.h>
 #include <linux/falloc.h>
@@ -12,7 +12,8 @@
 
 static bool oxfs_goes_direct(const struct kiocb *iocb)
 {
-	return iocb->ki_flags & IOCB_DIRECT || oxfs_session_i(file_inode(iocb->ki_filp))->options.no_cache;
+	return iocb->ki_flags & IOCB_DIRECT ||
+	       oxfs_session_i(file_inode(iocb->ki_filp))->options.no_cache;
 }
 
 static ssize_t oxfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
@@ -34,15 +35,12 @@ static ssize_t oxfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	struct inode *inode = file_inode(file);
 	ssize_t result;
 
-	if (oxfs_goes_direct(iocb) || (oxfs_open_of(file)->flags & O_ACCMODE) == O_WRONLY)
+	/* Where the end is, only the server knows: others may append, too. */
+	if (oxfs_goes_direct(iocb) || iocb->ki_flags & IOCB_APPEND ||
+	    (oxfs_open_of(file)->flags & O_ACCMODE) == O_WRONLY)
 		return oxfs_direct_write(iocb, from);
 	inode_lock(inode);
-	result = 0;
-	/* Where the end is, the server knows, unless this side has moved it. */
-	if (iocb->ki_flags & IOCB_APPEND)
-		result = oxfs_inode_refresh(inode, false);
-	if (!result)
-		result = oxfs_inode_drop_stale(inode);
+	result = oxfs_inode_drop_stale(inode);
 	if (!result)
 		result = generic_write_checks(iocb, from);
 	if (result > 0)
@@ -77,8 +75,8 @@ static long oxfs_fallocate(struct file *file, int mode, loff_t offset, loff_t by
 	loff_t end = offset + bytes;
 	int error;
 
-	if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE | FALLOC_FL_COLLAPSE_RANGE |
-		     FALLOC_FL_INSERT_RANGE))
+	if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE |
+		     FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE))
 		return -EOPNOTSUPP;
 	inode_lock(inode);
 	filemap_invalidate_lock(inode->i_mapping);

@@ -50,8 +50,9 @@ static const struct oxfs_entry *oxfs_folder_entry(struct oxfs_file *mine, u32 *b
 		return NULL;
 	name_bytes = le16_to_cpu(entry->name_bytes);
 	*bytes = ALIGN(sizeof(*entry) + name_bytes, 8);
-	if (!name_bytes || name_bytes > OXFS_NAME_MAX || *bytes > left || memchr(name, '/', name_bytes) ||
-	    memchr(name, 0, name_bytes) || le64_to_cpu(entry->cookie) > LLONG_MAX - OXFS_DOTS) {
+	if (!name_bytes || name_bytes > OXFS_NAME_MAX || *bytes > left ||
+	    memchr(name, '/', name_bytes) || memchr(name, 0, name_bytes) ||
+	    le64_to_cpu(entry->cookie) > LLONG_MAX - OXFS_DOTS) {
 		oxfs_count(OXFS_COUNT_REFUSED, 1);
 		return NULL;
 	}
@@ -79,7 +80,8 @@ static int oxfs_folder_emit(struct oxfs_file *mine, struct dir_context *context)
 		name = (const char *)(entry + 1);
 		name_bytes = le16_to_cpu(entry->name_bytes);
 		if (!oxfs_is_dots(name, name_bytes) &&
-		    !dir_emit(context, name, name_bytes, le64_to_cpu(entry->inode), entry->type & 15))
+		    !dir_emit(context, name, name_bytes, le64_to_cpu(entry->inode),
+			      entry->type & 15))
 			return 1;
 		mine->entries_at += bytes;
 		mine->at = le64_to_cpu(entry->cookie) + OXFS_DOTS;

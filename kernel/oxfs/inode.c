@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * inode.c: inodes, found by the server's node and by type, and what is believed of them. A node whose
- * type changes is another inode: the old one becomes stale and can do no harm.
+ * inode.c: inodes, found by the server's node and by type, and what is believed of them. A node
+ * whose type changes is another inode: the old one becomes stale and can do no harm.
  *
- * Attributes are believed until they are recalled, and for OXFS_ATTR_SECONDS at most; `version` moves
- * on when this side changes something, so that an answer that left the server before does not undo
- * it. While pages are dirty, size is what this side says.
+ * Attributes are believed until they are recalled, and for OXFS_ATTR_SECONDS at most; `version`
+ * moves on when this side changes something, so that an answer that left the server before does not
+ * undo it. While pages are dirty, size is what this side says.
  */
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -74,7 +74,8 @@ static int oxfs_inode_is(struct inode *inode, void *context)
 {
 	const struct oxfs_wanted *wanted = context;
 
-	return oxfs_i(inode)->node == wanted->node && (!wanted->type || (inode->i_mode & S_IFMT) == wanted->type);
+	return oxfs_i(inode)->node == wanted->node &&
+	       (!wanted->type || (inode->i_mode & S_IFMT) == wanted->type);
 }
 
 static int oxfs_inode_set(struct inode *inode, void *context)
@@ -136,7 +137,8 @@ static void oxfs_inode_dress(struct inode *inode, const struct oxfs_attr *attr)
 		break;
 	default:
 		inode->i_op = &oxfs_file_inode_operations;
-		init_special_inode(inode, inode->i_mode, MKDEV((u32)(device >> 32) & 0xfff, (u32)device & MINORMASK));
+		init_special_inode(inode, inode->i_mode,
+				   MKDEV((u32)(device >> 32) & 0xfff, (u32)device & MINORMASK));
 	}
 }
 
@@ -163,7 +165,8 @@ struct inode *oxfs_inode_get(struct super_block *sb, u64 node, const struct oxfs
 }
 
 /* The same for the node of a reply, of which it also takes the attributes. */
-struct inode *oxfs_inode_of_reply(struct super_block *sb, const struct oxfs_transaction *transaction)
+struct inode *oxfs_inode_of_reply(struct super_block *sb,
+				  const struct oxfs_transaction *transaction)
 {
 	const struct oxfs_reply *reply = &transaction->reply;
 	struct inode *inode;
@@ -192,8 +195,9 @@ static struct timespec64 oxfs_time(const struct oxfs_time *time)
 
 static bool oxfs_inode_is_dirty(struct inode *inode)
 {
-	return S_ISREG(inode->i_mode) && (mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
-					  mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK));
+	return S_ISREG(inode->i_mode) &&
+	       (mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
+		mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK));
 }
 
 static void oxfs_inode_set_size(struct inode *inode, u64 size)
@@ -249,7 +253,8 @@ int oxfs_inode_update(struct inode *inode, const struct oxfs_attr *attr, u64 ver
 	inode->i_gid = make_kgid(&init_user_ns, le32_to_cpu(attr->gid));
 	inode->i_blocks = le64_to_cpu(attr->blocks);
 	set_nlink(inode, le32_to_cpu(attr->links));
-	oxfs_set_times(inode, oxfs_time(&attr->access), oxfs_time(&attr->modified), oxfs_time(&attr->changed));
+	oxfs_set_times(inode, oxfs_time(&attr->access), oxfs_time(&attr->modified),
+		       oxfs_time(&attr->changed));
 	if (S_ISREG(inode->i_mode) || S_ISLNK(inode->i_mode) || S_ISDIR(inode->i_mode))
 		oxfs_inode_set_size(inode, le64_to_cpu(attr->size));
 	mine->attr_valid = !session->options.no_cache;
@@ -293,7 +298,8 @@ bool oxfs_inode_is_fresh(struct inode *inode)
 {
 	struct oxfs_inode *mine = oxfs_i(inode);
 
-	return READ_ONCE(mine->attr_valid) && READ_ONCE(mine->epoch) == READ_ONCE(oxfs_session_i(inode)->epoch) &&
+	return READ_ONCE(mine->attr_valid) &&
+	       READ_ONCE(mine->epoch) == READ_ONCE(oxfs_session_i(inode)->epoch) &&
 	       time_before(jiffies, READ_ONCE(mine->attr_until));
 }
 
@@ -325,7 +331,8 @@ void oxfs_folder_changed(struct inode *folder, const struct oxfs_transaction *tr
 	spin_lock_bh(&session->lock);
 	mine->version++;
 	mine->attr_valid = false;
-	if (le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_FOLDER && mine->change == oxfs_value(transaction, 4))
+	if (le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_FOLDER &&
+	    mine->change == oxfs_value(transaction, 4))
 		mine->change = oxfs_value(transaction, 5);
 	else
 		mine->entries++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * lock.c: advisory locks. The server grants them; what it has granted is also kept in the kernel's own
- * lists, from which locks are reclaimed after a restart of the server. A lock is a moment of
+ * lock.c: advisory locks. The server grants them; what it has granted is also kept in the kernel's
+ * own lists, from which locks are reclaimed after a restart of the server. A lock is a moment of
  * consistency: who gets one sees what the last holder wrote, and who lets go of one has written.
  */
 #include <linux/pagemap.h>
@@ -14,19 +14,22 @@
 /* Addresses of the kernel are not for the server. */
 static u64 oxfs_owner(struct oxfs_session *session, const struct file_lock *lock, bool whole)
 {
-	const void *owner = whole ? (const void *)oxfs_lock_file(lock) : (const void *)oxfs_lock_owner(lock);
+	const void *owner = whole ? (const void *)oxfs_lock_file(lock)
+				  : (const void *)oxfs_lock_owner(lock);
 
 	return (u64)(unsigned long)owner ^ session->secret;
 }
 
-static struct oxfs_transaction *oxfs_lock_new(struct inode *inode, struct oxfs_open *open, u32 operation,
-					      const struct file_lock *lock, u32 flags)
+static struct oxfs_transaction *oxfs_lock_new(struct inode *inode, struct oxfs_open *open,
+					      u32 operation, const struct file_lock *lock,
+					      u32 flags)
 {
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_transaction *transaction = oxfs_transaction_new(session, operation, open->cred);
 
 	oxfs_transaction_inode(transaction, inode, open);
-	oxfs_transaction_argument(transaction, 0, oxfs_owner(session, lock, flags & OXFS_LOCK_WHOLE));
+	oxfs_transaction_argument(transaction, 0,
+				  oxfs_owner(session, lock, flags & OXFS_LOCK_WHOLE));
 	oxfs_transaction_argument(transaction, 1, oxfs_lock_type(lock));
 	oxfs_transaction_argument(transaction, 2, lock->fl_start);
 	oxfs_transaction_argument(transaction, 3, lock->fl_end);
@@ -67,11 +70,13 @@ static void oxfs_lock_stop_waiting(struct file *file, const struct file_lock *lo
 /* A lock was granted to who had given up waiting. */
 static void oxfs_lock_orphan(struct oxfs_transaction *granted)
 {
-	struct oxfs_transaction *unlock = oxfs_transaction_new(granted->session, OXFS_LOCK, oxfs_kernel_cred);
+	struct oxfs_transaction *unlock =
+		oxfs_transaction_new(granted->session, OXFS_LOCK, oxfs_kernel_cred);
 
 	oxfs_transaction_inode(unlock, granted->inode, granted->open);
 	unlock->slot_kind = OXFS_SLOT_NAMES;
-	memcpy(unlock->request.arguments, granted->request.arguments, sizeof(unlock->request.arguments));
+	memcpy(unlock->request.arguments, granted->request.arguments,
+	       sizeof(unlock->request.arguments));
 	oxfs_transaction_argument(unlock, 1, F_UNLCK);
 	oxfs_transaction_submit(unlock, false);
 	oxfs_transaction_put(unlock);
@@ -83,7 +88,8 @@ static int oxfs_lock_wait(struct file *file, const struct file_lock *lock, u32 f
 	struct oxfs_transaction *transaction;
 	int error;
 
-	transaction = oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_LOCK, lock, flags | OXFS_LOCK_WAIT);
+	transaction = oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_LOCK, lock,
+				    flags | OXFS_LOCK_WAIT);
 	/* It may take for ever, and to be granted the same lock twice is to have it. */
 	transaction->room = &session->lock_waits;
 	transaction->endless = true;
@@ -130,7 +136,8 @@ static int oxfs_lock_set(struct file *file, struct file_lock *lock, bool wait, u
 
 static int oxfs_lock_test(struct file *file, struct file_lock *lock)
 {
-	struct oxfs_transaction *ask = oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_TESTLOCK, lock, 0);
+	struct oxfs_transaction *ask =
+		oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_TESTLOCK, lock, 0);
 	int error = oxfs_transaction_call(ask);
 	u64 type, first, last;
 
@@ -142,7 +149,8 @@ static int oxfs_lock_test(struct file *file, struct file_lock *lock)
 			lock->fl_start = min(first, last);
 			lock->fl_end = last;
 			/* The process is one of another machine. */
-			oxfs_lock_set_conflict(lock, type, -(pid_t)(oxfs_value(ask, 3) & 0x3fffffff));
+			oxfs_lock_set_conflict(lock, type,
+					       -(pid_t)(oxfs_value(ask, 3) & 0x3fffffff));
 		} else {
 			oxfs_lock_set_conflict(lock, F_UNLCK, 0);
 		}
@@ -176,7 +184,8 @@ int oxfs_flock(struct file *file, int command, struct file_lock *lock)
 
 /* ---- after a restart of the server -------------------------------------------------------- */
 
-static int oxfs_lock_reclaim(struct oxfs_open *open, struct inode *inode, const struct file_lock *lock, u32 flags)
+static int oxfs_lock_reclaim(struct oxfs_open *open, struct inode *inode,
+			     const struct file_lock *lock, u32 flags)
 {
 	struct oxfs_session *session = open->session;
 	struct oxfs_transaction *transaction =
@@ -196,7 +205,8 @@ static int oxfs_lock_reclaim(struct oxfs_open *open, struct inode *inode, const 
 }
 
 /* Copies those locks of an open that stand in a list; how many. */
-static u32 oxfs_locks_copy(const struct oxfs_open *open, struct list_head *list, struct file_lock *to, u32 room)
+static u32 oxfs_locks_copy(const struct oxfs_open *open, struct list_head *list,
+			   struct file_lock *to, u32 room)
 {
 	struct file_lock *lock;
 	u32 n = 0;
@@ -235,10 +245,12 @@ int oxfs_locks_reclaim(struct oxfs_open *open)
 	}
 	spin_lock(&context->flc_lock);
 	n_posix = oxfs_locks_copy(open, &context->flc_posix, locks, OXFS_RECLAIMED_MAX);
-	n = n_posix + oxfs_locks_copy(open, &context->flc_flock, locks + n_posix, OXFS_RECLAIMED_MAX - n_posix);
+	n = n_posix + oxfs_locks_copy(open, &context->flc_flock, locks + n_posix,
+				      OXFS_RECLAIMED_MAX - n_posix);
 	spin_unlock(&context->flc_lock);
 	for (i = 0; i < n && !error; i++)
-		error = oxfs_lock_reclaim(open, inode, &locks[i], i < n_posix ? 0 : OXFS_LOCK_WHOLE);
+		error = oxfs_lock_reclaim(open, inode, &locks[i],
+					  i < n_posix ? 0 : OXFS_LOCK_WHOLE);
 	kvfree(locks);
 out:
 	if (inode)

@@ -8,10 +8,12 @@
 
 #include "oxfs_client.h"
 
-static struct oxfs_transaction *oxfs_names_new(struct inode *folder, u32 operation, const struct qstr *name, int *error)
+static struct oxfs_transaction *oxfs_names_new(struct inode *folder, u32 operation,
+					       const struct qstr *name, int *error)
 {
 	struct oxfs_session *session = oxfs_session_i(folder);
-	struct oxfs_transaction *transaction = oxfs_transaction_new(session, operation, current_cred());
+	struct oxfs_transaction *transaction =
+		oxfs_transaction_new(session, operation, current_cred());
 
 	oxfs_transaction_inode(transaction, folder, NULL);
 	*error = oxfs_transaction_names(transaction, name->name, name->len, NULL, 0);
@@ -26,7 +28,8 @@ static void oxfs_dentry_believe(struct dentry *dentry, u64 entries)
 static bool oxfs_dentry_is_believed(const struct dentry *dentry, struct inode *folder)
 {
 	return oxfs_inode_is_fresh(folder) &&
-	       (unsigned long)READ_ONCE(dentry->d_fsdata) == (unsigned long)READ_ONCE(oxfs_i(folder)->entries);
+	       (unsigned long)READ_ONCE(dentry->d_fsdata) ==
+		       (unsigned long)READ_ONCE(oxfs_i(folder)->entries);
 }
 
 /* ---- looking up --------------------------------------------------------------------------- */
@@ -94,7 +97,8 @@ static int oxfs_revalidate(struct dentry *dentry, unsigned int flags)
 		goto out;
 	valid = 1;
 	entries = READ_ONCE(oxfs_i(folder)->entries);
-	if ((unsigned long)READ_ONCE(dentry->d_fsdata) == (unsigned long)entries && !oxfs_session_i(folder)->options.no_cache)
+	if ((unsigned long)READ_ONCE(dentry->d_fsdata) == (unsigned long)entries &&
+	    !oxfs_session_i(folder)->options.no_cache)
 		goto out;
 	inode = oxfs_look_up(folder, &dentry->d_name);
 	if (IS_ERR(inode)) {
@@ -145,7 +149,8 @@ static int oxfs_names_call(struct inode *folder, struct oxfs_transaction *transa
 }
 
 /* The answer's node becomes what the name stands for. */
-static int oxfs_made(struct inode *folder, struct dentry *dentry, const struct oxfs_transaction *transaction)
+static int oxfs_made(struct inode *folder, struct dentry *dentry,
+		     const struct oxfs_transaction *transaction)
 {
 	struct inode *inode = oxfs_inode_of_reply(folder->i_sb, transaction);
 	struct dentry *other;
@@ -168,11 +173,13 @@ static int oxfs_made(struct inode *folder, struct dentry *dentry, const struct o
 	return 0;
 }
 
-static int oxfs_make(struct inode *folder, struct dentry *dentry, u32 operation, u64 first, u64 second,
-		     const char *target)
+static int oxfs_make(struct inode *folder, struct dentry *dentry, u32 operation, u64 first,
+		     u64 second, const char *target)
 {
 	struct oxfs_transaction *transaction;
-	u32 type = operation == OXFS_MKDIR ? S_IFDIR : operation == OXFS_SYMLINK ? S_IFLNK : first & S_IFMT;
+	u32 type = operation == OXFS_MKDIR     ? S_IFDIR
+		   : operation == OXFS_SYMLINK ? S_IFLNK
+					       : first & S_IFMT;
 	int error;
 
 	transaction = oxfs_names_new(folder, operation, &dentry->d_name, &error);
@@ -200,12 +207,15 @@ static int oxfs_mkdir(oxfs_idmap *idmap, struct inode *folder, struct dentry *de
 	return oxfs_make(folder, dentry, OXFS_MKDIR, mode & S_IALLUGO, 0, NULL);
 }
 
-static int oxfs_mknod(oxfs_idmap *idmap, struct inode *folder, struct dentry *dentry, umode_t mode, dev_t device)
+static int oxfs_mknod(oxfs_idmap *idmap, struct inode *folder, struct dentry *dentry, umode_t mode,
+		      dev_t device)
 {
-	return oxfs_make(folder, dentry, OXFS_MKNOD, mode, (u64)MAJOR(device) << 32 | MINOR(device), NULL);
+	return oxfs_make(folder, dentry, OXFS_MKNOD, mode, (u64)MAJOR(device) << 32 | MINOR(device),
+			 NULL);
 }
 
-static int oxfs_symlink(oxfs_idmap *idmap, struct inode *folder, struct dentry *dentry, const char *target)
+static int oxfs_symlink(oxfs_idmap *idmap, struct inode *folder, struct dentry *dentry,
+			const char *target)
 {
 	size_t bytes = strlen(target);
 
@@ -234,7 +244,8 @@ static int oxfs_link(struct dentry *old, struct inode *folder, struct dentry *de
 }
 
 /* CREATE: *file is opened by the same answer. NULL: it is closed again, and only its name stays. */
-static int oxfs_create_open(struct inode *folder, struct dentry *dentry, umode_t mode, u32 flags, struct oxfs_file **file)
+static int oxfs_create_open(struct inode *folder, struct dentry *dentry, umode_t mode, u32 flags,
+			    struct oxfs_file **file)
 {
 	struct oxfs_session *session = oxfs_session_i(folder);
 	struct oxfs_transaction *transaction;
@@ -248,7 +259,8 @@ static int oxfs_create_open(struct inode *folder, struct dentry *dentry, umode_t
 	transaction = oxfs_names_new(folder, OXFS_CREATE, &dentry->d_name, &error);
 	transaction->orphan = oxfs_open_orphan;
 	oxfs_transaction_argument(transaction, 0, mode & S_IALLUGO);
-	oxfs_transaction_argument(transaction, 1, fresh->open->flags | O_CREAT | (flags & (O_EXCL | O_TRUNC)));
+	oxfs_transaction_argument(transaction, 1,
+				  fresh->open->flags | O_CREAT | (flags & (O_EXCL | O_TRUNC)));
 	error = oxfs_names_call(folder, transaction, error);
 	if (error)
 		goto out;
@@ -276,7 +288,8 @@ out:
 	return error;
 }
 
-static int oxfs_create(oxfs_idmap *idmap, struct inode *folder, struct dentry *dentry, umode_t mode, bool exclusive)
+static int oxfs_create(oxfs_idmap *idmap, struct inode *folder, struct dentry *dentry, umode_t mode,
+		       bool exclusive)
 {
 	return oxfs_create_open(folder, dentry, mode, O_RDWR | (exclusive ? O_EXCL : 0), NULL);
 }
@@ -288,8 +301,8 @@ static int oxfs_open_made(struct inode *inode, struct file *file)
 	return generic_file_open(inode, file);
 }
 
-static int oxfs_atomic_open(struct inode *folder, struct dentry *dentry, struct file *file, unsigned int flags,
-			    umode_t mode)
+static int oxfs_atomic_open(struct inode *folder, struct dentry *dentry, struct file *file,
+			    unsigned int flags, umode_t mode)
 {
 	struct dentry *other = NULL;
 	struct oxfs_file *fresh;
@@ -348,8 +361,8 @@ static int oxfs_rmdir(struct inode *folder, struct dentry *dentry)
 	return oxfs_remove(folder, dentry, OXFS_RMDIR);
 }
 
-static int oxfs_rename(oxfs_idmap *idmap, struct inode *folder, struct dentry *dentry, struct inode *folder2,
-		       struct dentry *dentry2, unsigned int flags)
+static int oxfs_rename(oxfs_idmap *idmap, struct inode *folder, struct dentry *dentry,
+		       struct inode *folder2, struct dentry *dentry2, unsigned int flags)
 {
 	struct oxfs_session *session = oxfs_session_i(folder);
 	struct oxfs_transaction *transaction;
@@ -360,8 +373,8 @@ static int oxfs_rename(oxfs_idmap *idmap, struct inode *folder, struct dentry *d
 		return -EINVAL;
 	transaction = oxfs_transaction_new(session, OXFS_RENAME, current_cred());
 	oxfs_transaction_inode(transaction, folder, NULL);
-	error = oxfs_transaction_names(transaction, dentry->d_name.name, dentry->d_name.len, dentry2->d_name.name,
-				       dentry2->d_name.len);
+	error = oxfs_transaction_names(transaction, dentry->d_name.name, dentry->d_name.len,
+				       dentry2->d_name.name, dentry2->d_name.len);
 	oxfs_transaction_argument(transaction, 0, oxfs_i(folder2)->node);
 	oxfs_transaction_argument(transaction, 1, flags);
 	error = oxfs_names_call(folder, transaction, error);
@@ -373,7 +386,8 @@ static int oxfs_rename(oxfs_idmap *idmap, struct inode *folder, struct dentry *d
 		return error;
 	if (folder2 != folder)
 		oxfs_inode_forget_entries(folder2);
-	if (victim && !(flags & RENAME_EXCHANGE) && (S_ISDIR(victim->i_mode) || victim->i_nlink == 1))
+	if (victim && !(flags & RENAME_EXCHANGE) &&
+	    (S_ISDIR(victim->i_mode) || victim->i_nlink == 1))
 		clear_nlink(victim);
 	/* The dentry is moved to the other folder by our caller. */
 	oxfs_dentry_believe(dentry, READ_ONCE(oxfs_i(folder2)->entries));
@@ -384,7 +398,8 @@ static int oxfs_rename(oxfs_idmap *idmap, struct inode *folder, struct dentry *d
 
 /* ---- symbolic links ----------------------------------------------------------------------- */
 
-static const char *oxfs_get_link(struct dentry *dentry, struct inode *inode, struct delayed_call *done)
+static const char *oxfs_get_link(struct dentry *dentry, struct inode *inode,
+				 struct delayed_call *done)
 {
 	struct oxfs_transaction *ask;
 	char *target = NULL;

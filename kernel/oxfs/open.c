@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * open.c: opens at the server. One belongs to a file here, and to transactions that name it; when all
- * have let go of it, CLOSE is sent by a work item. After the server was started again, every open is
- * reclaimed and may get another number.
+ * open.c: opens at the server. One belongs to a file here, and to transactions that name it; when
+ * all have let go of it, CLOSE is sent by a work item. After the server was started again, every
+ * open is reclaimed and may get another number.
  */
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -61,7 +61,8 @@ void oxfs_file_opened(struct oxfs_file *file, struct inode *inode, u64 id)
 /* Tells the server. Nobody waits for its answer. */
 void oxfs_open_close(struct oxfs_session *session, u64 id)
 {
-	struct oxfs_transaction *close = oxfs_transaction_new(session, OXFS_CLOSE, oxfs_kernel_cred);
+	struct oxfs_transaction *close =
+		oxfs_transaction_new(session, OXFS_CLOSE, oxfs_kernel_cred);
 
 	close->slot_kind = OXFS_SLOT_NAMES;
 	close->request.open = cpu_to_le64(id);
@@ -126,7 +127,8 @@ int oxfs_file_release(struct inode *inode, struct file *file)
 
 static int oxfs_open_ask(struct inode *inode, struct oxfs_file *file)
 {
-	struct oxfs_transaction *ask = oxfs_transaction_new(oxfs_session_i(inode), OXFS_OPEN, file->open->cred);
+	struct oxfs_transaction *ask =
+		oxfs_transaction_new(oxfs_session_i(inode), OXFS_OPEN, file->open->cred);
 	int error;
 
 	ask->slot_kind = OXFS_SLOT_NAMES;
@@ -243,7 +245,8 @@ static int oxfs_open_reclaim(struct oxfs_session *session, struct oxfs_open *ope
 	if (error == -ENOTCONN)
 		return error;
 	if (error) {
-		pr_warn_ratelimited("oxfs: %s: an open file could not be opened again: error %d\n", session->host, error);
+		pr_warn_ratelimited("oxfs: %s: an open file could not be opened again: error %d\n",
+				    session->host, error);
 		return 0;
 	}
 	return oxfs_locks_reclaim(open);

@@ -5,6 +5,7 @@
  *   super.c        mount options, super blocks, the module
  *   session.c      the connection: HELLO, loss, reconnection, reclaim, leases
  *   transaction.c  one request and its reply, sent again until it is answered
+ *   slot.c         slots, by which a change is done once
  *   recall.c       what the server wants forgotten
  *   inode.c        inodes and what is believed of them
  *   attributes.c   asking for attributes and permissions, and changing them
@@ -54,7 +55,8 @@
 #define OXFS_LOCK_WAITS_MAX 64
 #define OXFS_RECALLS 16u
 /* 4 requests for each transaction, and HELLO's and RENEW's. */
-#define OXFS_OXK_REQUESTS ((OXFS_ROOM + OXFS_LOCK_WAITS_MAX + OXFS_SLOTS_MAX + 8u) * 4u + 2u * OXFS_RECALLS)
+#define OXFS_OXK_REQUESTS                                                                          \
+	((OXFS_ROOM + OXFS_LOCK_WAITS_MAX + OXFS_SLOTS_MAX + 8u) * 4u + 2u * OXFS_RECALLS)
 #define OXFS_OXK_EAGER_BYTES (16u << 10)
 #define OXFS_OXK_UNEXPECTED_BYTES (512u << 10)
 #define OXFS_PAGES_MAX (OXFS_DATA_MAX >> PAGE_SHIFT)
@@ -76,7 +78,7 @@ struct oxfs_options {
 	bool bounce;
 	bool read_only;
 	u32 timeo; /* seconds */
-	s32 key;   /* 0: by the host's name */
+	s32 key; /* 0: by the host's name */
 	u32 port;
 };
 
@@ -122,7 +124,7 @@ struct oxfs_session {
 	enum oxfs_state state;
 	struct oxk_endpoint *endpoint; /* while UP, and during HELLO */
 	oxk_peer_t peer;
-	bool lost;   /* the connection is to be made anew */
+	bool lost; /* the connection is to be made anew */
 	bool peer_down;
 	int peer_error;
 	bool forced; /* umount -f: what cannot be sent fails; until the server is there again */
@@ -138,7 +140,7 @@ struct oxfs_session {
 	spinlock_t lock; /* bottom halves off; what follows */
 	u64 transaction;
 	struct list_head waiting; /* settled without an answer, or not sent yet */
-	struct list_head active;  /* sent */
+	struct list_head active; /* sent */
 	struct oxfs_slot slots[OXFS_SLOTS_MAX];
 	u32 n_slots;
 	unsigned long heard; /* jiffies of the last reply */
@@ -189,17 +191,17 @@ struct oxfs_inode {
 	u64 epoch;
 	unsigned long attr_until; /* jiffies */
 	bool attr_valid;
-	bool data_stale;  /* pages are to be dropped before they are read */
-	u64 version;      /* moves on when this side changes size or attributes */
+	bool data_stale; /* pages are to be dropped before they are read */
+	u64 version; /* moves on when this side changes size or attributes */
 	u32 access_known; /* MAY_ bits of access_uid */
 	u32 access_granted;
 	kuid_t access_uid;
 	kgid_t access_gid;
 	struct group_info *access_groups; /* compared only */
 	unsigned long access_until;
-	struct list_head opens;	   /* under the session's lock */
+	struct list_head opens; /* under the session's lock */
 	struct list_head unsynced; /* likewise */
-	u64 unsynced_boot;	   /* of the oldest such WRITE */
+	u64 unsynced_boot; /* of the oldest such WRITE */
 	struct inode vfs;
 };
 
@@ -220,7 +222,7 @@ struct oxfs_file {
 	u8 *entries;
 	u32 entries_bytes;
 	u32 entries_at;
-	u64 next;  /* where the rest is asked for */
+	u64 next; /* where the rest is asked for */
 	loff_t at; /* position of entries_at */
 	bool end;
 };
@@ -241,7 +243,7 @@ enum oxfs_step {
 enum oxfs_slot_kind {
 	OXFS_SLOTLESS,
 	OXFS_SLOT_NAMES, /* the lower half of the slots */
-	OXFS_SLOT_DATA,	 /* the upper: recalled data can be written while names wait for recalls */
+	OXFS_SLOT_DATA, /* the upper: recalled data can be written while names wait for recalls */
 };
 
 struct oxfs_transaction {
@@ -250,7 +252,7 @@ struct oxfs_transaction {
 	struct list_head list;
 	struct oxfs_session *session;
 	struct oxfs_open *open; /* its number is filled in whenever it is sent */
-	struct inode *inode;	/* held */
+	struct inode *inode; /* held */
 	u64 number;
 	u32 operation;
 	enum oxfs_slot_kind slot_kind;
@@ -264,7 +266,7 @@ struct oxfs_transaction {
 	bool endless; /* a wait for a lock: never late */
 	bool abandoned; /* its caller was killed: under the session's lock */
 	unsigned long steps;
-	unsigned long posted;	/* jiffies */
+	unsigned long posted; /* jiffies */
 	unsigned long deadline; /* of a soft mount */
 	int error;
 	u64 version; /* of the inode when it was sent */
@@ -299,11 +301,13 @@ struct oxfs_transaction {
 /* transaction.c */
 int oxfs_transactions_init(void);
 void oxfs_transactions_exit(void);
-struct oxfs_transaction *oxfs_transaction_new(struct oxfs_session *session, u32 operation, const struct cred *cred);
+struct oxfs_transaction *oxfs_transaction_new(struct oxfs_session *session, u32 operation,
+					      const struct cred *cred);
 void oxfs_transaction_put(struct oxfs_transaction *transaction);
-int oxfs_transaction_names(struct oxfs_transaction *transaction, const char *name, u32 bytes, const char *name2,
-			   u32 bytes2);
-void oxfs_transaction_inode(struct oxfs_transaction *transaction, struct inode *inode, struct oxfs_open *open);
+int oxfs_transaction_names(struct oxfs_transaction *transaction, const char *name, u32 bytes,
+			   const char *name2, u32 bytes2);
+void oxfs_transaction_inode(struct oxfs_transaction *transaction, struct inode *inode,
+			    struct oxfs_open *open);
 int oxfs_transaction_memory(struct oxfs_transaction *transaction, u32 bytes, bool outward);
 int oxfs_transaction_pages(struct oxfs_transaction *transaction);
 void oxfs_transaction_argument(struct oxfs_transaction *transaction, u32 index, u64 value);
@@ -312,13 +316,17 @@ int oxfs_transaction_wait(struct oxfs_transaction *transaction, bool interruptib
 int oxfs_transaction_call(struct oxfs_transaction *transaction);
 void oxfs_transaction_post(struct oxfs_transaction *transaction);
 void oxfs_transaction_fail(struct oxfs_transaction *transaction, int error);
-void oxfs_slots_mend(struct oxfs_session *session);
 int oxfs_transaction_special(struct oxfs_transaction *transaction, u32 seconds);
 
 static inline u64 oxfs_value(const struct oxfs_transaction *transaction, u32 index)
 {
 	return le64_to_cpu(transaction->reply.values[index]);
 }
+
+/* slot.c */
+int oxfs_slot_take(struct oxfs_transaction *transaction, bool killable);
+void oxfs_slot_leave(struct oxfs_transaction *transaction);
+void oxfs_slots_mend(struct oxfs_session *session);
 
 /* super.c: for what the kernel does of its own accord */
 extern const struct cred *oxfs_kernel_cred;
@@ -345,7 +353,8 @@ void oxfs_inode_free(struct inode *inode);
 void oxfs_inode_evict(struct inode *inode);
 struct inode *oxfs_inode_get(struct super_block *sb, u64 node, const struct oxfs_attr *attr);
 struct inode *oxfs_inode_find(struct super_block *sb, u64 node);
-struct inode *oxfs_inode_of_reply(struct super_block *sb, const struct oxfs_transaction *transaction);
+struct inode *oxfs_inode_of_reply(struct super_block *sb,
+				  const struct oxfs_transaction *transaction);
 int oxfs_inode_update(struct inode *inode, const struct oxfs_attr *attr, u64 version);
 void oxfs_inode_changed(struct inode *inode);
 void oxfs_inode_adopt(struct inode *inode, const struct oxfs_transaction *transaction);
@@ -354,7 +363,8 @@ void oxfs_inode_forget_entries(struct inode *inode);
 bool oxfs_inode_is_fresh(struct inode *inode);
 int oxfs_inode_refresh(struct inode *inode, bool now);
 int oxfs_inode_drop_stale(struct inode *inode);
-int oxfs_getattr(oxfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask, unsigned int flags);
+int oxfs_getattr(oxfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask,
+		 unsigned int flags);
 int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr);
 int oxfs_permission(oxfs_idmap *idmap, struct inode *inode, int mask);
 void oxfs_folder_changed(struct inode *folder, const struct oxfs_transaction *transaction);
@@ -387,6 +397,7 @@ int oxfs_opens_reclaim(struct oxfs_session *session);
 int oxfs_pages_mmap(struct file *file, struct vm_area_struct *vma);
 /* writeback.c */
 int oxfs_writepages(struct address_space *mapping, struct writeback_control *control);
+int oxfs_launder(struct folio *folio);
 int oxfs_inode_sync(struct inode *inode, struct oxfs_open *open, bool data_only);
 void oxfs_inode_unsynced(struct inode *inode);
 
@@ -401,17 +412,17 @@ int oxfs_locks_reclaim(struct oxfs_open *open);
 
 /* count.c */
 enum oxfs_count {
-	OXFS_COUNT_REQUESTS,	 /* sent, with repetitions */
+	OXFS_COUNT_REQUESTS, /* sent, with repetitions */
 	OXFS_COUNT_REPEATED,
-	OXFS_COUNT_BYTES_IN,	 /* of data, to pages */
+	OXFS_COUNT_BYTES_IN, /* of data, to pages */
 	OXFS_COUNT_BYTES_OUT,
-	OXFS_COUNT_BOUNCED,	 /* of these, through oxk's buffer */
+	OXFS_COUNT_BOUNCED, /* of these, through oxk's buffer */
 	OXFS_COUNT_PAGES_PINNED, /* of programs */
 	OXFS_COUNT_WAKEUPS,
 	OXFS_COUNT_RECONNECTS,
 	OXFS_COUNT_RECALLS,
-	OXFS_COUNT_REFUSED,	 /* replies that make no sense */
-	OXFS_COUNT_ALIVE,	 /* transactions that exist */
+	OXFS_COUNT_REFUSED, /* replies that make no sense */
+	OXFS_COUNT_ALIVE, /* transactions that exist */
 	OXFS_COUNTS,
 };
 extern atomic64_t oxfs_counts[OXFS_COUNTS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pages.c: the page cache. Folios are locked from before their READ is asked until its data has been
- * placed in them, by the softirq that receives it; nothing is copied here.
+ * pages.c: the page cache. Folios are locked from before their READ is asked until its data has
+ * been placed in them, by the softirq that receives it; nothing is copied here.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -72,7 +72,8 @@ static int oxfs_read_begin(struct oxfs_transaction *transaction)
 
 static int oxfs_read_folio(struct file *file, struct folio *folio)
 {
-	struct oxfs_transaction *transaction = oxfs_read_new(folio->mapping->host, file, folio_pos(folio));
+	struct oxfs_transaction *transaction =
+		oxfs_read_new(folio->mapping->host, file, folio_pos(folio));
 
 	oxfs_read_add(transaction, folio);
 	return oxfs_read_begin(transaction);
@@ -120,7 +121,8 @@ static int oxfs_fill(struct file *file, struct address_space *mapping, struct fo
 	return error;
 }
 
-static int oxfs_begin(struct file *file, struct address_space *mapping, loff_t at, u32 bytes, struct folio **to)
+static int oxfs_begin(struct file *file, struct address_space *mapping, loff_t at, u32 bytes,
+		      struct folio **to)
 {
 	struct inode *inode = mapping->host;
 	struct folio *folio;
@@ -152,7 +154,8 @@ again:
 	return error;
 }
 
-static int oxfs_end(struct address_space *mapping, loff_t at, u32 bytes, u32 copied, struct folio *folio)
+static int oxfs_end(struct address_space *mapping, loff_t at, u32 bytes, u32 copied,
+		    struct folio *folio)
 {
 	struct inode *inode = mapping->host;
 
@@ -172,20 +175,20 @@ static int oxfs_end(struct address_space *mapping, loff_t at, u32 bytes, u32 cop
 }
 
 #if OXFS_NEW
-static int oxfs_write_begin(struct file *file, struct address_space *mapping, loff_t at, unsigned int bytes,
-			    struct folio **folio, void **data)
+static int oxfs_write_begin(struct file *file, struct address_space *mapping, loff_t at,
+			    unsigned int bytes, struct folio **folio, void **data)
 {
 	return oxfs_begin(file, mapping, at, bytes, folio);
 }
 
-static int oxfs_write_end(struct file *file, struct address_space *mapping, loff_t at, unsigned int bytes,
-			  unsigned int copied, struct folio *folio, void *data)
+static int oxfs_write_end(struct file *file, struct address_space *mapping, loff_t at,
+			  unsigned int bytes, unsigned int copied, struct folio *folio, void *data)
 {
 	return oxfs_end(mapping, at, bytes, copied, folio);
 }
 #else
-static int oxfs_write_begin(struct file *file, struct address_space *mapping, loff_t at, unsigned int bytes,
-			    struct page **page, void **data)
+static int oxfs_write_begin(struct file *file, struct address_space *mapping, loff_t at,
+			    unsigned int bytes, struct page **page, void **data)
 {
 	struct folio *folio;
 	int error = oxfs_begin(file, mapping, at, bytes, &folio);
@@ -195,8 +198,8 @@ static int oxfs_write_begin(struct file *file, struct address_space *mapping, lo
 	return error;
 }
 
-static int oxfs_write_end(struct file *file, struct address_space *mapping, loff_t at, unsigned int bytes,
-			  unsigned int copied, struct page *page, void *data)
+static int oxfs_write_end(struct file *file, struct address_space *mapping, loff_t at,
+			  unsigned int bytes, unsigned int copied, struct page *page, void *data)
 {
 	return oxfs_end(mapping, at, bytes, copied, page_folio(page));
 }
@@ -255,5 +258,6 @@ const struct address_space_operations oxfs_pages_operations = {
 	.write_begin = oxfs_write_begin,
 	.write_end = oxfs_write_end,
 	.dirty_folio = filemap_dirty_folio,
+	.launder_folio = oxfs_launder,
 	.migrate_folio = filemap_migrate_folio,
 };

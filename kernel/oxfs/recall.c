@@ -10,7 +10,8 @@
 static void oxfs_recalled(struct oxk_request *request);
 
 /* From one state to another; false if it is in a third. */
-static bool oxfs_recall_step(struct oxfs_recall_work *recall, enum oxfs_recall_state from, enum oxfs_recall_state to)
+static bool oxfs_recall_step(struct oxfs_recall_work *recall, enum oxfs_recall_state from,
+			     enum oxfs_recall_state to)
 {
 	bool is = false;
 
@@ -36,8 +37,8 @@ static int oxfs_recall_post(struct oxfs_recall_work *recall)
 	memset(&recall->request, 0, sizeof(recall->request));
 	recall->request.done = oxfs_recalled;
 	recall->request.context = recall;
-	error = oxk_irecv(recall->session->endpoint, oxfs_match(OXFS_RECALL, 0, 0), 0xfull << OXFS_KIND_SHIFT, &vector,
-			  &recall->request);
+	error = oxk_irecv(recall->session->endpoint, oxfs_match(OXFS_RECALL, 0, 0),
+			  0xfull << OXFS_KIND_SHIFT, &vector, &recall->request);
 	if (error)
 		oxfs_recall_step(recall, OXFS_RECALL_POSTED, OXFS_RECALL_IDLE);
 	return error;
@@ -57,7 +58,8 @@ static void oxfs_recall_answer(struct oxfs_recall_work *recall, oxk_peer_t peer,
 {
 	struct oxfs_session *session = recall->session;
 	struct oxk_vector nothing = { .kind = OXK_KERNEL, .n = 0 };
-	u64 bits = (u64)OXFS_RECALLED << OXFS_KIND_SHIFT | (match & ((1ull << OXFS_KIND_SHIFT) - 1));
+	u64 bits = (u64)OXFS_RECALLED << OXFS_KIND_SHIFT |
+		   (match & ((1ull << OXFS_KIND_SHIFT) - 1));
 	int error = -ENOTCONN;
 
 	down_read(&session->gate);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * session.c: the connection of a mount, and what survives it. `recovery` is the one place where the
- * connection is made, at mount and after each loss: it closes the endpoint (after which no memory of
- * a transaction is in use), opens another, says HELLO, has opens and locks reclaimed by a server that
- * was started again, and sends what waits. `watch` asks a silent server whether it lives.
+ * connection is made, at mount and after each loss: it closes the endpoint (after which no memory
+ * of a transaction is in use), opens another, says HELLO, has opens and locks reclaimed by a server
+ * that was started again, and sends what waits. `watch` asks a silent server whether it lives.
  */
 #include <linux/jiffies.h>
 #include <linux/key.h>
@@ -86,8 +86,9 @@ static void oxfs_peer_lost(struct oxk_endpoint *endpoint, oxk_peer_t peer, int e
 }
 
 /* Only recalls may come unasked; other messages answer nothing that is still asked. */
-static enum oxk_verdict oxfs_unexpected(const struct oxk_arrival *arrival, struct oxk_request **request,
-					struct oxk_vector *into, void *context)
+static enum oxk_verdict oxfs_unexpected(const struct oxk_arrival *arrival,
+					struct oxk_request **request, struct oxk_vector *into,
+					void *context)
 {
 	return arrival->match >> OXFS_KIND_SHIFT == OXFS_RECALL ? OXK_CONTINUE : OXK_FINISHED;
 }
@@ -150,7 +151,8 @@ static int oxfs_hello(struct oxfs_session *session)
 	oxfs_transaction_argument(hello, 1, session->client[0]);
 	oxfs_transaction_argument(hello, 2, session->client[1]);
 	oxfs_transaction_argument(hello, 3, session->options.read_only ? OXFS_HELLO_READ_ONLY : 0);
-	error = oxfs_transaction_special(hello, min(session->options.timeo, OXFS_HELLO_SECONDS_MAX));
+	error = oxfs_transaction_special(hello,
+					 min(session->options.timeo, OXFS_HELLO_SECONDS_MAX));
 	/* Why there is no connection says more than that there is none. */
 	if (error == -ENOTCONN && READ_ONCE(session->peer_down) && session->peer_error)
 		error = session->peer_error;
@@ -179,7 +181,8 @@ static int oxfs_connect(struct oxfs_session *session)
 		.context = session,
 	};
 	struct oxk_endpoint *endpoint;
-	int address_bytes = session->address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	int address_bytes = session->address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+								   : sizeof(struct sockaddr_in);
 	int error;
 
 	error = oxk_open(&params, &endpoint);
@@ -190,7 +193,8 @@ static int oxfs_connect(struct oxfs_session *session)
 	WRITE_ONCE(session->lost, false);
 	error = oxfs_recalls_post(session);
 	if (!error)
-		error = oxk_connect(session->endpoint, (struct sockaddr *)&session->address, address_bytes, &session->peer);
+		error = oxk_connect(session->endpoint, (struct sockaddr *)&session->address,
+				    address_bytes, &session->peer);
 	if (!error)
 		error = oxfs_hello(session);
 	if (error == 1 && session->begun)
@@ -263,11 +267,19 @@ static bool oxfs_must_mend(struct oxfs_session *session)
 	bool must;
 
 	down_write(&session->gate);
-	must = session->state != OXFS_GONE && (session->state == OXFS_DOWN || READ_ONCE(session->lost));
+	must = session->state != OXFS_GONE &&
+	       (session->state == OXFS_DOWN || READ_ONCE(session->lost));
 	if (must)
 		session->state = OXFS_DOWN;
 	up_write(&session->gate);
 	return must;
+}
+
+/* Whether there is more to do than to wait for a server. */
+static bool oxfs_must_hurry(struct oxfs_session *session)
+{
+	return READ_ONCE(session->stopping) ||
+	       (READ_ONCE(session->forced) && !list_empty_careful(&session->waiting));
 }
 
 static void oxfs_recovery(struct work_struct *work)
@@ -299,8 +311,10 @@ static void oxfs_recovery(struct work_struct *work)
 			oxfs_resume(session);
 			break;
 		}
-		pr_info_ratelimited("oxfs: %s: no connection: error %d; trying again\n", session->host, error);
-		wait_event_timeout(session->idle, READ_ONCE(session->stopping), msecs_to_jiffies(pause_ms));
+		pr_info_ratelimited("oxfs: %s: no connection: error %d; trying again\n",
+				    session->host, error);
+		wait_event_timeout(session->idle, oxfs_must_hurry(session),
+				   msecs_to_jiffies(pause_ms));
 		pause_ms = min(pause_ms * 2, pause_ms_max);
 	}
 	memalloc_noio_restore(flags);
@@ -337,7 +351,8 @@ static bool oxfs_is_silent(struct oxfs_session *session, unsigned long *heard)
 			continue;
 		if (transaction->deadline && time_after(jiffies, transaction->deadline))
 			silent = true;
-		if (time_after(jiffies, session->heard + limit) && time_after(jiffies, transaction->posted + limit))
+		if (time_after(jiffies, session->heard + limit) &&
+		    time_after(jiffies, transaction->posted + limit))
 			silent = true;
 	}
 	spin_unlock_bh(&session->lock);
@@ -346,13 +361,17 @@ static bool oxfs_is_silent(struct oxfs_session *session, unsigned long *heard)
 
 static void oxfs_watch(struct work_struct *work)
 {
-	struct oxfs_session *session = container_of(to_delayed_work(work), struct oxfs_session, watch);
+	struct oxfs_session *session =
+		container_of(to_delayed_work(work), struct oxfs_session, watch);
 	unsigned long heard, pause;
 
 	if (READ_ONCE(session->state) == OXFS_UP) {
-		pause = min_t(unsigned long, msecs_to_jiffies(session->lease_ms), session->options.timeo * HZ) / 3;
+		pause = min_t(unsigned long, msecs_to_jiffies(session->lease_ms),
+			      session->options.timeo *HZ) /
+			3;
 		if (oxfs_is_silent(session, &heard)) {
-			pr_info_ratelimited("oxfs: %s: no answer; connecting again\n", session->host);
+			pr_info_ratelimited("oxfs: %s: no answer; connecting again\n",
+					    session->host);
 			oxfs_session_lost(session);
 		} else if (time_after(jiffies, heard + pause) && !READ_ONCE(session->renewing)) {
 			oxfs_renew(session);
@@ -382,11 +401,14 @@ void oxfs_session_force(struct oxfs_session *session)
 {
 	WRITE_ONCE(session->forced, true);
 	oxfs_session_lost(session);
+	wake_up(&session->idle);
+	wake_up_all(&session->slots_free);
 }
 
 static void oxfs_goodbye(struct oxfs_session *session)
 {
-	struct oxfs_transaction *goodbye = oxfs_transaction_new(session, OXFS_GOODBYE, current_cred());
+	struct oxfs_transaction *goodbye =
+		oxfs_transaction_new(session, OXFS_GOODBYE, current_cred());
 
 	if (session->endpoint && !READ_ONCE(session->peer_down))
 		oxfs_transaction_special(goodbye, OXFS_GOODBYE_SECONDS);
@@ -409,6 +431,7 @@ void oxfs_session_stop(struct oxfs_session *session)
 	up = session->state == OXFS_UP;
 	session->state = OXFS_GONE;
 	up_write(&session->gate);
+	wake_up_all(&session->slots_free);
 	if (up)
 		oxfs_goodbye(session);
 	oxfs_session_close(session);

@@ -28,21 +28,13 @@ enum oxfs_parameter {
 	OXFS_P_TIMEO,
 };
 
-static const struct constant_table oxfs_caches[] = {
-	{ "close-to-open", 0 },
-	{ "none", 1 },
-	{}
-};
+static const struct constant_table oxfs_caches[] = { { "close-to-open", 0 }, { "none", 1 }, {} };
 
 static const struct fs_parameter_spec oxfs_parameters[] = {
-	fsparam_flag("bounce", OXFS_P_BOUNCE),
-	fsparam_enum("cache", OXFS_P_CACHE, oxfs_caches),
-	fsparam_flag("hard", OXFS_P_HARD),
-	fsparam_s32("key", OXFS_P_KEY),
-	fsparam_u32("port", OXFS_P_PORT),
-	fsparam_flag("soft", OXFS_P_SOFT),
-	fsparam_u32("timeo", OXFS_P_TIMEO),
-	{}
+	fsparam_flag("bounce", OXFS_P_BOUNCE), fsparam_enum("cache", OXFS_P_CACHE, oxfs_caches),
+	fsparam_flag("hard", OXFS_P_HARD),     fsparam_s32("key", OXFS_P_KEY),
+	fsparam_u32("port", OXFS_P_PORT),      fsparam_flag("soft", OXFS_P_SOFT),
+	fsparam_u32("timeo", OXFS_P_TIMEO),    {}
 };
 
 static int oxfs_parse(struct fs_context *context, struct fs_parameter *parameter)
@@ -68,7 +60,8 @@ static int oxfs_parse(struct fs_context *context, struct fs_parameter *parameter
 		break;
 	case OXFS_P_PORT:
 		if (!result.uint_32 || result.uint_32 > U16_MAX)
-			return invalf(context, "oxfs: port=%u: a port is 1 to 65535", result.uint_32);
+			return invalf(context, "oxfs: port=%u: a port is 1 to 65535",
+				      result.uint_32);
 		options->port = result.uint_32;
 		break;
 	case OXFS_P_SOFT:
@@ -76,7 +69,8 @@ static int oxfs_parse(struct fs_context *context, struct fs_parameter *parameter
 		break;
 	case OXFS_P_TIMEO:
 		if (!result.uint_32 || result.uint_32 > OXFS_TIMEO_SECONDS_MAX)
-			return invalf(context, "oxfs: timeo=%u: seconds, 1 to %u", result.uint_32, OXFS_TIMEO_SECONDS_MAX);
+			return invalf(context, "oxfs: timeo=%u: seconds, 1 to %u", result.uint_32,
+				      OXFS_TIMEO_SECONDS_MAX);
 		options->timeo = result.uint_32;
 		break;
 	}
@@ -101,7 +95,10 @@ static int oxfs_address(struct fs_context *context, struct oxfs_session *session
 		source++;
 		end = strchr(source, ']');
 		if (!end || (end[1] && end[1] != ':'))
-			return invalf(context, "oxfs: %s: an address in brackets is [ADDRESS] or [ADDRESS]:PORT", context->source);
+			return invalf(
+				context,
+				"oxfs: %s: an address in brackets is [ADDRESS] or [ADDRESS]:PORT",
+				context->source);
 		colon = end[1] ? end + 1 : NULL;
 	} else if (colon && strchr(source, ':') != colon) {
 		colon = NULL;
@@ -116,7 +113,9 @@ static int oxfs_address(struct fs_context *context, struct oxfs_session *session
 	memcpy(session->host, source, bytes);
 	session->host[bytes] = 0;
 	if (inet_pton_with_scope(session->net, AF_UNSPEC, session->host, port, &session->address))
-		return invalf(context, "oxfs: %s: neither an IPv4 nor an IPv6 address with a port; names are not looked up here",
+		return invalf(context,
+			      "oxfs: %s: neither an IPv4 nor an IPv6 address with a port; names "
+			      "are not looked up here",
 			      context->source);
 	return 0;
 }
@@ -136,7 +135,8 @@ static int oxfs_key_check(struct fs_context *context, struct key *key)
 	bytes = payload ? payload->datalen : 0;
 	up_read(&key->sem);
 	if (bytes != OXFS_KEY_BYTES) {
-		errorf(context, "oxfs: the key has %u bytes; it must have %u", bytes, OXFS_KEY_BYTES);
+		errorf(context, "oxfs: the key has %u bytes; it must have %u", bytes,
+		       OXFS_KEY_BYTES);
 		return -EKEYREJECTED;
 	}
 	return 0;
@@ -151,7 +151,8 @@ static int oxfs_key(struct fs_context *context, struct oxfs_session *session)
 	if (session->options.key) {
 		reference = lookup_user_key(session->options.key, 0, KEY_NEED_SEARCH);
 		if (IS_ERR(reference)) {
-			errorf(context, "oxfs: key=%d: there is no such key for this process", session->options.key);
+			errorf(context, "oxfs: key=%d: there is no such key for this process",
+			       session->options.key);
 			return PTR_ERR(reference);
 		}
 		session->key = key_ref_to_ptr(reference);
@@ -159,7 +160,8 @@ static int oxfs_key(struct fs_context *context, struct oxfs_session *session)
 		snprintf(description, sizeof(description), "oxfs:%s", session->host);
 		key = request_key(&key_type_user, description, NULL);
 		if (IS_ERR(key)) {
-			errorf(context, "oxfs: no key %s of type user: keyctl padd user %s @u", description, description);
+			errorf(context, "oxfs: no key %s of type user: keyctl padd user %s @u",
+			       description, description);
 			return PTR_ERR(key);
 		}
 		session->key = key;
@@ -201,7 +203,8 @@ static struct inode *oxfs_next_unsynced(struct oxfs_session *session)
 	struct inode *inode = NULL;
 
 	spin_lock_bh(&session->lock);
-	while (!inode && (mine = list_first_entry_or_null(&session->unsynced, struct oxfs_inode, unsynced))) {
+	while (!inode &&
+	       (mine = list_first_entry_or_null(&session->unsynced, struct oxfs_inode, unsynced))) {
 		inode = igrab(&mine->vfs);
 		if (!inode)
 			list_del_init(&mine->unsynced);
@@ -272,7 +275,8 @@ static int oxfs_root(struct super_block *sb)
 
 	ask->request.node = cpu_to_le64(session->root);
 	error = oxfs_transaction_call(ask);
-	if (!error && (!(le32_to_cpu(ask->reply.flags) & OXFS_REPLY_ATTR) || !S_ISDIR(le32_to_cpu(ask->reply.attr.mode))))
+	if (!error && (!(le32_to_cpu(ask->reply.flags) & OXFS_REPLY_ATTR) ||
+		       !S_ISDIR(le32_to_cpu(ask->reply.attr.mode))))
 		error = -EPROTO;
 	if (!error) {
 		inode = oxfs_inode_get(sb, session->root, &ask->reply.attr);
@@ -326,7 +330,8 @@ static int oxfs_begin_session(struct fs_context *context, struct oxfs_session *s
 		return error;
 	error = oxfs_session_start(session);
 	if (error) {
-		errorf(context, "oxfs: %s: the server could not be reached, or refused: error %d", session->host, error);
+		errorf(context, "oxfs: %s: the server could not be reached, or refused: error %d",
+		       session->host, error);
 		oxfs_session_stop(session);
 	}
 	return error;
@@ -361,7 +366,8 @@ static int oxfs_reconfigure(struct fs_context *context)
 
 	sync_filesystem(sb);
 	if (oxfs_session_of(sb)->options.read_only && !(context->sb_flags & SB_RDONLY))
-		return invalf(context, "oxfs: the server was told that nothing will be written: mount it again without ro");
+		return invalf(context, "oxfs: the server was told that nothing will be written: "
+				       "mount it again without ro");
 	return 0;
 }
 
@@ -446,7 +452,8 @@ static void __exit oxfs_exit(void)
 	oxfs_transactions_exit();
 	put_cred(oxfs_kernel_cred);
 	oxfs_inodes_exit();
-	pr_info("oxfs: left behind: %lld transactions\n", atomic64_read(&oxfs_counts[OXFS_COUNT_ALIVE]));
+	pr_info("oxfs: left behind: %lld transactions\n",
+		atomic64_read(&oxfs_counts[OXFS_COUNT_ALIVE]));
 }
 
 module_init(oxfs_init);

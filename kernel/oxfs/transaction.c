@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * transaction.c: one request and its reply. A transaction is at most four messages: the request, the
- * reply, and data one way. Its receives are posted before its request is sent, so what comes goes
- * straight to its place, and a reply that no transaction waits for is thrown away.
+ * transaction.c: one request and its reply. A transaction is at most four messages: the request,
+ * the reply, and data one way. Its receives are posted before its request is sent, so what comes
+ * goes straight to its place, and a reply that no transaction waits for is thrown away.
  *
- * A transaction is over when it has been answered. When the connection is lost before that, it waits
- * and is sent again, with a new number but the same slot and sequence: by these the server knows
- * what it has done already. It is never finished while oxk uses its memory: `pending` counts.
+ * A transaction is over when it has been answered. When the connection is lost before that, it
+ * waits and is sent again, with a new number but the same slot and sequence: by these the server
+ * knows what it has done already. It is never finished while oxk uses its memory: `pending` counts.
  *
  * A caller that is killed leaves its transaction behind, which goes on without it (`abandoned`).
  */
@@ -28,7 +28,8 @@ int oxfs_transactions_init(void)
 	if (!oxfs_transaction_cache)
 		return -ENOMEM;
 	oxfs_transaction_pool = mempool_create_slab_pool(OXFS_POOL_MIN, oxfs_transaction_cache);
-	oxfs_bvec_pool = mempool_create_kmalloc_pool(OXFS_POOL_MIN, OXFS_PAGES_MAX * sizeof(struct bio_vec));
+	oxfs_bvec_pool =
+		mempool_create_kmalloc_pool(OXFS_POOL_MIN, OXFS_PAGES_MAX * sizeof(struct bio_vec));
 	if (oxfs_transaction_pool && oxfs_bvec_pool)
 		return 0;
 	oxfs_transactions_exit();
@@ -59,7 +60,8 @@ static void oxfs_transaction_cred(struct oxfs_request *request, const struct cre
 }
 
 /* Never fails: memory comes from a pool, and who asks may sleep. */
-struct oxfs_transaction *oxfs_transaction_new(struct oxfs_session *session, u32 operation, const struct cred *cred)
+struct oxfs_transaction *oxfs_transaction_new(struct oxfs_session *session, u32 operation,
+					      const struct cred *cred)
 {
 	struct oxfs_transaction *transaction = mempool_alloc(oxfs_transaction_pool, GFP_NOFS);
 
@@ -72,7 +74,8 @@ struct oxfs_transaction *oxfs_transaction_new(struct oxfs_session *session, u32 
 	transaction->operation = operation;
 	transaction->room = &session->room;
 	oxfs_transaction_cred(&transaction->request, cred);
-	transaction->request_bytes = sizeof(struct oxfs_request) + le16_to_cpu(transaction->request.n_groups) * sizeof(__le32);
+	transaction->request_bytes = sizeof(struct oxfs_request) +
+				     le16_to_cpu(transaction->request.n_groups) * sizeof(__le32);
 	return transaction;
 }
 
@@ -120,8 +123,8 @@ void oxfs_transaction_put(struct oxfs_transaction *transaction)
 }
 
 /* One name, or two. */
-int oxfs_transaction_names(struct oxfs_transaction *transaction, const char *name, u32 bytes, const char *name2,
-			   u32 bytes2)
+int oxfs_transaction_names(struct oxfs_transaction *transaction, const char *name, u32 bytes,
+			   const char *name2, u32 bytes2)
 {
 	u8 *to = transaction->bytes + transaction->request_bytes;
 
@@ -137,7 +140,8 @@ int oxfs_transaction_names(struct oxfs_transaction *transaction, const char *nam
 }
 
 /* The node that is asked about; inode and open are held until it is over. */
-void oxfs_transaction_inode(struct oxfs_transaction *transaction, struct inode *inode, struct oxfs_open *open)
+void oxfs_transaction_inode(struct oxfs_transaction *transaction, struct inode *inode,
+			    struct oxfs_open *open)
 {
 	ihold(inode);
 	transaction->inode = inode;
@@ -173,89 +177,6 @@ void oxfs_transaction_argument(struct oxfs_transaction *transaction, u32 index, 
 	transaction->request.arguments[index] = cpu_to_le64(value);
 }
 
-/* ---- slots -------------------------------------------------------------------------------- */
-
-static bool oxfs_slot_try(struct oxfs_transaction *transaction)
-{
-	struct oxfs_session *session = transaction->session;
-	u32 half, i, end;
-	bool found = false;
-
-	spin_lock_bh(&session->lock);
-	half = max(session->n_slots / 2, 1u);
-	i = transaction->slot_kind == OXFS_SLOT_DATA && session->n_slots > 1 ? half : 0;
-	end = transaction->slot_kind == OXFS_SLOT_DATA ? session->n_slots : half;
-	for (; i < end && !found; i++) {
-		struct oxfs_slot *slot = &session->slots[i];
-
-		if (slot->taken)
-			continue;
-		found = true;
-		slot->taken = true;
-		slot->sequence++;
-		transaction->slot = i;
-	}
-	spin_unlock_bh(&session->lock);
-	return found;
-}
-
-static int oxfs_slot_take(struct oxfs_transaction *transaction, bool killable)
-{
-	struct oxfs_session *session = transaction->session;
-
-	if (transaction->slot_kind == OXFS_SLOTLESS || transaction->mending)
-		return 0;
-	if (killable) {
-		if (wait_event_killable(session->slots_free, oxfs_slot_try(transaction)))
-			return -EINTR;
-	} else {
-		wait_event(session->slots_free, oxfs_slot_try(transaction));
-	}
-	return 0;
-}
-
-/* The end of a transaction in its slot. If it was sent and not answered, nobody knows whether the
- * server has done it, and the slot's next number with it: the slot is torn until that is known. */
-static void oxfs_slot_leave(struct oxfs_transaction *transaction)
-{
-	struct oxfs_slot *slot = &transaction->session->slots[transaction->slot];
-
-	if (transaction->answered || !transaction->sent) {
-		if (!transaction->answered)
-			slot->sequence--;
-		slot->taken = false;
-	} else {
-		slot->torn = true;
-	}
-}
-
-/* Mends a torn slot: whatever the server answers to a CLOSE of nothing with the same number, from
- * then on it has done that number. */
-void oxfs_slots_mend(struct oxfs_session *session)
-{
-	struct oxfs_transaction *transaction;
-	u32 i;
-
-	for (i = 0; i < OXFS_SLOTS_MAX; i++) {
-		bool torn;
-
-		spin_lock_bh(&session->lock);
-		torn = session->slots[i].torn;
-		session->slots[i].torn = false;
-		spin_unlock_bh(&session->lock);
-		if (!torn)
-			continue;
-		transaction = oxfs_transaction_new(session, OXFS_CLOSE, oxfs_kernel_cred);
-		transaction->slot_kind = OXFS_SLOT_NAMES;
-		transaction->slot = i;
-		transaction->mending = true;
-		transaction->sent = true;
-		transaction->room = NULL;
-		oxfs_transaction_submit(transaction, false);
-		oxfs_transaction_put(transaction);
-	}
-}
-
 /* ---- the end ------------------------------------------------------------------------------ */
 
 /* What the reply says: 0, an errno, or -EIO if it makes no sense. */
@@ -264,7 +185,8 @@ static int oxfs_transaction_result(struct oxfs_transaction *transaction)
 	u32 error = le32_to_cpu(transaction->reply.error);
 	u64 bytes = le64_to_cpu(transaction->reply.data_bytes);
 
-	if (error > MAX_ERRNO || (bytes && (transaction->outward || bytes > transaction->data_max))) {
+	if (error > MAX_ERRNO ||
+	    (bytes && (transaction->outward || bytes > transaction->data_max))) {
 		oxfs_count(OXFS_COUNT_REFUSED, 1);
 		return -EIO;
 	}
@@ -330,7 +252,8 @@ static bool oxfs_transaction_is_whole(const struct oxfs_transaction *transaction
 		return false;
 	if (transaction->outward || transaction->reply.error || !transaction->reply.data_bytes)
 		return true;
-	return !data->error && data->bytes == le64_to_cpu(transaction->reply.data_bytes) && data->placed == data->bytes;
+	return !data->error && data->bytes == le64_to_cpu(transaction->reply.data_bytes) &&
+	       data->placed == data->bytes;
 }
 
 /* oxk has let go of all its memory. */
@@ -353,7 +276,9 @@ static void oxfs_transaction_settle(struct oxfs_transaction *transaction)
 	if (transaction->special || READ_ONCE(session->forced) || late) {
 		if (!transaction->special)
 			oxfs_session_lost(session);
-		oxfs_transaction_finish(transaction, late ? -ETIMEDOUT : transaction->special ? -ENOTCONN : -EIO);
+		oxfs_transaction_finish(transaction, late		    ? -ETIMEDOUT
+						     : transaction->special ? -ENOTCONN
+									    : -EIO);
 		return;
 	}
 	spin_lock_bh(&session->lock);
@@ -389,7 +314,8 @@ static void oxfs_take_back_data(struct oxfs_transaction *transaction)
 		return;
 	if (transaction->outward)
 		oxfs_take_back(transaction, &transaction->send_data);
-	else if (!transaction->answered || transaction->reply.error || !transaction->reply.data_bytes)
+	else if (!transaction->answered || transaction->reply.error ||
+		 !transaction->reply.data_bytes)
 		oxfs_take_back(transaction, &transaction->receive_data);
 }
 
@@ -430,7 +356,8 @@ static void oxfs_data_here(struct oxk_request *request)
 
 u64 oxfs_match(u32 kind, u32 operation, u64 number)
 {
-	return (u64)kind << OXFS_KIND_SHIFT | (u64)operation << OXFS_OPERATION_SHIFT | (number & OXFS_TRANSACTION_MASK);
+	return (u64)kind << OXFS_KIND_SHIFT | (u64)operation << OXFS_OPERATION_SHIFT |
+	       (number & OXFS_TRANSACTION_MASK);
 }
 
 static void oxfs_data_vector(const struct oxfs_transaction *transaction, struct oxk_vector *vector)
@@ -451,8 +378,9 @@ static void oxfs_data_vector(const struct oxfs_transaction *transaction, struct 
 }
 
 /* Posts one message; it counts as pending from before. */
-static int oxfs_post_one(struct oxfs_transaction *transaction, u32 kind, const struct oxk_vector *vector,
-			 struct oxk_request *request, void (*done)(struct oxk_request *request))
+static int oxfs_post_one(struct oxfs_transaction *transaction, u32 kind,
+			 const struct oxk_vector *vector, struct oxk_request *request,
+			 void (*done)(struct oxk_request *request))
 {
 	struct oxfs_session *session = transaction->session;
 	u64 match = oxfs_match(kind, transaction->operation, transaction->number);
@@ -475,7 +403,8 @@ static void oxfs_post_count(const struct oxfs_transaction *transaction)
 	oxfs_count(OXFS_COUNT_REQUESTS, 1);
 	if (!transaction->pages)
 		return;
-	oxfs_count(transaction->outward ? OXFS_COUNT_BYTES_OUT : OXFS_COUNT_BYTES_IN, transaction->data_max);
+	oxfs_count(transaction->outward ? OXFS_COUNT_BYTES_OUT : OXFS_COUNT_BYTES_IN,
+		   transaction->data_max);
 	if (transaction->session->options.bounce)
 		oxfs_count(OXFS_COUNT_BOUNCED, transaction->data_max);
 }
@@ -499,11 +428,13 @@ static int oxfs_post_all(struct oxfs_transaction *transaction)
 	oxfs_post_count(transaction);
 	oxfs_data_vector(transaction, &data);
 	if (transaction->data_max && !transaction->outward) {
-		error = oxfs_post_one(transaction, OXFS_DATA_IN, &data, &transaction->receive_data, oxfs_data_here);
+		error = oxfs_post_one(transaction, OXFS_DATA_IN, &data, &transaction->receive_data,
+				      oxfs_data_here);
 		if (error)
 			return error;
 	}
-	error = oxfs_post_one(transaction, OXFS_REPLY, &vector, &transaction->receive, oxfs_replied);
+	error = oxfs_post_one(transaction, OXFS_REPLY, &vector, &transaction->receive,
+			      oxfs_replied);
 	if (error)
 		goto take_back_data;
 	vector.kernel = send;
@@ -511,7 +442,8 @@ static int oxfs_post_all(struct oxfs_transaction *transaction)
 	if (error)
 		goto take_back;
 	if (transaction->data_max && transaction->outward) {
-		error = oxfs_post_one(transaction, OXFS_DATA_OUT, &data, &transaction->send_data, oxfs_sent);
+		error = oxfs_post_one(transaction, OXFS_DATA_OUT, &data, &transaction->send_data,
+				      oxfs_sent);
 		if (error)
 			goto take_back;
 	}
@@ -538,7 +470,8 @@ static void oxfs_transaction_send(struct oxfs_transaction *transaction)
 	transaction->sent = true;
 	if (transaction->slot_kind != OXFS_SLOTLESS) {
 		transaction->request.slot = cpu_to_le32(transaction->slot);
-		transaction->request.sequence = cpu_to_le32(session->slots[transaction->slot].sequence);
+		transaction->request.sequence =
+			cpu_to_le32(session->slots[transaction->slot].sequence);
 	} else {
 		transaction->request.slot = cpu_to_le32(OXFS_NO_SLOT);
 	}
@@ -583,6 +516,7 @@ void oxfs_transaction_post(struct oxfs_transaction *transaction)
 int oxfs_transaction_submit(struct oxfs_transaction *transaction, bool killable)
 {
 	struct oxfs_session *session = transaction->session;
+	int error;
 
 	if (transaction->slot_kind == OXFS_SLOT_DATA)
 		transaction->room = NULL;
@@ -590,10 +524,11 @@ int oxfs_transaction_submit(struct oxfs_transaction *transaction, bool killable)
 		return -EINTR;
 	if (transaction->room && !killable)
 		down(transaction->room);
-	if (oxfs_slot_take(transaction, killable)) {
+	error = oxfs_slot_take(transaction, killable);
+	if (error) {
 		if (transaction->room)
 			up(transaction->room);
-		return -EINTR;
+		return error;
 	}
 	if (session->options.soft && !transaction->endless)
 		transaction->deadline = (jiffies + session->options.timeo * HZ) | 1;
@@ -602,7 +537,8 @@ int oxfs_transaction_submit(struct oxfs_transaction *transaction, bool killable)
 	return 0;
 }
 
-/* Waits for one that was begun. -EINTR or -ERESTARTSYS: it goes on alone; its results are not to be looked at. */
+/* Waits for one that was begun. -EINTR or -ERESTARTSYS: it goes on alone; its results are not to be
+ * looked at. */
 int oxfs_transaction_wait(struct oxfs_transaction *transaction, bool interruptible)
 {
 	struct oxfs_session *session = transaction->session;
@@ -644,7 +580,8 @@ int oxfs_transaction_special(struct oxfs_transaction *transaction, u32 seconds)
 	transaction->room = NULL;
 	refcount_inc(&transaction->references);
 	oxfs_transaction_send(transaction);
-	wait_event_timeout(session->idle, completion_done(&transaction->over) || READ_ONCE(session->peer_down),
+	wait_event_timeout(session->idle,
+			   completion_done(&transaction->over) || READ_ONCE(session->peer_down),
 			   seconds * HZ);
 	if (completion_done(&transaction->over))
 		return transaction->error;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * writeback.c: dirty pages to the server, and syncing. Neighbouring folios go in one WRITE, straight
- * from where they are: they are under writeback, and not changed, until the server has answered.
+ * writeback.c: dirty pages to the server, and syncing. Neighbouring folios go in one WRITE,
+ * straight from where they are: they are under writeback, and not changed, until the server has
+ * answered.
  *
- * A WRITE is not on stable storage before an FSYNC. If the server's machine was started again between
- * the two, data may be lost, and the FSYNC that would have made it safe says so.
+ * A WRITE is not on stable storage before an FSYNC. If the server's machine was started again
+ * between the two, data may be lost, and the FSYNC that would have made it safe says so.
  */
 #include <linux/backing-dev.h>
 #include <linux/pagemap.h>
@@ -37,21 +38,26 @@ static void oxfs_write_over(struct oxfs_transaction *transaction)
 static void oxfs_batch_send(struct oxfs_batch *batch)
 {
 	struct oxfs_transaction *transaction = batch->transaction;
+	int error;
 
 	batch->transaction = NULL;
 	if (!transaction)
 		return;
 	oxfs_transaction_argument(transaction, 1, transaction->data_max);
 	oxfs_inode_unsynced(batch->inode);
-	oxfs_transaction_submit(transaction, false);
+	error = oxfs_transaction_submit(transaction, false);
+	if (error) {
+		transaction->error = error;
+		oxfs_write_over(transaction);
+	}
 	oxfs_transaction_put(transaction);
 }
 
 static void oxfs_batch_begin(struct oxfs_batch *batch, loff_t at)
 {
 	struct oxfs_open *open = oxfs_open_for(batch->inode, true);
-	struct oxfs_transaction *transaction =
-		oxfs_transaction_new(oxfs_session_i(batch->inode), OXFS_WRITE, open ? open->cred : oxfs_kernel_cred);
+	struct oxfs_transaction *transaction = oxfs_transaction_new(
+		oxfs_session_i(batch->inode), OXFS_WRITE, open ? open->cred : oxfs_kernel_cred);
 
 	transaction->slot_kind = OXFS_SLOT_DATA;
 	transaction->outward = true;
@@ -64,37 +70,42 @@ static void oxfs_batch_begin(struct oxfs_batch *batch, loff_t at)
 	batch->next = at;
 }
 
-/* One dirty folio, locked. */
-static int oxfs_batch_add(oxfs_dirty *dirty, struct writeback_control *control, void *context)
+/* One folio, locked and no longer dirty. */
+static void oxfs_batch_put(struct oxfs_batch *batch, struct folio *folio)
 {
-	struct oxfs_batch *batch = context;
-	struct folio *folio = oxfs_dirty_folio(dirty);
 	loff_t at = folio_pos(folio), size = i_size_read(batch->inode);
 	u32 bytes_max = oxfs_session_i(batch->inode)->io_bytes_max;
 	struct bio_vec *page;
 	u32 bytes;
 
-	if (at >= size) {
-		folio_unlock(folio);
-		return 0;
-	}
+	if (at >= size)
+		return;
 	bytes = min_t(u64, folio_size(folio), size - at);
 	/* A mapping may have written behind the end, which others must not see. */
 	if (bytes < folio_size(folio))
 		folio_zero_segment(folio, bytes, folio_size(folio));
-	if (batch->transaction && (batch->next != at || batch->transaction->n_pages == OXFS_PAGES_MAX ||
-				   batch->transaction->data_max + bytes > bytes_max))
+	if (batch->transaction &&
+	    (batch->next != at || batch->transaction->n_pages == OXFS_PAGES_MAX ||
+	     batch->transaction->data_max + bytes > bytes_max))
 		oxfs_batch_send(batch);
 	if (!batch->transaction)
 		oxfs_batch_begin(batch, at);
 	folio_start_writeback(folio);
-	folio_unlock(folio);
 	page = &batch->transaction->pages[batch->transaction->n_pages++];
 	page->bv_page = folio_page(folio, 0);
 	page->bv_offset = 0;
 	page->bv_len = bytes;
 	batch->transaction->data_max += bytes;
 	batch->next = at + bytes;
+}
+
+/* One dirty folio, locked. */
+static int oxfs_batch_add(oxfs_dirty *dirty, struct writeback_control *control, void *context)
+{
+	struct folio *folio = oxfs_dirty_folio(dirty);
+
+	oxfs_batch_put(context, folio);
+	folio_unlock(folio);
 	return 0;
 }
 
@@ -105,6 +116,20 @@ int oxfs_writepages(struct address_space *mapping, struct writeback_control *con
 
 	oxfs_batch_send(&batch);
 	return error;
+}
+
+/* A folio that is dirty when it is to be dropped: a mapping has changed it. Locked. An error is for
+ * who syncs or closes. */
+int oxfs_launder(struct folio *folio)
+{
+	struct oxfs_batch batch = { .inode = folio->mapping->host };
+
+	if (!folio_clear_dirty_for_io(folio))
+		return 0;
+	oxfs_batch_put(&batch, folio);
+	oxfs_batch_send(&batch);
+	folio_wait_writeback(folio);
+	return 0;
 }
 
 /* ---- syncing ------------------------------------------------------------------------------ */
@@ -128,7 +153,8 @@ int oxfs_inode_sync(struct inode *inode, struct oxfs_open *open, bool data_only)
 {
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_inode *mine = oxfs_i(inode);
-	struct oxfs_transaction *transaction = oxfs_transaction_new(session, OXFS_FSYNC, current_cred());
+	struct oxfs_transaction *transaction =
+		oxfs_transaction_new(session, OXFS_FSYNC, current_cred());
 	bool unsynced;
 	u64 boot;
 	int error;

@@ -8,10 +8,12 @@
 #include "oxfs_client.h"
 
 /* Names as the server has them, with their prefix. */
-static struct oxfs_transaction *oxfs_xattr_new(struct inode *inode, u32 operation, const struct xattr_handler *handler,
+static struct oxfs_transaction *oxfs_xattr_new(struct inode *inode, u32 operation,
+					       const struct xattr_handler *handler,
 					       const char *name, int *error)
 {
-	struct oxfs_transaction *transaction = oxfs_transaction_new(oxfs_session_i(inode), operation, current_cred());
+	struct oxfs_transaction *transaction =
+		oxfs_transaction_new(oxfs_session_i(inode), operation, current_cred());
 	const char *full = handler ? xattr_full_name(handler, name) : "";
 
 	oxfs_transaction_inode(transaction, inode, NULL);
@@ -20,7 +22,8 @@ static struct oxfs_transaction *oxfs_xattr_new(struct inode *inode, u32 operatio
 }
 
 /* Into a buffer of so many bytes, or only how many there are. */
-static ssize_t oxfs_xattr_read(struct oxfs_transaction *transaction, void *buffer, size_t bytes, int error)
+static ssize_t oxfs_xattr_read(struct oxfs_transaction *transaction, void *buffer, size_t bytes,
+			       int error)
 {
 	ssize_t result;
 
@@ -42,8 +45,8 @@ static ssize_t oxfs_xattr_read(struct oxfs_transaction *transaction, void *buffe
 	return result;
 }
 
-static int oxfs_xattr_get(const struct xattr_handler *handler, struct dentry *dentry, struct inode *inode,
-			  const char *name, void *buffer, size_t bytes)
+static int oxfs_xattr_get(const struct xattr_handler *handler, struct dentry *dentry,
+			  struct inode *inode, const char *name, void *buffer, size_t bytes)
 {
 	struct oxfs_transaction *transaction;
 	int error;
@@ -52,15 +55,17 @@ static int oxfs_xattr_get(const struct xattr_handler *handler, struct dentry *de
 	return oxfs_xattr_read(transaction, buffer, bytes, error);
 }
 
-static int oxfs_xattr_set(const struct xattr_handler *handler, oxfs_idmap *idmap, struct dentry *dentry,
-			  struct inode *inode, const char *name, const void *value, size_t bytes, int flags)
+static int oxfs_xattr_set(const struct xattr_handler *handler, oxfs_idmap *idmap,
+			  struct dentry *dentry, struct inode *inode, const char *name,
+			  const void *value, size_t bytes, int flags)
 {
 	struct oxfs_transaction *transaction;
 	int error;
 
 	if (bytes > OXFS_XATTR_MAX)
 		return -E2BIG;
-	transaction = oxfs_xattr_new(inode, value ? OXFS_SETXATTR : OXFS_REMOVEXATTR, handler, name, &error);
+	transaction = oxfs_xattr_new(inode, value ? OXFS_SETXATTR : OXFS_REMOVEXATTR, handler, name,
+				     &error);
 	transaction->slot_kind = OXFS_SLOT_NAMES;
 	if (!error && value && bytes) {
 		error = oxfs_transaction_memory(transaction, bytes, true);
@@ -92,8 +97,10 @@ ssize_t oxfs_listxattr(struct dentry *dentry, char *buffer, size_t bytes)
 	return result;
 }
 
-#define OXFS_XATTRS(handler, start) \
-	static const struct xattr_handler handler = { .prefix = start, .get = oxfs_xattr_get, .set = oxfs_xattr_set }
+#define OXFS_XATTRS(handler, start)                                                                \
+	static const struct xattr_handler handler = { .prefix = start,                             \
+						      .get = oxfs_xattr_get,                       \
+						      .set = oxfs_xattr_set }
 
 OXFS_XATTRS(oxfs_xattr_user, XATTR_USER_PREFIX);
 OXFS_XATTRS(oxfs_xattr_trusted, XATTR_TRUSTED_PREFIX);

@@ -194,6 +194,9 @@ fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String], mpi: Mp
     }
     let battery = [guest::BATTERY.to_owned()];
     let file_system = [oxfs::WORD.to_owned()];
+    let loads = [oxfs::LOAD.to_owned()];
+    let long = mpi == Mpi::Everywhere && only.is_empty();
+    oxfs::fetch_loads(steps, if long { &loads } else { only });
     for (index, (kernel, cpus)) in boots.iter().enumerate() {
         let everything = mpi == Mpi::Everywhere || index + 1 == boots.len();
         let words = if everything || !only.is_empty() {
@@ -202,9 +205,10 @@ fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String], mpi: Mp
             &battery
         };
         boot(steps, kernel, *cpus, words);
-        // The file system has a boot of its own in long runs, because it takes longer than all else.
-        if mpi == Mpi::Everywhere && only.is_empty() {
+        // The file system has boots of its own in long runs, because it takes longer than all else.
+        if long {
             boot(steps, kernel, *cpus, &file_system);
+            boot(steps, kernel, *cpus, &loads);
         }
     }
 }

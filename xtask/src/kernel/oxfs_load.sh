@@ -1,10 +1,11 @@
 # Programs of others on a mount of oxfs. Each is a line `ok`, `FAIL` or `skip`.
+export PATH=/bin:/usr/bin:/usr/sbin
 status=0
 mkdir -p /srv/export /mnt/load /etc
 chmod 777 /srv/export
 # Users that pjdfstest becomes.
 id=0
-for name in root tests pjdfstest nobody; do
+for name in root tests nobody; do
 	echo "$name:x:$id:$id::/:/bin/sh" >> /etc/passwd
 	echo "$name:x:$id:" >> /etc/group
 	id=$((id + 1000))
@@ -12,37 +13,133 @@ done
 # The battery's own key.
 printf '6f7866732062617474657279206b6579\n' > /srv/key
 chmod 600 /srv/key
-into a oxfs-battery fs serve /srv/export --state /srv/state --key-file /srv/key --listen 10.77.0.1:5021 --no-root-squash > /srv/said 2>&1 &
-server=$!
-sleep 3
+
+# Its process stands outside of the mount, whoever starts it.
+serve() {
+	rm -f /srv/said
+	(cd / && exec into a oxfs-battery fs serve /srv/export --state /srv/state \
+		--key-file /srv/key --listen 10.77.0.1:5021 --no-root-squash) > /srv/said 2>&1 &
+	echo $! > /run/server
+	for second in 1 2 3 4 5 6 7 8 9 10; do
+		grep -q '^serving ' /srv/said && return
+		sleep 1
+	done
+	echo "the server did not start: $(cat /srv/said)"
+}
+
+# A program, or a function of this script, that is killed if it takes too long.
+limited() {
+	"$@" &
+	job=$!
+	(cd /; sleep {SECONDS}; kill -9 $job) > /dev/null 2>&1 &
+	watch=$!
+	wait $job
+	result=$?
+	kill $watch
+	return $result
+}
+
+# try NAME NEEDED COMMAND ARGUMENT...: a command that stands in the mount and needs a program.
 try() {
-	name=$1
-	shift
-	program=$(command -v "$1" || true)
-	if [ -z "$program" ]; then
-		echo "skip oxfs-load/$name: $1 is not in target/kernel/tools"
-	elif (cd /mnt/load && timeout 900 "$@" > /tmp/said 2>&1 < /dev/null); then
+	name=$1 needed=$2
+	shift 2
+	if ! command -v "$needed" > /dev/null; then
+		echo "skip oxfs-load/$name: $needed could not be put into the guest"
+	elif (cd /mnt/load && limited "$@" > /tmp/said 2>&1 < /dev/null); then
 		echo "ok oxfs-load/$name"
 	else
 		echo "FAIL oxfs-load/$name: status $?"
-		tail -n 25 /tmp/said
+		tail -n 60 /tmp/said
 		status=1
 	fi
+	rm -rf /mnt/load/*
 }
-export PATH=/bin:/usr/bin:/usr/sbin
+
+# A tree of sources is unpacked, each file is made into another, and those into one; a second run
+# finds by their times that nothing is to be done.
+build() {
+	rm -rf /tmp/tree && mkdir -p /tmp/tree
+	for folder in 1 2 3 4 5 6; do
+		mkdir -p /tmp/tree/d$folder/include
+		for file in 1 2 3 4 5 6 7 8 9 10; do
+			seq $folder $((file * 300)) > /tmp/tree/d$folder/f$file.c
+			ln -s ../f$file.c /tmp/tree/d$folder/include/f$file.h
+		done
+	done
+	tar -cf /tmp/tree.tar -C /tmp tree
+	for round in 1 2; do
+		tar -xf /tmp/tree.tar || return 1
+		for source in $(find tree -name '*.c'); do
+			(gzip -c < $source > $source.o.new && mv $source.o.new $source.o) || return 2
+		done
+		cat $(find tree -name '*.o' | sort) > program || return 3
+		for source in $(find tree -name '*.c'); do
+			[ $source.o -ot $source ] && return 4
+			gzip -dc < $source.o | cmp - $source || return 5
+			cmp $source /tmp/$source || return 6
+		done
+		[ $(find tree -type l | wc -l) = 60 ] || return 7
+		[ $(gzip -dc < program | wc -c) = $(cat $(find tree -name '*.c') | wc -c) ] || return 8
+		rm -r tree program || return 9
+	done
+}
+
+# A server that is killed by kill -9 every two seconds, while fio writes and verifies.
+killed() {
+	fio --name=killed --directory=/mnt/load --size=6m --bs=4k-64k --rw=randrw --fsync=16 \
+		--verify=crc32c --verify_fatal=1 > /tmp/fio 2>&1 &
+	load=$!
+	for kill in 1 2 3 4 5; do
+		sleep 2
+		kill -9 $(cat /run/server)
+		serve
+		kill -0 $load 2>/dev/null || break
+	done
+	wait $load && return
+	cat /tmp/fio
+	return 1
+}
+
+# Pages of the mount may take 24 MiB, and 64 are written and verified.
+pressed() {
+	mkdir -p /sys/fs/cgroup
+	grep -q ' /sys/fs/cgroup ' /proc/mounts || mount -t cgroup2 cgroup2 /sys/fs/cgroup || return 1
+	echo +memory > /sys/fs/cgroup/cgroup.subtree_control || return 2
+	mkdir -p /sys/fs/cgroup/pressed
+	echo $((24 << 20)) > /sys/fs/cgroup/pressed/memory.max || return 3
+	sh -c 'echo $$ > /sys/fs/cgroup/pressed/cgroup.procs && exec fio --name=pressed --thread \
+		--directory=/mnt/load --size=64m --bs=64k --rw=write --verify=crc32c \
+		--verify_fatal=1'
+}
+
+FIO='--directory=/mnt/load --size=8m --bs=4k-64k --verify=crc32c --verify_fatal=1'
+cat > /tmp/pjdfstest.toml <<'E2'
+{PJDFSTEST}
+E2
+serve
 if into b oxfs-battery mount /mnt/load; then
-	try fsx fsx -N 3000 -S 7 /mnt/load/fsx
-	try pjdfstest pjdfstest -p /mnt/load
-	try fio fio --name=verify --directory=/mnt/load --size=8m --bs=4k-64k --rw=randrw --verify=crc32c --verify_fatal=1
-	try fio-direct fio --name=direct --directory=/mnt/load --size=8m --bs=4k-64k --rw=randwrite --direct=1 --verify=crc32c --verify_fatal=1
-	try stress-ng stress-ng --class filesystem --seq 1 --timeout 3 --temp-path /mnt/load --verify
-	try dbench dbench -t 20 -D /mnt/load -c /usr/share/dbench/client.txt 2
-	try bonnie bonnie++ -d /mnt/load -s 64M -r 16M -n 1 -u root
+	for load in {LOADS}; do
+		case $load in
+		fsx) try $load fsx fsx -N 3000 -S 7 /mnt/load/fsx ;;
+		pjdfstest) try $load pjdfstest pjdfstest -c /tmp/pjdfstest.toml -p /mnt/load ;;
+		fio) try $load fio fio --name=cached --rw=randrw $FIO ;;
+		fio-direct) try $load fio fio --name=direct --rw=randwrite --direct=1 $FIO ;;
+		fio-mapped) try $load fio fio --name=mapped --rw=randrw --ioengine=mmap $FIO ;;
+		stress-ng) try $load stress-ng stress-ng --class filesystem --seq 1 --timeout 2 \
+			--temp-path /mnt/load --verify ;;
+		dbench) try $load dbench dbench -t 20 -D /mnt/load -c /usr/share/dbench/client.txt 2 ;;
+		bonnie) try $load bonnie++ bonnie++ -d /mnt/load -s 64M -r 16M -n 1 -u root ;;
+		build) try $load tar build ;;
+		pressed) try $load fio pressed ;;
+		killed) try $load fio killed ;;
+		*) echo "FAIL oxfs-load/$load: there is no such load"; status=1 ;;
+		esac
+	done
 	cd /
 	umount /mnt/load || { echo "FAIL oxfs-load/umount: status $?"; status=1; }
 else
 	echo "FAIL oxfs-load/mount: no mount"
 	status=1
 fi
-kill $server
+kill $(cat /run/server)
 exit $status

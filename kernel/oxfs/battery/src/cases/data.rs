@@ -1,4 +1,4 @@
-//! Data: through the page cache, past it, and by mappings; sizes, holes, appends.
+//! Data: through the page cache, past it, and by mappings; sizes, holes.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -38,11 +38,6 @@ pub const CASES: &[Case] = &[
         name: "holes",
         time_s: 60,
         run: holes,
-    },
-    Case {
-        name: "append",
-        time_s: 60,
-        run: append,
     },
     Case {
         name: "mapped",
@@ -265,29 +260,6 @@ fn holes() -> Outcome {
         libc::ENXIO,
     )?;
     drop(file);
-    world.unmount_all()
-}
-
-fn append() -> Outcome {
-    let (mut world, root) = World::with_mount("")?;
-    let other = world.mount("")?;
-    let line = |number: u32| format!("line {number}\n");
-    for number in 0..20 {
-        let root = if number % 2 == 0 { &root } else { &other };
-        let mut options = OpenOptions::new();
-        let file = good(
-            "open",
-            options.append(true).create(true).open(root.join("log")),
-        )?;
-        use std::io::Write;
-        good("append", (&file).write_all(line(number).as_bytes()))?;
-    }
-    let expected: String = (0..20).map(line).collect();
-    same(
-        "lines of both",
-        &good("read", fs::read(root.join("log")))?,
-        expected.as_bytes(),
-    )?;
     world.unmount_all()
 }
 

@@ -20,6 +20,8 @@ pub const CASES: &[Case] = &[Case {
 }];
 
 const PORT: u16 = 5099;
+/// One that found a mount refused.
+const SEED_BEFORE: u64 = 1075;
 /// Of `struct oxfs_reply`.
 const REPLY_BYTES: usize = 184;
 
@@ -255,9 +257,8 @@ fn hostile() -> Outcome {
     let key = sys::add_key("oxfs:127.0.0.1", &[1; 16])?;
     let root = Path::new(MOUNTS[0]);
     let refused_before = count("refused");
-    let base = u64::from(std::process::id());
-    for round in 0..4 {
-        let seed = base + round;
+    let fresh = u64::from(std::process::id());
+    for seed in [SEED_BEFORE, fresh, fresh + 1, fresh + 2] {
         let server = good("fork", sys::in_child(|| serve(seed)))?;
         std::thread::sleep(Duration::from_millis(300));
         let options = format!("soft,timeo=5,key={key}");

@@ -1,5 +1,6 @@
 //! What is tried. Each file has a list of its cases.
 
+mod append;
 mod consistency;
 mod counts;
 mod data;
@@ -21,9 +22,10 @@ pub struct Case {
 
 /// All cases, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Case> {
-    let lists: [&'static [Case]; 8] = [
+    let lists: [&'static [Case]; 9] = [
         names::CASES,
         data::CASES,
+        append::CASES,
         locks::CASES,
         consistency::CASES,
         mounts::CASES,
