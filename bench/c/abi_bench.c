@@ -8,13 +8,10 @@
  * figures the program initialises and finalises MPI, which is what start-up is measured with, from outside.
  *
  * Only functions of the MPI standard are used, and POSIX threads. Nothing here knows which library it runs with. */
-#define _POSIX_C_SOURCE 200112L
-#include <mpi.h>
+#define PROGRAM "abi_bench"
+#include "measure.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Messages in flight at once; fewer when they would be more than WINDOW_BYTES_MAX. */
 #define WINDOW 64
@@ -26,11 +23,6 @@
 #define THREADS_MAX 64
 /* Of one figure: two for each thread, and four. */
 #define AREAS_MAX (2 * THREADS_MAX + 4)
-#define SAMPLES_MAX 4096
-/* Samples wanted before time ends a measurement, and how often SECONDS may pass before it ends without them. */
-#define SAMPLES_WANTED 3
-#define PATIENCE 4
-#define WARM 2 /* batches of the final size that are not counted */
 #define DATA_TAG 1
 #define ANSWER_TAG 2
 
@@ -55,21 +47,12 @@ struct work {
     int packed_bytes;
 };
 
-/* Performs `batch` operations; says whether one has brought what it should have. */
-typedef void operation(const struct work *work, long batch);
+/* Says whether an operation has brought what it should have. */
 typedef int proof(const struct work *work);
 
-static int rank, size;
-static double seconds, limit, started;
+static int threads_provided;
 static char *areas[AREAS_MAX];
 static int area_count;
-
-static void give_up(const char *what, const char *name)
-{
-    fprintf(stderr, "abi_bench: rank %d of %d: %s: %s\n", rank, size, name, what);
-    MPI_Abort(MPI_COMM_WORLD, 3);
-    abort();
-}
 
 /* Touched once, so that no page is missing while time is taken; freed with all others after the figure. */
 static char *memory(size_t bytes)
@@ -254,48 +237,6 @@ static int pack_right(const struct work *work)
     return 1;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    double one = *(const double *)left, other = *(const double *)right;
-    return (one > other) - (one < other);
-}
-
-/* Seconds per operation: the median of batches, each timed by its slowest rank. The size of a batch grows until it takes
- * a tenth of the time there is; rank 0 decides and tells the others. *count is the number of batches. */
-static double measure(operation *run, const struct work *work, int *count)
-{
-    static double samples[SAMPLES_MAX];
-    double began = MPI_Wtime();
-    long batch = 1;
-    int settled = 0;
-    *count = 0;
-    while (batch > 0) {
-        MPI_Barrier(MPI_COMM_WORLD);
-        double time = MPI_Wtime(), slowest = 0;
-        run(work, batch);
-        time = MPI_Wtime() - time;
-        MPI_Reduce(&time, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-        if (rank == 0) {
-            double slice = seconds / 10, elapsed = MPI_Wtime() - began;
-            int impatient = elapsed > PATIENCE * seconds;
-            /* Several in a row must be long enough: one may be long because somebody else had the CPU. */
-            settled = slowest >= slice / 2 ? settled + 1 : 0;
-            int counted = impatient || settled > WARM;
-            if (counted)
-                samples[(*count)++] = slowest / batch;
-            if ((counted && impatient) || *count == SAMPLES_MAX || (*count >= SAMPLES_WANTED && elapsed > seconds))
-                batch = 0;
-            else if (!counted && slowest < slice)
-                batch = (long)(batch * (slowest * 16 < slice ? 16 : slice / slowest)) + 1;
-        }
-        MPI_Bcast(&batch, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-    }
-    qsort(samples, (size_t)*count, sizeof samples[0], ascending);
-    if (rank != 0)
-        return 0;
-    return *count % 2 ? samples[*count / 2] : (samples[*count / 2 - 1] + samples[*count / 2]) / 2;
-}
-
 enum unit { NANOSECONDS, MICROSECONDS, GIGABYTES, MILLIONS };
 
 /* A kind of figure: how it is run and checked, and what its number means. */
@@ -356,7 +297,7 @@ static void report(const char *figure, const struct kind *kind, const struct wor
     fflush(stdout);
 }
 
-static void run_figure(const char *figure, int threads_provided)
+static void run_figure(const char *figure)
 {
     const struct kind *kind = kind_of(figure);
     const char *colon = strchr(figure, ':');
@@ -412,39 +353,14 @@ static void run_figure(const char *figure, int threads_provided)
         free(areas[--area_count]);
 }
 
-static void introduce(void)
-{
-    char version[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length;
-    MPI_Get_library_version(version, &length);
-    /* The beginning of the first line, up to what JSON would need to escape. */
-    printf("{\"library\":\"%.*s\"}\n", (int)strcspn(version, "\n\r\t\"\\"), version);
-}
-
 int main(int argc, char **argv)
 {
-    int wanted = MPI_THREAD_SINGLE, provided;
+    int wanted = MPI_THREAD_SINGLE;
     for (int word = 3; word < argc; word++)
         if (strncmp(argv[word], "threads:", 8) == 0)
             wanted = MPI_THREAD_MULTIPLE;
-    MPI_Init_thread(&argc, &argv, wanted, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc > 3) {
-        started = MPI_Wtime();
-        seconds = atof(argv[1]);
-        limit = atof(argv[2]);
-        if (rank == 0)
-            introduce();
-        for (int word = 3; word < argc; word++) {
-            int late = MPI_Wtime() - started > limit;
-            MPI_Bcast(&late, 1, MPI_INT, 0, MPI_COMM_WORLD);
-            if (!late)
-                run_figure(argv[word], provided);
-            else if (rank == 0)
-                printf("{\"figure\":\"%s\",\"missing\":\"the job had used its %g s before\"}\n", argv[word], limit);
-        }
-    }
+    MPI_Init_thread(&argc, &argv, wanted, &threads_provided);
+    run_figures(argc, argv, run_figure);
     MPI_Finalize();
     return 0;
 }

@@ -209,7 +209,7 @@ fn command(
         .args(["-n", &job.ranks.to_string()])
         .arg(&program.path);
     match job.program {
-        Which::Messages => command
+        Which::Messages | Which::OneSided => command
             .args([pace.figure, pace.job].map(|time| time.as_secs_f64().to_string()))
             .args(&job.figures),
         // Its word is the class.
@@ -237,9 +237,17 @@ fn complaint(stderr: &str) -> String {
     let lines = || stderr.lines().map(str::trim);
     let telling = lines().find(|line| {
         let line = line.to_ascii_lowercase();
-        ["error", "fail", "cannot", "not ", "abi_bench", "is: "]
-            .iter()
-            .any(|word| line.contains(word))
+        [
+            "error",
+            "fail",
+            "cannot",
+            "not ",
+            "abi_bench",
+            "onesided",
+            "is: ",
+        ]
+        .iter()
+        .any(|word| line.contains(word))
     });
     let any = lines().find(|line| line.contains(char::is_alphabetic));
     telling.or(any).unwrap_or("without a word").to_owned()

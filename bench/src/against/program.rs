@@ -22,6 +22,7 @@ impl Which {
         match self {
             Which::Messages => "abi_bench",
             Which::Sort => "is",
+            Which::OneSided => "onesided",
         }
     }
 
@@ -29,9 +30,13 @@ impl Which {
         match self {
             Which::Messages => include_str!("../../c/abi_bench.c"),
             Which::Sort => include_str!("../../c/is.c"),
+            Which::OneSided => include_str!("../../c/onesided.c"),
         }
     }
 }
+
+/// What the programs include: its name and text.
+const HEADER: (&str, &str) = ("measure.h", include_str!("../../c/measure.h"));
 
 /// How it is compiled. The loop that stands beside MPI_Pack is a floor only if the compiler does
 /// its best.
@@ -123,10 +128,13 @@ impl Workshop {
                 path: workshop.folder.clone(),
                 error,
             })?;
-        std::fs::write(&workshop.source, which.source()).map_err(|error| ProgramError::Folder {
-            path: workshop.source.clone(),
-            error,
-        })?;
+        let header = workshop.folder.join(HEADER.0);
+        for (path, text) in [(&workshop.source, which.source()), (&header, HEADER.1)] {
+            std::fs::write(path, text).map_err(|error| ProgramError::Folder {
+                path: path.clone(),
+                error,
+            })?;
+        }
         Ok(workshop)
     }
 

@@ -69,6 +69,16 @@ pub struct Row {
     pub peers: Vec<Peer>,
 }
 
+impl Row {
+    /// Whether OxMPI is ahead of every library that has the figure; none if no library has, or
+    /// OxMPI failed.
+    fn is_ahead(&self) -> Option<bool> {
+        let mut ratios = self.peers.iter().filter_map(|peer| peer.ratio);
+        let first = ratios.next()?.median > 1.0;
+        Some(ratios.fold(first, |ahead, ratio| ahead && ratio.median > 1.0))
+    }
+}
+
 /// One figure of another library.
 #[derive(Debug, Serialize)]
 pub struct Peer {
@@ -145,6 +155,7 @@ impl Report {
         for library in self.libraries.iter().skip(1) {
             header.extend([library.name.as_str(), "ratio"]);
         }
+        header.push("goal: ahead of all");
         table.set_header(header);
         for row in self.rows.iter().filter(|row| row.bench == group) {
             let symbol = row.unit.symbol();
@@ -180,6 +191,11 @@ impl Report {
                         }),
                 );
             }
+            cells.push(match row.is_ahead() {
+                Some(true) => "met".to_owned(),
+                Some(false) => "missed".to_owned(),
+                None => String::new(),
+            });
             table.add_row(cells);
         }
         for column in table.column_iter_mut().skip(1) {
@@ -250,6 +266,7 @@ mod tests {
             "[90.00 – 110.0]",
             "300.0 ns (unbound)",
             "3.00 x [2.50 – 3.50]",
+            "| met",
             "failed",
             "OxMPI is ahead of Open MPI 5.0.11 in 1 of 1 figures",
         ] {

@@ -19,6 +19,7 @@ use oxmpi_datatypes::datatype::{Basic, Datatype};
 use oxmpi_datatypes::op::{Op, Predefined};
 use serde::{Deserialize, Serialize};
 
+use super::wire::{Acquaintance, spread_over_cpus};
 use crate::answer::Answer;
 use crate::floor::median;
 
@@ -48,6 +49,9 @@ const BATCH: u64 = 64;
 /// Looks thrown away while caches and connections settle.
 const WARM: usize = 3;
 const LONG: usize = 1 << 20;
+/// Tag of what the ranks tell each other about their CPUs, and room for it.
+const WORD: i32 = 2;
+const WORD_BYTES_MAX: usize = 64;
 const WINDOW_BYTES: i64 = 4 << 20;
 const NONE: Assertion = Assertion {
     no_check: false,
@@ -77,6 +81,9 @@ pub fn measure(what: OneSided, time: Duration) -> Outcome<Option<Answer>> {
         window,
         time,
     };
+    if !side.is_direct && side.comm.size() == 2 {
+        spread_over_cpus(&mut side)?;
+    }
     side.window.lock_all(NONE)?;
     let values = side.both(what)?;
     side.window.free()?;
@@ -97,6 +104,33 @@ struct Side {
     long: Datatype,
     byte: Datatype,
     time: Duration,
+}
+
+impl Acquaintance for Side {
+    fn rank(&self) -> u32 {
+        self.comm.rank()
+    }
+
+    fn host(&self) -> String {
+        format!("the host of rank {}", self.comm.rank())
+    }
+
+    fn tell(&mut self, bytes: &[u8]) -> Outcome<()> {
+        let mut bytes = bytes.to_vec();
+        let mode = SendMode::Standard;
+        let to = Some(self.other);
+        Ok(self.comm.send_buffer(&raw(&mut bytes), to, WORD, mode)?)
+    }
+
+    fn hear(&mut self) -> Outcome<Vec<u8>> {
+        let mut bytes = vec![0; WORD_BYTES_MAX];
+        let source = Some(Source::Rank(self.other));
+        let status = self
+            .comm
+            .recv_buffer(&raw(&mut bytes), source, Tag::Is(WORD))?;
+        bytes.truncate(status.bytes as usize);
+        Ok(bytes)
+    }
 }
 
 fn raw(bytes: &mut [u8]) -> Buffer {
