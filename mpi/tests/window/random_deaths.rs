@@ -36,7 +36,8 @@ fn meet(rank: &Rank, dead: u32) {
     }
     for other in others {
         let source = Some(Source::Rank(other));
-        let got = rank.comm.recv_buffer(&buffer(&word), source, Tag::Is(1));
+        let told = &mut [0_u64];
+        let got = rank.comm.recv_buffer(&buffer(told), source, Tag::Is(1));
         got.unwrap();
     }
 }
