@@ -56,6 +56,9 @@ impl Session {
         if probe.is_between_hosts() {
             spread.map_by = Some(MapBy::Node);
         }
+        if probe.is_on_one_host() {
+            spread = Spread::default();
+        }
         let job = Job {
             apps: parts.iter().map(part).collect(),
             settings: Settings {

@@ -30,6 +30,9 @@ const RUST: [&str; 10] = [
     "--test",
     "programs",
 ];
+/// Random programs of one-sided operations, and which of that test program's tests they are.
+const WINDOWS: [&str; 2] = ["--test", "window"];
+const RANDOM_WINDOWS: &str = "random_programs";
 /// What is about hosts that fall silent: it sleeps most of its time.
 const SILENCE: [&str; 2] = ["--test", "hosts"];
 
@@ -207,7 +210,7 @@ fn jobs(long: bool) -> Vec<Job> {
 
     // There is no way out of the hosts' network: what has to be fetched is fetched now.
     let mut build = cargo(&["test", "--workspace", "--locked", "--no-run"]);
-    build.args(RUST).args(["--test", "chapters"]);
+    build.args(RUST).args(WINDOWS).args(["--test", "chapters"]);
     jobs.push(Job::new("hosts: build", 20, Expect::Success, build));
     let mut dealt_out = on_hosts(2, "");
     dealt_out.args(["sh", "-c", DEALT_OUT, "sh"]).arg(oxmpi());
@@ -225,6 +228,7 @@ fn jobs(long: bool) -> Vec<Job> {
     jobs.push(Job::new("hosts: ssh", 2, Expect::Text("correct"), by_ssh));
     for (network, ranks) in NETWORKS {
         jobs.push(rust_on_2().over(network, None));
+        jobs.push(windows_on_2().over(network, None));
         jobs.push(sorting().over(network, None));
         jobs.extend(installed_on_2(ranks).map(|job| job.over(network, None)));
     }
@@ -241,6 +245,7 @@ fn jobs(long: bool) -> Vec<Job> {
     for (index, (network, faults)) in FAULTY.into_iter().enumerate() {
         if long || index < FAULTY_SHORT {
             jobs.push(rust_on_2().over(network, Some(faults)));
+            jobs.push(windows_on_2().over(network, Some(faults)));
             jobs.push(sorting().over(network, Some(faults)));
         }
         if long {
@@ -272,6 +277,13 @@ fn silence() -> Job {
 fn rust_on_2() -> Job {
     let command = tests(2, &RUST);
     Job::new("hosts: Rust API on 2 hosts", 12, Expect::Tests, command)
+}
+
+fn windows_on_2() -> Job {
+    let mut command = tests(2, &WINDOWS);
+    command.arg(RANDOM_WINDOWS);
+    let name = "hosts: random one-sided programs on 2 hosts";
+    Job::new(name, 6, Expect::Tests, command)
 }
 
 fn sorting() -> Job {

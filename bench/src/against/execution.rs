@@ -213,7 +213,7 @@ fn command(
         .args(["-n", &job.ranks.to_string()])
         .arg(&program.path);
     match job.program {
-        Which::Messages | Which::Files => command
+        Which::Messages | Which::OneSided | Which::Files => command
             .args([pace.figure, pace.job].map(|time| time.as_secs_f64().to_string()))
             .args(&job.figures),
         // Its word is the class.

@@ -116,12 +116,19 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
         installations.push(Installation::find(prefix)?);
     }
     let machine = Machine::here();
-    let hosts = plan::needs_hosts(&request.groups)
-        .then(Hosts::from_env)
-        .transpose()?;
+    let needs_hosts = plan::needs_hosts(&request.groups);
+    let hosts = match plan::uses_hosts(&request.groups) {
+        true if !needs_hosts => Hosts::from_env().ok(),
+        _ => needs_hosts.then(Hosts::from_env).transpose()?,
+    };
     let mut jobs = plan::jobs(&request.groups, ranks, machine.cpus);
     if let Some(hosts) = &hosts {
-        jobs.extend(plan::far_jobs(hosts.count(), request.quick));
+        if needs_hosts {
+            jobs.extend(plan::far_jobs(hosts.count(), request.quick));
+        }
+        if plan::uses_hosts(&request.groups) {
+            jobs.push(plan::far_windows());
+        }
     }
     if files::is_wanted(&request.groups) {
         jobs.extend(plan::file_jobs(machine.cpus));
@@ -135,7 +142,7 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
         .collect();
     // The executables are there as long as the workshops.
     let mut workshops = Vec::new();
-    for which in [Which::Messages, Which::Sort, Which::Files] {
+    for which in Which::ALL {
         if !jobs.iter().any(|job| job.program == which) {
             continue;
         }

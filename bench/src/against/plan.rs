@@ -1,12 +1,13 @@
 //! What is measured, in jobs: figures that need the same ranks share one, because starting costs
 //! more than measuring. Everything is on this host but the group `network`, which is between hosts
-//! and runs only when it is asked for by name.
+//! and runs only when it is asked for by name, and a part of `onesided`, if that is asked for by
+//! name and there are hosts.
 
 use super::files::{self, FILES, Goal};
 use crate::figure::size_name;
 
 /// Groups of figures, as named on the command line, with what they are.
-pub const GROUPS: [(&str, &str); 9] = [
+pub const GROUPS: [(&str, &str); 10] = [
     ("latency", "half a ping-pong, 8 B to 64 KiB"),
     ("bandwidth", "windows of messages, 64 KiB and 1 MiB"),
     ("rate", "8 B messages per second, windows of 64"),
@@ -15,6 +16,10 @@ pub const GROUPS: [(&str, &str); 9] = [
         "the same from one thread and from four, MPI_THREAD_MULTIPLE",
     ),
     ("collectives", "barrier, bcast, allreduce, alltoall"),
+    (
+        ONE_SIDED,
+        "windows: put, get, fetch, lock, fence; also between two hosts if OXMPI_HOST names them",
+    ),
     ("pack", "MPI_Pack of a strided datatype, beside a loop"),
     (
         "startup",
@@ -32,6 +37,24 @@ pub const GROUPS: [(&str, &str); 9] = [
 
 /// The group between hosts.
 pub const NETWORK: &str = "network";
+
+/// The group of one-sided operations.
+pub const ONE_SIDED: &str = "onesided";
+
+/// One-sided operations, as their program spells them.
+const WINDOWS: [&str; 8] = [
+    "put:8",
+    "get:8",
+    "fetch:8",
+    "locked:8",
+    "longput:1048576",
+    "puts:8",
+    "fence",
+    "passive:8",
+];
+
+/// Of those, what more than two ranks do: a rank that computes needs a core.
+const MANY_WINDOWS: usize = 7;
 
 /// Collective operations, as the benchmark program spells them.
 const COLLECTIVES: [&str; 7] = [
@@ -96,6 +119,13 @@ pub enum Which {
     Sort,
     /// Access to a file.
     Files,
+    /// Windows.
+    OneSided,
+}
+
+impl Which {
+    /// All of them.
+    pub const ALL: [Which; 4] = [Which::Messages, Which::Sort, Which::OneSided, Which::Files];
 }
 
 /// One start of a program.
@@ -128,6 +158,8 @@ impl Job {
     pub fn group(&self, figure: &str) -> &'static str {
         if self.program == Which::Files {
             FILES
+        } else if self.program == Which::OneSided {
+            ONE_SIDED
         } else if self.hosts > 1 || self.program == Which::Sort {
             NETWORK
         } else {
@@ -140,7 +172,7 @@ impl Job {
     pub fn times_longer(&self) -> u32 {
         match self.program {
             Which::Files => 4,
-            Which::Messages | Which::Sort => 1,
+            Which::Messages | Which::Sort | Which::OneSided => 1,
         }
     }
 
@@ -148,7 +180,7 @@ impl Job {
     pub fn goals(&self, figure: &str) -> Vec<Goal> {
         match self.program {
             Which::Files => files::goals(figure),
-            Which::Messages | Which::Sort => Vec::new(),
+            Which::Messages | Which::Sort | Which::OneSided => Vec::new(),
         }
     }
 
@@ -161,10 +193,27 @@ impl Job {
         match figure.split(':').next() {
             Some("is") if self.hosts == 1 => format!("{title}, {} ranks on one host", self.ranks),
             _ if self.hosts == 1 => title,
+            _ if self.program == Which::OneSided => format!("{title}, {} hosts", self.hosts),
             Some("bandwidth") => format!("{title} stream"),
             Some("is") => format!("{title}, {} ranks on {} hosts", self.ranks, self.hosts),
             _ => title,
         }
+    }
+}
+
+/// Whether these groups measure between hosts where there are some.
+pub fn uses_hosts(groups: &[String]) -> bool {
+    groups.iter().any(|group| group == ONE_SIDED)
+}
+
+/// One-sided operations between two hosts.
+pub fn far_windows() -> Job {
+    Job {
+        program: Which::OneSided,
+        ranks: 2,
+        hosts: 2,
+        figures: WINDOWS.to_vec(),
+        crowded: false,
     }
 }
 
@@ -238,6 +287,18 @@ pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
     for count in ranks.iter().filter(|count| **count != 2) {
         add(*count, 1, &[&COLLECTIVES]);
     }
+    if wanted(WINDOWS[0]) {
+        let most = ranks.iter().copied().max().unwrap_or(2);
+        let mut counts = vec![(2, WINDOWS.len()), (most, MANY_WINDOWS)];
+        counts.dedup_by_key(|(ranks, _)| *ranks);
+        jobs.extend(counts.into_iter().map(|(ranks, figures)| Job {
+            program: Which::OneSided,
+            ranks,
+            hosts: 1,
+            figures: WINDOWS[..figures].to_vec(),
+            crowded: ranks as usize > cpus,
+        }));
+    }
     if wanted(STARTUP) {
         let mut counts = vec![2, ranks.iter().copied().max().unwrap_or(2)];
         counts.dedup();
@@ -272,6 +333,7 @@ fn group_of(figure: &str) -> &'static str {
     match kind {
         "loop" => "pack",
         "barrier" | "bcast" | "allreduce" | "alltoall" => "collectives",
+        "put" | "get" | "fetch" | "locked" | "longput" | "puts" | "fence" | "passive" => ONE_SIDED,
         other => GROUPS
             .iter()
             .find(|(name, _)| *name == other)
@@ -295,7 +357,13 @@ fn title(figure: &str, ranks: u32) -> String {
         "threads" => format!("8 B, {number} threads per rank"),
         "pack" => format!("MPI_Pack, blocks of {size}"),
         "loop" => format!("a loop, blocks of {size}"),
-        "barrier" => format!("barrier, {ranks} ranks"),
+        "barrier" | "fence" => format!("{kind}, {ranks} ranks"),
+        "put" | "get" => format!("{size} {kind} + flush, {ranks} ranks"),
+        "fetch" => format!("{size} fetch_and_op + flush, {ranks} ranks"),
+        "locked" => format!("lock + {size} put + unlock, {ranks} ranks"),
+        "longput" => format!("{size} put, {ranks} ranks"),
+        "puts" => format!("64 puts of {size} + flush, {ranks} ranks"),
+        "passive" => format!("{size} put + flush, target computes"),
         STARTUP => format!("{ranks} ranks"),
         _ => format!("{kind} {size}, {ranks} ranks"),
     }
@@ -319,6 +387,8 @@ mod tests {
                 (2, 13, false),
                 (2, 2, true),
                 (4, 7, true),
+                (16, 7, true),
+                (2, 8, false),
                 (16, 7, true),
                 (2, 0, false),
                 (16, 0, true)
@@ -376,6 +446,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn windows_are_measured_on_two_and_most_ranks_and_between_hosts() {
+        let near = jobs(&[ONE_SIDED.into()], &[2, 4, 16], 2);
+        let ranks: Vec<u32> = near.iter().map(|job| job.ranks).collect();
+        assert_eq!(ranks, [2, 16]);
+        assert!(near.iter().all(|job| !job.figures.is_empty()));
+        assert_eq!(near[0].title("put:8"), "8 B put + flush, 2 ranks");
+        assert_eq!(jobs(&[ONE_SIDED.into()], &[2], 2).len(), 1);
+        let far = far_windows();
+        assert_eq!(far.group("put:8"), ONE_SIDED);
+        assert_eq!(far.title("fence"), "fence, 2 ranks, 2 hosts");
+        assert!(uses_hosts(&[ONE_SIDED.into()]) && !uses_hosts(&[]));
     }
 
     #[test]

@@ -23,6 +23,7 @@ impl Which {
             Which::Messages => "abi_bench",
             Which::Sort => "is",
             Which::Files => "files",
+            Which::OneSided => "onesided",
         }
     }
 
@@ -31,9 +32,13 @@ impl Which {
             Which::Messages => include_str!("../../c/abi_bench.c"),
             Which::Sort => include_str!("../../c/is.c"),
             Which::Files => include_str!("../../c/files.c"),
+            Which::OneSided => include_str!("../../c/onesided.c"),
         }
     }
 }
+
+/// What the programs include: its name and text.
+const HEADER: (&str, &str) = ("measure.h", include_str!("../../c/measure.h"));
 
 /// How it is compiled. The loop that stands beside MPI_Pack is a floor only if the compiler does
 /// its best.
@@ -125,11 +130,8 @@ impl Workshop {
                 path: workshop.folder.clone(),
                 error,
             })?;
-        let header = workshop.folder.join("measure.h");
-        for (path, text) in [
-            (&header, include_str!("../../c/measure.h")),
-            (&workshop.source, which.source()),
-        ] {
+        let header = workshop.folder.join(HEADER.0);
+        for (path, text) in [(&workshop.source, which.source()), (&header, HEADER.1)] {
             std::fs::write(path, text).map_err(|error| ProgramError::Folder {
                 path: path.clone(),
                 error,

@@ -72,6 +72,16 @@ pub struct Row {
     pub goals: Vec<Judged>,
 }
 
+impl Row {
+    /// Whether OxMPI is ahead of every library that has the figure; none if no library has, or
+    /// OxMPI failed.
+    fn is_ahead(&self) -> Option<bool> {
+        let mut ratios = self.peers.iter().filter_map(|peer| peer.ratio);
+        let first = ratios.next()?.median > 1.0;
+        Some(ratios.fold(first, |ahead, ratio| ahead && ratio.median > 1.0))
+    }
+}
+
 /// One figure of another library.
 #[derive(Debug, Serialize)]
 pub struct Peer {
@@ -164,6 +174,7 @@ impl Report {
         let has_goals = |row: &&Row| row.bench == group && !row.goals.is_empty();
         let has_goals = self.rows.iter().any(|row| has_goals(&row));
         header.extend(has_goals.then_some("goal"));
+        header.push("ahead of all");
         table.set_header(header);
         for row in self.rows.iter().filter(|row| row.bench == group) {
             let symbol = row.unit.symbol();
@@ -203,6 +214,11 @@ impl Report {
                 let goals: Vec<&str> = row.goals.iter().map(|goal| goal.goal.as_str()).collect();
                 cells.push(goals.join("; "));
             }
+            cells.push(match row.is_ahead() {
+                Some(true) => "yes".to_owned(),
+                Some(false) => "no".to_owned(),
+                None => String::new(),
+            });
             table.add_row(cells);
         }
         for column in table.column_iter_mut().skip(1) {
@@ -275,6 +291,7 @@ mod tests {
             "[90.00 – 110.0]",
             "300.0 ns (unbound)",
             "3.00 x [2.50 – 3.50]",
+            " met |",
             "failed",
             "OxMPI is ahead of Open MPI 5.0.11 in 1 of 1 figures",
         ] {

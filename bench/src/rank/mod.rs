@@ -172,6 +172,8 @@ pub enum Probe {
     OneSided {
         /// Which.
         what: OneSided,
+        /// Between two hosts; all ranks are on this one otherwise.
+        between_hosts: bool,
         /// How long to measure each.
         time: Duration,
     },
@@ -192,9 +194,21 @@ impl Probe {
 
     /// Whether its two ranks belong on two hosts if there are two.
     pub fn is_between_hosts(&self) -> bool {
+        match self {
+            Probe::Networked | Probe::BesideWire { .. } | Probe::Pm(_) => true,
+            Probe::OneSided { between_hosts, .. } => *between_hosts,
+            _ => false,
+        }
+    }
+
+    /// Whether its ranks belong on this host even if there are others.
+    pub fn is_on_one_host(&self) -> bool {
         matches!(
             self,
-            Probe::Networked | Probe::BesideWire { .. } | Probe::Pm(_)
+            Probe::OneSided {
+                between_hosts: false,
+                ..
+            }
         )
     }
 }
@@ -216,7 +230,7 @@ pub fn run(probe: &str) -> Result<(), Box<dyn std::error::Error>> {
         }
         return Ok(());
     }
-    if let Probe::OneSided { what, time } = probe {
+    if let Probe::OneSided { what, time, .. } = probe {
         if let Some(answer) = onesided::measure(what, time)? {
             println!("{}", serde_json::to_string(&answer)?);
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use oxmpi_core::any_request::AnyRequest;
 use oxmpi_core::buffer::Buffer;
 use oxmpi_core::collective::Collective;
 use oxmpi_core::communicator::Comm;
@@ -19,6 +20,7 @@ use oxmpi_datatypes::datatype::{Basic, Datatype};
 use oxmpi_datatypes::op::{Op, Predefined};
 use serde::{Deserialize, Serialize};
 
+use super::wire::{Acquaintance, spread_over_cpus};
 use crate::answer::Answer;
 use crate::floor::median;
 
@@ -48,6 +50,9 @@ const BATCH: u64 = 64;
 /// Looks thrown away while caches and connections settle.
 const WARM: usize = 3;
 const LONG: usize = 1 << 20;
+/// Tag of what the ranks tell each other about their CPUs, and room for it.
+const WORD: i32 = 2;
+const WORD_BYTES_MAX: usize = 64;
 const WINDOW_BYTES: i64 = 4 << 20;
 const NONE: Assertion = Assertion {
     no_check: false,
@@ -77,6 +82,9 @@ pub fn measure(what: OneSided, time: Duration) -> Outcome<Option<Answer>> {
         window,
         time,
     };
+    if !side.is_direct && side.comm.size() == 2 {
+        spread_over_cpus(&mut side)?;
+    }
     side.window.lock_all(NONE)?;
     let values = side.both(what)?;
     side.window.free()?;
@@ -97,6 +105,40 @@ struct Side {
     long: Datatype,
     byte: Datatype,
     time: Duration,
+}
+
+fn wait_all(requests: impl IntoIterator<Item = AnyRequest>) -> Outcome<()> {
+    for mut request in requests {
+        request.wait()?;
+    }
+    Ok(())
+}
+
+impl Acquaintance for Side {
+    fn rank(&self) -> u32 {
+        self.comm.rank()
+    }
+
+    fn host(&self) -> String {
+        format!("the host of rank {}", self.comm.rank())
+    }
+
+    fn tell(&mut self, bytes: &[u8]) -> Outcome<()> {
+        let mut bytes = bytes.to_vec();
+        let mode = SendMode::Standard;
+        let to = Some(self.other);
+        Ok(self.comm.send_buffer(&raw(&mut bytes), to, WORD, mode)?)
+    }
+
+    fn hear(&mut self) -> Outcome<Vec<u8>> {
+        let mut bytes = vec![0; WORD_BYTES_MAX];
+        let source = Some(Source::Rank(self.other));
+        let status = self
+            .comm
+            .recv_buffer(&raw(&mut bytes), source, Tag::Is(WORD))?;
+        bytes.truncate(status.bytes as usize);
+        Ok(bytes)
+    }
 }
 
 fn raw(bytes: &mut [u8]) -> Buffer {
@@ -350,33 +392,38 @@ impl Side {
         self.exchange(8, 64)
     }
 
-    /// So many messages to rank 1 and one back, ns.
-    fn exchange(&self, bytes: usize, count: u64) -> Outcome<f64> {
+    /// So many messages to rank 1, which has receives for all of them, and one back, ns.
+    fn exchange(&self, bytes: usize, count: usize) -> Outcome<f64> {
         const GO: i32 = 1;
-        let mut data = vec![0; bytes];
-        let send = |data: &mut [u8], to: u32| -> Outcome<()> {
+        let mut data = vec![0; bytes * count];
+        let mut word = [0; 8];
+        let send = |data: &mut [u8], to: u32| {
             let mode = SendMode::Standard;
-            Ok(self.comm.send_buffer(&raw(data), Some(to), GO, mode)?)
+            self.comm.isend_buffer(&raw(data), Some(to), GO, mode)
         };
-        let receive = |data: &mut [u8], from: u32| -> Outcome<()> {
+        let receive = |data: &mut [u8], from: u32| {
             let source = Some(Source::Rank(from));
-            self.comm.recv_buffer(&raw(data), source, Tag::Is(GO))?;
-            Ok(())
+            self.comm.irecv_buffer(&raw(data), source, Tag::Is(GO))
         };
         self.barrier()?;
         let mut found = 0.0;
         if self.is_first() {
-            found = self.timed(8, |_| {
-                (0..count).try_for_each(|_| send(&mut data, 1))?;
-                receive(&mut [0; 8], 1)
-            })?;
-            data[0] = 1;
-            (0..count).try_for_each(|_| send(&mut data, 1))?;
-            receive(&mut [0; 8], 1)?;
+            let mut window = |word: &mut [u8; 8]| -> Outcome<()> {
+                let answer = receive(word, 1)?;
+                let sent = data.chunks_mut(bytes).map(|part| send(part, 1));
+                wait_all(sent.collect::<Result<Vec<_>, _>>()?)?;
+                wait_all([answer])
+            };
+            found = self.timed(8, |_| window(&mut word))?;
+            data.fill(1);
+            let sent = data.chunks_mut(bytes).map(|part| send(part, 1));
+            wait_all(sent.collect::<Result<Vec<_>, _>>()?)?;
+            wait_all([receive(&mut word, 1)?])?;
         } else if self.comm.rank() == 1 {
             while data[0] == 0 {
-                (0..count).try_for_each(|_| receive(&mut data, 0))?;
-                send(&mut [0; 8], 0)?;
+                let parts = data.chunks_mut(bytes).map(|part| receive(part, 0));
+                wait_all(parts.collect::<Result<Vec<_>, _>>()?)?;
+                wait_all([send(&mut word, 0)?])?;
             }
         }
         self.barrier()?;
@@ -385,14 +432,14 @@ impl Side {
 
     /// 1 MiB again and again, GB/s.
     fn long_puts(&self) -> Outcome<[f64; 2]> {
-        const DEPTH: u64 = 4;
+        const DEPTH: usize = 4;
         let data = vec![1; LONG];
-        let target = self.target(0, LONG as u64, &self.byte);
         let put = self.alone(|side| {
             let (address, bytes) = (data.as_ptr().cast_mut(), LONG as u64);
-            for _ in 0..DEPTH {
+            for at in 0..DEPTH {
                 // SAFETY: the data outlives the flush, and is only read.
                 let origin = unsafe { Buffer::raw(address, bytes) };
+                let target = side.target((at * LONG) as i64, bytes, &side.byte);
                 side.window.put(&origin, &target)?;
             }
             Ok(side.window.flush(Some(side.other))?)
@@ -400,7 +447,8 @@ impl Side {
         let floor = if self.is_direct {
             let place = self.window.shared_query(Some(self.other))?.base;
             self.alone(|_| {
-                for _ in 0..DEPTH {
+                for at in 0..DEPTH {
+                    let place = place.wrapping_add(at * LONG);
                     // SAFETY: the window is as long, and used by nobody else now.
                     unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, LONG) };
                     std::hint::black_box(place);

@@ -47,7 +47,7 @@ struct Column {
 
 /// Latency, bandwidth, message rate.
 pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {
-    let nets = usable(session)?;
+    let nets = usable(session, NAME)?;
     let names: Vec<&str> = nets.iter().map(|net| net.name()).collect();
     session.transport = Some(format!("{}, as each figure says", names.join(", ")));
     let mut rows = Vec::new();
@@ -68,15 +68,16 @@ pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     Ok(rows)
 }
 
-/// The networks that were asked for and can be used between these hosts.
-fn usable(session: &mut Session) -> Result<Vec<Net>, BenchError> {
+/// The networks that were asked for and can be used between these hosts; what is left out is noted
+/// under the name of the benchmark.
+pub(super) fn usable(session: &mut Session, bench: &str) -> Result<Vec<Net>, BenchError> {
     let mut usable = Vec::new();
     for net in session.nets.clone() {
         match session.job(2, &Probe::Networked, &net.environment()) {
             Ok((found, _)) if found[0] == 0.0 => return Err(BenchError::OneHost),
             Ok(_) => usable.push(net),
             // Not everybody may open packet sockets, and not every network lets datagrams through.
-            Err(error) => session.left_out(&format!("{NAME} by {}", net.name()), &error),
+            Err(error) => session.left_out(&format!("{bench} by {}", net.name()), &error),
         }
     }
     if usable.is_empty() {

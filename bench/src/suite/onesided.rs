@@ -3,21 +3,23 @@
 
 use oxmpi_settings as settings;
 
+use super::network;
 use crate::figure::{Row, Target, Unit};
+use crate::net::Net;
 use crate::rank::{OneSided, Probe};
 use crate::session::{BenchError, Session};
 
 const NAME: &str = "onesided";
 
-/// By UDP, and TCP, also between ranks of one host.
-const UDP: &[(&str, &str)] = &[
-    (settings::SHARED_MEMORY.name, "off"),
-    (settings::NET.name, "udp"),
-];
-const TCP: &[(&str, &str)] = &[
-    (settings::SHARED_MEMORY.name, "off"),
-    (settings::NET.name, "tcp"),
-];
+/// A way between two ranks.
+struct Way {
+    /// Behind the figure's name.
+    suffix: String,
+    environment: Vec<(&'static str, &'static str)>,
+    between_hosts: bool,
+    /// Not by shared memory.
+    by_network: bool,
+}
 
 /// What is measured: its name, what stands beside it on one host and by a network, and the ratio to
 /// reach.
@@ -26,12 +28,12 @@ struct Figure {
     name: &'static str,
     unit: Unit,
     beside: [&'static str; 2],
-    goal: [Target; 2],
+    goal: [Option<Target>; 2],
 }
 
 fn figures() -> Vec<Figure> {
-    let most = Target::RatioAtMost;
-    let least = Target::RatioAtLeast;
+    let most = |ratio| Some(Target::RatioAtMost(ratio));
+    let least = |ratio| Some(Target::RatioAtLeast(ratio));
     let figure = |what, name, unit, beside, goal| Figure {
         what,
         name,
@@ -67,7 +69,7 @@ fn figures() -> Vec<Figure> {
             "lock + put + unlock",
             ns,
             ["a microsecond"; 2],
-            [most(1.0), most(1e9)],
+            [most(1.0), None],
         ),
         figure(
             OneSided::Long,
@@ -93,30 +95,63 @@ fn figures() -> Vec<Figure> {
     ]
 }
 
+/// By shared memory, and by networks: each that there is between two hosts, or without hosts by
+/// those that work over loopback.
+fn ways(session: &mut Session) -> Result<Vec<Way>, BenchError> {
+    let mut ways = vec![Way {
+        suffix: String::new(),
+        environment: Vec::new(),
+        between_hosts: false,
+        by_network: false,
+    }];
+    let between_hosts = session.has_hosts();
+    let nets = match between_hosts {
+        true => network::usable(session, NAME)?,
+        false => {
+            let nets = session.nets.iter().copied();
+            nets.filter(|net| *net != Net::Ethernet).collect()
+        }
+    };
+    ways.extend(nets.into_iter().map(|net| {
+        let mut environment = net.environment().to_vec();
+        let place = match between_hosts {
+            true => "",
+            false => {
+                environment.push((settings::SHARED_MEMORY.name, "off"));
+                " over loopback"
+            }
+        };
+        Way {
+            suffix: format!(", {}{place}", net.name()),
+            environment,
+            between_hosts,
+            by_network: true,
+        }
+    }));
+    Ok(ways)
+}
+
 /// Everything between two ranks, and fences of 16.
 pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     let mut rows = Vec::new();
-    let ways: [(&str, &[(&str, &str)]); 3] = [("", &[]), (", udp", UDP), (", tcp", TCP)];
-    for (at, (suffix, environment)) in ways.into_iter().enumerate() {
-        let by_network = usize::from(at > 0);
+    let ways = ways(session)?;
+    for way in &ways {
+        let kind = usize::from(way.by_network);
         for figure in figures() {
-            let name = format!("{}{suffix}", figure.name);
-            let pairs = pairs(session, &name, 2, figure.what, environment)?;
-            let mut row = Row::new(NAME, name, figure.unit, &pairs.values).on_floor(
-                figure.beside[by_network],
-                &pairs.values,
-                &pairs.floors,
-            );
-            let is_goal = figure.what != OneSided::Locked || by_network == 0;
-            if is_goal {
-                row = row.aiming(figure.goal[by_network]);
-            }
-            rows.push(row);
+            let name = format!("{}{}", figure.name, way.suffix);
+            let pairs = pairs(session, &name, 2, figure.what, way)?;
+            let row = Row::new(NAME, name, figure.unit, &pairs.values);
+            rows.push(match figure.goal[kind] {
+                Some(goal) => row
+                    .on_floor(figure.beside[kind], &pairs.values, &pairs.floors)
+                    .aiming(goal),
+                None => row,
+            });
         }
     }
     for ranks in [2, 16] {
         let name = format!("fence, {ranks} ranks");
-        let pairs = pairs(session, &name, ranks, OneSided::Fence, &[])?;
+        let pairs = pairs(session, &name, ranks, OneSided::Fence, &ways[0])?;
         let row = Row::new(NAME, name, Unit::Microseconds, &pairs.values)
             .on_floor("barrier", &pairs.values, &pairs.floors)
             .aiming(Target::RatioAtMost(1.3));
@@ -130,13 +165,16 @@ fn pairs(
     name: &str,
     ranks: u32,
     what: OneSided,
-    environment: &[(&str, &str)],
+    way: &Way,
 ) -> Result<crate::session::Pairs, BenchError> {
     let repetitions = session.repetitions;
     session.pairs_of_jobs(&format!("{NAME} {name}"), repetitions, |session, _| {
-        let time = session.repetition();
-        let probe = Probe::OneSided { what, time };
-        let (found, _) = session.job(ranks, &probe, environment)?;
+        let probe = Probe::OneSided {
+            what,
+            between_hosts: way.between_hosts,
+            time: session.repetition(),
+        };
+        let (found, _) = session.job(ranks, &probe, &way.environment)?;
         Ok((found[0], found[1]))
     })
 }

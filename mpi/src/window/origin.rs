@@ -25,6 +25,8 @@ use crate::error::ErrorKind;
 
 /// Data up to this length travels with its request: twice copied, but no second message.
 const INLINE_MAX: u64 = 2048;
+/// Data up to this length is a word or a few.
+const FEW_BYTES: usize = 64;
 /// A batch of this length leaves.
 const BATCH_MAX: usize = 8192;
 /// After this many batches without an answer the target is asked whether it keeps up: requests that
@@ -189,8 +191,16 @@ impl Origin {
     ) -> Result<AnyRequest, ErrorKind> {
         let target = access.target;
         if origin.bytes() <= INLINE_MAX {
-            let mut short = [0; INLINE_MAX as usize];
-            let short = &mut short[..origin.bytes() as usize];
+            let length = origin.bytes() as usize;
+            // Most are a few words, and clearing the larger room would be most of their cost.
+            let (mut few, mut many);
+            let short: &mut [u8] = if length <= FEW_BYTES {
+                few = [0; FEW_BYTES];
+                &mut few[..length]
+            } else {
+                many = [0; INLINE_MAX as usize];
+                &mut many[..length]
+            };
             origin.pack_into(short);
             stream.append(core, target, &access.request(kind, tag, Some(short)))?;
             return Ok(AnyRequest::Over(Report::EMPTY));

@@ -265,7 +265,28 @@ impl Hands<'_> {
         ))
     }
 
+    /// The memory of a request that accesses one block.
+    fn block(&self, request: &Request<'_>) -> Result<*mut u8, Refusal> {
+        let Request {
+            displacement,
+            bytes,
+            ..
+        } = *request;
+        let end = i64::try_from(bytes).ok();
+        let end = end.and_then(|bytes| displacement.checked_add(bytes));
+        end.and_then(|end| self.core.own_address(displacement, end))
+            .ok_or(Refusal::Memory {
+                displacement,
+                bytes,
+            })
+    }
+
     fn buffer(&self, request: &Request<'_>) -> Result<Buffer, Refusal> {
+        if request.layout.is_empty() {
+            let address = self.block(request)?;
+            // SAFETY: as below.
+            return Ok(unsafe { Buffer::raw(address, request.bytes) });
+        }
         let (address, datatype) = self.place(request)?;
         // SAFETY: the memory is the window's, as was checked; it stays until the window is freed.
         unsafe { Buffer::new(address, 1, &datatype) }.map_err(|_| Refusal::Garbled)

@@ -9,3 +9,4 @@ mod ground;
 mod locks;
 mod passive;
 mod random;
+mod random_deaths;

@@ -1,23 +1,63 @@
 //! Random programs of mixed operations and epochs against a sequential oracle, by seed.
 //!
 //! Every rank makes the same plan from the seed. In a round each word of each window is given to
-//! one kind of access: written by one rank, combined by any with one commutative operation, or
-//! read. So the standard defines the outcome, and the oracle is a loop.
+//! one kind of access: written by one operation, combined by any rank with one commutative
+//! operation, replaced by the accumulations of one rank (which are ordered), compared and swapped
+//! once, or read. So the standard defines the outcome, and the oracle is a loop.
+//!
+//! On hosts (`cargo xtask hosts 2`) the networks between them are used, in the clear and encrypted;
+//! without hosts shared memory and loopback. `OXMPI_TEST_LONG` makes it many programs.
 
+use oxmpi_core::ErrorKind;
 use oxmpi_core::buffer::Buffer;
 use oxmpi_core::process::Threads;
 use oxmpi_core::window::{Elements, Flavor, LockKind, Target};
 use oxmpi_datatypes::datatype::Datatype;
 use oxmpi_datatypes::op::{Op, Predefined};
 
-use super::ground::{NONE, Random, Rank, SETTINGS, Words, long};
+use super::ground::{NONE, Random, Rank, Words, long};
 
-const ROUNDS: u32 = 12;
-const OPERATIONS: u64 = 40;
-const WORDS: usize = 6000;
+const ROUNDS: u32 = 8;
+const OPERATIONS: u64 = 48;
+pub const WORDS: usize = 6000;
+
+/// Programs of one seed: one, or many where there is time.
+fn programs() -> u32 {
+    match std::env::var_os("OXMPI_TEST_LONG") {
+        Some(_) => 25,
+        None => 1,
+    }
+}
+
+/// Shared memory and loopback, and what differs most on them.
+const HERE: [oxmpi_harness::Setting; 5] = [
+    &[],
+    &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "tcp")],
+    &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "udp")],
+    &[
+        ("OXMPI_SHARED_MEMORY", "off"),
+        ("OXMPI_NET", "tcp"),
+        ("OXMPI_ENCRYPT", "on"),
+    ],
+    &[
+        ("OXMPI_SHARED_MEMORY", "off"),
+        ("OXMPI_NET", "udp"),
+        ("OXMPI_ENCRYPT", "on"),
+    ],
+];
+
+/// Between hosts by whatever network the environment names.
+const BETWEEN_HOSTS: [oxmpi_harness::Setting; 2] = [&[], &[("OXMPI_ENCRYPT", "on")]];
+
+fn settings() -> &'static [oxmpi_harness::Setting] {
+    match std::env::var_os("OXMPI_HOST") {
+        Some(_) => &BETWEEN_HOSTS,
+        None => &HERE,
+    }
+}
 
 /// The seed of the environment, or one that is new every time.
-fn seed() -> u64 {
+pub fn seed() -> u64 {
     let given = std::env::var("OXMPI_TEST_SEED");
     let given = given.ok().and_then(|seed| seed.parse().ok());
     let clock = std::time::SystemTime::UNIX_EPOCH.elapsed();
@@ -25,49 +65,56 @@ fn seed() -> u64 {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Access {
+pub enum Access {
     Put,
     Get,
     Combine(Predefined),
     Fetch(Predefined),
+    /// An accumulation with MPI_REPLACE: those of one rank take effect in order.
+    Replace,
+    /// MPI_Compare_and_swap of one word; it finds what it compares with if its value is even.
+    Swap,
 }
 
 /// An operation of the plan: words `first + k * stride`, `count` of them.
 #[derive(Clone, Copy)]
-struct Planned {
-    origin: u32,
-    target: u32,
+pub struct Planned {
+    pub origin: u32,
+    pub target: u32,
     first: usize,
     count: usize,
     stride: usize,
-    access: Access,
+    pub access: Access,
     value: u64,
 }
 
 impl Planned {
-    fn places(self) -> impl Iterator<Item = usize> {
+    pub fn places(self) -> impl Iterator<Item = usize> {
         (0..self.count).map(move |at| self.first + at * self.stride)
     }
 
-    fn values(self) -> Vec<u64> {
+    pub fn values(self) -> Vec<u64> {
         (0..self.count as u64).map(|at| self.value + at).collect()
     }
 }
 
 /// Operations of a round of which no two conflict.
-fn plan(random: &mut Random, size: u32) -> Vec<Planned> {
+pub fn plan(random: &mut Random, size: u32) -> Vec<Planned> {
     let ops = [Predefined::Sum, Predefined::Max, Predefined::BitXor];
     let mut owners = vec![vec![None; WORDS]; size as usize];
     let mut planned = Vec::new();
     for _ in 0..OPERATIONS {
         let op = ops[random.below(3) as usize];
-        let access = match random.below(4) {
+        let access = match random.below(6) {
             0 => Access::Put,
             1 => Access::Get,
             2 => Access::Combine(op),
-            _ => Access::Fetch(op),
+            3 => Access::Fetch(op),
+            4 => Access::Replace,
+            _ => Access::Swap,
         };
         let count = match random.below(4) {
+            _ if access == Access::Swap => 1,
             0 | 1 => 1 + random.below(4),
             2 => 1 + random.below(300),
             _ => 1 + random.below(2500),
@@ -86,7 +133,8 @@ fn plan(random: &mut Random, size: u32) -> Vec<Planned> {
         let shares = match access {
             Access::Get => Some(1_usize),
             Access::Combine(op) => Some(2 + op as usize),
-            _ => None,
+            Access::Replace => Some(1000 + operation.origin as usize),
+            Access::Put | Access::Fetch(_) | Access::Swap => None,
         };
         let owners = &mut owners[operation.target as usize];
         let is_free = |place: usize| match owners[place] {
@@ -112,15 +160,16 @@ fn combined(op: Predefined, left: u64, right: u64) -> u64 {
 }
 
 /// What the windows hold after a round, and what each operation read.
-fn oracle(state: &mut [Vec<u64>], planned: &[Planned]) -> Vec<Vec<u64>> {
+pub fn oracle(state: &mut [Vec<u64>], planned: &[Planned]) -> Vec<Vec<u64>> {
     let mut read = Vec::new();
     for operation in planned {
         let window = &mut state[operation.target as usize];
         read.push(operation.places().map(|place| window[place]).collect());
         for (place, value) in operation.places().zip(operation.values()) {
             match operation.access {
-                Access::Put => window[place] = value,
-                Access::Get => {}
+                Access::Put | Access::Replace => window[place] = value,
+                Access::Swap if value % 2 == 0 => window[place] = value,
+                Access::Get | Access::Swap => {}
                 Access::Combine(op) | Access::Fetch(op) => {
                     window[place] = combined(op, window[place], value);
                 }
@@ -131,13 +180,22 @@ fn oracle(state: &mut [Vec<u64>], planned: &[Planned]) -> Vec<Vec<u64>> {
 }
 
 /// An operation's memory at its origin, until it is completed.
-struct Made {
+pub struct Made {
     planned: usize,
     values: Vec<u64>,
     into: Vec<u64>,
+    /// What a swap compares with.
+    compare: Box<u64>,
 }
 
-fn perform(words: &Words, operation: &Planned, planned: usize, via_request: bool) -> Made {
+/// Begins an operation; `before` is what its first word holds.
+pub fn perform(
+    words: &Words,
+    operation: &Planned,
+    planned: usize,
+    before: u64,
+    via_request: bool,
+) -> Result<Made, ErrorKind> {
     let element = long();
     let at_target = Datatype::vector(operation.count as i64, 1, operation.stride as i64, &element);
     let at_target = at_target.unwrap();
@@ -146,6 +204,7 @@ fn perform(words: &Words, operation: &Planned, planned: usize, via_request: bool
         planned,
         values: operation.values(),
         into: vec![0; operation.count],
+        compare: Box::new(before.wrapping_add(operation.value % 2)),
     };
     let count = operation.count as u64;
     // SAFETY: the memory stays where it is until the operation is completed.
@@ -166,52 +225,73 @@ fn perform(words: &Words, operation: &Planned, planned: usize, via_request: bool
         datatype: &element,
     };
     let window = &words.window;
+    let replace = Predefined::Replace;
     match (operation.access, via_request) {
-        (Access::Put, false) => window.put(&out, &target).unwrap(),
-        (Access::Get, false) => window.get(&into, &target).unwrap(),
-        (Access::Combine(op), false) => window
-            .accumulate(elements(&out), &target, &Op::Predefined(op))
-            .unwrap(),
-        (Access::Fetch(op), false) => window
-            .get_accumulate(
-                elements(&out),
-                elements(&into),
-                &target,
-                &Op::Predefined(op),
-            )
-            .unwrap(),
-        (Access::Put, true) => drop(window.rput(&out, &target).unwrap().wait().unwrap()),
-        (Access::Get, true) => drop(window.rget(&into, &target).unwrap().wait().unwrap()),
+        (Access::Put, false) => window.put(&out, &target)?,
+        (Access::Put, true) => window.rput(&out, &target)?.wait().map(drop)?,
+        (Access::Get, false) => window.get(&into, &target)?,
+        (Access::Get, true) => window.rget(&into, &target)?.wait().map(drop)?,
         (Access::Combine(op), true) => {
-            let op = Op::Predefined(op);
-            let request = window.raccumulate(elements(&out), &target, &op);
-            request.unwrap().wait().unwrap();
+            let request = window.raccumulate(elements(&out), &target, &Op::Predefined(op));
+            request?.wait().map(drop)?;
         }
-        (Access::Fetch(op), true) => {
-            let op = Op::Predefined(op);
-            let request = window.rget_accumulate(elements(&out), elements(&into), &target, &op);
-            request.unwrap().wait().unwrap();
+        (Access::Combine(op), false) => {
+            window.accumulate(elements(&out), &target, &Op::Predefined(op))?;
+        }
+        (Access::Replace, _) => {
+            window.accumulate(elements(&out), &target, &Op::Predefined(replace))?;
+        }
+        (Access::Fetch(op), _) => {
+            let (out, into, op) = (elements(&out), elements(&into), Op::Predefined(op));
+            match via_request {
+                false => window.get_accumulate(out, into, &target, &op)?,
+                true => {
+                    let request = window.rget_accumulate(out, into, &target, &op)?;
+                    { request }.wait().map(drop)?;
+                }
+            }
+        }
+        (Access::Swap, _) => {
+            let one = Target {
+                datatype: &element,
+                ..target
+            };
+            let (new, compare) = (made.values.as_ptr(), &raw const *made.compare);
+            let found = made.into.as_mut_ptr();
+            // SAFETY: all three stay where they are until the operation is completed.
+            unsafe {
+                window.compare_and_swap(new.cast(), compare.cast(), found.cast(), &one)?;
+            }
         }
     }
-    made
+    Ok(made)
 }
 
 /// The ways in which a round may be synchronised.
-fn perform_round(rank: &Rank, words: &Words, planned: &[Planned], way: u64) -> Vec<Made> {
+fn perform_round(
+    rank: &Rank,
+    words: &Words,
+    planned: &[Planned],
+    read: &[Vec<u64>],
+    way: u64,
+) -> Vec<Made> {
     let window = &words.window;
+    let perform = |operation: &Planned, at: usize, via_request| {
+        perform(words, operation, at, read[at][0], via_request).unwrap()
+    };
     let mine = planned.iter().enumerate();
     let mine = mine.filter(|(_, operation)| operation.origin == rank.rank());
     let mut made = Vec::new();
     match way {
         0 => {
             window.fence(NONE).unwrap();
-            made.extend(mine.map(|(at, operation)| perform(words, operation, at, false)));
+            made.extend(mine.map(|(at, operation)| perform(operation, at, false)));
             window.fence(NONE).unwrap();
         }
         1 => {
             window.lock_all(NONE).unwrap();
             for (at, operation) in mine {
-                made.push(perform(words, operation, at, at % 3 == 0));
+                made.push(perform(operation, at, at % 3 == 0));
                 if at % 5 == 0 {
                     window.flush(Some(operation.target)).unwrap();
                 }
@@ -223,7 +303,7 @@ fn perform_round(rank: &Rank, words: &Words, planned: &[Planned], way: u64) -> V
             let all = rank.comm.group();
             window.post(all, NONE).unwrap();
             window.start(all, NONE).unwrap();
-            made.extend(mine.map(|(at, operation)| perform(words, operation, at, false)));
+            made.extend(mine.map(|(at, operation)| perform(operation, at, false)));
             window.complete().unwrap();
             window.wait().unwrap();
             rank.barrier();
@@ -232,7 +312,7 @@ fn perform_round(rank: &Rank, words: &Words, planned: &[Planned], way: u64) -> V
             for (at, operation) in mine {
                 let kind = [LockKind::Shared, LockKind::Exclusive][at % 2];
                 window.lock(kind, Some(operation.target), NONE).unwrap();
-                made.push(perform(words, operation, at, at % 3 == 0));
+                made.push(perform(operation, at, at % 3 == 0));
                 window.unlock(Some(operation.target)).unwrap();
             }
             rank.barrier();
@@ -242,32 +322,42 @@ fn perform_round(rank: &Rank, words: &Words, planned: &[Planned], way: u64) -> V
 }
 
 oxmpi_harness::ranks! {
-    fn random_programs_do_what_the_oracle_says([2, 3], SETTINGS) {
+    fn random_programs_do_what_the_oracle_says([2, 3], *settings()) {
         let rank = Rank::join(Threads::One);
         let mut seeds = [seed()];
         rank.bcast(&mut seeds, 0);
         println!("OXMPI_TEST_SEED={}", seeds[0]);
         let mut random = Random(seeds[0]);
-        for flavor in [Flavor::Create, Flavor::Allocate, Flavor::Dynamic] {
-            let words = Words::new(&rank, flavor, WORDS);
-            let mut state = vec![vec![0_u64; WORDS]; rank.size() as usize];
-            for round in 0..ROUNDS {
-                let planned = plan(&mut random, rank.size());
-                let way = random.below(4);
-                let read = oracle(&mut state, &planned);
-                rank.barrier();
-                for made in perform_round(&rank, &words, &planned, way) {
-                    let operation = &planned[made.planned];
-                    if matches!(operation.access, Access::Get | Access::Fetch(_)) {
-                        let is_right = made.into == read[made.planned];
-                        assert!(is_right, "seed {} {flavor:?} round {round} way {way}", seeds[0]);
-                    }
-                }
-                let is_right = words.own() == state[rank.rank() as usize];
-                assert!(is_right, "seed {} {flavor:?} round {round} way {way}", seeds[0]);
+        for _ in 0..programs() {
+            for flavor in [Flavor::Create, Flavor::Allocate, Flavor::Dynamic] {
+                program(&rank, &mut random, seeds[0], flavor);
             }
-            words.free();
         }
         rank.end();
     }
+}
+
+fn program(rank: &Rank, random: &mut Random, seed: u64, flavor: Flavor) {
+    let words = Words::new(rank, flavor, WORDS);
+    let mut state = vec![vec![0_u64; WORDS]; rank.size() as usize];
+    for round in 0..ROUNDS {
+        let planned = plan(random, rank.size());
+        let way = random.below(4);
+        let read = oracle(&mut state, &planned);
+        rank.barrier();
+        let place = format!("seed {seed} {flavor:?} round {round} way {way}");
+        for made in perform_round(rank, &words, &planned, &read, way) {
+            let operation = &planned[made.planned];
+            if matches!(
+                operation.access,
+                Access::Get | Access::Fetch(_) | Access::Swap
+            ) {
+                assert!(made.into == read[made.planned], "{place}");
+            }
+        }
+        let own = words.own();
+        let wrong = (0..WORDS).find(|at| own[*at] != state[rank.rank() as usize][*at]);
+        assert!(wrong.is_none(), "{place} word {wrong:?}");
+    }
+    words.free();
 }
