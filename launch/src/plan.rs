@@ -207,12 +207,15 @@ impl Strings {
         let mut variables = inherited.clone();
         let said = spec.env.iter().chain(&program.env);
         environment::overlay(&mut variables, said.chain(&ours));
-        // What differs from rank to rank is added for each, and must not be there twice.
-        variables.retain(|(name, _)| {
-            ![oxmpi_settings::RANK.name, "PMI_RANK", "PMI_FD"]
-                .iter()
-                .any(|own| name == own)
-        });
+        // What differs from rank to rank is added for each, and must not be there twice. A launcher
+        // that a rank has started is no rank's program.
+        let own = [
+            oxmpi_settings::RANK.name,
+            oxmpi_settings::JOINED.name,
+            "PMI_RANK",
+            "PMI_FD",
+        ];
+        variables.retain(|(name, _)| !own.iter().any(|own| name == own));
         let mut envp = Vec::with_capacity(variables.len() + 4);
         for (mut name, value) in variables {
             let what = format!("the environment variable {}", name.to_string_lossy());

@@ -53,6 +53,7 @@ pub static ALL: &[&Setting] = &[
     &RANK,
     &SIZE,
     &SEGMENT,
+    &JOINED,
     &FROM_OPTIONS,
     &TEST_LONG,
     &TEST_SEED,
