@@ -68,6 +68,8 @@ fn begin(call: &Call, required: i32) -> Result<i32, Failure> {
             return Err(failure);
         }
     };
+    // What was asked of it before did not know the job.
+    Info::table().uninstall(MPI_INFO_ENV);
     let provided = required.min(stage::level_max());
     LEVEL.store(provided, Ordering::Relaxed);
     let _ = MAIN.set(thread::current().id());
