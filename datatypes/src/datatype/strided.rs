@@ -4,7 +4,7 @@
 //! A gather is a copy whose target has no gaps, a scatter one whose source has none, and an array
 //! of structures has gaps on both sides. Blocks of the lengths that basic types have get loops in
 //! which the compiler knows the length: a copy is then a load and a store, not a call. Single bytes
-//! go eight at a time, and the distances that bytes usually have are known to the compiler, too.
+//! go eight at a time.
 
 /// Copies the first `block` bytes of each stretch of `from_stride` bytes to the beginning of each
 /// stretch of `to_stride` bytes. Behind its last block a side ends; no stride is less than a block.
@@ -74,17 +74,17 @@ fn copy_exact<const N: usize>(
 /// Blocks of one byte.
 fn copy_bytes((from, from_stride): (&[u8], usize), (to, to_stride): (&mut [u8], usize)) {
     match (from_stride, to_stride) {
-        (2, 1) => gather_bytes::<2>(from, to),
-        (3, 1) => gather_bytes::<3>(from, to),
-        (4, 1) => gather_bytes::<4>(from, to),
-        (8, 1) => gather_bytes::<8>(from, to),
         (_, 1) => {
             let (eights, rest) = to.as_chunks_mut::<8>();
             let (all, done) = (from.chunks_exact(8 * from_stride), eights.len());
             // Behind the last of eight bytes the memory may end: the rest begins with them then.
             let whole = all.len().min(done);
             for (to, from) in eights.iter_mut().zip(all) {
-                *to = std::array::from_fn(|index| from[index * from_stride]);
+                // One store instead of eight.
+                let word = (0..8).fold(0, |word, index| {
+                    word | u64::from(from[index * from_stride]) << (8 * index)
+                });
+                *to = word.to_le_bytes();
             }
             let behind = from[whole * 8 * from_stride..].iter().step_by(from_stride);
             let left = eights[whole..].as_flattened_mut().iter_mut().chain(rest);
@@ -105,18 +105,6 @@ fn copy_bytes((from, from_stride): (&[u8], usize), (to, to_stride): (&mut [u8], 
                 .for_each(|(to, from)| *to = *from);
         }
         _ => copy_exact::<1>((from, from_stride), (to, to_stride)),
-    }
-}
-
-/// Single bytes at a distance that the compiler knows, so that it can use wide instructions.
-fn gather_bytes<const STRIDE: usize>(from: &[u8], to: &mut [u8]) {
-    let (stretches, last) = from.as_chunks::<STRIDE>();
-    let (firsts, rest) = to.split_at_mut(stretches.len().min(to.len()));
-    for (to, from) in firsts.iter_mut().zip(stretches) {
-        *to = from[0];
-    }
-    if let (Some(to), Some(from)) = (rest.first_mut(), last.first()) {
-        *to = *from;
     }
 }
 
