@@ -6,6 +6,7 @@
 //! initialisation and after finalisation MPI_ERRORS_ARE_FATAL (MPI 5.0 §9.3).
 
 use std::ffi::c_int;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::constant::*;
@@ -103,8 +104,16 @@ impl Call {
     /// A function of a chapter that is not part of this release.
     #[cold]
     pub fn later(&self) -> c_int {
+        // mpi4py's pool does not see that its thread has failed, and waits for ever.
+        let advice = match self.name.starts_with("MPI_Comm_spawn") {
+            true => {
+                "; start all processes at once, with mpi4py's MPIPoolExecutor by \
+                 'mpiexec -n N python3 -m mpi4py.futures PROGRAM'"
+            }
+            false => "",
+        };
         let text = format!(
-            "{} is not part of this release of OxMPI: dynamic processes are still missing",
+            "{} is not part of this release of OxMPI: dynamic processes are still missing{advice}",
             self.name
         );
         self.run(|| Err(Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, text)))
@@ -125,6 +134,9 @@ impl Call {
         let subject = failure.subject().unwrap_or(self.subject);
         last_failure::keep(failure);
         let (handler, mut handle) = responsible(subject);
+        if matches!(handler, Errhandler::Return | Errhandler::User(_)) {
+            self.tell_of_missing(subject, failure);
+        }
         match handler {
             Errhandler::Return => failure.code(),
             Errhandler::AreFatal => fatal::end(self.name, subject, failure, "MPI_ERRORS_ARE_FATAL"),
@@ -133,6 +145,27 @@ impl Call {
                 user.call(&mut handle, failure.code());
                 failure.code()
             }
+        }
+    }
+
+    /// What OxMPI does not have is told even if the error is returned: a program that ignores codes
+    /// would go on without what it asked for. Once for each function, and of the processes of a
+    /// communicator the first speaks for all.
+    fn tell_of_missing(&self, subject: Subject, failure: &Failure) {
+        static TOLD: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+        if failure.code() != MPI_ERR_UNSUPPORTED_OPERATION {
+            return;
+        }
+        let is_first = match subject {
+            Subject::Comm(handle) => Communicator::table()
+                .get(handle)
+                .is_none_or(|comm| comm.comm.rank() == 0),
+            _ => true,
+        };
+        let mut told = TOLD.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if is_first && !told.contains(&self.name) {
+            told.push(self.name);
+            eprintln!("oxmpi: {}", failure.text());
         }
     }
 

@@ -55,6 +55,19 @@ lookups! {
     file file_or_null File;
 }
 
+impl Call {
+    /// The datatype of a buffer. Where no element is touched, other libraries take
+    /// MPI_DATATYPE_NULL, and programs rely on it; an arbitrary datatype stands in for it then.
+    #[inline]
+    pub fn element(&self, argument: &'static str, handle: Handle, needless: bool) -> Found<Type> {
+        match Type::table().get(handle) {
+            Some(datatype) => Ok(datatype),
+            None if needless && handle == MPI_DATATYPE_NULL => self.datatype(argument, MPI_INT),
+            None => Err(no_object::<Type>(argument, handle)),
+        }
+    }
+}
+
 #[cold]
 fn no_object<T: Object>(argument: &'static str, handle: Handle) -> Failure {
     let text = if handle == T::NULL {

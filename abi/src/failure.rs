@@ -130,7 +130,10 @@ classes! {
     CommunicatorError => communicator_class;
     TopologyError => topology_class;
     WindowError => window_class;
-    SessionError => |_| MPI_ERR_ARG;
+    SessionError => |error| match error {
+        SessionError::NoSuchLevel { .. } => MPI_ERR_INFO_VALUE,
+        _ => MPI_ERR_ARG,
+    };
     AttributeError => |error| match error {
         AttributeError::CopyFailed { code, .. } | AttributeError::DeleteFailed { code, .. } => *code,
         AttributeError::NoNumberLeft { .. } | AttributeError::Endless { .. } => MPI_ERR_OTHER,

@@ -19,6 +19,8 @@ static WORLD: AtomicU8 = AtomicU8::new(World::Before as u8);
 /// What PROCESS holds, for calls that cannot wait for its lock.
 static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 static LEVEL_MAX: AtomicI32 = AtomicI32::new(MPI_THREAD_MULTIPLE);
+/// What the first user asked for; -1 before it has.
+static LEVEL_ASKED: AtomicI32 = AtomicI32::new(-1);
 static PROCESS: RwLock<Option<Arc<Process>>> = RwLock::new(None);
 
 /// The life of MPI_COMM_WORLD.
@@ -73,6 +75,14 @@ pub const LEVELS: [i32; 4] = [
     MPI_THREAD_MULTIPLE,
 ];
 
+/// Their names.
+const LEVEL_NAMES: [&str; 4] = [
+    "MPI_THREAD_SINGLE",
+    "MPI_THREAD_FUNNELED",
+    "MPI_THREAD_SERIALIZED",
+    "MPI_THREAD_MULTIPLE",
+];
+
 /// The highest level that can be given: the first user decides whether the engine serves many
 /// threads at once.
 pub fn level_max() -> i32 {
@@ -103,6 +113,7 @@ pub fn join(level: i32) -> Result<Arc<Process>, Failure> {
                 Threads::One => MPI_THREAD_SERIALIZED,
             };
             LEVEL_MAX.store(level_max, Ordering::Relaxed);
+            LEVEL_ASKED.store(level, Ordering::Relaxed);
             // The library stays until the process ends: calls need not count references to it.
             CURRENT.store(Arc::as_ptr(&process).cast_mut(), Ordering::Release);
             slot.insert(process).clone()
@@ -148,12 +159,17 @@ extern "C" fn leave_at_exit() {
 
 /// What is known of how this process was started; more after it has joined its job.
 pub fn environment() -> Environment {
-    let process = process();
-    Environment {
-        maxprocs: process.as_ref().map(|process| process.size()),
-        host: process.as_ref().map(|process| process.host().to_owned()),
-        ..Environment::of_process()
+    let mut environment = Environment::of_process();
+    if let Some(process) = process() {
+        environment.maxprocs = Some(process.size());
+        environment.soft = environment.maxprocs.map(|count| count.to_string());
+        environment.host = Some(process.host().to_owned());
     }
+    let asked = LEVELS
+        .iter()
+        .position(|level| *level == LEVEL_ASKED.load(Ordering::Relaxed));
+    environment.thread_level = asked.map(|index| LEVEL_NAMES[index].to_owned());
+    environment
 }
 
 /// The process as a member of its job; an error before it is one.

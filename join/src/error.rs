@@ -1,7 +1,8 @@
 //! Why a process cannot join its job.
 
-use oxmpi_net::choice::{DecideError, EquipError, Mode, ModeError};
+use oxmpi_net::choice::{DecideError, EquipError, ModeError};
 use oxmpi_net::seal::differing;
+use oxmpi_net::tcp::DriverError;
 use oxmpi_pmi::PmiError;
 use oxmpi_ports::SegmentError;
 use oxmpi_settings::SettingError;
@@ -17,6 +18,9 @@ pub enum WireUpError {
     /// The launcher's protocol does not work.
     #[error(transparent)]
     Pmi(#[from] PmiError),
+    /// The driver that was asked for cannot be used.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
     /// The launcher of a job on several hosts left no line to it.
     #[error(
         "rank {rank} of {size} shares its host with {ports} ranks of the job, and nothing tells where the others are: PMI_FD is missing; was the program started through a wrapper that closes descriptors or clears the environment?"
@@ -86,12 +90,12 @@ pub enum WireUpError {
     #[error(transparent)]
     Network(DecideError),
     /// The same, at a rank that was only told.
-    #[error("rank {rank} cannot use --net {mode}: rank 0 says why")]
+    #[error("rank {rank} cannot join the job: {why}")]
     Refused {
         /// This rank.
         rank: u32,
-        /// What was asked for.
-        mode: Mode,
+        /// What rank 0 found.
+        why: String,
     },
     /// Rank 0 ended while the job was wired up.
     #[error(

@@ -76,14 +76,9 @@ impl Identity {
     /// starts.
     pub fn from_env() -> Result<Identity, IdentityError> {
         let identity = parse(|name| oxmpi_settings::find(name)?.read().text())?;
-        let host = sys::host_name();
+        let alone = Identity::alone();
         let Some((rank, size, fd)) = identity else {
-            return Ok(Identity {
-                rank: 0,
-                size: 1,
-                segment: None,
-                host,
-            });
+            return Ok(alone);
         };
         let segment =
             sys::adopt_inherited(fd).map_err(|error| IdentityError::SegmentClosed { fd, error })?;
@@ -91,8 +86,18 @@ impl Identity {
             rank,
             size,
             segment: Some(segment),
-            host,
+            host: alone.host,
         })
+    }
+
+    /// A job of one rank.
+    pub(crate) fn alone() -> Identity {
+        Identity {
+            rank: 0,
+            size: 1,
+            segment: None,
+            host: sys::host_name(),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod cpu_sharing;
 mod cpus;
 mod error;
 mod identity;
+mod mark;
 mod membership;
 mod network;
 #[allow(unsafe_code)]

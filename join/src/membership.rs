@@ -21,6 +21,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 use oxmpi_engine::{JoinFacts, Network};
+use oxmpi_net::tcp::{DriverError, Progress, find_driver};
 use oxmpi_pmi::Client;
 use oxmpi_ports::Segment;
 use oxmpi_settings::SettingError;
@@ -29,6 +30,7 @@ use crate::cpu_sharing;
 use crate::cpus::usable_cpus;
 use crate::error::WireUpError;
 use crate::identity::{Identity, warn_if_lonely};
+use crate::mark;
 use crate::network;
 
 const SEGMENT: &str = "oxmpi-segment";
@@ -51,11 +53,25 @@ pub struct LauncherLine {
 }
 
 impl Membership {
-    /// Joins the job that the environment describes; without a launcher the process is alone.
+    /// Joins the job that the environment describes; without a launcher the process is alone, and
+    /// so is one that a rank of a job has started.
     pub fn from_env() -> Result<Membership, WireUpError> {
+        if mark::is_started_by_rank() {
+            let alone = Identity::alone();
+            return Ok(Membership::alone_on_host(alone, LauncherLine::default()));
+        }
+        let joined = Membership::of_launcher()?;
+        mark::leave_mark();
+        Ok(joined)
+    }
+
+    fn of_launcher() -> Result<Membership, WireUpError> {
         let identity = Identity::from_env()?;
         let apart = is_apart()?;
         let inherited = identity.segment.is_some();
+        if inherited {
+            check_driver()?;
+        }
         if inherited && !apart && ports(&identity)? == identity.size {
             return Ok(Membership::alone_on_host(identity, LauncherLine::default()));
         }
@@ -130,6 +146,15 @@ impl LauncherLine {
             client.abort(code, text);
         }
     }
+}
+
+/// What was asked for is there even where no connection needs it: a job that is tried on one host
+/// before it runs on several is told so at once.
+fn check_driver() -> Result<(), WireUpError> {
+    if Progress::from_env()? == Progress::Kernel {
+        find_driver().map_err(DriverError::from)?;
+    }
+    Ok(())
 }
 
 /// True if processes of one host talk by the network, as if they were on several hosts.

@@ -21,8 +21,9 @@ const REPORT: &str = "oxmpi-report";
 const CHOICE: &str = "oxmpi-choice";
 /// Behind the key: the first process encrypts, and so must all.
 const SEALED: &str = "s";
-/// Instead of a choice: what the user asked for does not work.
-const NOTHING: &str = "nothing";
+/// Instead of a choice: what the user asked for does not work; behind it the reason, in hexadecimal
+/// digits, because launchers' protocols take no blanks.
+const NOTHING: &str = "nothing-";
 
 /// Opens what this process may use and tells the others how it is reached. They may be asked after
 /// the next fence.
@@ -125,7 +126,10 @@ pub(crate) fn agree(
         match decide(mode, reports.into_iter()) {
             Ok(choice) => client.put(CHOICE, &choice.to_word())?,
             Err(error) => {
-                client.put(CHOICE, NOTHING)?;
+                client.put(
+                    CHOICE,
+                    &format!("{NOTHING}{}", digits_of(&error.to_string())),
+                )?;
                 refused = Some(error);
             }
         }
@@ -135,8 +139,9 @@ pub(crate) fn agree(
         return Err(error.into());
     }
     let told = told_by_first(client, rank, CHOICE)?;
-    if told == NOTHING {
-        return Err(WireUpError::Refused { rank, mode });
+    if let Some(digits) = told.strip_prefix(NOTHING) {
+        let why = text_of(digits);
+        return Err(WireUpError::Refused { rank, why });
     }
     let choice = Choice::from_word(&told).ok_or_else(|| WireUpError::Told {
         rank: 0,
@@ -145,6 +150,18 @@ pub(crate) fn agree(
         why: "expected the name of a network".into(),
     })?;
     Ok(Agreed { key, choice })
+}
+
+/// A text as hexadecimal digits.
+fn digits_of(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The text that the digits stand for.
+fn text_of(digits: &str) -> String {
+    let pairs = digits.as_bytes().chunks_exact(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    String::from_utf8_lossy(&pairs.filter_map(byte).collect::<Vec<u8>>()).into_owned()
 }
 
 impl From<DecideError> for WireUpError {
@@ -165,6 +182,7 @@ impl Agreed {
         let directory = directory(client);
         let choice = Choice {
             encrypted: equipment.is_encrypted(),
+            rails: equipment.has_rails(),
             ..self.choice
         };
         let transport = equipment

@@ -1,4 +1,4 @@
-//! The two system calls of joining that the standard library does not offer, as safe functions.
+//! What joining needs and the standard library does not offer as a safe function.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -22,6 +22,13 @@ pub fn host_name() -> String {
         return "localhost".to_owned();
     }
     String::from_utf8_lossy(&name[..length]).into_owned()
+}
+
+/// Sets an environment variable of this process.
+pub(crate) fn set_variable(name: &str, value: &str) {
+    // SAFETY: a thread that reads the environment at the same time sees it before or after: the C
+    // library keeps arrays of variables that it has replaced, and the value is a new text.
+    unsafe { std::env::set_var(name, value) }
 }
 
 /// Makes a copy of descriptor number `fd` that closes on exec, and makes the original close on exec

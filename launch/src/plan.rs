@@ -224,9 +224,12 @@ impl Strings {
         let mut variables = host.inherited.clone();
         let said = spec.env.iter().chain(&program.env);
         environment::overlay(&mut variables, said.chain(&ours));
-        // What differs from rank to rank is added for each, and must not be there twice.
+        // What differs from rank to rank is added for each, and must not be there twice. A launcher
+        // that a rank has started is no rank's program.
         let own = environment::of_a_rank(0, 0);
-        variables.retain(|(name, _)| name != "PMI_FD" && own.iter().all(|(own, _)| name != own));
+        let mut own: Vec<&str> = own.iter().map(|(name, _)| *name).collect();
+        own.extend([oxmpi_settings::JOINED.name, "PMI_FD"]);
+        variables.retain(|(name, _)| !own.iter().any(|own| name == own));
         let mut envp = Vec::with_capacity(variables.len() + 4);
         for (mut name, value) in variables {
             let what = format!("the environment variable {}", name.to_string_lossy());

@@ -46,10 +46,12 @@ impl ThreadLevel {
     }
 
     /// The level that the info of a new session asks for; the highest if it does not say.
-    pub fn asked(info: Option<&Info>) -> ThreadLevel {
-        let name = info.and_then(|info| info.get_text("thread_level"));
-        let level = name.and_then(|name| ThreadLevel::named(name.trim()));
-        level.unwrap_or(ThreadLevel::Multiple)
+    pub fn asked(info: Option<&Info>) -> Result<ThreadLevel, SessionError> {
+        let Some(name) = info.and_then(|info| info.get_text("thread_level")) else {
+            return Ok(ThreadLevel::Multiple);
+        };
+        let level = ThreadLevel::named(name.trim());
+        level.ok_or(SessionError::NoSuchLevel { name })
     }
 
     /// The level of this name.
@@ -74,6 +76,15 @@ pub enum SessionError {
         /// The name given.
         name: String,
     },
+    /// A thread level that does not exist.
+    #[error(
+        "the info's thread_level is '{name}'; the levels are MPI_THREAD_SINGLE, \
+         MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED and MPI_THREAD_MULTIPLE"
+    )]
+    NoSuchLevel {
+        /// The value given.
+        name: String,
+    },
     /// A number that no set has.
     #[error("there is no process set {number}; this session has {} of them, from 0 on", SETS.len())]
     NoSuchNumber {
@@ -91,8 +102,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session of a process in its job. `info` may ask for a `thread_level` and for
-    /// `mpi_memory_alloc_kinds`.
+    /// A session of a process in its job. `info` may ask for a `thread_level` (see
+    /// [`ThreadLevel::asked`] for what it may say) and for `mpi_memory_alloc_kinds`.
     pub fn new(process: Arc<Process>, info: Option<&Info>) -> Session {
         let highest = match process.is_concurrent() {
             true => ThreadLevel::Multiple,
@@ -101,7 +112,7 @@ impl Session {
         let kinds = info.and_then(|info| info.get_text("mpi_memory_alloc_kinds"));
         Session {
             process,
-            threads: ThreadLevel::asked(info).min(highest),
+            threads: ThreadLevel::asked(info).unwrap_or(highest).min(highest),
             memory_kinds: supported_kinds(kinds.as_deref()),
             attached: Arc::default(),
         }

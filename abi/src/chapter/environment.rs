@@ -1,10 +1,10 @@
 //! Starting, ending and describing the process (MPI 5.0 §11.1 to §11.3), and memory for messages
 //! (§9.2).
 
+use std::collections::BTreeSet;
 use std::ffi::c_void;
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
 use crate::argument::{FlagOut, Out, TextOut};
@@ -68,6 +68,8 @@ fn begin(call: &Call, required: i32) -> Result<i32, Failure> {
             return Err(failure);
         }
     };
+    // What was asked of it before did not know the job.
+    Info::table().uninstall(MPI_INFO_ENV);
     let provided = required.min(stage::level_max());
     LEVEL.store(provided, Ordering::Relaxed);
     let _ = MAIN.set(thread::current().id());
@@ -174,6 +176,7 @@ pub fn alloc_mem(
             format!("no memory for {size} bytes"),
         ));
     }
+    ordinary().insert(memory.addr());
     base.set(memory);
     Ok(())
 }
@@ -182,8 +185,23 @@ pub fn free_mem(_: &Call, base: *mut c_void) -> Result<(), Failure> {
     if stage::process().is_some_and(|process| process.free_memory(base.cast())) {
         return Ok(());
     }
-    // SAFETY: the program has this address from MPI_Alloc_mem, as the standard demands, and it is
-    // not of the memory that is shared.
+    if base.is_null() {
+        return Ok(());
+    }
+    if !ordinary().remove(&base.addr()) {
+        let text = format!(
+            "base is {base:p}, which is not memory of MPI_Alloc_mem, or no longer: each block is \
+             freed once, by the address that MPI_Alloc_mem gave"
+        );
+        return Err(Failure::new(MPI_ERR_BASE, text));
+    }
+    // SAFETY: the address is one that `alloc_mem` got from the C library, and nobody has freed it.
     unsafe { libc::free(base) };
     Ok(())
+}
+
+/// The blocks of MPI_Alloc_mem that are ordinary memory, by their addresses.
+fn ordinary() -> MutexGuard<'static, BTreeSet<usize>> {
+    static ORDINARY: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+    ORDINARY.lock().unwrap_or_else(PoisonError::into_inner)
 }

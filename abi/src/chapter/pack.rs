@@ -9,7 +9,7 @@ use std::ffi::{CStr, c_void};
 use oxmpi_datatypes::datatype::Datatype;
 
 use super::point::buffer;
-use crate::argument::{CountOut, Out, Position};
+use crate::argument::{CountOut, Out, Position, constant};
 use crate::call::Call;
 use crate::constant::{MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_TRUNCATE};
 use crate::failure::Failure;
@@ -173,6 +173,10 @@ impl Packed {
         size: i64,
         position: Position,
     ) -> Result<Packed, Failure> {
+        if let Some(name) = constant(memory.addr()) {
+            let text = format!("{argument} is {name}, which is no memory for packed data");
+            return Err(Failure::new(MPI_ERR_BUFFER, text));
+        }
         let begin = position.get();
         if begin < 0 || begin > size {
             let text =

@@ -24,7 +24,7 @@ pub fn session_init(
         let text = "errhandler was made for another kind of object than sessions";
         return Err(Failure::new(MPI_ERR_ARG, text));
     }
-    let level = match ThreadLevel::asked(info) {
+    let level = match ThreadLevel::asked(info)? {
         ThreadLevel::Single => MPI_THREAD_SINGLE,
         ThreadLevel::Funneled => MPI_THREAD_FUNNELED,
         ThreadLevel::Serialized => MPI_THREAD_SERIALIZED,

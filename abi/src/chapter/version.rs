@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-use crate::argument::{FlagOut, Out, TextOut};
+use crate::argument::{FlagOut, Out, TextOut, constant};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
@@ -171,10 +171,10 @@ fn logical_bytes(size: i32) -> Result<usize, Failure> {
 }
 
 fn not_null(address: *mut c_void) -> Result<(), Failure> {
-    match address.is_null() {
+    match address.is_null() || constant(address.addr()).is_some() {
         true => Err(Failure::new(
             MPI_ERR_ARG,
-            "logical_true or logical_false is a null pointer",
+            "logical_true or logical_false is a null pointer, or a constant that is no address",
         )),
         false => Ok(()),
     }

@@ -11,7 +11,7 @@
 //!     // SAFETY: the C program vouches for the memory that its arguments name.
 //!     call.run(|| unsafe {
 //!         let count = call.count("count", count as i64)?;
-//!         let datatype = call.datatype("datatype", datatype)?;
+//!         let datatype = call.element("datatype", datatype, count == 0 || dest == constant::MPI_PROC_NULL)?;
 //!         let comm = call.comm("comm", comm)?;
 //!         chapter::point::send(call, buf, count, &datatype, dest, tag, &comm)
 //!     })
@@ -26,7 +26,7 @@
 
 use std::fmt::Write;
 
-use crate::model::{Chapter, Face, Function, Presence, Table};
+use crate::model::{Chapter, Face, Function, Parameter, Presence, Table};
 
 /// Why generated code may follow pointers.
 const VOUCHED: &str = "// SAFETY: the C program vouches for the memory that its arguments name.";
@@ -106,7 +106,10 @@ fn written(table: &Table, chapter: &Chapter, function: &Function, face: Face) ->
                 .length
                 .as_deref()
                 .map(|l| length(table, function, l));
-            let check = parameter.kind.check(name, &length.unwrap_or_default());
+            let check = match needless(function, parameter) {
+                Some(needless) => Some(format!("call.element(\"{name}\", {name}, {needless})?")),
+                None => parameter.kind.check(name, &length.unwrap_or_default()),
+            };
             lines.extend(check.map(|check| format!("let {name} = {check};")));
         }
         arguments.push(parameter.kind.pass(name));
@@ -154,6 +157,36 @@ fn tells_others(function: &Function) -> Option<&str> {
         _ if is_access && !name.ends_with("_end") => Some("fh"),
         _ => None,
     }
+}
+
+/// For the datatype of a buffer, the condition under which no element of it is touched, so that
+/// MPI_DATATYPE_NULL does no harm: the count before it is 0, or all processes that the buffer is for
+/// or from are MPI_PROC_NULL. These are the ranks up to the next buffer, or else all there are.
+fn needless(function: &Function, parameter: &Parameter) -> Option<String> {
+    let is_buffer = |p: &&Parameter| p.kind.name().starts_with("buffer_");
+    if parameter.kind.name() != "datatype" || !function.parameters.iter().any(|p| is_buffer(&p)) {
+        return None;
+    }
+    let place = function
+        .parameters
+        .iter()
+        .position(|p| p.name == parameter.name)?;
+    let (before, after) = function.parameters.split_at(place);
+    let is_rank = |p: &&Parameter| p.kind.name() == "rank";
+    let near = after.iter().take_while(|p| !is_buffer(p)).filter(is_rank);
+    let mut ranks: Vec<&Parameter> = near.collect();
+    if ranks.is_empty() {
+        ranks = function.parameters.iter().filter(is_rank).collect();
+    }
+    let nobody = |rank: &&Parameter| format!("{} == constant::MPI_PROC_NULL", rank.name);
+    let nobody = ranks.iter().map(nobody).collect::<Vec<_>>().join(" && ");
+    let count = before.last().filter(|p| p.kind.name() == "count");
+    let nothing = count.map(|count| format!("{} == 0", count.name));
+    let conditions = nothing
+        .into_iter()
+        .chain((!nobody.is_empty()).then_some(nobody));
+    let conditions = conditions.collect::<Vec<_>>().join(" || ");
+    (!conditions.is_empty()).then_some(conditions)
 }
 
 /// The statements that note the call.
@@ -251,7 +284,7 @@ pub unsafe extern \"C\" fn PMPI_Send_c(buf: *const c_void, count: i64, datatype:
     // SAFETY: the C program vouches for the memory that its arguments name.
     call.run(|| unsafe {
         let count = call.count(\"count\", count as i64)?;
-        let datatype = call.datatype(\"datatype\", datatype)?;
+        let datatype = call.element(\"datatype\", datatype, count == 0 || dest == constant::MPI_PROC_NULL)?;
         let comm = call.comm(\"comm\", comm)?;
         chapter::point::send(call, buf, count, &datatype, dest, tag, &comm)
     })
@@ -259,6 +292,40 @@ pub unsafe extern \"C\" fn PMPI_Send_c(buf: *const c_void, count: i64, datatype:
 alias!(\"MPI_Send_c\");
 ";
         assert!(text.contains(send), "{text}");
+    }
+
+    #[test]
+    fn a_datatype_is_needless_where_nothing_of_it_moves() {
+        let table = Table::mpi5();
+        let of = |name: &str, parameter: &str| {
+            let function = table.functions().find(|f| f.name == name).unwrap();
+            let found = function.parameters.iter().find(|p| p.name == parameter);
+            needless(function, found.unwrap()).map(|text| text.replace("constant::MPI_", ""))
+        };
+        let is = |text: &str| Some(text.to_string());
+        assert_eq!(
+            of("MPI_Sendrecv", "sendtype"),
+            is("sendcount == 0 || dest == PROC_NULL")
+        );
+        assert_eq!(
+            of("MPI_Sendrecv", "recvtype"),
+            is("recvcount == 0 || source == PROC_NULL")
+        );
+        assert_eq!(
+            of("MPI_Sendrecv_replace", "datatype"),
+            is("count == 0 || dest == PROC_NULL && source == PROC_NULL")
+        );
+        assert_eq!(
+            of("MPI_Put", "target_datatype"),
+            is("target_count == 0 || target_rank == PROC_NULL")
+        );
+        assert_eq!(
+            of("MPI_Fetch_and_op", "datatype"),
+            is("target_rank == PROC_NULL")
+        );
+        assert_eq!(of("MPI_File_read", "datatype"), is("count == 0"));
+        assert_eq!(of("MPI_Type_size", "datatype"), None);
+        assert_eq!(of("MPI_Type_contiguous", "oldtype"), None);
     }
 
     #[test]

@@ -16,6 +16,9 @@
 //! | `datatype_if_used` | `MPI_Datatype type` | `Handle` | nothing: MPI_IN_PLACE or not being root may mean it is never used |
 //! | `comm_out` | `MPI_Comm *comm` | `Out<Handle>` | not null |
 //! | `comm_inout` | `MPI_Comm *comm` | `InOut<Handle>` | not null; the chapter looks it up |
+//!
+//! The `datatype` of a buffer may be MPI_DATATYPE_NULL where nothing of the buffer is touched: the count before it is 0, or it is
+//! for MPI_PROC_NULL (entries.rs finds both). Then a datatype that fits nothing arrives in its place.
 
 /// What a parameter is.
 #[derive(Debug, Clone)]

@@ -291,7 +291,7 @@ mod tests {
             "[90.00 – 110.0]",
             "300.0 ns (unbound)",
             "3.00 x [2.50 – 3.50]",
-            " met |",
+            " yes |",
             "failed",
             "OxMPI is ahead of Open MPI 5.0.11 in 1 of 1 figures",
         ] {

@@ -1,8 +1,14 @@
 //! Where a typemap begins and ends: MPI 5.0 §5.1.6 and §5.1.7 without the list of entries.
 //!
-//! Two pairs are kept: the extremes of the data (they give the true bounds) and the extremes of the
-//! markers that resized, subarray and darray leave behind. Markers win over data wherever both
-//! occur, also after the type was used inside another, so they must stay apart until the end.
+//! Three pairs are kept: the extremes of the data (they give the true bounds), those of the data
+//! with the padding of the types it came from, and the extremes of the markers that resized,
+//! subarray and darray leave behind. Markers win over data wherever both occur, also after the type
+//! was used inside another, so they must stay apart until the end.
+//!
+//! By the letter of §5.1.6 padding follows from the entries alone, and the padding of a type that
+//! another is built from is forgotten. Programs that compute with extents expect room for whole
+//! elements of the old type, and other libraries give it: so it counts here, too. It makes a
+//! difference only where displacements are not aligned.
 
 use super::DatatypeError;
 
@@ -11,6 +17,8 @@ use super::DatatypeError;
 pub(crate) struct Bounds {
     /// Lowest and one past the highest byte of data.
     data: Option<(i64, i64)>,
+    /// The same with the padding of the types that the entries came from.
+    padded: Option<(i64, i64)>,
     /// Lowest lower-bound marker and highest upper-bound marker.
     marks: Option<(i64, i64)>,
     /// Strictest alignment of any entry.
@@ -21,6 +29,7 @@ impl Bounds {
     /// Of a typemap without entries.
     pub(crate) const EMPTY: Bounds = Bounds {
         data: None,
+        padded: None,
         marks: None,
         align: 1,
     };
@@ -29,6 +38,7 @@ impl Bounds {
     pub(crate) const fn element(bytes: u32, align: u32) -> Bounds {
         Bounds {
             data: Some((0, bytes as i64)),
+            padded: Some((0, bytes as i64)),
             marks: None,
             align,
         }
@@ -49,6 +59,7 @@ impl Bounds {
         };
         Ok(Bounds {
             data: stretch(self.data)?,
+            padded: stretch(self.padded)?,
             marks: stretch(self.marks)?,
             align: self.align,
         })
@@ -65,6 +76,7 @@ impl Bounds {
         };
         Ok(Bounds {
             data: shift(self.data)?,
+            padded: shift(self.padded)?,
             marks: shift(self.marks)?,
             align: self.align,
         })
@@ -78,6 +90,7 @@ impl Bounds {
         };
         Bounds {
             data: join(self.data, other.data),
+            padded: join(self.padded, other.padded),
             marks: join(self.marks, other.marks),
             align: self.align.max(other.align),
         }
@@ -92,19 +105,21 @@ impl Bounds {
         })
     }
 
-    /// Lower and upper bound. Without markers the extent is padded to a multiple of the strictest
-    /// alignment.
+    /// The bounds of a whole datatype: padded to a multiple of the strictest alignment, unless it
+    /// has markers.
+    pub(crate) fn completed(mut self) -> Result<Bounds, DatatypeError> {
+        if let (None, Some((low, high))) = (self.marks, self.padded) {
+            let extent = i128::from(high) - i128::from(low);
+            let align = i128::from(self.align);
+            let padded = (extent + align - 1) / align * align;
+            self.padded = Some((low, narrow(i128::from(low) + padded)?));
+        }
+        Ok(self)
+    }
+
+    /// Lower and upper bound of a whole datatype, once it is completed.
     pub(crate) fn lb_ub(self) -> Result<(i64, i64), DatatypeError> {
-        let (lb, ub) = match (self.marks, self.data) {
-            (Some(marks), _) => marks,
-            (None, None) => (0, 0),
-            (None, Some((low, high))) => {
-                let extent = i128::from(high) - i128::from(low);
-                let align = i128::from(self.align);
-                let padded = (extent + align - 1) / align * align;
-                (low, narrow(i128::from(low) + padded)?)
-            }
-        };
+        let (lb, ub) = self.marks.or(self.padded).unwrap_or((0, 0));
         // Extent and true extent are asked for as one number each, so they must be one.
         narrow(i128::from(ub) - i128::from(lb))?;
         let (low, high) = self.true_lb_ub();

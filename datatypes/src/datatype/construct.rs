@@ -280,7 +280,7 @@ impl Datatype {
     pub(crate) fn build(
         constructor: Constructor,
         of: &[Datatype],
-        typemap: Typemap,
+        mut typemap: Typemap,
     ) -> Result<Datatype, DatatypeError> {
         let depth = 1 + of.iter().map(|old| old.0.depth).max().unwrap_or(0);
         if depth > DEPTH_MAX {
@@ -289,6 +289,7 @@ impl Datatype {
                 limit: DEPTH_MAX,
             });
         }
+        typemap.bounds = typemap.bounds.completed()?;
         let (lb, ub) = typemap.bounds.lb_ub()?;
         let layout = Arc::new(typemap.layout.clone());
         let committed = AtomicBool::new(false);

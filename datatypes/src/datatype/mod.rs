@@ -25,7 +25,9 @@ mod pack;
 mod piece;
 mod predefined;
 mod properties;
+mod records;
 mod signature;
+mod strided;
 mod typemap;
 mod whole;
 

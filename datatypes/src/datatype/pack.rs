@@ -1,15 +1,15 @@
 //! Gathering and scattering between slices: the safe form of what the engine does with addresses.
 //!
 //! All of a message is walked through by `whole`, a piece of it by `piece`; both spare the
-//! book-keeping of a [`Cursor`], which can stop and go on anywhere. Blocks of the lengths that
-//! basic types have get loops of their own in which the compiler knows the length: a copy is then a
-//! load and a store, not a call.
+//! book-keeping of a [`Cursor`], which can stop and go on anywhere. The loops over evenly spaced
+//! blocks are in `strided`.
 
 use std::ops::Range;
 
 use super::CopyError;
 use super::cursor::{Cursor, Places, Strip};
 use super::layout::Layout;
+use super::strided::copy_blocks;
 
 impl Layout {
     /// Copies the packed bytes `range` out of `memory` into `out`, which is as long as the range.
@@ -102,13 +102,9 @@ pub(super) fn gather(
             let memory = &memory[reach];
             match strip.block {
                 _ if count == 1 => out.copy_from_slice(memory),
-                1 => gather_even::<1>(memory, lowest, stride, out),
-                2 => gather_even::<2>(memory, lowest, stride, out),
-                4 => gather_even::<4>(memory, lowest, stride, out),
-                8 => gather_even::<8>(memory, lowest, stride, out),
-                12 => gather_even::<12>(memory, lowest, stride, out),
-                16 => gather_even::<16>(memory, lowest, stride, out),
-                32 => gather_even::<32>(memory, lowest, stride, out),
+                block if stride >= block as i64 => {
+                    copy_blocks(block, (memory, stride as usize), (out, block));
+                }
                 block => {
                     for (index, out) in out.chunks_exact_mut(block).enumerate() {
                         let at = place(lowest, stride, index);
@@ -150,13 +146,9 @@ pub(super) fn scatter(
             let memory = &mut memory[reach];
             match strip.block {
                 _ if count == 1 => memory.copy_from_slice(packed),
-                1 => scatter_even::<1>(packed, memory, lowest, stride),
-                2 => scatter_even::<2>(packed, memory, lowest, stride),
-                4 => scatter_even::<4>(packed, memory, lowest, stride),
-                8 => scatter_even::<8>(packed, memory, lowest, stride),
-                12 => scatter_even::<12>(packed, memory, lowest, stride),
-                16 => scatter_even::<16>(packed, memory, lowest, stride),
-                32 => scatter_even::<32>(packed, memory, lowest, stride),
+                block if stride >= block as i64 => {
+                    copy_blocks(block, (packed, block), (memory, stride as usize));
+                }
                 block => {
                     for (index, packed) in packed.chunks_exact(block).enumerate() {
                         let at = place(lowest, stride, index);
@@ -217,51 +209,6 @@ pub(super) fn listed(
 #[inline]
 fn place(lowest: usize, stride: i64, index: usize) -> usize {
     lowest.wrapping_add((stride as usize).wrapping_mul(index))
-}
-
-#[inline]
-fn gather_even<const N: usize>(memory: &[u8], lowest: usize, stride: i64, out: &mut [u8]) {
-    let (out, _) = out.as_chunks_mut::<N>();
-    if stride >= N as i64 {
-        // Ascending blocks: cutting the memory at the stride spares the index arithmetic and its
-        // checks. Behind the last block the memory may end, so that one is copied apart.
-        let Some((last, firsts)) = out.split_last_mut() else {
-            return;
-        };
-        for (out, memory) in firsts.iter_mut().zip(memory.chunks_exact(stride as usize)) {
-            if let Some(block) = memory.first_chunk::<N>() {
-                *out = *block;
-            }
-        }
-        last.copy_from_slice(&memory[memory.len() - N..]);
-        return;
-    }
-    for (index, out) in out.iter_mut().enumerate() {
-        let at = place(lowest, stride, index);
-        out.copy_from_slice(&memory[at..at + N]);
-    }
-}
-
-#[inline]
-fn scatter_even<const N: usize>(packed: &[u8], memory: &mut [u8], lowest: usize, stride: i64) {
-    let (packed, _) = packed.as_chunks::<N>();
-    if stride >= N as i64 {
-        let Some((last, firsts)) = packed.split_last() else {
-            return;
-        };
-        for (packed, memory) in firsts.iter().zip(memory.chunks_exact_mut(stride as usize)) {
-            if let Some(block) = memory.first_chunk_mut::<N>() {
-                *block = *packed;
-            }
-        }
-        let end = memory.len();
-        memory[end - N..].copy_from_slice(last);
-        return;
-    }
-    for (index, packed) in packed.iter().enumerate() {
-        let at = place(lowest, stride, index);
-        memory[at..at + N].copy_from_slice(packed);
-    }
 }
 
 #[inline]

@@ -10,9 +10,15 @@ use super::cursor::{Places, Strip};
 use super::layout::{Layout, Shape};
 use super::pack::{gather, scatter};
 
-/// What the walk meets: all of a layout at an origin, or equal blocks.
+/// What the walk meets: all of a layout at an origin, several of it, or equal blocks.
 enum Met<'a> {
     Whole(&'a Layout, i64),
+    Bodies {
+        body: &'a Layout,
+        begin: i64,
+        stride: i64,
+        count: u64,
+    },
     Blocks(Strip<'a>, i64),
 }
 
@@ -32,6 +38,12 @@ impl Layout {
             rest = behind;
             match met {
                 Met::Whole(layout, origin) => layout.gather_whole(memory, origin, out),
+                Met::Bodies {
+                    body,
+                    begin,
+                    stride,
+                    count,
+                } => body.gather_bodies(memory, begin, stride, count, out),
                 Met::Blocks(strip, origin) => gather(memory, origin, &strip, out),
             }
         })
@@ -51,6 +63,12 @@ impl Layout {
             rest = behind;
             match met {
                 Met::Whole(layout, origin) => layout.scatter_whole(packed, memory, origin),
+                Met::Bodies {
+                    body,
+                    begin,
+                    stride,
+                    count,
+                } => body.scatter_bodies(packed, memory, begin, stride, count),
                 Met::Blocks(strip, origin) => scatter(packed, &strip, memory, origin),
             }
         })
@@ -99,8 +117,22 @@ impl Layout {
                 let (mut index, mut inside) = (skip / body.bytes(), skip % body.bytes());
                 let mut left = bytes;
                 while left > 0 {
-                    let here = left.min((body.bytes() - inside) as usize);
                     let origin = Layout::place(begin, *stride, index);
+                    let count = left as u64 / body.bytes();
+                    if inside == 0 && count > 0 {
+                        let here = (count * body.bytes()) as usize;
+                        let bodies = Met::Bodies {
+                            body,
+                            begin: origin,
+                            stride: *stride,
+                            count,
+                        };
+                        each(bodies, here)?;
+                        left -= here;
+                        index += count;
+                        continue;
+                    }
+                    let here = left.min((body.bytes() - inside) as usize);
                     body.walk_piece(origin, inside, here, each)?;
                     left -= here;
                     index += 1;

@@ -8,6 +8,7 @@ use super::CopyError;
 use super::cursor::{Places, Strip};
 use super::layout::{Layout, Shape};
 use super::pack::{gather, listed, scatter};
+use super::records::Records;
 
 impl Layout {
     /// Copies all of it out of `memory`. Nested layouts are nested calls; how deep they nest is
@@ -29,12 +30,7 @@ impl Layout {
                 count,
                 stride,
                 body,
-            } => {
-                let pieces = out.chunks_exact_mut(body.bytes() as usize);
-                (0..*count).zip(pieces).try_for_each(|(index, out)| {
-                    body.gather_whole(memory, Layout::place(begin, *stride, index), out)
-                })
-            }
+            } => body.gather_bodies(memory, begin, *stride, *count, out),
             Shape::Sequence(parts) => {
                 let mut rest = out;
                 for part in parts.iter() {
@@ -68,12 +64,7 @@ impl Layout {
                 count,
                 stride,
                 body,
-            } => {
-                let pieces = packed.chunks_exact(body.bytes() as usize);
-                (0..*count).zip(pieces).try_for_each(|(index, packed)| {
-                    body.scatter_whole(packed, memory, Layout::place(begin, *stride, index))
-                })
-            }
+            } => body.scatter_bodies(packed, memory, begin, *stride, *count),
             Shape::Sequence(parts) => {
                 let mut rest = packed;
                 for part in parts.iter() {
@@ -87,6 +78,44 @@ impl Layout {
                 scatter(packed, &self.leaf(), memory, begin)
             }
         }
+    }
+
+    /// Copies this layout `count` times out of `memory`, the first time from `begin` on.
+    pub(super) fn gather_bodies(
+        &self,
+        memory: &[u8],
+        begin: i64,
+        stride: i64,
+        count: u64,
+        out: &mut [u8],
+    ) -> Result<(), CopyError> {
+        if let Some(records) = Records::of(self, begin, stride, count, memory.len())? {
+            records.gather(memory, out);
+            return Ok(());
+        }
+        let pieces = out.chunks_exact_mut(self.bytes() as usize);
+        (0..count).zip(pieces).try_for_each(|(index, out)| {
+            self.gather_whole(memory, Layout::place(begin, stride, index), out)
+        })
+    }
+
+    /// The mirror of `gather_bodies`.
+    pub(super) fn scatter_bodies(
+        &self,
+        packed: &[u8],
+        memory: &mut [u8],
+        begin: i64,
+        stride: i64,
+        count: u64,
+    ) -> Result<(), CopyError> {
+        if let Some(records) = Records::of(self, begin, stride, count, memory.len())? {
+            records.scatter(packed, memory);
+            return Ok(());
+        }
+        let pieces = packed.chunks_exact(self.bytes() as usize);
+        (0..count).zip(pieces).try_for_each(|(index, packed)| {
+            self.scatter_whole(packed, memory, Layout::place(begin, stride, index))
+        })
     }
 
     /// All blocks of a vector or scatter as one strip, relative to its begin.

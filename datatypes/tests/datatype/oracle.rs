@@ -8,6 +8,8 @@ use oxmpi_datatypes::datatype::{Basic, Darray, Datatype, Distribution, Order};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Entry {
     Data(Basic),
+    /// The padded end of an element that the type was built from.
+    End,
     LbMarker,
     UbMarker,
 }
@@ -58,7 +60,8 @@ impl Typemap {
                 .map(|(basic, _)| i64::from(basic.align()))
                 .max()
                 .unwrap_or(1);
-            let mut ub = self.true_ub();
+            let ends = self.0.iter().filter(|entry| entry.0 == Entry::End);
+            let mut ub = ends.map(|entry| entry.1).fold(self.true_ub(), i64::max);
             while (ub - self.lb()) % align != 0 {
                 ub += 1;
             }
@@ -113,6 +116,9 @@ impl Typemap {
     fn push_shifted(&mut self, other: &Typemap, by: i64) {
         self.0
             .extend(other.0.iter().map(|(entry, at)| (*entry, at + by)));
+        if !other.data().is_empty() {
+            self.0.push((Entry::End, other.ub() + by));
+        }
     }
 
     /// `count` elements one extent apart, from `at` on.

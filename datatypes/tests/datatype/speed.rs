@@ -129,3 +129,61 @@ fn speed_of_large_blocks_is_that_of_a_plain_copy() {
     let ratio = report("pack", blocks as usize, 1, packed.len(), ours, hand);
     assert!(ratio >= 0.8, "{ratio:.2} of a plain copy");
 }
+
+/// Packing and unpacking of `count` elements in packets of 32 KiB, as the engine does it, in GB/s.
+fn in_packets(datatype: &Datatype, count: u64) -> [f64; 2] {
+    const PACKET: u64 = 32 << 10;
+    let layout = datatype.layout(count).unwrap();
+    let span = datatype.extent() * count as i64;
+    let mut memory = vec![3u8; span as usize];
+    let mut packed = vec![0u8; layout.bytes() as usize];
+    let packets = |total: u64| (0..total).step_by(PACKET as usize);
+    let [mut best_pack, mut best_unpack] = [f64::INFINITY; 2];
+    for _ in 0..ROUNDS {
+        let begin = Instant::now();
+        for at in packets(layout.bytes()) {
+            let range = at..(at + PACKET).min(layout.bytes());
+            let out = &mut packed[range.start as usize..range.end as usize];
+            layout.pack(black_box(&memory), 0, range, out).unwrap();
+        }
+        best_pack = best_pack.min(begin.elapsed().as_secs_f64());
+        let begin = Instant::now();
+        for at in packets(layout.bytes()) {
+            let range = at..(at + PACKET).min(layout.bytes());
+            let from = &black_box(&packed)[range.start as usize..range.end as usize];
+            layout.unpack(from, range, &mut memory, 0).unwrap();
+        }
+        best_unpack = best_unpack.min(begin.elapsed().as_secs_f64());
+    }
+    [best_pack, best_unpack].map(|seconds| layout.bytes() as f64 / seconds / 1e9)
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release -p oxmpi-datatypes --test datatype -- --ignored --nocapture --test-threads=1 speed"]
+fn speed_of_structures_and_single_bytes() {
+    let [int, double, byte] = [Basic::Int, Basic::Double, Basic::Byte].map(Datatype::named);
+    let structure = Datatype::structure(&[1, 1], &[0, 8], &[int.clone(), double.clone()]).unwrap();
+    let larger = Datatype::structure(&[4, 8], &[0, 24], &[int, double]).unwrap();
+    for (what, datatype, count) in [
+        ("struct of int and double", structure, 1 << 16),
+        ("struct of 4 int and 8 double with a gap", larger, 1 << 14),
+        (
+            "bytes at stride 2",
+            Datatype::vector(1 << 20, 1, 2, &byte).unwrap(),
+            1,
+        ),
+        (
+            "bytes at stride 3",
+            Datatype::vector(1 << 20, 1, 3, &byte).unwrap(),
+            1,
+        ),
+        (
+            "bytes at stride 7",
+            Datatype::vector(1 << 20, 1, 7, &byte).unwrap(),
+            1,
+        ),
+    ] {
+        let [pack, unpack] = in_packets(&datatype, count);
+        println!("{what}: pack {pack:.2} GB/s, unpack {unpack:.2} GB/s");
+    }
+}

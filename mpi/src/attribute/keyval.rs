@@ -168,11 +168,14 @@ impl Keyvals {
         Ok(keyval)
     }
 
-    /// Frees a key. Attributes that have it keep it, with its callbacks; new ones cannot be set.
+    /// Frees a key. Attributes that have it keep it, with its callbacks; new ones cannot be set. A
+    /// key that was freed and is in use is still a key (MPI 5.0 §7.7.2), so freeing it once more
+    /// does nothing.
     pub fn free(&self, number: i32) -> Result<(), AttributeError> {
         let mut state = self.state();
         let keyval = match state.keys.get(&number) {
             Some(Entry::Valid(keyval)) => keyval.clone(),
+            Some(Entry::Freed(key)) if key.strong_count() > 0 => return Ok(()),
             _ => return Err(self.missing(&state, number)),
         };
         state

@@ -35,13 +35,16 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// What a process knows of itself: command, arguments, architecture and working directory.
+    /// What a process knows of itself: command, arguments, host, architecture, working directory.
     pub fn of_process() -> Environment {
         let mut arguments =
             std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
         Environment {
             command: arguments.next(),
             argv: Some(arguments.collect()),
+            host: std::fs::read_to_string("/proc/sys/kernel/hostname")
+                .ok()
+                .map(|name| name.trim_end().to_owned()),
             arch: Some(std::env::consts::ARCH.to_owned()),
             wdir: std::env::current_dir()
                 .ok()

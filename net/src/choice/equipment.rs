@@ -134,6 +134,11 @@ impl Equipment {
         self.encrypted
     }
 
+    /// Whether bulk may go by UDP beside frames.
+    pub fn has_rails(&self) -> bool {
+        self.rails
+    }
+
     /// What the others need to know to reach this process.
     pub fn card(&self, host: &str) -> Result<Card, BindError> {
         let card = self
@@ -245,7 +250,6 @@ impl Equipment {
                     kind,
                 });
                 if choice.has_rails()
-                    && self.rails
                     && let Ok(device) = self.udp
                 {
                     rails.push(Rail {

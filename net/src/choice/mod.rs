@@ -214,6 +214,8 @@ pub struct Choice {
     /// Everything on it is encrypted. Not part of what is decided, and not of its text form: all
     /// processes were given the same.
     pub encrypted: bool,
+    /// Bulk may go by UDP beside frames (OXMPI_NET_RAILS); not part of it either.
+    pub rails: bool,
 }
 
 /// A network between hosts.
@@ -254,6 +256,7 @@ pub fn decide(
         frames: (untried(mode.wants_frames()), 0),
         udp: (untried(mode.wants_udp()), 0),
         encrypted: false,
+        rails: true,
     };
     for (rank, report) in reports {
         if choice.frames.0 == Verdict::Works {
@@ -338,12 +341,13 @@ impl Choice {
             frames: finding()?,
             udp: finding()?,
             encrypted: false,
+            rails: true,
         })
     }
 
     /// Whether bulk may go by UDP beside frames.
     pub fn has_rails(&self) -> bool {
-        self.network == Network::Frames && self.udp.0 == Verdict::Works
+        self.rails && self.network == Network::Frames && self.udp.0 == Verdict::Works
     }
 }
 
@@ -434,6 +438,7 @@ mod tests {
             frames: (Verdict::NoCard, 3),
             udp: (Verdict::Unheard, 12),
             encrypted: false,
+            rails: true,
         };
         assert_eq!(choice.to_word(), "t.c3.u12");
         assert_eq!(Choice::from_word("t.c3.u12"), Some(choice));
@@ -465,6 +470,13 @@ mod tests {
             ..choice
         };
         assert_eq!(encrypted.to_string(), "UDP, encrypted");
+        let choice = decide(Mode::Auto, [(0, GOOD)].into_iter()).unwrap();
+        assert_eq!(choice.to_string(), "raw Ethernet, bulk by UDP");
+        let choice = Choice {
+            rails: false,
+            ..choice
+        };
+        assert_eq!(choice.to_string(), "raw Ethernet");
     }
 
     #[test]

@@ -68,6 +68,16 @@ pub static SEGMENT: Setting = Setting {
     ..HANDED_DOWN
 };
 
+/// Who has joined.
+pub static JOINED: Setting = Setting {
+    name: "OXMPI_JOINED",
+    kind: Kind::Text("a process, and what its launcher told it"),
+    text: "A rank sets it when it joins its job; a program that it starts runs alone then.",
+    layer: "join",
+    unset: WhenUnset::Words("no rank has started this process"),
+    ..HANDED_DOWN
+};
+
 /// Where settings came from.
 pub static FROM_OPTIONS: Setting = Setting {
     name: "OXMPI_FROM_OPTIONS",

@@ -56,6 +56,7 @@ pub static ALL: &[&Setting] = &[
     &LOCAL_RANK,
     &LOCAL_SIZE,
     &SEGMENT,
+    &JOINED,
     &FROM_OPTIONS,
     &TEST_LONG,
     &TEST_SEED,

@@ -100,7 +100,7 @@ impl Memory<Handle> {
         ranks: usize,
     ) -> Result<Buffer, Failure> {
         let count = call.count(argument, count)?;
-        let datatype = call.datatype(self.datatype, self.of)?;
+        let datatype = call.element(self.datatype, self.of, count == 0)?;
         let Some(all) = count.checked_mul(ranks as i64) else {
             let text = format!("{argument} is {count}, too many for each of {ranks} ranks");
             return Err(Failure::new(MPI_ERR_COUNT, text));
@@ -116,7 +116,9 @@ impl Memory<Handle> {
         displacements: Named,
         ranks: usize,
     ) -> Result<Vec<Buffer>, Failure> {
-        let datatype = call.datatype(self.datatype, self.of)?;
+        let no_counts = counts.1.is_null();
+        let needless = !no_counts && (0..ranks).all(|rank| counts.1.get(rank) == 0);
+        let datatype = call.element(self.datatype, self.of, needless)?;
         each(
             call,
             counts,
@@ -148,7 +150,10 @@ impl Memory<Datatypes> {
             counts,
             displacements,
             ranks,
-            |rank, count, displacement| self.elements_at(displacement, count, &*self.of.get(rank)?),
+            |rank, count, displacement| match count {
+                0 if self.of.handle(rank) == MPI_DATATYPE_NULL => Ok(Buffer::empty()),
+                _ => self.elements_at(displacement, count, &*self.of.get(rank)?),
+            },
         )
     }
 }

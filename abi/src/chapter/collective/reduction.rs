@@ -31,7 +31,7 @@ pub(super) fn reduce_of(
     let send = Memory::new("sendbuf", "datatype", sendbuf.cast_mut(), datatype);
     let receive = Memory::new("recvbuf", "datatype", recvbuf, datatype);
     let reduction = match root.is_here || root.has_own {
-        true => reduction(&*call.datatype("datatype", datatype)?, op),
+        true => reduction(&*call.element("datatype", datatype, count == 0)?, op),
         // A bystander's datatype is not looked at, so any will do.
         false => Reduction {
             op: op.with_datatype(MPI_DATATYPE_NULL),

@@ -165,8 +165,8 @@ fn with_origin<T>(
     if matches!(op, Op::Predefined(Predefined::NoOp)) {
         return run(elements(&Buffer::empty(), result_type), into);
     }
-    let datatype = call.datatype("origin_datatype", datatype)?;
     let count = call.count("origin_count", count)?;
+    let datatype = call.element("origin_datatype", datatype, count == 0)?;
     let origin = buffer(address, count, &datatype)?;
     run(elements(&origin, &datatype), into)
 }
