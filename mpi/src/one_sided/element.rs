@@ -63,7 +63,7 @@ pub struct Replace;
 #[derive(Clone, Copy, Debug)]
 pub struct NoOp;
 
-/// An operation that combines into a window: those of [`oxmpi::op`] that the library knows by name
+/// An operation that combines into a window: those of `oxmpi::op` that the library knows by name
 /// (the target's process runs them, so a function of this program's own cannot be one), and
 /// [`Replace`].
 pub trait Accumulation<T: Element>: sealed::Sealed {
