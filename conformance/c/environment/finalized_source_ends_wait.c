@@ -1,6 +1,6 @@
 /* ranks: 2 */
-/* expect: fatal finalised */
 /* skip-mpich: MPICH waits for ever */
+/* expect: fatal finalised */
 /* MPI 5.0 §11.2.2: a process that has finalised sends nothing any more. A wait for a message that only such a process
  * could send cannot end; OxMPI makes it an error that names the process instead of waiting for ever. */
 #include "check.h"

@@ -1,7 +1,7 @@
 /* ranks: 1 */
+/* skip-mpich: it hands the address to the C library, which ends the program */
 /* MPI 5.0 section 9.2: MPI_Free_mem frees what MPI_Alloc_mem gave; an address that it did not give, or that was freed
  * before, is an invalid base: MPI_ERR_BASE. */
-/* skip-mpich: it hands the address to the C library, which ends the program */
 #include "check.h"
 
 int main(int argc, char **argv)

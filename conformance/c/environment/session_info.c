@@ -1,8 +1,8 @@
 /* ranks: 1 */
+/* skip-mpich: a session without MPI_Init and a stale info crash release 5.0.2 */
 /* MPI 5.0 section 11.3.1: the info of MPI_Session_init may have the key thread_level, whose values are the names of the
  * four levels. A value that is none of them, or an info that is none, is an error of the handler given, and there is
  * no session then. */
-/* skip-mpich: a session without MPI_Init and a stale info crash release 5.0.2 */
 #include "check.h"
 
 int main(void)

@@ -1,7 +1,7 @@
 /* ranks: 2 */
+/* skip-mpich: it has dynamic processes */
 /* MPI 5.0 section 9.4: what a library does not support is MPI_ERR_UNSUPPORTED_OPERATION or another error, at once; and a
  * program that has asked for codes gets the code, whether or not it looks at it. */
-/* skip-mpich: it has dynamic processes */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* ranks: 2 */
+/* skip-mpich: its objects lack keys, which the standard permits */
 /* MPI 5.0 section 11.5: MPI_Info_create_env makes an object with the same construction as MPI_INFO_ENV, from the
  * arguments that it gets. So both have the same keys, and command and argv are those of the call. */
-/* skip-mpich: its objects lack keys, which the standard permits */
 #include "check.h"
 
 static int get(MPI_Info info, const char *key, char *value, int room)
