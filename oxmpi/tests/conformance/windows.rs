@@ -7,8 +7,10 @@ use std::task::{Context, Poll, Waker};
 use oxmpi::op::{BitOr, Max, Sum};
 use oxmpi::window::{LockKind, NoOp, Replace};
 
-/// With memory that the ranks share, and with messages alone.
-const BOTH_WAYS: [oxmpi_harness::Setting; 2] = [&[], &[("OXMPI_SHARED_MEMORY", "off")]];
+/// With memory that the ranks share, and with messages alone (which raw Ethernet has none of within
+/// a host).
+const BOTH_WAYS: [oxmpi_harness::Setting; 2] =
+    [&[], &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "udp")]];
 
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut context = Context::from_waker(Waker::noop());
