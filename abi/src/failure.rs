@@ -1,5 +1,4 @@
-//! [`Failure`]: an error class or code with the text that explains it. The only place where MPI's
-//! classes are assigned.
+//! [`Failure`]: an error class or code with the text that explains it. The only place where MPI's classes are assigned.
 //!
 //! Chapters use `?` on the results of the layer below: the `From` implementations here choose the
 //! class. What they check themselves they report with [`Failure::new`] and a text that says what

@@ -5,8 +5,8 @@
 //! is started or decided here. `words` splits a command line the way MPI users write it, `foreign`
 //! translates options of other launchers, `options` says what ours are, `run` makes the job,
 //! `compile` calls the compiler, `info` tells about the installation, `net_info` about the network,
-//! `settings` about the environment, `doctor` what to change, `setup_net` how programs are
-//! permitted to use all of it. Every message on standard error begins with `oxmpi: `.
+//! `settings` about the environment, `doctor` what to change, `setup_net` how programs are permitted
+//! to use all of it. Every message on standard error begins with `oxmpi: `.
 
 #![forbid(unsafe_code)]
 

@@ -37,8 +37,8 @@ impl Engine {
         extents.exist().then(offset).flatten()
     }
 
-    /// Writes into the memory of another process of this host. False: the kernel does not permit
-    /// it, or not there, and part of it may have been written.
+    /// Writes into the memory of another process of this host. False: the kernel does not permit it,
+    /// or not there, and part of it may have been written.
     ///
     /// # Safety
     /// `from` must be valid for reading `bytes` bytes.

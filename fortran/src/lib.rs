@@ -7,10 +7,10 @@
 //! says, and a call that needs no conversion costs a few nanoseconds.
 //!
 //! The way of a call: the program calls `mpi_send_` or `mpi_send_f08ts_`, which is generated
-//! ([`generated`]) from the table in `abi/table`. It converts handles ([`handle`]), looks whether
-//! an address stands for a constant ([`sentinel`]), converts texts ([`text`]) and LOGICAL
-//! ([`logical`]), describes or copies sections ([`section`]) and calls the C function. What the
-//! table cannot say is written in [`hand`].
+//! ([`generated`]) from the table in `abi/table`. It converts handles ([`handle`]), looks whether an
+//! address stands for a constant ([`sentinel`]), converts texts ([`text`]) and LOGICAL ([`logical`]),
+//! describes or copies sections ([`section`]) and calls the C function. What the table cannot say is
+//! written in [`hand`].
 
 pub mod arrays;
 pub mod c;

@@ -1,9 +1,9 @@
 //! The mark of a process that has joined: programs that it starts find it in their environment.
 //!
 //! A program started by a rank inherits every variable by which the launcher told the rank who it
-//! is, and none of the descriptors that belong to them. It is no second rank of that number: it
-//! runs alone. Without the mark it could not be told from a rank whose wrapper closes descriptors,
-//! which must not run alone.
+//! is, and none of the descriptors that belong to them. It is no second rank of that number: it runs
+//! alone. Without the mark it could not be told from a rank whose wrapper closes descriptors, which
+//! must not run alone.
 //!
 //! The mark is the joined process and what it found in the variables. A launcher that a rank starts
 //! changes them (OxMPI's removes the mark, too), so that its ranks do not take the mark for theirs.

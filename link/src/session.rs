@@ -2,12 +2,12 @@
 //! ends can compute.
 //!
 //! A tag is SipHash-1-3 (64 bits) over the header and the upper half of the transmission's number,
-//! under a key of one direction of one conversation. An observer of the network learns no key from
-//! frames, and every number is taken once, so neither a forged, nor an altered, nor a repeated
-//! header reaches the [`Link`](crate::Link). The header carries the lower half of the number; the
-//! receiver knows the upper half, because it is never more than half a round away from what it has
-//! seen. What the tag does not prove is the payload: a checksum finds damage, encryption (in the
-//! endpoint above) also forgery.
+//! under a key of one direction of one conversation. An observer of the network learns no key from frames,
+//! and every number is taken once, so neither a forged, nor an altered, nor a repeated header
+//! reaches the [`Link`](crate::Link). The header carries the lower half of the number; the receiver
+//! knows the upper half, because it is never more than half a round away from what it has seen.
+//! What the tag does not prove is the payload: a checksum finds damage, encryption (in the endpoint
+//! above) also forgery.
 //!
 //! The session stands beside the link: the endpoint signs what the link wants to send, and verifies
 //! what it gives to the link.

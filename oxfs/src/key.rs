@@ -1,5 +1,5 @@
-//! The key file: 32 hexadecimal digits that server and clients share. Whoever can read it can act
-//! as every user of every client, so only its owner may.
+//! The key file: 32 hexadecimal digits that server and clients share. Whoever can read it can act as
+//! every user of every client, so only its owner may.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};

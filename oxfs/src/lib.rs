@@ -4,8 +4,8 @@
 //! the kernel module oxfs.ko is another. They speak the protocol of `kernel/include/oxfs.h` over
 //! endpoints of `oxk`, which is all that this layer uses. `docs/oxfs.md` says what it offers.
 //!
-//! [`protocol`] has the messages, [`server`] what is done for clients, [`client`] how to ask for
-//! it, [`command`] the words of the command line.
+//! [`protocol`] has the messages, [`server`] what is done for clients, [`client`] how to ask for it,
+//! [`command`] the words of the command line.
 
 #![deny(unsafe_code)]
 

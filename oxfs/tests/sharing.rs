@@ -1,5 +1,5 @@
-//! Several clients: what one changes another is asked to forget first, locks wait and end with
-//! their session, a silent client loses what it had.
+//! Several clients: what one changes another is asked to forget first, locks wait and end with their
+//! session, a silent client loses what it had.
 
 mod support;
 

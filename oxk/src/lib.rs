@@ -1,9 +1,9 @@
 //! Endpoints of oxk in user space: what oxk.ko gives code inside the kernel, for programs.
 //!
-//! An [`Endpoint`] sends and receives messages that are matched by 64 bits and a mask. The
-//! decisions are `oxmpi_oxk_core`'s, the same that the module uses; this layer has the sockets, the
-//! memory of requests and one thread for each endpoint. It uses `net` for the handshake and the
-//! key. What is on the wire is in `docs/oxk.md`.
+//! An [`Endpoint`] sends and receives messages that are matched by 64 bits and a mask. The decisions
+//! are `oxmpi_oxk_core`'s, the same that the module uses; this layer has the sockets, the memory of
+//! requests and one thread for each endpoint. It uses `net` for the handshake and the key. What is
+//! on the wire is in `docs/oxk.md`.
 //!
 //! - [`connection`] dials, or answers at a [`Listener`]; both ends prove that they know the key.
 //! - [`Endpoint`] takes proven connections as peers. Who sends writes to the socket itself while it

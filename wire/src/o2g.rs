@@ -49,8 +49,7 @@ pub const NO_SLOT: u32 = u32::MAX;
 pub const ANY_SOURCE: u32 = 1;
 /// [`Entry::flags`]: any tag is accepted.
 pub const ANY_TAG: u32 = 2;
-/// [`Entry::flags`]: there is no buffer; the payload of the message that is matched goes to the
-/// dump area.
+/// [`Entry::flags`]: there is no buffer; the payload of the message that is matched goes to the dump area.
 pub const NO_BUFFER: u32 = 4;
 /// [`Entry::flags`]: the driver answers a request to send that the entry meets, by itself.
 pub const ANSWER: u32 = 8;
@@ -151,8 +150,7 @@ pub const FREE: u32 = 0;
 pub const WAITING: u32 = 1;
 /// [`Done::state`]: its message is arriving.
 pub const MATCHED: u32 = 2;
-/// [`Done::state`]: all of the message is in the buffer (without a buffer: in the dump area, or a
-/// request to send it), or [`Done::error`] says why it never will be.
+/// [`Done::state`]: all of the message is in the buffer (without a buffer: in the dump area, or a request to send it), or [`Done::error`] says why it never will be.
 pub const DONE: u32 = 3;
 
 /// The control page.
@@ -180,8 +178,8 @@ pub struct Desk {
     /// Not 0 while the process has written a packet in part, or is about to write. Written by the
     /// process.
     pub busy: u32,
-    /// 1 while the driver has an answer to write and finds the process busy; then `give_answers` is
-    /// due when it no longer is.
+    /// 1 while the driver has an answer to write and finds the process busy; then `give_answers` is due
+    /// when it no longer is.
     pub owed: u32,
 }
 

@@ -3,8 +3,8 @@
 //! `quick` says in minutes whether a change is sound; `test` runs every test there is and does its
 //! own set-up; `bench-gate` measures; `fuzz` looks for input that a parser does not bear; `check`
 //! looks at the code without running it; `install` lays OxMPI out for those who use it from C, C++
-//! and Python; `hosts` runs a command with several hosts; `kernel` builds and tries the kernel
-//! modules. Tasks made of steps end with a line that says how many passed and failed, and with a
+//! and Python; `hosts` runs a command with several hosts; `kernel` builds and tries the
+//! kernel modules. Tasks made of steps end with a line that says how many passed and failed, and with a
 //! status that says the same. A step that cannot run here (a missing target, a missing tool) says
 //! so and is counted as skipped, never as passed.
 

@@ -1,9 +1,9 @@
 //! `cargo xtask test`.
 //!
 //! Order: what fails fastest first. [`quick`], then all builds, then three lanes side by side on
-//! what was built. The first has what keeps both cores busy: the tests of the workspace and those
-//! on several hosts. The second has what often waits, or uses one core: the programs as a newcomer
-//! runs them, an installation as C and Python users get it, jobs under the launchers of others, the
+//! what was built. The first has what keeps both cores busy: the tests of the workspace and those on
+//! several hosts. The second has what often waits, or uses one core: the programs as a newcomer runs
+//! them, an installation as C and Python users get it, jobs under the launchers of others, the
 //! kernel's modules in a guest. The third sleeps most of its time: hosts that fall silent.
 //!
 //! Nothing here measures speed; that is [`bench_gate`](crate::bench_gate).

@@ -1,8 +1,8 @@
 //! Error classes, codes and texts (MPI 5.0 §9.4, §9.5).
 //!
 //! A predefined class is its own code and has a text here. Programs can add classes, codes and
-//! texts; their numbers begin above MPI_ERR_LASTCODE. The detailed text of a failure is printed
-//! when the error is fatal; that of a thread's last failure is kept (`last_failure`).
+//! texts; their numbers begin above MPI_ERR_LASTCODE. The detailed text of a failure is printed when
+//! the error is fatal; that of a thread's last failure is kept (`last_failure`).
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;

@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use crate::Table;
 
-/// The text of a Rust module of constants, and the list of predefined handle constants with their
-/// names.
+/// The text of a Rust module of constants, and the list of predefined handle constants with their names.
 pub fn constants(table: &Table) -> String {
     let mut out = String::from("// Generated from abi/table/mpi5.table; edit that.\n\n");
     for constant in &table.integers {
@@ -54,8 +53,7 @@ pub fn constants(table: &Table) -> String {
     writeln!(
         out,
         "\n/// The names of predefined handles, for texts.\npub const HANDLE_NAMES: &[(usize, &str)] = &[\n{named}];\n\n\
-         /// The names of the error classes, for texts.\npub const CLASS_NAMES: &[(i32, &str)] =
-         /// &[\n{rows}];"
+         /// The names of the error classes, for texts.\npub const CLASS_NAMES: &[(i32, &str)] = &[\n{rows}];"
     )
     .unwrap();
     out

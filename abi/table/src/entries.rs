@@ -1,10 +1,9 @@
-//! Writes the entry points of the library: for every function of the table a `PMPI_X` with C
-//! linkage, its large twin, and the weak names `MPI_X` that a tool can replace.
+//! Writes the entry points of the library: for every function of the table a `PMPI_X` with C linkage, its large twin, and the
+//! weak names `MPI_X` that a tool can replace.
 //!
-//! An entry point decides nothing. It notes the call (name, form, and the object whose error
-//! handler is responsible), checks the stage of the process, converts each parameter as its kind
-//! says ([`crate::kind`] is the page with all kinds and the Rust types that they arrive as), calls
-//! the chapter, and runs the error handler if that failed:
+//! An entry point decides nothing. It notes the call (name, form, and the object whose error handler is responsible), checks
+//! the stage of the process, converts each parameter as its kind says ([`crate::kind`] is the page with all kinds and
+//! the Rust types that they arrive as), calls the chapter, and runs the error handler if that failed:
 //!
 //! ```text
 //! pub unsafe extern "C" fn PMPI_Send(buf: *const c_void, count: c_int, datatype: Handle, dest: c_int, tag: c_int, comm: Handle) -> c_int {
@@ -20,11 +19,10 @@
 //! alias!("MPI_Send");
 //! ```
 //!
-//! So a chapter function is `pub fn send(call: &Call, buf: *const c_void, count: i64, datatype:
-//! &Type, dest: i32, tag: i32, comm: &Communicator) -> Result<(), Failure>`: the call, then the
-//! parameters in the table's order. Parameters that only the large form has are there too; in the
-//! `int` form they are 0, or swallow what is set. Functions marked `returns=` get no call and
-//! return the value itself: `pub fn wtime() -> f64`.
+//! So a chapter function is `pub fn send(call: &Call, buf: *const c_void, count: i64, datatype: &Type, dest: i32, tag: i32,
+//! comm: &Communicator) -> Result<(), Failure>`: the call, then the parameters in the table's order. Parameters that only the
+//! large form has are there too; in the `int` form they are 0, or swallow what is set. Functions marked `returns=` get
+//! no call and return the value itself: `pub fn wtime() -> f64`.
 
 use std::fmt::Write;
 
@@ -47,8 +45,7 @@ pub fn entries(table: &Table) -> String {
     out
 }
 
-/// A linker's version script that exports the weak names; the compiler exports the `PMPI_` ones by
-/// itself.
+/// A linker's version script that exports the weak names; the compiler exports the `PMPI_` ones by itself.
 pub fn exported(table: &Table) -> String {
     let names: String = table
         .names()
@@ -163,8 +160,8 @@ fn tells_others(function: &Function) -> Option<&str> {
 }
 
 /// For the datatype of a buffer, the condition under which no element of it is touched, so that
-/// MPI_DATATYPE_NULL does no harm: the count before it is 0, or all processes that the buffer is
-/// for or from are MPI_PROC_NULL. These are the ranks up to the next buffer, or else all there are.
+/// MPI_DATATYPE_NULL does no harm: the count before it is 0, or all processes that the buffer is for
+/// or from are MPI_PROC_NULL. These are the ranks up to the next buffer, or else all there are.
 fn needless(function: &Function, parameter: &Parameter) -> Option<String> {
     let is_buffer = |p: &&Parameter| p.kind.name().starts_with("buffer_");
     if parameter.kind.name() != "datatype" || !function.parameters.iter().any(|p| is_buffer(&p)) {
@@ -208,9 +205,8 @@ fn note(function: &Function, face: Face) -> String {
     format!("{before}    let call = &Call::new(\"{name}\", Face::{face:?}, {subject});")
 }
 
-/// Whose error handler is responsible: the first communicator, window, file or session among the
-/// arguments; for functions of files that get none the default handler of files; for functions that
-/// create from groups the handler given to them.
+/// Whose error handler is responsible: the first communicator, window, file or session among the arguments; for functions of
+/// files that get none the default handler of files; for functions that create from groups the handler given to them.
 fn subject(function: &Function) -> String {
     if function.name.starts_with("MPI_File_") || function.name == "MPI_Register_datarep" {
         let file = function
@@ -247,8 +243,7 @@ fn is(kind: &str, word: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest == "_or_null")
 }
 
-/// The Rust expression of a length: another parameter, or a constant; `+1` is the final zero of a
-/// text.
+/// The Rust expression of a length: another parameter, or a constant; `+1` is the final zero of a text.
 fn length(table: &Table, function: &Function, length: &str) -> String {
     let (name, more) = match length.strip_suffix("+1") {
         Some(name) => (name, " + 1"),

@@ -1,10 +1,8 @@
-//! Writes `mpi.h`: types, constants, callback types and the prototypes of all functions, `MPI_` and
-//! `PMPI_`.
+//! Writes `mpi.h`: types, constants, callback types and the prototypes of all functions, `MPI_` and `PMPI_`.
 //!
-//! The text is valid C89, C99, C11 and C++98 and later, with `-Wall -Wextra -pedantic`;
-//! tests/header.rs compiles it in all of them. Sizes that programs compiled elsewhere rely on are
-//! asserted in the header itself, by array types that have a negative size when they are wrong (C89
-//! has nothing better).
+//! The text is valid C89, C99, C11 and C++98 and later, with `-Wall -Wextra -pedantic`; tests/header.rs compiles it in all of
+//! them. Sizes that programs compiled elsewhere rely on are asserted in the header itself, by array types
+//! that have a negative size when they are wrong (C89 has nothing better).
 
 use std::fmt::Write;
 

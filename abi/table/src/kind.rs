@@ -1,15 +1,12 @@
-//! The kinds of parameters: what each is in C, what is checked before the chapter sees it, and the
-//! Rust type it arrives as.
+//! The kinds of parameters: what each is in C, what is checked before the chapter sees it, and the Rust type it arrives as.
 //!
-//! This is the page to read before writing a chapter function. A row is a kind; `@` stands for the
-//! parameter's name in C, `{p}` for it in Rust and `{l}` for the length in brackets. A kind whose
-//! name ends in `[]` is the one used with a length. Two C types mean `int` form and large form; the
-//! chapter cannot tell them apart unless it asks `call.is_large()`. Checks are methods of `Call`
-//! (abi/src/check.rs), types without a path are in abi/src/argument.rs.
+//! This is the page to read before writing a chapter function. A row is a kind; `@` stands for the parameter's name in C, `{p}`
+//! for it in Rust and `{l}` for the length in brackets. A kind whose name ends in `[]` is the one used with a length. Two C
+//! types mean `int` form and large form; the chapter cannot tell them apart unless it asks `call.is_large()`.
+//! Checks are methods of `Call` (abi/src/check.rs), types without a path are in abi/src/argument.rs.
 //!
-//! Handles have kinds of a common pattern, shown for communicators (`comm`); the others are
-//! `group`, `datatype`, `op`, `info`, `errhandler`, `request`, `message`, `session`, `win` and
-//! `file`:
+//! Handles have kinds of a common pattern, shown for communicators (`comm`); the others are `group`, `datatype`, `op`, `info`,
+//! `errhandler`, `request`, `message`, `session`, `win` and `file`:
 //!
 //! | kind | in C | arrives as | checked |
 //! |---|---|---|---|
@@ -20,9 +17,8 @@
 //! | `comm_out` | `MPI_Comm *comm` | `Out<Handle>` | not null |
 //! | `comm_inout` | `MPI_Comm *comm` | `InOut<Handle>` | not null; the chapter looks it up |
 //!
-//! The `datatype` of a buffer may be MPI_DATATYPE_NULL where nothing of the buffer is touched: the
-//! count before it is 0, or it is for MPI_PROC_NULL (entries.rs finds both). Then a datatype that
-//! fits nothing arrives in its place.
+//! The `datatype` of a buffer may be MPI_DATATYPE_NULL where nothing of the buffer is touched: the count before it is 0, or it is
+//! for MPI_PROC_NULL (entries.rs finds both). Then a datatype that fits nothing arrives in its place.
 
 /// What a parameter is.
 #[derive(Debug, Clone)]
@@ -50,15 +46,13 @@ pub const HANDLES: [(&str, &str, &str); 11] = [
     ("file", "MPI_File", "File"),
 ];
 
-/// Name, C type, large C type, Rust type at the border, the same in the large form, check, type of
-/// arrival.
+/// Name, C type, large C type, Rust type at the border, the same in the large form, check, type of arrival.
 type Row = [&'static str; 7];
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
-    // Numbers. `count` is not negative (MPI_ERR_COUNT), `size`, `byte_size` and `length` neither
-    // (MPI_ERR_ARG), `dimensions` neither (MPI_ERR_DIMS); ranks, roots and tags are checked by the
-    // layer that knows the communicator.
+    // Numbers. `count` is not negative (MPI_ERR_COUNT), `size`, `byte_size` and `length` neither (MPI_ERR_ARG), `dimensions`
+    // neither (MPI_ERR_DIMS); ranks, roots and tags are checked by the layer that knows the communicator.
     ["count", "int @", "MPI_Count @", "c_int", "i64", "call.count(\"{p}\", {p} as i64)?", "i64"],
     ["count_if_used", "int @", "MPI_Count @", "c_int", "i64", "{p} as i64", "i64"],
     ["size", "int @", "MPI_Count @", "c_int", "i64", "call.size(\"{p}\", {p} as i64)?", "i64"],
@@ -76,8 +70,7 @@ const ROWS: &[Row] = &[
     ["address", "MPI_Aint @", "", "i64", "", "", "i64"],
     ["offset", "MPI_Offset @", "", "i64", "", "", "i64"],
     ["wide", "MPI_Count @", "", "i64", "", "", "i64"],
-    // Results; a null pointer is MPI_ERR_ARG. A value that an `int` cannot hold becomes
-    // MPI_UNDEFINED in a `CountOut`.
+    // Results; a null pointer is MPI_ERR_ARG. A value that an `int` cannot hold becomes MPI_UNDEFINED in a `CountOut`.
     ["integer_out", "int *@", "", "*mut c_int", "", "call.out(\"{p}\", {p})?", "Out<i32>"],
     ["integer_inout", "int *@", "", "*mut c_int", "", "call.inout(\"{p}\", {p})?", "InOut<i32>"],
     ["flag_out", "int *@", "", "*mut c_int", "", "call.flag_out(\"{p}\", {p})?", "FlagOut"],
@@ -90,8 +83,8 @@ const ROWS: &[Row] = &[
     ["pointer_out", "void *@", "", "*mut c_void", "", "call.out(\"{p}\", {p}.cast::<*mut c_void>())?", "Out<*mut c_void>"],
     ["position", "int *@", "MPI_Count *@", "*mut c_int", "*mut i64", "call.position(\"{p}\", {p})?", "Position"],
     ["byte_position", "MPI_Aint *@", "MPI_Count *@", "*mut i64", "*mut i64", "call.position(\"{p}\", {p})?", "Position"],
-    // Arrays. With a length they may be null only if it is 0 (MPI_ERR_ARG otherwise); without one,
-    // the chapter knows how long they are, and `get` beyond that is the chapter's mistake.
+    // Arrays. With a length they may be null only if it is 0 (MPI_ERR_ARG otherwise); without one, the chapter knows how
+    // long they are, and `get` beyond that is the chapter's mistake.
     ["integers[]", "const int @[]", "", "*const c_int", "", "call.slice(\"{p}\", {p}, {l})?", "&[i32]"],
     ["integers_inout[]", "int @[]", "", "*mut c_int", "", "call.slice_mut(\"{p}\", {p}, {l})?", "&mut [i32]"],
     ["ranges[]", "int @[][3]", "", "*mut [c_int; 3]", "", "call.slice(\"{p}\", {p}.cast_const(), {l})?", "&[[i32; 3]]"],
@@ -122,9 +115,8 @@ const ROWS: &[Row] = &[
     ["status_inout", "MPI_Status *@", "", "*mut Status", "", "call.status_mut(\"{p}\", {p})?", "&mut Status"],
     ["status_out", "MPI_Status *@", "", "*mut Status", "", "StatusOut::new({p})", "StatusOut"],
     ["statuses_out[]", "MPI_Status *@", "", "*mut Status", "", "StatusesOut::new({p}, {l})", "StatusesOut"],
-    // Texts. `string` is not null (MPI_ERR_ARG), `key` has a legal length (MPI_ERR_INFO_KEY),
-    // `value` too (MPI_ERR_INFO_VALUE). The length of a `text_out` includes the final zero; longer
-    // texts are cut.
+    // Texts. `string` is not null (MPI_ERR_ARG), `key` has a legal length (MPI_ERR_INFO_KEY), `value` too
+    // (MPI_ERR_INFO_VALUE). The length of a `text_out` includes the final zero; longer texts are cut.
     ["string", "const char *@", "", "*const c_char", "", "call.string(\"{p}\", {p})?", "&CStr"],
     ["key", "const char *@", "", "*const c_char", "", "call.key(\"{p}\", {p})?", "&CStr"],
     ["value", "const char *@", "", "*const c_char", "", "call.value(\"{p}\", {p})?", "&CStr"],
@@ -137,8 +129,7 @@ const ROWS: &[Row] = &[
 ];
 
 impl Kind {
-    /// The kind of this name; `raw(TYPE)` is a C type that arrives unchecked, and the name of a
-    /// callback type is a kind.
+    /// The kind of this name; `raw(TYPE)` is a C type that arrives unchecked, and the name of a callback type is a kind.
     pub(crate) fn named(name: &str, with_length: bool) -> Option<Kind> {
         if let Some(c) = name.strip_prefix("raw(").and_then(|n| n.strip_suffix(')')) {
             return Some(Kind::raw(name, &c.replace('~', " ")));

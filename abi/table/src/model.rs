@@ -1,8 +1,7 @@
 //! What the table says, as values: constants, callbacks, chapters, functions, parameters.
 //!
-//! Built by `parse`, which has checked that kinds and lengths exist; read by the three generators.
-//! A function and its `_c` twin are one [`Function`]; a [`Face`] says which of the two a generator
-//! is writing.
+//! Built by `parse`, which has checked that kinds and lengths exist; read by the three generators. A function and its
+//! `_c` twin are one [`Function`]; a [`Face`] says which of the two a generator is writing.
 
 use crate::kind::Kind;
 

@@ -1,7 +1,6 @@
 //! Reads the table's text. The format is described at the top of `mpi5.table`.
 //!
-//! A mistake is reported with its line number and what was expected, since the table is edited by
-//! hand.
+//! A mistake is reported with its line number and what was expected, since the table is edited by hand.
 
 use crate::kind::Kind;
 use crate::model::{Callback, Chapter, Constant, Function, Named, Parameter, Presence, Table};

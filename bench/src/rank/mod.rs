@@ -1,10 +1,10 @@
 //! What runs inside the ranks of a benchmark job.
 //!
 //! A `Probe` names one measurement; every rank gets the same one and rank 0 reports. The files hold
-//! the measurements: `point`, `typed` and `onesided` between two ranks, `collective` among all,
-//! `idle` what happens while a rank computes or waits, `network` what is between hosts, `channel`
-//! the PM network without MPI, for `oxmpi pmtest`. Measurements last as long as the probe says:
-//! rank 0 watches the clock and tells the others when it is over.
+//! the measurements: `point`, `typed` and `onesided` between two ranks, `collective` among all, `idle` what
+//! happens while a rank computes or waits, `network` what is between hosts, `channel` the PM
+//! network without MPI, for `oxmpi pmtest`. Measurements last as long as the probe says: rank 0
+//! watches the clock and tells the others when it is over.
 
 pub mod channel;
 mod collective;

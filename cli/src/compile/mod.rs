@@ -2,9 +2,9 @@
 //! Fortran modules, `libmpi_abi` and `libmpifort_abi`.
 //!
 //! `line` understands what the user wrote, `prefix` knows where the installation is and which words
-//! lead to it, `modules` which Fortran compilers it has modules for, and this module chooses the
-//! compiler and becomes it. Nothing is configured when OxMPI is built: the installation is where
-//! this executable lies, so it can be moved, and the compiler is looked for at each call.
+//! lead to it, `modules` which Fortran compilers it has modules for, and this module chooses the compiler and becomes it. Nothing is configured when
+//! OxMPI is built: the installation is where this executable lies, so it can be moved, and the
+//! compiler is looked for at each call.
 
 mod line;
 mod modules;

@@ -2,8 +2,8 @@
 //! what to change.
 //!
 //! `here` has the questions about one host, `hosts` those about the ways between hosts. An answer
-//! is good, a note (it works, slower or with a limit) or bad (a job will fail); the exit status is
-//! 1 if one is bad. A host is asked by its own `oxmpi doctor`, reached as a job would reach it.
+//! is good, a note (it works, slower or with a limit) or bad (a job will fail); the exit status is 1
+//! if one is bad. A host is asked by its own `oxmpi doctor`, reached as a job would reach it.
 
 mod here;
 mod hosts;

@@ -9,8 +9,8 @@ use super::encoding::*;
 /// that it is in C.
 const C_CHARACTER: &[Basic] = &[Basic::Char];
 
-/// The table at the end of MPI 5.0 §6.9.2, and §6.9.4 for the last two; [`C_CHARACTER`] beside
-/// every C integer, and truth in the integers that all languages share.
+/// The table at the end of MPI 5.0 §6.9.2, and §6.9.4 for the last two; [`C_CHARACTER`] beside every
+/// C integer, and truth in the integers that all languages share.
 fn groups(op: Predefined) -> Vec<&'static [Basic]> {
     use Predefined::*;
     match op {

@@ -7,8 +7,8 @@
 //!
 //! A long message that was matched first can end after a short one of the same sender that was
 //! matched later: the short one is *behind* it. It is held back while the bytes of the long one
-//! keep coming. It is handed out nevertheless once they have not for [`STANDSTILL_MAX`]: MPI 5.0
-//! §3.7.4 wants a request that is over to be seen, and their sender may be stopped.
+//! keep coming. It is handed out nevertheless once they have not for
+//! [`STANDSTILL_MAX`]: MPI 5.0 §3.7.4 wants a request that is over to be seen, and their sender may be stopped.
 
 use std::time::Duration;
 

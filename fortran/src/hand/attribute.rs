@@ -1,5 +1,5 @@
-//! Attributes (MPI 5.0 §7.7, §19.3.7): values that Fortran sets are integers, values that C sets
-//! are pointers, and each language reads the other's as the standard says.
+//! Attributes (MPI 5.0 §7.7, §19.3.7): values that Fortran sets are integers, values that C sets are
+//! pointers, and each language reads the other's as the standard says.
 //!
 //! What Fortran sets lies in a cell of its own, whose address C gets; the cells are known, so
 //! Fortran can tell them from pointers of C. The C library calls back with the address of a

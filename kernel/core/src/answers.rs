@@ -7,9 +7,9 @@
 //! process comes. The answer is a kind of packet that has no place in the order of the process's
 //! own, and gives no credit.
 //!
-//! An entry whose record says that the driver answers is answered by nobody else, and data for it
-//! is nobody's until it is: so an entry in the list of those that wait is not over. If its socket
-//! ends before, the list ends, too.
+//! An entry whose record says that the driver answers is answered by nobody else, and data for it is
+//! nobody's until it is: so an entry in the list of those that wait is not over. If its socket ends
+//! before, the list ends, too.
 
 use oxmpi_wire::stream::LENGTH_BYTES;
 use oxmpi_wire::{Code, Envelope, HEADER_BYTES, Kind, PREFIX_BYTES, Repr};

@@ -72,9 +72,9 @@ impl Area {
     /// The area of a context with `slots` entries and `desks` sockets.
     ///
     /// # Safety
-    /// `control` is the start of a page, `done` has room for `slots` flags, `desk` for `desks`
-    /// desks and `dump` for `bytes` bytes; all are zeroed, aligned to pages, writable until the
-    /// area is dropped, and used by nobody else in the kernel.
+    /// `control` is the start of a page, `done` has room for `slots` flags, `desk` for `desks` desks
+    /// and `dump` for `bytes` bytes; all are zeroed, aligned to pages, writable until the area is dropped, and used by
+    /// nobody else in the kernel.
     pub unsafe fn new(
         control: *mut u8,
         done: *mut u8,

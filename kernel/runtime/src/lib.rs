@@ -1,9 +1,8 @@
 //! What the Rust half of every module needs to run in a kernel. A module's crate names this one and
 //! calls nothing of it.
 //!
-//! `memory.rs` is the allocator, on `memory.c`; this file ends panics. A panic is a bug of ours:
-//! its text goes to the kernel's log, and `ud2` makes an oops of it, with file, line and a right
-//! stack.
+//! `memory.rs` is the allocator, on `memory.c`; this file ends panics. A panic is a bug of ours: its
+//! text goes to the kernel's log, and `ud2` makes an oops of it, with file, line and a right stack.
 #![no_std]
 
 mod memory;

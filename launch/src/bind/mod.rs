@@ -2,8 +2,8 @@
 //!
 //! The r-th rank of a host gets the r-th *place*: a core, a hardware thread, a cache, a memory node
 //! or a socket, several of them, or what a list says; after the last place comes the first again.
-//! Places consist of usable CPUs alone, those of the launcher's affinity mask, so a container's or
-//! a batch system's bounds are kept. Topology is read from /sys only when binding was asked for:
+//! Places consist of usable CPUs alone, those of the launcher's affinity mask, so a container's or a
+//! batch system's bounds are kept. Topology is read from /sys only when binding was asked for:
 //! start-up scans no hardware.
 
 mod report;

@@ -1,9 +1,8 @@
 //! Hosts of a job: how people name them, and what is refused.
 //!
-//! A list (`-host a:2,b:2`), a hostfile (`file`), a batch system (`allocation`), where ranks go
-//! (`place`), how a host is reached (`template`), and the settings that hold all of it together
-//! (`spread`). No I/O except for reading the hostfile; every name has been checked before it can
-//! become a word of a command.
+//! A list (`-host a:2,b:2`), a hostfile (`file`), a batch system (`allocation`), where ranks go (`place`), how a host is reached
+//! (`template`), and the settings that hold all of it together (`spread`). No I/O except for
+//! reading the hostfile; every name has been checked before it can become a word of a command.
 
 mod allocation;
 pub(crate) mod file;

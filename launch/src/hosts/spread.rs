@@ -1,8 +1,8 @@
 //! Everything a job says about its hosts, with the environment for what it does not say.
 //!
-//! OXMPI_HOST, OXMPI_HOSTFILE, OXMPI_ALLOCATION, OXMPI_MAP_BY, OXMPI_PPN, OXMPI_LAUNCHER,
-//! OXMPI_AGENT and OXMPI_AGENT_FANOUT are read here and nowhere else, so that any program that
-//! starts jobs can be spread over hosts from outside.
+//! OXMPI_HOST, OXMPI_HOSTFILE, OXMPI_ALLOCATION, OXMPI_MAP_BY, OXMPI_PPN, OXMPI_LAUNCHER, OXMPI_AGENT and
+//! OXMPI_AGENT_FANOUT are read here and nowhere else, so that any program that starts jobs can be
+//! spread over hosts from outside.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -74,8 +74,8 @@ impl Door {
         self.open_line = (block.last() != Some(&b'\n')).then_some((rank, which));
     }
 
-    /// Unmarked output is passed on byte for byte; with marks every line says whose it is, so a
-    /// line begun by another stream is ended first.
+    /// Unmarked output is passed on byte for byte; with marks every line says whose it is, so a line
+    /// begun by another stream is ended first.
     fn put_marked(&mut self, rank: u32, which: Which, block: &[u8], style: Style) {
         let mut continues = self.open_line == Some((rank, which));
         if self.open_line.is_some() && !continues {

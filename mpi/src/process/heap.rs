@@ -1,9 +1,9 @@
 //! Memory for the program that the other processes of the host can map (MPI_Alloc_mem).
 //!
 //! Taking an extent costs several system calls, and every other process that maps it some more. So
-//! a long block gets an extent of its own, and shorter ones share a region. What is free in a
-//! region is a [`FreeList`]: pieces by address, joined with their neighbours when they come back.
-//! Windows over such memory, and sends out of it, need no copy through a third place.
+//! a long block gets an extent of its own, and shorter ones share a region. What is free in a region
+//! is a [`FreeList`]: pieces by address, joined with their neighbours when they come back. Windows
+//! over such memory, and sends out of it, need no copy through a third place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -89,8 +89,7 @@ impl Process {
         Ok(address as *mut u8)
     }
 
-    /// Takes memory of [`Process::allocate_memory`] back; false if the address is not of such
-    /// memory.
+    /// Takes memory of [`Process::allocate_memory`] back; false if the address is not of such memory.
     pub fn free_memory(&self, address: *const u8) -> bool {
         let mut blocks = self.heap.0.lock().unwrap_or_else(PoisonError::into_inner);
         let address = address as u64;

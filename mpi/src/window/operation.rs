@@ -267,8 +267,7 @@ impl Window {
             && (!origin.is_null() || *op == Predefined::NoOp)
             && let Some(place) = self.place(target)?
             && let Way::Direct(address) = place.way
-            // SAFETY: inside the target's memory, as was checked; the caller's promise for the
-            // rest.
+            // SAFETY: inside the target's memory, as was checked; the caller's promise for the rest.
             && unsafe { accumulate::fetch_word(*basic, *op, address, origin, result) }
         {
             return Ok(());

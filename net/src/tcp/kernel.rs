@@ -438,8 +438,8 @@ impl Matcher for Tcp {
         unsafe { kernel_side.driver.put(&entry) }
     }
 
-    /// [`Cancel::Unknown`]: the driver does not have it, or its message will never be complete,
-    /// because the connection that brought it has ended.
+    /// [`Cancel::Unknown`]: the driver does not have it, or its message will never be complete, because
+    /// the connection that brought it has ended.
     fn cancel(&mut self, cookie: u64) -> Cancel {
         let Some(kernel_side) = &mut self.kernel_side else {
             return Cancel::Unknown;

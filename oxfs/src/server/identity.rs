@@ -93,8 +93,8 @@ impl Actor {
         Ok(Assumed(false, PhantomData))
     }
 
-    /// For [`Actor::Other`]: whether the bits for others permit `wanted` (4 read, 2 write, 1
-    /// search). The kernel decides for all others.
+    /// For [`Actor::Other`]: whether the bits for others permit `wanted` (4 read, 2 write, 1 search).
+    /// The kernel decides for all others.
     pub(crate) fn may(&self, place: &impl AsFd, wanted: u32) -> Sys<()> {
         match self {
             Actor::Other => self.may_stat(&sys::stat(place)?, wanted),

@@ -1,9 +1,9 @@
 //! Nodes: numbers for files and folders that stay the same while the server is stopped and started.
 //!
-//! A node is an identity (device, inode, time of birth) and the names under which it was seen. It
-//! is found again by its names, and what is found is compared with the identity: another file under
-//! the name is another node, and a node that is under none of its names is stale. Descriptors of
-//! places are kept for the nodes that were used last.
+//! A node is an identity (device, inode, time of birth) and the names under which it was seen. It is
+//! found again by its names, and what is found is compared with the identity: another file under the
+//! name is another node, and a node that is under none of its names is stale. Descriptors of places
+//! are kept for the nodes that were used last.
 //!
 //! The table is written to a log in the state folder, without a sync for each record: a killed
 //! server loses nothing of it. `NodeLog` has the records.

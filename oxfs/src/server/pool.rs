@@ -1,6 +1,5 @@
-//! The threads that do requests. A thread that will wait for a client says so, and another takes
-//! its place, so that the client's own requests, which may be what it waits for, are done
-//! meanwhile.
+//! The threads that do requests. A thread that will wait for a client says so, and another takes its
+//! place, so that the client's own requests, which may be what it waits for, are done meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

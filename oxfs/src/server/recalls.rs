@@ -1,5 +1,4 @@
-//! Which sessions may have something of a node in their caches, and which are being asked to
-//! forget.
+//! Which sessions may have something of a node in their caches, and which are being asked to forget.
 //!
 //! A session is interested in a node from the reply that told of it until the node is recalled.
 //! Nothing here waits; `Server::recall` does.

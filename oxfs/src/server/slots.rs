@@ -1,5 +1,4 @@
-//! The file of a session in the state folder: who it is, what its slots have done, what it has
-//! open.
+//! The file of a session in the state folder: who it is, what its slots have done, what it has open.
 //!
 //! Every part has its place and is written over, without a sync: what a killed server has written,
 //! the next one reads. Before a change is made its *intent* is written, with the facts by which the

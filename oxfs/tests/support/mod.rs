@@ -1,6 +1,6 @@
-//! A real server in a process of its own, and clients of it. The server is this test binary,
-//! started again with the words of `oxmpi fs` in a variable; every test file has [`serving`] as a
-//! test for that.
+//! A real server in a process of its own, and clients of it. The server is this test binary, started
+//! again with the words of `oxmpi fs` in a variable; every test file has [`serving`] as a test for
+//! that.
 #![allow(dead_code, reason = "each test file compiles it and uses its own part")]
 
 use std::io::{BufRead, BufReader};

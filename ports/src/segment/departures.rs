@@ -1,5 +1,5 @@
-//! Who has left: processes of this host by their ports, processes of the whole job by the
-//! launcher's records.
+//! Who has left: processes of this host by their ports, processes of the whole job by the launcher's
+//! records.
 
 use super::{Death, PortState, Segment};
 use crate::layout::{PAGE_BYTES, PROCESSES_MAX};

@@ -25,8 +25,7 @@ pub fn packet(bytes: &[u8]) {
     assert_eq!(Repr::parse_prefix(&cell), Ok(repr));
 }
 
-/// An accepted frame is emitted again as the same bytes, but for the seal behind its payload; so is
-/// the header of a piece.
+/// An accepted frame is emitted again as the same bytes, but for the seal behind its payload; so is the header of a piece.
 pub fn frame(bytes: &[u8]) {
     match Frame::parse(bytes) {
         Ok((frame, payload)) => {

@@ -23,8 +23,8 @@ const KNOWN: [&str; 9] = [
     "nvfortran",
 ];
 
-/// gfortran 10 and later refuse calls of one procedure with arguments of different types where
-/// there is no interface, as in programs that include mpif.h; this makes them warnings.
+/// gfortran 10 and later refuse calls of one procedure with arguments of different types where there
+/// is no interface, as in programs that include mpif.h; this makes them warnings.
 const MISMATCH: &str = "-fallow-argument-mismatch";
 
 /// The sources of the modules: name and text.

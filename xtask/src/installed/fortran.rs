@@ -1,5 +1,5 @@
-//! Fortran programs with the installation: make files as the NAS benchmarks have them, CMake,
-//! Meson, pkg-config, and C and Fortran in one program.
+//! Fortran programs with the installation: make files as the NAS benchmarks have them, CMake, Meson,
+//! pkg-config, and C and Fortran in one program.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -50,9 +50,8 @@ fn habits(steps: &mut Steps, compiler: &str) {
     }
 }
 
-/// Fixed form with lines beyond column 72 and `include 'mpif.h'` inside a module, buffers of
-/// several types for one procedure; and what mpi_f08 takes as a buffer, polymorphic objects
-/// included.
+/// Fixed form with lines beyond column 72 and `include 'mpif.h'` inside a module, buffers of several
+/// types for one procedure; and what mpi_f08 takes as a buffer, polymorphic objects included.
 fn declarations(steps: &mut Steps, compiler: &str) {
     let width = match compiler {
         "gfortran" => "-ffixed-line-length-132",

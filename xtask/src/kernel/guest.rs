@@ -1,5 +1,5 @@
-//! What is in the guest and what it does: busybox, the modules, the battery, and whatever else is
-//! to be tried there.
+//! What is in the guest and what it does: busybox, the modules, the battery, and whatever else is to
+//! be tried there.
 //!
 //! `init` mounts what programs expect, loads the modules, runs the battery and then each [`Trial`],
 //! unloads the modules, and ends the machine. It reports with lines that begin with `guest:`, which
@@ -65,8 +65,8 @@ echo "guest: end"
 reboot -f
 "#;
 
-/// How a script begins that needs two hosts and a cable between them: namespaces `a` (10.77.0.1)
-/// and `b` (10.77.0.2), which end with the script. `into HOST COMMAND` runs a command on one.
+/// How a script begins that needs two hosts and a cable between them: namespaces `a` (10.77.0.1) and
+/// `b` (10.77.0.2), which end with the script. `into HOST COMMAND` runs a command on one.
 pub const HOSTS: &str = r#"
 mkdir -p /run
 for host in a b; do

@@ -2,9 +2,8 @@
 //!
 //! Walk: [`packages`] (kernels, headers and a compiler, unpacked and not installed) → [`core`] (the
 //! Rust halves, as checked objects) → [`module`] (kbuild) → [`initramfs`], [`guest`], [`mpi`] and
-//! [`oxfs`] (what is in the guest and what it does) → [`qemu`] (a boot) → [`console`] (what its
-//! lines mean). Everything lies in `target/kernel`; removing that folder fetches the newest
-//! packages again.
+//! [`oxfs`] (what is in the guest and what it does) → [`qemu`] (a boot) → [`console`] (what its lines mean).
+//! Everything lies in `target/kernel`; removing that folder fetches the newest packages again.
 
 mod console;
 mod core;

@@ -1,10 +1,9 @@
 //! Libraries that many programs use MPI's files through, with their own tests: PnetCDF (C and
 //! Fortran) and parallel HDF5.
 //!
-//! Their authors test MPI libraries with them, which is their value. What was fetched and
-//! configured once stays, and what depends on mpi.h is built again when that changes. Both take
-//! minutes, so they belong to `--long`, and to runs that name them: `cargo xtask test --only
-//! pnetcdf`.
+//! Their authors test MPI libraries with them, which is their value. What was fetched and configured
+//! once stays, and what depends on mpi.h is built again when that changes. Both take minutes, so
+//! they belong to `--long`, and to runs that name them: `cargo xtask test --only pnetcdf`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

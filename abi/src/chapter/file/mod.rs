@@ -1,8 +1,8 @@
 //! Files (MPI 5.0 §14): handles, texts and addresses around `oxmpi_files`.
 //!
 //! `lifetime` opens, closes and describes, `view` is views and data representations, `access` all
-//! reading and writing, one line for each function, `refusal` tells the other processes of
-//! arguments that were refused.
+//! reading and writing, one line for each function, `refusal` tells the other processes of arguments
+//! that were refused.
 
 mod access;
 mod lifetime;

@@ -266,8 +266,7 @@ fn entry(out: &mut String, procedure: &Procedure<'_>, prefix: &str) {
     writeln!(
         out,
         "\n#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {}({}){returns} {{\n    \
-         // SAFETY: the Fortran program vouches for its arguments.\n    unsafe {{\n{body}
-         // }}\n}}",
+         // SAFETY: the Fortran program vouches for its arguments.\n    unsafe {{\n{body}    }}\n}}",
         symbol(procedure, prefix),
         signature.join(", ")
     )

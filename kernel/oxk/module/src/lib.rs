@@ -1,8 +1,8 @@
 //! The Rust half of oxk.ko: `oxmpi-oxk-core` and `oxmpi-handshake` with the C faces that
 //! `kernel/oxk/shim/core.h` declares.
 //!
-//! Nothing is decided here. `faces.rs` and `handshake.rs` turn pointers into references and errors
-//! into errnos; `kernel/runtime` has the allocator and the end of panics.
+//! Nothing is decided here. `faces.rs` and `handshake.rs` turn pointers into references and errors into errnos;
+//! `kernel/runtime` has the allocator and the end of panics.
 #![no_std]
 
 extern crate alloc;
