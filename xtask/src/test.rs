@@ -51,6 +51,7 @@ pub fn run(steps: &mut Steps, long: bool) {
         Box::new(move |steps: &mut Steps| {
             workspace(steps, long);
             spread::run(steps, is_installed, long);
+            fuzz::short(steps);
         }),
         Box::new(move |steps: &mut Steps| {
             // First, because the other lane wants what it builds.
@@ -68,7 +69,6 @@ pub fn run(steps: &mut Steps, long: bool) {
                 packages::run(steps, long);
                 launchers::run(steps);
             }
-            fuzz::short(steps);
             kernel::test(steps, long);
         }),
         Box::new(move |steps: &mut Steps| spread::run_waiting(steps, is_installed, long)),
