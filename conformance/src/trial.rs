@@ -124,6 +124,21 @@ pub fn run(program: &Program, binary: &Path, library: &Library, ranks: u32) -> O
     if let (true, Some(reason)) = (is_spread(), &program.one_host) {
         return Outcome::Skipped(format!("on several hosts: {reason}"));
     }
+    match attempt(program, binary, library, ranks) {
+        Outcome::Failed { output, .. } if is_bad_start(library, &output) => {
+            attempt(program, binary, library, ranks)
+        }
+        outcome => outcome,
+    }
+}
+
+/// Whether MPICH did not come up: its network library measures the machine when it starts, and now
+/// and then refuses what it has measured. That says nothing of the program.
+fn is_bad_start(library: &Library, output: &str) -> bool {
+    library.kind == Kind::Mpich && output.contains("UCX  ERROR")
+}
+
+fn attempt(program: &Program, binary: &Path, library: &Library, ranks: u32) -> Outcome {
     let _permit = Permit::take();
     let log = binary.with_extension(format!("{}.{ranks}.log", library.name));
     let (end, output) = match execute(binary, library, ranks, &log, HANG_AFTER) {
