@@ -225,16 +225,6 @@ static const struct kind kinds[] = {
     {"loop", loop, pack_right, GIGABYTES, 0, 0, 1},
 };
 
-static const struct kind *kind_of(const char *figure)
-{
-    size_t length = strcspn(figure, ":");
-    for (size_t index = 0; index < sizeof kinds / sizeof kinds[0]; index++)
-        if (strlen(kinds[index].name) == length && strncmp(kinds[index].name, figure, length) == 0)
-            return &kinds[index];
-    give_up("no such figure", figure);
-    return NULL;
-}
-
 static void fill_send(const struct kind *kind, const struct work *work)
 {
     if (kind->run == alltoall)
@@ -263,7 +253,7 @@ static void report(const char *figure, const struct kind *kind, const struct wor
 
 void run_figure(const char *figure, int threads_provided)
 {
-    const struct kind *kind = kind_of(figure);
+    const struct kind *kind = KIND_OF(figure);
     const char *colon = strchr(figure, ':');
     long number = colon == NULL ? 0 : atol(colon + 1);
     int threaded = kind->run == threaded_stream;

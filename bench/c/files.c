@@ -114,16 +114,6 @@ static const struct kind kinds[] = {
     {"append", APPEND, append, 0, 0},         {"overlap", OVERLAP, write_all, 0, 0},
 };
 
-static const struct kind *kind_of(const char *figure)
-{
-    size_t length = strcspn(figure, ":");
-    for (size_t index = 0; index < sizeof kinds / sizeof kinds[0]; index++)
-        if (strlen(kinds[index].name) == length && strncmp(kinds[index].name, figure, length) == 0)
-            return &kinds[index];
-    give_up("no such figure", figure);
-    return NULL;
-}
-
 /* A new file on a medium; the name is the same on all ranks. */
 static void new_file(const char *figure, char *path)
 {
@@ -277,7 +267,7 @@ void run_figure(const char *figure, int threads_provided)
     (void)threads_provided;
     char path[PATH_BYTES] = "";
     const char *colon = strchr(figure, ':');
-    struct work work = {.kind = kind_of(figure), .bytes = colon == NULL ? 0 : atol(colon + 1)};
+    struct work work = {.kind = KIND_OF(figure), .bytes = colon == NULL ? 0 : atol(colon + 1)};
     new_file(figure, path);
     work.plain = open(path, O_RDWR);
     if (work.plain < 0)

@@ -75,6 +75,21 @@ static int holds(const char *area, long bytes, int from, int to)
     return 1;
 }
 
+/* The kind that a figure names before its colon, in a table whose entries begin with their names. */
+#define KIND_OF(figure) find_kind(kinds, sizeof kinds / sizeof kinds[0], sizeof kinds[0], figure)
+
+static const void *find_kind(const void *kinds, size_t count, size_t bytes, const char *figure)
+{
+    size_t length = strcspn(figure, ":");
+    for (size_t index = 0; index < count; index++) {
+        const char *const *kind = (const void *)((const char *)kinds + index * bytes);
+        if (strlen(*kind) == length && strncmp(*kind, figure, length) == 0)
+            return kind;
+    }
+    give_up("no such figure", figure);
+    return NULL;
+}
+
 static int ascending(const void *left, const void *right)
 {
     double one = *(const double *)left, other = *(const double *)right;

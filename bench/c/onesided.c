@@ -148,16 +148,6 @@ static const struct kind {
     {"passive", put, WRITTEN, 1, NANOSECONDS},
 };
 
-static const struct kind *kind_of(const char *figure)
-{
-    size_t length = strcspn(figure, ":");
-    for (size_t index = 0; index < sizeof kinds / sizeof kinds[0]; index++)
-        if (strlen(kinds[index].name) == length && strncmp(kinds[index].name, figure, length) == 0)
-            return &kinds[index];
-    give_up("no such figure", figure);
-    return NULL;
-}
-
 /* Ranks that are no origin wait in the barrier and the reduction around this. */
 static operation *running;
 
@@ -193,7 +183,7 @@ static void prove(const struct kind *kind, const struct work *work, const char *
 void run_figure(const char *figure, int threads_provided)
 {
     (void)threads_provided;
-    const struct kind *kind = kind_of(figure);
+    const struct kind *kind = KIND_OF(figure);
     const char *colon = strchr(figure, ':');
     struct work work = {.bytes = colon == NULL ? 8 : atoi(colon + 1), .target = (rank + 1) % size};
     if (size < 2 || work.bytes < 8 || (long)work.bytes * kind->operations > WINDOW_BYTES)
