@@ -103,6 +103,9 @@ impl Window {
     /// As [`Window::wait`], without waiting: false if the exposure goes on.
     pub fn test(&self) -> Result<bool, ErrorKind> {
         self.epoch.check_posted("MPI_Win_test")?;
+        // The service takes in what the origins wait for; a loop of tests must not keep it waiting
+        // for the driver's turn.
+        self.core.comm.process.background.step_if_active();
         if !self.awaited().iter_mut().all(AnyRequest::is_ready) {
             return Ok(false);
         }
