@@ -221,7 +221,7 @@ impl Shared {
         let mut waiting = Waiting::default();
         let result = loop {
             if handler.has_advanced(watched) {
-                waiting.reset();
+                handler.policy.arrived(&mut waiting);
                 if handler.waiters.has_background {
                     self.step_background(handler);
                 }

@@ -6,7 +6,13 @@
 //! sleep after a while. Ranks and usable CPUs are known at the start. What nobody tells us (other
 //! jobs, other containers, hosts that are parts of one machine) shows in the time that others had
 //! our CPU (`preemption`): a spinner that looks at the clock and finds part of a time slice gone
-//! has been preempted, and yields from then on, for a while.
+//! has been preempted, and is wary from then on, for a while.
+//!
+//! A wary thread still spins first, and yields after that. The other thread on the CPU may be a
+//! program that computes: a yield then gives it a whole time slice, thousands of times what the
+//! next message takes, and spinning is right. Or it may be the very rank that is waited for: then
+//! only a yield helps. The policy tells them apart by what happened: each message that came while
+//! the thread spun doubles the looks before the first yield, each that did not halves them.
 
 use std::time::{Duration, Instant};
 
@@ -25,6 +31,9 @@ const LOSS: Duration = Duration::from_micros(400);
 /// wary for twice as long.
 const WARY: Duration = Duration::from_millis(100);
 const WARY_MAX: Duration = Duration::from_secs(1);
+/// Looks of a wary thread before its first yield, at most: some forty microseconds, in which a long
+/// message arrives whose sender is running.
+const WARY_LOOKS_MAX: u32 = 512;
 /// A yield that takes this long let somebody compute: better sleep, a waking thread is scheduled
 /// sooner than a yielding one.
 const LONG_YIELD: Duration = Duration::from_millis(2);
@@ -55,6 +64,8 @@ pub struct WaitPolicy {
     /// How long the last such time was, and when it ended.
     wary: Duration,
     wary_ended: Option<Instant>,
+    /// Looks before the first yield while wary: what has paid off lately.
+    wary_looks: u32,
     /// What the kernel said at the last look at the clock of a spinner that has not slept since.
     sample: Option<Sample>,
 }
@@ -78,6 +89,7 @@ impl WaitPolicy {
             wary_until: None,
             wary: WARY,
             wary_ended: None,
+            wary_looks: WARY_LOOKS_MAX,
             sample: None,
         }
     }
@@ -91,13 +103,20 @@ impl WaitPolicy {
     /// microseconds where spinning is right, one look where it is not.
     #[inline(always)]
     pub fn direct_looks(&self) -> u32 {
-        let spins = self.unhurried && self.wary_until.is_none() && self.mode != WaitMode::Sleep;
-        if spins { DIRECT_LOOKS } else { 1 }
+        if !self.unhurried || self.mode == WaitMode::Sleep {
+            1
+        } else if self.wary_until.is_none() {
+            DIRECT_LOOKS
+        } else {
+            self.wary_looks.min(DIRECT_LOOKS)
+        }
     }
 
-    fn yields(&self) -> bool {
+    /// Whether a wait that has made so many looks yields.
+    fn yields(&self, looks: u32) -> bool {
         match self.mode {
-            WaitMode::Auto => self.oversubscribed || self.wary_until.is_some(),
+            WaitMode::Auto if self.oversubscribed => true,
+            WaitMode::Auto => self.wary_until.is_some() && looks > self.wary_looks,
             WaitMode::Yield => true,
             WaitMode::Spin | WaitMode::Sleep => false,
         }
@@ -109,7 +128,7 @@ impl WaitPolicy {
         waiting.looks += 1;
         if self.unhurried
             && !waiting.looks.is_multiple_of(LOOKS_PER_CLOCK)
-            && self.wary_until.is_none()
+            && (self.wary_until.is_none() || waiting.looks <= self.wary_looks)
         {
             return if self.mode == WaitMode::Sleep {
                 Step::Sleep
@@ -125,7 +144,7 @@ impl WaitPolicy {
         if self.mode == WaitMode::Sleep {
             return Step::Sleep;
         }
-        let yields = self.yields();
+        let yields = self.yields(waiting.looks);
         if yields && waiting.looks % 8 != 1 {
             return Step::Yield;
         }
@@ -136,7 +155,7 @@ impl WaitPolicy {
             self.wary_until = None;
             self.wary_ended = Some(now);
         }
-        if !yields {
+        if self.mode == WaitMode::Auto && !self.oversubscribed && self.wary_until.is_none() {
             let sample = Sample::take(now);
             let before = self.sample.replace(sample);
             if before.is_some_and(|before| sample.lost_since(&before) > LOSS) {
@@ -149,11 +168,29 @@ impl WaitPolicy {
             self.sample = None;
             return Step::Sleep;
         }
-        if self.yields() {
+        if self.yields(waiting.looks) {
             Step::Yield
         } else {
             Step::Spin
         }
+    }
+
+    /// Something arrived: the wait is patient anew, and a wary policy learns whether spinning pays.
+    #[inline(always)]
+    pub fn arrived(&mut self, waiting: &mut Waiting) {
+        if self.wary_until.is_some() && waiting.looks > 0 {
+            self.learn(waiting.looks);
+        }
+        waiting.reset();
+    }
+
+    #[cold]
+    fn learn(&mut self, looks: u32) {
+        self.wary_looks = if looks <= self.wary_looks {
+            (2 * self.wary_looks).min(WARY_LOOKS_MAX)
+        } else {
+            (self.wary_looks / 2).max(1)
+        };
     }
 
     /// Others need the CPU.
@@ -210,6 +247,62 @@ mod tests {
             (steps[0], *steps.last().unwrap()),
             (Step::Spin, Step::Sleep)
         );
+    }
+
+    /// A policy that has been preempted just now, and its looks before the first yield.
+    fn wary(looks: u32) -> WaitPolicy {
+        let mut policy = WaitPolicy::new(&Options::default(), false);
+        policy.grow_wary(Instant::now());
+        policy.wary_looks = looks;
+        policy
+    }
+
+    fn looks_before_a_yield(policy: &mut WaitPolicy) -> u32 {
+        let mut waiting = Waiting::default();
+        while policy.next(&mut waiting) == Step::Spin {}
+        waiting.looks - 1
+    }
+
+    #[test]
+    fn who_was_preempted_spins_before_it_yields() {
+        for looks in [1, 2, 64, WARY_LOOKS_MAX] {
+            assert_eq!(looks_before_a_yield(&mut wary(looks)), looks);
+        }
+        assert_eq!(wary(WARY_LOOKS_MAX).direct_looks(), DIRECT_LOOKS);
+        assert_eq!(wary(1).direct_looks(), 1);
+    }
+
+    #[test]
+    fn spinning_is_given_up_when_only_yields_help_and_taken_up_when_it_pays() {
+        let mut policy = wary(WARY_LOOKS_MAX);
+        let arrive_after = |policy: &mut WaitPolicy, looks| {
+            let mut waiting = Waiting::default();
+            (0..looks).for_each(|_| _ = policy.next(&mut waiting));
+            policy.arrived(&mut waiting);
+            assert_eq!(waiting.looks, 0, "the next wait is patient anew");
+        };
+        for _ in 0..10 {
+            arrive_after(&mut policy, WARY_LOOKS_MAX + 1);
+        }
+        assert_eq!(policy.wary_looks, 1);
+        for _ in 0..10 {
+            arrive_after(&mut policy, 1);
+        }
+        assert_eq!(policy.wary_looks, WARY_LOOKS_MAX);
+        arrive_after(&mut policy, 0);
+        assert_eq!(policy.wary_looks, WARY_LOOKS_MAX, "nothing was waited for");
+    }
+
+    #[test]
+    fn who_is_told_to_spin_never_yields() {
+        let options = Options {
+            wait: WaitMode::Spin,
+            ..Options::default()
+        };
+        let mut policy = WaitPolicy::new(&options, false);
+        let mut waiting = Waiting::default();
+        assert!((0..100_000).all(|_| policy.next(&mut waiting) == Step::Spin));
+        assert_eq!(policy.direct_looks(), DIRECT_LOOKS);
     }
 
     #[test]
