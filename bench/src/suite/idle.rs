@@ -6,6 +6,7 @@ use crate::figure::{Row, Target, Unit};
 use crate::floor::{Cpus, hop, pair};
 use crate::rank::Probe;
 use crate::session::{BenchError, Session};
+use crate::suite::neighbour::{Load, Neighbours};
 
 /// Repetitions of figures that last seconds each.
 const SLOW_REPETITIONS: usize = 3;
@@ -108,5 +109,32 @@ pub fn wait(session: &mut Session) -> Result<Vec<Row>, BenchError> {
             .on_floor("yield hand-off", &pairs.values, &pairs.floors),
         );
     }
+    for load in [Load::Busy(1), Load::Busy(2), Load::Bursty] {
+        rows.push(beside(session, load)?);
+    }
     Ok(rows)
+}
+
+/// A ping-pong beside programs that compute, and the same between bare spinners.
+fn beside(session: &mut Session, load: Load) -> Result<Row, BenchError> {
+    let name = format!("8 B one way, {}", load.name());
+    let pairs = session.pairs(
+        &name,
+        |session| {
+            let _neighbours = Neighbours::start(load);
+            Ok(hop::flag_ns(session.cpus, session.effort)?)
+        },
+        |session| {
+            let _neighbours = Neighbours::start(load);
+            let time = session.repetition();
+            session.figure(2, &Probe::Latency { bytes: 8, time })
+        },
+    )?;
+    Ok(
+        Row::new("wait", &name, Unit::Nanoseconds, &pairs.values).on_floor(
+            "flag hop beside it",
+            &pairs.values,
+            &pairs.floors,
+        ),
+    )
 }

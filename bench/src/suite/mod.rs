@@ -9,6 +9,7 @@ mod driver;
 mod floors;
 mod idle;
 mod matching;
+mod neighbour;
 mod network;
 mod onesided;
 mod point;
