@@ -126,6 +126,8 @@ int oxk_open(const struct oxk_params *params, struct oxk_endpoint **opened)
 		error = oxk_read_key(params->key, endpoint->key);
 	if (!error)
 		error = oxk_make_tables(endpoint);
+	/* Before anybody can connect: a callback may come before this returns. */
+	*opened = endpoint;
 	if (!error && params->listen)
 		error = oxk_listen(endpoint, params->listen, params->listen_bytes);
 	/* Work queues have threads, which a process that is being killed does not get. */
@@ -135,9 +137,9 @@ int oxk_open(const struct oxk_params *params, struct oxk_endpoint **opened)
 		WRITE_ONCE(endpoint->closing, true);
 		oxk_listen_stop(endpoint);
 		oxk_free(endpoint);
+		*opened = NULL;
 		return error;
 	}
-	*opened = endpoint;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(oxk_open);
