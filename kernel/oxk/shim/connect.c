@@ -12,8 +12,9 @@
 
 #include "oxk_shim.h"
 
-/* An address that TCP has, and all of it. */
-static bool oxk_is_address(const struct sockaddr *address, int bytes)
+/* An address that TCP has, and all of it. It may come from a program, and a socket of another
+ * protocol is no TCP's. */
+bool oxk_is_address(const struct sockaddr *address, int bytes)
 {
 	if (bytes < (int)sizeof(sa_family_t) || bytes > (int)sizeof(struct sockaddr_storage))
 		return false;
@@ -273,12 +274,8 @@ int oxk_listen(struct oxk_endpoint *endpoint, const struct sockaddr *address, in
 {
 	struct socket *socket;
 	struct sock *sk;
-	int error;
+	int error = oxk_socket_new(endpoint->net, address->sa_family, &socket);
 
-	/* What it is comes from a program, and a socket of another protocol is no TCP's. */
-	if (!oxk_is_address(address, bytes))
-		return -EINVAL;
-	error = oxk_socket_new(endpoint->net, address->sa_family, &socket);
 	if (error)
 		return error;
 	sk = socket->sk;

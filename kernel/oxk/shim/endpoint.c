@@ -103,9 +103,12 @@ static int oxk_make_tables(struct oxk_endpoint *endpoint)
 
 int oxk_open(const struct oxk_params *params, struct oxk_endpoint **opened)
 {
-	struct oxk_endpoint *endpoint = kvzalloc(sizeof(*endpoint), GFP_KERNEL_ACCOUNT);
+	struct oxk_endpoint *endpoint;
 	int error;
 
+	if (params->listen && !oxk_is_address(params->listen, params->listen_bytes))
+		return -EINVAL;
+	endpoint = kvzalloc(sizeof(*endpoint), GFP_KERNEL_ACCOUNT);
 	if (!endpoint)
 		return -ENOMEM;
 	__module_get(THIS_MODULE);

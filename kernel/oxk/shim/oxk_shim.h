@@ -212,6 +212,7 @@ int oxk_link_begin(struct oxk_endpoint *endpoint, const struct sockaddr *address
 int oxk_link_up(struct oxk_link *link);
 
 /* connect.c */
+bool oxk_is_address(const struct sockaddr *address, int bytes);
 void oxk_dial_work(struct work_struct *work);
 void oxk_dial_stop(struct oxk_link *link);
 int oxk_listen(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes);
