@@ -174,13 +174,15 @@ static void oxfs_access_keep(struct inode *inode, const struct cred *cred, int m
 {
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_inode *mine = oxfs_i(inode);
+	struct group_info *old = NULL;
 
 	spin_lock_bh(&session->lock);
 	if (!uid_eq(mine->access_uid, cred->fsuid) || !gid_eq(mine->access_gid, cred->fsgid) ||
 	    mine->access_groups != cred->group_info || time_after_eq(jiffies, mine->access_until)) {
 		mine->access_uid = cred->fsuid;
 		mine->access_gid = cred->fsgid;
-		mine->access_groups = cred->group_info;
+		old = mine->access_groups;
+		mine->access_groups = get_group_info(cred->group_info);
 		mine->access_known = 0;
 		mine->access_granted = 0;
 		mine->access_until = jiffies + OXFS_ATTR_SECONDS * HZ;
@@ -194,6 +196,19 @@ static void oxfs_access_keep(struct inode *inode, const struct cred *cred, int m
 		mine->access_granted &= ~mask;
 	}
 	spin_unlock_bh(&session->lock);
+	if (old)
+		put_group_info(old);
+}
+
+/* Nobody asks about it any more. */
+void oxfs_access_drop(struct inode *inode)
+{
+	struct oxfs_inode *mine = oxfs_i(inode);
+
+	if (mine->access_groups)
+		put_group_info(mine->access_groups);
+	mine->access_groups = NULL;
+	mine->access_known = 0;
 }
 
 int oxfs_permission(oxfs_idmap *idmap, struct inode *inode, int mask)

@@ -58,9 +58,10 @@ void oxfs_inode_evict(struct inode *inode)
 
 	truncate_inode_pages_final(&inode->i_data);
 	clear_inode(inode);
-	spin_lock_bh(&session->lock);
+	spin_lock(&session->inodes_lock);
 	list_del_init(&oxfs_i(inode)->unsynced);
-	spin_unlock_bh(&session->lock);
+	spin_unlock(&session->inodes_lock);
+	oxfs_access_drop(inode);
 }
 
 /* ---- finding ------------------------------------------------------------------------------ */

@@ -232,9 +232,9 @@ int oxfs_locks_reclaim(struct oxfs_open *open)
 	u32 n_posix = 0, n = 0, i;
 	int error = 0;
 
-	spin_lock_bh(&session->lock);
+	spin_lock(&session->inodes_lock);
 	inode = open->inode ? igrab(open->inode) : NULL;
-	spin_unlock_bh(&session->lock);
+	spin_unlock(&session->inodes_lock);
 	context = inode ? smp_load_acquire(&inode->i_flctx) : NULL;
 	if (!context || (list_empty(&context->flc_posix) && list_empty(&context->flc_flock)))
 		goto out;

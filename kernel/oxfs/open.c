@@ -46,10 +46,12 @@ void oxfs_file_opened(struct oxfs_file *file, struct inode *inode, u64 id)
 	struct oxfs_open *open = file->open;
 	struct oxfs_session *session = open->session;
 
+	spin_lock(&session->inodes_lock);
+	open->inode = inode;
+	spin_unlock(&session->inodes_lock);
 	spin_lock_bh(&session->lock);
 	open->id = id;
 	open->node = oxfs_i(inode)->node;
-	open->inode = inode;
 	open->epoch = session->epoch;
 	list_add_tail(&open->of_session, &session->opens);
 	list_add_tail(&open->of_inode, &oxfs_i(inode)->opens);
@@ -98,9 +100,11 @@ void oxfs_file_free(struct oxfs_file *file)
 {
 	struct oxfs_open *open = file->open;
 
+	spin_lock(&open->session->inodes_lock);
+	open->inode = NULL;
+	spin_unlock(&open->session->inodes_lock);
 	spin_lock_bh(&open->session->lock);
 	list_del_init(&open->of_inode);
-	open->inode = NULL;
 	spin_unlock_bh(&open->session->lock);
 	oxfs_open_put(open);
 	kvfree(file->entries);

@@ -110,6 +110,7 @@ struct oxfs_recall_work {
 };
 
 struct oxfs_session {
+	struct rcu_head rcu;
 	struct list_head all; /* for counters */
 	struct super_block *sb; /* NULL before the root is there */
 	struct oxfs_options options;
@@ -148,6 +149,9 @@ struct oxfs_session {
 	bool stopping;
 	bool begun; /* the first HELLO was answered */
 	struct list_head opens;
+
+	/* Never in a softirq, because an inode's own lock is taken under it. */
+	spinlock_t inodes_lock;
 	struct list_head unsynced; /* inodes with WRITEs that no FSYNC followed */
 
 	wait_queue_head_t slots_free;
@@ -175,7 +179,7 @@ struct oxfs_open {
 	struct oxfs_session *session;
 	struct list_head of_session; /* under the session's lock */
 	struct list_head of_inode;
-	struct inode *inode; /* held by the file */
+	struct inode *inode; /* held by the file; under inodes_lock */
 	const struct cred *cred;
 	u64 node;
 	u64 id;
@@ -197,10 +201,10 @@ struct oxfs_inode {
 	u32 access_granted;
 	kuid_t access_uid;
 	kgid_t access_gid;
-	struct group_info *access_groups; /* compared only */
+	struct group_info *access_groups; /* held, so that no other comes to lie there */
 	unsigned long access_until;
 	struct list_head opens; /* under the session's lock */
-	struct list_head unsynced; /* likewise */
+	struct list_head unsynced; /* under inodes_lock */
 	u64 unsynced_boot; /* of the oldest such WRITE */
 	struct inode vfs;
 };
@@ -367,6 +371,7 @@ int oxfs_getattr(oxfs_idmap *idmap, const struct path *path, struct kstat *stat,
 		 unsigned int flags);
 int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr);
 int oxfs_permission(oxfs_idmap *idmap, struct inode *inode, int mask);
+void oxfs_access_drop(struct inode *inode);
 void oxfs_folder_changed(struct inode *folder, const struct oxfs_transaction *transaction);
 
 /* names.c, folder.c, file.c, xattr.c */

@@ -32,6 +32,7 @@ struct oxfs_session *oxfs_session_new(void)
 	get_random_bytes(&session->secret, sizeof(session->secret));
 	init_rwsem(&session->gate);
 	spin_lock_init(&session->lock);
+	spin_lock_init(&session->inodes_lock);
 	INIT_LIST_HEAD(&session->waiting);
 	INIT_LIST_HEAD(&session->active);
 	INIT_LIST_HEAD(&session->opens);
@@ -64,7 +65,8 @@ void oxfs_session_free(struct oxfs_session *session)
 	if (session->net)
 		put_net(session->net);
 	key_put(session->key);
-	kvfree(session);
+	/* A walk through names that takes no lock may still look at it. */
+	kvfree_rcu(session, rcu);
 }
 
 /* The connection is to be made anew. Any context. */

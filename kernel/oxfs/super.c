@@ -202,14 +202,14 @@ static struct inode *oxfs_next_unsynced(struct oxfs_session *session)
 	struct oxfs_inode *mine;
 	struct inode *inode = NULL;
 
-	spin_lock_bh(&session->lock);
+	spin_lock(&session->inodes_lock);
 	while (!inode &&
 	       (mine = list_first_entry_or_null(&session->unsynced, struct oxfs_inode, unsynced))) {
 		inode = igrab(&mine->vfs);
 		if (!inode)
 			list_del_init(&mine->unsynced);
 	}
-	spin_unlock_bh(&session->lock);
+	spin_unlock(&session->inodes_lock);
 	return inode;
 }
 

@@ -113,8 +113,9 @@ void oxfs_transaction_put(struct oxfs_transaction *transaction)
 {
 	if (!refcount_dec_and_test(&transaction->references))
 		return;
-	/* The last name of an inode, or a page of a program, cannot be let go in a softirq. */
-	if (!in_task() && (transaction->inode || transaction->pinned)) {
+	/* The last name of an inode, or a page of a program, cannot be let go in a softirq, nor where
+	 * softirqs wait: oxk calls back like that from its work items, too. */
+	if (in_interrupt() && (transaction->inode || transaction->pinned)) {
 		INIT_WORK(&transaction->work, oxfs_transaction_free_work);
 		queue_work(transaction->session->recallers, &transaction->work);
 		return;

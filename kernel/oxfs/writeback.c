@@ -140,12 +140,12 @@ void oxfs_inode_unsynced(struct inode *inode)
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_inode *mine = oxfs_i(inode);
 
-	spin_lock_bh(&session->lock);
+	spin_lock(&session->inodes_lock);
 	if (list_empty(&mine->unsynced)) {
 		list_add_tail(&mine->unsynced, &session->unsynced);
-		mine->unsynced_boot = session->boot;
+		mine->unsynced_boot = READ_ONCE(session->boot);
 	}
-	spin_unlock_bh(&session->lock);
+	spin_unlock(&session->inodes_lock);
 }
 
 /* Has the server bring what it got to stable storage. */
@@ -159,21 +159,21 @@ int oxfs_inode_sync(struct inode *inode, struct oxfs_open *open, bool data_only)
 	u64 boot;
 	int error;
 
-	spin_lock_bh(&session->lock);
+	spin_lock(&session->inodes_lock);
 	unsynced = !list_empty(&mine->unsynced);
 	boot = mine->unsynced_boot;
 	list_del_init(&mine->unsynced);
-	spin_unlock_bh(&session->lock);
+	spin_unlock(&session->inodes_lock);
 	oxfs_transaction_inode(transaction, inode, open);
 	oxfs_transaction_argument(transaction, 0, data_only);
 	error = oxfs_transaction_call(transaction);
 	oxfs_transaction_put(transaction);
 	if (error && unsynced) {
-		spin_lock_bh(&session->lock);
+		spin_lock(&session->inodes_lock);
 		if (list_empty(&mine->unsynced))
 			list_add_tail(&mine->unsynced, &session->unsynced);
 		mine->unsynced_boot = boot;
-		spin_unlock_bh(&session->lock);
+		spin_unlock(&session->inodes_lock);
 	}
 	if (!error && unsynced && boot != READ_ONCE(session->boot))
 		error = -EIO;

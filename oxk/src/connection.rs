@@ -1,7 +1,7 @@
 //! Connections whose two ends have proved that they know the key.
 //!
-//! The handshake is `net`'s. The dialler is rank 1 and the answerer rank 0, and every proven
-//! connection is kept. Unproven connections are bounded in number and in time.
+//! The handshake is `oxmpi_handshake`'s. The dialler is rank 1 and the answerer rank 0, and every
+//! proven connection is kept. Unproven connections are bounded in number and in time.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use oxmpi_net::JobKey;
-use oxmpi_net::handshake::{Answerer, Dialler, Progress, Refusal, Step, Verdict};
-use oxmpi_net::key::{RandomError, random_nonce};
+use oxmpi_handshake::key::{RandomError, random_nonce};
+use oxmpi_handshake::{Answerer, Dialler, JobKey, Progress, Refusal, Step, Verdict};
 
 /// The dialler's rank in the handshake.
 const DIALLER: u32 = 1;

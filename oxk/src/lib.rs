@@ -2,8 +2,8 @@
 //!
 //! An [`Endpoint`] sends and receives messages that are matched by 64 bits and a mask. The decisions
 //! are `oxmpi_oxk_core`'s, the same that the module uses; this layer has the sockets, the memory of
-//! requests and one thread for each endpoint. It uses `net` for the handshake and the key. What is
-//! on the wire is in `docs/oxk.md`.
+//! requests and one thread for each endpoint. The handshake and the key are `oxmpi_handshake`'s. What
+//! is on the wire is in `docs/oxk.md`.
 //!
 //! - [`connection`] dials, or answers at a [`Listener`]; both ends prove that they know the key.
 //! - [`Endpoint`] takes proven connections as peers. Who sends writes to the socket itself while it
@@ -23,7 +23,7 @@ mod state;
 
 pub use connection::{Connection, DialError, Listener};
 pub use endpoint::{Endpoint, OpenError, Pending, Unsent};
-pub use oxmpi_net::JobKey;
+pub use oxmpi_handshake::JobKey;
 pub use oxmpi_oxk_core::{
     Bounds, CancelError, ECANCELED, ECONNRESET, EMSGSIZE, EPROTO, ESHUTDOWN, FULL, Found,
     PeerError, PeerToken, RequestError, Status, Token,

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use oxmpi_net::handshake::{Dialler, Progress};
+use oxmpi_handshake::{Dialler, Progress};
 use oxmpi_oxk::{
     Bounds, Connection, ECONNRESET, EPROTO, Endpoint, FULL, Handlers, JobKey, Listener, PeerToken,
 };

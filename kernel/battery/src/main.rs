@@ -41,7 +41,9 @@ fn main() -> ExitCode {
                 None => return usage("--seed takes a number"),
             },
             "all" => {}
-            name if cases::all().any(|case| case.name == name) => names.push(name.to_owned()),
+            name if cases::all().any(|case| is_meant(case.name, name)) => {
+                names.push(name.to_owned());
+            }
             other => return usage(&format!("there is no case {other}")),
         }
     }
@@ -50,15 +52,24 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let seed = seed.unwrap_or_else(random::seed_of_the_clock);
-    let chosen = cases::all().filter(|case| names.is_empty() || names.contains(&case.name.into()));
+    let is_chosen = |case: &str| names.iter().any(|name| is_meant(case, name));
+    let chosen = cases::all().filter(|case| names.is_empty() || is_chosen(case.name));
     match runner::run(chosen, seed) {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }
 }
 
+/// A case is meant by its name, or by how its name begins and a star.
+fn is_meant(case: &str, name: &str) -> bool {
+    match name.strip_suffix('*') {
+        Some(start) => case.starts_with(start),
+        None => case == name,
+    }
+}
+
 fn usage(why: &str) -> ExitCode {
-    eprintln!("{why}\nusage: oxmpi-battery [all | NAME…] [--seed N]\ncases:");
+    eprintln!("{why}\nusage: oxmpi-battery [all | NAME… | START*…] [--seed N]\ncases:");
     for case in cases::all() {
         eprintln!("  {}", case.name);
     }

@@ -323,7 +323,8 @@ int oxk_request_take(struct oxk_endpoint *endpoint, const struct oxk_vector *vec
 	area->written = receive;
 	if (vector->kind > OXK_PAGES || vector->flags & ~OXK_BOUNCE)
 		return -EINVAL;
-	if (vector->kind == OXK_USER && (!in_task() || !current->mm))
+	/* Also not in a callback, which may run in a process with softirqs off. */
+	if (vector->kind == OXK_USER && (in_interrupt() || !current->mm))
 		return -EINVAL;
 	for (i = 0; i < vector->n && !error; i++)
 		error = oxk_add_entry(endpoint, area, vector, i);

@@ -4,12 +4,28 @@
  * item, which may sleep, and OXK_HANDSHAKE_MS; before the other side has proved that it knows the
  * key, nothing but the handshake's own few bytes is read of it.
  */
+#include <linux/delay.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/random.h>
 #include <net/tcp.h>
 
 #include "oxk_shim.h"
+
+/* An address that TCP has, and all of it. It may come from a program, and a socket of another
+ * protocol is no TCP's. */
+bool oxk_is_address(const struct sockaddr *address, int bytes)
+{
+	if (bytes < (int)sizeof(sa_family_t) || bytes > (int)sizeof(struct sockaddr_storage))
+		return false;
+	switch (address->sa_family) {
+	case AF_INET:
+		return bytes >= (int)sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return bytes >= (int)sizeof(struct sockaddr_in6);
+	}
+	return false;
+}
 
 /* Everything that an endpoint's sockets have in common. */
 static void oxk_prepare(struct sock *sk)
@@ -133,10 +149,7 @@ int oxk_connect(struct oxk_endpoint *endpoint, const struct sockaddr *address, i
 {
 	struct oxk_link *link;
 
-	if (bytes < (int)sizeof(sa_family_t) || bytes > (int)sizeof(link->address))
-		return -EINVAL;
-	if (!(address->sa_family == AF_INET && bytes >= (int)sizeof(struct sockaddr_in)) &&
-	    !(address->sa_family == AF_INET6 && bytes >= (int)sizeof(struct sockaddr_in6)))
+	if (!oxk_is_address(address, bytes))
 		return -EINVAL;
 	return oxk_link_begin(endpoint, address, bytes, &link, peer);
 }
@@ -213,12 +226,14 @@ static struct oxk_stranger *oxk_stranger_new(struct oxk_endpoint *endpoint)
 static bool oxk_accept(struct oxk_endpoint *endpoint)
 {
 	struct oxk_stranger *stranger;
-	struct socket *socket = NULL;
+	struct socket *socket;
+	int error = -EAGAIN;
 
 	mutex_lock(&endpoint->strangers_lock);
 	stranger = oxk_stranger_new(endpoint);
-	if (stranger && !READ_ONCE(endpoint->closing) &&
-	    !kernel_accept(endpoint->listener, &socket, O_NONBLOCK)) {
+	if (stranger && !READ_ONCE(endpoint->closing))
+		error = kernel_accept(endpoint->listener, &socket, O_NONBLOCK);
+	if (!error) {
 		/* It has the listener's handler. */
 		write_lock_bh(&socket->sk->sk_callback_lock);
 		socket->sk->sk_data_ready = endpoint->data_ready;
@@ -229,7 +244,10 @@ static bool oxk_accept(struct oxk_endpoint *endpoint)
 		queue_work(endpoint->strange, &stranger->work);
 	}
 	mutex_unlock(&endpoint->strangers_lock);
-	return socket;
+	/* Who has connected waits in the queue, and nothing will tell of him again. */
+	if (error == -ENOMEM)
+		msleep(OXK_ACCEPT_PAUSE_MS);
+	return !error || error == -ENOMEM;
 }
 
 static void oxk_accept_work(struct work_struct *work)

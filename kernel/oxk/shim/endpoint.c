@@ -103,9 +103,12 @@ static int oxk_make_tables(struct oxk_endpoint *endpoint)
 
 int oxk_open(const struct oxk_params *params, struct oxk_endpoint **opened)
 {
-	struct oxk_endpoint *endpoint = kvzalloc(sizeof(*endpoint), GFP_KERNEL_ACCOUNT);
+	struct oxk_endpoint *endpoint;
 	int error;
 
+	if (params->listen && !oxk_is_address(params->listen, params->listen_bytes))
+		return -EINVAL;
+	endpoint = kvzalloc(sizeof(*endpoint), GFP_KERNEL_ACCOUNT);
 	if (!endpoint)
 		return -ENOMEM;
 	__module_get(THIS_MODULE);
@@ -126,6 +129,8 @@ int oxk_open(const struct oxk_params *params, struct oxk_endpoint **opened)
 		error = oxk_read_key(params->key, endpoint->key);
 	if (!error)
 		error = oxk_make_tables(endpoint);
+	/* Before anybody can connect: a callback may come before this returns. */
+	*opened = endpoint;
 	if (!error && params->listen)
 		error = oxk_listen(endpoint, params->listen, params->listen_bytes);
 	/* Work queues have threads, which a process that is being killed does not get. */
@@ -135,9 +140,9 @@ int oxk_open(const struct oxk_params *params, struct oxk_endpoint **opened)
 		WRITE_ONCE(endpoint->closing, true);
 		oxk_listen_stop(endpoint);
 		oxk_free(endpoint);
+		*opened = NULL;
 		return error;
 	}
-	*opened = endpoint;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(oxk_open);

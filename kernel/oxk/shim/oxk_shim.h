@@ -28,6 +28,8 @@
 /* Connections of an endpoint that have not proved themselves; more wait in the listener's queue. */
 #define OXK_STRANGERS_MAX 32
 #define OXK_HANDSHAKE_MS 10000
+/* How long an accept for which there was no memory waits before it is tried again. */
+#define OXK_ACCEPT_PAUSE_MS 20
 /* Payloads of a peer that TCP has references to. With 128 KiB each, 4 MiB: as much as TCP queues.
  */
 #define OXK_FLIGHTS_MAX 32
@@ -210,6 +212,7 @@ int oxk_link_begin(struct oxk_endpoint *endpoint, const struct sockaddr *address
 int oxk_link_up(struct oxk_link *link);
 
 /* connect.c */
+bool oxk_is_address(const struct sockaddr *address, int bytes);
 void oxk_dial_work(struct work_struct *work);
 void oxk_dial_stop(struct oxk_link *link);
 int oxk_listen(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes);

@@ -14,7 +14,7 @@ struct oxk_run {
 	struct ox_reader reader;
 	struct oxk_link *link;
 	u32 bytes_max;
-	u32 bytes; /* copied */
+	u32 bytes; /* read, payload or not */
 	u32 what;  /* why it ended: OXK_STEP_* or OXK_RUN_LONG */
 };
 
@@ -34,6 +34,7 @@ static u32 oxk_feed(struct ox_reader *reader, const u8 *data, u32 bytes)
 	for (;;) {
 		oxk_core_feed(endpoint->core, link->peer, data + used, bytes - used, &step);
 		used += step.consumed;
+		run->bytes += step.consumed;
 		if (step.what == OXK_STEP_UNEXPECTED) {
 			if (oxk_judge(link, &step, data + used, bytes - used))
 				step.what = OXK_STEP_BROKEN;
@@ -65,9 +66,11 @@ static u32 oxk_feed(struct ox_reader *reader, const u8 *data, u32 bytes)
 		queue_work(endpoint->queue, &link->send);
 	}
 	spin_unlock_bh(&endpoint->lock);
-	run->bytes += step.consumed;
 	run->what = step.what;
-	reader->stopped = step.what != OXK_STEP_DONE;
+	/* A peer that writes heads without payload is not read for longer than others are. */
+	if (step.what == OXK_STEP_DONE && run->bytes >= run->bytes_max)
+		run->what = OXK_RUN_LONG;
+	reader->stopped = run->what != OXK_STEP_DONE;
 	return used;
 }
 

@@ -20,6 +20,12 @@
 #define OXKS_PIECES (3u * (2 * OXKS_PIECE_PAGES + 1))
 /* Of all listeners and users together. */
 #define OXKS_STREAMS_ALL_MAX 1024
+/* Who says hello again and again without taking the answers is not answered while so many of his
+ * wait. With the ends of 64 streams that are 7 requests for each: less than there are beside those
+ * for bytes, so that other peers' streams always find one. */
+#define OXKS_WORDS_MAX 4
+/* Places that one peer may have among those that said hello. */
+#define OXKS_CALLS_MAX 4
 #define OXKS_CONNECT_MS 10000
 /* How long the end of a stream waits for its last words to leave. */
 #define OXKS_WORDS_MS 2000
@@ -29,7 +35,15 @@
 struct oxks_word {
 	struct oxk_request request;
 	struct oxks_port *port;
+	oxk_peer_t peer;
 };
+
+/* Those of a peer that have not left. The port is locked. */
+static u8 *oxks_words_of(struct oxks_port *port, oxk_peer_t peer)
+{
+	/* The lower half of a peer's name is its place, of which there are as many. */
+	return &port->words[(u32)peer % OXKS_STREAMS_MAX];
+}
 
 static void oxks_said(struct oxk_request *request)
 {
@@ -38,6 +52,7 @@ static void oxks_said(struct oxk_request *request)
 
 	spin_lock_bh(&port->lock);
 	port->n_words--;
+	--*oxks_words_of(port, word->peer);
 	wake_up_all(&port->wait);
 	spin_unlock_bh(&port->lock);
 	kfree(word);
@@ -51,9 +66,11 @@ int oxks_say(struct oxks_port *port, oxk_peer_t peer, u64 id, enum oxks_kind kin
 	int error;
 
 	word->port = port;
+	word->peer = peer;
 	word->request.done = oxks_said;
 	spin_lock_bh(&port->lock);
 	port->n_words++;
+	++*oxks_words_of(port, peer);
 	spin_unlock_bh(&port->lock);
 	error = oxk_isend(port->endpoint, peer, oxks_match(kind, id), &nothing, &word->request);
 	if (error)
@@ -87,7 +104,13 @@ static struct oxks_stream *oxks_find(struct oxks_port *port, oxk_peer_t peer, u6
 /* The port is locked. Somebody wants to begin a stream. */
 static void oxks_called(struct oxks_port *port, oxk_peer_t peer, u64 id)
 {
+	u32 i, n = 0;
+
 	if (!port->listens || port->closed || port->n_callers == OXKS_BACKLOG_MAX)
+		return;
+	for (i = 0; i < port->n_callers; i++)
+		n += port->callers[i].peer == peer;
+	if (n >= OXKS_CALLS_MAX)
 		return;
 	port->callers[port->n_callers].peer = peer;
 	port->callers[port->n_callers++].id = id;
@@ -170,6 +193,7 @@ static void oxks_port_put(struct oxks_port *port)
 	if (!refcount_dec_and_test(&port->references))
 		return;
 	oxk_close(port->endpoint);
+	oxks_user_put(port);
 	kfree(port);
 	atomic64_dec(&oxks_ports_all);
 }
@@ -199,6 +223,12 @@ static int oxks_port_new(const struct oxks_address *address, u32 streams, struct
 	INIT_WORK(&port->answer, oxks_answer);
 	port->listens = streams > 1;
 	port->backlog = address->backlog;
+	error = oxks_user_get(port);
+	if (error) {
+		key_ref_put(key);
+		kfree(port);
+		return error;
+	}
 	error = oxk_open(&(struct oxk_params){
 				 .net = current->nsproxy->net_ns,
 				 .listen = port->listens ? (const struct sockaddr *)address->address : NULL,
@@ -216,6 +246,7 @@ static int oxks_port_new(const struct oxks_address *address, u32 streams, struct
 			 &port->endpoint);
 	key_ref_put(key);
 	if (error) {
+		oxks_user_put(port);
 		kfree(port);
 		return error;
 	}
@@ -239,6 +270,7 @@ static void oxks_stream_free(struct oxks_stream *stream)
 	kvfree(stream->in);
 	kvfree(stream->out);
 	kvfree(stream->behind);
+	oxks_user_remove_stream(stream->port);
 	kvfree(stream);
 	atomic64_dec(&oxks_streams_all);
 }
@@ -248,14 +280,20 @@ static int oxks_stream_new(struct oxks_port *port, oxk_peer_t peer, u64 id,
 		struct oxks_stream **made)
 {
 	struct oxks_stream *stream;
-	int error = 0;
+	int error;
 
 	if (atomic64_inc_return(&oxks_streams_all) > OXKS_STREAMS_ALL_MAX) {
 		atomic64_dec(&oxks_streams_all);
 		return -ENFILE;
 	}
+	error = oxks_user_add_stream(port);
+	if (error) {
+		atomic64_dec(&oxks_streams_all);
+		return error;
+	}
 	stream = kvzalloc(sizeof(*stream), GFP_KERNEL_ACCOUNT);
 	if (!stream) {
+		oxks_user_remove_stream(port);
 		atomic64_dec(&oxks_streams_all);
 		return -ENOMEM;
 	}
@@ -316,7 +354,7 @@ static void oxks_answer(struct work_struct *work)
 	struct oxks_port *port = container_of(work, struct oxks_port, answer);
 	struct oxks_stream *stream;
 	oxk_peer_t peer;
-	bool any, room;
+	bool any, room, heard = false;
 	u64 id;
 
 	for (;;) {
@@ -326,11 +364,14 @@ static void oxks_answer(struct work_struct *work)
 			port->n_callers--;
 			peer = port->callers[port->n_callers].peer;
 			id = port->callers[port->n_callers].id;
+			heard = *oxks_words_of(port, peer) < OXKS_WORDS_MAX;
 		}
 		room = !port->closed && port->n_ready < port->backlog;
 		spin_unlock_bh(&port->lock);
 		if (!any)
 			break;
+		if (!heard)
+			continue;
 		if (!room || oxks_stream_new(port, peer, id, &stream)) {
 			oxks_say(port, peer, id, OXKS_REFUSED);
 			continue;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0
  *
  * stream.h: what the files of oxk_stream.ko tell each other. device.c has the device and its
- * requests, port.c endpoints and how streams begin and end, flow.c the bytes.
+ * requests, user.c what a user may have, port.c endpoints and how streams begin and end, flow.c the
+ * bytes.
  *
  * A *port* is an endpoint: that of a listener, which many streams share, or that of one stream
  * which connected. A stream has a number of 48 random bits that its two ends know. Messages
@@ -15,8 +16,8 @@
  * long. It waits at its sender or in the endpoint until it is read.
  *
  * Locks, in the order in which they are taken: a stream's `reading` or `writing`, then, alone,
- * oxks_port.lock. The handler is called under the endpoint's lock, so nothing of oxk is called
- * under oxks_port.lock.
+ * oxks_port.lock. The lock of user.c is taken under neither. The handler is called under the
+ * endpoint's lock, so nothing of oxk is called under oxks_port.lock.
  */
 #ifndef OXKS_STREAM_H
 #define OXKS_STREAM_H
@@ -63,6 +64,8 @@ struct oxks_op {
 struct oxks_port {
 	refcount_t references; /* the listener, each stream, the work item */
 	struct oxk_endpoint *endpoint;
+	struct oxks_user *user;
+	bool unbounded; /* made by who may have more than users may */
 	bool listens;
 	u32 backlog;
 
@@ -79,6 +82,7 @@ struct oxks_port {
 		u64 id;
 	} callers[OXKS_BACKLOG_MAX];
 	u32 n_words; /* messages without bytes that have not left */
+	u8 words[OXKS_STREAMS_MAX]; /* the same for each peer, by its place */
 	struct work_struct answer;
 	wait_queue_head_t wait;
 };
@@ -124,6 +128,12 @@ struct oxks_file {
 	struct oxks_port *port;	    /* it listens */
 	struct oxks_stream *stream; /* it is a stream */
 };
+
+/* user.c */
+int oxks_user_get(struct oxks_port *port);
+void oxks_user_put(struct oxks_port *port);
+int oxks_user_add_stream(struct oxks_port *port);
+void oxks_user_remove_stream(struct oxks_port *port);
 
 /* port.c */
 int oxks_listen(const struct oxks_address *address, struct oxks_port **port);

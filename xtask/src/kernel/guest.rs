@@ -146,7 +146,8 @@ pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf
     let battery_line = match (only, cases.as_slice()) {
         ([], _) => "oxmpi-battery all".to_owned(),
         (_, []) => "true".to_owned(),
-        (_, cases) => format!("oxmpi-battery {}", cases.join(" ")),
+        // Quoted, because a star is the battery's to understand, not the shell's.
+        (_, cases) => format!("oxmpi-battery '{}'", cases.join("' '")),
     };
     let mut names: Vec<&str> = at_boot().map(|module| module.name).collect();
     let init = INIT.replace("{BATTERY}", &battery_line);

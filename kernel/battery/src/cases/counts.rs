@@ -157,19 +157,20 @@ fn of_group(_: &mut Random) -> Outcome {
 
 const FAILSLAB: &str = "/sys/kernel/debug/failslab";
 
-/// One allocation in ten fails, of those threads that are told so, while this lives.
+/// So many allocations of a hundred fail, of those threads that are told so, while this lives.
 pub struct FailSlab;
 
 impl FailSlab {
-    pub fn begin() -> Outcome<FailSlab> {
+    pub fn begin(percent: u32) -> Outcome<FailSlab> {
         mount_debugfs();
         if fs::metadata(FAILSLAB).is_err() {
             let why = format!("{FAILSLAB} does not exist: this kernel injects no failures");
             return Err(Trouble::Skip(why));
         }
+        let percent = percent.to_string();
         for (name, value) in [
             ("task-filter", "Y"),
-            ("probability", "10"),
+            ("probability", percent.as_str()),
             ("interval", "1"),
             ("times", "-1"),
             ("verbose", "0"),
@@ -213,7 +214,7 @@ pub fn failing<T>(workers: bool, work: impl FnOnce() -> Outcome<T>) -> Outcome<T
 /// Allocations of this process fail at random: requests may, the kernel must not, and afterwards
 /// all is well.
 fn out_of_memory(_: &mut Random) -> Outcome {
-    let fail_slab = FailSlab::begin()?;
+    let fail_slab = FailSlab::begin(10)?;
     let mut succeeded = 0;
     for _ in 0..300 {
         // The case's own memory is not what is tried.

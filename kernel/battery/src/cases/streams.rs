@@ -290,10 +290,18 @@ fn misuse(_: &mut Random) -> Outcome {
         ),
         ("a long address", Address { bytes: 29, ..good }),
         ("no address", Address { bytes: 0, ..good }),
+        ("half an address", Address { bytes: 15, ..good }),
     ] {
         if ioctl_with(fd, LISTEN, &mut { wrong }).is_ok() {
             return fail(format!("listening with {what}"));
         }
+    }
+    // Of other protocols there are no sockets here.
+    for family in (0..50).filter(|family| ![libc::AF_INET, libc::AF_INET6].contains(family)) {
+        let mut other = good;
+        other.address[..2].copy_from_slice(&(family as u16).to_ne_bytes());
+        let answer = ioctl_with(fd, LISTEN, &mut other);
+        equal(&format!("family {family}"), answer, Err(libc::EINVAL))?;
     }
     ask(&stream, LISTEN, &mut { good })?;
     equal(

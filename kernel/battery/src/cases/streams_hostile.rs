@@ -20,6 +20,7 @@ pub const CASES: &[Case] = &[
     case("streams-strangers", strangers),
     case("streams-crafted", crafted),
     case("streams-silent-peer", silent),
+    case("streams-hello-flood", hello_flood),
     Case {
         name: "streams-raw-peer",
         time_s: 120,
@@ -209,6 +210,25 @@ fn silent(_: &mut Random) -> Outcome {
     drop(stream);
     equal("closed soon, sending", start.elapsed() < limit, true)?;
     still_good(&mut good, 2)
+}
+
+/// A peer that begins streams for ever and takes no answer: the requests of the endpoint stay for
+/// others. Its own window is not exceeded, because words are taken when they come.
+fn hello_flood(_: &mut Random) -> Outcome {
+    let key = key(NAME)?;
+    let (listener, place) = listen(key)?;
+    let mut good = (connect(key, place)?, accept(&listener, 0)?);
+    let mut peer = RawPeer::dial(place, payload(NAME))?;
+    let mut said = 0;
+    for round in 0..60 {
+        for _ in 0..40 {
+            peer.eager(HELLO | said, &[])?;
+            said += 1;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        still_good(&mut good, round)?;
+    }
+    Ok(())
 }
 
 /// Reads and writes until the stream ends, however it does.

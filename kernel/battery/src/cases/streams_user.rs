@@ -1,9 +1,10 @@
 //! /dev/oxk-stream against programs that keep to nothing: any request with any argument, memory
 //! that is taken away or changes while it is sent, processes that are killed at any moment.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,17 +14,21 @@ use crate::packet::pattern;
 use crate::random::Random;
 use crate::runner::{Case, Outcome, equal, fail};
 use crate::stream_device::{
-    ACCEPT, CONNECT, COUNTS, LISTEN, NAME, SHUTDOWN, accept, address, connect, key, listen, open,
-    pair, place,
+    ACCEPT, CONNECT, COUNTS, LISTEN, NAME, PATH, SHUTDOWN, accept, address, connect, key, listen,
+    open, pair, place,
 };
 use crate::sys::{self, Buffer, Child, scribble};
 
 pub const CASES: &[Case] = &[
     case("streams-hostile-user", user),
     case("streams-memory-flipped", flipped),
+    case("streams-of-a-user", of_a_user),
 ];
 
 const BYTES: usize = 300 << 10;
+/// What a user may have (`kernel/oxk/stream/user.c`).
+const LISTENERS: usize = 16;
+const STREAMS: usize = 256;
 
 /// Memory of a hostile program: its own, somebody else's, none.
 fn some_memory(random: &mut Random, own: &Buffer) -> Buffer {
@@ -149,6 +154,49 @@ fn end(child: &Child) -> Outcome {
             "a child that was killed is there {PATIENCE:?} later"
         )),
     }
+}
+
+/// A user who may open the device has so many listeners and streams, and no more; what was closed
+/// counts no longer.
+fn of_a_user(_: &mut Random) -> Outcome {
+    open()?;
+    fs::set_permissions(PATH, fs::Permissions::from_mode(0o666))?;
+    sys::become_nobody()?;
+    let key = key(NAME)?;
+    let enough = |begun: Result<i64, i32>| match begun {
+        Ok(_) => Ok(false),
+        Err(libc::EDQUOT) => Ok(true),
+        Err(errno) => fail(format!("errno {errno} in place of EDQUOT")),
+    };
+    for _ in 0..2 {
+        let mut listeners = Vec::new();
+        loop {
+            let (listener, place) = (open()?, place());
+            let begun = sys::ioctl_with(listener.as_raw_fd(), LISTEN, &mut address(key, 32, place));
+            if enough(begun)? {
+                break;
+            }
+            listeners.push((listener, place));
+        }
+        equal("listeners", listeners.len(), LISTENERS)?;
+        // Each counts twice, at both ends, and 32 wait at a listener.
+        let mut streams = Vec::new();
+        let mut refused = None;
+        for at in 0..=STREAMS / 2 {
+            let stream = open()?;
+            let mut to = address(key, 0, listeners[at / 30].1);
+            match sys::ioctl_with(stream.as_raw_fd(), CONNECT, &mut to) {
+                Ok(_) => streams.push(stream),
+                Err(errno) => {
+                    refused = Some(errno);
+                    break;
+                }
+            }
+        }
+        equal("streams", streams.len(), STREAMS / 2)?;
+        equal("one more", refused, Some(libc::EDQUOT))?;
+    }
+    Ok(())
 }
 
 /// Memory that changes while it is sent or received: whatever arrives, as many bytes arrive, and

@@ -93,13 +93,14 @@ fn run_apart(case: &Case) -> Result<(), String> {
         .stdout(std::process::Stdio::piped());
     let mut child = child.spawn().map_err(|error| error.to_string())?;
     let begun = Instant::now();
+    let time_s = case.time_s * world::slowness();
     let ended = loop {
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(ended) => break ended,
-            None if begun.elapsed() > Duration::from_secs(case.time_s) => {
+            None if begun.elapsed() > Duration::from_secs(time_s) => {
                 sys::kill_group(child.id());
                 world::clean_up();
-                return Err(format!("no end after {} s", case.time_s));
+                return Err(format!("no end after {time_s} s"));
             }
             None => std::thread::sleep(Duration::from_millis(20)),
         }
