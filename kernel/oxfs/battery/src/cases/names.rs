@@ -383,12 +383,23 @@ fn xattr() -> Outcome {
             sys::set_xattr(&path, "user.a", b"1", 0),
             libc::EOPNOTSUPP,
         )?;
-        good("trusted", sys::set_xattr(&path, "trusted.a", b"value", 0))?;
-        equal(
-            "get",
-            good("get", sys::get_xattr(&path, "trusted.a", 64))?,
-            b"value".to_vec(),
+        // The server has given up the right to change others, and everyone may read some.
+        refused(
+            "trusted",
+            sys::set_xattr(&path, "trusted.a", b"value", 0),
+            libc::EPERM,
         )?;
+        let behind = sys::set_xattr(&world.behind("f"), "security.a", b"value", 0);
+        good("set behind the server", behind)?;
+        let value = good("get", sys::get_xattr(&path, "security.a", 64))?;
+        equal("get", value, b"value".to_vec())?;
+        let short = sys::get_xattr(&path, "security.a", 2);
+        refused("short", short, libc::ERANGE)?;
+        let none = sys::get_xattr(&path, "security.b", 64);
+        refused("none", none, libc::ENODATA)?;
+        let names = good("list", sys::list_xattr(&path))?;
+        let listed = names.windows(11).any(|part| part == b"security.a\0");
+        equal("listed", listed, true)?;
         return world.unmount_all();
     }
     good("set", sys::set_xattr(&path, "user.a", b"value", 0))?;
