@@ -448,6 +448,7 @@ fn permissions() -> Outcome {
     let path = |name: &str| root.join(name);
     good("write", fs::write(path("secret"), b"text"))?;
     sys::set_mode(&path("secret"), 0o600)?;
+    let secret = good("open", sys::open(&path("secret"), libc::O_RDWR, 0))?;
     good("write", fs::write(path("drop"), b"text"))?;
     sys::set_mode(&path("drop"), 0o622)?;
     good("mkdir", fs::create_dir(path("closed")))?;
@@ -464,6 +465,8 @@ fn permissions() -> Outcome {
         )?;
         refused("into", fs::metadata(path("closed/x")), libc::EACCES)?;
         refused("list", fs::read_dir(path("closed")), libc::EACCES)?;
+        // Who has it open may cut it.
+        good("ftruncate", secret.set_len(2))?;
         // A file that may be written and not read.
         let file = good("open", sys::open(&path("drop"), libc::O_WRONLY, 0))?;
         use std::os::unix::fs::FileExt;
@@ -489,6 +492,9 @@ fn permissions() -> Outcome {
         good("read", fs::read(path("drop")))?,
         b"tTEt".to_vec(),
     )?;
+    let cut = good("stat", fs::metadata(path("secret")))?;
+    equal("cut by who had it open", cut.len(), 2)?;
+    drop(secret);
     let own = good("stat", fs::metadata(path("own")))?;
     equal("owner", (own.uid(), own.mode() & 0o777), (1000, 0o640))?;
     world.unmount_all()
