@@ -84,17 +84,18 @@ static void oxfs_direct_drop(struct inode *inode, loff_t first, loff_t last)
 		WRITE_ONCE(oxfs_i(inode)->data_stale, true);
 }
 
-/* Sends an append. All that is dirty goes first, because it moves the end at the server. Unless
- * data comes from pages of the program, no page of the file is read meanwhile: by a mapping, one in
- * which the new bytes are missing could be changed, and written back over them. */
+/* Sends an append. All that is dirty goes first, because it moves the end at the server. No page of
+ * the file is read meanwhile: by a mapping, one in which the new bytes are missing could be changed,
+ * and written back over them as soon as anybody learns from the server how long the file is now.
+ * The memory that is sent has been copied or pinned before, so it causes no fault in here, even if
+ * it is a mapping of this very file. */
 static int oxfs_direct_call_append(struct oxfs_direct *direct, struct oxfs_transaction *append)
 {
 	struct inode *inode = append->inode;
 	loff_t first = i_size_read(inode);
 	int error;
 
-	if (direct->copied)
-		filemap_invalidate_lock(inode->i_mapping);
+	filemap_invalidate_lock(inode->i_mapping);
 	error = filemap_write_and_wait(inode->i_mapping);
 	if (!error) {
 		oxfs_direct_drop(inode, first, LLONG_MAX);
@@ -103,8 +104,7 @@ static int oxfs_direct_call_append(struct oxfs_direct *direct, struct oxfs_trans
 	}
 	if (!error)
 		direct->end = oxfs_direct_end(inode, append);
-	if (direct->copied)
-		filemap_invalidate_unlock(inode->i_mapping);
+	filemap_invalidate_unlock(inode->i_mapping);
 	return error;
 }
 

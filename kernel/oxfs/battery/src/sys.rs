@@ -290,6 +290,13 @@ impl Mapping {
         unsafe { self.address.add(at).write_volatile(value) };
     }
 
+    /// Bytes that nobody changes as long as the result is used.
+    pub fn part(&self, at: usize, bytes: usize) -> &[u8] {
+        assert!(at + bytes <= self.bytes);
+        // SAFETY: inside of the mapping, which lives as long as the result.
+        unsafe { std::slice::from_raw_parts(self.address.add(at), bytes) }
+    }
+
     pub fn sync(&self) -> io::Result<()> {
         // SAFETY: the mapping itself.
         let result = unsafe { libc::msync(self.address.cast(), self.bytes, libc::MS_SYNC) };
