@@ -30,7 +30,7 @@ const PROBES: [Probe; 5] = [
     },
     Probe {
         event: "oxcount/sent",
-        definition: Some("r:oxcount/sent tcp_sendmsg_locked bytes=$retval:s64"),
+        definition: Some("r:oxcount/sent tcp_sendmsg_locked bytes=$retval:s32"),
         value: Some("bytes"),
     },
     // Pages of which TCP takes a reference instead of a copy; kernels before 6.5 do it otherwise.
@@ -179,5 +179,20 @@ impl Traced {
             server_calls: difference(CALLS, &of_server),
             nfs_pages: difference(PAGES, &|_| true),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_is_read_by_thread() {
+        let text = "# event histogram\n\n\
+            { common_pid:        293 } hitcount:          2  bytes:       4160\n\
+            { common_pid:          7 } hitcount:          1  bytes:         10\n\n\
+            Totals:\n    Hits: 3\n";
+        assert_eq!(sums(text, "bytes"), Sums::from([(293, 4160), (7, 10)]));
+        assert_eq!(sums(text, "hitcount"), Sums::from([(293, 2), (7, 1)]));
     }
 }
