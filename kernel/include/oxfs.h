@@ -58,7 +58,8 @@ enum oxfs_operation {
 	OXFS_OPEN,	 /* node; [0] O_ flags, [1] an open to reclaim after a restart, or 0 */
 	OXFS_CLOSE,	 /* open */
 	OXFS_READ,	 /* node, open; [0] offset, [1] bytes; DATA_IN */
-	/* node, open; [0] offset, or OXFS_APPEND, [1] bytes, [2] 1: to stable storage; DATA_OUT */
+	/* node, open; [0] offset, or OXFS_APPEND, [1] bytes, [2] 1: to stable storage; DATA_OUT;
+	 * values[0] bytes written, values[1] if those are not all, the errno that ended it or 0 */
 	OXFS_WRITE,
 	OXFS_FSYNC,	 /* node, open; [0] 1: data alone */
 	OXFS_READDIR,	 /* node, open; [0] cookie, [1] bytes; DATA_IN: struct oxfs_entry, names */

@@ -114,6 +114,7 @@ int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_transaction *transaction;
 	struct oxfs_open *open = NULL;
+	u64 version;
 	int error;
 
 	if (attr->ia_valid & ATTR_SIZE) {
@@ -135,15 +136,12 @@ int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 	oxfs_transaction_inode(transaction, inode, open);
 	oxfs_setattr_fill(transaction, attr);
 	error = oxfs_transaction_call(transaction);
-	if (!error && attr->ia_valid & ATTR_SIZE) {
-		oxfs_inode_adopt(inode, transaction);
-		truncate_setsize(inode, attr->ia_size);
-	}
 	if (!error) {
-		if (le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_ATTR) {
-			oxfs_inode_adopt(inode, transaction);
-			oxfs_inode_update(inode, &transaction->reply.attr, transaction->version);
-		}
+		version = oxfs_inode_adopt(inode, transaction);
+		if (attr->ia_valid & ATTR_SIZE)
+			truncate_setsize(inode, attr->ia_size);
+		if (le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_ATTR)
+			oxfs_inode_update(inode, &transaction->reply.attr, version);
 		if (attr->ia_valid & (ATTR_MODE | ATTR_UID | ATTR_GID))
 			oxfs_i(inode)->access_known = 0;
 	}

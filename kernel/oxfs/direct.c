@@ -66,14 +66,32 @@ static ssize_t oxfs_direct_copy(struct oxfs_direct *direct, struct oxfs_transact
 	return bytes;
 }
 
+static void oxfs_direct_grow(struct inode *inode, loff_t end)
+{
+	loff_t old = i_size_read(inode);
+
+	if (end <= old)
+		return;
+	oxfs_pages_clear_tail(inode, old);
+	i_size_write(inode, end);
+	pagecache_isize_extended(inode, old, end);
+}
+
 /* Where a file ends after an append, by the answer to it. */
 static loff_t oxfs_direct_end(struct inode *inode, const struct oxfs_transaction *transaction)
 {
+	const struct oxfs_attr *attr = &transaction->reply.attr;
+	u64 version = oxfs_inode_adopt(inode, transaction);
+	loff_t end;
+
 	if (!(le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_ATTR))
 		return 0;
-	oxfs_inode_adopt(inode, transaction);
-	oxfs_inode_update(inode, &transaction->reply.attr, transaction->version);
-	return min_t(u64, le64_to_cpu(transaction->reply.attr.size), inode->i_sb->s_maxbytes);
+	end = min_t(u64, le64_to_cpu(attr->size), inode->i_sb->s_maxbytes);
+	/* Others may have appended since, of which this side may know already. */
+	if (end >= i_size_read(inode))
+		oxfs_inode_update(inode, attr, version);
+	oxfs_direct_grow(inode, end);
+	return end;
 }
 
 /* Drops the pages from a place on; who has changed one by a mapping has it written first. */
@@ -84,17 +102,18 @@ static void oxfs_direct_drop(struct inode *inode, loff_t first, loff_t last)
 		WRITE_ONCE(oxfs_i(inode)->data_stale, true);
 }
 
-/* Sends an append. All that is dirty goes first, because it moves the end at the server. Unless
- * data comes from pages of the program, no page of the file is read meanwhile: by a mapping, one in
- * which the new bytes are missing could be changed, and written back over them. */
+/* Sends an append. All that is dirty goes first, because it moves the end at the server. No page of
+ * the file is read meanwhile: by a mapping, one in which the new bytes are missing could be changed,
+ * and written back over them as soon as anybody learns from the server how long the file is now.
+ * The memory that is sent has been copied or pinned before, so it causes no fault in here, even if
+ * it is a mapping of this very file. */
 static int oxfs_direct_call_append(struct oxfs_direct *direct, struct oxfs_transaction *append)
 {
 	struct inode *inode = append->inode;
 	loff_t first = i_size_read(inode);
 	int error;
 
-	if (direct->copied)
-		filemap_invalidate_lock(inode->i_mapping);
+	filemap_invalidate_lock(inode->i_mapping);
 	error = filemap_write_and_wait(inode->i_mapping);
 	if (!error) {
 		oxfs_direct_drop(inode, first, LLONG_MAX);
@@ -103,8 +122,7 @@ static int oxfs_direct_call_append(struct oxfs_direct *direct, struct oxfs_trans
 	}
 	if (!error)
 		direct->end = oxfs_direct_end(inode, append);
-	if (direct->copied)
-		filemap_invalidate_unlock(inode->i_mapping);
+	filemap_invalidate_unlock(inode->i_mapping);
 	return error;
 }
 
@@ -199,16 +217,6 @@ ssize_t oxfs_direct_read(struct kiocb *iocb, struct iov_iter *to)
 	return result;
 }
 
-static void oxfs_direct_grow(struct inode *inode, loff_t end)
-{
-	loff_t old = i_size_read(inode);
-
-	if (end <= old)
-		return;
-	i_size_write(inode, end);
-	pagecache_isize_extended(inode, old, end);
-}
-
 static ssize_t oxfs_direct_write_at(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
@@ -236,9 +244,7 @@ static ssize_t oxfs_direct_append(struct kiocb *iocb, struct iov_iter *from)
 	oxfs_inode_changed(inode);
 	oxfs_inode_unsynced(inode);
 	result = oxfs_direct_all(iocb, from, true);
-	if (result > 0)
-		oxfs_direct_grow(inode, iocb->ki_pos);
-	else
+	if (result <= 0)
 		oxfs_inode_changed(inode);
 	return result;
 }

@@ -341,14 +341,17 @@ void oxfs_folder_changed(struct inode *folder, const struct oxfs_transaction *tr
 }
 
 /* Takes from the answer to a change of this side's own what it made of the node: the pages here are
- * those that the server has. */
-void oxfs_inode_adopt(struct inode *inode, const struct oxfs_transaction *transaction)
+ * those that the server has. Other answers that are on their way may be of before the change, and
+ * are not believed: the version moves on. It is the result. */
+u64 oxfs_inode_adopt(struct inode *inode, const struct oxfs_transaction *transaction)
 {
 	struct oxfs_session *session = oxfs_session_i(inode);
+	u64 version;
 
-	if (!(le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_ATTR))
-		return;
 	spin_lock_bh(&session->lock);
-	oxfs_i(inode)->change = le64_to_cpu(transaction->reply.attr.change);
+	if (le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_ATTR)
+		oxfs_i(inode)->change = le64_to_cpu(transaction->reply.attr.change);
+	version = ++oxfs_i(inode)->version;
 	spin_unlock_bh(&session->lock);
+	return version;
 }

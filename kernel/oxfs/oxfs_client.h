@@ -361,7 +361,7 @@ struct inode *oxfs_inode_of_reply(struct super_block *sb,
 				  const struct oxfs_transaction *transaction);
 int oxfs_inode_update(struct inode *inode, const struct oxfs_attr *attr, u64 version);
 void oxfs_inode_changed(struct inode *inode);
-void oxfs_inode_adopt(struct inode *inode, const struct oxfs_transaction *transaction);
+u64 oxfs_inode_adopt(struct inode *inode, const struct oxfs_transaction *transaction);
 void oxfs_inode_forget(struct inode *inode);
 void oxfs_inode_forget_entries(struct inode *inode);
 bool oxfs_inode_is_fresh(struct inode *inode);
@@ -400,6 +400,7 @@ int oxfs_opens_reclaim(struct oxfs_session *session);
 
 /* pages.c */
 int oxfs_pages_mmap(struct file *file, struct vm_area_struct *vma);
+void oxfs_pages_clear_tail(struct inode *inode, loff_t size);
 /* writeback.c */
 int oxfs_writepages(struct address_space *mapping, struct writeback_control *control);
 int oxfs_launder(struct folio *folio);

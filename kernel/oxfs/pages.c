@@ -121,6 +121,23 @@ static int oxfs_fill(struct file *file, struct address_space *mapping, struct fo
 	return error;
 }
 
+/* The end of a file is about to move from `size` to behind it: what a mapping has written between
+ * the end and the end of its page was never sent, and becomes the zeros that the server has. */
+void oxfs_pages_clear_tail(struct inode *inode, loff_t size)
+{
+	struct folio *folio;
+
+	if (!offset_in_page(size))
+		return;
+	folio = filemap_lock_folio(inode->i_mapping, size >> PAGE_SHIFT);
+	if (IS_ERR_OR_NULL(folio))
+		return;
+	if (folio_test_uptodate(folio))
+		folio_zero_segment(folio, offset_in_folio(folio, size), folio_size(folio));
+	folio_unlock(folio);
+	folio_put(folio);
+}
+
 static int oxfs_begin(struct file *file, struct address_space *mapping, loff_t at, u32 bytes,
 		      struct folio **to)
 {
@@ -162,12 +179,14 @@ static int oxfs_end(struct address_space *mapping, loff_t at, u32 bytes, u32 cop
 	/* The rest of the folio is not there: the caller tries again with what it has. */
 	if (!folio_test_uptodate(folio) && copied < bytes)
 		copied = 0;
+	/* A size that the server said before is not believed while a page is dirty, or if it was
+	 * asked for before the version moved on: both come before the size. */
 	if (copied) {
 		folio_mark_uptodate(folio);
+		folio_mark_dirty(folio);
+		oxfs_inode_changed(inode);
 		if (at + copied > i_size_read(inode))
 			i_size_write(inode, at + copied);
-		oxfs_inode_changed(inode);
-		folio_mark_dirty(folio);
 	}
 	folio_unlock(folio);
 	folio_put(folio);

@@ -19,14 +19,24 @@ struct oxfs_batch {
 	loff_t next; /* where it ends */
 };
 
+/* What became of a WRITE of pages: a part of it is a failure, of which the server says why. */
+static int oxfs_write_result(const struct oxfs_transaction *transaction)
+{
+	u64 why = oxfs_value(transaction, 1);
+
+	if (transaction->error)
+		return transaction->error;
+	if (oxfs_value(transaction, 0) == transaction->data_max)
+		return 0;
+	return why && why <= MAX_ERRNO ? -(int)why : -EIO;
+}
+
 static void oxfs_write_over(struct oxfs_transaction *transaction)
 {
 	struct address_space *mapping = page_folio(transaction->pages[0].bv_page)->mapping;
-	int error = transaction->error;
+	int error = oxfs_write_result(transaction);
 	u32 i;
 
-	if (!error && oxfs_value(transaction, 0) != transaction->data_max)
-		error = -EIO;
 	if (error)
 		mapping_set_error(mapping, error);
 	else

@@ -14,6 +14,7 @@ use super::folder;
 use super::initramfs::Initramfs;
 use super::module::{self, BuildError, MODULES, at_boot};
 use super::mpi;
+use super::nfs;
 use super::oxfs;
 use super::packages::Tree;
 use crate::steps::cargo;
@@ -98,6 +99,8 @@ pub struct Trial {
     /// Programs of this machine and their places in the guest; the libraries that they are linked
     /// with come along.
     pub programs: Vec<(PathBuf, String)>,
+    /// The kernel's own modules, by their place; those that the kernel has are `/stock/NAME.ko`.
+    pub modules: Vec<&'static str>,
 }
 
 /// The word of `--only` that chooses all cases of the battery and nothing else.
@@ -117,6 +120,7 @@ pub fn trials(only: &[String]) -> Result<Vec<Trial>, BuildError> {
         trials.push(mpi::trial()?);
     }
     trials.extend(oxfs::trials(only)?);
+    trials.extend(nfs::trial(only));
     Ok(trials)
 }
 
@@ -161,8 +165,9 @@ pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf
         let to = format!("/{}.ko", module.name);
         copy(&mut files, &to, &module::path(tree, module))?;
     }
-    add_modules(&mut files, tree)?;
+    add_modules(&mut files, tree, "/modules", &STOCK)?;
     for trial in trials {
+        add_modules(&mut files, tree, "/stock", &trial.modules)?;
         let script = format!("/trials/{}.sh", trial.name);
         files.file(&script, trial.script.as_bytes());
         for (from, to) in &trial.programs {
@@ -178,14 +183,20 @@ fn copy(files: &mut Initramfs, to: &str, from: &Path) -> Result<(), BuildError> 
     files.copy(to, from).map_err(BuildError::file(from))
 }
 
-/// Newer packages have them compressed, which busybox cannot load.
-fn add_modules(files: &mut Initramfs, tree: &Tree) -> Result<(), BuildError> {
-    for name in STOCK {
+/// The kernel's own modules in a folder of the guest. Newer packages have them compressed, which
+/// busybox cannot load.
+fn add_modules(
+    files: &mut Initramfs,
+    tree: &Tree,
+    folder: &str,
+    places: &[&str],
+) -> Result<(), BuildError> {
+    for name in places {
         let plain = tree.root.join("lib/modules").join(&tree.release);
         let plain = plain.join(format!("{name}.ko"));
         let packed = plain.with_extension("ko.xz");
         let base = name.rsplit('/').next().unwrap_or(name);
-        let to = format!("/modules/{base}.ko");
+        let to = format!("{folder}/{base}.ko");
         if plain.exists() {
             copy(files, &to, &plain)?;
         } else if packed.exists() {

@@ -12,6 +12,7 @@ mod guest;
 mod initramfs;
 mod module;
 mod mpi;
+mod nfs;
 mod oxfs;
 mod packages;
 mod qemu;
@@ -198,6 +199,7 @@ fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String], mpi: Mp
     let file_system = [oxfs::WORD.to_owned()];
     let loads = [oxfs::LOAD.to_owned()];
     let long = mpi == Mpi::Everywhere && only.is_empty();
+    nfs::fetch(steps, only);
     oxfs::fetch_loads(steps, if long { &loads } else { only });
     for (index, (kernel, cpus)) in boots.iter().enumerate() {
         let everything = mpi == Mpi::Everywhere || index + 1 == boots.len();

@@ -146,6 +146,7 @@ pub fn trial() -> Result<Trial, BuildError> {
         name: "mpi",
         script: HOSTS.to_owned() + &SCRIPT.replace("{JOBS}", &jobs),
         programs: files,
+        modules: Vec::new(),
     })
 }
 

@@ -19,11 +19,13 @@ pub const BATTERY: &str = "oxfs-battery";
 pub const WORD: &str = "oxfs";
 /// The word of `--only` that chooses programs of others.
 pub const LOAD: &str = "oxfs-load";
+/// The word of `--only` that chooses NFS on the load of the battery's counts.
+pub const NFS: &str = "oxfs-nfs";
 /// A quarter of an hour is enough where nothing else runs.
 pub const MINUTES_MAX: u64 = 40;
 
-/// The export lies in memory of its own, so that a case that fills it harms no other.
-const PREPARE: &str = "mkdir -p /srv /mnt\nmount -t tmpfs -o size=600m tmpfs /srv\n";
+/// The start of a script: the export lies in memory of its own, so that a case that fills it harms no other.
+pub const PREPARE: &str = "mkdir -p /srv /mnt\nmount -t tmpfs -o size=600m tmpfs /srv\n";
 
 /// Programs of others that Debian has: their places on this machine, and in the guest, and their
 /// packages.
@@ -41,7 +43,7 @@ const CRATES: [&str; 2] = ["fsx@0.3.2", "pjdfstest@0.2.2"];
 const ACL: (&str, &str) = ("/usr/include/sys/acl.h", "libacl1-dev");
 
 /// All loads, in the order in which they run.
-const ALL_LOADS: [&str; 11] = [
+const ALL_LOADS: [&str; 12] = [
     "fsx",
     "pjdfstest",
     "fio",
@@ -52,6 +54,7 @@ const ALL_LOADS: [&str; 11] = [
     "bonnie",
     "stress-ng",
     "pressed",
+    "two",
     "killed",
 ];
 /// How long one may take.
@@ -63,7 +66,7 @@ const PJDFSTEST: &str = include_str!("pjdfstest.toml");
 
 /// Whether a word of `--only` is about the file system.
 pub fn is_word(word: &str) -> bool {
-    is_below(word, LOAD) || is_below(word, WORD)
+    is_below(word, LOAD) || is_below(word, WORD) || word == NFS
 }
 
 /// Whether a word is this one, or this one with a slash and a name.
@@ -120,6 +123,7 @@ pub fn trials(only: &[String]) -> Result<Vec<Trial>, BuildError> {
             name: "oxfs",
             script: format!("{HOSTS}{PREPARE}into b {BATTERY} {names}\n"),
             programs: vec![battery()],
+            modules: Vec::new(),
         });
     }
     if let Some(names) = loads(only) {
@@ -131,12 +135,13 @@ pub fn trials(only: &[String]) -> Result<Vec<Trial>, BuildError> {
             name: "oxfs-load",
             script: format!("{HOSTS}{PREPARE}{script}"),
             programs: [battery()].into_iter().chain(programs()).collect(),
+            modules: Vec::new(),
         });
     }
     Ok(trials)
 }
 
-fn battery() -> (PathBuf, String) {
+pub fn battery() -> (PathBuf, String) {
     (built(BATTERY), format!("/bin/{BATTERY}"))
 }
 

@@ -49,7 +49,8 @@ try() {
 		echo "ok oxfs-load/$name"
 	else
 		echo "FAIL oxfs-load/$name: status $?"
-		tail -n 60 /tmp/said
+		grep -A 2 -e FAILED -e 'fail:' /tmp/said | head -n 80
+		tail -n 20 /tmp/said
 		status=1
 	fi
 	rm -rf /mnt/load/*
@@ -84,6 +85,22 @@ build() {
 	done
 }
 
+# Everything of the class but what uses no file of the mount, with files that an emulated processor
+# can write.
+stressed() {
+	stress-ng --class filesystem --exclude bind-mount,binderfs,eventfd,procfs --seq 1 --timeout 1 \
+		--temp-path /mnt/load --verify --hdd-bytes 4M --iomix-bytes 4M \
+		--fallocate-bytes 4M --fiemap-bytes 4M --sync-file-bytes 4M --dirdeep-inodes 500 \
+		--dentries 200
+}
+
+# In a folder of its own: below a path of 9 characters, as that of the mount is, pjdfstest calculates
+# the length of the longest path as less than nothing.
+posix() {
+	mkdir /mnt/load/posix && chmod 777 /mnt/load/posix || return 1
+	pjdfstest -c /tmp/pjdfstest.toml -p /mnt/load/posix
+}
+
 # A server that is killed by kill -9 every two seconds, while fio writes and verifies.
 killed() {
 	fio --name=killed --directory=/mnt/load --size=6m --bs=4k-64k --rw=randrw --fsync=16 \
@@ -112,6 +129,41 @@ pressed() {
 		--verify_fatal=1'
 }
 
+# Two clients in one folder: each writes and verifies a file, and makes, moves and removes others, at
+# the same time as the other, and then verifies what the other has written.
+two() {
+	mkdir -p /mnt/other
+	into b oxfs-battery mount /mnt/other || return 1
+	(client load) &
+	one=$!
+	(client other) &
+	other=$!
+	wait $one && wait $other && verify load other && verify other load
+	result=$?
+	umount /mnt/other || return 2
+	return $result
+}
+
+# What one of them does.
+client() {
+	cd /mnt/$1 || return 1
+	fio --name=$1 --filename=/mnt/$1/file-$1 --size=4m --bs=4k-64k --rw=randwrite \
+		--verify=crc32c --verify_fatal=1 > /tmp/fio-$1 2>&1 || { cat /tmp/fio-$1; return 2; }
+	for file in $(seq 40); do
+		echo $1 $file > $1.$file.new && mv $1.$file.new $1.$file || return 3
+	done
+	for file in $(seq 40); do
+		[ "$(cat $1.$file)" = "$1 $file" ] || return 4
+		rm $1.$file || return 5
+	done
+}
+
+# verify MOUNT WRITER: on a mount, what another client has written.
+verify() {
+	fio --name=$2 --filename=/mnt/$1/file-$2 --size=4m --bs=4k-64k --rw=randwrite \
+		--verify=crc32c --verify_fatal=1 --verify_only
+}
+
 FIO='--directory=/mnt/load --size=8m --bs=4k-64k --verify=crc32c --verify_fatal=1'
 cat > /tmp/pjdfstest.toml <<'E2'
 {PJDFSTEST}
@@ -121,16 +173,16 @@ if into b oxfs-battery mount /mnt/load; then
 	for load in {LOADS}; do
 		case $load in
 		fsx) try $load fsx fsx -N 3000 -S 7 /mnt/load/fsx ;;
-		pjdfstest) try $load pjdfstest pjdfstest -c /tmp/pjdfstest.toml -p /mnt/load ;;
+		pjdfstest) try $load pjdfstest posix ;;
 		fio) try $load fio fio --name=cached --rw=randrw $FIO ;;
 		fio-direct) try $load fio fio --name=direct --rw=randwrite --direct=1 $FIO ;;
 		fio-mapped) try $load fio fio --name=mapped --rw=randrw --ioengine=mmap $FIO ;;
-		stress-ng) try $load stress-ng stress-ng --class filesystem --seq 1 --timeout 2 \
-			--temp-path /mnt/load --verify ;;
+		stress-ng) try $load stress-ng stressed ;;
 		dbench) try $load dbench dbench -t 20 -D /mnt/load -c /usr/share/dbench/client.txt 2 ;;
-		bonnie) try $load bonnie++ bonnie++ -d /mnt/load -s 64M -r 16M -n 1 -u root ;;
+		bonnie) try $load bonnie++ bonnie++ -d /mnt/load -s 32M -r 16M -n 1 -u root ;;
 		build) try $load tar build ;;
 		pressed) try $load fio pressed ;;
+		two) try $load fio two ;;
 		killed) try $load fio killed ;;
 		*) echo "FAIL oxfs-load/$load: there is no such load"; status=1 ;;
 		esac

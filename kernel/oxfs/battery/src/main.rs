@@ -4,6 +4,7 @@
 //! oxfs-battery all | NAME…           runs cases
 //! oxfs-battery fs serve FOLDER …     is `oxmpi fs serve`
 //! oxfs-battery mount FOLDER [OPTIONS]
+//! oxfs-battery count FOLDER PID      counts what a mount of NFS costs, whose server is a process
 //! ```
 //!
 //! Each case is a line on standard output, `ok NAME`, `FAIL NAME: why` or `skip NAME: why`, and a
@@ -15,6 +16,7 @@
 mod cases;
 mod check;
 mod sys;
+mod tracing;
 mod world;
 
 use std::process::{Command, ExitCode};
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
             None => ExitCode::from(2),
         },
         ["mount", folder, rest @ ..] => mount(folder, rest.first().unwrap_or(&"")),
+        ["count", folder, server] => count(folder, server),
         ["all"] => run(cases::all().collect()),
         [] => usage(),
         names => {
@@ -66,6 +69,19 @@ fn mount(folder: &str, options: &str) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn count(folder: &str, server: &str) -> ExitCode {
+    let server = server.parse().map_err(|_| format!("no process {server:?}"));
+    let counted = server.and_then(|server| cases::count_nfs(folder.as_ref(), server));
+    match counted {
+        Ok(()) => println!("ok oxfs-nfs/counts"),
+        Err(why) => {
+            println!("FAIL oxfs-nfs/counts: {why}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 fn run(chosen: Vec<&'static Case>) -> ExitCode {

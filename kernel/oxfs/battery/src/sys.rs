@@ -25,14 +25,29 @@ fn checked(result: i64) -> io::Result<i64> {
 }
 
 pub fn mount(source: &str, folder: &Path, options: &str) -> io::Result<()> {
-    let (source, target, kind) = (c_text(source), c_path(folder), c_text("oxfs"));
     let words: Vec<&str> = options.split(',').filter(|word| *word != "ro").collect();
     let flags = if options.split(',').any(|word| word == "ro") {
         libc::MS_RDONLY
     } else {
         0
     };
-    let data = c_text(&words.join(","));
+    mount_with("oxfs", source, folder, flags, &words.join(","))
+}
+
+/// A file system of another kind, which needs no source.
+pub fn mount_kind(kind: &str, folder: &Path, options: &str) -> io::Result<()> {
+    mount_with(kind, kind, folder, 0, options)
+}
+
+fn mount_with(
+    kind: &str,
+    source: &str,
+    folder: &Path,
+    flags: libc::c_ulong,
+    data: &str,
+) -> io::Result<()> {
+    let (source, target, kind) = (c_text(source), c_path(folder), c_text(kind));
+    let data = c_text(data);
     // SAFETY: all are strings with an end, alive during the call.
     let result = unsafe {
         libc::mount(
@@ -288,6 +303,13 @@ impl Mapping {
         assert!(at < self.bytes);
         // SAFETY: inside of the mapping.
         unsafe { self.address.add(at).write_volatile(value) };
+    }
+
+    /// Bytes that nobody changes as long as the result is used.
+    pub fn part(&self, at: usize, bytes: usize) -> &[u8] {
+        assert!(at + bytes <= self.bytes);
+        // SAFETY: inside of the mapping, which lives as long as the result.
+        unsafe { std::slice::from_raw_parts(self.address.add(at), bytes) }
     }
 
     pub fn sync(&self) -> io::Result<()> {

@@ -35,18 +35,24 @@ impl Call<'_> {
         };
         server.recall(self.session, &[(request.node, what)]);
         self.intend(&Facts::NONE)?;
-        let now = set::ACCESS_NOW | set::MODIFIED_NOW;
+        // Who has opened a file for writing may cut it, which is a modification, too, and need not be
+        // permitted to set times, or to open it again.
+        let writable = |flags: u32| flags as i32 & libc::O_ACCMODE != libc::O_RDONLY;
+        let cut = open.filter(|open| has(set::SIZE) && writable(open.flags));
+        let now = match cut {
+            Some(_) => set::ACCESS_NOW,
+            None => set::ACCESS_NOW | set::MODIFIED_NOW,
+        };
         if has(set::MODE | set::UID | set::GID | set::ACCESS | set::MODIFIED) {
             self.actor.may_own()?;
-        } else if has(set::SIZE | now) {
+        } else if cut.is_none() && has(set::SIZE | now) {
             self.actor.may(&place, 2)?;
         }
         {
             let _user = self.user()?;
             if has(set::SIZE) {
                 let size = self.argument(3);
-                let writable = |flags: u32| flags as i32 & libc::O_ACCMODE != libc::O_RDONLY;
-                match open.filter(|open| writable(open.flags)) {
+                match &cut {
                     Some(open) => sys::truncate_open(&open.file, size)?,
                     None => sys::truncate(&place, size)?,
                 }
@@ -67,7 +73,7 @@ impl Call<'_> {
             if has(set::ACCESS | set::MODIFIED | now) {
                 let time = |set: u64, set_now: u64, argument: usize| {
                     let nanoseconds = self.argument(argument) as i64;
-                    let (tv_sec, tv_nsec) = match (has(set_now), has(set)) {
+                    let (tv_sec, tv_nsec) = match (has(set_now & now), has(set)) {
                         (true, _) => (0, libc::UTIME_NOW),
                         (false, true) => (
                             nanoseconds.div_euclid(1_000_000_000),

@@ -165,10 +165,10 @@ impl Call<'_> {
                 ..Facts::NONE
             })?;
         }
-        let wrote = {
+        let (wrote, ended_by) = {
             let _user = self.user()?;
             match appends {
-                true => sys::append(&file, &self.data)?,
+                true => (sys::append(&file, &self.data)?, 0),
                 false => write_all(&file, &self.data, offset)?,
             }
         };
@@ -179,6 +179,7 @@ impl Call<'_> {
         let stat = sys::stat(&file)?;
         let mut reply = server.told(self.session, request.node, &stat);
         reply.values[0] = wrote as u64;
+        reply.values[1] = ended_by.into();
         Ok(reply)
     }
 
@@ -326,8 +327,8 @@ pub(super) fn open_place(place: &OwnedFd, asked: i32) -> Sys<OwnedFd> {
     })
 }
 
-/// Writes as much as there is room for.
-fn write_all(file: &std::fs::File, data: &[u8], offset: u64) -> Sys<usize> {
+/// Writes as much as there is room for: how many bytes, and the error that ended it, or 0.
+fn write_all(file: &std::fs::File, data: &[u8], offset: u64) -> Sys<(usize, Errno)> {
     if offset
         .checked_add(data.len() as u64)
         .is_none_or(|end| end > i64::MAX as u64)
@@ -341,8 +342,8 @@ fn write_all(file: &std::fs::File, data: &[u8], offset: u64) -> Sys<usize> {
             Ok(more) => had += more,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) if had == 0 => return Err(errno(&error)),
-            Err(_) => break,
+            Err(error) => return Ok((had, errno(&error))),
         }
     }
-    Ok(had)
+    Ok((had, 0))
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Case, Outcome, equal, good, pattern, same};
@@ -20,6 +21,11 @@ pub const CASES: &[Case] = &[
         name: "append-mapped",
         time_s: 60,
         run: append_mapped,
+    },
+    Case {
+        name: "append-direct-mapped",
+        time_s: 120,
+        run: append_direct_mapped,
     },
     Case {
         name: "append-two",
@@ -78,6 +84,71 @@ fn append_mapped() -> Outcome {
     good("fsync", file.sync_all())?;
     let behind = good("read", fs::read(world.behind("f")))?;
     same("the server's", &behind, &expected)?;
+    drop((map, file, log));
+    world.unmount_all()
+}
+
+/// The same with O_DIRECT and with the mapping itself as what is appended, while at every moment one
+/// thread changes the mapping and has it written back, and another asks how long the file is.
+fn append_direct_mapped() -> Outcome {
+    const HEAD: usize = 100;
+    const MAP_BYTES: usize = 16 << 10;
+    let (mut world, root) = World::with_mount("")?;
+    let path = root.join("f");
+    good("write", fs::write(&path, [b'a'; HEAD]))?;
+    let file = good(
+        "open",
+        OpenOptions::new().read(true).write(true).open(&path),
+    )?;
+    let mut options = OpenOptions::new();
+    options.append(true).custom_flags(libc::O_DIRECT);
+    let mut log = good("open", options.open(&path))?;
+    let map = good("mmap", Mapping::new(&file, MAP_BYTES, true))?;
+    let mut expected = vec![b'a'; HEAD];
+    let done = AtomicBool::new(false);
+    let appended: Outcome = std::thread::scope(|threads| {
+        let changer = threads.spawn(|| {
+            let mut changes = good("mmap", Mapping::new(&file, MAP_BYTES, true))?;
+            let mut byte = 0;
+            while !done.load(Ordering::Relaxed) {
+                for at in 0..HEAD {
+                    changes.set(at, byte);
+                }
+                byte = byte.wrapping_add(1);
+                good("msync", changes.sync())?;
+            }
+            Ok(())
+        });
+        let asker = threads.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                good("stat", file.metadata())?;
+            }
+            Ok(())
+        });
+        let appended = (0..120usize).try_for_each(|round| {
+            let more = match round % 4 {
+                // From the mapping of this very file, of bytes that nobody changes.
+                3 => expected[HEAD..expected.len().min(HEAD + 40)].to_vec(),
+                _ => pattern(round as u64, 7 + round),
+            };
+            let wrote = match round % 4 {
+                3 => log.write(map.part(HEAD, more.len())),
+                _ => log.write(&more),
+            };
+            equal("one write", good("append", wrote)?, more.len())?;
+            expected.extend(&more);
+            let end = expected.len();
+            same("mapped", map.part(HEAD, end - HEAD), &expected[HEAD..])
+        });
+        done.store(true, Ordering::Relaxed);
+        let changed: Outcome = changer.join().map_err(|_| "a thread panicked")?;
+        let asked: Outcome = asker.join().map_err(|_| "a thread panicked")?;
+        appended.and(changed).and(asked)
+    });
+    appended?;
+    good("fsync", file.sync_all())?;
+    let behind = good("read", fs::read(world.behind("f")))?;
+    same("the server's", &behind[HEAD..], &expected[HEAD..])?;
     drop((map, file, log));
     world.unmount_all()
 }

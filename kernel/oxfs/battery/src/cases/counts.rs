@@ -2,8 +2,10 @@
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 
 use super::{Case, Outcome, equal, good, pattern};
+use crate::tracing;
 use crate::world::{World, count};
 
 pub const CASES: &[Case] = &[Case {
@@ -40,44 +42,67 @@ fn machine() -> [u64; 2] {
     [network, sum(read("/proc/stat"), "ctxt")]
 }
 
-struct Measured {
-    counters: Vec<u64>,
-    machine: [u64; 2],
-    calls: u64,
+/// How often this process has slept.
+fn sleeps() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let lines = status.lines();
+    let line = lines.filter_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.filter_map(|number| number.trim().parse::<u64>().ok())
+        .sum()
 }
 
-fn measure(run: impl FnOnce() -> Outcome<u64>) -> Outcome<Measured> {
-    let before: Vec<u64> = COUNTERS.iter().map(|name| count(name)).collect();
-    let machine_before = machine();
+/// Names and values of what a transfer cost.
+type Measured = Vec<(&'static str, u64)>;
+
+/// Counts what a run costs; `server` is the process that serves it, `counters` are those that the
+/// client has of its own.
+fn measure(
+    server: u32,
+    counters: impl Fn() -> Measured,
+    run: impl FnOnce() -> Outcome<u64>,
+) -> Outcome<Measured> {
+    let before = counters();
+    let traced = tracing::now();
+    let (machine_before, slept) = (machine(), sleeps());
     let calls = run()?;
-    let machine_after = machine();
-    let counters = COUNTERS
-        .iter()
-        .zip(before)
-        .map(|(name, before)| count(name) - before);
-    Ok(Measured {
-        counters: counters.collect(),
-        machine: [
-            machine_after[0] - machine_before[0],
-            machine_after[1] - machine_before[1],
-        ],
-        calls,
-    })
+    let (machine_after, slept) = (machine(), sleeps() - slept);
+    let after = tracing::now();
+    let seen = traced.until(&after, server);
+    let own = counters().into_iter().zip(before);
+    let mut found: Measured = own
+        .map(|((name, after), (_, before))| (name, after - before))
+        .collect();
+    found.extend([
+        ("softirqs", machine_after[0] - machine_before[0]),
+        ("switches", machine_after[1] - machine_before[1]),
+        ("sleeps", slept),
+        ("calls", calls),
+        ("traced_in", seen.client_in),
+        ("traced_out", seen.client_out),
+        ("traced_lent", seen.client_lent),
+        ("server_in", seen.server_in),
+        ("server_out", seen.server_out),
+        ("server_calls", seen.server_calls),
+        ("nfs_pages", seen.nfs_pages),
+    ]);
+    Ok(found)
+}
+
+fn oxfs_counters() -> Measured {
+    COUNTERS.map(|name| (name, count(name))).to_vec()
 }
 
 fn print(way: &str, what: &str, piece: usize, found: &Measured) {
-    let kib = piece >> 10;
-    for (name, value) in COUNTERS.iter().zip(&found.counters) {
-        println!("count oxfs/{way}/{what}/{kib}K/{name}={}", value / MIB);
+    for (name, value) in found {
+        println!(
+            "count oxfs/{way}/{what}/{}K/{name}={}",
+            piece >> 10,
+            value / MIB
+        );
     }
-    let names = ["softirqs", "switches"];
-    for (name, value) in names.iter().zip(found.machine) {
-        println!("count oxfs/{way}/{what}/{kib}K/{name}={}", value / MIB);
-    }
-    println!("count oxfs/{way}/{what}/{kib}K/calls={}", found.calls / MIB);
 }
 
-fn transfer(path: &std::path::Path, piece: usize, direct: bool, writing: bool) -> Outcome<u64> {
+fn transfer(path: &Path, piece: usize, direct: bool, writing: bool) -> Outcome<u64> {
     let mut options = OpenOptions::new();
     let flags = if direct { libc::O_DIRECT } else { 0 };
     let options = options
@@ -102,37 +127,90 @@ fn transfer(path: &std::path::Path, piece: usize, direct: bool, writing: bool) -
     Ok(calls)
 }
 
+/// Sizes of calls.
+const PIECES: [usize; 3] = [4 << 10, 64 << 10, 1 << 20];
+/// What it is called, whether it goes past the page cache, whether it writes.
+const ACCESSES: [(&str, bool, bool); 4] = [
+    ("buffered-write", false, true),
+    ("buffered-read", false, false),
+    ("direct-write", true, true),
+    ("direct-read", true, false),
+];
+
 fn counts() -> Outcome {
-    let mut bounced = Vec::new();
+    tracing::begin()?;
     for way in ["bounce", "pages"] {
         let (mut world, root) = World::with_mount(if way == "bounce" { "bounce" } else { "" })?;
         let path = root.join("f");
-        for piece in [4 << 10, 64 << 10, 1 << 20] {
-            for (what, direct, writing) in [
-                ("buffered-write", false, true),
-                ("buffered-read", false, false),
-                ("direct-write", true, true),
-                ("direct-read", true, false),
-            ] {
+        for piece in PIECES {
+            for (what, direct, writing) in ACCESSES {
                 good("drop caches", fs::write("/proc/sys/vm/drop_caches", "3"))?;
-                let found = measure(|| transfer(&path, piece, direct, writing))?;
+                let run = || transfer(&path, piece, direct, writing);
+                let found = measure(world.server_pid(), oxfs_counters, run)?;
                 print(way, what, piece, &found);
-                let through = found.counters[1];
-                match way {
-                    // Every byte of data goes through the buffer once on this side.
-                    "bounce" => bounced.push(through),
-                    _ => equal(&format!("{what} {piece}: bytes bounced"), through, 0)?,
-                }
-                if way == "bounce" {
-                    equal(
-                        &format!("{what} {piece}: bytes bounced"),
-                        through,
-                        BYTES as u64,
-                    )?;
-                }
+                let through = found.iter().find(|(name, _)| *name == "oxk_bytes_bounced");
+                // Every byte of data goes through the buffer once on this side, or none does.
+                let expected = if way == "bounce" { BYTES as u64 } else { 0 };
+                equal(
+                    &format!("{way} {what} {piece}: bytes bounced"),
+                    through.map(|(_, bytes)| *bytes),
+                    Some(expected),
+                )?;
             }
         }
         world.unmount_all()?;
     }
-    equal("measured", bounced.len(), 12)
+    Ok(())
+}
+
+/// What the kernel's client of NFS says of its one mount: calls of the protocol, and messages.
+fn nfs_counters() -> Measured {
+    let text = fs::read_to_string("/proc/self/mountstats").unwrap_or_default();
+    let words = text.lines().map(|line| {
+        let words = line.split_whitespace();
+        words.collect::<Vec<_>>()
+    });
+    let (mut operations, mut sent, mut received) = (0, 0, 0);
+    let number = |words: &[&str], at: usize| -> u64 {
+        words
+            .get(at)
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(0)
+    };
+    for words in words {
+        match words.as_slice() {
+            // Port, bind count, connections and two times stand before the messages.
+            ["xprt:", "tcp", rest @ ..] => {
+                sent += number(rest, 5);
+                received += number(rest, 6);
+            }
+            [name, rest @ ..] if name.ends_with(':') && rest.len() >= 8 => {
+                let is_operation = name
+                    .chars()
+                    .all(|c| c.is_ascii_uppercase() || "_:".contains(c));
+                operations += if is_operation { number(rest, 0) } else { 0 };
+            }
+            _ => {}
+        }
+    }
+    vec![
+        ("requests", operations),
+        ("messages_sent", sent),
+        ("messages_received", received),
+    ]
+}
+
+/// The same transfers on a mount of NFS, whose server is a process.
+pub fn count_nfs(folder: &Path, server: u32) -> Outcome {
+    tracing::begin()?;
+    let path = folder.join("f");
+    for piece in PIECES {
+        for (what, direct, writing) in ACCESSES {
+            good("drop caches", fs::write("/proc/sys/vm/drop_caches", "3"))?;
+            let run = || transfer(&path, piece, direct, writing);
+            let found = measure(server, nfs_counters, run)?;
+            print("nfs", what, piece, &found);
+        }
+    }
+    Ok(())
 }

@@ -45,11 +45,100 @@ pub const CASES: &[Case] = &[
         run: mapped,
     },
     Case {
+        name: "tail",
+        time_s: 60,
+        run: tail,
+    },
+    Case {
+        name: "full",
+        time_s: 60,
+        run: full,
+    },
+    Case {
         name: "random",
         time_s: 200,
         run: random,
     },
 ];
+
+/// What a mapping writes behind the end of the file, in its last page, is gone when the file grows.
+fn tail() -> Outcome {
+    const HEAD: usize = 100;
+    type Grow = fn(&File, &File) -> std::io::Result<()>;
+    let ways: [(&str, Grow); 6] = [
+        ("a write", |file, _| file.write_all_at(b"more", 300)),
+        ("a write to the next page", |file, _| {
+            file.write_all_at(b"more", 5000)
+        }),
+        ("a direct write", |_, direct| {
+            direct.write_all_at(b"more", 300)
+        }),
+        ("a direct write further on", |_, direct| {
+            direct.write_all_at(b"more", 9000)
+        }),
+        ("ftruncate", |file, _| file.set_len(3000)),
+        ("fallocate", |file, _| sys::fallocate(file, 0, 0, 3000)),
+    ];
+    let (mut world, root) = World::with_mount("")?;
+    for (number, (way, grow)) in ways.into_iter().enumerate() {
+        let name = format!("f{number}");
+        let path = root.join(&name);
+        good("write", fs::write(&path, [b'a'; HEAD]))?;
+        let file = open(&path)?;
+        let mut options = OpenOptions::new();
+        options.write(true).custom_flags(libc::O_DIRECT);
+        let direct = good("open", options.open(&path))?;
+        let mut map = good("mmap", Mapping::new(&file, 4096, true))?;
+        map.set(50, b'b');
+        map.set(200, b'x');
+        good(way, grow(&file, &direct))?;
+        good("fsync", file.sync_all())?;
+        for path in [world.behind(&name), path] {
+            let found = good("read", fs::read(&path))?;
+            equal(way, (found[50], found[200]), (b'b', 0))?;
+        }
+    }
+    world.unmount_all()
+}
+
+/// A file system of the server that is full in the middle of what is written back, or written
+/// directly.
+fn full() -> Outcome {
+    let (mut world, root) = World::with_mount("")?;
+    let small = world.behind("small");
+    good("mkdir", fs::create_dir(&small))?;
+    good("mount", sys::mount_kind("tmpfs", &small, "size=900k"))?;
+    let tried = fill(&root.join("small/f"), 3 << 19);
+    good("unmount", sys::unmount(&small, libc::MNT_DETACH))?;
+    tried?;
+    world.unmount_all()
+}
+
+fn fill(path: &Path, bytes: usize) -> Outcome {
+    let data = pattern(7, bytes);
+    let file = open(path)?;
+    good("write", file.write_all_at(&data, 0))?;
+    refused("fsync", file.sync_all(), libc::ENOSPC)?;
+    // It is said once, and what there was room for is there.
+    good("fsync again", file.sync_all())?;
+    drop(file);
+    good("remove", fs::remove_file(path))?;
+    let mut options = OpenOptions::new();
+    options
+        .write(true)
+        .create(true)
+        .custom_flags(libc::O_DIRECT);
+    let file = good("open", options.open(path))?;
+    let wrote = good("direct write", file.write_at(&data, 0))?;
+    equal("a part of it", wrote > 0 && wrote < bytes, true)?;
+    refused(
+        "the rest",
+        file.write_at(&data[wrote..], wrote as u64),
+        libc::ENOSPC,
+    )?;
+    let found = good("read", fs::read(path))?;
+    same("what there was room for", &found[..wrote], &data[..wrote])
+}
 
 fn open(path: &Path) -> Outcome<File> {
     let mut options = OpenOptions::new();

@@ -10,6 +10,8 @@ mod locks;
 mod mounts;
 mod names;
 
+pub use counts::count_nfs;
+
 pub use crate::check::{Outcome, equal, good, pattern, refused, same};
 
 /// One thing that is tried.

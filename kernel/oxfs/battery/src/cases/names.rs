@@ -383,12 +383,23 @@ fn xattr() -> Outcome {
             sys::set_xattr(&path, "user.a", b"1", 0),
             libc::EOPNOTSUPP,
         )?;
-        good("trusted", sys::set_xattr(&path, "trusted.a", b"value", 0))?;
-        equal(
-            "get",
-            good("get", sys::get_xattr(&path, "trusted.a", 64))?,
-            b"value".to_vec(),
+        // The server has given up the right to change others, and everyone may read some.
+        refused(
+            "trusted",
+            sys::set_xattr(&path, "trusted.a", b"value", 0),
+            libc::EPERM,
         )?;
+        let behind = sys::set_xattr(&world.behind("f"), "security.a", b"value", 0);
+        good("set behind the server", behind)?;
+        let value = good("get", sys::get_xattr(&path, "security.a", 64))?;
+        equal("get", value, b"value".to_vec())?;
+        let short = sys::get_xattr(&path, "security.a", 2);
+        refused("short", short, libc::ERANGE)?;
+        let none = sys::get_xattr(&path, "security.b", 64);
+        refused("none", none, libc::ENODATA)?;
+        let names = good("list", sys::list_xattr(&path))?;
+        let listed = names.windows(11).any(|part| part == b"security.a\0");
+        equal("listed", listed, true)?;
         return world.unmount_all();
     }
     good("set", sys::set_xattr(&path, "user.a", b"value", 0))?;
@@ -437,6 +448,7 @@ fn permissions() -> Outcome {
     let path = |name: &str| root.join(name);
     good("write", fs::write(path("secret"), b"text"))?;
     sys::set_mode(&path("secret"), 0o600)?;
+    let secret = good("open", sys::open(&path("secret"), libc::O_RDWR, 0))?;
     good("write", fs::write(path("drop"), b"text"))?;
     sys::set_mode(&path("drop"), 0o622)?;
     good("mkdir", fs::create_dir(path("closed")))?;
@@ -453,6 +465,8 @@ fn permissions() -> Outcome {
         )?;
         refused("into", fs::metadata(path("closed/x")), libc::EACCES)?;
         refused("list", fs::read_dir(path("closed")), libc::EACCES)?;
+        // Who has it open may cut it.
+        good("ftruncate", secret.set_len(2))?;
         // A file that may be written and not read.
         let file = good("open", sys::open(&path("drop"), libc::O_WRONLY, 0))?;
         use std::os::unix::fs::FileExt;
@@ -478,6 +492,9 @@ fn permissions() -> Outcome {
         good("read", fs::read(path("drop")))?,
         b"tTEt".to_vec(),
     )?;
+    let cut = good("stat", fs::metadata(path("secret")))?;
+    equal("cut by who had it open", cut.len(), 2)?;
+    drop(secret);
     let own = good("stat", fs::metadata(path("own")))?;
     equal("owner", (own.uid(), own.mode() & 0o777), (1000, 0o640))?;
     world.unmount_all()
