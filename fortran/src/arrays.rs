@@ -7,6 +7,7 @@ use crate::constant::{MPI_ERR_IN_STATUS, MPI_SUCCESS};
 use crate::handle::{comm_out, request_out};
 use crate::kept;
 use crate::logical;
+use crate::section::persistent;
 
 /// Arrays up to this length need no memory of their own.
 const SHORT_MAX: usize = 32;
@@ -163,7 +164,7 @@ pub unsafe fn changed(handle: *mut c_int, now: c_int) {
     }
 }
 
-/// The same for a request; one that became MPI_REQUEST_NULL is over.
+/// The same for a request; one that became MPI_REQUEST_NULL is over, any other may be complete.
 ///
 /// # Safety
 /// `request` is the address of an INTEGER.
@@ -175,6 +176,9 @@ pub unsafe fn completed(request: *mut c_int, now: c_int) {
         if before != now {
             *request = now;
             kept::release(before);
+            persistent::release(before);
+        } else {
+            persistent::look(request, 1);
         }
     }
 }

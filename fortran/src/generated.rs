@@ -22,7 +22,7 @@ use crate::arrays::{
 };
 use crate::c::Handle;
 use crate::c::Status;
-use crate::section::{Descriptor, Staged};
+use crate::section::{Descriptor, Staged, persistent};
 use crate::text::{TextIn, TextOut, Trim};
 use crate::{c, constant, hand, handle, logical, partitioned, sentinel};
 
