@@ -52,6 +52,13 @@ program sections
   call MPI_Send(v(2:12:2), 3, pairs, other, 5, MPI_COMM_WORLD, e)
   call MPI_Wait(r, MPI_STATUS_IGNORE, e)
   CHECK(all(w(1:11:2) == [2, 4, 6, 8, 10, 12]) .and. all(w(2:12:2) == 0))
+  ! A send that was freed goes on with its copy.
+  w = 0
+  call MPI_Isend(v(2:12:2), 3, pairs, other, 5, MPI_COMM_WORLD, r, e)
+  call MPI_Request_free(r, e)
+  CHECK(r == MPI_REQUEST_NULL)
+  call MPI_Recv(w(1:11:2), 3, pairs, other, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE, e)
+  CHECK(all(w(1:11:2) == [2, 4, 6, 8, 10, 12]))
   call MPI_Type_free(pairs, e)
   ! Collectives: several blocks, reductions, in place.
   line = -1

@@ -18,7 +18,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::arrays::{
-    Counterparts, Handles, Logicals, changed, completed, counterparts, dimensions, place, places,
+    Counterparts, Handles, Logicals, changed, completed, counterparts, dimensions, freed, is_over,
+    place, places,
 };
 use crate::c::Handle;
 use crate::c::Status;

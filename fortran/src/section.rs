@@ -244,6 +244,7 @@ impl Staged {
     }
 
     /// The address for a buffer of one message; count and datatype become those of the section.
+    /// `returns` says whether the buffer is written.
     ///
     /// # Safety
     /// The descriptor was made by a Fortran compiler.
@@ -253,6 +254,7 @@ impl Staged {
         descriptor: *const Descriptor,
         count: &mut C,
         datatype: &mut Handle,
+        returns: bool,
     ) -> *mut c_void {
         // SAFETY: the caller's promise.
         unsafe {
@@ -266,8 +268,7 @@ impl Staged {
                     (*count, *datatype) = (C::from(1), made);
                     section.base.cast()
                 }
-                // A send's copy goes back unchanged, which is harmless.
-                None => self.copy(&*descriptor, true),
+                None => self.copy(&*descriptor, returns),
             }
         }
     }
@@ -323,7 +324,8 @@ impl Staged {
         items: i64,
         datatype: Handle,
     ) {
-        if !self.copies.is_empty() {
+        // The datatype of a call that failed may be what was wrong.
+        if !self.copies.is_empty() && code == MPI_SUCCESS {
             let of = Partitions::new(partitions, items, datatype);
             self.last(code, request, of);
         }

@@ -47,7 +47,7 @@ const RUN: &str = r#"
     "$@" > said; cat said
     awk -v limit="$limit" '
         /^ *Row +[0-9]+:/ { rows++; by = $NF; gsub("D", "E", by); if (!(by + 0 < limit)) bad++ }
-        END { print rows >= 4 && !bad ? "correct" : "wrong" }' said
+        END { print (rows >= 4 && !bad ? "correct" : "wrong") }' said
 "#;
 
 /// Builds it and runs its examples and its test.

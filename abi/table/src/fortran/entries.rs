@@ -276,9 +276,10 @@ fn entry(out: &mut String, procedure: &Procedure<'_>, prefix: &str) {
     .expect("a String takes it");
 }
 
-/// What is done for persistent requests before C uses them: copies of sections are filled.
+/// What is done with requests before C uses them: copies of sections are filled at a start.
 fn before_all(function: &Function) -> &'static str {
     match function.name.as_str() {
+        "MPI_Request_free" => "let is_over = is_over(*request);",
         "MPI_Start" => "persistent::start(request, 1);",
         "MPI_Startall" => "persistent::start(array_of_requests, *count);",
         "MPI_Pready" => "persistent::ready(*request, *partition, *partition);",
@@ -497,15 +498,15 @@ fn handles(procedure: &Procedure<'_>, parameter: &Parameter, kind: &str) -> Opti
             format!("if code == 0 {{ *{p} = handle::{word}_out({local}); }}"),
         ),
         "_inout" => {
-            let done = if word == "request" {
-                "completed"
-            } else {
-                "changed"
+            let (done, more) = match (word, procedure.function.name.as_str()) {
+                ("request", "MPI_Request_free") => ("freed", ", is_over"),
+                ("request", _) => ("completed", ""),
+                _ => ("changed", ""),
             };
             (
                 format!("let mut {local} = handle::{word}(*{p});"),
                 format!("&mut {local}"),
-                format!("{done}({p}, handle::{word}_out({local}));"),
+                format!("{done}({p}, handle::{word}_out({local}){more});"),
             )
         }
         _ if becomes_message(procedure, parameter) => (String::new(), local.clone(), String::new()),
@@ -549,10 +550,11 @@ fn buffer(procedure: &Procedure<'_>, parameter: &Parameter) -> Treatment {
     let place_alone = PLACE_ALONE.contains(&function) || function.ends_with("_end");
     let before = if let Some((count, datatype)) = message(procedure, parameter) {
         let (count, datatype) = (&count.name, &datatype.name);
+        let returns = parameter.kind.name() != "buffer_in";
         format!(
             "let mut {count}_c = *{count};\n        let mut {datatype}_c = \
              handle::datatype(*{datatype});\n        let {local} = \
-             staged.message({p}, &mut {count}_c, &mut {datatype}_c);"
+             staged.message({p}, &mut {count}_c, &mut {datatype}_c, {returns});"
         )
     } else if place_alone {
         format!("let {local} = sentinel::buffer((*{p}).base);")
