@@ -9,6 +9,7 @@ use std::ffi::c_int;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::caller::fortran_procedure;
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::fatal;
@@ -132,15 +133,17 @@ impl Call {
     #[inline(never)]
     pub fn fail(&self, failure: &Failure) -> c_int {
         let subject = failure.subject().unwrap_or(self.subject);
-        last_failure::keep(failure);
+        let procedure = fortran_procedure();
+        let name = procedure.as_deref().unwrap_or(self.name);
+        last_failure::keep(failure, self.name, name);
         let (handler, mut handle) = responsible(subject);
         if matches!(handler, Errhandler::Return | Errhandler::User(_)) {
             self.tell_of_missing(subject, failure);
         }
         match handler {
             Errhandler::Return => failure.code(),
-            Errhandler::AreFatal => fatal::end(self.name, subject, failure, "MPI_ERRORS_ARE_FATAL"),
-            Errhandler::Abort => fatal::end(self.name, subject, failure, "MPI_ERRORS_ABORT"),
+            Errhandler::AreFatal => fatal::end(name, subject, failure, "MPI_ERRORS_ARE_FATAL"),
+            Errhandler::Abort => fatal::end(name, subject, failure, "MPI_ERRORS_ABORT"),
             Errhandler::User(user) => {
                 user.call(&mut handle, failure.code());
                 failure.code()

@@ -283,7 +283,7 @@ impl Call {
         }
         check_room(argument, length)?;
         // SAFETY: the program vouches for the array.
-        Ok(unsafe { Datatypes::bounded(address, length) })
+        Ok(unsafe { Datatypes::bounded(argument, address, length) })
     }
 
     /// A status to be read.

@@ -12,9 +12,14 @@ thread_local! {
     static LAST: RefCell<Option<(i32, String)>> = const { RefCell::new(None) };
 }
 
-/// Keeps what a failure says.
-pub fn keep(failure: &Failure) {
-    LAST.set(Some((failure.code(), failure.text().to_owned())));
+/// Keeps what a failure of a function says, whose name the caller writes as `spoken`.
+pub fn keep(failure: &Failure, name: &str, spoken: &str) {
+    let text = match failure.text().strip_prefix(name) {
+        // It begins with the name; that of a large-count form goes on behind it.
+        Some(rest) if rest.starts_with([' ', ':']) => format!("{spoken}{rest}"),
+        _ => format!("{spoken}: {}", failure.text()),
+    };
+    LAST.set(Some((failure.code(), text)));
 }
 
 /// What the last failure of this thread said, if it had this code.
@@ -30,9 +35,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_name_is_said_once_and_as_the_caller_writes_it() {
+        let failure = Failure::new(51, "MPI_Comm_spawn is missing");
+        keep(&failure, "MPI_Comm_spawn", "MPI_COMM_SPAWN");
+        assert_eq!(text_of(51).as_deref(), Some("MPI_COMM_SPAWN is missing"));
+    }
+
+    #[test]
     fn the_last_text_of_a_code_is_kept() {
-        keep(&Failure::new(6, "rank 9 of 4"));
-        assert_eq!(text_of(6).as_deref(), Some("rank 9 of 4"));
+        keep(&Failure::new(6, "rank 9 of 4"), "MPI_Send", "MPI_Send");
+        assert_eq!(text_of(6).as_deref(), Some("MPI_Send: rank 9 of 4"));
         assert_eq!(text_of(7), None);
         std::thread::spawn(|| assert_eq!(text_of(6), None))
             .join()

@@ -9,10 +9,11 @@
 //! (`generated`) from a line of the table in `abi/table`. It notes the call ([`call`]), checks and
 //! converts the arguments ([`check`], [`argument`]), looks up handles ([`handle`], [`object`]) and
 //! calls a hand-written function of a [`chapter`]. If that returns a [`failure`], the error handler
-//! is run ([`call`]) and, if it is MPI_ERRORS_ARE_FATAL, the job ends ([`fatal`]).
+//! is run ([`call`]), which speaks the caller's language ([`caller`]), and, if it is MPI_ERRORS_ARE_FATAL, the job ends ([`fatal`]).
 
 pub mod argument;
 pub mod call;
+pub mod caller;
 pub mod chapter;
 pub mod check;
 pub mod constant;

@@ -18,6 +18,7 @@ use oxmpi_core::any_request::{AnyRequest, Partitions, Report, RequestList, look_
 use oxmpi_core::communicator::Comm;
 use oxmpi_engine::RequestId;
 
+use crate::caller::Entry;
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::handle::{Handle, Object};
@@ -350,7 +351,8 @@ pub fn take_all(handles: &[Handle]) -> Result<All, Failure> {
     match all.take(handles) {
         None => Ok(all),
         Some((index, failure)) => {
-            let text = format!("entry {index} of the requests: {}", failure.text());
+            let entry = Entry("array_of_requests", index);
+            let text = format!("{entry}: {}", failure.text());
             Err(Failure::new(failure.code(), text))
         }
     }

@@ -1,5 +1,5 @@
 ! ranks: 2
-! expect: fatal MPI_Send count
+! expect: fatal MPI_SEND count
 ! MPI 5.0 section 9.3: errors are fatal by default; the message names routine and argument.
 program fatal
 #include "face_use.h"

@@ -4,9 +4,10 @@ use std::ffi::c_int;
 
 use crate::c::{self, Handle};
 use crate::constant::{MPI_ERR_IN_STATUS, MPI_SUCCESS};
-use crate::handle::{comm_out, request_out};
+use crate::handle::{comm_out, request as to_request, request_out};
 use crate::kept;
 use crate::logical;
+use crate::section::persistent;
 
 /// Arrays up to this length need no memory of their own.
 const SHORT_MAX: usize = 32;
@@ -163,7 +164,7 @@ pub unsafe fn changed(handle: *mut c_int, now: c_int) {
     }
 }
 
-/// The same for a request; one that became MPI_REQUEST_NULL is over.
+/// The same for a request; one that became MPI_REQUEST_NULL is over, any other may be complete.
 ///
 /// # Safety
 /// `request` is the address of an INTEGER.
@@ -175,6 +176,41 @@ pub unsafe fn completed(request: *mut c_int, now: c_int) {
         if before != now {
             *request = now;
             kept::release(before);
+            persistent::release(before);
+        } else {
+            persistent::look(request, 1);
+        }
+    }
+}
+
+/// Whether nothing that is kept for a request is in use any more.
+#[inline(always)]
+pub fn is_over(request: c_int) -> bool {
+    let mut flag = 1;
+    if kept::has(request) {
+        // SAFETY: the request is alive, or else nothing would be kept for it.
+        unsafe {
+            c::PMPI_Request_get_status(to_request(request), &mut flag, std::ptr::null_mut());
+        }
+    }
+    flag != 0
+}
+
+/// The same for a request that the program has given up: unless it was over, its operation goes on.
+///
+/// # Safety
+/// `request` is the address of an INTEGER.
+pub unsafe fn freed(request: *mut c_int, now: c_int, is_over: bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let before = *request;
+        if before != now {
+            *request = now;
+            match is_over {
+                true => kept::release(before),
+                false => kept::give_up(before),
+            }
+            persistent::release(before);
         }
     }
 }

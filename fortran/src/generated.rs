@@ -18,11 +18,12 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::arrays::{
-    Counterparts, Handles, Logicals, changed, completed, counterparts, dimensions, place, places,
+    Counterparts, Handles, Logicals, changed, completed, counterparts, dimensions, freed, is_over,
+    place, places,
 };
 use crate::c::Handle;
 use crate::c::Status;
-use crate::section::{Descriptor, Staged};
+use crate::section::{Descriptor, Staged, persistent};
 use crate::text::{TextIn, TextOut, Trim};
 use crate::{c, constant, hand, handle, logical, partitioned, sentinel};
 

@@ -41,13 +41,30 @@ pub fn release(request: c_int) {
     }
 }
 
+/// Whether something is kept for a request.
+#[inline(always)]
+pub fn has(request: c_int) -> bool {
+    COUNT.load(Ordering::Acquire) != 0
+        && lock()
+            .as_ref()
+            .is_some_and(|kept| kept.contains_key(&request))
+}
+
+/// Nobody will see the request's end: what its operation may still use stays for ever.
+pub fn give_up(request: c_int) {
+    std::mem::forget(taken(request));
+}
+
 #[cold]
 fn end(request: c_int) {
+    // What is dropped here may copy much, so the lock is free by now.
+    drop(taken(request));
+}
+
+fn taken(request: c_int) -> Option<Vec<Box<dyn Any + Send>>> {
     let mut kept = lock();
-    let Some(all) = kept.as_mut() else { return };
+    let all = kept.as_mut()?;
     let ended = all.remove(&request);
     COUNT.store(all.len(), Ordering::Release);
-    drop(kept);
-    // What is dropped here may copy much, so the lock is free by now.
-    drop(ended);
+    ended
 }

@@ -85,7 +85,10 @@ macro_rules! sync_reg {
     )*};
 }
 
-sync_reg! { mpi_f_sync_reg_ pmpi_f_sync_reg_ mpi_f_sync_reg_f08ts_ pmpi_f_sync_reg_f08ts_ }
+sync_reg! {
+    mpi_f_sync_reg_ pmpi_f_sync_reg_ mpi_f_sync_reg_fts_ pmpi_f_sync_reg_fts_
+    mpi_f_sync_reg_f08ts_ pmpi_f_sync_reg_f08ts_
+}
 
 macro_rules! comparisons {
     ($($eq:ident $ne:ident;)*) => {$(

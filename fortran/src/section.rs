@@ -3,16 +3,19 @@
 //! The standard's MPI_SUBARRAYS_SUPPORTED means that a section such as `a(1:n:2, :)` is a buffer
 //! like any other: its elements in array element order. One without gaps is an address. One with
 //! gaps that holds a single message is described by a datatype made for the call (`describe`);
-//! any other is copied ([`Staged`]), and copied back when the operation is over.
+//! any other is copied ([`Staged`]), and copied back when the operation is over. Copies of persistent
+//! requests are filled at each start ([`persistent`]).
 
 mod describe;
+pub mod persistent;
 
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::c::{self, Handle};
-use crate::constant::{MPI_ERR_BUFFER, MPI_REQUEST_NULL, MPI_SUCCESS};
+use crate::constant::{MPI_REQUEST_NULL, MPI_SUCCESS};
 use crate::kept;
 use crate::sentinel;
+use persistent::Partitions;
 
 /// The head of a C descriptor (ISO_Fortran_binding.h). gfortran and flang agree in these fields;
 /// what lies between rank and dimensions differs and is not read.
@@ -104,12 +107,18 @@ impl Section {
             .product()
     }
 
-    /// Calls `each` with the address of every element, in array element order.
-    fn walk(&self, mut each: impl FnMut(*mut u8)) {
+    /// Calls `each` with the number and the address of these elements, in array element order.
+    fn walk(&self, elements: std::ops::Range<usize>, mut each: impl FnMut(usize, *mut u8)) {
         let mut index = vec![0isize; self.dimensions.len()];
         let mut at = self.base;
-        for _ in 0..self.elements() {
-            each(at);
+        let mut before = elements.start as isize;
+        for (index, dimension) in index.iter_mut().zip(&self.dimensions) {
+            *index = before % dimension.extent.max(1);
+            before /= dimension.extent.max(1);
+            at = at.wrapping_offset(*index * dimension.stride);
+        }
+        for element in elements {
+            each(element, at);
             for (index, dimension) in index.iter_mut().zip(&self.dimensions) {
                 *index += 1;
                 at = at.wrapping_offset(dimension.stride);
@@ -146,21 +155,29 @@ impl Copy {
             returns,
         };
         // What the operation leaves alone must come back as it was, so outputs are copied too.
-        copy.exchange(true);
+        copy.exchange(true, 0..usize::MAX);
         copy
     }
 
-    fn exchange(&mut self, inward: bool) {
-        let bytes = self.section.element_bytes;
-        let mut place = self.words.as_mut_ptr().cast::<u8>();
-        self.section.walk(|element| {
+    /// Copies bytes of the copy, as many of them as it has, from the section or to it.
+    fn exchange(&mut self, inward: bool, bytes: std::ops::Range<usize>) {
+        let size = self.section.element_bytes;
+        let end = bytes.end.min(self.section.elements() * size);
+        if bytes.start >= end {
+            return;
+        }
+        let place = self.words.as_mut_ptr().cast::<u8>();
+        let elements = bytes.start / size..end.div_ceil(size);
+        self.section.walk(elements, |element, address| {
+            let first = bytes.start.max(element * size);
+            let count = end.min((element + 1) * size) - first;
             // SAFETY: the descriptor says that the element is there; the copy has room for all.
             unsafe {
+                let (place, address) = (place.add(first), address.add(first - element * size));
                 match inward {
-                    true => std::ptr::copy_nonoverlapping(element, place, bytes),
-                    false => std::ptr::copy_nonoverlapping(place, element, bytes),
+                    true => std::ptr::copy_nonoverlapping(address, place, count),
+                    false => std::ptr::copy_nonoverlapping(place, address, count),
                 }
-                place = place.add(bytes);
             }
         });
     }
@@ -169,7 +186,7 @@ impl Copy {
 impl Drop for Copy {
     fn drop(&mut self) {
         if self.returns {
-            self.exchange(false);
+            self.exchange(false, 0..usize::MAX);
         }
     }
 }
@@ -227,6 +244,7 @@ impl Staged {
     }
 
     /// The address for a buffer of one message; count and datatype become those of the section.
+    /// `returns` says whether the buffer is written.
     ///
     /// # Safety
     /// The descriptor was made by a Fortran compiler.
@@ -236,6 +254,7 @@ impl Staged {
         descriptor: *const Descriptor,
         count: &mut C,
         datatype: &mut Handle,
+        returns: bool,
     ) -> *mut c_void {
         // SAFETY: the caller's promise.
         unsafe {
@@ -249,8 +268,7 @@ impl Staged {
                     (*count, *datatype) = (C::from(1), made);
                     section.base.cast()
                 }
-                // A send's copy goes back unchanged, which is harmless.
-                None => self.copy(&*descriptor, true),
+                None => self.copy(&*descriptor, returns),
             }
         }
     }
@@ -261,23 +279,6 @@ impl Staged {
         self.copies.push(unsafe { Copy::new(descriptor, returns) });
         let last = self.copies.last_mut().expect("just pushed");
         last.words.as_mut_ptr().cast()
-    }
-
-    /// Whether anything was copied.
-    pub fn is_used(&self) -> bool {
-        !self.copies.is_empty()
-    }
-
-    /// A persistent collective operation cannot work on a copy: nothing tells when it starts.
-    pub fn refuse(mut self) -> c_int {
-        self.copies.clear();
-        eprintln!(
-            "oxmpi: a persistent collective operation was given a section of an array that has \
-             gaps between its elements; give it an array without gaps"
-        );
-        // SAFETY: the handle is a constant; the error handler may end the job.
-        unsafe { c::PMPI_Comm_call_errhandler(crate::constant::MPI_COMM_WORLD, MPI_ERR_BUFFER) };
-        MPI_ERR_BUFFER
     }
 
     /// The call is over, and with it the operation.
@@ -299,6 +300,42 @@ impl Staged {
             for copy in self.copies.drain(..) {
                 kept::keep(request, Box::new(copy));
             }
+        }
+    }
+
+    /// The call has made a persistent request, which may be started again and again.
+    #[inline(always)]
+    pub fn persist(&mut self, code: c_int, request: c_int) {
+        if !self.datatypes.is_empty() {
+            self.free_datatypes();
+        }
+        if !self.copies.is_empty() {
+            self.last(code, request, None);
+        }
+    }
+
+    /// The same for a partitioned message.
+    #[inline(always)]
+    pub fn persist_partitions(
+        &mut self,
+        code: c_int,
+        request: c_int,
+        partitions: c_int,
+        items: i64,
+        datatype: Handle,
+    ) {
+        // The datatype of a call that failed may be what was wrong.
+        if !self.copies.is_empty() && code == MPI_SUCCESS {
+            let of = Partitions::new(partitions, items, datatype);
+            self.last(code, request, of);
+        }
+    }
+
+    #[cold]
+    fn last(&mut self, code: c_int, request: c_int, partitions: Option<Partitions>) {
+        // What a call that failed has copied goes nowhere.
+        if code == MPI_SUCCESS && request != MPI_REQUEST_NULL as c_int {
+            persistent::keep(request, std::mem::take(&mut self.copies), partitions);
         }
     }
 

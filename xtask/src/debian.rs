@@ -6,19 +6,34 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+/// Which release's sources are taken, as a filter of the lines of its list: the machine's own, and,
+/// where the mirror lacks that archive, a later one.
+const RELEASES: [&str; 2] = ["cat", "sed -n 's/ [a-z]* main$/ trixie main/p'"];
+
 /// Fetches the source of a package and unpacks it to `folder/source`, unless `landmark`, a file of
-/// it, is there already. The lists are its own: those of a machine seldom have sources.
+/// it, is there already.
 pub fn source(folder: &Path, package: &str, landmark: &str) -> Result<(), String> {
     if folder.join("source").join(landmark).exists() {
         return Ok(());
     }
+    fetched(folder, package, RELEASES[0]).or_else(|_| fetched(folder, package, RELEASES[1]))?;
+    match folder.join("source").join(landmark).exists() {
+        true => Ok(()),
+        false => Err(format!(
+            "Debian's source package {package} has no {landmark}"
+        )),
+    }
+}
+
+/// Fetches and unpacks a source. The lists are its own: those of a machine seldom have sources.
+fn fetched(folder: &Path, package: &str, release: &str) -> Result<(), String> {
     let script = format!(
         "set -e
         rm -rf lists cache source; mkdir -p lists/partial cache/archives/partial source
         keys=/usr/share/keyrings/debian-archive-keyring.gpg
         if [ -e $keys ]; then signed=\"[signed-by=$keys]\"; fi
         apt-get indextargets --format \"deb-src $signed \\$(REPO_URI) \\$(CODENAME) main\" \
-            'Created-By: Packages' 'Component: main' 'Origin: Debian' | sort -u > sources.list
+            'Created-By: Packages' 'Component: main' 'Origin: Debian' | {release} | sort -u > sources.list
         own=\"-o Dir::Etc::sourcelist=$PWD/sources.list -o Dir::Etc::sourceparts=/dev/null \
              -o Dir::State::lists=$PWD/lists -o Dir::Cache=$PWD/cache -o APT::Sandbox::User=root\"
         apt-get -q $own update
@@ -26,13 +41,7 @@ pub fn source(folder: &Path, package: &str, landmark: &str) -> Result<(), String
         tar -xf {package}_*.orig.tar.* -C source --strip-components=1
         rm -rf lists cache"
     );
-    shell(folder, &script)?;
-    match folder.join("source").join(landmark).exists() {
-        true => Ok(()),
-        false => Err(format!(
-            "Debian's source package {package} has no {landmark}"
-        )),
-    }
+    shell(folder, &script)
 }
 
 /// Unpacks packages to `folder/root`, unless `landmark`, a file of theirs, is there. `root/lib` is

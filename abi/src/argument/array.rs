@@ -9,6 +9,7 @@ use std::ffi::c_int;
 use oxmpi_core::any_request::Report;
 
 use super::result::{CountOut, InOut, Out, Position};
+use crate::caller::Entry;
 use crate::constant::{MPI_DATATYPE_NULL, MPI_ERR_TYPE, MPI_UNWEIGHTED, MPI_WEIGHTS_EMPTY};
 use crate::failure::Failure;
 use crate::handle::{Handle, Object, Pinned};
@@ -60,6 +61,7 @@ pub enum Weights {
 /// Datatypes that the program gave.
 #[derive(Clone, Copy, Debug)]
 pub struct Datatypes {
+    argument: &'static str,
     handles: *const Handle,
     length: usize,
 }
@@ -237,17 +239,25 @@ impl Datatypes {
     ///
     /// # Safety
     /// The address is null or that of an array which is as long as the standard demands.
-    pub unsafe fn unbounded(address: *const Handle) -> Datatypes {
+    pub unsafe fn unbounded(argument: &'static str, address: *const Handle) -> Datatypes {
         // SAFETY: the caller's promise.
-        unsafe { Datatypes::bounded(address, UNBOUNDED) }
+        unsafe { Datatypes::bounded(argument, address, UNBOUNDED) }
     }
 
     /// Believes the address that a program gave.
     ///
     /// # Safety
     /// The address is null, with a length of 0 or unbounded, or that of an array of this length.
-    pub unsafe fn bounded(handles: *const Handle, length: usize) -> Datatypes {
-        Datatypes { handles, length }
+    pub unsafe fn bounded(
+        argument: &'static str,
+        handles: *const Handle,
+        length: usize,
+    ) -> Datatypes {
+        Datatypes {
+            argument,
+            handles,
+            length,
+        }
     }
 
     /// Whether the program gave a null pointer.
@@ -287,7 +297,7 @@ impl Datatypes {
             };
             Failure::new(
                 MPI_ERR_TYPE,
-                format!("entry {index} of the datatypes is {handle}{why}"),
+                format!("{} is {handle}{why}", Entry(self.argument, index)),
             )
         })
     }

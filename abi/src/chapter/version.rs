@@ -8,8 +8,8 @@ use crate::argument::{FlagOut, Out, TextOut, constant};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
-use crate::handle::Handle;
-use crate::object::{Info, handle_for};
+use crate::handle::{Handle, Object};
+use crate::object::{Info, Type, fortran, handle_for};
 
 /// What Fortran calls true and false, as a Fortran library has told.
 #[derive(Clone, Copy)]
@@ -82,7 +82,7 @@ pub fn abi_get_fortran_info(_call: &Call, info: Out<Handle>) -> Result<(), Failu
     Ok(())
 }
 
-/// MPI_Abi_set_fortran_info: may be told once.
+/// MPI_Abi_set_fortran_info: may be told once; sizes before the types are used.
 pub fn abi_set_fortran_info(_call: &Call, info: &Info) -> Result<(), Failure> {
     let mut told = FORTRAN
         .lock()
@@ -93,6 +93,7 @@ pub fn abi_set_fortran_info(_call: &Call, info: &Info) -> Result<(), Failure> {
             "the facts about Fortran have been set before; they cannot change",
         ));
     }
+    fortran::tell(info, |constant| Type::table().is_made(constant))?;
     *told = Some(info.duplicate());
     Ok(())
 }

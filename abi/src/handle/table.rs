@@ -123,6 +123,14 @@ impl<T: Object> Table<T> {
         self.pin(handle)
     }
 
+    /// Whether a constant has been used.
+    pub fn is_made(&self, handle: Handle) -> bool {
+        let constant = self
+            .constants
+            .get(handle.0.wrapping_sub(self.first_constant));
+        constant.is_some_and(|constant| !constant.load(Ordering::Acquire).is_null())
+    }
+
     #[inline]
     fn pin(&self, handle: Handle) -> Option<Pinned<'_, T>> {
         let (slot, place, generation) = self.slot(handle)?;

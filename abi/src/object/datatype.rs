@@ -45,7 +45,7 @@ impl Type {
     /// The predefined type of a constant; its name is the constant's.
     pub(super) fn named(handle: Handle) -> Option<Type> {
         let basic = Basic::from_handle(u16::try_from(handle.0).ok()?)?;
-        let named = Type::new(Datatype::named(basic));
+        let named = Type::new(super::fortran::datatype(basic)?);
         named.handle.get_or_init(|| handle);
         named.set_name(basic.name().as_bytes());
         Some(named)

@@ -8,6 +8,7 @@ mod communicator;
 mod datatype;
 mod errhandler;
 mod file;
+pub mod fortran;
 mod message;
 mod op;
 mod session;

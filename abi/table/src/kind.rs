@@ -105,7 +105,7 @@ const ROWS: &[Row] = &[
     ["weights_out[]", "int *@", "", "*mut c_int", "", "call.weights_out(\"{p}\", {p}, {l})?", "IntegersOut"],
     ["addresses_out[]", "MPI_Aint @[]", "", "*mut i64", "", "call.integers_out(\"{p}\", {p}, {l})?", "IntegersOut"],
     ["wides_out[]", "MPI_Count @[]", "", "*mut i64", "", "call.integers_out(\"{p}\", {p}, {l})?", "IntegersOut"],
-    ["datatypes", "const MPI_Datatype @[]", "", "*const Handle", "", "Datatypes::unbounded({p})", "Datatypes"],
+    ["datatypes", "const MPI_Datatype @[]", "", "*const Handle", "", "Datatypes::unbounded(\"{p}\", {p})", "Datatypes"],
     ["datatypes[]", "const MPI_Datatype @[]", "", "*const Handle", "", "call.datatypes(\"{p}\", {p}, {l})?", "Datatypes"],
     ["datatypes_out[]", "MPI_Datatype @[]", "", "*mut Handle", "", "call.slice_mut(\"{p}\", {p}, {l})?", "&mut [Handle]"],
     ["requests[]", "const MPI_Request @[]", "", "*const Handle", "", "call.slice(\"{p}\", {p}, {l})?", "&[Handle]"],

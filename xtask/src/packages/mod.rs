@@ -2,11 +2,13 @@
 //! installation's wrappers and run on 4 ranks with their own examples and tests.
 //!
 //! Everything lies in `target/packages`; what was fetched and built once stays, the programs are
-//! linked anew. MUMPS is part of every run, the others only of long ones.
+//! linked anew. MUMPS and PARPACK are part of every run, the others only of long ones.
 
+mod dbcsr;
 mod fftw;
 mod files;
 mod mumps;
+mod parpack;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,10 +22,16 @@ const RANKS: u32 = 4;
 type Package = (&'static str, fn(&mut Steps));
 
 /// Those of every run.
-const SHORT: [Package; 1] = [("packages: MUMPS", mumps::run)];
+const SHORT: [Package; 2] = [
+    ("packages: MUMPS", mumps::run),
+    ("packages: PARPACK", parpack::run),
+];
 
 /// Those of long runs.
-const LONG: [Package; 1] = [("packages: FFTW", fftw::run)];
+const LONG: [Package; 2] = [
+    ("packages: FFTW", fftw::run),
+    ("packages: DBCSR", dbcsr::run),
+];
 
 fn all(long: bool) -> impl Iterator<Item = Package> {
     SHORT

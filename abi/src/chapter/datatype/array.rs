@@ -5,6 +5,7 @@ use oxmpi_datatypes::datatype::{Darray, Datatype, Distribution, Order};
 use super::deliver;
 use crate::argument::{Integers, Out};
 use crate::call::Call;
+use crate::caller::Entry;
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::handle::Handle;
@@ -76,8 +77,9 @@ fn distribution(dimension: usize, how: i32) -> Result<Distribution, Failure> {
         MPI_DISTRIBUTE_BLOCK => Ok(Distribution::Block),
         MPI_DISTRIBUTE_CYCLIC => Ok(Distribution::Cyclic),
         _ => {
+            let entry = Entry("array_of_distribs", dimension);
             let text = format!(
-                "entry {dimension} of array_of_distribs is {how}, which is none of MPI_DISTRIBUTE_BLOCK, \
+                "{entry} is {how}, which is none of MPI_DISTRIBUTE_BLOCK, \
                  MPI_DISTRIBUTE_CYCLIC and MPI_DISTRIBUTE_NONE"
             );
             Err(Failure::new(MPI_ERR_ARG, text))

@@ -111,7 +111,7 @@ pub fn fortran_entries(table: &Table) -> String {
 }
 
 /// Second names: name, and the entry point it stands for. Those of mpi_f08 without choice buffers,
-/// and those of module mpi that give a C_PTR.
+/// those of module mpi with choice buffers, and those of module mpi that give a C_PTR.
 fn aliases(table: &Table) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for prefix in ["", "P"] {
@@ -126,6 +126,14 @@ fn aliases(table: &Table) -> Vec<(String, String)> {
             found.push((symbol(procedure, prefix), of));
         }
         for procedure in procedures(table) {
+            if let Some(name) = procedure.specific_with_descriptors() {
+                let of = Procedure {
+                    f08: true,
+                    ..procedure
+                };
+                let name = format!("{prefix}{name}_").to_lowercase();
+                found.push((name, symbol(&of, prefix)));
+            }
             if procedure
                 .function
                 .parameters
@@ -248,12 +256,7 @@ fn entry(out: &mut String, procedure: &Procedure<'_>, prefix: &str) {
         match function.returns {
             Some(_) => line(&format!("{c_name}({passed})")),
             None => {
-                let refused = if staged && is_persistent_collective(procedure) {
-                    "if staged.is_used() { give(ierror, staged.refuse()); return; }"
-                } else {
-                    ""
-                };
-                line(refused);
+                line(before_all(function));
                 line(&format!("let code = {c_name}({passed});"));
                 treated.iter().for_each(|(_, t)| line(&t.after));
                 line(after_all(procedure, staged));
@@ -273,10 +276,17 @@ fn entry(out: &mut String, procedure: &Procedure<'_>, prefix: &str) {
     .expect("a String takes it");
 }
 
-fn is_persistent_collective(procedure: &Procedure<'_>) -> bool {
-    let chapters = ["collective", "neighbor", "partitioned"];
-    chapters.contains(&procedure.chapter.name.as_str())
-        && procedure.function.name.ends_with("_init")
+/// What is done with requests before C uses them: copies of sections are filled at a start.
+fn before_all(function: &Function) -> &'static str {
+    match function.name.as_str() {
+        "MPI_Request_free" => "let is_over = is_over(*request);",
+        "MPI_Start" => "persistent::start(request, 1);",
+        "MPI_Startall" => "persistent::start(array_of_requests, *count);",
+        "MPI_Pready" => "persistent::ready(*request, *partition, *partition);",
+        "MPI_Pready_range" => "persistent::ready(*request, *partition_low, *partition_high);",
+        "MPI_Pready_list" => "persistent::ready_list(*request, array_of_partitions, *length);",
+        _ => "",
+    }
 }
 
 /// What is done once all results are there.
@@ -289,6 +299,18 @@ fn after_all(procedure: &Procedure<'_>, staged: bool) -> &'static str {
         .any(|p| p.kind.name() == "request_out");
     match name {
         "MPI_Init" | "MPI_Init_thread" => "logical::agree();",
+        "MPI_Parrived" => {
+            "if code == 0 && flag_c != 0 { persistent::arrived(*request, *partition); }"
+        }
+        "MPI_Request_get_status" => "persistent::look(request, 1);",
+        "MPI_Request_get_status_all" | "MPI_Request_get_status_any" => {
+            "persistent::look(array_of_requests, *count);"
+        }
+        "MPI_Request_get_status_some" => "persistent::look(array_of_requests, *incount);",
+        _ if staged && LARGE_ALONE.contains(&name) => {
+            "staged.persist_partitions(code, *request, *partitions, *count, datatype_c);"
+        }
+        _ if staged && name.ends_with("_init") => "staged.persist(code, *request);",
         _ if staged && has_request => "staged.keep(code, *request);",
         _ if staged => "staged.finish(code);",
         _ => "",
@@ -476,15 +498,15 @@ fn handles(procedure: &Procedure<'_>, parameter: &Parameter, kind: &str) -> Opti
             format!("if code == 0 {{ *{p} = handle::{word}_out({local}); }}"),
         ),
         "_inout" => {
-            let done = if word == "request" {
-                "completed"
-            } else {
-                "changed"
+            let (done, more) = match (word, procedure.function.name.as_str()) {
+                ("request", "MPI_Request_free") => ("freed", ", is_over"),
+                ("request", _) => ("completed", ""),
+                _ => ("changed", ""),
             };
             (
                 format!("let mut {local} = handle::{word}(*{p});"),
                 format!("&mut {local}"),
-                format!("{done}({p}, handle::{word}_out({local}));"),
+                format!("{done}({p}, handle::{word}_out({local}){more});"),
             )
         }
         _ if becomes_message(procedure, parameter) => (String::new(), local.clone(), String::new()),
@@ -528,10 +550,11 @@ fn buffer(procedure: &Procedure<'_>, parameter: &Parameter) -> Treatment {
     let place_alone = PLACE_ALONE.contains(&function) || function.ends_with("_end");
     let before = if let Some((count, datatype)) = message(procedure, parameter) {
         let (count, datatype) = (&count.name, &datatype.name);
+        let returns = parameter.kind.name() != "buffer_in";
         format!(
             "let mut {count}_c = *{count};\n        let mut {datatype}_c = \
              handle::datatype(*{datatype});\n        let {local} = \
-             staged.message({p}, &mut {count}_c, &mut {datatype}_c);"
+             staged.message({p}, &mut {count}_c, &mut {datatype}_c, {returns});"
         )
     } else if place_alone {
         format!("let {local} = sentinel::buffer((*{p}).base);")

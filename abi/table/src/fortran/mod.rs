@@ -4,9 +4,10 @@
 //! Fortran columns. [`fortran_entries`] writes the entry points of libmpifort_abi, [`module_mpi`]
 //! and [`module_mpi_f08`] the modules' sources, [`mpif_h`] the include file.
 //!
-//! Four names reach one C function: `mpi_x_` (mpif.h and module mpi), `mpi_x_f08_` (mpi_f08 without
-//! choice buffers; the same code), `mpi_x_f08ts_` (mpi_f08 with choice buffers, which arrive as C
-//! descriptors) and, with `_c` before the suffix, the large-count forms of mpi_f08.
+//! Five names reach one C function: `mpi_x_` (mpif.h, and module mpi without choice buffers),
+//! `mpi_x_f08_` (mpi_f08 without choice buffers; the same code), `mpi_x_f08ts_` (mpi_f08 with choice
+//! buffers, which arrive as C descriptors), `mpi_x_fts_` (module mpi with choice buffers; the same
+//! code) and, with `_c` before the suffix, the large-count forms of mpi_f08.
 
 mod callbacks;
 mod constants;
@@ -66,6 +67,15 @@ impl Procedure<'_> {
         };
         let c = if large { "_c" } else { "" };
         format!("{}{c}{suffix}", self.function.name)
+    }
+
+    /// The name of a procedure of module mpi with choice buffers; none if it has no such argument,
+    /// and is the procedure of mpif.h.
+    pub fn specific_with_descriptors(&self) -> Option<String> {
+        let as_f08 = Procedure { f08: true, ..*self };
+        as_f08
+            .has_descriptors()
+            .then(|| format!("{}_fts", self.function.name))
     }
 
     /// The name that programs use.

@@ -1,8 +1,9 @@
 //! Writes the source of module `mpi`: constants, sentinels and explicit interfaces.
 //!
 //! The module has no code of its own: its procedures are those of libmpifort_abi, so only the
-//! compiler's module file is needed, never an object. Choice buffers are addresses; each compiler
-//! has its own comment that switches off its check of type and rank, and both are written.
+//! compiler's module file is needed, never an object. Procedures with choice buffers are BIND(C) and
+//! get descriptors, as in mpi_f08. Where an address alone is wanted, each compiler has its own
+//! comment that switches off its check of type and rank, and both are written.
 
 use std::fmt::Write;
 
@@ -24,7 +25,7 @@ pub fn module_mpi(table: &Table) -> String {
     for (_, name, value) in handles(table) {
         writeln!(out, "  INTEGER, PARAMETER :: {name} = {value}").expect("a String takes it");
     }
-    supported(&mut out, false);
+    supported(&mut out);
     for (name, of, _, dimensions, _) in SENTINELS {
         sentinel(&mut out, name, of, dimensions);
     }
@@ -37,10 +38,14 @@ pub fn module_mpi(table: &Table) -> String {
     for prefix in ["", "P"] {
         for procedure in procedures(table) {
             let name = format!("{prefix}{}", procedure.function.name);
-            // A generic name lets the specific one keep the name of the symbol.
-            let text = body(&procedure, &name, &name);
-            if gives_pointer(&procedure) {
-                let other = body(&procedure, &format!("{name}_cptr"), &name).replace(
+            let specific = procedure.specific_with_descriptors();
+            let specific = specific.map(|specific| format!("{prefix}{specific}"));
+            let text = body(&procedure, specific.as_deref().unwrap_or(&name));
+            if specific.is_some() {
+                writeln!(out, "\n  INTERFACE {name}\n{text}  END INTERFACE")
+            } else if gives_pointer(&procedure) {
+                // A generic name lets the specific one keep the name of the symbol.
+                let other = body(&procedure, &format!("{name}_cptr")).replace(
                     "INTEGER(KIND=MPI_ADDRESS_KIND), INTENT(OUT) :: baseptr",
                     "TYPE(C_PTR), INTENT(OUT) :: baseptr",
                 );
@@ -51,7 +56,7 @@ pub fn module_mpi(table: &Table) -> String {
             .expect("a String takes it");
         }
         out.push_str(&sizeof(prefix, "fts"));
-        out.push_str(&sync_reg(prefix, false));
+        out.push_str(&sync_reg(prefix, "fts"));
     }
     out.push_str("END MODULE mpi\n");
     out
@@ -65,10 +70,10 @@ pub(super) fn opening(module: &str) -> String {
     )
 }
 
-pub(super) fn supported(out: &mut String, truth: bool) {
-    let value = if truth { ".TRUE." } else { ".FALSE." };
+/// Choice buffers are descriptors and, where they are used after the call, ASYNCHRONOUS.
+pub(super) fn supported(out: &mut String) {
     for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {
-        writeln!(out, "  LOGICAL, PARAMETER :: {name} = {value}").expect("a String takes it");
+        writeln!(out, "  LOGICAL, PARAMETER :: {name} = .TRUE.").expect("a String takes it");
     }
 }
 
@@ -101,28 +106,12 @@ pub(super) fn sizeof(prefix: &str, suffix: &str) -> String {
 }
 
 /// MPI_F_sync_reg does nothing; that the compiler does not know so is its use.
-pub(super) fn sync_reg(prefix: &str, f08: bool) -> String {
-    let symbol = format!("{}mpi_f_sync_reg_f08ts_", prefix.to_lowercase());
-    let (name, bind, buffer) = if f08 {
-        (
-            format!("{prefix}MPI_F_sync_reg_f08ts"),
-            format!(" BIND(C, NAME=\"{symbol}\")"),
-            "      TYPE(*), DIMENSION(..), ASYNCHRONOUS :: buf\n".to_string(),
-        )
-    } else {
-        (
-            format!("{prefix}MPI_F_sync_reg"),
-            String::new(),
-            unchecked("buf", ""),
-        )
-    };
-    let generic = if f08 {
-        format!(" {prefix}MPI_F_sync_reg")
-    } else {
-        String::new()
-    };
+pub(super) fn sync_reg(prefix: &str, suffix: &str) -> String {
+    let symbol = format!("{}mpi_f_sync_reg_{suffix}_", prefix.to_lowercase());
     format!(
-        "\n  INTERFACE{generic}\n    SUBROUTINE {name}(buf){bind}\n{buffer}\
+        "\n  INTERFACE {prefix}MPI_F_sync_reg\n\
+        \x20   SUBROUTINE {prefix}MPI_F_sync_reg_{suffix}(buf) BIND(C, NAME=\"{symbol}\")\n\
+        \x20     TYPE(*), DIMENSION(..), ASYNCHRONOUS :: buf\n\
         \x20   END SUBROUTINE\n  END INTERFACE\n"
     )
 }
@@ -134,14 +123,14 @@ fn gives_pointer(procedure: &Procedure<'_>) -> bool {
 }
 
 /// An argument of any type and rank, passed by address.
-fn unchecked(name: &str, intent: &str) -> String {
+fn unchecked(name: &str) -> String {
     format!(
         "!GCC$ ATTRIBUTES NO_ARG_CHECK :: {name}\n!DIR$ IGNORE_TKR(TKRDMA) {name}\n      \
-         TYPE(*), DIMENSION(*){intent} :: {name}\n"
+         TYPE(*), DIMENSION(*) :: {name}\n"
     )
 }
 
-fn body(procedure: &Procedure<'_>, name: &str, _generic: &str) -> String {
+fn body(procedure: &Procedure<'_>, name: &str) -> String {
     let dummies = dummies(procedure);
     let mut names: Vec<&str> = dummies.iter().map(|dummy| dummy.name.as_str()).collect();
     let mut text = String::new();
@@ -152,7 +141,16 @@ fn body(procedure: &Procedure<'_>, name: &str, _generic: &str) -> String {
         names.push("ierror");
         text.push_str("      INTEGER, INTENT(OUT) :: ierror\n");
     }
-    frame(procedure, name, &names, "", &text)
+    let bind = match procedure.specific_with_descriptors() {
+        Some(_) => bind(name),
+        None => String::new(),
+    };
+    frame(procedure, name, &names, &bind, &text)
+}
+
+/// What makes a procedure take descriptors, under the name of its symbol.
+pub(super) fn bind(name: &str) -> String {
+    format!(" &\n        BIND(C, NAME=\"{}_\")", name.to_lowercase())
 }
 
 /// The lines around declarations; functions with a value say their type.
@@ -179,8 +177,8 @@ fn declaration(dummy: &Dummy) -> String {
     let name = &dummy.name;
     let intent = intent(dummy.intent);
     let (of, dimensions) = match (&dummy.shape, dummy.dimensions) {
-        (Shape::Choice, _) => return unchecked(name, ""),
-        (Shape::Pointer, _) if name == "buffer_addr" => return unchecked(name, ""),
+        (Shape::Choice, _) => return descriptor(dummy),
+        (Shape::Pointer, _) if name == "buffer_addr" => return unchecked(name),
         (Shape::Procedure(_), _) => return format!("      EXTERNAL :: {name}\n"),
         (Shape::Status, None) => ("INTEGER", "(MPI_STATUS_SIZE)".to_string()),
         (Shape::Status, Some(_)) => ("INTEGER", "(MPI_STATUS_SIZE,*)".to_string()),
@@ -191,7 +189,28 @@ fn declaration(dummy: &Dummy) -> String {
             (plain_type(shape), dimensions)
         }
     };
-    format!("      {of}{intent} :: {name}{dimensions}\n")
+    let asynchronous = asynchronous(dummy);
+    format!("      {of}{intent}{asynchronous} :: {name}{dimensions}\n")
+}
+
+/// Memory of any type and rank, sections of arrays included.
+pub(super) fn descriptor(dummy: &Dummy) -> String {
+    // The sentinels may be passed where memory is written, so its intent is not said.
+    let intent = match dummy.intent {
+        Intent::In => intent(Intent::In),
+        Intent::Out | Intent::InOut => "",
+    };
+    let (name, asynchronous) = (&dummy.name, asynchronous(dummy));
+    format!("      TYPE(*), DIMENSION(..){intent}{asynchronous} :: {name}\n")
+}
+
+/// Whether MPI may use the argument after the call.
+pub(super) fn asynchronous(dummy: &Dummy) -> &'static str {
+    if dummy.asynchronous {
+        ", ASYNCHRONOUS"
+    } else {
+        ""
+    }
 }
 
 pub(super) fn intent(intent: Intent) -> &'static str {
@@ -234,7 +253,7 @@ pub(super) fn callback(name: &str, interface: &Interface, f08: bool) -> String {
         match line.strip_prefix("MEMORY :: ") {
             Some(names) => names
                 .split(", ")
-                .for_each(|name| text.push_str(&unchecked(name, ""))),
+                .for_each(|name| text.push_str(&unchecked(name))),
             None => writeln!(text, "      {line}").expect("a String takes it"),
         }
     }

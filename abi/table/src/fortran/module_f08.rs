@@ -11,7 +11,8 @@ use super::callbacks::{INTERFACES, PREDEFINED, interface};
 use super::constants::{SENTINELS, handles, integers};
 use super::dummy::{Dummy, Shape, dummies};
 use super::module::{
-    callback, frame, intent, opening, plain_type, sentinel, sizeof, supported, sync_reg,
+    asynchronous, bind, callback, descriptor, frame, intent, opening, plain_type, sentinel, sizeof,
+    supported, sync_reg,
 };
 use super::{Procedure, procedures_f08};
 use crate::model::Table;
@@ -38,7 +39,7 @@ pub fn module_mpi_f08(table: &Table) -> String {
         writeln!(out, "  TYPE({of}), PARAMETER :: {name} = {of}({value})")
             .expect("a String takes it");
     }
-    supported(&mut out, true);
+    supported(&mut out);
     for (name, _, of, _, dimensions) in SENTINELS {
         sentinel(&mut out, name, of, dimensions);
     }
@@ -71,7 +72,7 @@ pub fn module_mpi_f08(table: &Table) -> String {
                 .expect("a String takes it");
         }
         out.push_str(&sizeof(prefix, "f08ts"));
-        out.push_str(&sync_reg(prefix, true));
+        out.push_str(&sync_reg(prefix, "f08ts"));
     }
     out.push_str("END MODULE mpi_f08\n");
     out
@@ -127,7 +128,7 @@ fn body(procedure: &Procedure<'_>, name: &str) -> String {
         text.push_str("      INTEGER, OPTIONAL, INTENT(OUT) :: ierror\n");
     }
     let bind = match procedure.has_descriptors() {
-        true => format!(" &\n        BIND(C, NAME=\"{}_\")", name.to_lowercase()),
+        true => bind(name),
         false => String::new(),
     };
     frame(procedure, name, &names, &bind, &text)
@@ -137,21 +138,14 @@ fn declaration(dummy: &Dummy) -> String {
     let name = &dummy.name;
     let mut attributes = intent(dummy.intent).to_string();
     let of = match &dummy.shape {
-        // The sentinels may be passed where memory is written, so its intent is not said.
-        Shape::Choice if attributes != ", INTENT(IN)" => {
-            attributes.clear();
-            "TYPE(*), DIMENSION(..)".to_string()
-        }
-        Shape::Choice => "TYPE(*), DIMENSION(..)".to_string(),
+        Shape::Choice => return descriptor(dummy),
         Shape::Pointer => "TYPE(C_PTR)".to_string(),
         Shape::Status => "TYPE(MPI_Status)".to_string(),
         Shape::Handle(of) => format!("TYPE({of})"),
         Shape::Procedure(of) => return format!("      PROCEDURE({of}) :: {name}\n"),
         shape => plain_type(shape).to_string(),
     };
-    if dummy.asynchronous {
-        attributes.push_str(", ASYNCHRONOUS");
-    }
+    attributes.push_str(asynchronous(dummy));
     // A status may be MPI_STATUS_IGNORE, which nothing may be written to.
     if dummy.shape == Shape::Status && attributes == ", INTENT(OUT)" {
         attributes.clear();
