@@ -63,6 +63,11 @@ impl File {
         self.0.comm.group()
     }
 
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed.load(Ordering::Relaxed)
+    }
+
     /// How it was opened.
     pub fn amode(&self) -> Amode {
         self.0.amode
@@ -83,7 +88,8 @@ impl File {
     /// Reserves room up to a length. Collective.
     pub fn preallocate(&self, size: i64) -> Result<()> {
         self.change_size("cannot reserve room for", size, |size| {
-            self.0.disk.preallocate(size)
+            let is_alone = settle::is_one_host(&self.0.comm);
+            self.0.disk.preallocate(size, is_alone)
         })
     }
 
@@ -99,7 +105,7 @@ impl File {
         self.check_not_sequential(action)?;
         self.check_no_split(action)?;
         inner.finish_turns();
-        let all = settle::tell_all(&inner.comm, &[size as u64])?;
+        let all = inner.tell_all(action, &[size as u64])?;
         if all.iter().any(|other| *other != all[0]) {
             let why = "the ranks gave different sizes; all must give the same";
             return Err(inner.refuse(FileFault::NotSame, action, why));
@@ -115,7 +121,7 @@ impl File {
             Ok(size) if inner.comm.rank() == 0 => change(size),
             Ok(_) => Ok(()),
         };
-        settle::agree(&inner.comm, action, inner.disk.path(), outcome)
+        inner.agree(action, outcome)
     }
 
     /// The hints in force.
@@ -196,7 +202,7 @@ impl File {
             }
             Err(_) => REFUSED_VIEW,
         };
-        let all = settle::tell_all(&inner.comm, &words)?;
+        let all = inner.tell_all(ACTION, &words)?;
         let view = view?;
         if let Some(rank) = all.chunks(3).position(|other| other != words) {
             let why = match all[rank * 3] {
@@ -218,7 +224,7 @@ impl File {
         if let Some(info) = info {
             self.set_info(info);
         }
-        settle::meet(&inner.comm)
+        inner.meet(ACTION)
     }
 
     /// Takes part in [`File::set_view`] of the others, whose arguments this process refuses: they
@@ -240,8 +246,12 @@ impl File {
     pub fn byte_offset(&self, offset: i64) -> Result<u64> {
         self.check_not_sequential("cannot tell an offset of")?;
         let view = self.view();
-        let offset = self.checked(offset, "cannot tell an offset of")?;
-        Ok(view.byte_of(offset * view.unit()))
+        let etype = self.checked(offset, "cannot tell an offset of")?;
+        view.byte_of_etype(etype).ok_or_else(|| {
+            let why = format!("offset {offset} lies beyond what a file can hold");
+            let action = "cannot tell an offset of";
+            self.0.refuse(FileFault::Argument, action, why)
+        })
     }
 
     fn checked(&self, offset: i64, action: &'static str) -> Result<u64> {
@@ -280,20 +290,24 @@ impl File {
         self.check_not_sequential(ACTION)?;
         inner.finish_turns();
         let words = [offset as u64, whence as u64];
-        let all = settle::tell_all(&inner.comm, &words)?;
+        let all = inner.tell_all(ACTION, &words)?;
         if all.chunks(2).any(|other| other != words) {
             let why = "the ranks gave different offsets; all must give the same";
             return Err(inner.refuse(FileFault::NotSame, ACTION, why));
         }
         let mut outcome = Ok(());
         if inner.comm.rank() == 0 {
-            let (current, end) = (inner.add_shared(0)?, self.end(whence)?);
-            match sought(whence, offset, current, end) {
+            let current = inner.add_shared(0)?;
+            let to = self.end(whence).and_then(|end| {
+                sought(whence, offset, current, end).map_err(|error| inner.named(error))
+            });
+            match to {
                 Ok(to) => inner.store_shared(to)?,
-                Err(error) => outcome = Err(named(error, inner.disk.path())),
+                Err(ErrorKind::File(error)) => outcome = Err(error),
+                Err(other) => return Err(other),
             }
         }
-        settle::agree(&inner.comm, ACTION, inner.disk.path(), outcome)
+        inner.agree(ACTION, outcome)
     }
 
     /// Takes part in [`File::seek_shared`] of the others, whose arguments this process refuses:
@@ -324,16 +338,16 @@ impl File {
 
     /// Sets it. Collective.
     pub fn set_atomicity(&self, atomic: bool) -> Result<()> {
+        const ACTION: &str = "cannot set the atomicity of";
         let inner = &*self.0;
         inner.finish_turns();
-        let all = settle::tell_all(&inner.comm, &[u64::from(atomic)])?;
+        let all = inner.tell_all(ACTION, &[u64::from(atomic)])?;
         if all.iter().any(|other| *other != u64::from(atomic)) {
             let why = "the ranks gave different values of flag; all must give the same";
-            let action = "cannot set the atomicity of";
-            return Err(inner.refuse(FileFault::NotSame, action, why));
+            return Err(inner.refuse(FileFault::NotSame, ACTION, why));
         }
         lock(&inner.state).atomic = atomic;
-        settle::meet(&inner.comm)
+        inner.meet(ACTION)
     }
 
     /// Brings what was written to the device. Collective.
@@ -342,7 +356,7 @@ impl File {
         let inner = &*self.0;
         self.check_no_split(ACTION)?;
         inner.finish_turns();
-        settle::meet(&inner.comm)?;
+        inner.meet(ACTION)?;
         // The processes of a host share what its kernel has not written yet: one asks for all.
         let comm = &inner.comm;
         let here = comm.host_of(comm.rank());
@@ -351,7 +365,7 @@ impl File {
             true => inner.disk.sync(),
             false => Ok(()),
         };
-        settle::agree(comm, ACTION, inner.disk.path(), outcome)
+        inner.agree(ACTION, outcome)
     }
 
     /// Reads by this process alone, or writes.
@@ -459,7 +473,8 @@ impl File {
         if inner.comm.size() == 1 {
             let mut job = job?;
             if start == Start::Ordered {
-                job.from = inner.add_shared(job.etypes())? * job.view.unit();
+                let begin = inner.add_shared(job.etypes())?;
+                job.begin_at(begin)?;
             }
             return match background {
                 true => Ok(self.begin_own(job)),
@@ -579,40 +594,29 @@ impl File {
             return Err(inner.refuse(FileFault::Argument, action, why));
         }
         let etypes = bytes / view.unit();
-        let offset = match start {
-            Start::At(offset) => self.checked(offset, action)?,
-            Start::Pointer => {
-                let at = state.pointer;
-                state.pointer = at + etypes;
-                at
-            }
-            Start::Shared | Start::Ordered => 0,
-        };
-        let (hints, atomic) = (state.hints.clone(), state.atomic);
-        drop(state);
-        let offset = match start {
-            Start::Shared => inner.add_shared(etypes)?,
-            _ => offset,
-        };
-        let from = offset.checked_mul(view.unit());
-        let from = from.filter(|from| from.checked_add(bytes).is_some_and(|end| end < 1 << 62));
-        let from = from.ok_or_else(|| {
-            let why = format!("offset {offset} lies beyond what a file can hold");
-            inner.refuse(FileFault::Argument, action, why)
-        })?;
-        if start != Start::Ordered && direction == Direction::Write {
-            let refuse = |why| inner.refuse(FileFault::Argument, action, why);
-            view.check_range(from, bytes).map_err(refuse)?;
-        }
-        Ok(Job {
+        let mut job = Job {
             file: inner.clone(),
             view,
-            hints,
-            atomic,
+            hints: state.hints.clone(),
+            atomic: state.atomic,
             direction,
-            from,
+            from: 0,
             memory,
             bytes,
-        })
+        };
+        match start {
+            Start::At(offset) => job.begin_at(self.checked(offset, action)?)?,
+            Start::Pointer => {
+                job.begin_at(state.pointer)?;
+                state.pointer += etypes;
+            }
+            Start::Shared => {
+                drop(state);
+                job.begin_at(inner.add_shared(etypes)?)?;
+            }
+            // Where it begins is known when all ranks are there.
+            Start::Ordered => {}
+        }
+        Ok(job)
     }
 }

@@ -1,13 +1,14 @@
 //! What an access is made of: the open file as the library's own parts see it, what the program can
 //! change of it, and the access as it was called for.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmpi_core::any_request::{AnyRequest, Report, Sender};
 use oxmpi_core::buffer::Buffer;
 use oxmpi_core::communicator::Comm;
-use oxmpi_core::{ErrorKind, FileError, FileFault};
+use oxmpi_core::{ErrorKind, FileError, FileFault, FileLoss};
 
 use crate::access::Way;
 use crate::amode::Amode;
@@ -34,6 +35,8 @@ pub(crate) struct Inner {
     /// One question about the shared pointer at a time.
     asking: Mutex<()>,
     pub(crate) is_closed: AtomicBool,
+    /// What is deleted when the file is closed, from the root on.
+    pub(crate) doomed: Option<PathBuf>,
 }
 
 /// What the program can change.
@@ -113,6 +116,7 @@ impl Inner {
             region: Mutex::new(()),
             asking: Mutex::new(()),
             is_closed: AtomicBool::new(false),
+            doomed: None,
         }
     }
 
@@ -134,6 +138,26 @@ impl Inner {
         why: impl Into<String>,
     ) -> Box<FileError> {
         named(fault(kind, action, why), self.disk.path())
+    }
+
+    /// An error of an operation of all processes, with the file that it concerns.
+    #[cold]
+    pub(crate) fn during(
+        &self,
+        action: &'static str,
+        range: Option<(u64, u64)>,
+        error: ErrorKind,
+    ) -> ErrorKind {
+        let ErrorKind::Engine(_) = error else {
+            // Those of files have a name, and those of arguments are about no file.
+            return error;
+        };
+        ErrorKind::FileLoss(Box::new(FileLoss {
+            action,
+            path: self.disk.path().display().to_string(),
+            range,
+            cause: error,
+        }))
     }
 
     #[cold]
@@ -162,6 +186,24 @@ impl Inner {
 }
 
 impl Job {
+    /// Begins the access at an etype, if it can be there.
+    pub(crate) fn begin_at(&mut self, etype: u64) -> Result<()> {
+        let view = &self.view;
+        let refuse = |why| {
+            let action = self.direction.action();
+            self.file.refuse(FileFault::Argument, action, why)
+        };
+        let from = etype.checked_mul(view.unit());
+        let from = from.filter(|from| view.holds(*from, self.bytes));
+        let from =
+            from.ok_or_else(|| refuse(format!("offset {etype} lies beyond what a file can hold")))?;
+        if self.direction == Direction::Write {
+            view.check_range(from, self.bytes).map_err(refuse)?;
+        }
+        self.from = from;
+        Ok(())
+    }
+
     /// Etypes that the access covers.
     pub(crate) fn etypes(&self) -> u64 {
         self.bytes / self.view.unit()

@@ -17,7 +17,7 @@ use crate::file::File;
 use crate::hints::Hints;
 use crate::job::{Inner, lock};
 use crate::pointer::Whence;
-use crate::settle::{agree, first_error, hear_first, meet, tell_all};
+use crate::settle::{first_error, hear_first, is_one_host, tell_all};
 use crate::shared::SharedPointer;
 use crate::sys::{Disk, SharedWord, plain_path, unlink};
 
@@ -141,14 +141,19 @@ impl File {
             Some(word) if everybody => SharedPointer::Word(word),
             _ => SharedPointer::kept(&comm),
         };
-        let file = File(Arc::new(Inner::new(comm, disk, mode, shared, hints)));
+        let mut inner = Inner::new(comm, disk, mode, shared, hints);
+        if mode.has(Amode::DELETE_ON_CLOSE) {
+            // The program may be in another folder when it closes the file.
+            inner.doomed = std::path::absolute(&path).ok();
+        }
+        let file = File(Arc::new(inner));
         if mode.has(Amode::APPEND) {
             let end = file.end(Whence::End)?;
             lock(&file.0.state).pointer = end;
             if file.0.comm.rank() == 0 {
                 file.0.store_shared(end)?;
             }
-            meet(&file.0.comm)?;
+            file.0.meet(ACTION)?;
         }
         Ok(file)
     }
@@ -158,17 +163,17 @@ impl File {
         let inner = &*self.0;
         self.check_no_split("cannot close")?;
         inner.finish_turns();
-        meet(&inner.comm)?;
+        inner.meet("cannot close")?;
         inner.shared.close(&inner.comm);
         inner.is_closed.store(true, Ordering::Relaxed);
         if !inner.amode.has(Amode::DELETE_ON_CLOSE) {
             return Ok(());
         }
         let outcome = match inner.comm.rank() {
-            0 => unlink(inner.disk.path()),
+            0 => unlink(inner.doomed.as_deref().unwrap_or(inner.disk.path())),
             _ => Ok(()),
         };
-        agree(&inner.comm, "cannot delete", inner.disk.path(), outcome)
+        inner.agree("cannot delete", outcome)
     }
 }
 
@@ -187,10 +192,6 @@ fn same_mode(all: &[u64], amode: i32, path: &std::path::Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn is_one_host(comm: &Comm) -> bool {
-    (1..comm.size()).all(|rank| comm.host_of(rank) == comm.host_of(0))
 }
 
 fn flags(amode: Amode, makes: bool) -> i32 {

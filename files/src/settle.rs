@@ -18,7 +18,7 @@ use oxmpi_core::{ErrorKind, FileError};
 
 use crate::errand;
 use crate::failure::{report, reported};
-use crate::job::lock;
+use crate::job::{Inner, lock};
 
 /// Time between two looks whether all members live: longer than an exchange takes that goes well.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -46,7 +46,7 @@ fn from_first(words: &mut [u64]) -> Collective {
 }
 
 /// On one host everybody waits for everybody's words themselves, so a death concerns each wait.
-fn is_one_host(comm: &Comm) -> bool {
+pub(crate) fn is_one_host(comm: &Comm) -> bool {
     (1..comm.size()).all(|rank| comm.host_of(rank) == comm.host_of(0))
 }
 
@@ -109,6 +109,30 @@ pub(crate) fn agree(
     let all = tell_all(comm, &words)?;
     mine?;
     first_error(&all, action, path).map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The same for an open file, which errors name.
+impl Inner {
+    /// Each rank's words, by rank.
+    pub(crate) fn tell_all(&self, action: &'static str, mine: &[u64]) -> Result<Vec<u64>> {
+        let told = tell_all(&self.comm, mine);
+        told.map_err(|error| self.during(action, None, error))
+    }
+
+    /// Nobody goes on before everybody is here.
+    pub(crate) fn meet(&self, action: &'static str) -> Result<()> {
+        meet(&self.comm).map_err(|error| self.during(action, None, error))
+    }
+
+    /// Fails everywhere if it failed anywhere.
+    pub(crate) fn agree(
+        &self,
+        action: &'static str,
+        mine: std::result::Result<(), Box<FileError>>,
+    ) -> Result<()> {
+        let agreed = agree(&self.comm, action, self.disk.path(), mine);
+        agreed.map_err(|error| self.during(action, None, error))
+    }
 }
 
 /// The error that the lowest rank has reported.
