@@ -18,11 +18,14 @@
 mod access;
 mod aggregate;
 mod amode;
+mod coverage;
 mod errand;
 mod failure;
 mod file;
 mod hints;
 mod job;
+mod mapped;
+mod messages;
 mod open;
 mod ordered;
 mod pointer;

@@ -9,17 +9,19 @@
 
 use std::sync::Arc;
 
-use oxmpi_core::any_request::{AnyRequest, Report};
+use oxmpi_core::any_request::Report;
 use oxmpi_core::buffer::Buffer;
 use oxmpi_core::communicator::Comm;
 use oxmpi_core::{ErrorKind, FileError, SendMode, Source, Tag};
 
 use crate::access::HOLE_MAX;
 use crate::aggregate::{Plan, Reach};
+use crate::coverage::ranges;
 use crate::failure::report;
 use crate::job::{Data, Direction, Inner, Job};
-use crate::settle::{end_of, first_error, step_aside, tell_all_later};
-use crate::strip::{Coverage, STRIP_BYTES, Strip, StripWalk, common_divisor, gather, spread};
+use crate::messages::{Messages, finish, receive, send};
+use crate::settle::{first_error, step_aside, tell_all_later};
+use crate::strip::{STRIP_BYTES, Strip, StripWalk, gather, spread};
 use crate::view::Piece;
 use crate::worker::{Offloaded, offload};
 
@@ -34,67 +36,6 @@ const DATA: i32 = 13;
 /// Strips that the first message of a rank has room for: with its length it is 1 KiB.
 const FIRST_STRIPS: usize = 31;
 const FIRST_BYTES: usize = 8 + FIRST_STRIPS * STRIP_BYTES;
-
-/// Messages under way, with the memory of the library's own that they use. What is left when this
-/// is dropped is taken back before the memory goes.
-#[derive(Default)]
-struct Messages(Vec<(AnyRequest, Vec<u8>)>);
-
-impl Messages {
-    async fn end(&mut self) -> Result<()> {
-        for entry in &mut self.0 {
-            finish(entry).await?;
-        }
-        self.0.clear();
-        Ok(())
-    }
-}
-
-/// Waits for a message; from then on it is not under way any more.
-async fn finish((request, _): &mut (AnyRequest, Vec<u8>)) -> Result<()> {
-    end_of(request).await.map(|_| ())
-}
-
-impl Drop for Messages {
-    fn drop(&mut self) {
-        for (request, _) in &mut self.0 {
-            let _ = request.cancel();
-        }
-        for (request, bytes) in &mut self.0 {
-            // The access has failed and says why; how its messages end is of no interest. A message
-            // to a process that lives and has left the access, because another one died, may
-            // never be taken: it keeps its memory.
-            let is_left = matches!(request, AnyRequest::Send(comm, _)
-                if comm.lost_member().is_some());
-            if is_left && !request.is_ready() {
-                std::mem::forget(std::mem::replace(request, AnyRequest::Over(Report::EMPTY)));
-                std::mem::forget(std::mem::take(bytes));
-                continue;
-            }
-            let _ = request.wait();
-        }
-    }
-}
-
-fn memory(bytes: &mut [u8]) -> Buffer {
-    // SAFETY: the memory is kept beside the request of the message until that is over.
-    unsafe { Buffer::raw(bytes.as_mut_ptr(), bytes.len() as u64) }
-}
-
-fn send(comm: &Arc<Comm>, mut bytes: Vec<u8>, to: u32, tag: i32, all: &mut Messages) -> Result<()> {
-    let place = memory(&mut bytes);
-    let request = comm.isend_buffer(&place, Some(to), tag, SendMode::Standard)?;
-    all.0.push((request, bytes));
-    Ok(())
-}
-
-fn receive(comm: &Arc<Comm>, bytes: usize, from: u32, tag: i32, all: &mut Messages) -> Result<()> {
-    let mut bytes = vec![0; bytes];
-    let place = memory(&mut bytes);
-    let request = comm.irecv_buffer(&place, Some(Source::Rank(from)), Tag::Is(tag))?;
-    all.0.push((request, bytes));
-    Ok(())
-}
 
 /// A part of the file that this rank accesses for all.
 struct Share {
@@ -455,31 +396,6 @@ fn walks(share: &Share) -> Vec<(u32, StripWalk<'_>)> {
     ranks
         .map(|(rank, strips)| (*rank, StripWalk::new(strips)))
         .collect()
-}
-
-/// The ranges that strips cover together.
-fn ranges<'s>(strips: impl Iterator<Item = &'s Strip> + Clone, gap: u64) -> Vec<Piece> {
-    let (mut low, mut high, mut count) = (u64::MAX, 0, 0);
-    for strip in strips.clone() {
-        low = low.min(strip.offset);
-        high = high.max(strip.end());
-        count += strip.count;
-    }
-    if count == 1 {
-        return vec![Piece {
-            offset: low,
-            bytes: high - low,
-        }];
-    }
-    let mut grain = 0;
-    for strip in strips.clone() {
-        for length in [strip.offset - low, strip.block, strip.stride] {
-            grain = common_divisor(grain, length);
-        }
-    }
-    let mut covered = Coverage::new(low, high - low, grain);
-    strips.for_each(|strip| covered.add(strip));
-    covered.ranges(gap)
 }
 
 fn spread_all(strips: &[Strip], base: u64, memory: &mut [u8], packed: &[u8]) {
