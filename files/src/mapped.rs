@@ -22,6 +22,10 @@ unsafe impl Sync for Mapped {}
 impl Mapped {
     /// New memory; `None` if the system has none.
     pub(crate) fn new(bytes: usize) -> Option<Mapped> {
+        // Going beyond the limit would end the process by a signal.
+        if bytes as u64 > longest_file() {
+            return None;
+        }
         // SAFETY: the name is a text that ends with zero.
         let got = unsafe { libc::memfd_create(c"oxmpi-file".as_ptr(), libc::MFD_CLOEXEC) };
         if got < 0 {
@@ -84,12 +88,30 @@ impl Mapped {
         self.descriptor.as_raw_fd()
     }
 
+    /// Where a part of it lies.
+    pub(crate) fn part(&self, from: usize, bytes: usize) -> *mut u8 {
+        let is_inside = from.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        assert!(is_inside, "a part lies inside");
+        self.address.as_ptr().wrapping_add(from)
+    }
+
     /// The word at its beginning.
     pub(crate) fn word(&self) -> &AtomicU64 {
         assert!(self.bytes >= size_of::<u64>(), "there is a word");
         // SAFETY: the mapping lasts until the drop and begins at a page, and all processes use its
         // first word as an atomic.
         unsafe { self.address.cast().as_ref() }
+    }
+}
+
+/// How long a file this process may make.
+fn longest_file() -> u64 {
+    // SAFETY: all-zero is a valid value of the structure, which the call fills.
+    let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is there.
+    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {
+        0 => limit.rlim_cur,
+        _ => u64::MAX,
     }
 }
 

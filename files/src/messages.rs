@@ -26,6 +26,23 @@ impl Messages {
     }
 }
 
+impl Messages {
+    /// Lets go of those that are over.
+    pub(crate) fn let_ended_go(&mut self) -> Result<()> {
+        let mut outcome = Ok(());
+        self.0.retain_mut(|(request, _)| {
+            let is_over = request.is_ready();
+            if is_over {
+                let ended = request.conclude().map(|_| ());
+                *request = AnyRequest::Over(Report::EMPTY);
+                outcome = std::mem::replace(&mut outcome, Ok(())).and(ended);
+            }
+            !is_over
+        });
+        outcome
+    }
+}
+
 /// Waits for a message; from then on it is not under way any more.
 pub(crate) async fn finish((request, _): &mut (AnyRequest, Vec<u8>)) -> Result<()> {
     end_of(request).await.map(|_| ())
