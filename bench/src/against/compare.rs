@@ -30,6 +30,15 @@ pub struct Library {
     pub programs: Programs,
 }
 
+/// Which settings are run.
+#[derive(Clone, Copy)]
+pub struct Choice<'a> {
+    /// The networks that OxMPI is told to use between hosts.
+    pub nets: &'a [Net],
+    /// Of slow jobs, only the settings that are known to be good.
+    pub is_short: bool,
+}
+
 /// Times better that a setting must be in the first round to end another one.
 const CLEARLY: f64 = 1.5;
 
@@ -50,7 +59,7 @@ pub struct Rounds<'a> {
     libraries: &'a [Library],
     jobs: &'a [Job],
     hosts: Option<&'a Hosts>,
-    nets: &'a [Net],
+    choice: Choice<'a>,
     pace: Pace,
     /// By library, job, setting.
     trials: Vec<Vec<Vec<Trial>>>,
@@ -65,7 +74,7 @@ impl<'a> Rounds<'a> {
         libraries: &'a [Library],
         jobs: &'a [Job],
         hosts: Option<&'a Hosts>,
-        nets: &'a [Net],
+        choice: Choice<'a>,
         pace: Pace,
     ) -> Rounds<'a> {
         let trials = libraries
@@ -73,7 +82,7 @@ impl<'a> Rounds<'a> {
             .map(|library| {
                 jobs.iter()
                     .map(|job| {
-                        settings(library, job, nets)
+                        settings(library, job, choice)
                             .iter()
                             .map(|_| Trial::default())
                             .collect()
@@ -85,7 +94,7 @@ impl<'a> Rounds<'a> {
             libraries,
             jobs,
             hosts,
-            nets,
+            choice,
             pace,
             trials,
             names: vec![None; libraries.len()],
@@ -98,7 +107,7 @@ impl<'a> Rounds<'a> {
         for (place, job) in self.jobs.iter().enumerate() {
             for index in 0..self.libraries.len() {
                 let library = &self.libraries[index];
-                for (which, setting) in settings(library, job, self.nets).iter().enumerate() {
+                for (which, setting) in settings(library, job, self.choice).iter().enumerate() {
                     let trials = &mut self.trials[index][place];
                     let refused = trials[..which].iter().all(|trial| trial.values.is_empty());
                     trials[which].over |= setting.last_resort && !refused;
@@ -200,9 +209,9 @@ impl<'a> Rounds<'a> {
 
     /// A figure with OxMPI at its best, or a row for each network it was told to use.
     fn rows(&self, place: usize, job: &Job, figure: &str, names: &[String]) -> Vec<Row> {
-        let tried = settings(&self.libraries[0], job, self.nets);
+        let tried = settings(&self.libraries[0], job, self.choice);
         let trials = &self.trials[0][place];
-        if !is_by_net(job, self.nets) {
+        if !is_by_net(job, self.choice.nets) {
             let ours = best_trial(trials, figure).map(|which| &trials[which].values[figure]);
             let row = self.row(place, job, figure, ours, names);
             return row.into_iter().collect();
@@ -234,7 +243,7 @@ impl<'a> Rounds<'a> {
                 let which = best_trial(trials, figure)?;
                 let values = &trials[which].values[figure];
                 let ratios = ours.map_or_else(Vec::new, |ours| ratios(*unit, ours, values));
-                let tried = settings(&self.libraries[index], job, self.nets);
+                let tried = settings(&self.libraries[index], job, self.choice);
                 Some(Peer {
                     library: names[index].clone(),
                     setting: (tried.len() > 1).then_some(tried[which].name),
@@ -283,10 +292,17 @@ fn is_by_net(job: &Job, nets: &[Net]) -> bool {
     job.hosts > 1 && !nets.is_empty()
 }
 
-fn settings(library: &Library, job: &Job, nets: &[Net]) -> Vec<Setting> {
+fn settings(library: &Library, job: &Job, choice: Choice<'_>) -> Vec<Setting> {
     let family = library.installation.family;
-    if family == Family::Oxmpi && is_by_net(job, nets) {
-        return nets.iter().map(|net| setting::by_net(*net)).collect();
+    if family == Family::Oxmpi && is_by_net(job, choice.nets) {
+        return choice
+            .nets
+            .iter()
+            .map(|net| setting::by_net(*net))
+            .collect();
+    }
+    if choice.is_short && job.is_slow() {
+        return setting::likely(family, job.crowded).to_vec();
     }
     setting::settings(family, job.hosts > 1, job.crowded).to_vec()
 }
