@@ -207,21 +207,47 @@ static void prepare(struct work *work)
     fill(work->data, work->mine, rank, 0);
 }
 
-/* Whether the file has this rank's data at their places; read without MPI. */
+/* A part of the file, read without MPI as far ahead as it is kept. */
+struct view_of_file {
+    int plain;
+    long start, have;
+    char kept[1 << 20];
+};
+
+/* Whether the file has these bytes at a place. */
+static int has(struct view_of_file *file, long place, const char *bytes, long count)
+{
+    for (long done = 0, some; done < count; done += some) {
+        long at = place + done;
+        if (at < file->start || at >= file->start + file->have) {
+            file->start = at;
+            file->have = pread(file->plain, file->kept, sizeof file->kept, at);
+            if (file->have <= 0)
+                return 0;
+        }
+        long left = file->start + file->have - at;
+        some = count - done < left ? count - done : left;
+        if (memcmp(file->kept + (at - file->start), bytes + done, (size_t)some) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the file has this rank's data at their places. */
 static int file_right(const struct work *work)
 {
-    char *image = memory((size_t)work->total);
-    if (pread(work->plain, image, (size_t)work->total, 0) != work->total)
-        return 0;
+    static struct view_of_file file;
+    file.plain = work->plain;
+    file.have = 0;
     int from[3], edges[3];
     long place = 0, edge = work->bytes;
     switch (work->kind->shape) {
     case RANGE:
     case OVERLAP:
-        return memcmp(image + rank * work->mine, work->data, (size_t)work->mine) == 0;
+        return has(&file, rank * work->mine, work->data, work->mine);
     case PIECES:
         for (; place < work->mine; place += edge)
-            if (memcmp(image + place * size + rank * edge, work->data + place, (size_t)edge) != 0)
+            if (!has(&file, place * size + rank * edge, work->data + place, edge))
                 return 0;
         return 1;
     case CUBE:
@@ -229,13 +255,13 @@ static int file_right(const struct work *work)
         for (long x = 0; x < edges[0]; x++)
             for (long y = 0; y < edges[1]; y++, place += edges[2] * 8) {
                 long row = ((from[0] + x) * edge + from[1] + y) * edge + from[2];
-                if (memcmp(image + row * 8, work->data + place, (size_t)edges[2] * 8) != 0)
+                if (!has(&file, row * 8, work->data + place, edges[2] * 8))
                     return 0;
             }
         return 1;
     case APPEND:
         for (; place < work->total; place += work->bytes)
-            if (memcmp(image + place, work->data, (size_t)work->bytes) == 0)
+            if (has(&file, place, work->data, work->bytes))
                 return 1;
     }
     return 0;

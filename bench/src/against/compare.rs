@@ -42,6 +42,9 @@ pub struct Choice<'a> {
 /// Times better that a setting must be in the first round to end another one.
 const CLEARLY: f64 = 1.5;
 
+/// Times longer that a slow job of OxMPI may take than one of the others.
+const OUR_PATIENCE: u32 = 3;
+
 /// Values of one figure under one setting, with the round each was measured in.
 type Values = Vec<(usize, f64)>;
 
@@ -128,13 +131,18 @@ impl<'a> Rounds<'a> {
 
     fn once(&mut self, round: usize, index: usize, place: usize, which: usize, setting: &Setting) {
         let (library, job) = (&self.libraries[index], &self.jobs[place]);
+        let mut pace = self.pace;
+        if index == 0 {
+            // Without OxMPI there is nothing to compare with.
+            pace.slow_job *= OUR_PATIENCE;
+        }
         let (found, error) = execution::run(
             job,
             &library.installation,
             library.programs.of(job.program),
             self.hosts,
             setting,
-            self.pace,
+            pace,
         );
         let trial = &mut self.trials[index][place][which];
         for (figure, (value, unit)) in found.values {
@@ -145,9 +153,16 @@ impl<'a> Rounds<'a> {
             self.names[index].get_or_insert(name);
         }
         let who = library.installation.family.name();
+        let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (figure, reason) in found.missing {
-            let title = job.title(&figure);
-            self.note(format!("{who}, {}, {title}: {reason}", setting.name));
+            by_reason
+                .entry(reason)
+                .or_default()
+                .push(job.title(&figure));
+        }
+        for (reason, titles) in by_reason {
+            let titles = titles.join("; ");
+            self.note(format!("{who}, {}: {titles}: {reason}", setting.name));
         }
         if let Some(error) = error {
             // It would fail again, and slowly.
