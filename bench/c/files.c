@@ -9,8 +9,11 @@
  * append:64@tmpfs (the shared pointer), overlap:67108864@tmpfs (a nonblocking collective write under a second of
  * computing). The medium tmpfs is /dev/shm, the medium disk the folder in TMPDIR, or /var/tmp.
  *
+ * A figure without MPI is measured in turns with the same by MPI, and gives both.
+ *
  * Only functions of the MPI standard and POSIX are used. Nothing here knows which library it runs with. */
 #define _POSIX_C_SOURCE 200809L
+#define ONE_HOST
 #include "measure.h"
 
 #include <fcntl.h>
@@ -19,8 +22,13 @@
 /* Data of all ranks together in one operation with ranges of their own, and in one with pieces in turn. */
 #define RANGES_BYTES (32L << 20)
 #define PIECES_BYTES (16L << 20)
+/* The same with pieces shorter than a cache line, of which some libraries need microseconds for each. */
+#define TINY_PIECES_BYTES (4L << 20)
+#define TINY 64
 #define COMPUTING 1.0 /* seconds */
+/* How often computing is tried, and below how many SECONDS only once. */
 #define OVERLAPS 3
+#define SHORT_SECONDS 0.05
 #define PATH_BYTES 256
 
 struct work {
@@ -161,7 +169,7 @@ static void prepare(struct work *work)
         work->total = RANGES_BYTES;
         break;
     case PIECES:
-        work->total = PIECES_BYTES;
+        work->total = work->bytes < TINY ? TINY_PIECES_BYTES : PIECES_BYTES;
         break;
     case CUBE:
         work->total = work->bytes * work->bytes * work->bytes * 8;
@@ -199,21 +207,47 @@ static void prepare(struct work *work)
     fill(work->data, work->mine, rank, 0);
 }
 
-/* Whether the file has this rank's data at their places; read without MPI. */
+/* A part of the file, read without MPI as far ahead as it is kept. */
+struct view_of_file {
+    int plain;
+    long start, have;
+    char kept[1 << 20];
+};
+
+/* Whether the file has these bytes at a place. */
+static int has(struct view_of_file *file, long place, const char *bytes, long count)
+{
+    for (long done = 0, some; done < count; done += some) {
+        long at = place + done;
+        if (at < file->start || at >= file->start + file->have) {
+            file->start = at;
+            file->have = pread(file->plain, file->kept, sizeof file->kept, at);
+            if (file->have <= 0)
+                return 0;
+        }
+        long left = file->start + file->have - at;
+        some = count - done < left ? count - done : left;
+        if (memcmp(file->kept + (at - file->start), bytes + done, (size_t)some) != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether the file has this rank's data at their places. */
 static int file_right(const struct work *work)
 {
-    char *image = memory((size_t)work->total);
-    if (pread(work->plain, image, (size_t)work->total, 0) != work->total)
-        return 0;
+    static struct view_of_file file;
+    file.plain = work->plain;
+    file.have = 0;
     int from[3], edges[3];
     long place = 0, edge = work->bytes;
     switch (work->kind->shape) {
     case RANGE:
     case OVERLAP:
-        return memcmp(image + rank * work->mine, work->data, (size_t)work->mine) == 0;
+        return has(&file, rank * work->mine, work->data, work->mine);
     case PIECES:
         for (; place < work->mine; place += edge)
-            if (memcmp(image + place * size + rank * edge, work->data + place, (size_t)edge) != 0)
+            if (!has(&file, place * size + rank * edge, work->data + place, edge))
                 return 0;
         return 1;
     case CUBE:
@@ -221,23 +255,30 @@ static int file_right(const struct work *work)
         for (long x = 0; x < edges[0]; x++)
             for (long y = 0; y < edges[1]; y++, place += edges[2] * 8) {
                 long row = ((from[0] + x) * edge + from[1] + y) * edge + from[2];
-                if (memcmp(image + row * 8, work->data + place, (size_t)edges[2] * 8) != 0)
+                if (!has(&file, row * 8, work->data + place, edges[2] * 8))
                     return 0;
             }
         return 1;
     case APPEND:
         for (; place < work->total; place += work->bytes)
-            if (memcmp(image + place, work->data, (size_t)work->bytes) == 0)
+            if (has(&file, place, work->data, work->bytes))
                 return 1;
     }
     return 0;
 }
 
+static double median_of(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof values[0], ascending);
+    return values[count / 2];
+}
+
 /* The share of a nonblocking collective write that is over when the computing ends, in percent. */
-static double overlap(const struct work *work)
+static double overlap(const struct work *work, int *count)
 {
     double found[OVERLAPS];
-    for (int turn = 0; turn < OVERLAPS; turn++) {
+    *count = seconds < SHORT_SECONDS ? 1 : OVERLAPS;
+    for (int turn = 0; turn < *count; turn++) {
         MPI_Barrier(MPI_COMM_WORLD);
         double times[2] = {MPI_Wtime(), 0}, slowest[2];
         write_all(work, 1);
@@ -258,13 +299,46 @@ static double overlap(const struct work *work)
         double left = rank == 0 ? slowest[1] / slowest[0] : 0;
         found[turn] = left < 1 ? 100 * (1 - left) : 0.01;
     }
-    qsort(found, OVERLAPS, sizeof found[0], ascending);
-    return found[OVERLAPS / 2];
+    return median_of(found, *count);
+}
+
+/* Seconds of one operation without MPI, and of the same with it, measured in turns: what else the machine does in the
+ * meantime concerns both. Rank 0 decides how often. */
+static void measure_in_turns(const struct work *work, operation *const by[2], double found[2], int *count)
+{
+    static double samples[2][SAMPLES_MAX];
+    double began = MPI_Wtime();
+    int going = 1;
+    for (*count = 0; going; ++*count) {
+        for (int turn = 0; turn < 2; turn++) {
+            /* Each is the first in half of the turns. */
+            int which = (turn + *count) % 2;
+            MPI_Barrier(MPI_COMM_WORLD);
+            double start = now();
+            by[which](work, 1);
+            samples[which][*count] = span(start, now());
+        }
+        going = *count + 1 < SAMPLES_MAX && (*count + 1 < SAMPLES_WANTED || MPI_Wtime() - began < 2 * seconds);
+        MPI_Bcast(&going, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    for (int which = 0; which < 2; which++)
+        found[which] = median_of(samples[which], *count);
+}
+
+static void print_figure(const char *figure, const char *unit, double value, int count)
+{
+    if (rank == 0) {
+        printf("{\"figure\":\"%s\",\"unit\":\"%s\",\"value\":%.6g,\"count\":%d}\n", figure, unit, value, count);
+        fflush(stdout);
+    }
 }
 
 void run_figure(const char *figure, int threads_provided)
 {
     (void)threads_provided;
+    static char given[PATH_BYTES]; /* the figure that came with the one before */
+    if (strcmp(figure, given) == 0)
+        return;
     char path[PATH_BYTES] = "";
     const char *colon = strchr(figure, ':');
     struct work work = {.kind = KIND_OF(figure), .bytes = colon == NULL ? 0 : atol(colon + 1)};
@@ -287,16 +361,24 @@ void run_figure(const char *figure, int threads_provided)
             give_up("other data were read than are in the file", figure);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    int count = OVERLAPS;
-    double value = work.kind->shape == OVERLAP ? overlap(&work) : measure(work.kind->run, &work, &count);
-    const char *unit = "%";
-    if (work.kind->shape == APPEND)
-        unit = "M/s", value = size / value / 1e6;
-    else if (work.kind->shape != OVERLAP)
-        unit = "GB/s", value = work.total / value / 1e9;
-    if (rank == 0) {
-        printf("{\"figure\":\"%s\",\"unit\":\"%s\",\"value\":%.6g,\"count\":%d}\n", figure, unit, value, count);
-        fflush(stdout);
+    int count;
+    if (work.kind->is_plain) {
+        operation *const by[2] = {work.kind->run, work.kind->reads ? read_range : write_range};
+        double times[2];
+        measure_in_turns(&work, by, times, &count);
+        /* The name of the figure by MPI lacks the first letter. */
+        snprintf(given, sizeof given, "%s", figure + 1);
+        print_figure(figure, "GB/s", work.total / times[0] / 1e9, count);
+        print_figure(given, "GB/s", work.total / times[1] / 1e9, count);
+    } else if (work.kind->shape == OVERLAP) {
+        double value = overlap(&work, &count);
+        print_figure(figure, "%", value, count);
+    } else {
+        double value = measure(work.kind->run, &work, &count);
+        if (work.kind->shape == APPEND)
+            print_figure(figure, "M/s", size / value / 1e6, count);
+        else
+            print_figure(figure, "GB/s", work.total / value / 1e9, count);
     }
     check(MPI_File_close(&work.file), "MPI_File_close");
     close(work.plain);

@@ -4,12 +4,17 @@
  *
  * Each figure is measured for about SECONDS; figures that would begin later than LIMIT seconds after the start are skipped.
  * Rank 0 prints one JSON object per figure on a line of its own. A program defines `struct work`, `run_figure` and, if it
- * has threads, asks for them with a figure whose name begins with "threads:". */
+ * has threads, asks for them with a figure whose name begins with "threads:". One that defines ONE_HOST before it includes
+ * this has all its ranks on one host: a batch then lasts from its first rank's beginning to its last one's end. Without
+ * that, it lasts as long as on the slowest rank, which is the same if its ranks wait for each other or have a core each. */
 #include <mpi.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef ONE_HOST
+#include <time.h>
+#endif
 
 #define SAMPLES_MAX 4096
 /* Samples wanted before time ends a measurement, and how often SECONDS may pass before it ends without them. */
@@ -96,7 +101,41 @@ static int ascending(const void *left, const void *right)
     return (one > other) - (one < other);
 }
 
-/* Seconds per operation: the median of batches, each timed by its slowest rank. The size of a batch grows until it takes
+#ifdef ONE_HOST
+
+/* A clock that all ranks of a host share. */
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* How long a batch lasted, on rank 0. */
+static double span(double began, double ended)
+{
+    double mine[2] = {-began, ended}, all[2] = {0, 0};
+    MPI_Reduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return all[0] + all[1];
+}
+
+#else
+
+static double now(void)
+{
+    return MPI_Wtime();
+}
+
+static double span(double began, double ended)
+{
+    double time = ended - began, slowest = 0;
+    MPI_Reduce(&time, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return slowest;
+}
+
+#endif
+
+/* Seconds per operation: the median of batches, each timed as `span` says. The size of a batch grows until it takes
  * a tenth of the time there is; rank 0 decides and tells the others. *count is the number of batches. */
 static double measure(operation *run, const struct work *work, int *count)
 {
@@ -107,10 +146,9 @@ static double measure(operation *run, const struct work *work, int *count)
     *count = 0;
     while (batch > 0) {
         MPI_Barrier(MPI_COMM_WORLD);
-        double time = MPI_Wtime(), slowest = 0;
+        double start = now();
         run(work, batch);
-        time = MPI_Wtime() - time;
-        MPI_Reduce(&time, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        double slowest = span(start, now());
         if (rank == 0) {
             double slice = seconds / 10, elapsed = MPI_Wtime() - began;
             int impatient = elapsed > PATIENCE * seconds;

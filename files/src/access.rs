@@ -49,6 +49,9 @@ impl Way<'_> {
     }
 
     fn write_span(&self, from: u64, memory: Span) -> Result<()> {
+        if let Some(offset) = self.view.offset_in_block(from) {
+            return self.disk.write_at(offset, memory);
+        }
         let mut pieces = self.view.pieces(from, memory.bytes as u64);
         if self.hints.ds_write == Switch::Enable && !self.disk.unreadable {
             return self.write_sieved(pieces, memory);
@@ -115,6 +118,9 @@ impl Way<'_> {
     }
 
     fn read_span(&self, from: u64, memory: Span) -> Result<u64> {
+        if let Some(offset) = self.view.offset_in_block(from) {
+            return self.disk.read_at(offset, memory).map(|got| got as u64);
+        }
         let pieces = self.view.pieces(from, memory.bytes as u64);
         let mut done = 0;
         let mut window = Vec::new();

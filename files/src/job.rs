@@ -16,6 +16,7 @@ use crate::failure::{fault, named};
 use crate::hints::Hints;
 use crate::representation::Memory;
 use crate::shared::SharedPointer;
+use crate::stage::Known;
 use crate::sys::Disk;
 use crate::view::View;
 
@@ -26,6 +27,8 @@ pub(crate) struct Inner {
     pub(crate) disk: Disk,
     pub(crate) amode: Amode,
     pub(crate) shared: SharedPointer,
+    /// Memory for collective accesses, where all ranks run on one host.
+    pub(crate) stage: Mutex<Known>,
     pub(crate) state: Mutex<State>,
     /// Numbers for collective accesses, and whose turn it is.
     pub(crate) next_turn: AtomicU64,
@@ -110,6 +113,7 @@ impl Inner {
             disk,
             amode,
             shared,
+            stage: Mutex::default(),
             state: Mutex::new(State::new(hints)),
             next_turn: AtomicU64::new(0),
             turn: AtomicU64::new(0),

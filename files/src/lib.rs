@@ -9,8 +9,9 @@
 //! lock file or helper process exists beside the file.
 //!
 //! The modules, from the inside: `view` and `strip` are pure (which bytes, in which order), `sys`
-//! asks the system, `access` is a process's own reading and writing, `aggregate` that of all
-//! processes together, `job` is an access as it was called for,
+//! asks the system, `mapped` shares memory, `access` is a process's own reading and writing,
+//! `aggregate` decides how all processes access together, `rounds` does that, by messages or through
+//! `staged` memory, `job` is an access as it was called for,
 //! `errand` runs it in the background, `shared` is the pointer
 //! that all processes share, `representation` converts values, `file` is the object with its
 //! calls, and `typed` its face for Rust programs.
@@ -18,18 +19,24 @@
 mod access;
 mod aggregate;
 mod amode;
+mod coverage;
 mod errand;
 mod failure;
 mod file;
 mod hints;
 mod job;
+mod mapped;
+mod messages;
 mod open;
 mod ordered;
 mod pointer;
 mod representation;
 mod rounds;
 mod settle;
+mod share;
 mod shared;
+mod stage;
+mod staged;
 mod strip;
 mod sys;
 mod typed;

@@ -16,10 +16,11 @@ use crate::failure::{REPORT_WORDS, fault, named, report, reported};
 use crate::file::File;
 use crate::hints::Hints;
 use crate::job::{Inner, lock};
+use crate::mapped::Mapped;
 use crate::pointer::Whence;
 use crate::settle::{first_error, hear_first, is_one_host, tell_all};
-use crate::shared::SharedPointer;
-use crate::sys::{Disk, SharedWord, plain_path, unlink};
+use crate::shared::{SharedPointer, WORD_BYTES};
+use crate::sys::{Disk, plain_path, unlink};
 
 type Result<T> = std::result::Result<T, ErrorKind>;
 
@@ -66,7 +67,7 @@ impl File {
             let opened = Disk::open(&path, flags(mode, true), permissions);
             first[..REPORT_WORDS].copy_from_slice(&report(opened.as_ref().err().map(|e| &**e)));
             if is_one_host(&comm) {
-                word = SharedWord::new();
+                word = Mapped::new(WORD_BYTES);
             }
             if let Some(word) = &word {
                 first[REPORT_WORDS] = u64::from(std::process::id());
@@ -83,7 +84,8 @@ impl File {
                 }
                 let process = first[REPORT_WORDS] as u32;
                 if process != 0 {
-                    word = SharedWord::open(process, first[REPORT_WORDS + 1] as i32);
+                    let descriptor = first[REPORT_WORDS + 1] as i32;
+                    word = Mapped::open(process, descriptor, WORD_BYTES);
                 }
                 return Self::joined(comm, path, mode, permissions, word, hints);
             }
@@ -107,7 +109,7 @@ impl File {
         path: PathBuf,
         mode: Amode,
         permissions: u32,
-        word: Option<SharedWord>,
+        word: Option<Mapped>,
         hints: Hints,
     ) -> Result<File> {
         let disk = Disk::open(&path, flags(mode, false), permissions);
@@ -120,7 +122,7 @@ impl File {
         path: PathBuf,
         mode: Amode,
         disk: std::result::Result<Disk, Box<FileError>>,
-        word: Option<SharedWord>,
+        word: Option<Mapped>,
         hints: Hints,
     ) -> Result<File> {
         let words = report(disk.as_ref().err().map(|error| &**error));

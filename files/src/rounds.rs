@@ -2,29 +2,31 @@
 //!
 //! First every rank tells each aggregating rank, as strips, which of its pieces lie in that one's
 //! part. Then both walk through the part in windows of the same length, and know without another
-//! word how many bytes of whom belong to each: data travel as one message for each rank and
-//! window, straight from or to the program's memory. While a window is written the next one is
+//! word how many bytes of whom belong to each. Where all ranks run on one host their data go through
+//! memory that they share (`staged`). Else they travel as one message for each rank and window,
+//! straight from or to the program's memory, and while a window is written the next one is
 //! exchanged, if a thread can be spared for that. At the end all tell how it went; until then
 //! nobody goes on, so what a rank has written is in the file for every rank.
 
 use std::sync::Arc;
 
-use oxmpi_core::any_request::{AnyRequest, Report};
-use oxmpi_core::buffer::Buffer;
+use oxmpi_core::any_request::Report;
 use oxmpi_core::communicator::Comm;
-use oxmpi_core::{ErrorKind, FileError, SendMode, Source, Tag};
+use oxmpi_core::{ErrorKind, SendMode, Source, Tag};
 
 use crate::access::HOLE_MAX;
-use crate::aggregate::{Plan, Reach};
+use crate::aggregate::Plan;
+use crate::coverage::ranges;
 use crate::failure::report;
 use crate::job::{Data, Direction, Inner, Job};
-use crate::settle::{end_of, first_error, step_aside, tell_all_later};
-use crate::strip::{Coverage, STRIP_BYTES, Strip, StripWalk, common_divisor, gather, spread};
-use crate::view::Piece;
+use crate::messages::{Messages, finish, receive, send};
+use crate::settle::{first_error, step_aside, tell_all_later};
+use crate::share::{Outcome, Share, read_ranges, spread_all, walks, with_packed, write_ranges};
+use crate::staged::{Staged, stage};
+use crate::strip::{STRIP_BYTES, Strip, StripWalk, gather};
 use crate::worker::{Offloaded, offload};
 
 type Result<T> = std::result::Result<T, ErrorKind>;
-type Outcome = std::result::Result<(), Box<FileError>>;
 
 /// Strips of a rank, more of them, and data.
 const STRIPS: i32 = 11;
@@ -34,74 +36,6 @@ const DATA: i32 = 13;
 /// Strips that the first message of a rank has room for: with its length it is 1 KiB.
 const FIRST_STRIPS: usize = 31;
 const FIRST_BYTES: usize = 8 + FIRST_STRIPS * STRIP_BYTES;
-
-/// Messages under way, with the memory of the library's own that they use. What is left when this
-/// is dropped is taken back before the memory goes.
-#[derive(Default)]
-struct Messages(Vec<(AnyRequest, Vec<u8>)>);
-
-impl Messages {
-    async fn end(&mut self) -> Result<()> {
-        for entry in &mut self.0 {
-            finish(entry).await?;
-        }
-        self.0.clear();
-        Ok(())
-    }
-}
-
-/// Waits for a message; from then on it is not under way any more.
-async fn finish((request, _): &mut (AnyRequest, Vec<u8>)) -> Result<()> {
-    end_of(request).await.map(|_| ())
-}
-
-impl Drop for Messages {
-    fn drop(&mut self) {
-        for (request, _) in &mut self.0 {
-            let _ = request.cancel();
-        }
-        for (request, bytes) in &mut self.0 {
-            // The access has failed and says why; how its messages end is of no interest. A message
-            // to a process that lives and has left the access, because another one died, may
-            // never be taken: it keeps its memory.
-            let is_left = matches!(request, AnyRequest::Send(comm, _)
-                if comm.lost_member().is_some());
-            if is_left && !request.is_ready() {
-                std::mem::forget(std::mem::replace(request, AnyRequest::Over(Report::EMPTY)));
-                std::mem::forget(std::mem::take(bytes));
-                continue;
-            }
-            let _ = request.wait();
-        }
-    }
-}
-
-fn memory(bytes: &mut [u8]) -> Buffer {
-    // SAFETY: the memory is kept beside the request of the message until that is over.
-    unsafe { Buffer::raw(bytes.as_mut_ptr(), bytes.len() as u64) }
-}
-
-fn send(comm: &Arc<Comm>, mut bytes: Vec<u8>, to: u32, tag: i32, all: &mut Messages) -> Result<()> {
-    let place = memory(&mut bytes);
-    let request = comm.isend_buffer(&place, Some(to), tag, SendMode::Standard)?;
-    all.0.push((request, bytes));
-    Ok(())
-}
-
-fn receive(comm: &Arc<Comm>, bytes: usize, from: u32, tag: i32, all: &mut Messages) -> Result<()> {
-    let mut bytes = vec![0; bytes];
-    let place = memory(&mut bytes);
-    let request = comm.irecv_buffer(&place, Some(Source::Rank(from)), Tag::Is(tag))?;
-    all.0.push((request, bytes));
-    Ok(())
-}
-
-/// A part of the file that this rank accesses for all.
-struct Share {
-    part: Reach,
-    /// Who has something in it, and what.
-    ranks: Vec<(u32, Vec<Strip>)>,
-}
 
 /// The whole access.
 pub(crate) async fn run(job: Job, data: Data, plan: Plan, background: bool) -> Result<Report> {
@@ -122,20 +56,42 @@ pub(crate) async fn run(job: Job, data: Data, plan: Plan, background: bool) -> R
         .map(|strips| strips.0)
         .collect();
     let share = describe(&file.comm, &plan, &own).await?;
+    let stage = match plan.is_staged {
+        true => stage(&file, &plan).await?,
+        false => None,
+    };
     let aside = background || spare_cpus(&file.comm) && plan.windows() > 1;
     if aside {
         step_aside(file.comm.process()).await;
     }
-    let all = Exchange {
-        file: &file,
-        plan: &plan,
-        data: &data,
-        own: &own,
-        aside,
-    };
-    let outcome = match job.direction {
-        Direction::Write => all.write(share).await?,
-        Direction::Read => all.read(share).await?,
+    let outcome = match stage {
+        Some(stage) => {
+            let all = Staged {
+                file: &file,
+                plan: &plan,
+                data: &data,
+                own: &own,
+                aside,
+                stage,
+            };
+            match job.direction {
+                Direction::Write => all.write(share).await?,
+                Direction::Read => all.read(share).await?,
+            }
+        }
+        None => {
+            let all = Exchange {
+                file: &file,
+                plan: &plan,
+                data: &data,
+                own: &own,
+                aside,
+            };
+            match job.direction {
+                Direction::Write => all.write(share).await?,
+                Direction::Read => all.read(share).await?,
+            }
+        }
     };
     let action = match job.direction {
         Direction::Write => "cannot write",
@@ -266,14 +222,6 @@ impl Exchange<'_> {
         &self.file.comm
     }
 
-    fn window(&self, part: Reach, number: u64) -> Reach {
-        let start = part.start + number * self.plan.window;
-        Reach {
-            start,
-            end: part.end.min(start + self.plan.window),
-        }
-    }
-
     /// The message of this rank's data in a window, from or to an aggregating rank.
     fn move_own(
         &self,
@@ -307,7 +255,7 @@ impl Exchange<'_> {
     ) -> Result<std::ops::Range<u64>> {
         let mut mine = 0..0;
         for (index, aggregator) in self.plan.aggregators.iter().enumerate() {
-            let window = self.window(self.plan.part(index), number);
+            let window = self.plan.window_of(self.plan.part(index), number);
             let range = places.next(index, window.end);
             if *aggregator == self.comm().rank() {
                 mine = range;
@@ -330,7 +278,9 @@ impl Exchange<'_> {
         for number in 0..self.plan.windows() {
             let mut heard = Messages::default();
             let mut parts = Vec::new();
-            let window = share.as_ref().map(|share| self.window(share.part, number));
+            let window = share
+                .as_ref()
+                .map(|share| self.plan.window_of(share.part, number));
             if let Some(window) = window {
                 for (rank, walk) in &mut walks {
                     let mut strips = Vec::new();
@@ -403,7 +353,7 @@ impl Exchange<'_> {
                 messages.end().await?;
                 continue;
             };
-            let window = self.window(share.part, number);
+            let window = self.plan.window_of(share.part, number);
             let mut parts = Vec::new();
             for (rank, walk) in &mut walks {
                 let mut strips = Vec::new();
@@ -448,73 +398,4 @@ impl Exchange<'_> {
         }
         Ok(outcome)
     }
-}
-
-fn walks(share: &Share) -> Vec<(u32, StripWalk<'_>)> {
-    let ranks = share.ranks.iter();
-    ranks
-        .map(|(rank, strips)| (*rank, StripWalk::new(strips)))
-        .collect()
-}
-
-/// The ranges that strips cover together.
-fn ranges<'s>(strips: impl Iterator<Item = &'s Strip> + Clone, gap: u64) -> Vec<Piece> {
-    let (mut low, mut high, mut count) = (u64::MAX, 0, 0);
-    for strip in strips.clone() {
-        low = low.min(strip.offset);
-        high = high.max(strip.end());
-        count += strip.count;
-    }
-    if count == 1 {
-        return vec![Piece {
-            offset: low,
-            bytes: high - low,
-        }];
-    }
-    let mut grain = 0;
-    for strip in strips.clone() {
-        for length in [strip.offset - low, strip.block, strip.stride] {
-            grain = common_divisor(grain, length);
-        }
-    }
-    let mut covered = Coverage::new(low, high - low, grain);
-    strips.for_each(|strip| covered.add(strip));
-    covered.ranges(gap)
-}
-
-fn spread_all(strips: &[Strip], base: u64, memory: &mut [u8], packed: &[u8]) {
-    let mut at = 0;
-    for strip in strips {
-        spread(strip, base, memory, &packed[at..]);
-        at += strip.bytes() as usize;
-    }
-}
-
-/// Calls `visit` with the packed bytes of a buffer.
-fn with_packed(buffer: &Buffer, visit: impl FnOnce(&[u8])) {
-    let Some(address) = buffer.contiguous() else {
-        let mut packed = vec![0; buffer.bytes() as usize];
-        buffer.pack_into(&mut packed);
-        return visit(&packed);
-    };
-    // SAFETY: the buffer's promise covers the bytes, which the program does not change now.
-    visit(unsafe { std::slice::from_raw_parts(address, buffer.bytes() as usize) });
-}
-
-fn write_ranges(file: &Inner, ranges: &[Piece], base: u64, memory: &[u8]) -> Outcome {
-    ranges.iter().try_for_each(|range| {
-        let at = (range.offset - base) as usize;
-        file.disk
-            .write(range.offset, &memory[at..at + range.bytes as usize])
-    })
-}
-
-fn read_ranges(file: &Inner, ranges: &[Piece], base: u64, memory: &mut [u8]) -> Outcome {
-    for range in ranges {
-        let at = (range.offset - base) as usize;
-        let place = &mut memory[at..at + range.bytes as usize];
-        let got = file.disk.read(range.offset, place)?;
-        place[got..].fill(0);
-    }
-    Ok(())
 }

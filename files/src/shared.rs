@@ -13,9 +13,12 @@ use oxmpi_core::communicator::Comm;
 use oxmpi_core::process::{Task, Work};
 use oxmpi_core::{ErrorKind, SendMode, Source, Tag};
 
-use crate::sys::SharedWord;
+use crate::mapped::Mapped;
 
 type Result<T> = std::result::Result<T, ErrorKind>;
+
+/// Bytes of the word.
+pub(crate) const WORD_BYTES: usize = 8;
 
 /// A message to rank 0, and its answer.
 const ASK: i32 = 1;
@@ -27,7 +30,7 @@ const STORE: u64 = 1;
 /// See the top of this file.
 pub(crate) enum SharedPointer {
     /// A word that all map.
-    Word(SharedWord),
+    Word(Mapped),
     /// Rank 0 has it; the flag ends its service.
     Kept {
         value: Arc<AtomicU64>,
@@ -71,7 +74,7 @@ impl SharedPointer {
 
     fn ask(&self, comm: &Arc<Comm>, what: u64, operand: u64) -> Result<u64> {
         let value = match self {
-            SharedPointer::Word(word) => word.get(),
+            SharedPointer::Word(word) => word.word(),
             SharedPointer::Kept { value, .. } if comm.rank() == 0 => value,
             SharedPointer::Kept { .. } => {
                 let (mut question, mut answer) = ([what, operand], [0_u64]);

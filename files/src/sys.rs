@@ -1,5 +1,5 @@
-//! The system's calls on a file: whole reads and writes, sizes, locks. All of the crate's calls of
-//! libc are here.
+//! The system's calls on a file: whole reads and writes, sizes, locks. The crate's calls of libc
+//! are all here, but for those on shared memory (`mapped`).
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -362,96 +362,4 @@ pub(crate) fn block_signals() -> Signals {
 pub(crate) fn restore_signals(old: &Signals) {
     // SAFETY: the set was filled by `block_signals`.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &old.0, std::ptr::null_mut()) };
-}
-
-/// A word of memory that processes of one host share; it has no name in any file system.
-pub(crate) struct SharedWord {
-    address: std::ptr::NonNull<std::sync::atomic::AtomicU64>,
-    /// Kept open until all others have opened it.
-    descriptor: OwnedFd,
-}
-
-// SAFETY: the word is an atomic in memory that is mapped until the drop.
-unsafe impl Send for SharedWord {}
-// SAFETY: as above.
-unsafe impl Sync for SharedWord {}
-
-const WORD_BYTES: usize = 8;
-
-impl SharedWord {
-    /// A new one, with value 0.
-    pub(crate) fn new() -> Option<SharedWord> {
-        // SAFETY: the name is a text that ends with zero.
-        let got = unsafe { libc::memfd_create(c"oxmpi-file".as_ptr(), libc::MFD_CLOEXEC) };
-        if got < 0 {
-            return None;
-        }
-        // SAFETY: the descriptor is new and nothing else has it.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(got) };
-        // SAFETY: the descriptor is open.
-        if unsafe { libc::ftruncate(got, WORD_BYTES as i64) } != 0 {
-            return None;
-        }
-        SharedWord::map(descriptor)
-    }
-
-    /// The one that another process has made.
-    pub(crate) fn open(process: u32, descriptor: i32) -> Option<SharedWord> {
-        let path = CString::new(format!("/proc/{process}/fd/{descriptor}")).ok()?;
-        // SAFETY: the name is a text that ends with zero.
-        let got = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
-        if got < 0 {
-            return None;
-        }
-        // SAFETY: the descriptor is new and nothing else has it.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(got) };
-        // SAFETY: all-zero is a valid value of the structure, which the call fills.
-        let mut status: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: the descriptor is open and the structure is there.
-        if unsafe { libc::fstat(got, &mut status) } != 0 || status.st_size != WORD_BYTES as i64 {
-            return None;
-        }
-        SharedWord::map(descriptor)
-    }
-
-    fn map(descriptor: OwnedFd) -> Option<SharedWord> {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping of an open descriptor, which has that many bytes.
-        let got = unsafe {
-            let raw = descriptor.as_raw_fd();
-            libc::mmap(
-                std::ptr::null_mut(),
-                WORD_BYTES,
-                access,
-                libc::MAP_SHARED,
-                raw,
-                0,
-            )
-        };
-        if got == libc::MAP_FAILED {
-            return None;
-        }
-        Some(SharedWord {
-            address: std::ptr::NonNull::new(got.cast())?,
-            descriptor,
-        })
-    }
-
-    /// What other processes need to open it.
-    pub(crate) fn number(&self) -> i32 {
-        self.descriptor.as_raw_fd()
-    }
-
-    /// The word.
-    pub(crate) fn get(&self) -> &std::sync::atomic::AtomicU64 {
-        // SAFETY: the mapping lasts until the drop, and all processes use it as an atomic.
-        unsafe { self.address.as_ref() }
-    }
-}
-
-impl Drop for SharedWord {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is this object's own.
-        unsafe { libc::munmap(self.address.as_ptr().cast(), WORD_BYTES) };
-    }
 }

@@ -269,6 +269,12 @@ impl View {
         self.unit
     }
 
+    /// The byte of the file at which a data byte lies, if the data is one block without end: no
+    /// access has several pieces then.
+    pub(crate) fn offset_in_block(&self, data: u64) -> Option<u64> {
+        self.is_contiguous.then(|| self.disp + data)
+    }
+
     /// The pieces of a range of data bytes, neighbours joined.
     pub fn pieces(&self, from: u64, bytes: u64) -> Pieces<'_> {
         let (tile, inside) = if self.is_contiguous || self.is_empty() {

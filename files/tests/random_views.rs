@@ -109,13 +109,15 @@ fn round(comm: &Arc<Comm>, seed: u64) {
     file.set_view(Some(own.disp() as i64), |_| Ok(own.clone()), None)
         .unwrap();
     let mut oracle: Vec<u8> = Vec::new();
+    // Long accesses go through memory that the ranks share, short ones by messages.
+    let scale = [1, 30][random.below(2) as usize];
     for access in 0..4 {
         let nonblocking = random.below(2) == 1;
         // What every rank writes, in its own view.
         let mut mine = (0, Vec::new());
         for rank in 0..ranks as usize {
             let from = random.below(3000);
-            let bytes = random.below(4) * random.below(4_000);
+            let bytes = random.below(4) * random.below(4_000) * scale;
             let data: Vec<u8> = (0..bytes).map(|_| 1 + random.below(255) as u8).collect();
             let mut at = 0;
             for piece in view(rank).pieces(from, bytes) {
@@ -148,7 +150,7 @@ fn round(comm: &Arc<Comm>, seed: u64) {
         );
         // Reading reaches over the end, too.
         let from = random.below(3000 * ranks) / ranks;
-        let bytes = (random.below(12_000 * ranks) / ranks) as usize;
+        let bytes = (random.below(12_000 * scale * ranks) / ranks) as usize;
         let mut wanted = vec![0xee; bytes];
         let mut at = 0;
         'all: for piece in own.pieces(from, bytes as u64) {
@@ -188,6 +190,40 @@ oxmpi_harness::ranks! {
             Err(_) => 1..14,
         };
         seeds.for_each(|seed| round(&comm, seed));
+        comm.process().finalize();
+    }
+
+    fn memory_that_cannot_be_shared_is_done_without([2, 4]) {
+        let comm = world();
+        // Rank 0 may make no file that is as long as all windows together.
+        let limit = libc::rlimit {
+            rlim_cur: 300 << 10,
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        // SAFETY: the structure is there.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
+        let info = Info::new();
+        info.set("cb_buffer_size", "65536").unwrap();
+        let mode = Amode::CREATE | Amode::READ_WRITE | Amode::DELETE_ON_CLOSE;
+        let file = File::open(&comm, &path("unshared", &comm), mode, Some(&info)).unwrap();
+        file.set_size(0).unwrap();
+        let (ranks, me) = (u64::from(comm.size()), u64::from(comm.rank()));
+        let byte = Datatype::named(Basic::Byte);
+        let piece = Datatype::contiguous(8, &byte).unwrap();
+        let tile = Datatype::resized(&piece, 0, 8 * ranks as i64).unwrap();
+        tile.commit();
+        let view = |disp| View::new(disp, &byte, &tile, Representation::Native);
+        file.set_view(Some(8 * me as i64), view, None).unwrap();
+        for turn in 0..3 {
+            let bytes = (256 << 10) / ranks;
+            let mut data: Vec<u8> = (0..bytes).map(|at| (at * 7 + me + turn) as u8).collect();
+            file.write_all(Start::At(0), memory(&mut data)).unwrap();
+            file.sync().unwrap();
+            let mut got = vec![0; data.len()];
+            file.read_all(Start::At(0), memory(&mut got)).unwrap();
+            assert!(got == data, "rank {me}, turn {turn}");
+        }
+        file.close().unwrap();
         comm.process().finalize();
     }
 

@@ -30,8 +30,20 @@ pub struct Library {
     pub programs: Programs,
 }
 
+/// Which settings are run.
+#[derive(Clone, Copy)]
+pub struct Choice<'a> {
+    /// The networks that OxMPI is told to use between hosts.
+    pub nets: &'a [Net],
+    /// Of slow jobs, only the settings that are known to be good.
+    pub is_short: bool,
+}
+
 /// Times better that a setting must be in the first round to end another one.
 const CLEARLY: f64 = 1.5;
+
+/// Times longer that a slow job of OxMPI may take than one of the others.
+const OUR_PATIENCE: u32 = 3;
 
 /// Values of one figure under one setting, with the round each was measured in.
 type Values = Vec<(usize, f64)>;
@@ -50,7 +62,7 @@ pub struct Rounds<'a> {
     libraries: &'a [Library],
     jobs: &'a [Job],
     hosts: Option<&'a Hosts>,
-    nets: &'a [Net],
+    choice: Choice<'a>,
     pace: Pace,
     /// By library, job, setting.
     trials: Vec<Vec<Vec<Trial>>>,
@@ -65,7 +77,7 @@ impl<'a> Rounds<'a> {
         libraries: &'a [Library],
         jobs: &'a [Job],
         hosts: Option<&'a Hosts>,
-        nets: &'a [Net],
+        choice: Choice<'a>,
         pace: Pace,
     ) -> Rounds<'a> {
         let trials = libraries
@@ -73,7 +85,7 @@ impl<'a> Rounds<'a> {
             .map(|library| {
                 jobs.iter()
                     .map(|job| {
-                        settings(library, job, nets)
+                        settings(library, job, choice)
                             .iter()
                             .map(|_| Trial::default())
                             .collect()
@@ -85,7 +97,7 @@ impl<'a> Rounds<'a> {
             libraries,
             jobs,
             hosts,
-            nets,
+            choice,
             pace,
             trials,
             names: vec![None; libraries.len()],
@@ -98,7 +110,7 @@ impl<'a> Rounds<'a> {
         for (place, job) in self.jobs.iter().enumerate() {
             for index in 0..self.libraries.len() {
                 let library = &self.libraries[index];
-                for (which, setting) in settings(library, job, self.nets).iter().enumerate() {
+                for (which, setting) in settings(library, job, self.choice).iter().enumerate() {
                     let trials = &mut self.trials[index][place];
                     let refused = trials[..which].iter().all(|trial| trial.values.is_empty());
                     trials[which].over |= setting.last_resort && !refused;
@@ -119,13 +131,18 @@ impl<'a> Rounds<'a> {
 
     fn once(&mut self, round: usize, index: usize, place: usize, which: usize, setting: &Setting) {
         let (library, job) = (&self.libraries[index], &self.jobs[place]);
+        let mut pace = self.pace;
+        if index == 0 {
+            // Without OxMPI there is nothing to compare with.
+            pace.slow_job *= OUR_PATIENCE;
+        }
         let (found, error) = execution::run(
             job,
             &library.installation,
             library.programs.of(job.program),
             self.hosts,
             setting,
-            self.pace,
+            pace,
         );
         let trial = &mut self.trials[index][place][which];
         for (figure, (value, unit)) in found.values {
@@ -136,9 +153,16 @@ impl<'a> Rounds<'a> {
             self.names[index].get_or_insert(name);
         }
         let who = library.installation.family.name();
+        let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (figure, reason) in found.missing {
-            let title = job.title(&figure);
-            self.note(format!("{who}, {}, {title}: {reason}", setting.name));
+            by_reason
+                .entry(reason)
+                .or_default()
+                .push(job.title(&figure));
+        }
+        for (reason, titles) in by_reason {
+            let titles = titles.join("; ");
+            self.note(format!("{who}, {}: {titles}: {reason}", setting.name));
         }
         if let Some(error) = error {
             // It would fail again, and slowly.
@@ -200,9 +224,9 @@ impl<'a> Rounds<'a> {
 
     /// A figure with OxMPI at its best, or a row for each network it was told to use.
     fn rows(&self, place: usize, job: &Job, figure: &str, names: &[String]) -> Vec<Row> {
-        let tried = settings(&self.libraries[0], job, self.nets);
+        let tried = settings(&self.libraries[0], job, self.choice);
         let trials = &self.trials[0][place];
-        if !is_by_net(job, self.nets) {
+        if !is_by_net(job, self.choice.nets) {
             let ours = best_trial(trials, figure).map(|which| &trials[which].values[figure]);
             let row = self.row(place, job, figure, ours, names);
             return row.into_iter().collect();
@@ -234,7 +258,7 @@ impl<'a> Rounds<'a> {
                 let which = best_trial(trials, figure)?;
                 let values = &trials[which].values[figure];
                 let ratios = ours.map_or_else(Vec::new, |ours| ratios(*unit, ours, values));
-                let tried = settings(&self.libraries[index], job, self.nets);
+                let tried = settings(&self.libraries[index], job, self.choice);
                 Some(Peer {
                     library: names[index].clone(),
                     setting: (tried.len() > 1).then_some(tried[which].name),
@@ -283,10 +307,17 @@ fn is_by_net(job: &Job, nets: &[Net]) -> bool {
     job.hosts > 1 && !nets.is_empty()
 }
 
-fn settings(library: &Library, job: &Job, nets: &[Net]) -> Vec<Setting> {
+fn settings(library: &Library, job: &Job, choice: Choice<'_>) -> Vec<Setting> {
     let family = library.installation.family;
-    if family == Family::Oxmpi && is_by_net(job, nets) {
-        return nets.iter().map(|net| setting::by_net(*net)).collect();
+    if family == Family::Oxmpi && is_by_net(job, choice.nets) {
+        return choice
+            .nets
+            .iter()
+            .map(|net| setting::by_net(*net))
+            .collect();
+    }
+    if choice.is_short && job.is_slow() {
+        return setting::likely(family, job.crowded).to_vec();
     }
     setting::settings(family, job.hosts > 1, job.crowded).to_vec()
 }

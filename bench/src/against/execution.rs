@@ -29,6 +29,8 @@ pub struct Pace {
     pub figure: Duration,
     /// After which a job begins no more figures.
     pub job: Duration,
+    /// The same for a job with slow operations.
+    pub slow_job: Duration,
 }
 
 /// From the end of a job's time until it is ended from outside: its last figure, starting and
@@ -135,7 +137,11 @@ pub fn run(
     pace: Pace,
 ) -> (Found, Option<ExecutionError>) {
     let pace = Pace {
-        job: pace.job * job.times_longer(),
+        job: if job.is_slow() {
+            pace.slow_job
+        } else {
+            pace.job
+        },
         ..pace
     };
     let mut command = command(job, installation, program, hosts, setting, pace);

@@ -13,7 +13,8 @@ pub const FILES: &str = "files";
 /// Numbers of ranks.
 pub const RANKS: [u32; 3] = [2, 4, 16];
 
-/// Figures with the numbers of ranks that have them.
+/// Figures with the numbers of ranks that have them. Those that take some libraries longest come
+/// last, so that a job whose time is up has the others.
 macro_rules! figures {
     ($medium:literal) => {
         [
@@ -21,18 +22,18 @@ macro_rules! figures {
             (concat!("write:1048576@", $medium), &RANKS),
             (concat!("pread:1048576@", $medium), &RANKS),
             (concat!("read:1048576@", $medium), &RANKS),
-            (concat!("write-all:8@", $medium), &RANKS),
-            (concat!("write-all:512@", $medium), &RANKS),
-            (concat!("write-all:4096@", $medium), &RANKS),
-            (concat!("write-all:65536@", $medium), &RANKS),
-            (concat!("read-all:8@", $medium), &RANKS),
-            (concat!("read-all:512@", $medium), &RANKS),
-            (concat!("read-all:4096@", $medium), &RANKS),
-            (concat!("read-all:65536@", $medium), &RANKS),
+            (concat!("append:64@", $medium), &[16]),
+            (concat!("overlap:67108864@", $medium), &[2]),
             (concat!("write-cube:128@", $medium), &[4, 16]),
             (concat!("read-cube:128@", $medium), &[4, 16]),
-            (concat!("overlap:67108864@", $medium), &[2]),
-            (concat!("append:64@", $medium), &[16]),
+            (concat!("write-all:65536@", $medium), &RANKS),
+            (concat!("read-all:65536@", $medium), &RANKS),
+            (concat!("write-all:4096@", $medium), &RANKS),
+            (concat!("read-all:4096@", $medium), &RANKS),
+            (concat!("write-all:512@", $medium), &RANKS),
+            (concat!("read-all:512@", $medium), &RANKS),
+            (concat!("write-all:8@", $medium), &RANKS),
+            (concat!("read-all:8@", $medium), &RANKS),
         ]
     };
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use compare::{Library, Rounds};
+use compare::{Choice, Library, Rounds};
 use execution::Pace;
 use hosts::{Hosts, HostsError};
 use installation::{Installation, InstallationError};
@@ -80,6 +80,7 @@ const LONG: Usual = Usual {
     pace: Pace {
         figure: Duration::from_millis(100),
         job: Duration::from_secs(12),
+        slow_job: Duration::from_secs(48),
     },
     rounds: 5,
     time: Duration::from_secs(350),
@@ -90,6 +91,7 @@ const SHORT: Usual = Usual {
     pace: Pace {
         figure: Duration::from_millis(30),
         job: Duration::from_secs(6),
+        slow_job: Duration::from_secs(6),
     },
     rounds: 2,
     time: Duration::from_secs(85),
@@ -158,7 +160,11 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
     let mut notes: Vec<String> = crate::session::load_note().into_iter().collect();
     let progress = crate::session::progress_bar();
     progress.inc_length((rounds * jobs.len()) as u64);
-    let mut comparison = Rounds::new(&libraries, &jobs, hosts.as_ref(), &request.nets, usual.pace);
+    let choice = Choice {
+        nets: &request.nets,
+        is_short: request.quick,
+    };
+    let mut comparison = Rounds::new(&libraries, &jobs, hosts.as_ref(), choice, usual.pace);
     let (began, mut done, mut last) = (Instant::now(), 0, Duration::ZERO);
     while done < rounds {
         let round = Instant::now();

@@ -167,12 +167,12 @@ impl Job {
         }
     }
 
-    /// How many times the usual time of a job it may take. An access of some libraries takes
-    /// seconds, and without it there is nothing to compare with.
-    pub fn times_longer(&self) -> u32 {
+    /// Whether a single operation of some libraries takes seconds. Without it there is nothing to
+    /// compare with, so the job may take longer than others.
+    pub fn is_slow(&self) -> bool {
         match self.program {
-            Which::Files => 4,
-            Which::Messages | Which::Sort | Which::OneSided => 1,
+            Which::Files => true,
+            Which::Messages | Which::Sort | Which::OneSided => false,
         }
     }
 

@@ -197,6 +197,17 @@ pub fn settings(family: Family, far: bool, crowded: bool) -> &'static [Setting] 
     }
 }
 
+/// Of the settings on this host those that are probably best, for jobs that are too slow to try
+/// all: where cores are shared, the first after the defaults, and the defaults where they are not.
+pub fn likely(family: Family, crowded: bool) -> &'static [Setting] {
+    let all = settings(family, false, crowded);
+    match all {
+        [_, better, ..] if crowded && !better.last_resort => &all[1..2],
+        [_, better, ..] if !better.last_resort => &all[..1],
+        _ => all,
+    }
+}
+
 /// OxMPI by one of its networks.
 pub fn by_net(net: Net) -> Setting {
     match net {
@@ -226,6 +237,15 @@ mod tests {
             assert!(settings(family, true, true).len() > 1, "{family:?}");
         }
         assert_eq!(settings(Family::Oxmpi, false, true), [DEFAULT]);
+        let names = |family, crowded| -> Vec<&str> {
+            let found = likely(family, crowded).iter();
+            found.map(|setting| setting.name).collect()
+        };
+        assert_eq!(names(Family::Oxmpi, true), ["default"]);
+        assert_eq!(names(Family::Intel, true), ["wait mode"]);
+        assert_eq!(names(Family::Mpich, false), ["default"]);
+        // A setting for machines that refuse the defaults is needed in any case.
+        assert_eq!(names(Family::OpenMpi, false), ["default", "hwthreads"]);
         assert_eq!(settings(Family::Oxmpi, true, false), [DEFAULT]);
     }
 

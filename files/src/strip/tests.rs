@@ -1,6 +1,7 @@
 //! What the oracle of views does not reach: the message form and joined ranges.
 
 use super::*;
+use crate::coverage::Coverage;
 
 #[test]
 fn a_strip_survives_a_message() {

@@ -1,7 +1,8 @@
 //! Views against an oracle that lists every byte of the tiled filetype.
 
 use super::*;
-use crate::strip::{Coverage, Strip, StripWalk, Strips, gather, spread};
+use crate::coverage::Coverage;
+use crate::strip::{Strip, StripWalk, Strips, gather, spread};
 use oxmpi_datatypes::datatype::Basic;
 
 /// Numbers that follow from a seed (xorshift).
