@@ -14,7 +14,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use oxmpi_engine::{Background as EngineBackground, Engine};
@@ -135,6 +135,8 @@ pub(crate) struct Background {
     /// The engine is told under this lock whether there are any; so nobody may ask for it inside
     /// the engine.
     tasks: Mutex<Tasks>,
+    /// How many there are, for calls that only look whether there are any. Written under the lock.
+    count: AtomicUsize,
     /// Changes whenever tasks have ended.
     ends: AtomicU32,
 }
@@ -144,6 +146,7 @@ impl Background {
         Arc::new(Background {
             engine: Arc::downgrade(engine),
             tasks: Mutex::default(),
+            count: AtomicUsize::new(0),
             ends: AtomicU32::new(0),
         })
     }
@@ -163,6 +166,7 @@ impl Background {
         }
         let mut tasks = self.tasks();
         tasks.push(task);
+        self.count.store(tasks.len(), Ordering::Release);
         if tasks.len() == 1
             && let Some(engine) = self.engine.upgrade()
         {
@@ -185,11 +189,14 @@ impl Background {
         }
     }
 
-    /// Steps the tasks if there are any, for calls that only look.
-    pub(crate) fn step_if_active(&self) {
-        if !self.tasks().is_empty() {
+    /// Steps the tasks if there are any, for calls that only look; whether there were any.
+    #[inline]
+    pub(crate) fn step_if_active(&self) -> bool {
+        let is_active = self.count.load(Ordering::Acquire) != 0;
+        if is_active {
             self.make_round(Thread::Program);
         }
+        is_active
     }
 
     /// One step of every task.
@@ -217,6 +224,7 @@ impl Background {
         if tasks.len() == before {
             return;
         }
+        self.count.store(tasks.len(), Ordering::Release);
         self.ends.fetch_add(1, Ordering::Release);
         if let Some(engine) = self.engine.upgrade() {
             if tasks.is_empty() {
@@ -286,6 +294,7 @@ mod tests {
         Arc::new(Background {
             engine: Weak::new(),
             tasks: Mutex::default(),
+            count: AtomicUsize::new(0),
             ends: AtomicU32::new(0),
         })
     }
