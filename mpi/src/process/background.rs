@@ -342,6 +342,23 @@ mod tests {
     }
 
     #[test]
+    fn a_waiting_thread_makes_a_round_in_parts() {
+        let (background, steps) = (background(), Arc::new(AtomicU32::new(0)));
+        let count = 3 * PART as u32 + 5;
+        (0..count).for_each(|_| start(&background, &steps, u32::MAX));
+        let begun = steps.load(Ordering::Relaxed);
+        let mut has_more = background.step(true);
+        let mut parts = 1;
+        assert_eq!(steps.load(Ordering::Relaxed), begun + PART as u32);
+        while has_more {
+            has_more = background.step(false);
+            parts += 1;
+        }
+        assert_eq!(parts, 4);
+        assert_eq!(steps.load(Ordering::Relaxed), begun + count);
+    }
+
+    #[test]
     fn every_task_comes_to_its_end() {
         let (background, steps) = (background(), Arc::new(AtomicU32::new(0)));
         (1..=7).for_each(|rounds| start(&background, &steps, rounds));
