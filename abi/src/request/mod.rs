@@ -1,7 +1,7 @@
 //! Requests: the handles by which programs know operations under way.
 //!
-//! A call that works on a request takes its operation out of the table (`request_table`) and puts it
-//! back or gives the place up; a second call on the same request meanwhile, which MPI forbids
+//! A call that works on a request takes its operation out of the table (`request_table`) and puts
+//! it back or gives the place up; a second call on the same request meanwhile, which MPI forbids
 //! (§11.6.2), finds it occupied. Two things can be reached even then, because threads may use them
 //! while another one waits: the partitions of a partitioned message, and the end of a generalized
 //! request. Messages, which most requests are, stay in the table and are completed there: [`wait`],

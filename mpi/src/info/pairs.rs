@@ -1,8 +1,8 @@
 //! The keys of an info object with their values, in the order in which they were set.
 //!
 //! Every operation takes a time that grows with the logarithm of the number of keys. A removed pair
-//! leaves a gap, so that the others keep their places, which `places` knows by their keys; sums over
-//! ranges of places (a Fenwick tree) find the n-th key behind the gaps.
+//! leaves a gap, so that the others keep their places, which `places` knows by their keys; sums
+//! over ranges of places (a Fenwick tree) find the n-th key behind the gaps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

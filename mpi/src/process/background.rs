@@ -362,7 +362,9 @@ mod tests {
     fn every_task_comes_to_its_end() {
         let (background, steps) = (background(), Arc::new(AtomicU32::new(0)));
         (1..=7).for_each(|rounds| start(&background, &steps, rounds));
-        (2..=7).for_each(|_| background.step_if_active());
+        for _ in 2..=7 {
+            background.step_if_active();
+        }
         assert!(background.tasks().is_empty());
         assert_eq!(steps.load(Ordering::Relaxed), (1..=7).sum::<u32>());
     }
