@@ -24,6 +24,7 @@ pub mod handle;
 mod last_failure;
 pub mod object;
 pub mod request;
+mod request_table;
 pub mod stage;
 pub mod status;
 pub mod subject;

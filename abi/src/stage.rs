@@ -5,7 +5,7 @@
 //! count as one user each. Entry points look at one word; `chapter::environment` and
 //! `chapter::session` change it.
 
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Once, RwLock};
 
 use oxmpi_core::info::Environment;
@@ -18,6 +18,8 @@ static USERS: AtomicU32 = AtomicU32::new(0);
 static WORLD: AtomicU8 = AtomicU8::new(World::Before as u8);
 /// What PROCESS holds, for calls that cannot wait for its lock.
 static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
+/// Calls may overlap: set until a first user asks for a level at which they do not.
+static OVERLAP: AtomicBool = AtomicBool::new(true);
 static LEVEL_MAX: AtomicI32 = AtomicI32::new(MPI_THREAD_MULTIPLE);
 /// What the first user asked for; -1 before it has.
 static LEVEL_ASKED: AtomicI32 = AtomicI32::new(-1);
@@ -113,6 +115,7 @@ pub fn join(level: i32) -> Result<Arc<Process>, Failure> {
                 Threads::One => MPI_THREAD_SERIALIZED,
             };
             LEVEL_MAX.store(level_max, Ordering::Relaxed);
+            OVERLAP.store(threads == Threads::Many, Ordering::Relaxed);
             LEVEL_ASKED.store(level, Ordering::Relaxed);
             // The library stays until the process ends: calls need not count references to it.
             CURRENT.store(Arc::as_ptr(&process).cast_mut(), Ordering::Release);
@@ -177,13 +180,26 @@ pub fn joined() -> Result<Arc<Process>, Failure> {
     process().ok_or_else(|| Failure::new(MPI_ERR_OTHER, "the library is not initialised"))
 }
 
-/// Takes what has arrived, so that requests are seen as they are.
+/// Whether several threads may be inside the library at once. The program has promised that they
+/// are not, below MPI_THREAD_MULTIPLE (MPI 5.0 §11.6).
 #[inline]
-pub fn progress() {
+pub fn do_calls_overlap() -> bool {
+    OVERLAP.load(Ordering::Relaxed)
+}
+
+/// The process as a member of its job, without counting a reference; none before it is one.
+#[inline]
+pub fn current() -> Option<&'static Process> {
     // Pairs with the release in `join`.
     let process = CURRENT.load(Ordering::Acquire);
     // SAFETY: null, or the process that PROCESS keeps until the end.
-    if let Some(process) = unsafe { process.as_ref() } {
+    unsafe { process.as_ref() }
+}
+
+/// Takes what has arrived, so that requests are seen as they are.
+#[inline]
+pub fn progress() {
+    if let Some(process) = current() {
         process.progress();
     }
 }

@@ -129,12 +129,14 @@ impl Engine {
         let mut handler = self.shared.enter();
         let mut sent = false;
         if handler.broken.is_none()
-            && to != handler.rank
             && let Some(header) = handler.protocol.eager_now(to, envelope, mode)
         {
             let buffer: Area = data.into();
             // What goes wrong here goes wrong again in the general way, which tells.
-            sent = matches!(handler.send_now(to, &header, buffer), Ok(true));
+            sent = match to == handler.rank {
+                true => handler.send_to_self(&header, buffer),
+                false => matches!(handler.send_now(to, &header, buffer), Ok(true)),
+            };
         }
         self.shared.leave(&mut handler);
         sent
@@ -181,10 +183,12 @@ impl Engine {
             return Err(broken.clone());
         }
         let buffer: Area = data.into();
-        if to != handler.rank
-            && let Some(header) = handler.protocol.eager_now(to, &envelope, mode)
-        {
-            match handler.send_now(to, &header, buffer) {
+        if let Some(header) = handler.protocol.eager_now(to, &envelope, mode) {
+            let sent = match to == handler.rank {
+                true => Ok(handler.send_to_self(&header, buffer)),
+                false => handler.send_now(to, &header, buffer),
+            };
+            match sent {
                 Ok(true) => {
                     let Envelope {
                         source, tag, bytes, ..

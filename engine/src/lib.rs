@@ -45,4 +45,4 @@ pub use oxmpi_wire::Envelope;
 pub use port_buffer::{InPlace, PortBuffer};
 pub use progress::{Area, Background, Condition, Spread, Threads, Transport};
 pub use protocol::{Claim, Completion, Mode, RequestId};
-pub use several::{Several, keep_first};
+pub use several::{Look, Several, keep_first};

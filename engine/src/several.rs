@@ -13,11 +13,22 @@ use crate::protocol::{Completion, RequestId, Turn};
 /// walked several times, under the engine's lock: it must not call the engine.
 pub trait Several {
     /// Walks the list.
-    fn each(&self, visit: &mut dyn FnMut(usize, RequestId));
+    fn each(&self, visit: impl FnMut(usize, RequestId));
+}
+
+/// What a look at several requests has found besides those that can be handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// A message that is there was not told of, because an earlier one of the same sender is still
+    /// on its way to another request of the list.
+    pub held_back: bool,
+    /// A request of the list has its message, and not all of its bytes: its turn may come before
+    /// turns that were told. Else every turn of a later look is larger than all of this one.
+    pub moves: bool,
 }
 
 impl Several for [Request] {
-    fn each(&self, visit: &mut dyn FnMut(usize, RequestId)) {
+    fn each(&self, mut visit: impl FnMut(usize, RequestId)) {
         for (at, request) in self.iter().enumerate() {
             if let Request::Pending(id) = request {
                 visit(at, *id);
@@ -27,7 +38,7 @@ impl Several for [Request] {
 }
 
 impl Several for [RequestId] {
-    fn each(&self, visit: &mut dyn FnMut(usize, RequestId)) {
+    fn each(&self, mut visit: impl FnMut(usize, RequestId)) {
         self.iter().enumerate().for_each(|(at, id)| visit(at, *id));
     }
 }
@@ -36,17 +47,54 @@ impl Engine {
     /// Takes what has arrived, and tells of every request that can be handed out: its place in the
     /// list and its turn. Requests are to be handed out by turns, the smallest first. A receive
     /// whose message is behind an earlier one of the same sender, to another receive of the list,
-    /// is not told of as long as the earlier one moves: then the answer is true.
+    /// is not told of as long as the earlier one moves.
     pub fn look_at(
         &self,
         requests: &(impl Several + ?Sized),
         mut found: impl FnMut(usize, u64),
-    ) -> bool {
+    ) -> Look {
         let mut handler = self.shared.enter();
         handler.progress(None);
-        let held_back = self.tell_turns(&mut handler, requests, &mut found);
+        let look = self.tell_turns(&mut handler, requests, &mut found);
         self.shared.leave(&mut handler);
-        held_back
+        look
+    }
+
+    /// Whether all of the requests are over, after taking what has arrived; they stay.
+    pub fn are_complete(&self, requests: &(impl Several + ?Sized)) -> bool {
+        let mut handler = self.shared.enter();
+        handler.progress(None);
+        let mut are = true;
+        let protocol = &handler.protocol;
+        requests.each(|_, id| are = are && protocol.is_complete(id));
+        let are = are || handler.broken.is_some();
+        self.shared.leave(&mut handler);
+        are
+    }
+
+    /// Waits for every request, one after the other, and tells its place and its outcome; they are
+    /// gone then. `ended` must not call the engine.
+    #[inline]
+    pub fn wait_each(
+        &self,
+        requests: &(impl Several + ?Sized),
+        mut ended: impl FnMut(usize, Result<Completion, EngineError>),
+    ) {
+        let mut handler = self.shared.enter();
+        requests.each(|at, id| {
+            let waited = match handler.protocol.is_complete(id) {
+                true => Ok(()),
+                false => self.wait_settled(&mut handler, id),
+            };
+            ended(at, waited.and_then(|()| self.outcome(&mut handler, id)));
+        });
+        self.shared.leave(&mut handler);
+    }
+
+    #[inline(never)]
+    fn wait_settled(&self, handler: &mut Guard<'_>, id: RequestId) -> Result<(), EngineError> {
+        let mut is_settled = |handler: &mut Handler| handler.protocol.is_settled(id);
+        self.shared.wait(handler, Some(id), &mut is_settled)
     }
 
     fn tell_turns(
@@ -54,17 +102,26 @@ impl Engine {
         handler: &mut Handler,
         requests: &(impl Several + ?Sized),
         found: &mut impl FnMut(usize, u64),
-    ) -> bool {
+    ) -> Look {
+        let (mut held_back, mut moves) = (false, false);
         if handler.broken.is_some() {
-            requests.each(&mut |at, _| found(at, 0));
-            return false;
+            requests.each(|at, _| found(at, 0));
+            return Look { held_back, moves };
         }
         let protocol = &mut handler.protocol;
         protocol.begin_look();
-        requests.each(&mut |_, id| protocol.note(id));
-        let mut held_back = false;
+        requests.each(|_, id| moves |= protocol.note(id));
+        if !moves {
+            // No receive is between its match and its end, so none can hold another back.
+            requests.each(|at, id| {
+                if let Some(turn) = protocol.turn_if_over(id) {
+                    found(at, turn);
+                }
+            });
+            return Look { held_back, moves };
+        }
         let mut now = None;
-        requests.each(&mut |at, id| match protocol.turn(id) {
+        requests.each(|at, id| match protocol.turn(id) {
             Turn::Pending => {}
             Turn::Over(turn) => found(at, turn),
             Turn::Behind { turn, earlier } => {
@@ -76,7 +133,7 @@ impl Engine {
                 }
             }
         });
-        held_back
+        Look { held_back, moves }
     }
 
     /// Waits until one of the requests is over; the one whose turn is first is gone then.
@@ -104,7 +161,7 @@ impl Engine {
                 break (0, Err(error));
             }
             let mut first = None;
-            let held_back = self.tell_turns(&mut handler, requests, &mut |at, turn| {
+            let look = self.tell_turns(&mut handler, requests, &mut |at, turn| {
                 keep_first(&mut first, at, turn);
             });
             match first {
@@ -114,7 +171,7 @@ impl Engine {
                     };
                     break (at, self.outcome(&mut handler, id));
                 }
-                None if held_back => handler.let_go(std::thread::yield_now),
+                None if look.held_back => handler.let_go(std::thread::yield_now),
                 None => {}
             }
         };
@@ -130,6 +187,16 @@ impl Engine {
     pub fn wait_for(
         &self,
         requests: &[RequestId],
+        enough: impl FnMut() -> bool,
+        only: bool,
+    ) -> Result<(), EngineError> {
+        self.wait_for_several(requests, enough, only)
+    }
+
+    /// As [`Engine::wait_for`], for a list of any kind.
+    pub fn wait_for_several(
+        &self,
+        requests: &(impl Several + ?Sized),
         mut enough: impl FnMut() -> bool,
         only: bool,
     ) -> Result<(), EngineError> {
@@ -148,7 +215,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let mut one = None;
         let mut count = 0;
-        requests.each(&mut |_, id| {
+        requests.each(|_, id| {
             one = Some(id);
             count += 1;
         });
@@ -160,7 +227,7 @@ impl Engine {
             }
             let (mut over, mut moves) = (false, false);
             stranded = None;
-            requests.each(&mut |_, id| {
+            requests.each(|_, id| {
                 let protocol = &handler.protocol;
                 if over || protocol.is_complete(id) {
                     over = true;

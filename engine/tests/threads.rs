@@ -375,16 +375,16 @@ struct Asking {
 impl oxmpi_engine::Background for Asking {
     fn step_on_driver(&self) {}
 
-    fn step(&self) {
+    fn step(&self, _: bool) -> bool {
         let Some(engine) = self.engine.upgrade() else {
-            return;
+            return false;
         };
         if self.over.load(Ordering::Relaxed) {
-            return;
+            return false;
         }
         if engine.test(self.requests[0]).unwrap().is_some() {
             self.over.store(true, Ordering::Relaxed);
-            return;
+            return false;
         }
         if let Some((go, sent)) = self.sender.lock().unwrap().take() {
             go.send(()).unwrap();
@@ -393,6 +393,7 @@ impl oxmpi_engine::Background for Asking {
             thread::sleep(Duration::from_millis(50));
         }
         assert!(engine.test(self.requests[1]).unwrap().is_none());
+        false
     }
 }
 

@@ -71,7 +71,13 @@ pub struct Pool {
 struct State {
     used: u64,
     leaving: Vec<Leaving>,
+    /// All messages are looked at when there are so many: twice as many as were left by the look
+    /// before, so that a message costs two looks however many are on their way.
+    look_at: usize,
 }
+
+/// So many messages are looked at in every call.
+const FEW: usize = 8;
 
 impl Pool {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -81,10 +87,16 @@ impl Pool {
     /// Space for a message, if there is some; messages that have left give theirs back first.
     pub(crate) fn reserve(&self, bytes: u64) -> Result<(), ErrorKind> {
         let mut state = self.state();
-        state.reap();
         let needed = bytes.saturating_add(OVERHEAD_BYTES);
+        let is_full = |state: &State| {
+            self.capacity
+                .is_some_and(|capacity| needed > capacity - state.used)
+        };
+        if state.leaving.len() >= state.look_at.max(FEW) || is_full(&state) {
+            state.reap();
+        }
         if let Some(capacity) = self.capacity
-            && needed > capacity - state.used
+            && is_full(&state)
         {
             return Err(ErrorKind::BufferedSpace {
                 needed,
@@ -147,6 +159,7 @@ impl State {
             }
             !over
         });
+        self.look_at = 2 * self.leaving.len();
     }
 }
 

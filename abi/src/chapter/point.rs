@@ -121,7 +121,7 @@ fn isend_in(
         return Ok(());
     }
     let operation = comm.isend_buffer(&buffer, dest, checked_tag(tag)?, mode)?;
-    request.set(request::of_send(operation)?);
+    request.set(request::of_send(comm, operation)?);
     Ok(())
 }
 

@@ -4,22 +4,19 @@
 //! requests differ in what they wait for and in how they report; what they have in common stands
 //! first.
 
-use std::cell::Cell;
-
-use oxmpi_core::any_request::{AnyRequest, Report, first_ready, wait_ready};
+use oxmpi_core::any_request::{Report, first_ready, wait_ready};
 
 use crate::argument::{FlagOut, InOut, IntegersOut, Out, StatusOut, StatusesOut};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
 use crate::handle::Handle;
-use crate::request::{self, All, Taken};
+use crate::request::{self, All, Ended, Messages, Taken};
 use crate::stage;
 
 /// Ends several operations one after the other; if some fail, it is MPI_ERR_IN_STATUS, and every
 /// status says how its own one ended.
 struct Ending<'c> {
-    handles: &'c mut [Handle],
     statuses: &'c StatusesOut,
     /// Of those that failed: where their status is, and their code.
     failed: Vec<(usize, i32)>,
@@ -27,19 +24,23 @@ struct Ending<'c> {
 }
 
 impl Ending<'_> {
-    fn new<'c>(handles: &'c mut [Handle], statuses: &'c StatusesOut) -> Ending<'c> {
+    fn new(statuses: &StatusesOut) -> Ending<'_> {
         Ending {
-            handles,
             statuses,
             failed: Vec::new(),
             first_failure: None,
         }
     }
 
-    /// Ends the operation of the request at `index`, whose status is at `at`.
-    fn end(&mut self, index: usize, at: usize, taken: &mut Taken) {
+    /// Ends an operation, whose status is at `at`; what its handle is from now on.
+    fn end(&mut self, at: usize, taken: &mut Taken) -> Handle {
         let (outcome, handle) = taken.wait();
-        self.handles[index] = handle;
+        self.note(at, outcome);
+        handle
+    }
+
+    /// An operation, whose status is at `at`, has ended.
+    fn note(&mut self, at: usize, outcome: Result<Report, Failure>) {
         match outcome {
             Ok(report) => self.statuses.set(at, &report),
             Err(failure) => {
@@ -78,38 +79,24 @@ fn in_status(failure: &Failure) -> Failure {
 
 #[inline]
 pub fn wait(_: &Call, request: InOut<Handle>, status: StatusOut) -> Result<(), Failure> {
-    let taken = request::take(request.get())?;
-    let Some(mut taken) = taken.filter(Taken::is_active) else {
-        status.set(&Report::EMPTY);
-        return Ok(());
-    };
-    let (outcome, handle) = taken.wait();
+    let (outcome, handle) = request::wait(request.get())?;
     request.set(handle);
     status.settle(outcome)
 }
 
+#[inline]
 pub fn test(
     _: &Call,
     request: InOut<Handle>,
     flag: FlagOut,
     status: StatusOut,
 ) -> Result<(), Failure> {
-    let taken = request::take(request.get())?;
-    let Some(mut taken) = taken.filter(Taken::is_active) else {
-        flag.set(true);
-        status.set(&Report::EMPTY);
+    let tested = request::test(request.get())?;
+    flag.set(tested.is_some());
+    let Some((outcome, handle)) = tested else {
         return Ok(());
     };
-    if !taken.operation().is_ready() {
-        stage::progress();
-        if !taken.operation().is_ready() {
-            flag.set(false);
-            return Ok(());
-        }
-    }
-    let (outcome, handle) = taken.conclude();
     request.set(handle);
-    flag.set(true);
     status.settle(outcome)
 }
 
@@ -120,8 +107,15 @@ pub fn waitall(
     requests: &mut [Handle],
     statuses: StatusesOut,
 ) -> Result<(), Failure> {
-    if let Some(outcome) = wait_for_messages(requests, &statuses) {
-        return outcome;
+    if requests.iter().all(|&handle| handle == request::SENT) {
+        requests.fill(MPI_REQUEST_NULL);
+        if statuses.are_wanted() {
+            (0..requests.len()).for_each(|index| statuses.set(index, &Report::EMPTY));
+        }
+        return Ok(());
+    }
+    if let Some(messages) = Messages::of(requests) {
+        return end_messages(messages, requests, &statuses);
     }
     end_all(&mut request::take_all(requests)?, requests, &statuses)
 }
@@ -131,64 +125,38 @@ fn end_all(all: &mut All, requests: &mut [Handle], statuses: &StatusesOut) -> Re
     all.inactive()
         .for_each(|index| statuses.set(index, &Report::EMPTY));
     let count = requests.len();
-    let mut ending = Ending::new(requests, statuses);
-    all.active()
-        .for_each(|(index, taken)| ending.end(index, index, taken));
+    let mut ending = Ending::new(statuses);
+    for (index, taken) in all.active() {
+        requests[index] = ending.end(index, taken);
+    }
     ending.finish(count)
 }
 
-thread_local! {
-    /// Room for the messages of one MPI_Waitall, so that none is made for each.
-    static MESSAGES: Cell<Vec<request::Simple>> = const { Cell::new(Vec::new()) };
-}
-
-/// Waits for requests that are nothing but contiguous messages; `None` if there is another kind
-/// among them.
+/// The same of messages.
 #[inline]
-fn wait_for_messages(
+fn end_messages(
+    mut messages: Messages,
     requests: &mut [Handle],
-    statuses: &StatusesOut,
-) -> Option<Result<(), Failure>> {
-    let mut messages = MESSAGES.take();
-    let are_taken = request::take_simple(requests, &mut messages);
-    let outcome = are_taken.then(|| wait_for_taken(requests.len(), &mut messages, statuses));
-    messages.clear();
-    MESSAGES.set(messages);
-    outcome
-}
-
-fn wait_for_taken(
-    count: usize,
-    messages: &mut Vec<request::Simple>,
     statuses: &StatusesOut,
 ) -> Result<(), Failure> {
     let wanted = statuses.are_wanted();
-    if wanted {
+    let count = requests.len();
+    if wanted && !messages.is_every_one(requests) {
         (0..count).for_each(|index| statuses.set(index, &Report::EMPTY));
     }
-    let mut failures: Vec<(usize, Failure)> = Vec::new();
-    for (index, comm, id) in messages.drain(..) {
-        if !wanted {
-            if let Err(kind) = comm.wait_quietly(id) {
-                failures.push((index, request::failed(kind, Some(&comm))));
-            }
-            continue;
+    let failed = messages.complete_all(requests, |index, report| {
+        if wanted {
+            statuses.set(index, report);
         }
-        let mut message = AnyRequest::Receive(comm, id);
-        match message.wait() {
-            Ok(report) => statuses.set(index, &report),
-            Err(kind) => failures.push((index, request::failed(kind, message.comm()))),
-        }
-    }
-    if failures.is_empty() {
+    });
+    if failed.is_empty() {
         return Ok(());
     }
-    (0..count).for_each(|index| statuses.set_error(index, MPI_SUCCESS));
-    for (index, failure) in &failures {
-        statuses.set(*index, failure.report());
-        statuses.set_error(*index, failure.code());
+    let mut ending = Ending::new(statuses);
+    for ended in failed {
+        ending.note(ended.place, ended.outcome);
     }
-    Err(in_status(&failures[0].1))
+    ending.finish(count)
 }
 
 pub fn testall(
@@ -198,6 +166,14 @@ pub fn testall(
     flag: FlagOut,
     statuses: StatusesOut,
 ) -> Result<(), Failure> {
+    if let Some(messages) = Messages::of(requests) {
+        let is_over = messages.are_over();
+        flag.set(is_over);
+        return match is_over {
+            true => end_messages(messages, requests, &statuses),
+            false => Ok(()),
+        };
+    }
     let mut all = request::take_all(requests)?;
     let is_over = all.find_ready() == all.active().count();
     flag.set(is_over);
@@ -207,14 +183,18 @@ pub fn testall(
     end_all(&mut all, requests, &statuses)
 }
 
-/// Ends the one operation that was found, and tells its index.
-fn conclude_one(
-    (index, taken): (usize, &mut Taken),
+/// Tells which one has ended and how; of none, that there was none to wait for.
+fn tell_of_one(
+    one: Option<(usize, Ended)>,
     requests: &mut [Handle],
     indx: &Out<i32>,
     status: &StatusOut,
 ) -> Result<(), Failure> {
-    let (outcome, handle) = taken.conclude();
+    let Some((index, (outcome, handle))) = one else {
+        indx.set(MPI_UNDEFINED);
+        status.set(&Report::EMPTY);
+        return Ok(());
+    };
     requests[index] = handle;
     indx.set(index as i32);
     status.settle(outcome)
@@ -227,15 +207,21 @@ pub fn waitany(
     indx: Out<i32>,
     status: StatusOut,
 ) -> Result<(), Failure> {
-    let mut all = request::take_all(requests)?;
-    match wait_ready(&mut all)? {
-        Some(index) => conclude_one((index, all.at(index)), requests, &indx, &status),
-        None => {
-            indx.set(MPI_UNDEFINED);
-            status.set(&Report::EMPTY);
-            Ok(())
-        }
+    let one = match request::complete_next(requests) {
+        Some(next) => Some(next),
+        None => wait_for_one(requests)?,
+    };
+    tell_of_one(one, requests, &indx, &status)
+}
+
+/// Waits for one and ends it; none if there is none to wait for.
+fn wait_for_one(requests: &[Handle]) -> Result<Option<(usize, Ended)>, Failure> {
+    if let Some(mut messages) = Messages::of(requests) {
+        return messages.wait_any(requests);
     }
+    let mut all = request::take_all(requests)?;
+    let first = wait_ready(&mut all)?;
+    Ok(first.map(|index| (index, all.at(index).conclude())))
 }
 
 pub fn testany(
@@ -246,41 +232,70 @@ pub fn testany(
     flag: FlagOut,
     status: StatusOut,
 ) -> Result<(), Failure> {
+    let (one, is_any_active) = match request::complete_next(requests) {
+        Some(next) => (Some(next), true),
+        None => test_for_one(requests)?,
+    };
+    flag.set(one.is_some() || !is_any_active);
+    if one.is_none() && is_any_active {
+        indx.set(MPI_UNDEFINED);
+        return Ok(());
+    }
+    tell_of_one(one, requests, &indx, &status)
+}
+
+/// Ends one that is over; and whether there is one that a call can complete.
+fn test_for_one(requests: &[Handle]) -> Result<(Option<(usize, Ended)>, bool), Failure> {
+    if let Some(mut messages) = Messages::of(requests) {
+        let is_any_active = messages.is_any_active();
+        return Ok((messages.complete_any(requests), is_any_active));
+    }
     let mut all = request::take_all(requests)?;
     let first = first_ready(&mut all);
     let is_any_active = first.is_some() || all.is_any_active();
-    flag.set(first.is_some() || !is_any_active);
-    match first {
-        Some(index) => conclude_one((index, all.at(index)), requests, &indx, &status),
-        None => {
-            indx.set(MPI_UNDEFINED);
-            if !is_any_active {
-                status.set(&Report::EMPTY);
-            }
-            Ok(())
-        }
-    }
+    let one = first.map(|index| (index, all.at(index).conclude()));
+    Ok((one, is_any_active))
 }
 
-/// Ends those that are ready and lists them, in the order in which their messages were matched.
-fn conclude_some(
-    all: &mut All,
-    requests: &mut [Handle],
-    (outcount, indices, statuses): (Out<i32>, IntegersOut, StatusesOut),
-) -> Result<(), Failure> {
-    if !all.is_any_active() {
-        outcount.set(MPI_UNDEFINED);
-        return Ok(());
+/// Where calls on some requests tell what they have found.
+struct Completed {
+    outcount: Out<i32>,
+    indices: IntegersOut,
+    statuses: StatusesOut,
+}
+
+impl Completed {
+    /// Ends those that are ready and lists them, in the order in which their messages were matched.
+    fn conclude(&self, all: &mut All, requests: &mut [Handle]) -> Result<(), Failure> {
+        if !all.is_any_active() {
+            self.outcount.set(MPI_UNDEFINED);
+            return Ok(());
+        }
+        let count = all.find_ready();
+        self.outcount.set(count as i32);
+        let mut ending = Ending::new(&self.statuses);
+        for listed in 0..count {
+            let index = all.ready(listed);
+            self.indices.set(listed, index as i64);
+            requests[index] = ending.end(listed, all.at(index));
+        }
+        ending.finish(count)
     }
-    let count = all.find_ready();
-    outcount.set(count as i32);
-    let mut ending = Ending::new(requests, &statuses);
-    for listed in 0..count {
-        let index = all.ready(listed);
-        indices.set(listed, index as i64);
-        ending.end(index, listed, all.at(index));
+
+    /// The same of messages.
+    fn complete(&self, mut messages: Messages, requests: &mut [Handle]) -> Result<(), Failure> {
+        if !messages.is_any_active() {
+            self.outcount.set(MPI_UNDEFINED);
+            return Ok(());
+        }
+        let mut ending = Ending::new(&self.statuses);
+        let count = messages.complete_some(requests, |listed, ended| {
+            self.indices.set(listed, ended.place as i64);
+            ending.note(listed, ended.outcome);
+        });
+        self.outcount.set(count as i32);
+        ending.finish(count)
     }
-    ending.finish(count)
 }
 
 pub fn waitsome(
@@ -291,9 +306,18 @@ pub fn waitsome(
     indices: IntegersOut,
     statuses: StatusesOut,
 ) -> Result<(), Failure> {
+    let some = Completed {
+        outcount,
+        indices,
+        statuses,
+    };
+    if let Some(mut messages) = Messages::of(requests) {
+        messages.wait_until_ready(requests)?;
+        return some.complete(messages, requests);
+    }
     let mut all = request::take_all(requests)?;
     wait_ready(&mut all)?;
-    conclude_some(&mut all, requests, (outcount, indices, statuses))
+    some.conclude(&mut all, requests)
 }
 
 pub fn testsome(
@@ -304,8 +328,15 @@ pub fn testsome(
     indices: IntegersOut,
     statuses: StatusesOut,
 ) -> Result<(), Failure> {
-    let mut all = request::take_all(requests)?;
-    conclude_some(&mut all, requests, (outcount, indices, statuses))
+    let some = Completed {
+        outcount,
+        indices,
+        statuses,
+    };
+    if let Some(messages) = Messages::of(requests) {
+        return some.complete(messages, requests);
+    }
+    some.conclude(&mut request::take_all(requests)?, requests)
 }
 
 pub fn start(_: &Call, request: InOut<Handle>) -> Result<(), Failure> {

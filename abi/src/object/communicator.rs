@@ -9,6 +9,7 @@ use oxmpi_core::communicator::Comm;
 use super::{Errhandler, ErrhandlerSlot};
 use crate::failure::Failure;
 use crate::handle::Handle;
+use crate::request_table;
 
 /// What an `MPI_Comm` stands for.
 pub struct Communicator {
@@ -50,5 +51,11 @@ impl Deref for Communicator {
     #[inline]
     fn deref(&self) -> &Arc<Comm> {
         &self.comm
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        request_table::keep_for_requests(&self.comm);
     }
 }

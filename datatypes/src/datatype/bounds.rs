@@ -46,8 +46,10 @@ impl Bounds {
 
     /// `count` copies, each `stride` bytes after the one before.
     pub(crate) fn repeated(self, count: u64, stride: i64) -> Result<Bounds, DatatypeError> {
-        if count == 0 {
-            return Ok(Bounds::EMPTY);
+        match count {
+            0 => return Ok(Bounds::EMPTY),
+            1 => return Ok(self),
+            _ => {}
         }
         let last = i128::from(count - 1) * i128::from(stride);
         let stretch = |pair: Option<(i64, i64)>| match pair {
@@ -67,11 +69,12 @@ impl Bounds {
 
     /// The same entries `by` bytes further.
     pub(crate) fn shifted(self, by: i64) -> Result<Bounds, DatatypeError> {
+        let further = |bound: i64| {
+            let moved = bound.checked_add(by);
+            moved.ok_or(DatatypeError::Overflow { what: "extent" })
+        };
         let shift = |pair: Option<(i64, i64)>| match pair {
-            Some((low, high)) => Ok(Some((
-                narrow(i128::from(low) + i128::from(by))?,
-                narrow(i128::from(high) + i128::from(by))?,
-            ))),
+            Some((low, high)) => Ok(Some((further(low)?, further(high)?))),
             None => Ok(None),
         };
         Ok(Bounds {

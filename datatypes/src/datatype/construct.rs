@@ -187,8 +187,7 @@ impl Datatype {
         let mut whole = Concatenation::new();
         for (index, old) in of.iter().enumerate() {
             let count = natural("blocklength", index, blocklengths[index])?;
-            let block = old.0.typemap.repeated(count, old.extent())?;
-            whole.push(&block.shifted(displacements[index])?)?;
+            whole.push_block(&old.0.typemap, count, old.extent(), displacements[index])?;
         }
         let (blocklengths, displacements) = (blocklengths.into(), displacements.into());
         let constructor = Constructor::Struct {
@@ -236,11 +235,9 @@ impl Datatype {
         for (index, (&blocklength, &displacement)) in
             blocklengths.iter().zip(displacements).enumerate()
         {
-            let block = self
-                .0
-                .typemap
-                .repeated(natural("blocklength", index, blocklength)?, self.extent())?;
-            whole.push(&block.shifted(self.in_bytes(displacement, unit)?)?)?;
+            let count = natural("blocklength", index, blocklength)?;
+            let by = self.in_bytes(displacement, unit)?;
+            whole.push_block(&self.0.typemap, count, self.extent(), by)?;
         }
         whole.finish()
     }
@@ -257,7 +254,8 @@ impl Datatype {
             .repeated(natural("blocklength", 0, blocklength)?, self.extent())?;
         let mut whole = Concatenation::new();
         for &displacement in displacements {
-            whole.push(&block.clone().shifted(self.in_bytes(displacement, unit)?)?)?;
+            let by = self.in_bytes(displacement, unit)?;
+            whole.push_block(&block, 1, 0, by)?;
         }
         whole.finish()
     }

@@ -208,17 +208,27 @@ impl LayoutBuilder {
                     self.push(&part.layout.clone().shifted(next.offset));
                 }
             }
-            Shape::Block => match self.parts.last_mut() {
-                Some(Layout {
-                    offset,
-                    bytes,
-                    shape: Shape::Block,
-                }) if offset.wrapping_add(*bytes as i64) == next.offset => {
-                    *bytes += next.bytes;
-                }
-                _ => self.parts.push(next.clone()),
-            },
+            Shape::Block => self.push_contiguous(next.offset, next.bytes),
             _ => self.parts.push(next.clone()),
+        }
+    }
+
+    /// The same of one block.
+    pub(crate) fn push_contiguous(&mut self, at: i64, length: u64) {
+        match self.parts.last_mut() {
+            _ if length == 0 => {}
+            Some(Layout {
+                offset,
+                bytes,
+                shape: Shape::Block,
+            }) if offset.wrapping_add(*bytes as i64) == at => {
+                *bytes += length;
+            }
+            _ => self.parts.push(Layout {
+                offset: at,
+                bytes: length,
+                shape: Shape::Block,
+            }),
         }
     }
 

@@ -61,8 +61,10 @@ impl Signature {
     pub fn of(basic: Basic) -> Signature {
         if let Some((value, index)) = basic.pair() {
             let mut pair = SignatureBuilder::new();
-            pair.append(&Signature::of(value));
-            pair.append(&Signature::of(index));
+            for part in [value, index] {
+                let pushed = pair.push(&Signature::of(part), 1);
+                pushed.expect("two basic elements are far from any limit");
+            }
             return pair.finish();
         }
         Signature {
@@ -264,51 +266,81 @@ impl Eq for Signature {}
 /// Sequences one after the other; neighbours of one basic type become one repetition.
 pub(crate) struct SignatureBuilder {
     parts: Vec<Signature>,
+    /// The basic type that came last and how many of it, which more may follow.
+    run: Option<(Basic, u64)>,
+    /// Basic types that runs are made of, so that runs share them.
+    bodies: Vec<(Basic, Arc<Signature>)>,
     bytes: u64,
 }
+
+/// So many basic types are remembered; structures have few.
+const BODIES_MAX: usize = 8;
 
 impl SignatureBuilder {
     pub(crate) fn new() -> SignatureBuilder {
         SignatureBuilder {
             parts: Vec::new(),
+            run: None,
+            bodies: Vec::new(),
             bytes: 0,
         }
     }
 
-    pub(crate) fn push(&mut self, next: &Signature) -> Result<(), DatatypeError> {
-        let bytes = self
-            .bytes
-            .checked_add(next.bytes)
-            .filter(|bytes| *bytes <= i64::MAX as u64);
+    /// The sequence `next` follows, `count` times over.
+    pub(crate) fn push(&mut self, next: &Signature, count: u64) -> Result<(), DatatypeError> {
+        let bytes = next.bytes.checked_mul(count);
+        let bytes = bytes.and_then(|bytes| self.bytes.checked_add(bytes));
+        let bytes = bytes.filter(|bytes| *bytes <= i64::MAX as u64);
         self.bytes = bytes.ok_or(DatatypeError::Overflow { what: "size" })?;
-        self.append(next);
+        if next.elements == 0 || count == 0 {
+            return Ok(());
+        }
+        let Some((basic, each)) = next.run() else {
+            self.end_run();
+            self.parts.push(next.repeated(count)?);
+            return Ok(());
+        };
+        match &mut self.run {
+            Some((same, before)) if *same == basic => *before += each * count,
+            _ => {
+                self.end_run();
+                self.run = Some((basic, each * count));
+            }
+        }
         Ok(())
     }
 
-    fn append(&mut self, next: &Signature) {
-        if next.elements == 0 {
+    fn end_run(&mut self) {
+        let Some((basic, count)) = self.run.take() else {
             return;
+        };
+        let body = self.body(basic);
+        let run = match count {
+            1 => Signature::clone(&body),
+            _ => Signature {
+                elements: count,
+                bytes: body.bytes * count,
+                external: body.external * count,
+                digest: body.digest.repeated(count),
+                shape: Shape::Repeat { count, body },
+            },
+        };
+        self.parts.push(run);
+    }
+
+    fn body(&mut self, basic: Basic) -> Arc<Signature> {
+        if let Some((_, body)) = self.bodies.iter().find(|(known, _)| *known == basic) {
+            return Arc::clone(body);
         }
-        if let (Some((basic, count)), Some(last)) = (next.run(), self.parts.last_mut())
-            && let Some((same, before)) = last.run()
-            && same == basic
-        {
-            *last = Signature {
-                elements: before + count,
-                bytes: last.bytes + next.bytes,
-                external: last.external + next.external,
-                digest: last.digest.then(next.digest),
-                shape: Shape::Repeat {
-                    count: before + count,
-                    body: Arc::new(Signature::of(basic)),
-                },
-            };
-            return;
+        let body = Arc::new(Signature::of(basic));
+        if self.bodies.len() < BODIES_MAX {
+            self.bodies.push((basic, Arc::clone(&body)));
         }
-        self.parts.push(next.clone());
+        body
     }
 
     pub(crate) fn finish(mut self) -> Signature {
+        self.end_run();
         match self.parts.len() {
             0 => return Signature::empty(),
             1 => return self.parts.swap_remove(0),
@@ -360,7 +392,7 @@ impl Digest {
 
     fn then(self, next: Digest) -> Digest {
         Digest {
-            hash: (times(self.hash, next.power) + next.hash) % PRIME,
+            hash: reduced(times(self.hash, next.power) + next.hash),
             power: times(self.power, next.power),
         }
     }
@@ -380,5 +412,14 @@ impl Digest {
 }
 
 fn times(a: u64, b: u64) -> u64 {
-    (u128::from(a) * u128::from(b) % u128::from(PRIME)) as u64
+    let product = u128::from(a) * u128::from(b);
+    reduced((product as u64 & PRIME) + (product >> 61) as u64)
+}
+
+/// A number below twice the prime in the field.
+fn reduced(number: u64) -> u64 {
+    match number >= PRIME {
+        true => number - PRIME,
+        false => number,
+    }
 }

@@ -81,8 +81,35 @@ impl Concatenation {
 
     pub(crate) fn push(&mut self, next: &Typemap) -> Result<(), DatatypeError> {
         self.bounds = self.bounds.joined(next.bounds);
-        self.signature.push(&next.signature)?;
+        self.signature.push(&next.signature, 1)?;
         self.layout.push(&next.layout);
+        Ok(())
+    }
+
+    /// `count` copies of a typemap, each `stride` bytes after the one before, the first of them
+    /// `by` bytes further than it stands: what `repeated` and `shifted` would give, without a
+    /// typemap for each block of a long list.
+    pub(crate) fn push_block(
+        &mut self,
+        of: &Typemap,
+        count: u64,
+        stride: i64,
+        by: i64,
+    ) -> Result<(), DatatypeError> {
+        let bounds = of.bounds.repeated(count, stride)?.shifted(by)?;
+        self.bounds = self.bounds.joined(bounds);
+        self.signature.push(&of.signature, count)?;
+        match of.layout.contiguous() {
+            Some((offset, bytes)) if count == 1 || stride as u64 == bytes => {
+                // The signature has checked that the packed size fits.
+                self.layout
+                    .push_contiguous(offset.wrapping_add(by), bytes * count);
+            }
+            _ => {
+                let block = of.layout.repeated(count, stride);
+                self.layout.push(&block.shifted(by));
+            }
+        }
         Ok(())
     }
 

@@ -17,7 +17,8 @@ pub use oxmpi_net::transport::Sent;
 use oxmpi_wire::{Eager, HEADER_BYTES, Kind, Repr};
 
 use crate::protocol::{
-    Arrived, Effect, Failure, Fetch, Landing, Placement, Posted, Protocol, Stream, Transmit,
+    Arrived, Effect, Failure, Fetch, Landing, Payload, Placement, Posted, Protocol, Stream,
+    Transmit,
 };
 
 /// Copies from this length on are timed: the clock costs a hundredth of them.
@@ -379,4 +380,33 @@ fn loop_back<B: Copy, M: Memory<B>>(
         };
         carry_out(protocol, memory, &packet)
     })
+}
+
+/// Takes a whole short message of this process to itself; false, and nothing has happened, if it
+/// has to go the general way.
+pub fn send_to_self<B: Copy, M: Memory<B>>(
+    protocol: &mut Protocol<B>,
+    memory: &mut M,
+    header: &Eager,
+    buffer: B,
+) -> bool {
+    let me = protocol.me();
+    let bytes = header.envelope.bytes as usize;
+    let payload = (bytes > 0).then_some(Payload {
+        buffer,
+        offset: 0,
+        bytes,
+    });
+    let is_taken = memory.show(payload, |memory, piece| {
+        match protocol.handle_eager(me, header, piece) {
+            Arrived::Deliver(into, fitting) => memory.write_own(into, 0, &piece[..fitting]),
+            Arrived::Kept => {}
+            Arrived::Refused => return false,
+        }
+        true
+    });
+    if is_taken {
+        protocol.sent_eager(me, header);
+    }
+    is_taken
 }

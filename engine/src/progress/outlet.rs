@@ -81,6 +81,21 @@ impl Handler {
         path::send_now(&mut self.protocol, &mut self.ways, to, header, buffer)
     }
 
+    /// Takes a message of this process to itself if that can be done at once; false, and nothing
+    /// has happened, if not.
+    #[inline(never)]
+    pub fn send_to_self(&mut self, header: &Eager, buffer: Area) -> bool {
+        // The kernel's driver would have to give up the receive first.
+        let is_taken = !self.has_entries()
+            && path::send_to_self(&mut self.protocol, &mut self.memory, header, buffer);
+        self.waiters.news |= is_taken;
+        if is_taken && !self.protocol.busy().is_empty() {
+            // Credit that this process owes itself.
+            self.flush();
+        }
+        is_taken
+    }
+
     /// Sends what waits, as far as carriers have room. True if anything left.
     #[inline(never)]
     pub fn flush(&mut self) -> bool {

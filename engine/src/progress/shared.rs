@@ -100,9 +100,12 @@ impl<C: Condition + ?Sized> Goal for Outside<'_, C> {
 /// It is called without the engine's lock whenever something has happened, by a thread that waits
 /// inside, or by the driver if none does.
 pub trait Background: Send + Sync {
-    /// Does what can be done without waiting.
-    fn step(&self);
-    /// The same on the driver's thread, which must not call functions of the program.
+    /// Does some of what can be done without waiting; true if it is to be called again, at once but
+    /// for a look at what the thread waits for. `has_news`: something has happened since the last
+    /// call.
+    fn step(&self, has_news: bool) -> bool;
+    /// Does all that can be done without waiting, on the driver's thread, which must not call
+    /// functions of the program.
     fn step_on_driver(&self);
 }
 
@@ -214,16 +217,18 @@ impl Shared {
         goal: &mut impl Goal,
     ) -> Result<(), EngineError> {
         handler.waiters.inside += 1;
+        // Whether more of the work is to be done before this thread may sleep.
+        let mut has_more = false;
         if handler.waiters.has_background {
             // What happened before this thread began to wait may be what the work waits for.
-            self.step_background(handler);
+            has_more = self.step_background(handler, true);
         }
         let mut waiting = Waiting::default();
         let result = loop {
             if handler.has_advanced(watched) {
                 handler.policy.arrived(&mut waiting);
                 if handler.waiters.has_background {
-                    self.step_background(handler);
+                    has_more = self.step_background(handler, true);
                 }
             }
             if goal.is_reached(handler) {
@@ -231,6 +236,10 @@ impl Shared {
             }
             if let Some(broken) = &handler.broken {
                 break Err(broken.clone());
+            }
+            if has_more {
+                has_more = self.step_background(handler, false);
+                continue;
             }
             match handler.policy.next(&mut waiting) {
                 // Several threads wait, and one of them is enough to look: the others' CPUs may be
@@ -259,7 +268,7 @@ impl Shared {
             }
             // Others had the lock meanwhile: what they took may be what the work waits for.
             if handler.waiters.has_background {
-                self.step_background(handler);
+                has_more = self.step_background(handler, true);
             }
         };
         handler.waiters.inside -= 1;
@@ -306,9 +315,10 @@ impl Shared {
     }
 
     #[cold]
-    fn step_background(&self, handler: &mut Guard<'_>) {
-        if let Some(work) = self.background.get() {
-            handler.let_go(|| work.step());
+    fn step_background(&self, handler: &mut Guard<'_>, has_news: bool) -> bool {
+        match self.background.get() {
+            Some(work) => handler.let_go(|| work.step(has_news)),
+            None => false,
         }
     }
 

@@ -64,15 +64,21 @@ impl<B: Copy> Protocol<B> {
         self.look += 1;
     }
 
-    /// The request is one of those that are looked at.
+    /// The request is one of those that are looked at. True if it has its message, and not all of
+    /// its bytes.
     #[inline]
-    pub fn note(&mut self, id: RequestId) {
+    pub fn note(&mut self, id: RequestId) -> bool {
         let look = self.look;
         let Some(request) = self.requests.get(id) else {
-            return;
+            return false;
         };
-        let (State::Receiving { .. }, Some(from)) = (request.state, request.peer) else {
-            return;
+        let from = match request.state {
+            State::Receiving { .. } => request.peer,
+            State::Awarded => return true,
+            _ => return false,
+        };
+        let Some(from) = from else {
+            return true;
         };
         let (turn, envelope) = (request.turn, request.envelope);
         let first = &mut self.peers[from as usize].in_flight;
@@ -84,6 +90,16 @@ impl<B: Copy> Protocol<B> {
                 request: id,
             });
         }
+        true
+    }
+
+    /// The turn of a request that is over, where none of the look holds another back.
+    #[inline]
+    pub fn turn_if_over(&mut self, id: RequestId) -> Option<u64> {
+        let Some(request) = self.requests.get(id) else {
+            return Some(0);
+        };
+        matches!(request.state, State::Complete(_)).then_some(request.turn)
     }
 
     /// Whether a request of the look can be handed out.

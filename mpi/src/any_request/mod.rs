@@ -8,6 +8,7 @@
 
 mod errand;
 mod message;
+mod messages;
 mod wait;
 
 use std::ops::{Deref, DerefMut};
@@ -24,6 +25,8 @@ use crate::process::background::Work;
 pub use errand::Errand;
 pub use message::Scattered;
 pub(crate) use message::Staged;
+pub use messages::Listed;
+pub use oxmpi_engine::Look;
 pub use wait::{RequestList, first_ready, look_at, wait_ready};
 
 /// An operation that was begun.

@@ -35,7 +35,7 @@ impl RequestList for AnyRequest {
 struct Messages<'l, L: ?Sized>(&'l L);
 
 impl<L: RequestList + ?Sized> Several for Messages<'_, L> {
-    fn each(&self, visit: &mut dyn FnMut(usize, RequestId)) {
+    fn each(&self, mut visit: impl FnMut(usize, RequestId)) {
         self.0.each(&mut |at, operation| {
             if let Some(id) = operation.message() {
                 visit(at, id);
@@ -63,7 +63,7 @@ pub fn look_at(list: &mut (impl RequestList + ?Sized), mut found: impl FnMut(usi
         return false;
     };
     process.background.step_if_active();
-    process.engine.look_at(&Messages(list), found)
+    process.engine.look_at(&Messages(list), found).held_back
 }
 
 /// The active operation that is ready and whose turn is first, without waiting.

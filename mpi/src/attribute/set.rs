@@ -6,6 +6,7 @@
 //! waits for the outcome; the callback itself, which is the marking thread, is told that it cannot.
 
 use super::{AttributeError, Keyval};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
@@ -25,35 +26,41 @@ pub struct Attributes {
 
 #[derive(Default)]
 struct Entries {
-    list: Vec<Entry>,
+    /// By a serial number, which tells an attribute from a later one with the same key.
+    list: BTreeMap<u64, Entry>,
+    /// The serial numbers by the keys.
+    serials: BTreeMap<i32, u64>,
     next: u64,
 }
 
 struct Entry {
     keyval: Keyval,
     value: usize,
-    /// Tells this attribute from a later one with the same key.
-    serial: u64,
     /// The thread that runs the delete callback.
     deleter: Option<ThreadId>,
 }
 
 impl Entries {
-    fn position(&self, keyval: i32) -> Option<usize> {
-        self.list
-            .iter()
-            .position(|entry| entry.keyval.number() == keyval)
+    fn find(&self, keyval: i32) -> Option<u64> {
+        self.serials.get(&keyval).copied()
     }
 
     fn push(&mut self, keyval: &Keyval, value: usize) {
         let serial = self.next;
         self.next += 1;
-        self.list.push(Entry {
+        self.serials.insert(keyval.number(), serial);
+        let entry = Entry {
             keyval: keyval.clone(),
             value,
-            serial,
             deleter: None,
-        });
+        };
+        self.list.insert(serial, entry);
+    }
+
+    fn remove(&mut self, serial: u64) -> Option<Entry> {
+        let entry = self.list.remove(&serial)?;
+        self.serials.remove(&entry.keyval.number());
+        Some(entry)
     }
 }
 
@@ -66,9 +73,8 @@ impl Attributes {
     /// The value with this key, if there is one.
     pub fn get(&self, keyval: i32) -> Option<usize> {
         let entries = self.lock();
-        entries
-            .position(keyval)
-            .map(|index| entries.list[index].value)
+        let entry = entries.list.get(&entries.find(keyval)?)?;
+        Some(entry.value)
     }
 
     /// How many attributes there are.
@@ -86,7 +92,7 @@ impl Attributes {
     pub fn set(&self, object: u64, keyval: &Keyval, value: usize) -> Result<(), AttributeError> {
         loop {
             let mut entries = self.lock();
-            if entries.position(keyval.number()).is_none() {
+            if entries.find(keyval.number()).is_none() {
                 entries.push(keyval, value);
                 return Ok(());
             }
@@ -119,7 +125,7 @@ impl Attributes {
             let entries = self.lock();
             entries
                 .list
-                .iter()
+                .values()
                 .map(|entry| (entry.keyval.clone(), entry.value))
                 .collect()
         };
@@ -158,9 +164,12 @@ impl Attributes {
     /// Deletes all attributes whatever their callbacks say.
     fn abandon(&self, object: u64) {
         loop {
-            let Some(entry) = self.lock().list.pop() else {
+            let mut entries = self.lock();
+            let last = entries.list.keys().next_back().copied();
+            let Some(entry) = last.and_then(|serial| entries.remove(serial)) else {
                 return;
             };
+            drop(entries);
             let _refusal = entry.keyval.call_delete(object, entry.value);
         }
     }
@@ -171,10 +180,10 @@ impl Attributes {
         let entries = self.lock();
         let free = entries
             .list
-            .iter()
+            .values()
             .rev()
             .find(|entry| entry.deleter.is_none());
-        free.or(entries.list.last())
+        free.or(entries.list.values().next_back())
             .map(|entry| entry.keyval.number())
     }
 
@@ -187,14 +196,16 @@ impl Attributes {
     ) -> Result<Option<Marked<'a>>, AttributeError> {
         let this = thread::current().id();
         loop {
-            let Some(index) = entries.position(keyval) else {
+            let Some(serial) = entries.find(keyval) else {
                 return Ok(None);
             };
-            let entry = &mut entries.list[index];
+            let Some(entry) = entries.list.get_mut(&serial) else {
+                return Ok(None);
+            };
             match entry.deleter {
                 None => {
                     entry.deleter = Some(this);
-                    let (keyval, value, serial) = (entry.keyval.clone(), entry.value, entry.serial);
+                    let (keyval, value) = (entry.keyval.clone(), entry.value);
                     return Ok(Some(Marked {
                         set: self,
                         keyval,
@@ -262,15 +273,14 @@ impl Marked<'_> {
 impl Drop for Marked<'_> {
     fn drop(&mut self) {
         let mut entries = self.set.lock();
-        let index = entries
-            .list
-            .iter()
-            .position(|entry| entry.serial == self.serial);
         let mut removed = None;
-        match (&self.outcome, index) {
-            (Outcome::Keep, Some(index)) => entries.list[index].deleter = None,
-            (_, Some(index)) => removed = Some(entries.list.remove(index)),
-            (_, None) => {}
+        match &self.outcome {
+            Outcome::Keep => {
+                if let Some(entry) = entries.list.get_mut(&self.serial) {
+                    entry.deleter = None;
+                }
+            }
+            _ => removed = entries.remove(self.serial),
         }
         if let Outcome::Replace(keyval, value) = &self.outcome {
             entries.push(keyval, *value);
@@ -290,7 +300,7 @@ impl fmt::Debug for Attributes {
             .entries(
                 entries
                     .list
-                    .iter()
+                    .values()
                     .map(|entry| (entry.keyval.number(), entry.value)),
             )
             .finish()

@@ -44,6 +44,8 @@ pub struct Comm {
     pub(crate) nonblocking_collectives: AtomicU32,
     /// The number by which the layer above knows it; 0 before it has one.
     handle: AtomicU64,
+    /// Requests of the layer above that use it without a reference of their own.
+    borrowers: AtomicU32,
     /// Space for its buffered sends.
     pub(crate) attached: Attached,
     /// A call is inside a collective.
@@ -119,6 +121,7 @@ impl Comm {
             collectives: AtomicU32::new(0),
             nonblocking_collectives: AtomicU32::new(0),
             handle: AtomicU64::new(0),
+            borrowers: AtomicU32::new(0),
             attached: Attached::default(),
             in_collective: AtomicBool::new(false),
             board: UnsafeCell::new(None),
@@ -216,6 +219,13 @@ impl Comm {
     /// Gives it a number.
     pub fn set_handle(&self, handle: u64) {
         self.handle.store(handle, Ordering::Relaxed);
+    }
+
+    /// How many requests of the layer above use it without a reference of their own. That layer
+    /// counts them, and sees to it that the communicator stays until there are none.
+    #[inline]
+    pub fn borrowers(&self) -> &AtomicU32 {
+        &self.borrowers
     }
 
     /// Space for its buffered sends (MPI_Comm_attach_buffer).

@@ -5,7 +5,8 @@
 //! too long for an info object, is left out, because half a path or half a command line would be a
 //! wrong one.
 
-use super::{Info, Pair, VALUE_MAX};
+use super::pairs::Pairs;
+use super::{Info, VALUE_MAX};
 
 /// What is known about the start of this process; what is not known stays `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,13 +78,12 @@ impl Info {
             ("thread_level", environment.thread_level.clone()),
         ];
         let fits = |value: &String| value.len() < VALUE_MAX && !value.contains('\0');
-        let pairs = known.into_iter().filter_map(|(key, value)| {
-            let value = value.filter(fits)?;
-            Some(Pair {
-                key: key.as_bytes().into(),
-                value: value.into_bytes().into(),
-            })
-        });
-        Info::from_pairs(pairs.collect(), true)
+        let mut pairs = Pairs::default();
+        for (key, value) in known {
+            if let Some(value) = value.filter(fits) {
+                pairs.set(key.as_bytes(), value.as_bytes());
+            }
+        }
+        Info::from_pairs(pairs, true)
     }
 }

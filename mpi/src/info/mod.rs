@@ -8,10 +8,12 @@
 #![forbid(unsafe_code)]
 
 mod environment;
+mod pairs;
 #[cfg(test)]
 mod tests;
 
 pub use environment::Environment;
+use pairs::Pairs;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -84,24 +86,17 @@ pub struct Info {
 }
 
 struct Object {
-    /// A vector, because objects are small and the order of the keys is theirs.
-    pairs: Mutex<Vec<Pair>>,
+    pairs: Mutex<Pairs>,
     read_only: bool,
-}
-
-#[derive(Clone)]
-struct Pair {
-    key: Box<[u8]>,
-    value: Box<[u8]>,
 }
 
 impl Info {
     /// An object without keys.
     pub fn new() -> Info {
-        Info::from_pairs(Vec::new(), false)
+        Info::from_pairs(Pairs::default(), false)
     }
 
-    fn from_pairs(pairs: Vec<Pair>, read_only: bool) -> Info {
+    fn from_pairs(pairs: Pairs, read_only: bool) -> Info {
         Info {
             object: Arc::new(Object {
                 pairs: Mutex::new(pairs),
@@ -136,22 +131,14 @@ impl Info {
             });
         }
         self.check_writable(key)?;
-        let mut pairs = self.pairs();
-        match find(&pairs, key) {
-            Some(index) => pairs[index].value = value.into(),
-            None => pairs.push(Pair {
-                key: key.into(),
-                value: value.into(),
-            }),
-        }
+        self.pairs().set(key, value);
         Ok(())
     }
 
     /// The value of a key, if the object has the key.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>, InfoError> {
         let key = check_key(key.as_ref())?;
-        let pairs = self.pairs();
-        Ok(find(&pairs, key).map(|index| pairs[index].value.to_vec()))
+        Ok(self.pairs().get(key).map(<[u8]>::to_vec))
     }
 
     /// The value of a key as text, for callers that know what they look for.
@@ -164,10 +151,10 @@ impl Info {
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<(), InfoError> {
         let key = check_key(key.as_ref())?;
         self.check_writable(key)?;
-        let mut pairs = self.pairs();
-        let index = find(&pairs, key).ok_or_else(|| InfoError::NoKey { key: text(key) })?;
-        pairs.remove(index);
-        Ok(())
+        match self.pairs().remove(key) {
+            true => Ok(()),
+            false => Err(InfoError::NoKey { key: text(key) }),
+        }
     }
 
     /// How many keys there are.
@@ -177,12 +164,12 @@ impl Info {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.pairs().is_empty()
+        self.len() == 0
     }
 
     /// Whether the object has this key.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> bool {
-        find(&self.pairs(), key.as_ref()).is_some()
+        self.pairs().get(key.as_ref()).is_some()
     }
 
     /// The key with this number. Numbers change only when keys are added or removed.
@@ -190,7 +177,7 @@ impl Info {
         let pairs = self.pairs();
         let pair = usize::try_from(index)
             .ok()
-            .and_then(|index| pairs.get(index));
+            .and_then(|index| pairs.nth(index));
         match pair {
             Some(pair) => Ok(pair.key.to_vec()),
             None => Err(InfoError::NoSuchIndex {
@@ -220,7 +207,7 @@ impl Info {
         Ok(())
     }
 
-    fn pairs(&self) -> MutexGuard<'_, Vec<Pair>> {
+    fn pairs(&self) -> MutexGuard<'_, Pairs> {
         // Nothing panics while the lock is held, and a list is whole at every step anyway.
         self.object
             .pairs
@@ -236,10 +223,6 @@ pub fn strip(fortran: &[u8]) -> &[u8] {
         rest = inner;
     }
     rest
-}
-
-fn find(pairs: &[Pair], key: &[u8]) -> Option<usize> {
-    pairs.iter().position(|pair| *pair.key == *key)
 }
 
 fn check_key(key: &[u8]) -> Result<&[u8], InfoError> {

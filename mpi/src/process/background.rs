@@ -10,11 +10,13 @@
 //! thread's business. A task that looks for its own end (an operation whose request was freed)
 //! comes back here from inside its step: the round that called it goes on to the other tasks
 //! anyway, so the inner call returns at once. A round makes one step per task, however the tasks
-//! depend on each other.
+//! depend on each other. A thread that waits makes it in parts of [`PART`] tasks and looks in
+//! between whether what it waits for has come: beside thousands of tasks that stand still, a message
+//! takes some microseconds more.
 
 use std::any::Any;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use oxmpi_engine::{Background as EngineBackground, Engine};
@@ -129,12 +131,20 @@ impl<W: Work + ?Sized> Task<W> {
 
 type Tasks = Vec<Arc<Task<dyn Work>>>;
 
+/// So many tasks are stepped before a waiting thread looks for what it waits for: some ten
+/// microseconds.
+const PART: usize = 32;
+
 /// The tasks of a process.
 pub(crate) struct Background {
     engine: Weak<Engine>,
     /// The engine is told under this lock whether there are any; so nobody may ask for it inside
     /// the engine.
     tasks: Mutex<Tasks>,
+    /// How many tasks, from the last one on, are still to be stepped since something happened.
+    owed: AtomicUsize,
+    /// How many there are, for calls that only look whether there are any. Written under the lock.
+    count: AtomicUsize,
     /// Changes whenever tasks have ended.
     ends: AtomicU32,
 }
@@ -144,6 +154,8 @@ impl Background {
         Arc::new(Background {
             engine: Arc::downgrade(engine),
             tasks: Mutex::default(),
+            owed: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
             ends: AtomicU32::new(0),
         })
     }
@@ -163,6 +175,7 @@ impl Background {
         }
         let mut tasks = self.tasks();
         tasks.push(task);
+        self.count.store(tasks.len(), Ordering::Release);
         if tasks.len() == 1
             && let Some(engine) = self.engine.upgrade()
         {
@@ -185,21 +198,24 @@ impl Background {
         }
     }
 
-    /// Steps the tasks if there are any, for calls that only look.
-    pub(crate) fn step_if_active(&self) {
-        if !self.tasks().is_empty() {
-            self.make_round(Thread::Program);
+    /// Steps the tasks if there are any, for calls that only look; whether there were any.
+    #[inline]
+    pub(crate) fn step_if_active(&self) -> bool {
+        let is_active = self.count.load(Ordering::Acquire) != 0;
+        if is_active {
+            self.make_round(Thread::Program, |tasks| &tasks[..]);
         }
+        is_active
     }
 
-    /// One step of every task.
-    fn make_round(&self, thread: Thread) {
+    /// One step of every task that is chosen.
+    fn make_round(&self, thread: Thread, choose: impl FnOnce(&Tasks) -> &[Arc<Task<dyn Work>>]) {
         let Some(_round) = Round::begin() else {
             return;
         };
         // The last round of a process comes when its thread's variables are gone already.
         let mut round = ROUND.try_with(Cell::take).unwrap_or_default();
-        round.extend_from_slice(&self.tasks());
+        round.extend_from_slice(choose(&self.tasks()));
         round.iter().for_each(|task| task.step(thread));
         // One may also have been ended by another thread before it was taken in.
         let ended = round.iter().any(|task| task.is_over());
@@ -217,6 +233,7 @@ impl Background {
         if tasks.len() == before {
             return;
         }
+        self.count.store(tasks.len(), Ordering::Release);
         self.ends.fetch_add(1, Ordering::Release);
         if let Some(engine) = self.engine.upgrade() {
             if tasks.is_empty() {
@@ -253,12 +270,23 @@ impl Drop for Round {
 }
 
 impl EngineBackground for Background {
-    fn step(&self) {
-        self.make_round(Thread::Program);
+    fn step(&self, has_news: bool) -> bool {
+        let mut left = 0;
+        self.make_round(Thread::Program, |tasks| {
+            // Under the lock of the tasks: parts of several threads do not get in each other's way.
+            let owed = match has_news {
+                true => tasks.len(),
+                false => self.owed.load(Ordering::Relaxed).min(tasks.len()),
+            };
+            left = owed.saturating_sub(PART);
+            self.owed.store(left, Ordering::Relaxed);
+            &tasks[left..owed]
+        });
+        left > 0
     }
 
     fn step_on_driver(&self) {
-        self.make_round(Thread::Driver);
+        self.make_round(Thread::Driver, |tasks| &tasks[..]);
     }
 }
 
@@ -286,6 +314,8 @@ mod tests {
         Arc::new(Background {
             engine: Weak::new(),
             tasks: Mutex::default(),
+            owed: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
             ends: AtomicU32::new(0),
         })
     }
@@ -312,10 +342,29 @@ mod tests {
     }
 
     #[test]
+    fn a_waiting_thread_makes_a_round_in_parts() {
+        let (background, steps) = (background(), Arc::new(AtomicU32::new(0)));
+        let count = 3 * PART as u32 + 5;
+        (0..count).for_each(|_| start(&background, &steps, u32::MAX));
+        let begun = steps.load(Ordering::Relaxed);
+        let mut has_more = background.step(true);
+        let mut parts = 1;
+        assert_eq!(steps.load(Ordering::Relaxed), begun + PART as u32);
+        while has_more {
+            has_more = background.step(false);
+            parts += 1;
+        }
+        assert_eq!(parts, 4);
+        assert_eq!(steps.load(Ordering::Relaxed), begun + count);
+    }
+
+    #[test]
     fn every_task_comes_to_its_end() {
         let (background, steps) = (background(), Arc::new(AtomicU32::new(0)));
         (1..=7).for_each(|rounds| start(&background, &steps, rounds));
-        (2..=7).for_each(|_| background.step_if_active());
+        for _ in 2..=7 {
+            background.step_if_active();
+        }
         assert!(background.tasks().is_empty());
         assert_eq!(steps.load(Ordering::Relaxed), (1..=7).sum::<u32>());
     }
