@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use oxmpi_datatypes::datatype::{Basic, Datatype};
 use oxmpi_datatypes::op::Predefined;
-use oxmpi_engine::turn_lock::{Ticket, Wish};
+use oxmpi_engine::turn_lock::{Drawn, Ticket, Wish};
 use oxmpi_engine::{Envelope, Mode, Pattern, Request as EngineRequest};
 
 use super::LockKind;
-use super::accumulate::{self, Plan, Site};
+use super::accumulate::{self, Element, Plan, Site};
 use super::layout;
 use super::lock::{Held, Told, Try};
 use super::memory::{Core, DATA, REQUESTS};
@@ -25,6 +25,9 @@ use super::origin::{ANSWER, Origin};
 use crate::any_request::AnyRequest;
 use crate::buffer::Buffer;
 use crate::process::background::Work;
+
+/// Data of a get up to this length is sent without a request of its own, if the way is free.
+const SHORT_MAX: u64 = 2048;
 
 /// The service of one rank's memory.
 pub(super) struct Service {
@@ -193,18 +196,23 @@ impl Hands<'_> {
         }
     }
 
-    /// Sends bytes of the service's own.
-    fn answer(&mut self, origin: u32, tag: u32, bytes: Vec<u8>) {
+    /// Sends bytes at once, if that is possible.
+    fn answer_now(&self, origin: u32, tag: u32, bytes: &[u8]) -> bool {
         let process = self.core.part(origin).process;
         let envelope = self.envelope(tag, bytes.len() as u64);
+        let engine = self.core.engine();
         // SAFETY: the bytes are valid, and have been read when the call returns.
-        let sent = unsafe {
-            let engine = self.core.engine();
-            engine.send_now(process, &envelope, bytes.as_ptr(), Mode::Standard)
-        };
-        if sent {
+        unsafe { engine.send_now(process, &envelope, bytes.as_ptr(), Mode::Standard) }
+    }
+
+    /// Sends bytes of the service's own.
+    fn answer(&mut self, origin: u32, tag: u32, bytes: &[u8]) {
+        if self.answer_now(origin, tag, bytes) {
             return;
         }
+        let process = self.core.part(origin).process;
+        let envelope = self.envelope(tag, bytes.len() as u64);
+        let bytes = bytes.to_vec();
         // An origin that cannot be reached has died: nobody waits for the answer.
         let comm = &self.core.comm;
         if let Ok(request) = comm.isend_packed(process, envelope, bytes, Mode::Standard)
@@ -403,8 +411,10 @@ impl Stream {
             true => self.refusal,
             false => self.refusal.take(),
         };
-        let answer = refusal.map_or(Vec::new(), |refusal| refusal.encode().to_vec());
-        hands.answer(origin, tag, answer);
+        match refusal {
+            Some(refusal) => hands.answer(origin, tag, &refusal.encode()),
+            None => hands.answer(origin, tag, &[]),
+        }
     }
 
     /// Does not do a request: its data is received and dropped, its answer has no bytes.
@@ -420,7 +430,7 @@ impl Stream {
             Kind::Get | Kind::Fetch(..) | Kind::CompareSwap
         );
         if takes {
-            hands.answer(origin, request.tag, Vec::new());
+            hands.answer(origin, request.tag, &[]);
         }
     }
 
@@ -444,6 +454,14 @@ impl Stream {
             // The answer without bytes tells.
             Err(_) => return self.shun(hands, origin, request),
         };
+        if let Some(address) = buffer.contiguous().filter(|_| buffer.bytes() <= SHORT_MAX) {
+            // SAFETY: the memory is the window's; others may change it meanwhile, as the program
+            // allows.
+            let bytes = unsafe { std::slice::from_raw_parts(address, buffer.bytes() as usize) };
+            if hands.answer_now(origin, request.tag, bytes) {
+                return;
+            }
+        }
         let process = hands.core.part(origin).process;
         let envelope = hands.envelope(request.tag, buffer.bytes());
         let comm = &hands.core.comm;
@@ -461,6 +479,9 @@ impl Stream {
             Kind::Accumulate(element, op) => (element, op, None),
             _ => unreachable!("only those come here"),
         };
+        if self.change_word(hands, origin, request, element, op, answer) {
+            return Next::GoesOn;
+        }
         let plan = Plan::new(element, op).map_err(|_| Refusal::Garbled);
         let place = hands.place(request);
         let (plan, address, datatype) = match (plan, place) {
@@ -508,6 +529,44 @@ impl Stream {
         self.resume(hands, origin)
     }
 
+    /// Changes one word by an instruction of the processor; false, and nothing has happened, if the
+    /// request asks for more than that.
+    fn change_word(
+        &mut self,
+        hands: &mut Hands<'_>,
+        origin: u32,
+        request: &Request<'_>,
+        element: Element,
+        op: Predefined,
+        answer: Option<u32>,
+    ) -> bool {
+        let Element::Basic(basic) = element else {
+            return false;
+        };
+        let bytes = basic.size() as usize;
+        let data = match op {
+            Predefined::NoOp => &[],
+            _ => request.data.unwrap_or_default(),
+        };
+        let has_data = op == Predefined::NoOp || data.len() == bytes;
+        if !has_data || !request.layout.is_empty() || request.bytes != bytes as u64 {
+            return false;
+        }
+        let Ok(place) = hands.block(request) else {
+            return false;
+        };
+        let mut before = [0; size_of::<u64>()];
+        let result = answer.map(|_| before.as_mut_ptr());
+        // SAFETY: the element lies in the window, as was checked; data and room are long enough for
+        // a word, and nothing else is changed by one instruction.
+        let changed = bytes <= before.len()
+            && unsafe { accumulate::change_word(basic, op, place, data.as_ptr(), result) };
+        if changed && let Some(tag) = answer {
+            hands.answer(origin, tag, &before[..bytes]);
+        }
+        changed
+    }
+
     fn refuse_unless_answered(&mut self, refusal: Refusal, answer: Option<u32>) {
         if answer.is_none() {
             self.refuse(refusal);
@@ -529,25 +588,24 @@ impl Stream {
                 accumulate::compare_swap(hands.site(false), address, compare, new, &mut result);
             }
         }
-        hands.answer(origin, request.tag, result);
+        hands.answer(origin, request.tag, &result);
     }
 
     fn lock(&mut self, hands: &mut Hands<'_>, origin: u32, kind: LockKind) -> Next {
         let (control, index) = (&hands.core.control, hands.core.own_index());
         let wish = Wish::from(kind);
         let (lock, entry) = (control.lock(index), control.entry(index, origin));
-        if !lock.is_disrupted() {
-            let ticket = lock.draw(wish, entry);
-            if lock.has_turn(ticket)
-                && let Some(turn) = lock.enter(ticket, entry)
-            {
+        match lock.draw(wish, entry) {
+            Drawn::Inside(ticket, turn) => {
                 self.hold(Held::Turn(ticket), wish);
                 hands.again |= hands.core.wake(index, turn);
                 return Next::GoesOn;
             }
-            self.waits = Some(Waits::Turn(ticket, wish));
-        } else {
-            self.waits = Some(Waits::Disrupted(wish));
+            Drawn::Waits(ticket) => self.waits = Some(Waits::Turn(ticket, wish)),
+            Drawn::Disrupted(turn) => {
+                hands.again |= hands.core.wake(index, turn);
+                self.waits = Some(Waits::Disrupted(wish));
+            }
         }
         // Whoever gives the lock back pokes this service for as long as it waits.
         lock.announce_sleep();
@@ -561,7 +619,7 @@ impl Stream {
         let dead = core.dead_ranks();
         if !dead.contains(&origin)
             && lock.has_turn(ticket)
-            && let Some(turn) = lock.enter(ticket, entry)
+            && let Ok(turn) = lock.enter(ticket, entry)
         {
             lock.announce_awake();
             self.hold(Held::Turn(ticket), wish);
@@ -635,7 +693,7 @@ impl Combines {
                 .apply(site, self.address, &layout, data, result.as_deref_mut());
         }
         if let (Some(tag), Some(result)) = (self.answer, result) {
-            hands.answer(origin, tag, result);
+            hands.answer(origin, tag, &result);
         }
     }
 }
