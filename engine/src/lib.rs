@@ -40,6 +40,7 @@ pub use oxmpi_net::transport::Counters as NetworkCounters;
 pub use oxmpi_ports::Death;
 pub use oxmpi_ports::board::{Board, Ticket};
 pub use oxmpi_ports::extent::Mapping;
+pub use oxmpi_ports::sync::full_fence;
 pub use oxmpi_ports::turn_lock;
 pub use oxmpi_wire::Envelope;
 pub use port_buffer::{InPlace, PortBuffer};

@@ -24,6 +24,31 @@ pub fn keep_total_order() {
     fence(Ordering::SeqCst);
 }
 
+/// Stands behind a sequentially consistent read-modify-write that is to order what came before it
+/// and what follows. On x86 the instruction itself is such a barrier.
+#[inline(always)]
+pub fn order_all() {
+    #[cfg(any(loom, not(target_arch = "x86_64")))]
+    fence(Ordering::SeqCst);
+}
+
+/// A full fence, for paths of a few nanoseconds. On x86 a locked instruction on a line of one's own
+/// orders everything but streaming stores, as `mfence` does, in a tenth of its time: 1.7 ns and
+/// 16 ns on a Zen processor.
+#[inline(always)]
+pub fn full_fence() {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    {
+        use std::sync::atomic::compiler_fence;
+        compiler_fence(Ordering::SeqCst);
+        let own = AtomicU32::new(0);
+        std::hint::black_box(&own).swap(1, Ordering::SeqCst);
+        compiler_fence(Ordering::SeqCst);
+    }
+    #[cfg(any(loom, not(target_arch = "x86_64")))]
+    fence(Ordering::SeqCst);
+}
+
 /// Bytes that one side writes and the other reads, never at the same time; an atomic elsewhere
 /// hands them over.
 #[repr(transparent)]

@@ -16,10 +16,13 @@
 //! A member that dies with a ticket would keep all behind it waiting. The first member that notices
 //! *disrupts* the lock, for good: tickets mean nothing from then on, and the entries alone say who
 //! is inside ([`TurnLock::take_disrupted`]). The order of arrival is lost, the exclusion is not: a
-//! member shows in its entry that it holds the lock before it looks whether the lock is disrupted,
-//! and entries are read after the lock has been disrupted.
+//! member shows in its entry that it holds the lock, or is about to draw, before it looks whether
+//! the lock is disrupted, and entries are read after the lock has been disrupted.
+//!
+//! Who finds the lock free has it with one locked instruction, the draw, and gives it back with
+//! another ([`TurnLock::draw`], [`TurnLock::release`]).
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, keep_total_order};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, keep_total_order, order_all};
 
 /// The lock's words, one line of memory that is zero at first.
 #[repr(C, align(64))]
@@ -40,14 +43,17 @@ pub struct TurnLock {
 #[repr(transparent)]
 pub struct Entry(AtomicU64);
 
-/// It is about to draw a ticket, which may be any.
-const DRAWS: u64 = 1 << 32;
+/// It is about to draw a ticket, which may be any, and to be inside with others if its turn has
+/// come.
+const DRAWS_TO_READ: u64 = 1 << 32;
+/// The same, to be inside alone.
+const DRAWS_TO_WRITE: u64 = 2 << 32;
 /// It waits with the ticket in the low half.
-const HAS: u64 = 2 << 32;
+const HAS: u64 = 3 << 32;
 /// It is inside with others, by the ticket in the low half if the lock was not disrupted then.
-const READS: u64 = 3 << 32;
+const READS: u64 = 4 << 32;
 /// It is inside alone.
-const WRITES: u64 = 4 << 32;
+const WRITES: u64 = 5 << 32;
 /// Which of these it is.
 const STATE: u64 = !(u32::MAX as u64);
 
@@ -67,6 +73,35 @@ pub struct Ticket {
     wish: Wish,
 }
 
+impl Ticket {
+    /// The ticket with these facts, for who has kept them.
+    pub fn new(number: u32, wish: Wish) -> Ticket {
+        Ticket { number, wish }
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        self.number
+    }
+
+    /// How the lock is wanted.
+    pub fn wish(self) -> Wish {
+        self.wish
+    }
+}
+
+/// What came of drawing a ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drawn {
+    /// The lock was free, and the member has it.
+    Inside(Ticket, Turn),
+    /// The ticket's turn has not come yet.
+    Waits(Ticket),
+    /// The lock is disrupted, and there is no ticket. Who saw this member's entry meanwhile may go
+    /// on.
+    Disrupted(Turn),
+}
+
 /// Tickets whose turn may have come now, two at most; their owners may sleep if there are sleepers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -76,6 +111,15 @@ pub struct Turn {
     pub has_sleepers: bool,
     /// The lock is disrupted: whoever waits may go on.
     is_for_all: bool,
+}
+
+impl Turn {
+    /// Nobody's turn has come.
+    const NONE: Turn = Turn {
+        numbers: [0; 2],
+        has_sleepers: false,
+        is_for_all: false,
+    };
 }
 
 impl TurnLock {
@@ -92,13 +136,49 @@ impl TurnLock {
         }
     }
 
-    /// Draws a ticket for the member with this entry.
-    pub fn draw(&self, wish: Wish, entry: &Entry) -> Ticket {
-        // A member that dies between the two stores shows that it may have drawn.
-        entry.0.store(DRAWS, Ordering::Relaxed);
+    /// Draws a ticket for the member with this entry, and takes the lock if its turn has come.
+    #[inline(always)]
+    pub fn draw(&self, wish: Wish, entry: &Entry) -> Drawn {
+        // From here on the member is in the way of others for as long as it may find the lock free:
+        // between this store and the look at `disrupted` stands the draw. One that dies meanwhile
+        // shows that it may have drawn.
+        let draws = match wish {
+            Wish::Read => DRAWS_TO_READ,
+            Wish::Write => DRAWS_TO_WRITE,
+        };
+        entry.0.store(draws, Ordering::Relaxed);
         let number = self.next.fetch_add(1, Ordering::SeqCst);
-        entry.0.store(HAS | u64::from(number), Ordering::Release);
-        Ticket { number, wish }
+        order_all();
+        let ticket = Ticket { number, wish };
+        if self.is_disrupted() {
+            return Drawn::Disrupted(self.withdraw(entry));
+        }
+        if !self.has_turn(ticket) {
+            entry.0.store(HAS | u64::from(number), Ordering::Release);
+            return Drawn::Waits(ticket);
+        }
+        entry.show(wish, number, Ordering::Release);
+        Drawn::Inside(ticket, self.admit(ticket))
+    }
+
+    /// A member that is inside lets the next one in if both read.
+    #[inline(always)]
+    fn admit(&self, ticket: Ticket) -> Turn {
+        let next = ticket.number.wrapping_add(1);
+        if ticket.wish == Wish::Write {
+            return Turn::NONE;
+        }
+        self.readers.swap(next, Ordering::SeqCst);
+        keep_total_order();
+        self.turn([next, next])
+    }
+
+    /// A member without a ticket is in nobody's way any more.
+    #[cold]
+    fn withdraw(&self, entry: &Entry) -> Turn {
+        entry.0.swap(0, Ordering::SeqCst);
+        keep_total_order();
+        self.turn([0, 0])
     }
 
     /// Whether the ticket's turn has come.
@@ -112,31 +192,27 @@ impl TurnLock {
         serves.load(Ordering::SeqCst) == ticket.number
     }
 
-    /// Takes the lock after the turn has come; who is next may enter too if it reads. None: the
-    /// lock is disrupted, and the ticket is no more.
-    pub fn enter(&self, ticket: Ticket, entry: &Entry) -> Option<Turn> {
+    /// Takes the lock after the turn has come; who is next may enter too if it reads. An error: the
+    /// lock is disrupted, and the ticket is no more; who saw this member's entry may go on.
+    pub fn enter(&self, ticket: Ticket, entry: &Entry) -> Result<Turn, Turn> {
         entry.hold(ticket.wish, ticket.number);
-        if self.is_disrupted() {
-            entry.0.store(0, Ordering::SeqCst);
-            return None;
+        match self.is_disrupted() {
+            true => Err(self.withdraw(entry)),
+            false => Ok(self.admit(ticket)),
         }
-        let next = ticket.number.wrapping_add(1);
-        if ticket.wish == Wish::Read {
-            self.readers.swap(next, Ordering::SeqCst);
-            keep_total_order();
-        }
-        Some(self.turn([next, next]))
     }
 
     /// Gives the lock back.
+    #[inline(always)]
     pub fn release(&self, ticket: Ticket, entry: &Entry) -> Turn {
         let next = ticket.number.wrapping_add(1);
         if ticket.wish == Wish::Write {
-            self.readers.store(next, Ordering::SeqCst);
+            // What orders it before the look for sleepers is the count below.
+            self.readers.store(next, Ordering::Release);
         }
         // A count, not a store: the next reader may have come and gone since the line above.
         let over = self.writers.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
-        keep_total_order();
+        order_all();
         // Last: a member that dies before is one that held the lock.
         entry.0.store(0, Ordering::Release);
         match ticket.wish {
@@ -145,6 +221,7 @@ impl TurnLock {
         }
     }
 
+    #[inline(always)]
     fn turn(&self, numbers: [u32; 2]) -> Turn {
         let has_sleepers = self.sleepers.load(Ordering::SeqCst) != 0;
         Turn {
@@ -221,25 +298,32 @@ impl Entry {
     }
 
     /// Shows that the member is inside.
-    fn hold(&self, wish: Wish, number: u32) {
+    #[inline(always)]
+    fn show(&self, wish: Wish, number: u32, order: Ordering) {
         let state = match wish {
             Wish::Read => READS,
             Wish::Write => WRITES,
         };
-        self.0.store(state | u64::from(number), Ordering::SeqCst);
+        self.0.store(state | u64::from(number), order);
+    }
+
+    /// Shows that the member is inside before it looks at anything else.
+    fn hold(&self, wish: Wish, number: u32) {
+        self.show(wish, number, Ordering::SeqCst);
         keep_total_order();
     }
 
     /// Whether this member is inside.
     pub fn is_held(&self) -> bool {
-        self.hinders(Wish::Write)
+        matches!(self.0.load(Ordering::SeqCst) & STATE, READS | WRITES)
     }
 
-    /// Whether this member is inside and keeps others out that have this wish.
+    /// Whether this member is inside, or may be in a moment, and keeps others out that have this
+    /// wish.
     pub fn hinders(&self, wish: Wish) -> bool {
         match self.0.load(Ordering::SeqCst) & STATE {
-            READS => wish == Wish::Write,
-            WRITES => true,
+            READS | DRAWS_TO_READ => wish == Wish::Write,
+            WRITES | DRAWS_TO_WRITE => true,
             _ => false,
         }
     }
@@ -265,18 +349,29 @@ mod tests {
         unsafe { std::mem::zeroed() }
     }
 
+    /// Draws a ticket and takes the lock, which must be possible at once.
+    fn take(lock: &TurnLock, wish: Wish, entry: &Entry) -> Ticket {
+        match lock.draw(wish, entry) {
+            Drawn::Inside(ticket, _) => ticket,
+            other => panic!("the lock is not free: {other:?}"),
+        }
+    }
+
+    /// Draws a ticket whose turn must not have come.
+    fn queue(lock: &TurnLock, wish: Wish, entry: &Entry) -> Ticket {
+        match lock.draw(wish, entry) {
+            Drawn::Waits(ticket) => ticket,
+            other => panic!("somebody was before: {other:?}"),
+        }
+    }
+
     #[test]
     fn nobody_overtakes() {
         let (lock, entries) = lock();
-        let first = lock.draw(Wish::Read, &entries[0]);
-        assert!(lock.has_turn(first));
-        let _ = lock.enter(first, &entries[0]);
-        let second = lock.draw(Wish::Read, &entries[1]);
-        assert!(lock.has_turn(second), "readers enter together");
-        let _ = lock.enter(second, &entries[1]);
-        let writer = lock.draw(Wish::Write, &entries[2]);
-        let late = lock.draw(Wish::Read, &entries[3]);
-        assert!(!lock.has_turn(writer) && !lock.has_turn(late));
+        let first = take(&lock, Wish::Read, &entries[0]);
+        let second = take(&lock, Wish::Read, &entries[1]);
+        let writer = queue(&lock, Wish::Write, &entries[2]);
+        let late = queue(&lock, Wish::Read, &entries[3]);
         let turn = lock.release(second, &entries[1]);
         assert!(!entries[2].has(turn), "one reader is still inside");
         assert!(entries[0].is_before(late) && entries[2].is_before(late));
@@ -297,18 +392,22 @@ mod tests {
     #[test]
     fn a_disrupted_lock_still_excludes() {
         let (lock, entries) = lock();
-        let reader = lock.draw(Wish::Read, &entries[0]);
-        let _ = lock.enter(reader, &entries[0]);
+        let reader = take(&lock, Wish::Read, &entries[0]);
         // It dies while it waits, and the two behind it wait for nothing.
-        let _dead = lock.draw(Wish::Write, &entries[1]);
-        let notices = lock.draw(Wish::Read, &entries[2]);
-        let waits = lock.draw(Wish::Write, &entries[3]);
+        let _dead = queue(&lock, Wish::Write, &entries[1]);
+        let notices = queue(&lock, Wish::Read, &entries[2]);
+        let waits = queue(&lock, Wish::Write, &entries[3]);
         assert!(entries[1].is_before(notices) && !entries[1].is_held());
         lock.announce_sleep();
         let turn = lock.disrupt(&entries[2]);
         assert!(turn.has_sleepers && entries[3].has(turn) && lock.is_disrupted());
-        assert_eq!(lock.enter(waits, &entries[3]), None);
+        let turn = lock.enter(waits, &entries[3]).unwrap_err();
+        assert!(turn.has_sleepers, "who saw it enter must look again");
         assert!(!entries[3].is_held(), "its ticket is no more");
+        let Drawn::Disrupted(turn) = lock.draw(Wish::Write, &entries[3]) else {
+            panic!("nobody gets a ticket any more");
+        };
+        assert!(turn.has_sleepers && !entries[3].hinders(Wish::Write));
         let except = |own: usize| {
             let others = entries.iter().enumerate();
             let others = others.filter(move |(at, _)| *at != own && *at != 1);
@@ -325,6 +424,16 @@ mod tests {
     }
 
     #[test]
+    fn who_draws_is_in_the_way_but_holds_nothing() {
+        let (_, entries) = lock();
+        entries[0].0.store(DRAWS_TO_READ, Ordering::Relaxed);
+        entries[1].0.store(DRAWS_TO_WRITE, Ordering::Relaxed);
+        assert!(entries[0].hinders(Wish::Write) && !entries[0].hinders(Wish::Read));
+        assert!(entries[1].hinders(Wish::Write) && entries[1].hinders(Wish::Read));
+        assert!(!entries[0].is_held() && !entries[1].is_held());
+    }
+
+    #[test]
     fn numbers_may_wrap() {
         let (lock, entries) = lock();
         let start = u32::MAX - 2;
@@ -333,10 +442,8 @@ mod tests {
         }
         for round in 0..8 {
             let wish = [Wish::Write, Wish::Read][round % 2];
-            let ticket = lock.draw(wish, &entries[0]);
-            assert!(lock.has_turn(ticket));
-            let _ = lock.enter(ticket, &entries[0]);
-            let behind = lock.draw(Wish::Write, &entries[1]);
+            let ticket = take(&lock, wish, &entries[0]);
+            let behind = queue(&lock, Wish::Write, &entries[1]);
             assert!(entries[0].is_before(behind) && !entries[1].is_before(ticket));
             assert!(!lock.has_turn(behind));
             let _ = lock.release(ticket, &entries[0]);

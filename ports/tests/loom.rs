@@ -12,7 +12,7 @@ use loom::thread;
 use oxmpi_ports::doorbell::{ASLEEP, Doorbell};
 use oxmpi_ports::ring::{Control, LINE_BYTES, Receiver, Ring, Sender, Slot};
 use oxmpi_ports::sync::{Ordering, SharedBytes, fence};
-use oxmpi_ports::turn_lock::{Entry, Turn, TurnLock, Wish};
+use oxmpi_ports::turn_lock::{Drawn, Entry, Ticket, Turn, TurnLock, Wish};
 
 /// Preemptions tried when the environment does not say (`LOOM_MAX_PREEMPTIONS`).
 const PREEMPTIONS_MAX: usize = 3;
@@ -387,7 +387,26 @@ impl Locked {
 
     /// Takes the lock, sleeping until the turn comes, and gives it back.
     fn visit(&self, member: usize, wish: Wish) {
-        let ticket = self.lock.draw(wish, &self.entries[member]);
+        let ticket = match self.lock.draw(wish, &self.entries[member]) {
+            Drawn::Inside(ticket, turn) => {
+                self.wake(turn);
+                ticket
+            }
+            Drawn::Waits(ticket) => self.sleep(member, ticket),
+            Drawn::Disrupted(_) => panic!("nobody has disrupted the lock"),
+        };
+        let (weight, most) = match wish {
+            Wish::Read => (1, 99),
+            Wish::Write => (100, 100),
+        };
+        let others = self.inside.fetch_add(weight, Ordering::Relaxed);
+        assert!(others + weight <= most, "a writer is alone");
+        self.inside.fetch_sub(weight, Ordering::Relaxed);
+        self.wake(self.lock.release(ticket, &self.entries[member]));
+    }
+
+    /// Sleeps until the turn of a ticket comes, and takes the lock.
+    fn sleep(&self, member: usize, ticket: Ticket) -> Ticket {
         if !self.lock.has_turn(ticket) {
             *self.asleep[member].lock().unwrap() = true;
             self.lock.announce_sleep();
@@ -403,14 +422,7 @@ impl Locked {
         }
         let entered = self.lock.enter(ticket, &self.entries[member]);
         self.wake(entered.expect("the lock is not disrupted"));
-        let (weight, most) = match wish {
-            Wish::Read => (1, 99),
-            Wish::Write => (100, 100),
-        };
-        let others = self.inside.fetch_add(weight, Ordering::Relaxed);
-        assert!(others + weight <= most, "a writer is alone");
-        self.inside.fetch_sub(weight, Ordering::Relaxed);
-        self.wake(self.lock.release(ticket, &self.entries[member]));
+        ticket
     }
 }
 
@@ -456,9 +468,40 @@ mod loom_turn_lock {
                 })
             };
             let (lock, entries) = (&locked.lock, &locked.entries);
-            let ticket = lock.draw(Wish::Write, &entries[0]);
+            if let Drawn::Inside(ticket, _) = lock.draw(Wish::Write, &entries[0]) {
+                be_inside(&locked);
+                let _ = lock.release(ticket, &entries[0]);
+            }
+            other.join().unwrap();
+        });
+    }
+
+    /// The same with a member that has waited for its turn.
+    #[test]
+    fn disruption_keeps_members_apart_that_have_waited() {
+        search(|| {
+            let locked = Locked::new(3);
+            let (lock, entries) = (&locked.lock, &locked.entries);
+            let Drawn::Inside(first, _) = lock.draw(Wish::Write, &entries[2]) else {
+                panic!("the lock is free");
+            };
+            let Drawn::Waits(ticket) = lock.draw(Wish::Write, &entries[0]) else {
+                panic!("the lock is held");
+            };
+            let _ = lock.release(first, &entries[2]);
+            let other = {
+                let locked = locked.clone();
+                thread::spawn(move || {
+                    let (lock, entries) = (&locked.lock, &locked.entries);
+                    let _ = lock.disrupt(&entries[1]);
+                    if lock.take_disrupted(Wish::Write, &entries[1], entries[..1].iter()) {
+                        be_inside(&locked);
+                        let _ = lock.release_disrupted(&entries[1]);
+                    }
+                })
+            };
             assert!(lock.has_turn(ticket));
-            if lock.enter(ticket, &entries[0]).is_some() {
+            if lock.enter(ticket, &entries[0]).is_ok() {
                 be_inside(&locked);
                 let _ = lock.release(ticket, &entries[0]);
             }

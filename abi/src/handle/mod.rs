@@ -16,8 +16,8 @@ pub use table::{OBJECTS_MAX, Object, Pinned, Table};
 #[repr(transparent)]
 pub struct Handle(pub usize);
 
-/// Handles below this are constants of the standard.
-const CONSTANTS_END: usize = 4096;
+/// Handles below this are constants of the standard; addresses that it gives a meaning, too.
+pub const CONSTANTS_END: usize = 4096;
 
 impl Handle {
     /// Whether the standard names it; such objects cannot be freed.

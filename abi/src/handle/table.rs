@@ -131,6 +131,22 @@ impl<T: Object> Table<T> {
         constant.is_some_and(|constant| !constant.load(Ordering::Acquire).is_null())
     }
 
+    /// The object behind a handle that is no constant, without a pin.
+    ///
+    /// # Safety
+    /// Nobody may remove the handle while the object is used: calls must not overlap, and no
+    /// function of the program may be called.
+    #[inline(always)]
+    pub unsafe fn peek(&self, handle: Handle) -> Option<&T> {
+        let (slot, _, generation) = self.slot(handle)?;
+        let state = slot.state.load(Ordering::Acquire);
+        if state & !PINS != (generation << GENERATION_SHIFT | LIVE) {
+            return None;
+        }
+        // SAFETY: the slot is LIVE, so its value is there; by the caller's promise it stays.
+        Some(unsafe { (*slot.value.get()).assume_init_ref() })
+    }
+
     #[inline]
     fn pin(&self, handle: Handle) -> Option<Pinned<'_, T>> {
         let (slot, place, generation) = self.slot(handle)?;
@@ -237,7 +253,7 @@ impl<T: Object> Table<T> {
         Some(Pinned { value, place: None })
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot(&self, handle: Handle) -> Option<(&Slot<T>, u32, u32)> {
         if handle.0 >> KIND_SHIFT != self.kind as usize {
             return None;
@@ -247,7 +263,7 @@ impl<T: Object> Table<T> {
         Some((self.slot_at(place)?, place, generation))
     }
 
-    #[inline]
+    #[inline(always)]
     fn slot_at(&self, place: u32) -> Option<&Slot<T>> {
         // Pairs with the release in `grow`.
         let chunk = self.chunks[place as usize / CHUNK].load(Ordering::Acquire);

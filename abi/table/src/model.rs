@@ -93,6 +93,8 @@ pub struct Function {
     pub variadic: bool,
     /// Whether it belongs to the tool information interface.
     pub tool: bool,
+    /// Whether the chapter has a short way for the usual arguments, which is asked first.
+    pub quick: bool,
     /// Whether there is code behind it.
     pub presence: Presence,
     /// The parameters, those of the large form included.

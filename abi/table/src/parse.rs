@@ -222,6 +222,7 @@ fn function(line: &str) -> Result<Function, Problem> {
         returns: None,
         variadic: false,
         tool: false,
+        quick: false,
         presence: Presence::Written,
         parameters: Vec::new(),
     };
@@ -231,6 +232,7 @@ fn function(line: &str) -> Result<Function, Problem> {
             None if mark == "always" => function.always = true,
             None if mark == "variadic" => function.variadic = true,
             None if mark == "tool" => function.tool = true,
+            None if mark == "quick" => function.quick = true,
             None if mark == "later" => function.presence = Presence::Later,
             None if mark == "todo" => function.presence = Presence::Todo,
             Some(("returns", kind)) => function.returns = Some(kind.into()),

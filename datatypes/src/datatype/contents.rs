@@ -192,6 +192,7 @@ impl Datatype {
     }
 
     /// The predefined type this is, if it is a named one.
+    #[inline]
     pub fn basic(&self) -> Option<Basic> {
         match self.constructor() {
             Constructor::Named(basic) => Some(*basic),

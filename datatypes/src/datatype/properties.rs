@@ -13,6 +13,7 @@ use super::{Constructor, Datatype, DatatypeError, Layout, Signature};
 
 impl Datatype {
     /// The call this type comes from.
+    #[inline]
     pub fn constructor(&self) -> &Constructor {
         &self.0.constructor
     }
@@ -85,6 +86,17 @@ impl Datatype {
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.0.contiguous
+    }
+
+    /// Bytes of `count` elements if they are one block that begins at their address, and may be
+    /// used to communicate: the buffers of most programs.
+    #[inline(always)]
+    pub fn block_bytes(&self, count: u64) -> Option<u64> {
+        if !self.is_contiguous() || self.true_lb() != 0 || !self.is_committed() {
+            return None;
+        }
+        let bytes = self.size().checked_mul(count)?;
+        (bytes <= i64::MAX as u64).then_some(bytes)
     }
 
     /// Whether a single element is one block, beginning at [`Datatype::true_lb`].

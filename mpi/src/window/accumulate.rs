@@ -172,7 +172,7 @@ impl Plan {
 impl Way {
     /// What the processor has for elements of a type; none if it has nothing, or the operation
     /// does not take the type.
-    fn of_word(op: Predefined, basic: Basic) -> Option<Way> {
+    const fn of_word(op: Predefined, basic: Basic) -> Option<Way> {
         let is_word = basic.pair().is_none() && matches!(basic.size(), 1 | 2 | 4 | 8);
         if !is_word || !op.is_one_sided() && !op.takes(basic) {
             return None;
@@ -323,6 +323,61 @@ macro_rules! word {
                 before
             }
 
+            /// Changes one element by an instruction of the processor.
+            ///
+            /// # Safety
+            /// `address` must be valid for an element and aligned to its size, `origin` and
+            /// `result` valid for one; the first is not read for [`Way::Keep`].
+            #[inline(always)]
+            pub(super) unsafe fn one(
+                way: Way,
+                address: *mut u8,
+                origin: *const u8,
+                result: Option<*mut u8>,
+            ) {
+                const ORDER: Ordering = Ordering::AcqRel;
+                // SAFETY: the caller's promise; everybody who changes it meanwhile uses atomics.
+                unsafe {
+                    let word = <$atomic>::from_ptr(address.cast());
+                    let by = || origin.cast::<$word>().read_unaligned();
+                    let before = match way {
+                        Way::Add => word.fetch_add(by(), ORDER),
+                        Way::And => word.fetch_and(by(), ORDER),
+                        Way::Or => word.fetch_or(by(), ORDER),
+                        Way::Xor => word.fetch_xor(by(), ORDER),
+                        Way::Replace => word.swap(by(), ORDER),
+                        Way::Keep | Way::Combine | Way::Lock => word.load(Ordering::Acquire),
+                    };
+                    if let Some(result) = result {
+                        result.cast::<$word>().write_unaligned(before);
+                    }
+                }
+            }
+
+            /// Compares and swaps one element.
+            ///
+            /// # Safety
+            /// As [`one`].
+            #[inline(always)]
+            #[allow(dead_code, reason = "short elements take the long way")]
+            pub(super) unsafe fn swap(
+                address: *mut u8,
+                compare: *const u8,
+                origin: *const u8,
+                result: *mut u8,
+            ) {
+                // SAFETY: the caller's promise; everybody who changes it meanwhile uses atomics.
+                unsafe {
+                    let word = <$atomic>::from_ptr(address.cast());
+                    let compare = compare.cast::<$word>().read_unaligned();
+                    let origin = origin.cast::<$word>().read_unaligned();
+                    let (order, failed) = (Ordering::AcqRel, Ordering::Acquire);
+                    let swapped = word.compare_exchange(compare, origin, order, failed);
+                    let (Ok(before) | Err(before)) = swapped;
+                    result.cast::<$word>().write_unaligned(before);
+                }
+            }
+
             /// Compares and swaps; the value before.
             pub(super) fn compare_swap(word: &$atomic, compare: &[u8], origin: &[u8]) -> $word {
                 let (Ok(before) | Err(before)) = word.compare_exchange(
@@ -462,49 +517,77 @@ impl Plan {
     }
 }
 
+/// What the processor has for each operation on each type: [`Way::of_word`].
+static WORDS: [[Option<Way>; Basic::ALL.len()]; Predefined::ALL.len()] = {
+    let mut words = [[None; Basic::ALL.len()]; Predefined::ALL.len()];
+    let mut op = 0;
+    while op < Predefined::ALL.len() {
+        let mut basic = 0;
+        while basic < Basic::ALL.len() {
+            words[op][basic] = Way::of_word(Predefined::ALL[op], Basic::ALL[basic]);
+            basic += 1;
+        }
+        op += 1;
+    }
+    words
+};
+
 /// Changes the element at `address` by an instruction of the processor; `result` is what was there.
 /// False, and nothing has happened, if there is no such instruction.
 ///
 /// # Safety
 /// As [`Plan::apply`]; `origin` (unless the operation is MPI_NO_OP) and `result` must be valid for
 /// an element.
-#[inline]
-pub(super) unsafe fn fetch_word(
+#[inline(always)]
+pub(super) unsafe fn change_word(
     basic: Basic,
     op: Predefined,
     address: *mut u8,
     origin: *const u8,
+    result: Option<*mut u8>,
+) -> bool {
+    let Some(way) = WORDS[op as usize][basic as usize] else {
+        return false;
+    };
+    let bytes = basic.size() as usize;
+    if address.addr() & (bytes - 1) != 0 {
+        return false;
+    }
+    // SAFETY: the caller's promise; aligned as was just seen.
+    unsafe {
+        match bytes {
+            8 => word8::one(way, address, origin, result),
+            4 => word4::one(way, address, origin, result),
+            2 => word2::one(way, address, origin, result),
+            _ => word1::one(way, address, origin, result),
+        }
+    }
+    true
+}
+
+/// Compares the element at `address` and swaps it by an instruction of the processor; false as in
+/// [`change_word`].
+///
+/// # Safety
+/// As [`Plan::apply`]; the other three must be valid for an element.
+#[inline(always)]
+pub(super) unsafe fn swap_word(
+    basic: Basic,
+    address: *mut u8,
+    compare: *const u8,
+    origin: *const u8,
     result: *mut u8,
 ) -> bool {
     let bytes = basic.size() as usize;
-    let Some(way) = Way::of_word(op, basic) else {
-        return false;
-    };
-    if !address.addr().is_multiple_of(bytes) {
+    if !Element::Basic(basic).is_comparable() || address.addr() & (bytes - 1) != 0 {
         return false;
     }
-    let plan = Plan {
-        element: Element::Basic(basic),
-        op,
-        bytes,
-        combiner: None,
-        way,
-    };
-    let needed = if way == Way::Keep { 0 } else { bytes };
-    let origin = if needed == 0 {
-        std::ptr::dangling()
-    } else {
-        origin
-    };
     // SAFETY: the caller's promise; aligned as was just seen.
     unsafe {
-        let origin = std::slice::from_raw_parts(origin, needed);
-        let result = Some(std::slice::from_raw_parts_mut(result, bytes));
         match bytes {
-            1 => word1::run(&plan, address, 1, origin, result),
-            2 => word2::run(&plan, address, 1, origin, result),
-            4 => word4::run(&plan, address, 1, origin, result),
-            _ => word8::run(&plan, address, 1, origin, result),
+            8 => word8::swap(address, compare, origin, result),
+            4 => word4::swap(address, compare, origin, result),
+            _ => return false,
         }
     }
     true

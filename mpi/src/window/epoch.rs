@@ -1,13 +1,15 @@
 //! Which accesses the program may make now: the epochs of a window (MPI 5.0 §12.5). Pure.
 //!
-//! The two questions that every operation asks, is this target open and was a fence used, are
-//! answered by loads; changes of the state happen under a lock.
+//! What operations, locks and flushes ask is answered by loads: what is open towards all ranks, and
+//! how each single rank is open. Only the group of MPI_Win_start is kept under a lock. Several
+//! threads may lock different ranks at a time; what two threads do to the same rank is ordered by
+//! the program, because an epoch belongs to the process.
 //!
 //! A fence that promises nothing opens an epoch which the program need not use: as long as no
 //! operation was made in it, other kinds of epochs may begin (§12.5.1: a fence call "usually
 //! entails a barrier" and both ends and starts epochs).
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::WindowError;
@@ -20,17 +22,26 @@ const FENCED: u8 = 1;
 const FENCED_USED: u8 = 2;
 /// MPI_Win_lock_all.
 const LOCKED: u8 = 3;
+/// MPI_Win_start has opened some ranks, and no other kind of epoch may begin.
+const STARTED: u8 = 4;
 
-/// A rank is open by an exclusive lock.
-const EXCLUSIVE: u8 = 2;
+/// How a single rank is open: not at all, by MPI_Win_start, or by MPI_Win_lock, with [`ALONE`] and
+/// [`UNCHECKED`].
+const SHUT: u8 = 0;
+const BY_START: u8 = 1;
+const BY_LOCK: u8 = 2;
+/// Bits beside [`BY_LOCK`]: the lock is exclusive; nobody was asked for it.
+const ALONE: u8 = 4;
+const UNCHECKED: u8 = 8;
 
 /// The state of a process's epochs on a window.
 pub(super) struct Epoch {
     /// What is open towards all ranks.
     all: AtomicU8,
-    /// 1 for each rank that MPI_Win_start or MPI_Win_lock has opened, [`EXCLUSIVE`] if no other
-    /// process can have an epoch there.
+    /// How each rank is open.
     open: Box<[AtomicU8]>,
+    /// A rank was locked once: only then can one be locked now.
+    locks_used: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -38,8 +49,6 @@ pub(super) struct Epoch {
 struct State {
     /// Ranks of MPI_Win_start.
     started: Option<Vec<u32>>,
-    /// Ranks that are locked one by one.
-    locks: Vec<Hold>,
     /// MPI_Win_lock_all without a check.
     unchecked_all: bool,
     /// MPI_Win_post.
@@ -60,7 +69,8 @@ impl Epoch {
     pub(super) fn new(size: u32) -> Epoch {
         Epoch {
             all: AtomicU8::new(CLOSED),
-            open: (0..size).map(|_| AtomicU8::new(0)).collect(),
+            open: (0..size).map(|_| AtomicU8::new(SHUT)).collect(),
+            locks_used: AtomicBool::new(false),
             state: Mutex::default(),
         }
     }
@@ -69,15 +79,30 @@ impl Epoch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline(always)]
+    fn all(&self) -> u8 {
+        self.all.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn open(&self, target: u32) -> u8 {
+        self.open[target as usize].load(Ordering::Relaxed)
+    }
+
+    /// Whether operations on this rank are allowed without further ado: [`Epoch::check_access`]
+    /// decides about the others.
+    #[inline(always)]
+    pub(super) fn is_open(&self, target: u32) -> bool {
+        matches!(self.all(), FENCED_USED | LOCKED) || self.open(target) != SHUT
+    }
+
     /// Refuses an operation on a rank that no epoch has opened.
     #[inline(always)]
     pub(super) fn check_access(&self, target: u32) -> Result<(), WindowError> {
-        let all = self.all.load(Ordering::Relaxed);
-        if self.open[target as usize].load(Ordering::Relaxed) != 0 {
+        if self.is_open(target) {
             return Ok(());
         }
-        match all {
-            FENCED_USED | LOCKED => Ok(()),
+        match self.all() {
             FENCED => {
                 self.all.store(FENCED_USED, Ordering::Relaxed);
                 Ok(())
@@ -88,7 +113,19 @@ impl Epoch {
 
     /// Whether no other process can access this rank's memory now.
     pub(super) fn is_exclusive(&self, target: u32) -> bool {
-        self.open[target as usize].load(Ordering::Relaxed) == EXCLUSIVE
+        self.open(target) == BY_LOCK | ALONE
+    }
+
+    /// Whether this rank is locked, alone or with all.
+    #[inline(always)]
+    pub(super) fn is_locked(&self, target: u32) -> bool {
+        self.all() == LOCKED || self.open(target) & BY_LOCK != 0
+    }
+
+    /// Whether a rank is locked by itself.
+    fn has_locks(&self) -> bool {
+        let is_locked = |open: &AtomicU8| open.load(Ordering::Relaxed) & BY_LOCK != 0;
+        self.locks_used.load(Ordering::Relaxed) && self.open.iter().any(is_locked)
     }
 
     /// Whether flushes, and operations with a request, are possible for this rank.
@@ -97,13 +134,9 @@ impl Epoch {
         call: &'static str,
         target: Option<u32>,
     ) -> Result<(), WindowError> {
-        if self.all.load(Ordering::Relaxed) == LOCKED {
-            return Ok(());
-        }
-        let state = self.state();
         let held = match target {
-            None => !state.locks.is_empty(),
-            Some(target) => state.locks.iter().any(|hold| hold.target == target),
+            None => self.all() == LOCKED || self.has_locks(),
+            Some(target) => self.is_locked(target),
         };
         match (held, target) {
             (true, _) => Ok(()),
@@ -116,22 +149,19 @@ impl Epoch {
     }
 
     /// What keeps another kind of epoch from beginning.
-    fn obstacle(&self, state: &State, with_fence: bool) -> Option<&'static str> {
-        match self.all.load(Ordering::Relaxed) {
-            LOCKED => return Some("all ranks are locked; call MPI_Win_unlock_all first"),
+    #[inline(always)]
+    fn obstacle(&self, with_fence: bool) -> Option<&'static str> {
+        match self.all() {
+            LOCKED => Some("all ranks are locked; call MPI_Win_unlock_all first"),
             FENCED_USED if with_fence => {
-                return Some(
-                    "operations were made since the last MPI_Win_fence; end it by another",
-                );
+                Some("operations were made since the last MPI_Win_fence; end it by another")
             }
-            _ => {}
+            STARTED => Some("MPI_Win_start has begun an epoch; call MPI_Win_complete first"),
+            _ => None,
         }
-        if state.started.is_some() {
-            return Some("MPI_Win_start has begun an epoch; call MPI_Win_complete first");
-        }
-        None
     }
 
+    #[inline(always)]
     fn refuse(call: &'static str, obstacle: Option<&'static str>) -> Result<(), WindowError> {
         obstacle.map_or(Ok(()), |state| Err(WindowError::Epoch { call, state }))
     }
@@ -139,13 +169,12 @@ impl Epoch {
     /// A fence may be made now.
     pub(super) fn check_fence(&self) -> Result<(), WindowError> {
         let call = "MPI_Win_fence";
-        let state = self.state();
-        Self::refuse(call, self.obstacle(&state, false))?;
-        if !state.locks.is_empty() {
+        Self::refuse(call, self.obstacle(false))?;
+        if self.has_locks() {
             let state = "ranks are locked; call MPI_Win_unlock first";
             return Err(WindowError::Epoch { call, state });
         }
-        if state.posted {
+        if self.state().posted {
             let state = "MPI_Win_post has exposed the window; call MPI_Win_wait first";
             return Err(WindowError::Epoch { call, state });
         }
@@ -161,17 +190,16 @@ impl Epoch {
 
     pub(super) fn start(&self, targets: Vec<u32>) -> Result<(), WindowError> {
         let call = "MPI_Win_start";
-        let mut state = self.state();
-        Self::refuse(call, self.obstacle(&state, true))?;
-        if !state.locks.is_empty() {
+        Self::refuse(call, self.obstacle(true))?;
+        if self.has_locks() {
             let state = "ranks are locked; call MPI_Win_unlock first";
             return Err(WindowError::Epoch { call, state });
         }
-        self.all.store(CLOSED, Ordering::Relaxed);
+        self.all.store(STARTED, Ordering::Relaxed);
         for target in &targets {
-            self.open[*target as usize].store(1, Ordering::Relaxed);
+            self.open[*target as usize].store(BY_START, Ordering::Relaxed);
         }
-        state.started = Some(targets);
+        self.state().started = Some(targets);
         Ok(())
     }
 
@@ -183,8 +211,9 @@ impl Epoch {
             state: "no epoch was begun by MPI_Win_start",
         })?;
         for target in &targets {
-            self.open[*target as usize].store(0, Ordering::Relaxed);
+            self.open[*target as usize].store(SHUT, Ordering::Relaxed);
         }
+        self.all.store(CLOSED, Ordering::Relaxed);
         Ok(targets)
     }
 
@@ -216,41 +245,60 @@ impl Epoch {
         self.state().posted = false;
     }
 
+    /// Whether a lock may be asked for; [`Epoch::check_lock`] says why not.
+    #[inline(always)]
+    pub(super) fn may_lock(&self, target: u32) -> bool {
+        matches!(self.all(), CLOSED | FENCED) && self.open(target) & BY_LOCK == 0
+    }
+
+    /// Whether a rank is locked by itself, by a lock that others were asked for.
+    #[inline(always)]
+    pub(super) fn has_checked_lock(&self, target: u32) -> bool {
+        self.open(target) & (BY_LOCK | UNCHECKED) == BY_LOCK
+    }
+
     /// A lock may be asked for; it is noted when it has been got.
+    #[inline(always)]
     pub(super) fn check_lock(&self, target: u32) -> Result<(), WindowError> {
-        let state = self.state();
-        Self::refuse("MPI_Win_lock", self.obstacle(&state, true))?;
-        if state.locks.iter().any(|hold| hold.target == target) {
+        Self::refuse("MPI_Win_lock", self.obstacle(true))?;
+        if self.open(target) & BY_LOCK != 0 {
             return Err(WindowError::Locked { target });
         }
         Ok(())
     }
 
+    #[inline(always)]
     pub(super) fn lock(&self, hold: Hold) {
         self.all.store(CLOSED, Ordering::Relaxed);
-        let alone = hold.exclusive && !hold.unchecked;
-        let open = if alone { EXCLUSIVE } else { 1 };
+        self.locks_used.store(true, Ordering::Relaxed);
+        let alone = if hold.exclusive { ALONE } else { 0 };
+        let unchecked = if hold.unchecked { UNCHECKED } else { 0 };
+        let open = BY_LOCK | alone | unchecked;
         self.open[hold.target as usize].store(open, Ordering::Relaxed);
-        self.state().locks.push(hold);
     }
 
     /// The lock on a rank; it is held no more.
+    #[inline(always)]
     pub(super) fn unlock(&self, target: u32) -> Result<Hold, WindowError> {
-        let mut state = self.state();
-        let at = state.locks.iter().position(|hold| hold.target == target);
-        let at = at.ok_or(WindowError::NotLocked {
-            call: "MPI_Win_unlock",
+        let open = self.open(target);
+        if open & BY_LOCK == 0 {
+            return Err(WindowError::NotLocked {
+                call: "MPI_Win_unlock",
+                target,
+            });
+        }
+        self.open[target as usize].store(SHUT, Ordering::Relaxed);
+        Ok(Hold {
             target,
-        })?;
-        self.open[target as usize].store(0, Ordering::Relaxed);
-        Ok(state.locks.swap_remove(at))
+            unchecked: open & UNCHECKED != 0,
+            exclusive: open & ALONE != 0,
+        })
     }
 
     pub(super) fn check_lock_all(&self) -> Result<(), WindowError> {
         let call = "MPI_Win_lock_all";
-        let state = self.state();
-        Self::refuse(call, self.obstacle(&state, true))?;
-        if !state.locks.is_empty() {
+        Self::refuse(call, self.obstacle(true))?;
+        if self.has_locks() {
             let state = "ranks are locked one by one; call MPI_Win_unlock first";
             return Err(WindowError::Epoch { call, state });
         }
@@ -277,14 +325,12 @@ impl Epoch {
     /// The window may be freed.
     pub(super) fn check_free(&self) -> Result<(), WindowError> {
         let call = "MPI_Win_free";
-        let state = self.state();
-        Self::refuse(call, self.obstacle(&state, false))?;
-        let obstacle = match &*state {
-            state if !state.locks.is_empty() => "ranks are locked; call MPI_Win_unlock first",
-            state if state.posted => "the window is exposed; call MPI_Win_wait first",
-            _ => return Ok(()),
+        Self::refuse(call, self.obstacle(false))?;
+        let state = match self.state().posted {
+            _ if self.has_locks() => "ranks are locked; call MPI_Win_unlock first",
+            true => "the window is exposed; call MPI_Win_wait first",
+            false => return Ok(()),
         };
-        let state = obstacle;
         Err(WindowError::Epoch { call, state })
     }
 }

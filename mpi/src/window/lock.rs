@@ -9,6 +9,8 @@
 //! half done. After that the lock can be had as before, though no more in the order of arrival. A
 //! rank that died while it waited hinders nobody, and nobody is told.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use oxmpi_engine::Condition;
 use oxmpi_engine::turn_lock::{Ticket, Turn, TurnLock, Wish};
 
@@ -17,12 +19,59 @@ use super::control::Control;
 use super::memory::Core;
 
 /// How a lock is held.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     /// By its turn.
     Turn(Ticket),
     /// By its entry alone, since the lock was disrupted.
     Disrupted,
+}
+
+/// The locks that this process holds by their words, one place for each rank of the window. Only
+/// the thread that locks a rank, or unlocks it, is at its place.
+pub(super) struct HeldLocks(Box<[AtomicU64]>);
+
+/// Nothing is held; a lock that was disrupted; bits beside the number of a ticket.
+const NONE: u64 = 0;
+const DISRUPTED: u64 = 1 << 32;
+const BY_READ: u64 = 2 << 32;
+const BY_WRITE: u64 = 3 << 32;
+
+impl HeldLocks {
+    pub(super) fn new(size: u32) -> HeldLocks {
+        HeldLocks((0..size).map(|_| AtomicU64::new(NONE)).collect())
+    }
+
+    /// Notes how the lock of a rank is held.
+    #[inline(always)]
+    pub(super) fn put(&self, target: u32, held: Held) {
+        let word = match held {
+            Held::Disrupted => DISRUPTED,
+            Held::Turn(ticket) => {
+                let by = match ticket.wish() {
+                    Wish::Read => BY_READ,
+                    Wish::Write => BY_WRITE,
+                };
+                by | u64::from(ticket.number())
+            }
+        };
+        self.0[target as usize].store(word, Ordering::Relaxed);
+    }
+
+    /// How the lock of a rank is held; it is forgotten here.
+    #[inline(always)]
+    pub(super) fn take(&self, target: u32) -> Option<Held> {
+        let place = &self.0[target as usize];
+        let word = place.load(Ordering::Relaxed);
+        place.store(NONE, Ordering::Relaxed);
+        let ticket = |wish| Some(Held::Turn(Ticket::new(word as u32, wish)));
+        match word & !u64::from(u32::MAX) {
+            NONE => None,
+            BY_READ => ticket(Wish::Read),
+            BY_WRITE => ticket(Wish::Write),
+            _ => Some(Held::Disrupted),
+        }
+    }
 }
 
 /// What came of a try to take a disrupted lock.
@@ -47,6 +96,7 @@ impl From<LockKind> for Wish {
 
 impl Core {
     /// The lock of a rank of this host.
+    #[inline]
     pub(super) fn lock_words(&self, index: usize) -> &TurnLock {
         self.control.lock(index)
     }
@@ -91,6 +141,7 @@ impl Core {
     }
 
     /// Gives a lock back that is held in the name of `rank`.
+    #[inline(always)]
     pub(super) fn release(&self, index: usize, rank: u32, held: Held) -> Turn {
         let (lock, entry) = (self.lock_words(index), self.control.entry(index, rank));
         match held {
@@ -143,5 +194,25 @@ impl Condition for UntilFree<'_> {
 
     fn after_sleep(&mut self) {
         self.control.lock(self.index).announce_awake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn held_locks_are_found_again_once() {
+        let locks = HeldLocks::new(3);
+        let turn = |number, wish| Held::Turn(Ticket::new(number, wish));
+        for held in [
+            Held::Disrupted,
+            turn(0, Wish::Read),
+            turn(u32::MAX, Wish::Write),
+        ] {
+            locks.put(1, held);
+            assert_eq!(locks.take(1), Some(held));
+            assert_eq!((locks.take(0), locks.take(1)), (None, None));
+        }
     }
 }

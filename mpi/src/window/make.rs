@@ -11,6 +11,7 @@ use oxmpi_engine::{Mapping, PortBuffer};
 
 use super::control::Control;
 use super::epoch::Epoch;
+use super::lock::HeldLocks;
 use super::memory::{Attached, Core, DATA, Keep, Near, Part, REQUESTS};
 use super::origin::Origin;
 use super::target::Service;
@@ -222,11 +223,12 @@ fn make(
         epoch: Epoch::new(core.comm.size),
         origin,
         service,
-        held: Mutex::default(),
+        held: HeldLocks::new(core.comm.size),
         told: Mutex::default(),
         awaited: Mutex::default(),
         label: Label::default(),
         handle: AtomicU64::new(0),
+        parts: core.parts.clone(),
         core,
     };
     info.inspect(|info| window.set_info(info));
@@ -309,7 +311,7 @@ impl Host {
         base: *mut u8,
         made: Option<PortBuffer>,
         offset: u64,
-    ) -> Result<(Box<[Part]>, Control, Keep), ErrorKind> {
+    ) -> Result<(Arc<[Part]>, Control, Keep), ErrorKind> {
         let engine = &comm.process.engine;
         let mut mapped: Vec<Mapping> = Vec::new();
         let block = match &made {
@@ -353,6 +355,10 @@ impl Host {
                 process: comm.process_of(rank as u32),
                 near,
                 direct: address.is_some(),
+                reach: match address {
+                    Some(_) if flavor != Flavor::Dynamic => facts.bytes,
+                    _ => 0,
+                },
                 address: facts.address,
             });
         }

@@ -31,6 +31,9 @@ pub(super) struct Part {
     pub near: Option<Near>,
     /// This process may touch the memory itself.
     pub direct: bool,
+    /// Bytes behind `base` that an operation may touch without a further question: all of them, or
+    /// none if the memory is reached by message, or attached.
+    pub reach: u64,
     /// Where it lies in its own process, if it is the program's.
     pub address: u64,
 }
@@ -60,7 +63,7 @@ pub(super) struct Keep {
 pub(super) struct Core {
     pub comm: Arc<Comm>,
     pub flavor: Flavor,
-    pub parts: Box<[Part]>,
+    pub parts: Arc<[Part]>,
     pub control: Control,
     pub attached: Attached,
     /// Dropped last: the parts and the control block lie in it.

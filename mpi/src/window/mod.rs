@@ -9,10 +9,12 @@
 //! (`memory`).
 //!
 //! `operation` and `sync` are the calls of the program: they check arguments and epochs (`epoch`)
-//! and take one of the two ways. `accumulate` combines elements so that all ways are atomic against
+//! and take one of the two ways. `at_once` is the shortest way for what is usual: a block in memory
+//! that is mapped here. `accumulate` combines elements so that all ways are atomic against
 //! each other.
 
 mod accumulate;
+mod at_once;
 mod control;
 mod details;
 mod epoch;
@@ -39,11 +41,12 @@ use crate::process::Task;
 use oxmpi_datatypes::datatype::Datatype;
 
 use epoch::Epoch;
-use lock::{Held, Told};
-use memory::Core;
+use lock::{HeldLocks, Told};
+use memory::{Core, Part};
 use origin::Origin;
 use target::Service;
 
+pub use at_once::Later;
 pub use details::HINTS;
 pub use operation::Elements;
 
@@ -123,12 +126,14 @@ pub struct SharedPart {
 /// A window.
 pub struct Window {
     core: Arc<Core>,
+    /// Those of the core, one step nearer.
+    parts: Arc<[Part]>,
     epoch: Epoch,
     origin: Arc<Origin>,
     /// Serves requests of ranks to which this rank's memory is not mapped; none if all map it.
     service: Option<Arc<Task<Service>>>,
     /// The locks that this process holds by their words.
-    held: Mutex<Vec<(u32, Held)>>,
+    held: HeldLocks,
     /// The deaths of holders that were told to the program.
     told: Mutex<Told>,
     /// The words that end an exposure.

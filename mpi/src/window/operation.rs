@@ -7,11 +7,11 @@ use super::accumulate::{self, Element, Plan, Site};
 use super::layout;
 use super::message::Kind;
 use super::origin::Access;
-use super::{Flavor, Target, Window};
+use super::{Flavor, Target, Window, at_once};
 use crate::any_request::{AnyRequest, Report};
 use crate::buffer::{Buffer, BufferError};
 use crate::error::{ErrorKind, WindowError};
-use oxmpi_datatypes::datatype::{Constructor, Datatype, DatatypeError};
+use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
 use oxmpi_datatypes::op::{Op, Predefined};
 
 /// Elements of this process's memory that are accumulated, and their type.
@@ -68,6 +68,12 @@ impl Window {
     /// Writes `origin` to the target.
     #[inline]
     pub fn put(&self, origin: &Buffer, target: &Target<'_>) -> Result<(), ErrorKind> {
+        if let Some((address, bytes, rank, displacement)) = at_once::blocks(origin, target)
+            // SAFETY: the buffer's promise.
+            && unsafe { self.put_at_once(address, bytes, rank, displacement) }
+        {
+            return Ok(());
+        }
         quietly(self.transfer(Transfer::Put, Until::Flush, origin, target))
     }
 
@@ -78,7 +84,6 @@ impl Window {
     }
 
     /// Moves data between `origin` and the target: a put or a get.
-    #[inline]
     fn transfer(
         &self,
         what: Transfer,
@@ -119,6 +124,12 @@ impl Window {
     /// Reads from the target into `origin`.
     #[inline]
     pub fn get(&self, origin: &Buffer, target: &Target<'_>) -> Result<(), ErrorKind> {
+        if let Some((address, bytes, rank, displacement)) = at_once::blocks(origin, target)
+            // SAFETY: the buffer's promise.
+            && unsafe { self.get_at_once(address, bytes, rank, displacement) }
+        {
+            return Ok(());
+        }
         quietly(self.transfer(Transfer::Get, Until::Flush, origin, target))
     }
 
@@ -135,6 +146,16 @@ impl Window {
         target: &Target<'_>,
         op: &Op,
     ) -> Result<(), ErrorKind> {
+        if let (Op::Predefined(op), Some(basic)) = (op, target.datatype.basic())
+            && *op != Predefined::NoOp
+            && origin.datatype.basic() == Some(basic)
+            && target.count == 1
+            && let Some((address, _, rank, displacement)) = at_once::blocks(origin.buffer, target)
+            // SAFETY: the buffer's promise.
+            && unsafe { self.change_at_once((basic, *op), address, None, rank, displacement) }
+        {
+            return Ok(());
+        }
         quietly(self.accumulate_until(Until::Flush, origin, target, op))
     }
 
@@ -261,14 +282,14 @@ impl Window {
         op: &Op,
     ) -> Result<(), ErrorKind> {
         // What the processor does by itself is not described first.
-        if let (Op::Predefined(op), Constructor::Named(basic)) = (op, target.datatype.constructor())
+        if let (Op::Predefined(op), Some(basic)) = (op, target.datatype.basic())
             && target.count == 1
             && !result.is_null()
             && (!origin.is_null() || *op == Predefined::NoOp)
-            && let Some(place) = self.place(target)?
-            && let Way::Direct(address) = place.way
-            // SAFETY: inside the target's memory, as was checked; the caller's promise for the rest.
-            && unsafe { accumulate::fetch_word(*basic, *op, address, origin, result) }
+            && let Some(rank) = target.rank
+            && let (what, rank) = ((basic, *op), rank as i32)
+            // SAFETY: the caller's promise.
+            && unsafe { self.change_at_once(what, origin, Some(result), rank, target.displacement) }
         {
             return Ok(());
         }

@@ -266,6 +266,7 @@ impl Origin {
         }
     }
 
+    #[cold]
     fn push_held(&self, core: &Arc<Core>) {
         self.held.store(0, Ordering::SeqCst);
         for (target, stream) in self.streams.iter().enumerate() {

@@ -4,11 +4,10 @@
 //! message; towards memory that is mapped here an operation is over when its call returns, and only
 //! the order of memory accesses is left to see to.
 
-use std::sync::atomic::{Ordering, fence};
 use std::sync::{MutexGuard, PoisonError};
 
-use oxmpi_engine::Mode;
-use oxmpi_engine::turn_lock::{Ticket, Turn, Wish};
+use oxmpi_engine::turn_lock::{Drawn, Ticket, Turn, Wish};
+use oxmpi_engine::{Mode, full_fence};
 use oxmpi_schedules::plan::Call;
 
 use super::epoch::Hold;
@@ -35,7 +34,7 @@ impl Window {
         if !(assertion.no_precede && assertion.no_succeed) {
             self.core.comm.move_data(&Call::Barrier, &[], &mut [])?;
         }
-        fence(Ordering::SeqCst);
+        full_fence();
         self.epoch.fence(!assertion.no_succeed);
         Ok(())
     }
@@ -70,7 +69,7 @@ impl Window {
     pub fn complete(&self) -> Result<(), ErrorKind> {
         let targets = self.epoch.complete()?;
         let flushed = self.origin.flush_all(&self.core);
-        fence(Ordering::SeqCst);
+        full_fence();
         let told = self.tell(&targets, COMPLETED);
         flushed.and(told)
     }
@@ -81,7 +80,7 @@ impl Window {
         self.epoch.post()?;
         let expose = || {
             *self.awaited() = self.await_from(&origins, COMPLETED)?;
-            fence(Ordering::SeqCst);
+            full_fence();
             match assertion.no_check {
                 true => Ok(()),
                 false => self.tell(&origins, EXPOSED),
@@ -95,7 +94,7 @@ impl Window {
         self.epoch.check_posted("MPI_Win_wait")?;
         let awaited = std::mem::take(&mut *self.awaited());
         let ended = wait_all(awaited);
-        fence(Ordering::SeqCst);
+        full_fence();
         self.epoch.unpost();
         ended
     }
@@ -146,6 +145,13 @@ impl Window {
         assertion: Assertion,
     ) -> Result<(), ErrorKind> {
         let Some(target) = target else { return Ok(()) };
+        if !assertion.no_check {
+            match self.lock_at_once(kind, target as i32) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(later) => return self.lock_later(later),
+            }
+        }
         self.check_rank(target)?;
         self.epoch.check_lock(target)?;
         if !assertion.no_check {
@@ -162,6 +168,9 @@ impl Window {
     /// Completes all operations on a rank and unlocks it.
     pub fn unlock(&self, target: Option<u32>) -> Result<(), ErrorKind> {
         let Some(target) = target else { return Ok(()) };
+        if self.unlock_at_once(target as i32) {
+            return Ok(());
+        }
         self.check_rank(target)?;
         let hold = self.epoch.unlock(target)?;
         match self.core.part(target).near {
@@ -213,7 +222,7 @@ impl Window {
     pub fn unlock_all(&self) -> Result<(), ErrorKind> {
         let unchecked = self.epoch.unlock_all()?;
         let flushed = self.origin.flush_all(&self.core);
-        fence(Ordering::SeqCst);
+        full_fence();
         if unchecked {
             return flushed;
         }
@@ -230,37 +239,42 @@ impl Window {
     /// Takes a lock: by its words if the rank is of this host, else the request goes with the next
     /// batch, and what follows waits for it over there.
     fn take_lock(&self, kind: LockKind, target: u32) -> Result<(), ErrorKind> {
-        let part = self.core.part(target);
-        let Some(near) = part.near else {
+        let Some(near) = self.core.part(target).near else {
             return self.origin.lock(&self.core, target, kind);
         };
-        let wish = Wish::from(kind);
-        let held = match self.by_turn(target, near, wish)? {
-            Some(ticket) => Held::Turn(ticket),
-            None => self.take_disrupted(target, near, wish)?,
-        };
-        self.held().push((target, held));
+        let (wish, control) = (Wish::from(kind), &self.core.control);
+        let entry = control.entry(near.index, self.rank());
+        let drawn = control.lock(near.index).draw(wish, entry);
+        let held = self.take_later(target, near, wish, drawn)?;
+        self.held.put(target, held);
         Ok(())
     }
 
-    /// Takes a lock in the order of arrival; none if it is disrupted.
-    fn by_turn(&self, target: u32, near: Near, wish: Wish) -> Result<Option<Ticket>, ErrorKind> {
-        let control = &self.core.control;
-        let (lock, entry) = (
-            control.lock(near.index),
-            control.entry(near.index, self.rank()),
-        );
-        if lock.is_disrupted() {
-            return Ok(None);
+    /// Takes a lock after a ticket was drawn, whatever came of that.
+    pub(super) fn take_later(
+        &self,
+        target: u32,
+        near: Near,
+        wish: Wish,
+        drawn: Drawn,
+    ) -> Result<Held, ErrorKind> {
+        let entered = match drawn {
+            Drawn::Inside(ticket, turn) => Ok((ticket, turn)),
+            Drawn::Waits(ticket) => {
+                self.await_turn(target, near, ticket)?;
+                let control = &self.core.control;
+                let entry = control.entry(near.index, self.rank());
+                let entered = control.lock(near.index).enter(ticket, entry);
+                entered.map(|turn| (ticket, turn))
+            }
+            Drawn::Disrupted(turn) => Err(turn),
+        };
+        let (Ok((_, turn)) | Err(turn)) = entered;
+        self.wake(target, near, turn);
+        match entered {
+            Ok((ticket, _)) => Ok(Held::Turn(ticket)),
+            Err(_) => self.take_disrupted(target, near, wish),
         }
-        let ticket = lock.draw(wish, entry);
-        if !lock.has_turn(ticket) {
-            self.await_turn(target, near, ticket)?;
-        }
-        Ok(lock.enter(ticket, entry).map(|turn| {
-            self.wake(target, near, turn);
-            ticket
-        }))
     }
 
     /// Waits until the turn of a ticket has come, or the lock is disrupted. The turn never comes if
@@ -322,36 +336,33 @@ impl Window {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Vec<(u32, Held)>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Gives the lock of a rank of this host back.
-    fn give_back(&self, target: u32, near: Near) {
-        let mut all = self.held();
-        let Some(at) = all.iter().position(|(rank, _)| *rank == target) else {
-            return;
-        };
-        let (_, held) = all.swap_remove(at);
-        drop(all);
-        self.release(target, near, held);
-    }
-
-    fn give_all_back(&self) {
-        let all = std::mem::take(&mut *self.held());
-        for (target, held) in all {
-            let near = self.core.part(target).near;
-            self.release(target, near.expect("it has words here"), held);
+    /// Gives the lock of a rank of this host back, if it is held.
+    #[inline(always)]
+    pub(super) fn give_back(&self, target: u32, near: Near) {
+        if let Some(held) = self.held.take(target) {
+            let turn = self.core.release(near.index, self.rank(), held);
+            self.wake(target, near, turn);
         }
     }
 
-    fn release(&self, target: u32, near: Near, held: Held) {
-        let turn = self.core.release(near.index, self.rank(), held);
-        self.wake(target, near, turn);
+    fn give_all_back(&self) {
+        for target in 0..self.size() {
+            if let Some(near) = self.core.part(target).near {
+                self.give_back(target, near);
+            }
+        }
     }
 
     /// Wakes whoever may have its turn.
-    fn wake(&self, target: u32, near: Near, turn: Turn) {
+    #[inline(always)]
+    pub(super) fn wake(&self, target: u32, near: Near, turn: Turn) {
+        if turn.has_sleepers {
+            self.wake_sleepers(target, near, turn);
+        }
+    }
+
+    #[cold]
+    fn wake_sleepers(&self, target: u32, near: Near, turn: Turn) {
         if !self.core.wake(near.index, turn) {
             return;
         }
@@ -368,15 +379,21 @@ impl Window {
     #[inline]
     pub fn flush(&self, target: Option<u32>) -> Result<(), ErrorKind> {
         let Some(target) = target else { return Ok(()) };
+        match self.flush_at_once(target as i32) {
+            true => Ok(()),
+            false => self.flush_checked(target),
+        }
+    }
+
+    fn flush_checked(&self, target: u32) -> Result<(), ErrorKind> {
         self.check_rank(target)?;
         self.epoch.check_passive("MPI_Win_flush", Some(target))?;
         self.flush_target(target)
     }
 
-    #[inline]
     fn flush_target(&self, target: u32) -> Result<(), ErrorKind> {
         if self.core.part(target).direct {
-            fence(Ordering::SeqCst);
+            full_fence();
             self.origin.push(&self.core);
             return Ok(());
         }
@@ -386,7 +403,7 @@ impl Window {
     /// Completes all operations, here and there.
     pub fn flush_all(&self) -> Result<(), ErrorKind> {
         self.epoch.check_passive("MPI_Win_flush_all", None)?;
-        fence(Ordering::SeqCst);
+        full_fence();
         self.origin.flush_all(&self.core)
     }
 
@@ -408,7 +425,7 @@ impl Window {
     /// Makes stores of this process and accesses by others visible to each other (MPI_Win_sync).
     pub fn sync(&self) -> Result<(), ErrorKind> {
         self.origin.push(&self.core);
-        fence(Ordering::SeqCst);
+        full_fence();
         Ok(())
     }
 }

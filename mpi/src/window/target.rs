@@ -7,6 +7,8 @@
 //!
 //! Nothing here waits, and nothing calls the program.
 
+mod lock;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -15,16 +17,18 @@ use oxmpi_datatypes::op::Predefined;
 use oxmpi_engine::turn_lock::{Ticket, Wish};
 use oxmpi_engine::{Envelope, Mode, Pattern, Request as EngineRequest};
 
-use super::LockKind;
-use super::accumulate::{self, Plan, Site};
+use super::accumulate::{self, Element, Plan, Site};
 use super::layout;
-use super::lock::{Held, Told, Try};
+use super::lock::{Held, Told};
 use super::memory::{Core, DATA, REQUESTS};
 use super::message::{self, Kind, Refusal, Request};
 use super::origin::{ANSWER, Origin};
 use crate::any_request::AnyRequest;
 use crate::buffer::Buffer;
 use crate::process::background::Work;
+
+/// Data of a get up to this length is sent without a request of its own, if the way is free.
+const SHORT_MAX: u64 = 2048;
 
 /// The service of one rank's memory.
 pub(super) struct Service {
@@ -193,18 +197,23 @@ impl Hands<'_> {
         }
     }
 
-    /// Sends bytes of the service's own.
-    fn answer(&mut self, origin: u32, tag: u32, bytes: Vec<u8>) {
+    /// Sends bytes at once, if that is possible.
+    fn answer_now(&self, origin: u32, tag: u32, bytes: &[u8]) -> bool {
         let process = self.core.part(origin).process;
         let envelope = self.envelope(tag, bytes.len() as u64);
+        let engine = self.core.engine();
         // SAFETY: the bytes are valid, and have been read when the call returns.
-        let sent = unsafe {
-            let engine = self.core.engine();
-            engine.send_now(process, &envelope, bytes.as_ptr(), Mode::Standard)
-        };
-        if sent {
+        unsafe { engine.send_now(process, &envelope, bytes.as_ptr(), Mode::Standard) }
+    }
+
+    /// Sends bytes of the service's own.
+    fn answer(&mut self, origin: u32, tag: u32, bytes: &[u8]) {
+        if self.answer_now(origin, tag, bytes) {
             return;
         }
+        let process = self.core.part(origin).process;
+        let envelope = self.envelope(tag, bytes.len() as u64);
+        let bytes = bytes.to_vec();
         // An origin that cannot be reached has died: nobody waits for the answer.
         let comm = &self.core.comm;
         if let Ok(request) = comm.isend_packed(process, envelope, bytes, Mode::Standard)
@@ -403,8 +412,10 @@ impl Stream {
             true => self.refusal,
             false => self.refusal.take(),
         };
-        let answer = refusal.map_or(Vec::new(), |refusal| refusal.encode().to_vec());
-        hands.answer(origin, tag, answer);
+        match refusal {
+            Some(refusal) => hands.answer(origin, tag, &refusal.encode()),
+            None => hands.answer(origin, tag, &[]),
+        }
     }
 
     /// Does not do a request: its data is received and dropped, its answer has no bytes.
@@ -420,7 +431,7 @@ impl Stream {
             Kind::Get | Kind::Fetch(..) | Kind::CompareSwap
         );
         if takes {
-            hands.answer(origin, request.tag, Vec::new());
+            hands.answer(origin, request.tag, &[]);
         }
     }
 
@@ -444,6 +455,14 @@ impl Stream {
             // The answer without bytes tells.
             Err(_) => return self.shun(hands, origin, request),
         };
+        if let Some(address) = buffer.contiguous().filter(|_| buffer.bytes() <= SHORT_MAX) {
+            // SAFETY: the memory is the window's; others may change it meanwhile, as the program
+            // allows.
+            let bytes = unsafe { std::slice::from_raw_parts(address, buffer.bytes() as usize) };
+            if hands.answer_now(origin, request.tag, bytes) {
+                return;
+            }
+        }
         let process = hands.core.part(origin).process;
         let envelope = hands.envelope(request.tag, buffer.bytes());
         let comm = &hands.core.comm;
@@ -461,6 +480,9 @@ impl Stream {
             Kind::Accumulate(element, op) => (element, op, None),
             _ => unreachable!("only those come here"),
         };
+        if self.change_word(hands, origin, request, element, op, answer) {
+            return Next::GoesOn;
+        }
         let plan = Plan::new(element, op).map_err(|_| Refusal::Garbled);
         let place = hands.place(request);
         let (plan, address, datatype) = match (plan, place) {
@@ -508,6 +530,44 @@ impl Stream {
         self.resume(hands, origin)
     }
 
+    /// Changes one word by an instruction of the processor; false, and nothing has happened, if the
+    /// request asks for more than that.
+    fn change_word(
+        &mut self,
+        hands: &mut Hands<'_>,
+        origin: u32,
+        request: &Request<'_>,
+        element: Element,
+        op: Predefined,
+        answer: Option<u32>,
+    ) -> bool {
+        let Element::Basic(basic) = element else {
+            return false;
+        };
+        let bytes = basic.size() as usize;
+        let data = match op {
+            Predefined::NoOp => &[],
+            _ => request.data.unwrap_or_default(),
+        };
+        let has_data = op == Predefined::NoOp || data.len() == bytes;
+        if !has_data || !request.layout.is_empty() || request.bytes != bytes as u64 {
+            return false;
+        }
+        let Ok(place) = hands.block(request) else {
+            return false;
+        };
+        let mut before = [0; size_of::<u64>()];
+        let result = answer.map(|_| before.as_mut_ptr());
+        // SAFETY: the element lies in the window, as was checked; data and room are long enough for
+        // a word, and nothing else is changed by one instruction.
+        let changed = bytes <= before.len()
+            && unsafe { accumulate::change_word(basic, op, place, data.as_ptr(), result) };
+        if changed && let Some(tag) = answer {
+            hands.answer(origin, tag, &before[..bytes]);
+        }
+        changed
+    }
+
     fn refuse_unless_answered(&mut self, refusal: Refusal, answer: Option<u32>) {
         if answer.is_none() {
             self.refuse(refusal);
@@ -529,95 +589,7 @@ impl Stream {
                 accumulate::compare_swap(hands.site(false), address, compare, new, &mut result);
             }
         }
-        hands.answer(origin, request.tag, result);
-    }
-
-    fn lock(&mut self, hands: &mut Hands<'_>, origin: u32, kind: LockKind) -> Next {
-        let (control, index) = (&hands.core.control, hands.core.own_index());
-        let wish = Wish::from(kind);
-        let (lock, entry) = (control.lock(index), control.entry(index, origin));
-        if !lock.is_disrupted() {
-            let ticket = lock.draw(wish, entry);
-            if lock.has_turn(ticket)
-                && let Some(turn) = lock.enter(ticket, entry)
-            {
-                self.hold(Held::Turn(ticket), wish);
-                hands.again |= hands.core.wake(index, turn);
-                return Next::GoesOn;
-            }
-            self.waits = Some(Waits::Turn(ticket, wish));
-        } else {
-            self.waits = Some(Waits::Disrupted(wish));
-        }
-        // Whoever gives the lock back pokes this service for as long as it waits.
-        lock.announce_sleep();
-        self.resume(hands, origin)
-    }
-
-    fn try_lock(&mut self, hands: &mut Hands<'_>, origin: u32, ticket: Ticket, wish: Wish) -> Next {
-        let core = hands.core;
-        let index = core.own_index();
-        let (lock, entry) = (core.control.lock(index), core.control.entry(index, origin));
-        let dead = core.dead_ranks();
-        if !dead.contains(&origin)
-            && lock.has_turn(ticket)
-            && let Some(turn) = lock.enter(ticket, entry)
-        {
-            lock.announce_awake();
-            self.hold(Held::Turn(ticket), wish);
-            hands.again |= core.wake(index, turn);
-            return Next::GoesOn;
-        }
-        let is_before = |rank: &u32| core.control.entry(index, *rank).is_before(ticket);
-        let is_orphan = dead.contains(&origin) || dead.iter().any(is_before);
-        if !lock.is_disrupted() && !is_orphan {
-            self.waits = Some(Waits::Turn(ticket, wish));
-            return Next::Waits;
-        }
-        let turn = core.disrupt(index, origin);
-        hands.again |= core.wake(index, turn);
-        self.try_disrupted(hands, origin, wish)
-    }
-
-    fn try_disrupted(&mut self, hands: &mut Hands<'_>, origin: u32, wish: Wish) -> Next {
-        let core = hands.core;
-        let (me, index) = (core.comm.rank, core.own_index());
-        let dead = core.dead_ranks();
-        if dead.contains(&origin) {
-            // It waits no more; what it has asked for under the lock is not done.
-            self.messages.clear();
-            self.locked_out = true;
-            core.control.lock(index).announce_awake();
-            return Next::GoesOn;
-        }
-        match core.take_disrupted(me, index, origin, wish, &dead, &mut self.told) {
-            Try::Waits => {
-                self.waits = Some(Waits::Disrupted(wish));
-                return Next::Waits;
-            }
-            Try::Held => self.hold(Held::Disrupted, wish),
-            Try::Died(rank) => {
-                let process = core.part(rank).process;
-                self.refuse(Refusal::Died { process });
-                self.locked_out = true;
-            }
-        }
-        core.control.lock(index).announce_awake();
-        Next::GoesOn
-    }
-
-    fn hold(&mut self, held: Held, wish: Wish) {
-        self.held = Some(held);
-        self.exclusive = wish == Wish::Write;
-    }
-
-    fn unlock(&mut self, hands: &mut Hands<'_>, origin: u32) {
-        self.exclusive = false;
-        if let Some(held) = self.held.take() {
-            let index = hands.core.own_index();
-            let turn = hands.core.release(index, origin, held);
-            hands.again |= hands.core.wake(index, turn);
-        }
+        hands.answer(origin, request.tag, &result);
     }
 }
 
@@ -635,7 +607,7 @@ impl Combines {
                 .apply(site, self.address, &layout, data, result.as_deref_mut());
         }
         if let (Some(tag), Some(result)) = (self.answer, result) {
-            hands.answer(origin, tag, result);
+            hands.answer(origin, tag, &result);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! One-sided communication (MPI 5.0 §12): handles and constants around `oxmpi_core::window`.
 //!
 //! `make` makes and frees windows, `operation` moves and combines data, `sync` opens and ends
-//! epochs, `details` is what a window carries besides memory. Epochs, bounds and ranks are checked
+//! epochs, `details` is what a window carries besides memory. `quick` is asked before these. Epochs, bounds and ranks are checked
 //! by the layer below, which knows the window.
 
 mod details;
 mod make;
 mod operation;
+pub mod quick;
 mod sync;
 
 use crate::constant::*;

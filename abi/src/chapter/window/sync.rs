@@ -80,15 +80,18 @@ pub fn win_lock(
     let kind = match lock_type {
         MPI_LOCK_SHARED => LockKind::Shared,
         MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
-        _ => {
-            let text = format!(
-                "lock_type is {lock_type}; use MPI_LOCK_SHARED ({MPI_LOCK_SHARED}) or \
-                 MPI_LOCK_EXCLUSIVE ({MPI_LOCK_EXCLUSIVE})"
-            );
-            return Err(Failure::new(MPI_ERR_LOCKTYPE, text));
-        }
+        _ => return Err(no_lock_type(lock_type)),
     };
     Ok(win.lock(kind, rank_in("rank", rank, win)?, assertion(assert)?)?)
+}
+
+#[cold]
+fn no_lock_type(lock_type: i32) -> Failure {
+    let text = format!(
+        "lock_type is {lock_type}; use MPI_LOCK_SHARED ({MPI_LOCK_SHARED}) or \
+         MPI_LOCK_EXCLUSIVE ({MPI_LOCK_EXCLUSIVE})"
+    );
+    Failure::new(MPI_ERR_LOCKTYPE, text)
 }
 
 /// MPI_Win_unlock.

@@ -1,0 +1,305 @@
+//! The short way of calls on windows: usual arguments, memory that is mapped here, a few
+//! nanoseconds.
+//!
+//! Entry points ask here before they look at anything (`quick` in abi/table). An answer is the
+//! outcome of the call; without one nothing has happened, and the call is checked and made as every
+//! other. So nothing here knows an error text: whatever is unusual, or wrong, is left alone.
+//!
+//! What is usual: predefined types and operations, and a program without MPI_THREAD_MULTIPLE. Calls
+//! do not overlap then and nothing of the program runs inside these, so the window's handle is
+//! looked up without a pin.
+
+use std::ffi::c_void;
+
+use oxmpi_core::window::{self, LockKind};
+use oxmpi_datatypes::datatype::Basic;
+use oxmpi_datatypes::op::Predefined;
+
+use crate::constant::*;
+use crate::failure::Failure;
+use crate::handle::{CONSTANTS_END, Handle, Object};
+use crate::object::Window;
+use crate::stage;
+
+/// The outcome of a call; none if it is not one for the short way.
+type Outcome = Option<Result<(), Failure>>;
+
+/// Constants of datatypes and of operations begin here; each kind has fewer than this many.
+const FIRST_TYPE: usize = MPI_DATATYPE_NULL.0;
+const FIRST_OP: usize = MPI_OP_NULL.0;
+const TYPES: usize = 256;
+const OPS: usize = 32;
+
+/// The predefined types that lie in memory without gaps, by handle.
+static BASICS: [Option<Basic>; TYPES] = {
+    let mut basics = [None; TYPES];
+    let mut at = 0;
+    while at < Basic::ALL.len() {
+        let basic = Basic::ALL[at];
+        if basic.pair().is_none() {
+            basics[basic.handle() as usize - FIRST_TYPE] = Some(basic);
+        }
+        at += 1;
+    }
+    basics
+};
+
+/// Their sizes; 0 where there is none.
+static SIZES: [u8; TYPES] = {
+    let mut sizes = [0; TYPES];
+    let mut at = 0;
+    while at < TYPES {
+        if let Some(basic) = BASICS[at] {
+            sizes[at] = basic.size() as u8;
+        }
+        at += 1;
+    }
+    sizes
+};
+
+/// The predefined operations, by handle.
+static PREDEFINED: [Option<Predefined>; OPS] = {
+    let mut ops = [None; OPS];
+    let mut at = 0;
+    while at < Predefined::ALL.len() {
+        let op = Predefined::ALL[at];
+        ops[op.handle() as usize - FIRST_OP] = Some(op);
+        at += 1;
+    }
+    ops
+};
+
+#[inline(always)]
+fn basic_of(datatype: Handle) -> Option<Basic> {
+    *BASICS.get(datatype.0.wrapping_sub(FIRST_TYPE))?
+}
+
+#[inline(always)]
+fn op_of(op: Handle) -> Option<Predefined> {
+    *PREDEFINED.get(op.0.wrapping_sub(FIRST_OP))?
+}
+
+/// Bytes of a block. A negative count is more than any window has.
+#[inline(always)]
+fn block_bytes(datatype: Handle, count: i64) -> Option<u64> {
+    let size = *SIZES.get(datatype.0.wrapping_sub(FIRST_TYPE))?;
+    u64::from(size).checked_mul(count as u64)
+}
+
+/// Whether an address can be that of the program's memory: none of the standard's constants is.
+#[inline(always)]
+fn is_memory(address: *const c_void) -> bool {
+    address.addr() >= CONSTANTS_END
+}
+
+/// The window behind a handle.
+///
+/// # Safety
+/// Nothing of the program may be called while it is used.
+#[inline(always)]
+unsafe fn window(handle: Handle) -> Option<&'static window::Window> {
+    if stage::level_max() == MPI_THREAD_MULTIPLE || !stage::is_inside() {
+        return None;
+    }
+    // SAFETY: below MPI_THREAD_MULTIPLE the program has promised that calls do not overlap; the
+    // rest is the caller's promise.
+    unsafe { Window::table().peek(handle) }.map(|window| &**window)
+}
+
+#[inline(always)]
+fn done(done: bool) -> Outcome {
+    done.then_some(Ok(()))
+}
+
+/// MPI_Put.
+///
+/// # Safety
+/// The program vouches for the memory that its arguments name.
+#[inline(always)]
+pub unsafe fn put(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Handle,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: Handle,
+    win: Handle,
+) -> Outcome {
+    let bytes = block_bytes(origin_datatype, origin_count)?;
+    if block_bytes(target_datatype, target_count)? != bytes || !is_memory(origin_addr) {
+        return None;
+    }
+    // SAFETY: a copy calls nothing of the program, which vouches for its memory.
+    done(unsafe { window(win)?.put_at_once(origin_addr.cast(), bytes, target_rank, target_disp) })
+}
+
+/// MPI_Get.
+///
+/// # Safety
+/// As [`put`].
+#[inline(always)]
+pub unsafe fn get(
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: Handle,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: Handle,
+    win: Handle,
+) -> Outcome {
+    let bytes = block_bytes(origin_datatype, origin_count)?;
+    if block_bytes(target_datatype, target_count)? != bytes || !is_memory(origin_addr) {
+        return None;
+    }
+    // SAFETY: a copy calls nothing of the program, which vouches for its memory.
+    done(unsafe { window(win)?.get_at_once(origin_addr.cast(), bytes, target_rank, target_disp) })
+}
+
+/// MPI_Accumulate of one element.
+///
+/// # Safety
+/// As [`put`].
+#[inline(always)]
+pub unsafe fn accumulate(
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: Handle,
+    target_rank: i32,
+    target_disp: i64,
+    target_count: i64,
+    target_datatype: Handle,
+    op: Handle,
+    win: Handle,
+) -> Outcome {
+    let (basic, op) = (basic_of(target_datatype)?, op_of(op)?);
+    let is_one = (origin_count, target_count) == (1, 1) && origin_datatype == target_datatype;
+    if !is_one || op == Predefined::NoOp || !is_memory(origin_addr) {
+        return None;
+    }
+    let origin = origin_addr.cast();
+    // SAFETY: an instruction calls nothing of the program, which vouches for its memory.
+    done(unsafe {
+        window(win)?.change_at_once((basic, op), origin, None, target_rank, target_disp)
+    })
+}
+
+/// MPI_Fetch_and_op.
+///
+/// # Safety
+/// As [`put`].
+#[inline(always)]
+pub unsafe fn fetch_and_op(
+    origin_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: Handle,
+    target_rank: i32,
+    target_disp: i64,
+    op: Handle,
+    win: Handle,
+) -> Outcome {
+    let (basic, op) = (basic_of(datatype)?, op_of(op)?);
+    let has_origin = is_memory(origin_addr) || op == Predefined::NoOp;
+    if !has_origin || !is_memory(result_addr) {
+        return None;
+    }
+    let (origin, result) = (origin_addr.cast(), Some(result_addr.cast()));
+    // SAFETY: an instruction calls nothing of the program, which vouches for its memory.
+    done(unsafe {
+        window(win)?.change_at_once((basic, op), origin, result, target_rank, target_disp)
+    })
+}
+
+/// MPI_Compare_and_swap.
+///
+/// # Safety
+/// As [`put`].
+#[inline(always)]
+pub unsafe fn compare_and_swap(
+    origin_addr: *const c_void,
+    compare_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: Handle,
+    target_rank: i32,
+    target_disp: i64,
+    win: Handle,
+) -> Outcome {
+    let basic = basic_of(datatype)?;
+    if !is_memory(origin_addr) || !is_memory(compare_addr) || !is_memory(result_addr) {
+        return None;
+    }
+    let values = (compare_addr.cast(), origin_addr.cast());
+    let result = result_addr.cast();
+    // SAFETY: an instruction calls nothing of the program, which vouches for its memory.
+    done(unsafe { window(win)?.swap_at_once(basic, values, result, target_rank, target_disp) })
+}
+
+/// MPI_Win_flush.
+///
+/// # Safety
+/// None is needed; all short ways are called alike.
+#[inline(always)]
+pub unsafe fn win_flush(rank: i32, win: Handle) -> Outcome {
+    // SAFETY: a fence, and perhaps requests that leave, call nothing of the program.
+    done(unsafe { window(win)? }.flush_at_once(rank))
+}
+
+/// MPI_Win_lock.
+///
+/// # Safety
+/// As [`win_flush`].
+#[inline(always)]
+pub unsafe fn win_lock(lock_type: i32, rank: i32, assert: i32, win: Handle) -> Outcome {
+    let kind = match lock_type {
+        MPI_LOCK_SHARED => LockKind::Shared,
+        MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
+        _ => return None,
+    };
+    if assert != 0 {
+        return None;
+    }
+    // SAFETY: words of memory are changed; who has to wait pins the window before.
+    match unsafe { window(win)? }.lock_at_once(kind, rank) {
+        Ok(locked) => done(locked),
+        Err(later) => Some(wait_for_lock(later, win)),
+    }
+}
+
+/// Waits for a lock that is not free. Whatever makes progress meanwhile may call the program.
+#[cold]
+#[inline(never)]
+fn wait_for_lock(later: window::Later, win: Handle) -> Result<(), Failure> {
+    let pinned = Window::table().get(win).expect("it was found before");
+    Ok(pinned.lock_later(later)?)
+}
+
+/// MPI_Win_unlock.
+///
+/// # Safety
+/// As [`win_flush`].
+#[inline(always)]
+pub unsafe fn win_unlock(rank: i32, win: Handle) -> Outcome {
+    // SAFETY: words of memory are changed, and perhaps a process is woken; nothing of the program
+    // is called.
+    done(unsafe { window(win)? }.unlock_at_once(rank))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_lead_to_what_they_name() {
+        for handle in 0..CONSTANTS_END {
+            let short = u16::try_from(handle).unwrap();
+            let named = Basic::from_handle(short).filter(|basic| basic.pair().is_none());
+            assert_eq!(basic_of(Handle(handle)), named, "{handle:#x}");
+            assert_eq!(op_of(Handle(handle)), Predefined::from_handle(short));
+            let bytes = block_bytes(Handle(handle), 3).filter(|bytes| *bytes > 0);
+            assert_eq!(bytes, named.map(|basic| 3 * u64::from(basic.size())));
+        }
+        assert_eq!(basic_of(Handle(usize::MAX)), None);
+        assert!(block_bytes(MPI_BYTE, -1).is_none_or(|bytes| bytes > i64::MAX as u64));
+    }
+}
