@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use super::typemap::Typemap;
 use super::{Constructor, Datatype, DatatypeError, Layout, Signature};
+use crate::ElementMark;
 
 impl Datatype {
     /// The call this type comes from.
@@ -85,6 +86,12 @@ impl Datatype {
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.0.contiguous
+    }
+
+    /// What its basic elements are, in a byte.
+    #[inline]
+    pub fn element_mark(&self) -> ElementMark {
+        self.0.mark
     }
 
     /// Whether a single element is one block, beginning at [`Datatype::true_lb`].
