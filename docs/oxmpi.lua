@@ -11,7 +11,7 @@ local FRAME_VERSION = 2
 local PIECE_HEADER_BYTES = 4
 local PACKET_LENGTH_BYTES = 4
 local PACKET_HEADER_BYTES = 32
-local PACKET_VERSION = 2
+local PACKET_VERSION = 3
 local GOODBYE = 0xFFFFFFFF
 local PAUSE = 0xFFFFFFFE
 local ETHERTYPES = { 0x88B5, 0x88B6 }
@@ -99,6 +99,7 @@ local f = {
   source = ProtoField.uint32("oxmpi.packet.source", "Source"),
   packet_tag = ProtoField.int32("oxmpi.packet.tag", "Tag"),
   bytes = ProtoField.uint64("oxmpi.packet.bytes", "Bytes of the whole message"),
+  signature = ProtoField.uint8("oxmpi.packet.signature", "Signature of the data", base.HEX),
   packet_sequence = ProtoField.uint32("oxmpi.packet.sequence", "Sequence"),
   credit = ProtoField.uint16("oxmpi.packet.credit", "Credit, in units of 64 bytes"),
   offset = ProtoField.uint64("oxmpi.packet.offset", "Offset"),
@@ -152,12 +153,13 @@ local function packet(tvb, tree, info)
   branch:add_le(f.context, head(8, 8))
   branch:add_le(f.packet_tag, head(16, 4))
   branch:add_le(f.packet_sequence, head(20, 4))
-  branch:add_le(f.bytes, head(24, 7))
+  branch:add_le(f.bytes, head(24, 6))
+  branch:add(f.signature, head(30, 1))
   branch:add_le(f.packet_flags, head(31, 1))
   for word = 2, #names do
     branch:add_le(f[names[word]], head(PACKET_HEADER_BYTES + 8 * (word - 2), 8))
   end
-  local text = string.format("%s, tag %d, %s bytes", names[1], head(16, 4):le_int(), tostring(head(24, 7):le_uint64()))
+  local text = string.format("%s, tag %d, %s bytes", names[1], head(16, 4):le_int(), tostring(head(24, 6):le_uint64()))
   branch:append_text(": " .. text)
   table.insert(info, text)
   return true

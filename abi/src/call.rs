@@ -105,8 +105,8 @@ impl Call {
     /// A function of a chapter that is not part of this release.
     #[cold]
     pub fn later(&self) -> c_int {
-        // mpi4py's pool does not see that its thread has failed, and waits for ever.
-        let advice = match self.name.starts_with("MPI_Comm_spawn") {
+        let spawns = self.name.starts_with("MPI_Comm_spawn");
+        let advice = match spawns {
             true => {
                 "; start all processes at once, with mpi4py's MPIPoolExecutor by \
                  'mpiexec -n N python3 -m mpi4py.futures PROGRAM'"
@@ -117,7 +117,11 @@ impl Call {
             "{} is not part of this release of OxMPI: dynamic processes are still missing{advice}",
             self.name
         );
-        self.run(|| Err(Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, text)))
+        let failure = Failure::new(MPI_ERR_UNSUPPORTED_OPERATION, text);
+        if spawns && fatal::is_unheard_by_mpi4py() {
+            fatal::end_unheard(&failure);
+        }
+        self.run(|| Err(failure))
     }
 
     /// A function of this release that is not written yet.

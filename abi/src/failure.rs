@@ -311,7 +311,10 @@ fn kind_class(kind: &ErrorKind) -> i32 {
         ErrorKind::WholeElements { .. } => MPI_ERR_TYPE,
         ErrorKind::CollectiveMismatch { expected, got, .. } if got > expected => MPI_ERR_TRUNCATE,
         ErrorKind::CollectiveMismatch { .. } => MPI_ERR_COUNT,
-        ErrorKind::DifferentRoot { .. } | ErrorKind::InterRoot => MPI_ERR_ROOT,
+        ErrorKind::DifferentRoot { .. } | ErrorKind::EarlierRoot { .. } | ErrorKind::InterRoot => {
+            MPI_ERR_ROOT
+        }
+        ErrorKind::DifferentOperation { .. } => MPI_ERR_OP,
         ErrorKind::Op(error) => op_class(error),
         ErrorKind::InPlace { .. } | ErrorKind::SharedBuffer => MPI_ERR_BUFFER,
         ErrorKind::OneGroupOnly { .. } => MPI_ERR_COMM,

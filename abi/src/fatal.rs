@@ -30,6 +30,33 @@ pub fn end(call: &str, subject: Subject, failure: &Failure, handler: &str) -> ! 
     std::process::exit(status)
 }
 
+/// Whether an error that is returned here would be lost: mpi4py's pool of processes calls
+/// MPI_Comm_spawn in a thread of its own, and the program waits for that thread's work for ever
+/// when an exception ends it.
+#[cold]
+pub fn is_unheard_by_mpi4py() -> bool {
+    // SAFETY: the call has no arguments.
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+    let is_first_thread = thread == i64::from(std::process::id());
+    let mpi4py_is_loaded =
+        || std::fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.contains("/mpi4py/"));
+    !is_first_thread && mpi4py_is_loaded()
+}
+
+/// Ends the job for an error that nobody would hear of.
+#[cold]
+pub fn end_unheard(failure: &Failure) -> ! {
+    let first = stage::process().is_none_or(|process| process.set_abort(1));
+    if first {
+        eprintln!(
+            "oxmpi: {}\noxmpi:   mpi4py called it in a thread whose errors the program does not \
+             see, and would wait for ever: the job ends now",
+            failure.text()
+        );
+    }
+    std::process::exit(1)
+}
+
 /// The text of a fatal error: what, with which values; where; what one can do.
 pub fn text(call: &str, subject: Subject, failure: &Failure, handler: &str) -> String {
     let class = class_name(failure.code());

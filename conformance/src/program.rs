@@ -39,6 +39,8 @@ pub enum Expect {
     /// OxMPI's output also has these words in it, in any case of letters; what other libraries
     /// write is their own affair.
     Fatal(Vec<String>),
+    /// As [`Expect::Good`], and OxMPI warns with these words; without words it says nothing.
+    Told(Vec<String>),
 }
 
 /// A source whose first lines cannot be understood.
@@ -62,7 +64,7 @@ pub enum DirectiveError {
     },
     /// `expect` with something else than `fatal`.
     #[error(
-        "{file} expects {word:?}: the only thing to expect beside success is fatal, with words of the message after it"
+        "{file} expects {word:?}: what can be expected beside success is fatal or told, with words of the message after it, or silence"
     )]
     BadExpect {
         /// The source.
@@ -165,6 +167,8 @@ fn expectation(file: &str, value: &str) -> Result<Expect, DirectiveError> {
     let mut words = value.split_whitespace().map(str::to_string);
     match words.next().as_deref() {
         Some("fatal") => Ok(Expect::Fatal(words.collect())),
+        Some("told") => Ok(Expect::Told(words.collect())),
+        Some("silence") => Ok(Expect::Told(Vec::new())),
         other => Err(DirectiveError::BadExpect {
             file: file.to_string(),
             word: other.unwrap_or("").to_string(),
@@ -253,7 +257,7 @@ mod tests {
                 "requests/wait.c does not say with how many ranks it runs: begin it with a line like /* ranks: 1 2 */",
                 "requests/wait.c wants to run with \"many\" ranks: write numbers from 1 to 16 between blanks",
                 "requests/wait.c wants to run with \"99\" ranks: write numbers from 1 to 16 between blanks",
-                "requests/wait.c expects \"success\": the only thing to expect beside success is fatal, with words of the message after it",
+                "requests/wait.c expects \"success\": what can be expected beside success is fatal or told, with words of the message after it, or silence",
                 "requests/wait.c does not explain its expected result: a comment after the directives names the clause and derives it",
             ]
         );

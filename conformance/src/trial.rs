@@ -76,6 +76,11 @@ impl Workshop {
 
     /// Makes the binary of a program; the error is what the compiler says.
     pub fn compile(&self, program: &Program) -> Result<PathBuf, String> {
+        self.compile_with(program, &[])
+    }
+
+    /// As [`Workshop::compile`], with further options of the compiler.
+    pub fn compile_with(&self, program: &Program, options: &[&str]) -> Result<PathBuf, String> {
         let _permit = Permit::take();
         let folder = self.folder.join(&program.chapter);
         std::fs::create_dir_all(&folder)
@@ -93,6 +98,7 @@ impl Workshop {
                 "-Werror",
                 "-pthread",
             ])
+            .args(options)
             .arg("-I")
             .arg(sources())
             .arg("-I")
@@ -170,10 +176,11 @@ fn judge(
         ));
     };
     match &program.expect {
-        Expect::Good if !status.success() => Err(format!("failed: {status}")),
-        Expect::Good => match output.lines().filter(|line| *line == "ok").count() {
+        Expect::Good | Expect::Told(_) if !status.success() => Err(format!("failed: {status}")),
+        Expect::Good | Expect::Told(_) => match output.lines().filter(|line| *line == "ok").count()
+        {
             0 => Err("rank 0 did not say ok".to_string()),
-            1 => Ok(()),
+            1 => warning(&program.expect, output, kind),
             // A library that does not understand its launcher comes up as so many jobs of one rank,
             // and many programs are right in each.
             jobs => Err(format!("rank 0 said ok {jobs} times: ranks came up alone")),
@@ -194,6 +201,31 @@ fn judge(
                 None => Ok(()),
             }
         }
+    }
+}
+
+/// Looks for the warning that a program must get, or must not.
+fn warning(expect: &Expect, output: &str, kind: Kind) -> Result<(), String> {
+    let Expect::Told(words) = expect else {
+        return Ok(());
+    };
+    if kind != Kind::OxMpi {
+        return Ok(());
+    }
+    let said: Vec<&str> = output
+        .lines()
+        .filter(|line| line.starts_with("oxmpi:"))
+        .collect();
+    if words.is_empty() && !said.is_empty() {
+        return Err("was warned although nothing is wrong".to_string());
+    }
+    let text = said.concat().to_lowercase();
+    match words
+        .iter()
+        .find(|word| !text.contains(&word.to_lowercase()))
+    {
+        Some(word) => Err(format!("no warning mentions {word:?}")),
+        None => Ok(()),
     }
 }
 

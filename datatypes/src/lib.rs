@@ -12,8 +12,10 @@
 extern crate self as oxmpi;
 
 pub mod datatype;
+mod element;
 pub mod op;
 pub mod plain;
 
+pub use element::ElementMark;
 pub use oxmpi_derive::Plain;
 pub use plain::Plain;

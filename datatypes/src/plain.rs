@@ -7,6 +7,8 @@
 
 use std::num::Wrapping;
 
+use crate::ElementMark;
+
 /// Data that may be sent and received as it lies in memory.
 ///
 /// Integers, floats and arrays of them are `Plain`; structs become so by `#[derive(Plain)]`:
@@ -70,23 +72,35 @@ use std::num::Wrapping;
 /// # Safety
 /// Every bit pattern of the type's size must be a value of the type, no byte may be padding, and
 /// the layout must be the same in every process of the job.
-pub unsafe trait Plain: Copy + Send + Sync + 'static {}
+pub unsafe trait Plain: Copy + Send + Sync + 'static {
+    /// What the elements are, told to receivers; `u8` and structs say nothing, so they may be
+    /// received as anything.
+    const MARK: ElementMark = ElementMark::ANY;
+}
 
 macro_rules! plain {
-    ($($type:ty),*) => {$(
+    ($mark:ident: $($type:ty),*) => {$(
         // SAFETY: integers and floats have no padding and every bit pattern is a value.
-        unsafe impl Plain for $type {}
+        unsafe impl Plain for $type {
+            const MARK: ElementMark = ElementMark::$mark(size_of::<$type>());
+        }
     )*};
 }
-plain!(
-    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64
-);
+plain!(integer: u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
+plain!(floating: f32, f64);
+
+// SAFETY: every byte is a value.
+unsafe impl Plain for u8 {}
 
 // SAFETY: an array is its elements one after the other, without gaps.
-unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {
+    const MARK: ElementMark = T::MARK;
+}
 
 // SAFETY: Wrapping is repr(transparent).
-unsafe impl<T: Plain> Plain for Wrapping<T> {}
+unsafe impl<T: Plain> Plain for Wrapping<T> {
+    const MARK: ElementMark = T::MARK;
+}
 
 /// The bytes of a slice, for reading.
 #[inline]

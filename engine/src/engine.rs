@@ -18,7 +18,8 @@ use crate::progress::{
     Transport,
 };
 use crate::protocol::{
-    Claim, Completion, Counters, Failure, Limits, Mode, Outcome, Protocol, RequestId, Source,
+    Claim, Completion, Counters, Failure, Limits, Mode, Notice, Outcome, Protocol, RequestId,
+    Source,
 };
 
 /// One process's engine.
@@ -90,7 +91,7 @@ impl Engine {
         self.host_count
     }
 
-    /// Begins a send of `envelope.bytes` bytes at `data`.
+    /// Begins a send of `envelope.bytes()` bytes at `data`.
     ///
     /// # Safety
     /// `data` must stay valid and unchanged until the request is over.
@@ -117,7 +118,7 @@ impl Engine {
     /// the ring that come before it.
     ///
     /// # Safety
-    /// `data` must be valid for reading `envelope.bytes` bytes.
+    /// `data` must be valid for reading `envelope.bytes()` bytes.
     #[inline(always)]
     pub unsafe fn send_now(
         &self,
@@ -145,7 +146,7 @@ impl Engine {
     /// Sends and waits until the buffer can be used again.
     ///
     /// # Safety
-    /// `data` must be valid for reading `envelope.bytes` bytes.
+    /// `data` must be valid for reading `envelope.bytes()` bytes.
     #[inline(always)]
     pub unsafe fn send(
         &self,
@@ -191,13 +192,18 @@ impl Engine {
             match sent {
                 Ok(true) => {
                     let Envelope {
-                        source, tag, bytes, ..
+                        source,
+                        tag,
+                        content,
+                        ..
                     } = envelope;
+                    let (bytes, signature) = (content.bytes(), content.signature());
                     return Ok(Request::Over(Completion {
                         source,
                         tag,
                         bytes,
                         cancelled: false,
+                        signature,
                     }));
                 }
                 Ok(false) => {}
@@ -227,7 +233,7 @@ impl Engine {
         };
         if handler.extents.exist()
             && readable
-            && let Some(offset) = handler.extents.find(address, envelope.bytes)
+            && let Some(offset) = handler.extents.find(address, envelope.bytes())
         {
             source = Source {
                 buffer,
@@ -607,6 +613,18 @@ impl Engine {
     /// A context is not used any more.
     pub fn forget_members(&self, context: u64) {
         self.shared.enter().protocol.forget_members(context);
+    }
+
+    /// Asks whether this process is the first of its host to make a remark to people, by the
+    /// remark's number; may be asked from anywhere.
+    pub fn remarks(&self) -> impl Fn(u32) -> bool + Send + Sync + 'static {
+        let segment = Arc::clone(&self.shared.segment);
+        move |remark| segment.remark_first(remark)
+    }
+
+    /// Who is told of messages whose sender and receiver disagree on what the data is.
+    pub fn set_notice(&self, notice: Notice) {
+        self.shared.enter().protocol.set_notice(notice);
     }
 
     /// What has been counted.

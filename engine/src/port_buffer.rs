@@ -32,7 +32,7 @@ impl Engine {
             return Ok(Err(claim));
         };
         let mut handler = self.shared.enter();
-        let bytes = claim.envelope.bytes;
+        let bytes = claim.envelope.bytes();
         let mapped = handler.memory.mappings.borrow(offset, bytes);
         self.shared.leave(&mut handler);
         let address =
@@ -97,7 +97,7 @@ impl InPlace {
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: mapped for the length of the message until the drop; the sender leaves them alone
         // until then.
-        unsafe { std::slice::from_raw_parts(self.address, self.envelope().bytes as usize) }
+        unsafe { std::slice::from_raw_parts(self.address, self.envelope().bytes() as usize) }
     }
 }
 
@@ -111,7 +111,7 @@ impl Drop for InPlace {
             handler
                 .memory
                 .mappings
-                .release(offset, claim.envelope.bytes);
+                .release(offset, claim.envelope.bytes());
         }
         handler.protocol.finish_claim(claim);
         handler.flush();

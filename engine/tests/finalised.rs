@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use engines::{irecv, job, send as send_now, within};
 use oxmpi_engine::protocol::{Failure, Limits, Mode, Protocol, RequestId, Source};
-use oxmpi_engine::{Completion, Envelope, Options, Pattern, Request, Threads};
+use oxmpi_engine::{Completion, Content, Envelope, Options, Pattern, Request, Threads};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -34,6 +34,7 @@ fn post(protocol: &mut Protocol<()>, source: Option<u32>) -> RequestId {
         context: 1,
         source,
         tag: Some(5),
+        signature: 0,
     };
     protocol.post(source, pattern, (), 100).0
 }
@@ -43,7 +44,7 @@ fn send(protocol: &mut Protocol<()>, to: u32, bytes: u64, mode: Mode) -> Request
         context: 1,
         source: 0,
         tag: 5,
-        bytes,
+        content: Content::new(bytes, 0),
     };
     let source = Source {
         buffer: (),

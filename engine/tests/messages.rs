@@ -160,7 +160,7 @@ fn messages_to_oneself() {
                     let mut into = vec![0; bytes];
                     let sending = isend(&engine, 0, 1, &message, mode);
                     assert_eq!(
-                        engine.probe(from(0, 1)).unwrap().unwrap().bytes,
+                        engine.probe(from(0, 1)).unwrap().unwrap().bytes(),
                         bytes as u64
                     );
                     recv(&engine, 0, 1, &mut into).unwrap();

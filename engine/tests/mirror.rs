@@ -2,7 +2,7 @@
 //! devices.
 
 use oxmpi_engine::protocol::{Effect, Failure, Limits, Placement, Posted, Protocol, RequestId};
-use oxmpi_engine::{Envelope, Pattern};
+use oxmpi_engine::{Content, Envelope, Pattern};
 use oxmpi_wire::{Code, Kind, Repr, reason};
 
 const ME: u32 = 0;
@@ -31,7 +31,7 @@ fn envelope(tag: i32, bytes: u64) -> Envelope {
         context: 1,
         source: OTHER,
         tag,
-        bytes,
+        content: Content::new(bytes, 0),
     }
 }
 
@@ -50,6 +50,7 @@ fn post(protocol: &mut Protocol<u32>, source: Option<u32>, capacity: u64) -> Req
         context: 1,
         source,
         tag: None,
+        signature: 0,
     };
     let (id, posted) = protocol.post(source, pattern, 7, capacity);
     assert!(matches!(posted, Posted::Waiting));

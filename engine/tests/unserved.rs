@@ -2,7 +2,7 @@
 //! counted in any case, and no hindrance to what follows. Without devices.
 
 use oxmpi_engine::protocol::{Effect, Limits, Posted, Protocol, Stream};
-use oxmpi_engine::{Envelope, Pattern};
+use oxmpi_engine::{Content, Envelope, Pattern};
 use oxmpi_wire::{Code, Kind, PREFIX_BYTES, Repr, VERSION, reason};
 
 const ME: u32 = 0;
@@ -32,7 +32,7 @@ fn packet(sequence: u32, kind: Kind, bytes: u64) -> Repr {
             context: 1 << 40,
             source: OTHER,
             tag: 3,
-            bytes,
+            content: Content::new(bytes, 0),
         },
         sequence,
         credit: 0,
@@ -109,6 +109,7 @@ fn kinds_that_nobody_serves_are_refused_or_counted() {
         context: 1 << 40,
         source: Some(OTHER),
         tag: None,
+        signature: 0,
     };
     let (id, posted) = protocol.post(Some(OTHER), pattern, 7, 100);
     assert!(matches!(posted, Posted::Waiting));

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use oxmpi_matching::{Capacity, Pattern, Post, Queues};
-use oxmpi_wire::Envelope;
+use oxmpi_wire::{Content, Envelope};
 
 const SIZES: [usize; 3] = [1, 1_000, 100_000];
 const BATCHES: usize = 201;
@@ -27,7 +27,7 @@ const OURS: Envelope = Envelope {
     context: 4,
     source: 9,
     tag: 77,
-    bytes: 8,
+    content: Content::new(8, 0),
 };
 
 type Under = Queues<u64, u64>;
@@ -109,6 +109,7 @@ fn exact(envelope: &Envelope) -> Pattern {
         context: envelope.context,
         source: Some(envelope.source),
         tag: Some(envelope.tag),
+        signature: 0,
     }
 }
 
@@ -128,6 +129,7 @@ fn keys(case: &Case) -> Vec<(Envelope, Pattern)> {
             context: envelope.context,
             source: (!case.any_source).then_some(envelope.source),
             tag: (!case.any_tag).then_some(envelope.tag),
+            signature: 0,
         };
         (envelope, pattern)
     };

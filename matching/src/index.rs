@@ -277,7 +277,7 @@ fn leader_of(slot: u64) -> u32 {
 mod tests {
     use alloc::collections::{BTreeMap, VecDeque};
 
-    use oxmpi_wire::Envelope;
+    use oxmpi_wire::{Content, Envelope};
     use proptest::prelude::*;
 
     use super::*;
@@ -289,7 +289,7 @@ mod tests {
             context: 0,
             source: number,
             tag: 0,
-            bytes: 0,
+            content: Content::new(0, 0),
         };
         let key = Sought::of(Seed::default(), Class::Exact, &envelope).key;
         Sought { key, hash }

@@ -24,15 +24,15 @@
 //!
 //! ```
 //! use oxmpi_matching::{Capacity, Pattern, Post, Queues};
-//! use oxmpi_wire::Envelope;
+//! use oxmpi_wire::{Content, Envelope};
 //!
 //! let mut queues: Queues<&str, Vec<u8>> = Queues::new(Capacity::default());
-//! let hello = Envelope { context: 0, source: 3, tag: 7, bytes: 5 };
+//! let hello = Envelope { context: 0, source: 3, tag: 7, content: Content::new(5, 0) };
 //!
 //! // Nobody waits for it: the message is kept until a receive asks for it.
 //! assert!(queues.arrive(&hello).is_none());
 //! queues.store(hello, b"hello".to_vec()).unwrap();
-//! let any = Pattern { context: 0, source: None, tag: None };
+//! let any = Pattern { context: 0, source: None, tag: None, signature: 0 };
 //! let Post::Matched { unexpected, truncated, .. } = queues.post(any, 4, "first") else { panic!() };
 //! assert!(unexpected == b"hello" && truncated);
 //!

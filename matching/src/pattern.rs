@@ -17,6 +17,9 @@ pub struct Pattern {
     pub source: Option<u32>,
     /// The tag, or any.
     pub tag: Option<i32>,
+    /// What the receiver takes the data for, as [`Envelope::signature`]. Nothing is matched by it,
+    /// and the queues forget it.
+    pub signature: u8,
 }
 
 impl Pattern {
@@ -180,6 +183,7 @@ impl Sought {
             context: self.key.context,
             source: (!any_source).then_some((label >> 32) as u32),
             tag: (!any_tag).then_some((label as u32).cast_signed()),
+            signature: 0,
         }
     }
 }
@@ -298,6 +302,7 @@ mod tests {
                     context: u64::MAX - 7,
                     source,
                     tag,
+                    signature: 0,
                 };
                 let sought = pattern.sought(Seed::default(), pattern.class());
                 assert_eq!(sought.pattern(), pattern);
@@ -312,6 +317,7 @@ mod tests {
                 context: 7,
                 source,
                 tag,
+                signature: 0,
             };
             alloc::format!("{pattern}")
         };

@@ -125,7 +125,7 @@ impl<P: Copy> Posted<P> {
         {
             let matched = Matched {
                 posted: first.value,
-                truncated: envelope.bytes > first.capacity_bytes,
+                truncated: envelope.bytes() > first.capacity_bytes,
             };
             self.first = None;
             return Some(matched);
@@ -139,7 +139,7 @@ impl<P: Copy> Posted<P> {
         let (posted, capacity_bytes) = self.remove(oldest);
         Some(Matched {
             posted,
-            truncated: envelope.bytes > capacity_bytes,
+            truncated: envelope.bytes() > capacity_bytes,
         })
     }
 

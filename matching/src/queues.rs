@@ -103,7 +103,7 @@ impl<P: Copy, U> Queues<P, U> {
             return Post::Matched {
                 envelope,
                 unexpected,
-                truncated: envelope.bytes > capacity_bytes,
+                truncated: envelope.bytes() > capacity_bytes,
             };
         }
         let id = self.posted.push(pattern, capacity_bytes, receive);

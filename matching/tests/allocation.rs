@@ -4,7 +4,7 @@
 mod counting;
 
 use oxmpi_matching::{Capacity, Pattern, Post, Queues};
-use oxmpi_wire::Envelope;
+use oxmpi_wire::{Content, Envelope};
 
 const COUNT: usize = 1000;
 
@@ -14,7 +14,7 @@ fn envelope(number: usize) -> Envelope {
         context: number as u64 % 50,
         source: number as u32,
         tag: number as i32,
-        bytes: 8,
+        content: Content::new(8, 0),
     }
 }
 
@@ -24,6 +24,7 @@ fn pattern(class: usize, envelope: &Envelope) -> Pattern {
         context: envelope.context,
         source: class.is_multiple_of(2).then_some(envelope.source),
         tag: (class < 2).then_some(envelope.tag),
+        signature: 0,
     }
 }
 

@@ -1,19 +1,20 @@
 //! Ids, the bound, truncation and counters, one by one.
 
 use oxmpi_matching::{Capacity, Counters, Pattern, Post, PostedId, Queues};
-use oxmpi_wire::Envelope;
+use oxmpi_wire::{Content, Envelope};
 
 const ENVELOPE: Envelope = Envelope {
     context: 1,
     source: 2,
     tag: 3,
-    bytes: 100,
+    content: Content::new(100, 0),
 };
 
 const PATTERN: Pattern = Pattern {
     context: 1,
     source: Some(2),
     tag: Some(3),
+    signature: 0,
 };
 
 const CAPACITY: Capacity = Capacity {

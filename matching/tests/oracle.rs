@@ -6,7 +6,7 @@
 //! failing example; long runs reach the paths that need thousands of messages.
 
 use oxmpi_matching::{Capacity, Pattern, Post, PostedId, Queues, UnexpectedId};
-use oxmpi_wire::Envelope;
+use oxmpi_wire::{Content, Envelope};
 use proptest::prelude::*;
 
 const CONTEXTS: [u64; 3] = [0, 1 << 32, u64::MAX];
@@ -50,7 +50,7 @@ impl Lists {
         let accepts = |(_, pattern, _): &(u64, Pattern, u64)| pattern.accepts(envelope);
         let at = self.posted.iter().position(accepts)?;
         let (name, _, capacity) = self.posted.remove(at);
-        Some((name, envelope.bytes > capacity))
+        Some((name, envelope.bytes() > capacity))
     }
 }
 
@@ -110,7 +110,7 @@ impl Pair {
                 truncated,
             } => {
                 assert_eq!(Some((envelope, unexpected)), wanted);
-                assert_eq!(truncated, envelope.bytes > capacity);
+                assert_eq!(truncated, envelope.bytes() > capacity);
             }
             Post::Queued(id) => {
                 assert_eq!(wanted, None);
@@ -201,6 +201,7 @@ fn patterns() -> impl Strategy<Value = Pattern> {
         context,
         source,
         tag,
+        signature: 0,
     })
 }
 
@@ -212,7 +213,7 @@ fn envelopes() -> impl Strategy<Value = Envelope> {
         context,
         source,
         tag,
-        bytes,
+        content: Content::new(bytes, 0),
     })
 }
 
@@ -265,7 +266,7 @@ impl Random {
             context: CONTEXTS[self.below(2)],
             source: SOURCES[self.below(3)],
             tag: TAGS[self.below(4)],
-            bytes: self.below(4) as u64,
+            content: Content::new(self.below(4) as u64, 0),
         }
     }
 
@@ -280,6 +281,7 @@ impl Random {
             context,
             source: (!wild || self.below(2) == 0).then_some(source),
             tag: (!wild || self.below(2) == 0).then_some(tag),
+            signature: 0,
         }
     }
 }
@@ -323,6 +325,7 @@ fn long_run(seed: u64) {
                 context,
                 source,
                 tag,
+                signature: 0,
             }));
         }
     }

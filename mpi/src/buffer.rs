@@ -5,15 +5,17 @@
 //! buffer from an address promises that the memory stays valid while the operation goes on; from
 //! there on everything is safe.
 
+use oxmpi_datatypes::ElementMark;
 use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
-use oxmpi_engine::{Area, Spread};
+use oxmpi_engine::{Area, Content, MESSAGE_BYTES_MAX, Spread};
 
 /// Memory of the program that an operation reads or writes.
 #[derive(Debug, Clone)]
 pub struct Buffer {
     /// Where the first byte lies; of scattered data, where the datatype's offsets count from.
     address: *mut u8,
-    bytes: u64,
+    /// How long it is, and what the elements are, as it stands on messages.
+    content: Content,
     /// Where the bytes lie if they are not one block.
     scattered: Option<Scattered>,
 }
@@ -85,12 +87,12 @@ impl Buffer {
         if let Some(bytes) = bytes
             && datatype.is_committed()
             && datatype.is_contiguous()
-            && bytes <= i64::MAX as u64
+            && bytes <= MESSAGE_BYTES_MAX
             && !first.is_null()
         {
             return Ok(Buffer {
                 address: first,
-                bytes,
+                content: Content::new(bytes, datatype.element_mark().byte()),
                 scattered: None,
             });
         }
@@ -104,7 +106,7 @@ impl Buffer {
             return Err(uncommitted(datatype));
         }
         let bytes = match datatype.size().checked_mul(count) {
-            Some(bytes) if bytes <= i64::MAX as u64 => bytes,
+            Some(bytes) if bytes <= MESSAGE_BYTES_MAX => bytes,
             _ => return Err(too_large(count, DatatypeError::Overflow { what: "size" })),
         };
         let first = address.wrapping_offset(datatype.true_lb() as isize);
@@ -114,7 +116,7 @@ impl Buffer {
         if datatype.is_contiguous() || bytes == 0 {
             return Ok(Buffer {
                 address: first,
-                bytes,
+                content: Content::new(bytes, datatype.element_mark().byte()),
                 scattered: None,
             });
         }
@@ -122,7 +124,7 @@ impl Buffer {
             if datatype.is_one_block() {
                 return Ok(Buffer {
                     address: first,
-                    bytes,
+                    content: Content::new(bytes, datatype.element_mark().byte()),
                     scattered: None,
                 });
             }
@@ -134,7 +136,7 @@ impl Buffer {
         let datatype = datatype.clone();
         Ok(Buffer {
             address,
-            bytes,
+            content: Content::new(bytes, datatype.element_mark().byte()),
             scattered: Some(Scattered {
                 count,
                 datatype,
@@ -150,7 +152,7 @@ impl Buffer {
     pub unsafe fn raw(address: *mut u8, bytes: u64) -> Buffer {
         Buffer {
             address,
-            bytes,
+            content: Content::new(bytes, ElementMark::ANY.byte()),
             scattered: None,
         }
     }
@@ -159,7 +161,7 @@ impl Buffer {
     pub fn empty() -> Buffer {
         Buffer {
             address: std::ptr::dangling_mut(),
-            bytes: 0,
+            content: Content::default(),
             scattered: None,
         }
     }
@@ -167,12 +169,24 @@ impl Buffer {
     /// Bytes of data.
     #[inline]
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.content.bytes()
+    }
+
+    /// What the elements are, as a receive is told.
+    #[inline]
+    pub(crate) fn mark(&self) -> ElementMark {
+        ElementMark::from_byte(self.content.signature())
+    }
+
+    /// Length and kind of the data, as they stand on a message.
+    #[inline]
+    pub(crate) fn content(&self) -> Content {
+        self.content
     }
 
     /// The part of the data between two packed bytes; what lies beyond the end is left out.
     pub fn part(&self, range: std::ops::Range<u64>) -> Buffer {
-        let end = range.end.min(self.bytes);
+        let end = range.end.min(self.bytes());
         let begin = range.start.min(end);
         let bytes = end - begin;
         let (address, scattered) = match &self.scattered {
@@ -185,7 +199,7 @@ impl Buffer {
         };
         Buffer {
             address,
-            bytes,
+            content: Content::new(bytes, self.content.signature()),
             scattered,
         }
     }
@@ -214,14 +228,14 @@ impl Buffer {
 
     /// The data as one block of memory of its own.
     pub fn pack(&self) -> Result<Vec<u8>, BufferError> {
-        let mut packed = memory(self.bytes)?;
+        let mut packed = memory(self.bytes())?;
         self.pack_into(&mut packed);
         Ok(packed)
     }
 
     /// Packs the data into `out`, which is as long as [`Buffer::bytes`].
     pub fn pack_into(&self, out: &mut [u8]) {
-        assert_eq!(out.len() as u64, self.bytes, "all of the data is packed");
+        assert_eq!(out.len() as u64, self.bytes(), "all of the data is packed");
         let Some(scattered) = &self.scattered else {
             // SAFETY: the maker's promise covers the bytes; `out` is a reference, so it cannot be
             // them.
@@ -236,14 +250,14 @@ impl Buffer {
             std::slice::from_raw_parts(self.address.wrapping_offset(low as isize), bytes)
         };
         layout
-            .pack(memory, -low, scattered.range(self.bytes), out)
+            .pack(memory, -low, scattered.range(self.bytes()), out)
             .expect("the span covers the layout");
     }
 
     /// Puts the beginning of the packed data (or all of it) where it belongs.
     pub fn unpack(&self, packed: &[u8]) {
         assert!(
-            packed.len() as u64 <= self.bytes,
+            packed.len() as u64 <= self.bytes(),
             "no more than there is room for"
         );
         let Some(scattered) = &self.scattered else {

@@ -23,6 +23,7 @@ pub mod attribute;
 pub mod buffer;
 pub mod collective;
 pub mod communicator;
+mod disagreement;
 mod error;
 pub mod group;
 pub mod info;

@@ -9,7 +9,7 @@ use oxmpi_net::handshake::{Dialler, Progress, Verdict};
 use oxmpi_net::key::random_nonce;
 use oxmpi_net::tcp::{Event, Listener, Sent, Tcp};
 use oxmpi_net::{Card, JobKey};
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 
 /// Two devices of one job that know each other's cards, and the port of the first.
 fn two() -> (Tcp, Tcp, u16, JobKey) {
@@ -35,7 +35,7 @@ fn head(bytes: u64, sequence: u32) -> Vec<u8> {
             context: 1,
             source: 1,
             tag: 2,
-            bytes,
+            content: Content::new(bytes, 0),
         },
         sequence,
         credit: 0,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use oxmpi_net::tcp::{Event, Listener, Sent, Tcp};
 use oxmpi_net::{Card, JobKey};
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 use pair::Pair;
 use sniffer::Sniffer;
 
@@ -74,7 +74,7 @@ fn head(number: u32, bytes: usize) -> Vec<u8> {
             context: 0x1234_5678_9abc,
             source: 1,
             tag: 0x5a5a_5a5a,
-            bytes: bytes as u64,
+            content: Content::new(bytes as u64, 0),
         },
         sequence: number,
         credit: 0,

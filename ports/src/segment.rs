@@ -57,6 +57,8 @@ struct Header {
     mute: AtomicU32,
     /// Drawn when the segment was made; see [`Segment::nonce`].
     nonce: AtomicU32,
+    /// A bit for each remark that a process of this host has made to people.
+    remarks: AtomicU32,
 }
 
 #[repr(C, align(64))]
@@ -382,6 +384,13 @@ impl Segment {
             .abort
             .compare_exchange(0, abort, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
+    }
+
+    /// True for the first process of this host that makes the remark with this number, below 32:
+    /// what concerns the whole job is told once.
+    pub fn remark_first(&self, remark: u32) -> bool {
+        let bit = 1 << remark;
+        self.header().remarks.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
     fn wake_everybody(&self) {

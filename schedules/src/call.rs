@@ -217,6 +217,20 @@ impl Call<'_> {
         }
     }
 
+    /// The root that it names, if it names one.
+    #[inline]
+    pub fn root(&self) -> Option<u32> {
+        match *self {
+            Call::Bcast { root, .. }
+            | Call::Reduce { root, .. }
+            | Call::Gather { root, .. }
+            | Call::Gatherv { root, .. }
+            | Call::Scatter { root, .. }
+            | Call::Scatterv { root, .. } => Some(root),
+            _ => None,
+        }
+    }
+
     /// The bytes that the collective's table counts; only what every rank knows.
     #[inline]
     fn bytes(&self, size: u32) -> usize {

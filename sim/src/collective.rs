@@ -13,7 +13,7 @@ use oxmpi_schedules::plan::schedule_by;
 use oxmpi_schedules::{
     Action, Direction, Execution, Hosts, Memory, Place, Position, Region, Schedule, Transfer,
 };
-use oxmpi_wire::Envelope;
+use oxmpi_wire::{Content, Envelope};
 
 use crate::fabric::{Area, Fabric};
 use crate::node::{Node, Sent};
@@ -227,7 +227,7 @@ fn start(
                 context: 0,
                 source: node.rank(),
                 tag,
-                bytes,
+                content: Content::new(bytes, 0),
             };
             match node.send(fabric, peer, envelope, area, Mode::Standard, (false, true)) {
                 Ok(Sent::Over) => {
@@ -243,6 +243,7 @@ fn start(
                 context: 0,
                 source: Some(peer),
                 tag: Some(tag),
+                signature: 0,
             };
             let request = node.receive(fabric, Some(peer), pattern, area, bytes);
             request.map_err(|failure| format!("{failure:?}"))?

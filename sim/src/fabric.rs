@@ -361,7 +361,7 @@ impl Outgoing<Area> for JoinFacts<'_> {
     fn send_now(&mut self, to: u32, header: &Eager, buffer: Area) -> Result<Sent, Infallible> {
         let mut prefix = [0; PREFIX_BYTES];
         header.emit_prefix(&mut prefix);
-        let bytes = header.envelope.bytes as usize;
+        let bytes = header.envelope.bytes() as usize;
         let whole = Payload {
             buffer,
             offset: 0,

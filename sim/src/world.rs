@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use oxmpi_engine::protocol::Limits;
-use oxmpi_wire::{Envelope, Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES, Repr};
 
 use crate::fabric::{Fabric, Faults, Time};
 use crate::node::Node;
@@ -111,10 +111,13 @@ fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], Vec<u8>) {
             context: u64::MAX,
             source: random.any() as u32,
             tag: random.any() as i32,
-            bytes: random.any()
-                >> random
-                    .below(64)
-                    .max(MESSAGE_BYTES_MAX.leading_zeros().into()),
+            content: Content::new(
+                random.any()
+                    >> random
+                        .below(64)
+                        .max(MESSAGE_BYTES_MAX.leading_zeros().into()),
+                0,
+            ),
         },
         sequence: random.below(100) as u32,
         credit: random.any() as u16,

@@ -2,7 +2,7 @@
 
 use oxmpi_engine::protocol::{Failure, Limits, Mode, Posted, Protocol, Source};
 use oxmpi_matching::Pattern;
-use oxmpi_wire::Envelope;
+use oxmpi_wire::{Content, Envelope};
 
 const LIMITS: Limits = Limits {
     eager_bytes_max: 0,
@@ -27,7 +27,7 @@ fn a_receive_that_finds_a_dead_ranks_offer_fails() {
             context: 0,
             source: 1,
             tag: 5,
-            bytes: 100,
+            content: Content::new(100, 0),
         };
         let source = Source {
             buffer: (),
@@ -47,6 +47,7 @@ fn a_receive_that_finds_a_dead_ranks_offer_fails() {
             context: 0,
             source: None,
             tag: None,
+            signature: 0,
         };
         let (request, posted) = receiver.post(None, pattern, (), 100);
         assert!(matches!(posted, Posted::Waiting));
@@ -68,6 +69,7 @@ fn a_receive_from_anybody_fails_only_where_a_member_died() {
             context,
             source: None,
             tag: None,
+            signature: 0,
         };
         protocol.post(None, pattern, (), 100).0
     };

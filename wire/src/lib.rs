@@ -17,10 +17,10 @@
 //! of the message, because the payload's length is known only to the device that delivered it.
 //!
 //! ```
-//! use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+//! use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 //!
 //! let message = Repr {
-//!     envelope: Envelope { context: 2, source: 1, tag: 7, bytes: 4096 },
+//!     envelope: Envelope { context: 2, source: 1, tag: 7, content: Content::new(4096, 0) },
 //!     sequence: 9,
 //!     credit: 0,
 //!     kind: Kind::Eager,
@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 pub mod code;
+mod content;
 mod error;
 pub mod frame;
 mod kind;
@@ -43,13 +44,14 @@ mod repr;
 pub mod stream;
 
 pub use code::{Code, flag, reason};
+pub use content::{Content, MESSAGE_BYTES_MAX};
 pub use error::WireError;
 pub use kind::{Kind, Unknown};
-pub use packet::{MESSAGE_BYTES_MAX, Packet};
+pub use packet::Packet;
 pub use repr::{Eager, Envelope, Repr};
 
 /// The layout version this build speaks; a header with any other one is refused.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// Bytes of the header that every packet starts with.
 pub const HEADER_BYTES: usize = 32;

@@ -12,7 +12,8 @@
 //! |      8 | context  | u64  | the communicator's context                                      |
 //! |     16 | tag      | i32  | users' tags are not negative; the library's own may be          |
 //! |     20 | sequence | u32  | counts packets between this ordered pair of processes           |
-//! |     24 | bytes    | u56  | length of the whole message, not of this fragment               |
+//! |     24 | bytes    | u48  | length of the whole message, not of this fragment               |
+//! |     30 | signature | u8  | what the sender says of its data; 0 says nothing                |
 //! |     31 | flags    | u8   | [`flag`](crate::flag); a kind refuses flags it does not have                 |
 //! |     32 | word 0   | u64  | body, see [`Kind`](crate::Kind): tokens, or the offset of `More` |
 //! |     40 | word 1   | u64  | body: address, receive token, offsets                           |
@@ -24,7 +25,7 @@
 //! [`Packet`] checks once, in [`Packet::new_checked`], and reads without failing afterwards.
 
 use crate::code::{body_bytes, is_possible};
-use crate::{BODY_MAX, Code, HEADER_BYTES, PREFIX_BYTES, VERSION, WireError};
+use crate::{BODY_MAX, Code, Content, HEADER_BYTES, PREFIX_BYTES, VERSION, WireError};
 
 /// Where the fields lie; nobody outside this file knows.
 mod field {
@@ -35,7 +36,7 @@ mod field {
     pub const CONTEXT: usize = 8;
     pub const TAG: usize = 16;
     pub const SEQUENCE: usize = 20;
-    /// One word: the length in the lower 56 bits, the flags in the upper 8.
+    /// One word: the length in the lower 48 bits, the signature in 8, the flags in the upper 8.
     pub const LENGTH: usize = 24;
     pub const BODY: usize = 32;
 }
@@ -44,9 +45,6 @@ const _: () = assert!(field::BODY == HEADER_BYTES && field::LENGTH + 8 == HEADER
 
 /// Where the flags begin in the word of the length.
 const FLAGS_SHIFT: u32 = 56;
-
-/// The longest message: 56 bits of length, as many as the address space of any user process has.
-pub const MESSAGE_BYTES_MAX: u64 = (1 << FLAGS_SHIFT) - 1;
 
 /// A read-only view of a packet that has been found legal.
 ///
@@ -100,10 +98,10 @@ impl<T: AsRef<[u8]>> Packet<T> {
         i32::from_le_bytes(self.array(field::TAG))
     }
 
-    /// Length of the whole message.
+    /// Length of the whole message and what the sender says of its data.
     #[inline]
-    pub fn bytes(&self) -> u64 {
-        self.length() & MESSAGE_BYTES_MAX
+    pub fn content(&self) -> Content {
+        Content::from_word(self.length())
     }
 
     /// Number of this packet between its pair of processes.
@@ -203,7 +201,7 @@ pub(crate) struct Fields {
     pub context: u64,
     pub source: u32,
     pub tag: i32,
-    pub bytes: u64,
+    pub content: Content,
     pub sequence: u32,
     pub credit: u16,
     pub words: [u64; BODY_MAX / 8],
@@ -215,7 +213,7 @@ impl Fields {
     pub(crate) fn read_eager(prefix: &[u8; PREFIX_BYTES]) -> Option<Fields> {
         const EAGER: [u8; 2] = [VERSION, Code::Eager as u8];
         let length = u64::from_le_bytes(get(prefix, field::LENGTH));
-        if get::<2>(prefix, field::VERSION) != EAGER || length > MESSAGE_BYTES_MAX {
+        if get::<2>(prefix, field::VERSION) != EAGER || length >> FLAGS_SHIFT != 0 {
             return None;
         }
         Some(Fields {
@@ -224,7 +222,7 @@ impl Fields {
             context: u64::from_le_bytes(get(prefix, field::CONTEXT)),
             source: u32::from_le_bytes(get(prefix, field::SOURCE)),
             tag: i32::from_le_bytes(get(prefix, field::TAG)),
-            bytes: length,
+            content: Content::from_word(length),
             sequence: u32::from_le_bytes(get(prefix, field::SEQUENCE)),
             credit: u16::from_le_bytes(get(prefix, field::CREDIT)),
             words: [0; BODY_MAX / 8],
@@ -234,9 +232,7 @@ impl Fields {
     /// Writes header and body and returns how many bytes they took; the rest stays as it was.
     #[inline(always)]
     pub(crate) fn write(&self, out: &mut [u8; PREFIX_BYTES]) -> usize {
-        // No address space holds more, so a longer one is a mistake of the layer above.
-        debug_assert!(self.bytes <= MESSAGE_BYTES_MAX);
-        let length = self.bytes & MESSAGE_BYTES_MAX | u64::from(self.flags) << FLAGS_SHIFT;
+        let length = self.content.word() | u64::from(self.flags) << FLAGS_SHIFT;
         out[field::VERSION] = VERSION;
         out[field::KIND] = self.kind;
         put(out, field::CREDIT, self.credit.to_le_bytes());

@@ -8,7 +8,7 @@ use core::fmt;
 
 use crate::code::body_bytes;
 use crate::packet::Fields;
-use crate::{CREDIT_UNIT, Kind, PREFIX_BYTES, Packet, WireError};
+use crate::{CREDIT_UNIT, Content, Kind, PREFIX_BYTES, Packet, WireError};
 
 /// What a message is matched by, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,8 +20,22 @@ pub struct Envelope {
     pub source: u32,
     /// The tag; users' tags are not negative.
     pub tag: i32,
-    /// Length of the whole message, at most [`MESSAGE_BYTES_MAX`](crate::MESSAGE_BYTES_MAX).
-    pub bytes: u64,
+    /// Length of the whole message, and what the sender says of its data for a receiver to compare.
+    pub content: Content,
+}
+
+impl Envelope {
+    /// Length of the whole message.
+    #[inline(always)]
+    pub const fn bytes(&self) -> u64 {
+        self.content.bytes()
+    }
+
+    /// What the sender says of its data; 0 says nothing.
+    #[inline(always)]
+    pub const fn signature(&self) -> u8 {
+        self.content.signature()
+    }
 }
 
 /// A packet without its payload.
@@ -53,7 +67,7 @@ impl Repr {
                 context: packet.context(),
                 source: packet.source(),
                 tag: packet.tag(),
-                bytes: packet.bytes(),
+                content: packet.content(),
             },
             sequence: packet.sequence(),
             credit: packet.credit(),
@@ -76,7 +90,7 @@ impl Repr {
             context,
             source,
             tag,
-            bytes,
+            content,
         } = self.envelope;
         Fields {
             kind: self.kind.byte(),
@@ -84,7 +98,7 @@ impl Repr {
             context,
             source,
             tag,
-            bytes,
+            content,
             sequence: self.sequence,
             credit: self.credit,
             words: self.kind.words(),
@@ -135,7 +149,7 @@ impl Eager {
                 context: fields.context,
                 source: fields.source,
                 tag: fields.tag,
-                bytes: fields.bytes,
+                content: fields.content,
             },
             sequence: fields.sequence,
             credit: fields.credit,
@@ -161,8 +175,9 @@ impl fmt::Display for Envelope {
             context,
             source,
             tag,
-            bytes,
+            content,
         } = self;
+        let bytes = content.bytes();
         write!(
             f,
             "context {context:#x} source {source} tag {tag}, {bytes} bytes"

@@ -132,7 +132,7 @@ mod tests {
     extern crate std;
     use std::vec::Vec;
 
-    use crate::{Envelope, Kind, Repr};
+    use crate::{Content, Envelope, Kind, Repr};
     use proptest::prelude::*;
 
     fn packet(kind: Kind, payload: u32) -> Vec<u8> {
@@ -141,7 +141,7 @@ mod tests {
                 context: 1,
                 source: 2,
                 tag: 3,
-                bytes: 4,
+                content: Content::new(4, 0),
             },
             sequence: 5,
             credit: 6,

@@ -3,7 +3,9 @@
 //! Every legal value survives the wire; no bytes at all make the parser panic, and whatever it
 //! accepts it would have emitted the same way.
 
-use oxmpi_wire::{Code, Envelope, Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES, Packet, Repr, VERSION};
+use oxmpi_wire::{
+    Code, Content, Envelope, Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES, Packet, Repr, VERSION,
+};
 use proptest::prelude::*;
 
 fn kinds() -> impl Strategy<Value = Kind> {
@@ -96,9 +98,10 @@ prop_compose! {
         (context, source, sequence, credit) in any::<(u64, u32, u32, u16)>(),
         tag in any::<i32>(),
         bytes in 0..=MESSAGE_BYTES_MAX,
+        signature: u8,
         kind in kinds(),
     ) -> Repr {
-        Repr { envelope: Envelope { context, source, tag, bytes }, sequence, credit, kind }
+        Repr { envelope: Envelope { context, source, tag, content: Content::new(bytes, signature) }, sequence, credit, kind }
     }
 }
 

@@ -6,7 +6,7 @@ mod properties;
 
 use oxmpi_wire::frame::{self, FRAME_HEADER_BYTES, Frame};
 use oxmpi_wire::stream::{GOODBYE, PAUSE};
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 use proptest::prelude::*;
 
 #[test]
@@ -59,7 +59,7 @@ fn packets() -> Vec<Vec<u8>> {
             context: 2,
             source: 1,
             tag: 7,
-            bytes: 9,
+            content: Content::new(9, 0),
         };
         let repr = Repr {
             envelope,

@@ -4,8 +4,8 @@
 //! layout. Texts are pinned because documentation quotes them.
 
 use oxmpi_wire::{
-    Code, Eager, Envelope, Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES, Packet, Repr, VERSION, WireError,
-    reason,
+    Code, Content, Eager, Envelope, Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES, Packet, Repr, VERSION,
+    WireError, reason,
 };
 
 /// What lies in the cell before; emit must leave the bytes behind the packet alone.
@@ -17,7 +17,7 @@ fn repr(kind: Kind) -> Repr {
             context: 0x0c0b_0a09_0403_0201,
             source: 0x0807_0605,
             tag: -2,
-            bytes: 0x0017_1615_1413_1211,
+            content: Content::new(0x1615_1413_1211, 0x17),
         },
         sequence: 0x2423_2221,
         credit: 0x3231,
@@ -27,7 +27,7 @@ fn repr(kind: Kind) -> Repr {
 
 /// The header that [`repr`] has with any kind.
 fn header(kind: u8, flags: u8) -> Vec<u8> {
-    let mut bytes = vec![2, kind, 0x31, 0x32, 5, 6, 7, 8];
+    let mut bytes = vec![3, kind, 0x31, 0x32, 5, 6, 7, 8];
     bytes.extend([1, 2, 3, 4, 9, 10, 11, 12]);
     bytes.extend([0xfe, 0xff, 0xff, 0xff, 0x21, 0x22, 0x23, 0x24]);
     bytes.extend([0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, flags]);
@@ -199,7 +199,7 @@ fn what_is_not_a_packet_is_refused_with_its_values() {
     };
     assert_eq!(
         with(0, 1),
-        "packet has layout version 1, this build speaks version 2; start every rank of the job \
+        "packet has layout version 1, this build speaks version 3; start every rank of the job \
          with the same OxMPI release"
     );
     assert_eq!(
@@ -285,7 +285,7 @@ fn an_unknown_kind_keeps_its_bytes() {
 #[test]
 fn the_longest_message_has_no_flags() {
     let mut longest = repr(Kind::Eager);
-    longest.envelope.bytes = MESSAGE_BYTES_MAX;
+    longest.envelope.content = Content::new(MESSAGE_BYTES_MAX, 0);
     let mut cell = [0; PREFIX_BYTES];
     longest.emit_prefix(&mut cell);
     let eager = Eager::parse_prefix(&cell).expect("an eager header");
@@ -302,7 +302,7 @@ fn people_can_read_it() {
             context: 2,
             source: 1,
             tag: 7,
-            bytes: 4096,
+            content: Content::new(4096, 0),
         };
         let repr = Repr {
             envelope,

@@ -39,7 +39,8 @@ usage: cargo xtask quick [--install]
        cargo xtask check [--install]
        cargo xtask layers
        cargo xtask package
-       cargo xtask install --prefix FOLDER [--soname0] [--fortran COMPILER]...
+       cargo xtask install --prefix FOLDER [--soname0] [--fortran COMPILER]... [--destdir FOLDER]
+             [--libdir FOLDER] [--strip]
        cargo xtask uninstall --prefix FOLDER
        cargo xtask mpi4py [--ranks N]... [--prefix FOLDER] [TEST]...
        cargo xtask hosts N [--ipv6] [--mtu M] -- COMMAND...
@@ -61,6 +62,9 @@ usage: cargo xtask quick [--install]
   install  build in release mode and lay out bin, include, lib and share below a folder, which can be moved later
     --soname0   also libmpi_abi.so.0, for programs linked against early releases of other libraries
     --fortran   make the modules mpi and mpi_f08 for this compiler; without it, for those that PATH has
+    --destdir   put the files at their places below this folder, for packages
+    --libdir    the folder of libraries below the prefix, such as lib64; lib without it
+    --strip     debug information in files of its own (.debug); needs binutils
   uninstall  remove what install put there
   mpi4py   the tests of the mpi4py that `cargo xtask test` built; with TEST, those whose name contains it
     --ranks N   on N ranks; may be given several times; 1, 2, 3 and 4 without it
@@ -95,8 +99,8 @@ fn run() -> Result<bool, lexopt::Error> {
     let mut words = lexopt::Parser::from_env();
     let (mut command, mut long, mut install, mut only) = (None, false, false, None);
     let (mut seconds, mut jobs, mut quick) = (fuzz::SECONDS_SHORT, 1, false);
-    let mut fortran = Vec::new();
-    let (mut prefix, mut soname0, mut ranks, mut names) = (None, false, Vec::new(), Vec::new());
+    let mut wishes = install::Wishes::default();
+    let (mut prefix, mut ranks, mut names) = (None, Vec::new(), Vec::new());
     while let Some(word) = words.next()? {
         match word {
             Long("long") => long = true,
@@ -106,8 +110,11 @@ fn run() -> Result<bool, lexopt::Error> {
             Long("jobs") => jobs = words.value()?.parse()?,
             Long("only") => only = Some(words.value()?.string()?),
             Long("prefix") => prefix = Some(PathBuf::from(words.value()?)),
-            Long("soname0") => soname0 = true,
-            Long("fortran") => fortran.push(words.value()?.string()?),
+            Long("soname0") => wishes.soname0 = true,
+            Long("strip") => wishes.strip = true,
+            Long("destdir") => wishes.destdir = Some(PathBuf::from(words.value()?)),
+            Long("libdir") => wishes.libdir = Some(PathBuf::from(words.value()?)),
+            Long("fortran") => wishes.fortran.push(words.value()?.string()?),
             Long("ranks") => ranks.push(words.value()?.parse()?),
             Short('h') | Long("help") => {
                 print!("{HELP}");
@@ -125,7 +132,7 @@ fn run() -> Result<bool, lexopt::Error> {
     }
     let prefix = || prefix.ok_or("where to? --prefix FOLDER");
     match command.as_deref() {
-        Some("install") => return Ok(install::run(&prefix()?, soname0, &fortran)),
+        Some("install") => return Ok(install::run(&prefix()?, &wishes)),
         Some("layers") => return Ok(layers::run()),
         Some("package") => return Ok(package::run()),
         Some("uninstall") => return Ok(install::remove(&prefix()?)),

@@ -136,6 +136,7 @@ fn conformance(steps: &mut Steps, long: bool) {
     for (name, test) in [
         ("conformance", "chapters"),
         ("conformance in Fortran", "fortran"),
+        ("conformance under sanitizers and valgrind", "checkers"),
     ] {
         let mut conformance = cargo(&["test", "--workspace", "--locked", "--test", test]);
         conformance.env("OXMPI_TEST_PREFIX", installed::prefix());

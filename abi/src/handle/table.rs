@@ -64,6 +64,9 @@ pub struct Table<T: 'static> {
     constants: [AtomicPtr<T>; CONSTANTS],
     chunks: [AtomicPtr<Slot<T>>; OBJECTS_MAX / CHUNK],
     free: Mutex<Free>,
+    /// Constants' objects of the past, which are never freed. They stand here for tools that look
+    /// for memory which nobody knows any more.
+    retired: Mutex<Vec<*mut T>>,
 }
 
 struct Slot<T> {
@@ -101,6 +104,7 @@ impl<T: Object> Table<T> {
                 places: VecDeque::new(),
                 made: 0,
             }),
+            retired: Mutex::new(Vec::new()),
         }
     }
 
@@ -225,13 +229,23 @@ impl<T: Object> Table<T> {
     pub fn install(&self, handle: Handle, object: T) {
         let constant = &self.constants[handle.0 - self.first_constant];
         // Pairs with the acquire in `get`.
-        constant.store(Box::into_raw(Box::new(object)), Ordering::Release);
+        self.retire(constant.swap(Box::into_raw(Box::new(object)), Ordering::AcqRel));
     }
 
     /// Takes a constant's object away: the handle is invalid from now on. It stays in memory for
     /// calls that still use it.
     pub fn uninstall(&self, handle: Handle) {
-        self.constants[handle.0 - self.first_constant].store(ptr::null_mut(), Ordering::Release);
+        let constant = &self.constants[handle.0 - self.first_constant];
+        self.retire(constant.swap(ptr::null_mut(), Ordering::AcqRel));
+    }
+
+    fn retire(&self, object: *mut T) {
+        if !object.is_null() {
+            let retired = self.retired.lock();
+            retired
+                .expect("nothing panics while it holds this lock")
+                .push(object);
+        }
     }
 
     #[cold]

@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use crate::kind::HANDLES;
 use crate::model::{Callback, Constant, Face, Function, Table};
+use crate::removed;
 
 const OPENING: &str = "\
 /* mpi.h of OxMPI: MPI 5.0, standard ABI 1.0 (chapter 20 of the standard).
@@ -136,6 +137,11 @@ pub fn header(table: &Table) -> String {
         }
     }
     interlanguage(&mut out);
+    title(
+        &mut out,
+        "What MPI 3.0 removed: a use is an error that names the successor",
+    );
+    removed::declarations(&mut out);
     out.push_str(CLOSING);
     out
 }

@@ -14,6 +14,7 @@ mod header;
 pub mod kind;
 mod model;
 mod parse;
+mod removed;
 
 pub use constants::constants;
 pub use entries::{entries, exported};

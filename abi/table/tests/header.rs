@@ -88,3 +88,47 @@ fn values_are_those_of_the_table() {
         .arg(&binary));
     run(&mut Command::new(&binary));
 }
+
+/// A program of MPI-1 learns from the compiler what to write instead (§16.1).
+#[test]
+fn removed_names_are_errors_that_name_the_successor() {
+    let directory = directory("removed");
+    let uses = [
+        (
+            "MPI_Aint a; MPI_Address(&a, &a);",
+            "MPI_Address was removed in MPI 3.0; use MPI_Get_address",
+        ),
+        (
+            "MPI_Errhandler_set(MPI_COMM_WORLD, MPI_ERRORS_RETURN);",
+            "use MPI_Comm_set_errhandler",
+        ),
+        (
+            "MPI_Datatype t = MPI_UB; (void)t;",
+            "MPI_UB_was_removed_in_MPI_3_0_use_MPI_Type_create_resized",
+        ),
+    ];
+    for (index, (statement, told)) in uses.into_iter().enumerate() {
+        for (compiler, extension) in [("cc", "c"), ("g++", "cpp")] {
+            let source = directory.join(format!("old{index}.{extension}"));
+            let program = format!("#include <mpi.h>\nint main(void) {{ {statement} return 0; }}\n");
+            std::fs::write(&source, program).unwrap();
+            let output = Command::new(compiler)
+                .args(["-c", "-o", "/dev/null", "-I"])
+                .arg(&directory)
+                .arg(&source)
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && text.contains(told), "{text}");
+        }
+    }
+    // Programs that bring their own go on.
+    let source = directory.join("own.c");
+    let own = "#define MPI_Address MPI_Get_address\n#include <mpi.h>\n\
+               int main(void) { MPI_Aint a = 0; return MPI_Address(&a, &a); }\n";
+    std::fs::write(&source, own).unwrap();
+    run(Command::new("cc")
+        .args(["-Wall", "-c", "-o", "/dev/null", "-I"])
+        .arg(&directory)
+        .arg(&source));
+}

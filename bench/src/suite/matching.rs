@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use oxmpi_matching::{Capacity, Pattern, Post, Queues};
-use oxmpi_wire::Envelope;
+use oxmpi_wire::{Content, Envelope};
 
 use crate::figure::{Row, Target, Unit};
 use crate::floor::median;
@@ -73,12 +73,13 @@ fn queue_ns(crowd: Crowd, entries: usize, session: &Session) -> f64 {
         context: 0,
         source: Some(0),
         tag: Some(tag),
+        signature: 0,
     };
     let envelope = |tag| Envelope {
         context: 0,
         source: 0,
         tag,
-        bytes: 8,
+        content: Content::new(8, 0),
     };
     for tag in 1..=entries as i32 {
         match crowd {

@@ -64,8 +64,16 @@ impl Prefix {
         self.root.join("include")
     }
 
+    /// Distributions have different folders for libraries, and `install --libdir` follows them.
     fn lib(&self) -> PathBuf {
-        self.root.join("lib")
+        let lib = self.root.join("lib");
+        let architecture = format!("{}-linux-gnu", std::env::consts::ARCH);
+        let folders = [self.root.join("lib64"), lib.join(architecture)];
+        let holds_library = |folder: &&PathBuf| folder.join(format!("lib{LIBRARY}.so")).exists();
+        match holds_library(&&lib) {
+            true => lib,
+            false => folders.iter().find(holds_library).cloned().unwrap_or(lib),
+        }
     }
 
     /// The Fortran compilers that there are modules for.

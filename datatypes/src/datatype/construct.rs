@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::typemap::{Concatenation, Typemap};
 use super::{Basic, Constructor, DatatypeError, Layout};
+use crate::ElementMark;
 
 /// How deep types may be built from types. Each level costs stack when the type is dropped (about
 /// 300 bytes), and a thread has 2 MiB of it; programs nest less than ten deep.
@@ -26,6 +27,7 @@ pub(super) struct Inner {
     pub(super) depth: u32,
     /// Any number of elements is one block.
     pub(super) contiguous: bool,
+    pub(super) mark: ElementMark,
     pub(super) size: u64,
     pub(super) true_lb: i64,
     pub(super) lb: i64,
@@ -299,6 +301,7 @@ impl Datatype {
             committed,
             depth,
             contiguous,
+            mark: ElementMark::of_signature(&typemap.signature),
             size,
             true_lb: typemap.bounds.true_lb_ub().0,
             lb,

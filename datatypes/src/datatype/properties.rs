@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use super::typemap::Typemap;
 use super::{Constructor, Datatype, DatatypeError, Layout, Signature};
+use crate::ElementMark;
 
 impl Datatype {
     /// The call this type comes from.
@@ -97,6 +98,12 @@ impl Datatype {
         }
         let bytes = self.size().checked_mul(count)?;
         (bytes <= i64::MAX as u64).then_some(bytes)
+    }
+
+    /// What its basic elements are, in a byte.
+    #[inline]
+    pub fn element_mark(&self) -> ElementMark {
+        self.0.mark
     }
 
     /// Whether a single element is one block, beginning at [`Datatype::true_lb`].

@@ -33,6 +33,15 @@ impl Op {
         }
     }
 
+    /// Which operation of the standard it is, if it is one.
+    #[inline]
+    pub fn predefined(&self) -> Option<Predefined> {
+        match self {
+            Op::Predefined(predefined) => Some(*predefined),
+            Op::User(_) => None,
+        }
+    }
+
     /// What a reduction with this operation does to packed elements of `datatype`.
     pub fn combine_for(&self, datatype: &Datatype) -> Result<Combiner, OpError> {
         let kernel = match self {

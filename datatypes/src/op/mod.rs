@@ -38,6 +38,11 @@ pub trait Operation<T: Plain> {
     fn is_commutative(&self) -> bool {
         true
     }
+
+    /// Which operation of the standard it is, if it is one: ranks that disagree are told.
+    fn predefined(&self) -> Option<Predefined> {
+        None
+    }
 }
 
 /// `a + b`; integers wrap around.
@@ -110,6 +115,11 @@ macro_rules! operation {
             fn combine(&self, $a: $type, $b: $type) -> $type {
                 $result
             }
+
+            #[inline]
+            fn predefined(&self) -> Option<Predefined> {
+                Some(Predefined::$op)
+            }
         }
     )*};
 }
@@ -145,6 +155,11 @@ macro_rules! arrays {
             #[inline]
             fn combine(&self, left: [T; N], right: [T; N]) -> [T; N] {
                 std::array::from_fn(|i| self.combine(left[i], right[i]))
+            }
+
+            #[inline]
+            fn predefined(&self) -> Option<Predefined> {
+                Some(Predefined::$op)
             }
         }
     )*};

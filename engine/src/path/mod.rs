@@ -60,7 +60,7 @@ pub fn take<B: Copy, C: Carrier<B>, M: Memory<B>>(
             && let Some(header) = Eager::parse_prefix(packet.prefix)
             && let Some(payload) = packet.at_hand(HEADER_BYTES)
             && payload.len() == packet.bytes
-            && header.envelope.bytes <= EAGER_BYTES_MAX
+            && header.envelope.bytes() <= EAGER_BYTES_MAX
         {
             let bytes = payload.len();
             match protocol.handle_eager(packet.from, &header, payload) {
@@ -151,7 +151,7 @@ fn open<'c, C: Carrier<B>, B>(packet: &Packet<'c>) -> Result<Opened<'c>, Failure
         } if !C::SHARES_MEMORY && (mapped || fetchable) => {
             Err(malformed("an offer of memory on another host"))
         }
-        Kind::Eager if repr.envelope.bytes > EAGER_BYTES_MAX => {
+        Kind::Eager if repr.envelope.bytes() > EAGER_BYTES_MAX => {
             Err(malformed("an eager message longer than any room"))
         }
         _ => Ok(Opened {

@@ -177,8 +177,12 @@ impl Handler {
                 .get(HEADER_BYTES..HEADER_BYTES + arrival.bytes)?,
         };
         let Envelope {
-            source, tag, bytes, ..
+            source,
+            tag,
+            content,
+            ..
         } = header.envelope;
+        let (bytes, signature) = (content.bytes(), content.signature());
         if bytes > capacity
             || !self
                 .protocol
@@ -193,6 +197,7 @@ impl Handler {
             tag,
             bytes,
             cancelled: false,
+            signature,
         })
     }
 

@@ -123,7 +123,7 @@ impl Ports {
         let emit = |out: &mut [u8; PREFIX_BYTES]| {
             header.emit_prefix(out);
         };
-        let bytes = header.envelope.bytes as usize;
+        let bytes = header.envelope.bytes() as usize;
         let fill = |out: &mut [u8]| buffer.read(0, out);
         sent(self.port.send(port, HEADER_BYTES, emit, bytes, fill))
     }

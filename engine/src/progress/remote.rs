@@ -135,7 +135,7 @@ impl Outgoing<Area> for Remote {
     fn send_now(&mut self, to: u32, header: &Eager, buffer: Area) -> Result<Sent, Self::Error> {
         let mut prefix = [0; PREFIX_BYTES];
         let used = header.emit_prefix(&mut prefix);
-        let bytes = header.envelope.bytes as usize;
+        let bytes = header.envelope.bytes() as usize;
         let payload = self.payload(buffer, 0, bytes);
         // SAFETY: the sending request's promise covers the message, and what does not leave at once
         // is copied.
@@ -157,7 +157,7 @@ impl Outgoing<Area> for Remote {
             .is_none_or(|payload| !payload.buffer.is_scattered());
         // 0 is no token, and the first request's would be.
         let token = transmit.ends().map_or(0, |id| id.token() + 1);
-        let held = is_lasting && self.net.holds(transmit.repr.envelope.bytes);
+        let held = is_lasting && self.net.holds(transmit.repr.envelope.bytes());
         let lasting = held.then_some(token);
         let head = &prefix[..used];
         // SAFETY: the request's promise covers the piece until the request is over, and it is not

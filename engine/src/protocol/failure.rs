@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use oxmpi_matching::PostedId;
-use oxmpi_wire::{Envelope, Kind, WireError};
+use oxmpi_wire::{Content, Envelope, Kind, WireError};
 
 use super::requests::{Completion, Request, RequestId, State};
 use super::{Protocol, Unexpected};
@@ -117,7 +117,7 @@ impl<B: Copy> Protocol<B> {
             context: 0,
             source: self.me,
             tag: 0,
-            bytes: 0,
+            content: Content::new(0, 0),
         };
         let envelope = withdrawn
             .as_ref()

@@ -98,13 +98,13 @@ impl<B: Copy> Protocol<B> {
             return Ok(());
         };
         let end = arrived + bytes;
-        if end > request.envelope.bytes {
+        if end > request.envelope.bytes() {
             return Err(Failure::Malformed {
                 peer: from,
                 what: "a packet longer than its message",
             });
         }
-        if end < request.envelope.bytes {
+        if end < request.envelope.bytes() {
             request.state = State::Receiving { arrived: end };
             return Ok(());
         }

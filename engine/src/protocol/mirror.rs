@@ -129,15 +129,14 @@ impl<B: Copy> Protocol<B> {
         let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("awarded receives are alive");
         request.turn = turn;
-        request.envelope = envelope;
-        request.peer = Some(from);
+        request.meet(&envelope, from, &self.notice);
         request.state = State::Receiving { arrived: 0 };
         let buffer = request
             .buffer
             .expect("a receive has its buffer until it is over");
         let capacity = request.capacity;
         self.peers[from as usize].inbound = Some(Inbound::Request(id));
-        self.owe(from, envelope.bytes);
+        self.owe(from, envelope.bytes());
         match placement {
             Placement::Placed { payload, placed } => {
                 self.count_placed(from, id, 0, payload, placed)
@@ -178,7 +177,7 @@ impl<B: Copy> Protocol<B> {
     /// So much of a message has arrived in its place.
     fn count(&mut self, from: u32, id: RequestId, offset: u64, bytes: u64) -> Result<(), Failure> {
         let request = self.requests.get(id);
-        let state = request.map(|request| (request.state, request.peer, request.envelope.bytes));
+        let state = request.map(|request| (request.state, request.peer, request.envelope.bytes()));
         let Some((State::Receiving { arrived }, Some(peer), total)) = state else {
             return Err(malformed(from, "a packet for a receive that awaits none"));
         };

@@ -19,6 +19,7 @@
 //! possible, streamed by the sender where not. Buffers are a type `B` that the protocol carries and
 //! never looks into, so the simulator runs this very code.
 
+mod disagreement;
 mod failure;
 mod landing;
 mod mirror;
@@ -31,6 +32,7 @@ mod requests;
 mod send;
 mod stash;
 
+pub use disagreement::{Disagreement, Notice};
 pub use failure::Failure;
 pub use landing::{Landing, Stream};
 pub use mirror::Placement;
@@ -178,6 +180,8 @@ pub struct Protocol<B: Copy> {
     /// Offered messages are fetched where that is possible, for now.
     fetching: bool,
     counters: Counters,
+    /// Who is told of messages whose sender and receiver disagree.
+    notice: Option<Notice>,
 }
 
 impl<B: Copy> Protocol<B> {
@@ -202,7 +206,13 @@ impl<B: Copy> Protocol<B> {
             look: 0,
             fetching: true,
             counters: Counters::default(),
+            notice: None,
         }
+    }
+
+    /// Who is told of messages whose sender and receiver disagree on what the data is.
+    pub fn set_notice(&mut self, notice: Notice) {
+        self.notice = Some(notice);
     }
 
     /// Another process becomes known, and its number.

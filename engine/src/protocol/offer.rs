@@ -72,14 +72,14 @@ impl<B: Copy> Protocol<B> {
                 && fetchable
                 && self.fetching
                 && !peer.no_fetch
-                && envelope.bytes >= self.limits.fetch_bytes_min;
+                && envelope.bytes() >= self.limits.fetch_bytes_min;
         let request = self.await_data(id, envelope, from, send);
         // Nothing to move: a zero-length synchronous message is over with its match.
-        if may_fetch || envelope.bytes == 0 {
+        if may_fetch || envelope.bytes() == 0 {
             let buffer = request
                 .buffer
                 .expect("a receive has its buffer until it is over");
-            let bytes = envelope.bytes.min(request.capacity);
+            let bytes = envelope.bytes().min(request.capacity);
             return Some(Fetch {
                 request: id,
                 buffer,
@@ -120,8 +120,7 @@ impl<B: Copy> Protocol<B> {
         if request.turn == 0 {
             request.turn = turn;
         }
-        request.envelope = envelope;
-        request.peer = Some(from);
+        request.meet(&envelope, from, &self.notice);
         request.address = send;
         request.state = State::Receiving { arrived: 0 };
         request

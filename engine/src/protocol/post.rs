@@ -1,7 +1,7 @@
 //! A posted receive: what it finds among the messages that came before it, and the probes.
 
 use oxmpi_matching::{Pattern, Post};
-use oxmpi_wire::{Envelope, Kind};
+use oxmpi_wire::{Content, Envelope, Kind};
 
 use super::failure::Failure;
 use super::offer::Fetch;
@@ -31,6 +31,8 @@ pub enum Posted<B> {
 pub struct Claim {
     /// What was found.
     pub envelope: Envelope,
+    /// What its receiver takes the data for, to be set before it is received; 0 says nothing.
+    pub signature: u8,
     unexpected: Unexpected,
     /// When it was matched: by the probe.
     turn: u64,
@@ -71,7 +73,7 @@ impl<B: Copy> Protocol<B> {
             context: pattern.context,
             source: 0,
             tag: 0,
-            bytes: 0,
+            content: Content::new(0, pattern.signature),
         };
         let mut request = Request::new(
             State::Receiving { arrived: 0 },
@@ -112,7 +114,10 @@ impl<B: Copy> Protocol<B> {
     ) -> (RequestId, Posted<B>) {
         let mut request = Request::new(
             State::Receiving { arrived: 0 },
-            claim.envelope,
+            Envelope {
+                content: Content::new(0, claim.signature),
+                ..claim.envelope
+            },
             buffer,
             capacity,
             Some(claim.from()),
@@ -144,10 +149,9 @@ impl<B: Copy> Protocol<B> {
         if request.turn == 0 {
             request.turn = turn;
         }
-        request.envelope = envelope;
-        request.peer = Some(from);
+        request.meet(&envelope, from, &self.notice);
         let bytes = arrived.min(request.capacity) as usize;
-        if arrived == envelope.bytes {
+        if arrived == envelope.bytes() {
             let outcome = request.received();
             self.requests.complete(id, outcome);
             if matches!(self.peers[from as usize].inbound, Some(Inbound::Stash(open)) if open == stash)
@@ -161,9 +165,9 @@ impl<B: Copy> Protocol<B> {
             request.state = State::Receiving { arrived };
             self.peers[from as usize].inbound = Some(Inbound::Request(id));
         }
-        self.counters.stashed_bytes -= envelope.bytes;
-        self.peers[from as usize].kept -= cost(envelope.bytes);
-        self.owe(from, envelope.bytes);
+        self.counters.stashed_bytes -= envelope.bytes();
+        self.peers[from as usize].kept -= cost(envelope.bytes());
+        self.owe(from, envelope.bytes());
         Posted::Stashed {
             stash: self.stashes.remove(stash),
             bytes,
@@ -185,6 +189,7 @@ impl<B: Copy> Protocol<B> {
         let (envelope, unexpected) = self.queues.claim(pattern)?;
         Some(Claim {
             envelope,
+            signature: 0,
             unexpected,
             turn: self.requests.next_turn(),
         })

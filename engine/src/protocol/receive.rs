@@ -1,7 +1,7 @@
 //! Arrived packets: what each kind means, and where its payload goes.
 
 use oxmpi_matching::Pattern;
-use oxmpi_wire::{Code, Eager, Envelope, Kind, Repr, reason};
+use oxmpi_wire::{Code, Content, Eager, Envelope, Kind, Repr, reason};
 
 use super::failure::Failure;
 use super::offer::Fetch;
@@ -46,7 +46,7 @@ impl<B: Copy> Protocol<B> {
         let peer = &mut self.peers[from as usize];
         let envelope = &header.envelope;
         let arrived = payload.len() as u64;
-        if header.sequence != peer.next_in || arrived > envelope.bytes || peer.dead {
+        if header.sequence != peer.next_in || arrived > envelope.bytes() || peer.dead {
             return Arrived::Refused;
         }
         let Some(matched) = self.queues.arrive(envelope) else {
@@ -57,19 +57,18 @@ impl<B: Copy> Protocol<B> {
         let turn = self.requests.next_turn();
         let request = self.requests.get(id).expect("posted receives are alive");
         request.turn = turn;
-        request.envelope = *envelope;
-        request.peer = Some(from);
+        request.meet(envelope, from, &self.notice);
         let buffer = request
             .buffer
             .expect("a receive has its buffer until it is over");
         let bytes = arrived.min(request.capacity) as usize;
-        if arrived == envelope.bytes {
+        if arrived == envelope.bytes() {
             self.requests.complete_received(id);
         } else {
             request.state = State::Receiving { arrived };
             peer.inbound = Some(Inbound::Request(id));
         }
-        self.owe(from, envelope.bytes);
+        self.owe(from, envelope.bytes());
         Arrived::Deliver(buffer, bytes)
     }
 
@@ -94,11 +93,12 @@ impl<B: Copy> Protocol<B> {
         let peer = &mut self.peers[from as usize];
         let takes = !peer.dead
             && pattern.accepts(&header.envelope)
-            && header.envelope.bytes == payload_bytes as u64
+            && pattern.signature == header.envelope.signature()
+            && header.envelope.bytes() == payload_bytes as u64
             && header.sequence == peer.next_in;
         if takes {
             peer.take_packet(header.credit);
-            self.owe(from, header.envelope.bytes);
+            self.owe(from, header.envelope.bytes());
         }
         takes
     }
@@ -108,11 +108,11 @@ impl<B: Copy> Protocol<B> {
         let envelope = header.envelope;
         let kept = self.peers[from as usize]
             .kept
-            .saturating_add(cost(envelope.bytes));
+            .saturating_add(cost(envelope.bytes()));
         if kept > self.peers[from as usize].limits.kept_bytes_max {
             return Arrived::Refused;
         }
-        let stash = self.stashes.insert(envelope.bytes as usize, payload);
+        let stash = self.stashes.insert(envelope.bytes() as usize, payload);
         if self
             .queues
             .store(envelope, Unexpected::Stashed { from, stash })
@@ -125,11 +125,11 @@ impl<B: Copy> Protocol<B> {
         let peer = &mut self.peers[from as usize];
         peer.kept = kept;
         peer.take_packet(header.credit);
-        if (payload.len() as u64) < envelope.bytes {
+        if (payload.len() as u64) < envelope.bytes() {
             peer.inbound = Some(Inbound::Stash(stash));
         }
         self.counters.stashed += 1;
-        self.counters.stashed_bytes += envelope.bytes;
+        self.counters.stashed_bytes += envelope.bytes();
         self.counters.stashed_bytes_high = self
             .counters
             .stashed_bytes_high
@@ -166,12 +166,13 @@ impl<B: Copy> Protocol<B> {
         let peer = &self.peers[from as usize];
         let envelope = repr.envelope;
         match repr.kind {
-            Kind::Eager if payload.len() as u64 > envelope.bytes => Err(Failure::Malformed {
+            Kind::Eager if payload.len() as u64 > envelope.bytes() => Err(Failure::Malformed {
                 peer: from,
                 what: "an eager packet longer than its message",
             }),
             Kind::Eager
-                if peer.kept.saturating_add(cost(envelope.bytes)) > peer.limits.kept_bytes_max =>
+                if peer.kept.saturating_add(cost(envelope.bytes()))
+                    > peer.limits.kept_bytes_max =>
             {
                 Err(Failure::Malformed {
                     peer: from,
@@ -236,7 +237,7 @@ impl<B: Copy> Protocol<B> {
         };
         let envelope = Envelope {
             source: self.me,
-            bytes: 0,
+            content: Content::new(0, 0),
             ..repr.envelope
         };
         self.answer(from, envelope, refused);
@@ -308,7 +309,7 @@ impl<B: Copy> Protocol<B> {
             return Ok(Effect::None);
         };
         let end = offset.saturating_add(payload.len() as u64);
-        if offset != arrived || end > request.envelope.bytes || request.peer != Some(from) {
+        if offset != arrived || end > request.envelope.bytes() || request.peer != Some(from) {
             return Err(Failure::Malformed {
                 peer: from,
                 what: "a fragment out of place",
@@ -318,7 +319,7 @@ impl<B: Copy> Protocol<B> {
             .buffer
             .expect("a receive has its buffer until it is over");
         let bytes = end.min(request.capacity).saturating_sub(offset) as usize;
-        if end == request.envelope.bytes {
+        if end == request.envelope.bytes() {
             let outcome = request.received();
             self.requests.complete(id, outcome);
         } else {

@@ -5,6 +5,7 @@
 use oxmpi_matching::PostedId;
 use oxmpi_wire::Envelope;
 
+use super::disagreement::{Disagreement, Notice};
 use super::failure::Failure;
 use super::order::Standstill;
 
@@ -41,6 +42,8 @@ pub struct Completion {
     pub bytes: u64,
     /// It was cancelled: no message.
     pub cancelled: bool,
+    /// What the sender said of its data (for a send: what was said).
+    pub signature: u8,
 }
 
 /// How an operation ended.
@@ -89,7 +92,8 @@ pub(super) enum State {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request<B> {
     pub state: State,
-    /// The message's envelope; of a posted receive only after the match.
+    /// The message's envelope; of a posted receive only after the match. Until then its signature
+    /// is what the receiver takes the data for.
     pub envelope: Envelope,
     /// The user's memory.
     pub buffer: Option<B>,
@@ -279,25 +283,37 @@ impl<B> Request<B> {
         }
     }
 
+    /// A receive meets its message. The two may take the data for different things.
+    #[inline(always)]
+    pub fn meet(&mut self, envelope: &Envelope, from: u32, notice: &Option<Notice>) {
+        let expected = self.envelope.signature();
+        self.envelope = *envelope;
+        self.peer = Some(from);
+        if expected != envelope.signature() {
+            Disagreement::tell(expected, envelope, from, notice);
+        }
+    }
+
     /// How the request ends when nothing goes wrong.
     #[inline(always)]
     pub fn completion(&self) -> Completion {
         Completion {
             source: self.envelope.source,
             tag: self.envelope.tag,
-            bytes: self.envelope.bytes,
+            bytes: self.envelope.bytes(),
             cancelled: false,
+            signature: self.envelope.signature(),
         }
     }
 
     /// How a receive of its whole message ends: well, or truncated.
     #[inline(always)]
     pub fn received(&self) -> Outcome {
-        if self.envelope.bytes > self.capacity {
+        if self.envelope.bytes() > self.capacity {
             return Err(Failure::Truncated {
                 source: self.envelope.source,
                 tag: self.envelope.tag,
-                bytes: self.envelope.bytes,
+                bytes: self.envelope.bytes(),
                 capacity: self.capacity,
             });
         }

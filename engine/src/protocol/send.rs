@@ -1,6 +1,6 @@
 //! Sending: eager where there is room, offered otherwise; and what leaves next for a peer.
 
-use oxmpi_wire::{CREDIT_UNIT, Eager, Envelope, Kind, Repr};
+use oxmpi_wire::{CREDIT_UNIT, Content, Eager, Envelope, Kind, Repr};
 
 use super::failure::Failure;
 use super::requests::{Request, RequestId, State};
@@ -57,7 +57,7 @@ impl<B> Transmit<B> {
     /// The request whose last bytes these are, if they are.
     pub fn ends(&self) -> Option<RequestId> {
         let payload = self.payload.as_ref()?;
-        let ends = payload.offset + payload.bytes as u64 == self.repr.envelope.bytes;
+        let ends = payload.offset + payload.bytes as u64 == self.repr.envelope.bytes();
         match self.origin {
             Origin::Queued(id) | Origin::Stream(id) if ends => Some(id),
             _ => None,
@@ -82,9 +82,9 @@ impl<B: Copy> Protocol<B> {
     #[inline(always)]
     pub fn eager_now(&self, to: u32, envelope: &Envelope, mode: Mode) -> Option<Eager> {
         let peer = &self.peers[to as usize];
-        let leaves = envelope.bytes <= peer.whole_bytes_max
+        let leaves = envelope.bytes() <= peer.whole_bytes_max
             && mode == Mode::Standard
-            && peer.room >= cost(envelope.bytes)
+            && peer.room >= cost(envelope.bytes())
             && peer.messages.is_empty()
             && !peer.dead;
         leaves.then_some(Eager {
@@ -100,7 +100,7 @@ impl<B: Copy> Protocol<B> {
         let peer = &mut self.peers[to as usize];
         peer.next_out = peer.next_out.wrapping_add(1);
         peer.owed -= u32::from(header.credit);
-        peer.room -= cost(header.envelope.bytes);
+        peer.room -= cost(header.envelope.bytes());
         self.counters.eager += 1;
     }
 
@@ -118,8 +118,8 @@ impl<B: Copy> Protocol<B> {
             return Err(Failure::PeerDied { peer: to });
         }
         let gone = peer.gone;
-        let short = envelope.bytes <= peer.limits.eager_bytes_max && mode == Mode::Standard;
-        let eager = short && peer.room >= cost(envelope.bytes);
+        let short = envelope.bytes() <= peer.limits.eager_bytes_max && mode == Mode::Standard;
+        let eager = short && peer.room >= cost(envelope.bytes());
         self.counters.out_of_room += u64::from(short && !eager);
         let id = self.enqueue(to, envelope, source, eager, mode);
         if gone {
@@ -148,7 +148,7 @@ impl<B: Copy> Protocol<B> {
         mode: Mode,
     ) -> RequestId {
         let state = State::Queued { sent: 0, eager };
-        let mut request = Request::new(state, envelope, source.buffer, envelope.bytes, Some(to));
+        let mut request = Request::new(state, envelope, source.buffer, envelope.bytes(), Some(to));
         request.address = source.address;
         request.mapped = source.mapped;
         request.fetchable = source.fetchable;
@@ -156,7 +156,7 @@ impl<B: Copy> Protocol<B> {
         let id = self.requests.insert(request);
         let peer = &mut self.peers[to as usize];
         if eager {
-            peer.room -= cost(envelope.bytes);
+            peer.room -= cost(envelope.bytes());
         }
         peer.messages.push_back(id);
         self.make_busy(to);
@@ -248,7 +248,7 @@ impl<B: Copy> Protocol<B> {
     fn piece(&self, to: u32, request: &Request<B>, sent: u64) -> Payload<B> {
         let limits = &self.peers[to as usize].limits;
         let bytes =
-            (request.envelope.bytes - sent).min(limits.fragment(request.envelope.bytes) as u64);
+            (request.envelope.bytes() - sent).min(limits.fragment(request.envelope.bytes()) as u64);
         let buffer = request
             .buffer
             .expect("a send has its buffer until it is over");
@@ -325,7 +325,7 @@ impl<B: Copy> Protocol<B> {
             return;
         }
         *sent += transmit.payload.map_or(0, |payload| payload.bytes as u64);
-        if *sent == request.envelope.bytes {
+        if *sent == request.envelope.bytes() {
             peer.messages.pop_front();
             self.counters.eager += 1;
             self.finish_departure(id, held);
@@ -339,7 +339,7 @@ impl<B: Copy> Protocol<B> {
             unreachable!("see next_of_stream")
         };
         *sent += transmit.payload.map_or(0, |payload| payload.bytes as u64);
-        if *sent == request.envelope.bytes {
+        if *sent == request.envelope.bytes() {
             peer.streams.pop_front();
             self.finish_departure(id, held);
         }
@@ -391,7 +391,7 @@ impl<B: Copy> Protocol<B> {
                 context: 0,
                 source: self.me,
                 tag: 0,
-                bytes: 0,
+                content: Content::new(0, 0),
             };
             state.answers.push_back((nothing, Kind::Credit));
             self.make_busy(peer);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use oxmpi_engine::Progress;
 use oxmpi_engine::{
-    Completion, Engine, EngineError, Envelope, Fault, JoinFacts, Mode, Network, Options, Pattern,
-    Request, Threads,
+    Completion, Content, Engine, EngineError, Envelope, Fault, JoinFacts, Mode, Network, Options,
+    Pattern, Request, Threads,
 };
 use oxmpi_net::choice::{Equipment, Mode as NetMode, Report, Verdict, decide};
 use oxmpi_net::transport::Transport;
@@ -161,6 +161,7 @@ pub fn from(source: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Patt
         context: CONTEXT,
         source: source.into(),
         tag: tag.into(),
+        signature: 0,
     }
 }
 
@@ -170,7 +171,7 @@ pub fn envelope(source: u32, tag: i32, bytes: usize) -> Envelope {
         context: CONTEXT,
         source,
         tag,
-        bytes: bytes as u64,
+        content: Content::new(bytes as u64, 0),
     }
 }
 
@@ -305,10 +306,13 @@ pub fn nonsense(random: &mut Random) -> ([u8; PREFIX_BYTES], usize, Vec<u8>) {
             context: CONTEXT + 1000,
             source: random.any() as u32,
             tag: random.any() as i32,
-            bytes: random.any()
-                >> random
-                    .below(64)
-                    .max(MESSAGE_BYTES_MAX.leading_zeros() as usize),
+            content: Content::new(
+                random.any()
+                    >> random
+                        .below(64)
+                        .max(MESSAGE_BYTES_MAX.leading_zeros() as usize),
+                0,
+            ),
         },
         // Not the number of the first packet, so that one of these is enough.
         sequence: 1 + random.below(100) as u32,

@@ -1,7 +1,7 @@
 //! What a peer sends: packets in the format of `oxmpi_wire::stream`, and payloads whose every byte
 //! can be checked.
 
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 
 /// The communicator that all cases use unless they try others.
 pub const CONTEXT: u64 = 11 | 7 << 40;
@@ -13,7 +13,7 @@ pub fn head(kind: Kind, source: u32, tag: i32, message_bytes: usize, payload: us
             context: CONTEXT,
             source,
             tag,
-            bytes: message_bytes as u64,
+            content: Content::new(message_bytes as u64, 0),
         },
         sequence: 0,
         credit: 0,

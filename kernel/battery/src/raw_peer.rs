@@ -8,7 +8,7 @@ use std::time::Duration;
 use oxmpi_handshake::{Answerer, Dialler, JobKey, Progress, Verdict};
 use oxmpi_wire::code::body_bytes;
 use oxmpi_wire::stream::PAYLOAD_MAX;
-use oxmpi_wire::{Envelope, HEADER_BYTES, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, HEADER_BYTES, Kind, PREFIX_BYTES, Repr};
 
 use crate::random::Random;
 use crate::runner::{Outcome, fail};
@@ -23,7 +23,7 @@ fn packet(bits: u64, bytes: u64, sequence: u32, kind: Kind, payload: &[u8]) -> V
             context: bits,
             source: 0,
             tag: 0,
-            bytes,
+            content: Content::new(bytes, 0),
         },
         sequence,
         // Without any, the kernel would never say anything that has to be matched.

@@ -12,7 +12,7 @@
 //! before, the list ends, too.
 
 use oxmpi_wire::stream::LENGTH_BYTES;
-use oxmpi_wire::{Code, Envelope, HEADER_BYTES, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Code, Content, Envelope, HEADER_BYTES, Kind, PREFIX_BYTES, Repr};
 
 use crate::context::Core;
 
@@ -44,7 +44,7 @@ impl Core {
             return;
         };
         let entry = self.entries.get_mut(slot);
-        entry.answers &= !mapped && !fetchable && repr.envelope.bytes > 0;
+        entry.answers &= !mapped && !fetchable && repr.envelope.bytes() > 0;
         if !entry.answers {
             return;
         }
@@ -93,7 +93,7 @@ impl Core {
                 context: 0,
                 source: 0,
                 tag: 0,
-                bytes,
+                content: Content::new(bytes, 0),
             },
             sequence: 0,
             credit: 0,

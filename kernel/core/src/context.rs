@@ -168,6 +168,7 @@ impl Core {
             context: entry.context,
             source: (entry.flags & ANY_SOURCE == 0).then_some(entry.source),
             tag: (entry.flags & ANY_TAG == 0).then_some(entry.tag),
+            signature: 0,
         };
         if self.queues.probe(&pattern).is_some() {
             self.counters.agains += 1;

@@ -49,7 +49,7 @@ impl Core {
             // No message begins before all of the last eager one is sent, and none is longer than
             // it says.
             (Kind::Eager | Kind::RequestToSend { .. }, Some(_)) => Err(Refusal::Garbage),
-            (Kind::Eager, None) if payload > envelope.bytes => Err(Refusal::Garbage),
+            (Kind::Eager, None) if payload > envelope.bytes() => Err(Refusal::Garbage),
             (Kind::Eager, None) => {
                 let met = self.meet(index, envelope, false)?;
                 Ok(met.map_or(nobody, |slot| self.eager_route(index, slot, payload)))
@@ -63,7 +63,7 @@ impl Core {
                 self.owe_answer(index, slot, repr);
                 Ok(Route::Dump {
                     slot: Some(slot),
-                    counts: if buffered { 0 } else { envelope.bytes },
+                    counts: if buffered { 0 } else { envelope.bytes() },
                 })
             }
             (Kind::More { offset }, Some(slot)) => {
@@ -106,7 +106,7 @@ impl Core {
             Arriving {
                 socket: index,
                 promised,
-                bytes: envelope.bytes,
+                bytes: envelope.bytes(),
                 arrived: 0,
                 error: 0,
             },
@@ -116,7 +116,7 @@ impl Core {
             source: envelope.source,
             tag: envelope.tag,
             error: 0,
-            bytes: envelope.bytes,
+            bytes: envelope.bytes(),
             cookie: self.entries.get(slot).cookie,
         };
         self.area_mut().flag(slot, done);

@@ -5,7 +5,7 @@ mod counting;
 
 use oxmpi_o2g_core::{Area, Core, Step};
 use oxmpi_wire::o2g::{ANY_SOURCE, ANY_TAG, Control, Desk, Done, Entry};
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 
 const ENTRIES: u32 = 1000;
 const DUMP: usize = 1 << 20;
@@ -17,7 +17,7 @@ fn message(number: u32) -> Envelope {
         context: u64::from(number % 50),
         source: number,
         tag: number as i32,
-        bytes: 8,
+        content: Content::new(8, 0),
     }
 }
 
@@ -47,8 +47,9 @@ fn entry(number: u32, flags: u32, tail: u64) -> Entry {
         context,
         source,
         tag,
-        bytes,
+        content,
     } = message(number);
+    let bytes = content.bytes();
     Entry {
         cookie: u64::from(number),
         context,

@@ -16,7 +16,7 @@ use oxmpi_wire::o2g::{
     ANSWER, ANSWERS, ANY_SOURCE, ANY_TAG, Counters, DONE, Entry, MATCHED, NO_BUFFER, NO_SLOT,
     RecordKind, WAITING,
 };
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 
 const ECONNRESET: u32 = 104;
 
@@ -186,7 +186,7 @@ impl World {
             context: 1 + u64::from(self.random.one_in(8)),
             source: wire as u32,
             tag: self.random.below(3) as i32,
-            bytes,
+            content: Content::new(bytes, 0),
         };
         let message = self.sequence + 1;
         match self.random.below(12) {
@@ -220,14 +220,14 @@ impl World {
     fn send_in_pieces(&mut self, wire: usize, envelope: Envelope, message: u32) {
         let mut sent = 0;
         loop {
-            let piece = (envelope.bytes - sent).min(1 + self.random.below(5000));
+            let piece = (envelope.bytes() - sent).min(1 + self.random.below(5000));
             let kind = match sent {
                 0 => Kind::Eager,
                 offset => Kind::More { offset },
             };
             self.write(wire, envelope, kind, (message, sent, piece as usize));
             sent += piece;
-            if sent == envelope.bytes {
+            if sent == envelope.bytes() {
                 return;
             }
             if self.random.one_in(4) {
@@ -259,7 +259,7 @@ impl World {
             context: 1,
             source: 0,
             tag: 0,
-            bytes,
+            content: Content::new(bytes, 0),
         };
         for (offset, payload) in pieces {
             let kind = Kind::Data { receive, offset };
@@ -325,9 +325,9 @@ impl World {
                 let met = self.meet(&sent);
                 let buffered = met.filter(|cookie| self.is_buffered(*cookie));
                 if let Some(cookie) = buffered
-                    && sent.envelope.bytes > 0
+                    && sent.envelope.bytes() > 0
                 {
-                    let promise = (number, cookie, sent.message, sent.envelope.bytes);
+                    let promise = (number, cookie, sent.message, sent.envelope.bytes());
                     let asked = self.receives[&cookie].entry.flags & ANSWER != 0;
                     answers = asked && !mapped && !fetchable;
                     match answers {
@@ -391,7 +391,7 @@ impl World {
         let receive = self.receives.get_mut(&cookie).expect("posted");
         receive.state = State::Matched;
         receive.message = sent.message;
-        receive.bytes = sent.envelope.bytes;
+        receive.bytes = sent.envelope.bytes();
         Some(cookie)
     }
 
@@ -430,6 +430,7 @@ impl World {
             context: entry.context,
             source: (entry.flags & ANY_SOURCE == 0).then_some(entry.source),
             tag: (entry.flags & ANY_TAG == 0).then_some(entry.tag),
+            signature: 0,
         };
         let is_live =
             |cookie: &u64| matches!(self.receives[cookie].state, State::Waiting | State::Matched);
@@ -503,7 +504,7 @@ impl World {
                 let repr = Repr::parse_prefix(&prefix_of(&bytes[4..])).expect("a packet");
                 assert_eq!(repr.kind, Kind::Cleared { receive, send });
                 assert!(!repr.kind.is_ordered() && repr.credit == 0);
-                assert_eq!(repr.envelope.bytes, promise.3);
+                assert_eq!(repr.envelope.bytes(), promise.3);
                 self.double.core.answered(wire.index);
                 wire.unanswered.pop_front();
                 self.promises.push(promise);
@@ -523,7 +524,7 @@ impl World {
             context: 1,
             source: 0,
             tag: 0,
-            bytes: 1,
+            content: Content::new(1, 0),
         };
         // The head is used at once, so that no answer comes before it.
         if self.wires[number].pending.is_empty() {

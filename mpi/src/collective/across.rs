@@ -7,6 +7,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::agreement::Agreement;
 use super::run::Places;
 use super::{Combine, Inside};
 use crate::communicator::{Comm, GroupBoard, Offer};
@@ -26,6 +27,7 @@ impl Comm {
         hosts: &Hosts,
         inside: &mut Inside<'_>,
         call: &Call<'_>,
+        agreed: Agreement,
         places: Places,
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
@@ -37,11 +39,11 @@ impl Comm {
             self.ask_for_board(hosts, inside)?;
             if self.suits_board(inside, &phases)? {
                 // SAFETY: the caller's promise.
-                return unsafe { self.in_phases(hosts, inside, call, &phases, places, combine) };
+                return unsafe { self.in_phases(hosts, inside, agreed, &phases, places, combine) };
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { self.walk(&self.schedule(call), places, combine) }
+        unsafe { self.walk(&self.schedule(call), agreed.signature(), places, combine) }
     }
 
     /// The members that live on this host.
@@ -64,7 +66,7 @@ impl Comm {
         let places = Places::new(&[], bytes_mut(&mut offer));
         let mut combine = |_: &[u8], _: &mut [u8]| unreachable!("nothing is combined");
         // SAFETY: `offer` outlives the walk, and nobody else knows it.
-        unsafe { self.walk(&schedule, places, &mut combine)? };
+        unsafe { self.walk(&schedule, 0, places, &mut combine)? };
         if let Some(ticket) = offer[0].ticket() {
             let processes = members.iter().map(|&rank| self.process_of(rank)).collect();
             inside.set_board(GroupBoard::new(ticket, processes, hosts.index(self.rank)));
@@ -94,24 +96,24 @@ impl Comm {
         &self,
         hosts: &Hosts,
         inside: &mut Inside<'_>,
-        call: &Call<'_>,
+        agreed: Agreement,
         phases: &Phases,
         places: Places,
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
-        let (engine, whole) = (&self.process.engine, call.collective());
+        let engine = &self.process.engine;
         let mut meet = |part: &Call<'_>, combine: &mut Combine<'_>| {
             let board = inside.board().expect("the call suits it");
             // SAFETY: the caller's promise; no transfer is in flight while the slices are there.
             let (send, receive) = unsafe { places.as_slices() };
-            let ended = board.run_for(whole, engine, part, send, receive, combine);
+            let ended = board.run(engine, agreed, part, send, receive, combine);
             ended.map_err(|error| by_rank(error, self.members_here(hosts)))
         };
         if let Some(up) = &phases.up {
             meet(up, combine)?;
         }
         // SAFETY: the caller's promise.
-        unsafe { self.walk(&phases.between, places, combine)? };
+        unsafe { self.walk(&phases.between, agreed.signature(), places, combine)? };
         meet(&phases.down, combine)
     }
 }
@@ -120,6 +122,8 @@ impl Comm {
 fn by_rank(mut error: ErrorKind, members: &[u32]) -> ErrorKind {
     match &mut error {
         ErrorKind::DifferentCollective { peer, .. }
+        | ErrorKind::DifferentOperation { peer, .. }
+        | ErrorKind::EarlierRoot { peer }
         | ErrorKind::CollectiveMismatch { peer, .. } => *peer = members[*peer as usize],
         ErrorKind::DifferentRoot { peer, here, there } => {
             for index in [peer, here, there] {

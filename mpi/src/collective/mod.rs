@@ -8,6 +8,7 @@
 //! makes ready and `request` runs in the background where the call does not wait.
 
 mod across;
+mod agreement;
 mod alone;
 mod blocks;
 mod board;
@@ -29,6 +30,7 @@ use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
 use oxmpi_schedules::plan::{self, Call};
 use oxmpi_schedules::{Placement, Position, Schedule};
 
+use agreement::{Agreement, trail_after};
 pub use description::{Collective, Neighbours, Parts, Reduction, Root, Shares};
 use job::Job;
 use run::{Places, Run};
@@ -78,10 +80,13 @@ impl Comm {
         // the job has kept them apart.
         unsafe {
             match job.schedule() {
-                None => whole.together_at(&job.call(), job.places(), &mut combine)?,
+                None => {
+                    let agreed = (job.call(), job.operation());
+                    whole.together_at(&agreed.0, agreed.1, job.places(), &mut combine)?;
+                }
                 Some(schedule) => {
                     let _inside = whole.enter()?;
-                    whole.walk(schedule, job.places(), &mut combine)?;
+                    whole.walk(schedule, 0, job.places(), &mut combine)?;
                 }
             }
         }
@@ -108,16 +113,18 @@ impl Comm {
     pub(crate) fn together(
         &self,
         call: &Call<'_>,
+        operation: u8,
         send: &[u8],
         receive: &mut [u8],
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
         let places = Places::new(send, receive);
         // SAFETY: `send` and `receive` stay borrowed until this returns.
-        unsafe { self.together_at(call, places, combine) }
+        unsafe { self.together_at(call, operation, places, combine) }
     }
 
-    /// Runs one collective on memory that is named by its address.
+    /// Runs one collective on memory that is named by its address. The operation has the number of
+    /// an [`Agreement`].
     ///
     /// # Safety
     /// The places must be valid until this returns, and nobody else may use them. If the call suits
@@ -125,6 +132,7 @@ impl Comm {
     unsafe fn together_at(
         &self,
         call: &Call<'_>,
+        operation: u8,
         places: Places,
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
@@ -132,19 +140,38 @@ impl Comm {
             return Ok(());
         }
         let mut inside = self.enter()?;
+        let agreed = self.agreement(call, operation);
         if let Some(hosts) = self.hosts() {
             // SAFETY: the caller's promise.
-            return unsafe { self.together_across(hosts, &mut inside, call, places, combine) };
+            return unsafe {
+                self.together_across(hosts, &mut inside, call, agreed, places, combine)
+            };
         }
         if let Some(board) = inside.board()
             && board.suits(&self.process.engine, call)?
         {
             // SAFETY: the caller's promise.
             let (send, receive) = unsafe { places.as_slices() };
-            return board.run(&self.process.engine, call, send, receive, combine);
+            return board.run(&self.process.engine, agreed, call, send, receive, combine);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.walk(&self.schedule(call), places, combine) }
+        unsafe { self.walk(&self.schedule(call), agreed.signature(), places, combine) }
+    }
+
+    /// What this member says of a call that all make; a root is taken down for the calls to come.
+    #[inline]
+    fn agreement(&self, call: &Call<'_>, operation: u8) -> Agreement {
+        let trail = self.trail.load(Ordering::Relaxed);
+        if let Some(root) = call.root() {
+            // Nobody else is inside a collective of this communicator.
+            self.trail
+                .store(trail_after(trail, root), Ordering::Relaxed);
+        }
+        Agreement {
+            collective: call.collective(),
+            operation,
+            trail: trail as u8,
+        }
     }
 
     /// Runs one that combines nothing.
@@ -155,7 +182,7 @@ impl Comm {
         receive: &mut [u8],
     ) -> Result<(), ErrorKind> {
         let mut combine = |_: &[u8], _: &mut [u8]| unreachable!("no operation, no reduce step");
-        self.together(call, send, receive, &mut combine)
+        self.together(call, 0, send, receive, &mut combine)
     }
 
     /// Any collective on any communicator: messages between pairs of ranks.
@@ -165,11 +192,13 @@ impl Comm {
     unsafe fn walk(
         &self,
         schedule: &Schedule,
+        signature: u8,
         places: Places,
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
+        let marks = (self.next_number(), signature);
         // SAFETY: the caller's promise; the run ends here.
-        unsafe { Run::start(self, schedule, places, self.next_number()) }.wait(combine)
+        unsafe { Run::start(self, schedule, places, marks) }.wait(combine)
     }
 
     /// Numbers the messages of a collective. All members count their collectives alike, so the

@@ -4,6 +4,7 @@
 //! ranks when it does not. The result of a floating-point sum may differ in the last digits between
 //! numbers of ranks, but not from run to run.
 
+use super::agreement::operation_number;
 use super::blocks::{check_length, for_all};
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
@@ -167,8 +168,14 @@ impl<L: Level> Communicator<'_, L> {
         op: &impl Operation<T>,
     ) -> Result<(), ErrorKind> {
         let mut combine = |input: &[u8], into: &mut [u8]| reduce_bytes(op, input, into);
-        self.comm
-            .together(call, bytes(data), bytes_mut(result), &mut combine)
+        let operation = operation_number(op.predefined());
+        self.comm.together(
+            call,
+            operation,
+            bytes(data),
+            bytes_mut(result),
+            &mut combine,
+        )
     }
 }
 

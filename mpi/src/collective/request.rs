@@ -51,13 +51,15 @@ impl Comm {
         let mut job = Job::empty();
         job.prepare(self, collective)?;
         let whole = self.shared_whole();
-        let schedule = match job.take_schedule() {
-            Some(schedule) => Arc::new(schedule),
-            None => whole.schedule(&job.call()),
+        let (schedule, signature) = match job.take_schedule() {
+            Some(schedule) => (Arc::new(schedule), 0),
+            // Roots leave no trail: other members may begin these and blocking ones in another
+            // order.
+            None => (whole.schedule(&job.call()), job.agreement(0).signature()),
         };
         // SAFETY: the makers of the buffers promise their memory until the operation is over, and
         // copies live in the job, which the walk keeps for longer than the run.
-        let run = unsafe { Run::start(whole, schedule, job.places(), number()) };
+        let run = unsafe { Run::start(whole, schedule, job.places(), (number(), signature)) };
         let walk = Walk {
             run: Some(run),
             job,

@@ -9,9 +9,10 @@
 
 use std::borrow::Borrow;
 
-use oxmpi_engine::{Completion, EngineError, Envelope, Fault, Mode, Pattern};
+use oxmpi_engine::{Completion, Content, EngineError, Envelope, Fault, Mode, Pattern};
 
 use super::Combine;
+use super::agreement::disagreement;
 use crate::communicator::{Comm, Context};
 use crate::error::ErrorKind;
 use crate::kept::{LINE_BYTES, Started, Workspace};
@@ -121,6 +122,8 @@ pub(super) struct Run<C: Borrow<Comm>, S: Borrow<Schedule>> {
     buffers: Buffers,
     /// Numbers the messages of this collective.
     tag: i32,
+    /// What all members must say alike, see `agreement`; 0 says nothing.
+    signature: u8,
 }
 
 impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
@@ -129,7 +132,12 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
     /// # Safety
     /// The places must be valid for as long as this lives, and nobody else may write what the
     /// schedule reads there nor touch what it writes.
-    pub(super) unsafe fn start(comm: C, schedule: S, places: Places, tag: i32) -> Self {
+    pub(super) unsafe fn start(
+        comm: C,
+        schedule: S,
+        places: Places,
+        (tag, signature): (i32, u8),
+    ) -> Self {
         let scratch_bytes = schedule.borrow().scratch_bytes();
         let workspace = comm.borrow().kept.workspace(scratch_bytes);
         let buffers = Buffers { places, workspace };
@@ -139,6 +147,7 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
             execution: Execution::start(),
             buffers,
             tag,
+            signature,
         }
     }
 
@@ -217,7 +226,7 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
                         context,
                         source: comm.rank,
                         tag: self.tag,
-                        bytes,
+                        content: Content::new(bytes, self.signature),
                     };
                     engine.isend(process, envelope, address, Mode::Standard)
                 }
@@ -229,6 +238,7 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
                             context,
                             source,
                             tag,
+                            signature: self.signature,
                         },
                         address,
                         bytes,
@@ -252,7 +262,13 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
     ) -> Result<(), ErrorKind> {
         let transfer = started.transfer;
         let got = match ended {
-            Ok(completion) => completion.bytes,
+            Ok(completion) => {
+                let (here, there) = (self.signature, completion.signature);
+                if here != there && here != 0 && there != 0 {
+                    return Err(disagreement(transfer.peer, here, there));
+                }
+                completion.bytes
+            }
             // Too long or too short is the same mistake here: the ranks do not agree on the call.
             Err(error) => match *error.fault() {
                 Fault::Truncated { bytes, .. } => bytes,

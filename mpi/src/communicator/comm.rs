@@ -9,7 +9,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use oxmpi_engine::{Envelope, Pattern, Ticket};
+use oxmpi_engine::{Content, Envelope, Pattern, Ticket};
 
 use super::arguments::check_tag;
 use super::board::GroupBoard;
@@ -21,6 +21,7 @@ use crate::group::Group;
 use crate::kept::Kept;
 use crate::process::{Process, UNKNOWN};
 use crate::status::{Source, Tag};
+use oxmpi_datatypes::ElementMark;
 use oxmpi_schedules::Hosts;
 
 /// What the handles of one communicator share within a process.
@@ -42,6 +43,8 @@ pub struct Comm {
     pub(crate) collectives: AtomicU32,
     /// Nonblocking and persistent ones, counted apart.
     pub(crate) nonblocking_collectives: AtomicU32,
+    /// Of the roots that were named so far: members that disagree are told.
+    pub(crate) trail: AtomicU32,
     /// The number by which the layer above knows it; 0 before it has one.
     handle: AtomicU64,
     /// Requests of the layer above that use it without a reference of their own.
@@ -120,6 +123,7 @@ impl Comm {
             inter: None,
             collectives: AtomicU32::new(0),
             nonblocking_collectives: AtomicU32::new(0),
+            trail: AtomicU32::new(0),
             handle: AtomicU64::new(0),
             borrowers: AtomicU32::new(0),
             attached: Attached::default(),
@@ -315,7 +319,7 @@ impl Comm {
     #[inline(always)]
     pub(crate) fn envelope(
         &self,
-        bytes: u64,
+        content: Content,
         dest: u32,
         tag: i32,
     ) -> Result<(u32, Envelope), ErrorKind> {
@@ -325,7 +329,7 @@ impl Comm {
             context: self.context(Context::Point),
             source: self.rank,
             tag,
-            bytes,
+            content,
         };
         Ok((self.process_of(dest), envelope))
     }
@@ -336,6 +340,7 @@ impl Comm {
         &self,
         source: Source,
         tag: Tag,
+        mark: ElementMark,
     ) -> Result<(Option<u32>, Pattern), ErrorKind> {
         let source = source.checked(self.peers)?;
         let tag = tag.checked()?;
@@ -347,6 +352,7 @@ impl Comm {
                 context,
                 source,
                 tag,
+                signature: mark.byte(),
             },
         ))
     }

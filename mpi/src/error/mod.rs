@@ -208,6 +208,29 @@ pub enum ErrorKind {
         there: u32,
     },
 
+    /// Another rank named another operation.
+    #[error(
+        "rank {peer} combines by {there} where this rank combines by {here}; all ranks must name the same operation"
+    )]
+    DifferentOperation {
+        /// Who.
+        peer: u32,
+        /// This rank's operation.
+        here: String,
+        /// The other one's.
+        there: String,
+    },
+
+    /// Another rank named another root, in a collective before this one.
+    #[error(
+        "rank {peer} has named another root than this rank in an earlier collective of this communicator; all \
+         ranks must name the same root in a bcast, reduce, gather or scatter"
+    )]
+    EarlierRoot {
+        /// Who.
+        peer: u32,
+    },
+
     /// A request was used again after its error had been handed out.
     #[error("this operation has failed before, and its error was returned then; start a new one")]
     RequestFailed,

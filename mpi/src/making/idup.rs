@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use oxmpi_engine::{Envelope, Mode, Pattern, Request, RequestId};
+use oxmpi_engine::{Content, Envelope, Mode, Pattern, Request, RequestId};
 
 use super::Foundation;
 use crate::any_request::{AnyRequest, Pending, Report};
@@ -115,6 +115,7 @@ impl Duplication {
             context: carrier.context(Context::Collective),
             source: Some(parent),
             tag: Some(self.tag),
+            signature: 0,
         };
         let data = bytes_mut(&mut self.foundations[..]);
         let (address, capacity) = (data.as_mut_ptr(), data.len() as u64);
@@ -137,7 +138,7 @@ impl Duplication {
                     context: carrier.context(Context::Collective),
                     source: carrier.rank,
                     tag: self.tag,
-                    bytes: data.len() as u64,
+                    content: Content::new(data.len() as u64, 0),
                 };
                 let (to, engine) = (carrier.process_of(child), &carrier.process.engine);
                 // SAFETY: as in `receive`.

@@ -8,7 +8,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use oxmpi_engine::{Envelope, Mode, Pattern, Request};
+use oxmpi_engine::{Content, Envelope, Mode, Pattern, Request};
 
 use super::Foundation;
 use crate::communicator::{Comm, Context, check_tag, hosts_of};
@@ -79,6 +79,7 @@ impl<'a> Makers<'a> {
                 context: self.context,
                 source: Some(from),
                 tag: Some(self.tag),
+                signature: 0,
             };
             let (address, capacity) = (bytes_mut(data).as_mut_ptr(), size_of_val(data) as u64);
             // SAFETY: `data` is borrowed until the call, which waits, is over.
@@ -95,7 +96,7 @@ impl<'a> Makers<'a> {
                     context: self.context,
                     source: self.process.rank(),
                     tag: self.tag,
-                    bytes: size_of_val(data) as u64,
+                    content: Content::new(size_of_val(data) as u64, 0),
                 };
                 let to = processes[(rank + bit) as usize];
                 let address = bytes(data).as_ptr();
@@ -157,7 +158,7 @@ impl Comm {
             context: self.context(Context::Making),
             source: self.rank,
             tag,
-            bytes: data.len() as u64,
+            content: Content::new(data.len() as u64, 0),
         };
         let process = self.process_of(dest);
         let engine = &self.process.engine;
@@ -178,10 +179,11 @@ impl Comm {
             context: self.context(Context::Making),
             source: Some(source),
             tag: Some(tag),
+            signature: 0,
         };
         let engine = &self.process.engine;
         let claim = engine.claim_wait(Some(self.process_of(source)), pattern)?;
-        let length = claim.envelope.bytes;
+        let length = claim.envelope.bytes();
         let mut data = crate::buffer::memory(length)?;
         // SAFETY: the data lives until the wait below is over.
         let request = unsafe { engine.irecv_claimed(claim, data.as_mut_ptr(), length) };

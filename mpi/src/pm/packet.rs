@@ -13,7 +13,7 @@
 //! None of them is what bulk rails carry, so everything between two nodes stays in one order: a
 //! message sent after a write arrives after it.
 
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr, WireError};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr, WireError};
 
 const MESSAGE: i32 = 0;
 const WRITE: i32 = 1;
@@ -113,7 +113,7 @@ impl Action {
             context: u64::from(context),
             source,
             tag,
-            bytes,
+            content: Content::new(bytes, 0),
         };
         let repr = Repr {
             envelope,
@@ -128,12 +128,7 @@ impl Action {
     #[inline]
     pub fn parse(prefix: &[u8; PREFIX_BYTES]) -> Result<Option<Action>, WireError> {
         let Repr { envelope, kind, .. } = Repr::parse_prefix(prefix)?;
-        let Envelope {
-            context,
-            tag,
-            bytes,
-            ..
-        } = envelope;
+        let (context, tag, bytes) = (envelope.context, envelope.tag, envelope.bytes());
         let Ok(context) = u32::try_from(context) else {
             return Ok(None);
         };

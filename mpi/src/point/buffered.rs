@@ -23,7 +23,7 @@ impl Comm {
         tag: i32,
     ) -> Result<(), ErrorKind> {
         let Some(dest) = dest else { return Ok(()) };
-        self.envelope(buffer.bytes(), dest, tag)?;
+        self.envelope(buffer.content(), dest, tag)?;
         let Some(pool) = self.buffering() else {
             return Err(ErrorKind::BufferedSpace {
                 needed: buffer.bytes() + OVERHEAD_BYTES,
@@ -47,7 +47,7 @@ impl Comm {
         dest: u32,
         tag: i32,
     ) -> Result<bool, ErrorKind> {
-        let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
+        let (process, envelope) = self.envelope(buffer.content(), dest, tag)?;
         let (engine, data) = (&self.process.engine, buffer.pack()?);
         // SAFETY: the pool keeps the data until the request is over; moving the vector does not
         // move the data.
@@ -78,7 +78,7 @@ impl Comm {
         tag: i32,
     ) -> Result<AnyRequest, ErrorKind> {
         if let Some(dest) = dest {
-            self.envelope(buffer.bytes(), dest, tag)?;
+            self.envelope(buffer.content(), dest, tag)?;
         }
         let comm = self.clone();
         let begin = move || {

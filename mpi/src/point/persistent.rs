@@ -43,7 +43,7 @@ impl Comm {
         mode: Mode,
     ) -> Result<AnyRequest, ErrorKind> {
         if let Some(dest) = dest {
-            self.envelope(buffer.bytes(), dest, tag)?;
+            self.envelope(buffer.content(), dest, tag)?;
         }
         let comm = self.clone();
         let begin = move || comm.isend_buffer(&buffer, dest, tag, mode);
@@ -58,7 +58,7 @@ impl Comm {
         tag: Tag,
     ) -> Result<AnyRequest, ErrorKind> {
         if let Some(source) = source {
-            self.pattern(source, tag)?;
+            self.pattern(source, tag, buffer.mark())?;
         }
         let comm = self.clone();
         let begin = move || comm.irecv_buffer(&buffer, source, tag);

@@ -9,13 +9,14 @@ use crate::communicator::Communicator;
 use crate::error::{Error, ErrorKind, Result};
 use crate::status::{Source, Status, Tag};
 use crate::thread::{Funneled, Level};
+use oxmpi_datatypes::ElementMark;
 use oxmpi_datatypes::plain::Plain;
 
 impl<L: Level> Communicator<'_, L> {
     /// Waits until a message could be received and tells what is known of it.
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         self.comm
-            .pattern(source.into(), tag.into())
+            .pattern(source.into(), tag.into(), ElementMark::ANY)
             .and_then(|(from, pattern)| Ok(self.process.engine.probe_wait(from, pattern)?))
             .map(|envelope| status(&envelope))
             .map_err(|kind| self.fail("probe", kind))
@@ -24,7 +25,7 @@ impl<L: Level> Communicator<'_, L> {
     /// Tells whether a message could be received now.
     pub fn iprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
         self.comm
-            .pattern(source.into(), tag.into())
+            .pattern(source.into(), tag.into(), ElementMark::ANY)
             .and_then(|(_, pattern)| Ok(self.process.engine.probe(pattern)?))
             .map(|envelope| envelope.as_ref().map(status))
             .map_err(|kind| self.fail("iprobe", kind))
@@ -46,7 +47,7 @@ impl<L: Level> Communicator<'_, L> {
         tag: impl Into<Tag>,
     ) -> Result<Option<Message<'_, L>>> {
         self.comm
-            .pattern(source.into(), tag.into())
+            .pattern(source.into(), tag.into(), ElementMark::ANY)
             .and_then(|(_, pattern)| Ok(self.process.engine.claim(pattern)?))
             .map(|claim| claim.map(|claim| Message::new(self, "improbe", claim)))
             .map_err(|kind| self.fail("improbe", kind))
@@ -59,7 +60,7 @@ impl<L: Level> Communicator<'_, L> {
         tag: Tag,
     ) -> Result<Message<'_, L>> {
         self.comm
-            .pattern(source, tag)
+            .pattern(source, tag, ElementMark::ANY)
             .and_then(|(from, pattern)| Ok(self.process.engine.claim_wait(from, pattern)?))
             .map(|claim| Message::new(self, call, claim))
             .map_err(|kind| self.fail(call, kind))
@@ -70,7 +71,7 @@ fn status(envelope: &oxmpi_engine::Envelope) -> Status {
     Status {
         source: envelope.source,
         tag: envelope.tag,
-        bytes: envelope.bytes,
+        bytes: envelope.bytes(),
         cancelled: false,
     }
 }
@@ -104,8 +105,14 @@ impl<'a, L: Level> Message<'a, L> {
     pub fn recv<T: Plain>(self, buffer: &mut [T]) -> Result<Status> {
         let (communicator, call) = (self.communicator, self.call);
         // SAFETY: the buffer stays borrowed until `receive` returns.
-        unsafe { self.receive(buffer.as_mut_ptr().cast(), size_of_val(buffer) as u64) }
-            .map_err(|kind| communicator.fail(call, kind))
+        unsafe {
+            self.receive(
+                buffer.as_mut_ptr().cast(),
+                size_of_val(buffer) as u64,
+                T::MARK,
+            )
+        }
+        .map_err(|kind| communicator.fail(call, kind))
     }
 
     /// Receives it into a vector of its own.
@@ -133,7 +140,7 @@ impl<'a, L: Level> Message<'a, L> {
         }
         // SAFETY: the vector has room for that many bytes and is not touched before `receive`
         // returns.
-        let received = unsafe { self.receive(data.as_mut_ptr().cast(), status.bytes) };
+        let received = unsafe { self.receive(data.as_mut_ptr().cast(), status.bytes, T::MARK) };
         let received = received.map_err(fail)?;
         // SAFETY: the engine filled exactly the message's bytes, and any bytes are values (T:
         // Plain).
@@ -157,9 +164,15 @@ impl<'a, L: Level> Message<'a, L> {
 
     /// # Safety
     /// `capacity` bytes at `address` must be writable and unused by others until this returns.
-    unsafe fn receive(mut self, address: *mut u8, capacity: u64) -> Result<Status, ErrorKind> {
+    unsafe fn receive(
+        mut self,
+        address: *mut u8,
+        capacity: u64,
+        mark: ElementMark,
+    ) -> Result<Status, ErrorKind> {
         let engine = &self.communicator.process.engine;
-        let claim = self.claim.take().expect("only receive and drop take it");
+        let mut claim = self.claim.take().expect("only receive and drop take it");
+        claim.signature = mark.byte();
         // SAFETY: the caller's word, and the wait below.
         let request = unsafe { engine.irecv_claimed(claim, address, capacity) };
         Ok(engine.wait(request)?.into())

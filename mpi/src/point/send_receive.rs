@@ -3,7 +3,7 @@
 //! Each call lends the caller's memory to the engine for its own duration, and ends only when the
 //! engine has let go of it; that is what every `SAFETY` comment here says.
 
-use oxmpi_engine::{Completion, Mode, Request};
+use oxmpi_engine::{Completion, Content, Mode, Request};
 
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
@@ -20,6 +20,7 @@ impl From<Completion> for Status {
             tag,
             bytes,
             cancelled,
+            ..
         } = completion;
         Status {
             source,
@@ -123,7 +124,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         tag: i32,
         mode: Mode,
     ) -> Result<(), ErrorKind> {
-        let (process, envelope) = self.comm.envelope(size_of_val(data) as u64, dest, tag)?;
+        let (process, envelope) = self.comm.envelope(content(data), dest, tag)?;
         let address = data.as_ptr().cast();
         // SAFETY: the data stays borrowed during the call; the length is the slice's.
         unsafe { self.process.engine.send(process, envelope, address, mode)? };
@@ -137,7 +138,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         source: Source,
         tag: Tag,
     ) -> Result<Status, ErrorKind> {
-        let (from, pattern) = self.comm.pattern(source, tag)?;
+        let (from, pattern) = self.comm.pattern(source, tag, T::MARK)?;
         let (address, capacity) = (buffer.as_mut_ptr().cast(), size_of_val(buffer) as u64);
         // SAFETY: the buffer stays borrowed during the call; the capacity is the slice's length.
         let completion = unsafe { self.process.engine.recv(from, pattern, address, capacity)? };
@@ -156,7 +157,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         tag: i32,
         mode: Mode,
     ) -> Result<Request, ErrorKind> {
-        let (process, envelope) = self.comm.envelope(size_of_val(data) as u64, dest, tag)?;
+        let (process, envelope) = self.comm.envelope(content(data), dest, tag)?;
         let address = data.as_ptr().cast();
         // SAFETY: the caller keeps the data in place; the length is the slice's.
         Ok(unsafe {
@@ -177,7 +178,7 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         source: Source,
         tag: Tag,
     ) -> Result<Request, ErrorKind> {
-        let (from, pattern) = self.comm.pattern(source, tag)?;
+        let (from, pattern) = self.comm.pattern(source, tag, T::MARK)?;
         let capacity = size_of_val(buffer) as u64;
         let address = buffer.as_mut_ptr().cast();
         // SAFETY: the caller keeps the buffer in place; the capacity is the slice's length.
@@ -187,6 +188,12 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
                 .irecv(from, pattern, address, capacity)?
         })
     }
+}
+
+/// Length and kind of the data, as they stand on a message.
+#[inline(always)]
+fn content<T: Plain>(data: &[T]) -> Content {
+    Content::new(size_of_val(data) as u64, T::MARK.byte())
 }
 
 /// A request of the library's own that must not be left behind: dropping it takes the operation

@@ -14,6 +14,7 @@ use crate::buffer::{self, Buffer};
 use crate::communicator::Comm;
 use crate::error::ErrorKind;
 use crate::status::{Source, Tag};
+use oxmpi_datatypes::ElementMark;
 
 pub use oxmpi_engine::Mode as SendMode;
 
@@ -35,7 +36,7 @@ impl Comm {
         mode: Mode,
     ) -> Result<(), ErrorKind> {
         let Some(dest) = dest else { return Ok(()) };
-        let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
+        let (process, envelope) = self.envelope(buffer.content(), dest, tag)?;
         let engine = &self.process.engine;
         if let Some(address) = buffer.contiguous() {
             // SAFETY: the buffer's promise, and the call waits.
@@ -59,7 +60,7 @@ impl Comm {
         let (Some(dest), Some(address)) = (dest, buffer.contiguous()) else {
             return Ok(false);
         };
-        let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
+        let (process, envelope) = self.envelope(buffer.content(), dest, tag)?;
         let engine = &self.process.engine;
         // SAFETY: the buffer's promise, and the data has been read when the call returns.
         Ok(unsafe { engine.send_now(process, &envelope, address, mode) })
@@ -77,7 +78,7 @@ impl Comm {
         let Some(dest) = dest else {
             return Ok(AnyRequest::Over(Report::EMPTY));
         };
-        let (process, envelope) = self.envelope(buffer.bytes(), dest, tag)?;
+        let (process, envelope) = self.envelope(buffer.content(), dest, tag)?;
         self.isend_on(process, envelope, buffer, mode)
     }
 
@@ -189,7 +190,7 @@ impl Comm {
         let Some(source) = source else {
             return Ok(Report::NOBODY);
         };
-        let (from, pattern) = self.pattern(source, tag)?;
+        let (from, pattern) = self.pattern(source, tag, buffer.mark())?;
         let engine = &self.process.engine;
         if let Some(address) = buffer.contiguous() {
             // SAFETY: the buffer's promise, and the call waits.
@@ -224,7 +225,7 @@ impl Comm {
         let (Some(source), Some(address)) = (source, buffer.contiguous()) else {
             return Ok(None);
         };
-        let (from, pattern) = self.pattern(source, tag)?;
+        let (from, pattern) = self.pattern(source, tag, buffer.mark())?;
         let engine = &self.process.engine;
         // SAFETY: the buffer's promise holds until the operation is over.
         Ok(Some(unsafe {
@@ -249,7 +250,7 @@ impl Comm {
         let Some(source) = source else {
             return Ok(AnyRequest::Over(Report::NOBODY));
         };
-        let (from, pattern) = self.pattern(source, tag)?;
+        let (from, pattern) = self.pattern(source, tag, buffer.mark())?;
         self.irecv_on(from, pattern, buffer)
     }
 
@@ -297,7 +298,7 @@ impl Comm {
         let Some(source) = source else {
             return Ok(Report::NOBODY);
         };
-        let (from, pattern) = self.pattern(source, tag)?;
+        let (from, pattern) = self.pattern(source, tag, ElementMark::ANY)?;
         let envelope = self.process.engine.probe_wait(from, pattern)?;
         Ok(report(&envelope))
     }
@@ -311,7 +312,7 @@ impl Comm {
         let Some(source) = source else {
             return Ok(Some(Report::NOBODY));
         };
-        let (_, pattern) = self.pattern(source, tag)?;
+        let (_, pattern) = self.pattern(source, tag, ElementMark::ANY)?;
         self.process.background.step_if_active();
         let envelope = self.process.engine.probe(pattern)?;
         Ok(envelope.as_ref().map(report))
@@ -326,7 +327,7 @@ impl Comm {
         let Some(source) = source else {
             return Ok((None, Report::NOBODY));
         };
-        let (from, pattern) = self.pattern(source, tag)?;
+        let (from, pattern) = self.pattern(source, tag, ElementMark::ANY)?;
         let claim = self.process.engine.claim_wait(from, pattern)?;
         Ok(self.claimed(claim))
     }
@@ -340,7 +341,7 @@ impl Comm {
         let Some(source) = source else {
             return Ok(Some((None, Report::NOBODY)));
         };
-        let (_, pattern) = self.pattern(source, tag)?;
+        let (_, pattern) = self.pattern(source, tag, ElementMark::ANY)?;
         self.process.background.step_if_active();
         let claim = self.process.engine.claim(pattern)?;
         Ok(claim.map(|claim| self.claimed(claim)))
@@ -361,7 +362,8 @@ impl Claimed {
 
     /// Begins to receive it.
     pub fn irecv(self, buffer: &Buffer) -> Result<AnyRequest, ErrorKind> {
-        let Claimed { comm, claim } = self;
+        let Claimed { comm, mut claim } = self;
+        claim.signature = buffer.mark().byte();
         let engine = &comm.process.engine;
         if let Some(address) = buffer.contiguous() {
             // SAFETY: the buffer's promise holds until the operation is over.
@@ -397,7 +399,7 @@ fn report(envelope: &Envelope) -> Report {
     Report {
         sender: Sender::Rank(envelope.source),
         tag: Some(envelope.tag),
-        bytes: envelope.bytes,
+        bytes: envelope.bytes(),
         cancelled: false,
     }
 }

@@ -17,6 +17,7 @@ use oxmpi_engine::{Engine, Options, Ticket};
 use oxmpi_join::{LauncherLine, Membership};
 
 use crate::attached::Attached;
+use crate::disagreement;
 use crate::error::{ErrorKind, Result};
 use crate::spreads::Spreads;
 pub(crate) use background::Background;
@@ -67,6 +68,7 @@ impl Process {
         let engine = Arc::new(engine);
         let background = Background::new(&engine);
         engine.set_background(background.clone());
+        engine.set_notice(disagreement::notice(&engine));
         let shared = options.boards && size > 1 && engine.hosts() == 1;
         let numbers = Numbers::new(engine.job_nonce(), rank);
         let world_board = shared.then(|| board_of_world(&engine));

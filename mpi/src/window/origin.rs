@@ -13,7 +13,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use oxmpi_engine::{Envelope, Mode, Pattern};
+use oxmpi_engine::{Content, Envelope, Mode, Pattern};
 
 use super::LockKind;
 use super::memory::{Core, DATA, REQUESTS};
@@ -505,7 +505,7 @@ fn envelope(
         context: core.comm.context(context),
         source: core.comm.rank,
         tag: tag as i32,
-        bytes,
+        content: Content::new(bytes, 0),
     }
 }
 
@@ -520,6 +520,7 @@ fn receive(
         context: core.comm.context(DATA),
         source: Some(target),
         tag: Some((tag | ANSWER) as i32),
+        signature: 0,
     };
     let process = core.part(target).process;
     core.comm.irecv_on(Some(process), pattern, buffer)

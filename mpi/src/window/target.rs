@@ -15,7 +15,7 @@ use std::sync::Arc;
 use oxmpi_datatypes::datatype::{Basic, Datatype};
 use oxmpi_datatypes::op::Predefined;
 use oxmpi_engine::turn_lock::{Ticket, Wish};
-use oxmpi_engine::{Envelope, Mode, Pattern, Request as EngineRequest};
+use oxmpi_engine::{Content, Envelope, Mode, Pattern, Request as EngineRequest};
 
 use super::accumulate::{self, Element, Plan, Site};
 use super::layout;
@@ -124,10 +124,11 @@ impl Service {
             context: self.core.comm.context(REQUESTS),
             source: None,
             tag: None,
+            signature: 0,
         };
         let engine = self.core.engine();
         while let Ok(Some(claim)) = engine.claim(pattern) {
-            let Envelope { source, bytes, .. } = claim.envelope;
+            let (source, bytes) = (claim.envelope.source, claim.envelope.bytes());
             let mut room = vec![0; bytes as usize];
             // SAFETY: the room is kept with the request until it is over; moving the vector does
             // not move the data.
@@ -193,7 +194,7 @@ impl Hands<'_> {
             context: self.core.comm.context(DATA),
             source: self.core.comm.rank,
             tag: (tag | ANSWER) as i32,
-            bytes,
+            content: Content::new(bytes, 0),
         }
     }
 
@@ -228,6 +229,7 @@ impl Hands<'_> {
             context: self.core.comm.context(DATA),
             source: Some(origin),
             tag: Some(tag as i32),
+            signature: 0,
         };
         let process = self.core.part(origin).process;
         let comm = &self.core.comm;

@@ -113,7 +113,7 @@ impl Pm {
     fn rail_of_data(&self, to: u32, head: &[u8]) -> usize {
         let no_bulk =
             matches!(&self.partners[to as usize], Standing::Open(partner) if partner.no_bulk);
-        let message_bytes = Packet::new_checked(head).map_or(0, |packet| packet.bytes());
+        let message_bytes = Packet::new_checked(head).map_or(0, |packet| packet.content().bytes());
         usize::from(!no_bulk && message_bytes >= self.options.bulk_bytes_min)
     }
 

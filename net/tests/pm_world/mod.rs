@@ -13,7 +13,7 @@ use oxmpi_net::device::udp::Families;
 use oxmpi_net::device::{Address, Device, Fault, Faults, Udp};
 use oxmpi_net::pm::{Options, Peer, Pm, Rail, RailKind};
 use oxmpi_net::transport::{Event, Sent};
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 
 /// No test waits longer for anything.
 pub const PATIENCE: Duration = Duration::from_secs(600);
@@ -184,7 +184,7 @@ pub fn head(kind: Kind, number: i32, bytes: usize) -> ([u8; PREFIX_BYTES], usize
             context: 1,
             source: 0,
             tag: number,
-            bytes: bytes as u64,
+            content: Content::new(bytes as u64, 0),
         },
         sequence: number as u32,
         credit: 0,

@@ -12,7 +12,7 @@ mod receiver;
 mod sender;
 
 use oxmpi_engine::protocol::{Limits, Mode};
-use oxmpi_wire::Envelope;
+use oxmpi_wire::{Content, Envelope};
 
 use crate::fabric::{Fabric, Time};
 use crate::node::Node;
@@ -67,7 +67,7 @@ impl Message {
             context: self.context,
             source: self.from,
             tag: self.tag,
-            bytes: self.bytes as u64,
+            content: Content::new(self.bytes as u64, 0),
         }
     }
 

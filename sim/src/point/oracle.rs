@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use oxmpi_engine::protocol::{Failure, Outcome};
-use oxmpi_wire::Envelope;
+use oxmpi_wire::{Content, Envelope};
 
 use crate::fabric::Fabric;
 use crate::node::Node;
@@ -38,7 +38,7 @@ impl Point {
                     context: pattern.context,
                     source: completion.source,
                     tag: completion.tag,
-                    bytes: completion.bytes,
+                    content: Content::new(completion.bytes, 0),
                 }
             }
             Err(Failure::Truncated {
@@ -56,7 +56,7 @@ impl Point {
                     context: pattern.context,
                     source,
                     tag,
-                    bytes,
+                    content: Content::new(bytes, 0),
                 }
             }
             Err(Failure::PeerDied { peer }) => {

@@ -50,6 +50,7 @@ impl Discipline {
             context: message.context,
             source: source.then_some(message.from),
             tag: tag.then_some(message.tag),
+            signature: 0,
         }
     }
 }
@@ -195,6 +196,7 @@ impl Point {
                 context,
                 source: None,
                 tag: None,
+                signature: 0,
             })
             .collect();
         let mut moved = false;
@@ -268,11 +270,11 @@ impl Point {
             let lies = Area::from_address(address);
             let bytes = fabric
                 .arena(from)
-                .read(lies, 0, envelope.bytes as usize)
+                .read(lies, 0, envelope.bytes() as usize)
                 .to_vec();
             let finished = node.finish_claim(fabric, claim);
             finished.map_err(|failure| format!("rank {rank} gives up: {failure:?}"))?;
-            self.receivers[rank as usize].log[entry].capacity = envelope.bytes;
+            self.receivers[rank as usize].log[entry].capacity = envelope.bytes();
             self.judge_message(rank, entry, envelope, &bytes)?;
             return Ok(true);
         }

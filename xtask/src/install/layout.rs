@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::fortran::{self, Modules};
 use super::place::PlaceError;
+use super::strip::{Stripped, installed_name};
 
 /// The folders of an installation and what a user finds there.
 pub const FOLDERS: [(&str, &str); 6] = [
@@ -75,6 +76,10 @@ pub struct Parts {
     pub soname0: bool,
     /// The Fortran modules, a set for each compiler.
     pub fortran: Vec<Modules>,
+    /// The folder of libraries below the prefix.
+    pub libdir: String,
+    /// Stripped files with their debug information, if that is to be apart.
+    pub debug: Option<Stripped>,
 }
 
 /// Something to be put at a path below the prefix.
@@ -107,7 +112,23 @@ pub fn items(parts: &Parts) -> Result<Vec<Item>, PlaceError> {
         let path = PathBuf::from(path);
         items.push(Item { path, content });
     };
-    put("bin/oxmpi".into(), Content::Copy(parts.built.join("oxmpi")));
+    let lib = &parts.libdir;
+    for (folder, name) in [
+        ("bin", "oxmpi"),
+        (lib, "libmpi_abi.so"),
+        (lib, "libmpifort_abi.so"),
+    ] {
+        let installed = installed_name(name);
+        let stripped = parts.debug.as_ref().and_then(|debug| debug.file(name));
+        let from = stripped.unwrap_or_else(|| parts.built.join(name));
+        put(format!("{folder}/{installed}"), Content::Copy(from));
+        if let Some(debug) = &parts.debug {
+            put(
+                format!("{folder}/.debug/{installed}.debug"),
+                Content::Copy(debug.debug(&installed)),
+            );
+        }
+    }
     for name in NAMES {
         put(format!("bin/{name}"), Content::Link("oxmpi".into()));
     }
@@ -116,14 +137,11 @@ pub fn items(parts: &Parts) -> Result<Vec<Item>, PlaceError> {
         "include/oxmpi/fortran_handles.h".into(),
         Content::Text(include_str!("fortran_handles.h").to_owned()),
     );
-    put(
-        "lib/libmpi_abi.so.1".into(),
-        Content::Copy(parts.built.join("libmpi_abi.so")),
-    );
-    let links = ["libmpi_abi.so", "libmpi_abi.so.0"];
-    for name in &links[..1 + usize::from(parts.soname0)] {
+    // Build files that know no wrappers say -lmpi.
+    let links = ["libmpi_abi.so", "libmpi.so", "libmpi_abi.so.0"];
+    for name in &links[..2 + usize::from(parts.soname0)] {
         put(
-            format!("lib/{name}"),
+            format!("{lib}/{name}"),
             Content::Link("libmpi_abi.so.1".into()),
         );
     }
@@ -150,18 +168,16 @@ pub fn items(parts: &Parts) -> Result<Vec<Item>, PlaceError> {
             Content::Text(format!("{}\n", modules.flags)),
         );
     }
-    put(
-        "lib/libmpifort_abi.so.1".into(),
-        Content::Copy(parts.built.join("libmpifort_abi.so")),
-    );
-    put(
-        "lib/libmpifort_abi.so".into(),
-        Content::Link("libmpifort_abi.so.1".into()),
-    );
+    for name in ["libmpifort_abi.so", "libmpifort.so"] {
+        put(
+            format!("{lib}/{name}"),
+            Content::Link("libmpifort_abi.so.1".into()),
+        );
+    }
     for module in MODULES {
         put(
-            format!("lib/pkgconfig/{module}.pc"),
-            Content::Text(pkgconfig(module, "", "")),
+            format!("{lib}/pkgconfig/{module}.pc"),
+            Content::Text(pkgconfig(module, lib, "", "")),
         );
     }
     // pkg-config knows no compilers, so these are for the first one.
@@ -171,8 +187,13 @@ pub fn items(parts: &Parts) -> Result<Vec<Item>, PlaceError> {
     });
     for module in FORTRAN_MODULES {
         put(
-            format!("lib/pkgconfig/{module}.pc"),
-            Content::Text(pkgconfig(module, cflags.trim_start(), "-lmpifort_abi ")),
+            format!("{lib}/pkgconfig/{module}.pc"),
+            Content::Text(pkgconfig(
+                module,
+                lib,
+                cflags.trim_start(),
+                "-lmpifort_abi ",
+            )),
         );
     }
     for page in files(&parts.source.join("docs/man"), "1")? {
@@ -205,13 +226,14 @@ pub fn items(parts: &Parts) -> Result<Vec<Item>, PlaceError> {
 }
 
 /// The prefix is where the file itself is, so the installation can be moved.
-fn pkgconfig(module: &str, cflags: &str, libs: &str) -> String {
+fn pkgconfig(module: &str, lib: &str, cflags: &str, libs: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
+    let up = "/..".repeat(1 + Path::new(lib).components().count());
     format!(
         "\
-prefix=${{pcfiledir}}/../..
+prefix=${{pcfiledir}}{up}
 includedir=${{prefix}}/include
-libdir=${{prefix}}/lib
+libdir=${{prefix}}/{lib}
 
 Name: {module}
 Description: OxMPI, message passing with the standard ABI of MPI 5.0
@@ -220,6 +242,27 @@ Cflags: {cflags}-I${{includedir}}
 Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} {libs}-lmpi_abi
 "
     )
+}
+
+/// The folder of libraries relative to the prefix; below it, or the installation could not be moved.
+pub fn libdir(prefix: &Path, wish: Option<&Path>) -> Result<String, PlaceError> {
+    let Some(wish) = wish else {
+        return Ok("lib".to_owned());
+    };
+    let inside = match wish.is_absolute() {
+        true => wish.strip_prefix(prefix).ok(),
+        false => Some(wish),
+    };
+    let normal = |part| matches!(part, std::path::Component::Normal(_));
+    match inside.map(|inside| (inside, inside.to_str())) {
+        Some((inside, Some(text))) if !text.is_empty() && inside.components().all(normal) => {
+            Ok(text.trim_end_matches('/').to_owned())
+        }
+        _ => Err(PlaceError::Outside {
+            libdir: wish.to_owned(),
+            prefix: prefix.to_owned(),
+        }),
+    }
 }
 
 /// The files of a folder that end in this, sorted.
@@ -249,6 +292,10 @@ mod tests {
     use super::*;
 
     fn paths(soname0: bool) -> Vec<String> {
+        paths_in("lib", soname0)
+    }
+
+    fn paths_in(libdir: &str, soname0: bool) -> Vec<String> {
         let source = crate::steps::root();
         let parts = Parts {
             built: source.clone(),
@@ -256,6 +303,8 @@ mod tests {
             header: String::new(),
             soname0,
             fortran: Vec::new(),
+            libdir: libdir.to_owned(),
+            debug: None,
         };
         let items = items(&parts).unwrap_or_else(|error| panic!("{error}"));
         let text = |item: &Item| item.path.display().to_string();
@@ -273,7 +322,9 @@ mod tests {
             "include/mpi.h",
             "include/mpif.h",
             "lib/libmpi_abi.so",
+            "lib/libmpi.so",
             "lib/libmpifort_abi.so",
+            "lib/libmpifort.so",
             "lib/pkgconfig/ompi-fort.pc",
             "share/oxmpi/fortran/mpi_f08.f90",
             "lib/pkgconfig/mpi-c.pc",
@@ -285,6 +336,21 @@ mod tests {
             assert!(paths.iter().any(|found| found == path), "{path}");
         }
         assert!(!paths.contains(&"lib/libmpi_abi.so.0".to_owned()));
+    }
+
+    #[test]
+    fn libraries_go_where_the_distribution_wants_them() {
+        let prefix = Path::new("/opt/oxmpi");
+        let of = |wish: &str| libdir(prefix, Some(Path::new(wish)));
+        assert_eq!(of("/opt/oxmpi/lib64/").unwrap(), "lib64");
+        assert_eq!(of("lib/x86_64-linux-gnu").unwrap(), "lib/x86_64-linux-gnu");
+        assert!(of("/usr/lib64").is_err() && of("../lib").is_err() && of("").is_err());
+        let paths = paths_in("lib64", true);
+        assert!(paths.contains(&"lib64/libmpi_abi.so.1".to_owned()));
+        assert!(!paths.iter().any(|path| path.starts_with("lib/")));
+        let deep = pkgconfig("mpi", "lib/x86_64-linux-gnu", "", "");
+        assert!(deep.contains("prefix=${pcfiledir}/../../..\n"), "{deep}");
+        assert!(deep.contains("libdir=${prefix}/lib/x86_64-linux-gnu\n"));
     }
 
     #[test]

@@ -8,24 +8,40 @@
 mod fortran;
 mod layout;
 mod place;
+mod strip;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::steps::{cargo, root, target};
 use place::{Installation, PlaceError};
 
+/// What was asked for.
+#[derive(Default)]
+pub struct Wishes {
+    /// A link for programs of early releases.
+    pub soname0: bool,
+    /// Compilers to make Fortran modules for.
+    pub fortran: Vec<String>,
+    /// Where packagers collect files: the prefix is below it.
+    pub destdir: Option<PathBuf>,
+    /// The folder of libraries below the prefix, if it is not `lib`.
+    pub libdir: Option<PathBuf>,
+    /// Debug information goes to files of its own.
+    pub strip: bool,
+}
+
 /// Builds and installs; true when all is in place.
-pub fn run(prefix: &Path, soname0: bool, fortran: &[String]) -> bool {
+pub fn run(prefix: &Path, wishes: &Wishes) -> bool {
     let prefix = std::path::absolute(prefix).unwrap_or_else(|_| prefix.to_owned());
     let built = build().current_dir(root()).status();
     if !built.is_ok_and(|status| status.success()) {
         eprintln!("cargo xtask: the build failed, nothing was installed");
         return false;
     }
-    match install(&prefix, soname0, fortran) {
+    match install(&prefix, wishes) {
         Ok(installation) => {
-            tell(&prefix, &installation);
+            tell(&prefix, &installation, wishes);
             true
         }
         Err(error) => {
@@ -54,21 +70,40 @@ pub fn build() -> Command {
     command
 }
 
-fn install(prefix: &Path, soname0: bool, fortran: &[String]) -> Result<Installation, PlaceError> {
+fn install(prefix: &Path, wishes: &Wishes) -> Result<Installation, PlaceError> {
+    let built = target().join("release");
     let parts = layout::Parts {
         source: root(),
-        built: target().join("release"),
+        debug: match wishes.strip {
+            true => Some(strip::split(&built, &target().join("stripped"))?),
+            false => None,
+        },
+        built,
         header: layout::header(),
-        soname0,
-        fortran: fortran::modules(&target().join("fortran"), fortran)?,
+        soname0: wishes.soname0,
+        fortran: fortran::modules(&target().join("fortran"), &wishes.fortran)?,
+        libdir: layout::libdir(prefix, wishes.libdir.as_deref())?,
     };
     let items = layout::items(&parts)?;
-    let mut installation = Installation::load(prefix)?;
+    let mut installation = Installation::load(&staged(prefix, wishes.destdir.as_deref()))?;
     installation.replace(items)?;
     Ok(installation)
 }
 
-fn tell(prefix: &Path, installation: &Installation) {
+/// Where the files of a prefix are put: there, or at the same path below a folder of packagers.
+fn staged(prefix: &Path, destdir: Option<&Path>) -> PathBuf {
+    match destdir {
+        None => prefix.to_owned(),
+        Some(destdir) => destdir.join(prefix.strip_prefix("/").unwrap_or(prefix)),
+    }
+}
+
+fn tell(prefix: &Path, installation: &Installation, wishes: &Wishes) {
+    if let Some(destdir) = &wishes.destdir {
+        let staged = staged(prefix, Some(destdir));
+        println!("{} holds OxMPI for {}", staged.display(), prefix.display());
+        return;
+    }
     println!("installed OxMPI in {}:", prefix.display());
     for (folder, what) in layout::FOLDERS {
         let count = installation.count(folder);

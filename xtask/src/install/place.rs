@@ -31,6 +31,10 @@ pub enum PlaceError {
     Read { path: PathBuf, error: io::Error },
     /// A Fortran compiler that was named makes no modules.
     Fortran { compiler: String, reason: String },
+    /// Debug information cannot be taken out of a file.
+    Strip { file: PathBuf, reason: String },
+    /// A folder of libraries that is not below the prefix.
+    Outside { libdir: PathBuf, prefix: PathBuf },
     /// A place cannot be written.
     Write { path: PathBuf, error: io::Error },
 }
@@ -59,6 +63,17 @@ impl std::fmt::Display for PlaceError {
             PlaceError::Fortran { compiler, reason } => write!(
                 to,
                 "no Fortran modules for {compiler}: {reason}; nothing was changed: install it, name another with --fortran, or leave --fortran out",
+            ),
+            PlaceError::Strip { file, reason } => write!(
+                to,
+                "cannot strip {}: {reason}; nothing was changed: install binutils, or leave --strip out",
+                file.display()
+            ),
+            PlaceError::Outside { libdir, prefix } => write!(
+                to,
+                "--libdir {} is not below --prefix {}: name a folder such as lib64 or lib/x86_64-linux-gnu, so that the installation can be moved",
+                libdir.display(),
+                prefix.display()
             ),
             PlaceError::Read { path, error } => {
                 write!(to, "cannot read {}: {error}", path.display())

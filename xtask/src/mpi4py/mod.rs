@@ -59,6 +59,20 @@ pub fn run(steps: &mut Steps, long: bool) {
             job.args(words),
         );
     }
+    // Without processes that wait for work the pool wants to start some, and must not hang.
+    let mut alone = Command::new("sh");
+    alone
+        .args(["-c", "timeout 60 \"$@\"; test $? -eq 1", "sh"])
+        .arg(installed::prefix().join("bin/mpiexec"))
+        .args(["-n", "1"])
+        .arg(python())
+        .arg(root().join("xtask/mpi4py/pool.py"));
+    steps.run(
+        "mpi4py: a pool that would have to start processes ends at once",
+        2,
+        Expect::Text("the job ends now"),
+        &mut alone,
+    );
 }
 
 /// Whether there is an mpi4py for a step, built against the installation of `installed`.

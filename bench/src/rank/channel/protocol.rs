@@ -15,7 +15,7 @@ use oxmpi_net::JobKey;
 use oxmpi_net::device::{Address, Batch, Counters, Device};
 use oxmpi_net::pm::{Options, Peer, Pm, Rail, RailKind};
 use oxmpi_net::transport::Event;
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 
 use crate::floor::median;
 
@@ -172,7 +172,7 @@ fn exchange(from: &mut Pm, to: &mut Pm, receiver: u32, message: &[u8]) -> io::Re
             context: 0,
             source: 1 - receiver,
             tag: 0,
-            bytes: message.len() as u64,
+            content: Content::new(message.len() as u64, 0),
         },
         sequence: 0,
         credit: 0,

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use o2g::{Device, DumpAreaError, DumperError, InitError};
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 
 use super::case;
 use crate::ground::{Ground, PATIENCE, Receive};
@@ -60,7 +60,7 @@ fn flood(key: impl Fn(u32) -> (u64, u32)) -> Outcome<Duration> {
                 context,
                 source: 0,
                 tag: tag.cast_signed(),
-                bytes: 0,
+                content: Content::new(0, 0),
             },
             sequence: 0,
             credit: 0,

@@ -76,7 +76,7 @@ fn request_unexpected(_: &mut Random) -> Outcome {
     equal("put", ground.put(&receive)?, o2g::Put::Again)?;
     let packet = ground.next_packet()?;
     equal("entry", packet.entry, None)?;
-    equal("length", packet.repr.envelope.bytes, 5000)?;
+    equal("length", packet.repr.envelope.bytes(), 5000)?;
     ground.post(&receive)
 }
 

@@ -12,7 +12,7 @@ use oxmpi_o2g_core::{Area, Core, PutError, Step};
 use oxmpi_wire::o2g::{
     Control, Desk, Done, Entry, PAGE_BYTES, RECORD_ALIGN, RECORD_BYTES, Record, RecordKind,
 };
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 
 /// Zeroed pages, as the shim maps them.
 pub struct Pages {
@@ -272,7 +272,7 @@ pub fn envelope(tag: i32, bytes: u64) -> Envelope {
         context: 1,
         source: 2,
         tag,
-        bytes,
+        content: Content::new(bytes, 0),
     }
 }
 

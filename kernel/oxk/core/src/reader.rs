@@ -209,7 +209,7 @@ impl Endpoint {
     }
 
     fn read_kind(&mut self, slot: u32, repr: &Repr, payload: usize) -> Taken {
-        let (bits, bytes) = (repr.envelope.context, repr.envelope.bytes);
+        let (bits, bytes) = (repr.envelope.context, repr.envelope.bytes());
         let bare = payload == 0;
         match repr.kind {
             Kind::Eager if payload as u64 == bytes => {

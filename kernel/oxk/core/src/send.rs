@@ -5,7 +5,7 @@
 //! with them, so neither waits for ever.
 
 use oxmpi_wire::stream::{HEAD_MAX, LENGTH_BYTES};
-use oxmpi_wire::{Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
 
 use crate::endpoint::Endpoint;
 use crate::peer::{self, RECORD_UNITS, eager_units};
@@ -229,7 +229,7 @@ impl Endpoint {
                 context: bits,
                 source: 0,
                 tag: 0,
-                bytes,
+                content: Content::new(bytes, 0),
             },
             sequence,
             credit: peer.credit.take_returned(),

@@ -5,7 +5,9 @@ mod random;
 mod shim;
 
 use oxmpi_oxk_core::{Bounds, FULL, RECORD_UNITS, Step, Verdict, eager_units};
-use oxmpi_wire::{CREDIT_UNIT, Code, Envelope, HEADER_BYTES, Kind, PREFIX_BYTES, Repr, VERSION};
+use oxmpi_wire::{
+    CREDIT_UNIT, Code, Content, Envelope, HEADER_BYTES, Kind, PREFIX_BYTES, Repr, VERSION,
+};
 use random::{Random, for_seeds};
 use shim::{BOUNDS, Shim, content, no_handler};
 
@@ -15,7 +17,7 @@ fn packet(bits: u64, bytes: u64, sequence: u32, kind: Kind, payload: &[u8]) -> V
             context: bits,
             source: 0,
             tag: 0,
-            bytes,
+            content: Content::new(bytes, 0),
         },
         sequence,
         credit: 0,

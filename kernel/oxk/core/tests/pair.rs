@@ -117,7 +117,7 @@ impl Oracle {
             *count += 1;
             let message = sent[*count - 1];
             assert_eq!(
-                (repr.envelope.context, repr.envelope.bytes),
+                (repr.envelope.context, repr.envelope.bytes()),
                 (message.bits, message.bytes)
             );
             self.arrive(message, send);

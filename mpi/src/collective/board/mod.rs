@@ -13,9 +13,9 @@ mod round;
 use oxmpi_engine::{Engine, EngineError};
 
 use super::Combine;
+use super::agreement::Agreement;
 use crate::communicator::GroupBoard;
 use crate::error::ErrorKind;
-use oxmpi_schedules::choose::Collective;
 use oxmpi_schedules::plan::Call;
 
 use round::Round;
@@ -40,25 +40,13 @@ impl GroupBoard {
         Ok(suits(call, size, cell_bytes, oversubscribed))
     }
 
-    /// Runs a call that suits.
+    /// Runs a call that suits. It may be a part of another one: members that disagree are told by
+    /// what was agreed on for the whole.
     #[inline]
-    pub(crate) fn run(
+    pub(super) fn run(
         &mut self,
         engine: &Engine,
-        call: &Call<'_>,
-        send: &[u8],
-        receive: &mut [u8],
-        combine: &mut Combine<'_>,
-    ) -> Result<(), ErrorKind> {
-        self.run_for(call.collective(), engine, call, send, receive, combine)
-    }
-
-    /// Runs a call that suits and is a part of another one, by which members that disagree are
-    /// told.
-    pub(super) fn run_for(
-        &mut self,
-        whole: Collective,
-        engine: &Engine,
+        agreed: Agreement,
         call: &Call<'_>,
         send: &[u8],
         receive: &mut [u8],
@@ -68,7 +56,7 @@ impl GroupBoard {
         let mut round = Round {
             engine,
             operation: 0,
-            kind: whole as u8,
+            agreed,
             root: 0,
             board: self.open.as_mut().expect("it was opened just now"),
             members: &self.members,

@@ -7,7 +7,9 @@
 use oxmpi_engine::{Board, Condition, Engine};
 
 use crate::collective::Combine;
+use crate::collective::agreement::{Agreement, collective_name, operation_name};
 use crate::error::ErrorKind;
+use oxmpi_schedules::choose::Collective;
 use oxmpi_schedules::plan::Call;
 use oxmpi_schedules::{Block, Cut, Operand};
 
@@ -23,7 +25,7 @@ pub(super) struct Round<'a> {
     pub(super) members: &'a [u32],
     pub(super) me: usize,
     pub(super) operation: u64,
-    pub(super) kind: u8,
+    pub(super) agreed: Agreement,
     pub(super) root: u32,
 }
 
@@ -410,10 +412,20 @@ impl Round<'_> {
         result
     }
 
-    /// The call in a word: which, with which root, how many bytes.
+    /// The call in a word: which, with which operation and root, after which roots, how many
+    /// bytes. Cells hold less than 2^24 of them.
     #[inline]
     fn note(&self, bytes: usize) -> u64 {
-        u64::from(self.kind) << 56 | u64::from(self.root) << 32 | bytes as u64
+        let Agreement {
+            collective,
+            operation,
+            trail,
+        } = self.agreed;
+        (collective as u64) << 60
+            | u64::from(operation) << 56
+            | u64::from(self.root) << 32
+            | u64::from(trail) << 24
+            | bytes as u64
     }
 }
 
@@ -438,23 +450,33 @@ fn within_mut(data: &mut [u8], block: Block) -> &mut [u8] {
 /// What two notes disagree on.
 #[cold]
 fn disagreement(peer: u32, expected: u64, found: u64) -> ErrorKind {
-    use oxmpi_schedules::choose::Collective;
-    let name = |note: u64| {
-        let collective = Collective::ALL.get((note >> 56) as usize);
-        collective.map_or("another call".to_owned(), |c| {
-            format!("{c:?}").to_lowercase()
-        })
+    let part = |shift: u32, bits: u32| {
+        let part = |note: u64| (note >> shift) & ((1 << bits) - 1);
+        (part(expected), part(found))
     };
-    let root = |note: u64| (note >> 32) as u32 & 0xff_ffff;
-    if expected >> 56 != found >> 56 {
-        let (here, there) = (name(expected), name(found));
+    let differ = |(here, there): (u64, u64)| here != there;
+    let (collectives, operations, roots) = (part(60, 4), part(56, 4), part(32, 24));
+    if differ(collectives) {
+        let name = |number: u64| match Collective::ALL.get(number as usize) {
+            Some(collective) => collective_name(*collective),
+            None => "another call".to_owned(),
+        };
+        let (here, there) = (name(collectives.0), name(collectives.1));
         return ErrorKind::DifferentCollective { peer, here, there };
     }
-    if root(expected) != root(found) {
-        let (here, there) = (root(expected), root(found));
+    if differ(operations) {
+        let name = |number: u64| operation_name(number as u8);
+        let (here, there) = (name(operations.0), name(operations.1));
+        return ErrorKind::DifferentOperation { peer, here, there };
+    }
+    if differ(roots) {
+        let (here, there) = (roots.0 as u32, roots.1 as u32);
         return ErrorKind::DifferentRoot { peer, here, there };
     }
-    let (expected, got) = (expected & 0xffff_ffff, found & 0xffff_ffff);
+    let (expected, got) = part(0, 24);
+    if expected == got {
+        return ErrorKind::EarlierRoot { peer };
+    }
     ErrorKind::CollectiveMismatch {
         peer,
         expected,

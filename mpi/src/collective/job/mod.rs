@@ -10,6 +10,7 @@ mod neighbourhood;
 mod one_group;
 mod two_groups;
 
+use super::agreement::{Agreement, operation_number};
 use super::description::{Collective, Reduction};
 use super::run::Places;
 use super::side::Side;
@@ -41,6 +42,8 @@ pub(super) struct Job {
     /// Bytes of results in the receive buffer.
     stored: usize,
     combiner: Option<Combiner>,
+    /// The operation's number in an [`Agreement`].
+    operation: u8,
 }
 
 impl Job {
@@ -70,6 +73,7 @@ impl Job {
             loads_receive: false,
             stored: 0,
             combiner: None,
+            operation: 0,
         }
     }
 
@@ -78,6 +82,7 @@ impl Job {
     fn take_reduction(&mut self, reduction: &Reduction) -> Result<(), ErrorKind> {
         self.combiner = Some(reduction.op.combine_for(&reduction.datatype)?);
         self.commutative = reduction.op.is_commutative();
+        self.operation = operation_number(reduction.op.predefined());
         Ok(())
     }
 
@@ -95,6 +100,22 @@ impl Job {
             Blocks::Equal(self.bytes)
         } else {
             Blocks::Ends(&self.ends)
+        }
+    }
+
+    /// The operation's number in an [`Agreement`].
+    #[inline]
+    pub(super) fn operation(&self) -> u8 {
+        self.operation
+    }
+
+    /// What all members must say alike.
+    #[inline]
+    pub(super) fn agreement(&self, trail: u8) -> Agreement {
+        Agreement {
+            collective: self.name,
+            operation: self.operation,
+            trail,
         }
     }
 

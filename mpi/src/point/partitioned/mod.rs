@@ -13,7 +13,7 @@ mod parcels;
 mod receive;
 mod send;
 
-use oxmpi_engine::{Envelope, Pattern};
+use oxmpi_engine::{Content, Envelope, Pattern};
 
 use crate::communicator::{Comm, Context};
 
@@ -32,7 +32,7 @@ impl Comm {
             context: self.context(Context::Partitioned),
             source: self.rank,
             tag,
-            bytes,
+            content: Content::new(bytes, 0),
         }
     }
 
@@ -41,6 +41,7 @@ impl Comm {
             context: self.context(Context::Partitioned),
             source: Some(source),
             tag: Some(tag),
+            signature: 0,
         };
         (self.process_of(source), pattern)
     }

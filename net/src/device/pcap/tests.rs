@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, Frame, Kind, PieceHeader, flag};
-use oxmpi_wire::{Envelope, Repr};
+use oxmpi_wire::{Content, Envelope, Repr};
 use pcap_file::pcapng::{Block, PcapNgReader};
 
 use super::super::recorder::{Record, Recorder, batch_of};
@@ -57,7 +57,7 @@ fn packet(kind: oxmpi_wire::Kind, tag: i32, payload: &[u8]) -> Vec<u8> {
             context: 0x9e37_79b9_0000_0008,
             source: 0,
             tag,
-            bytes: 1 << 40,
+            content: Content::new(1 << 40, 0),
         },
         sequence: 6,
         credit: 2,
