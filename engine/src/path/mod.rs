@@ -391,7 +391,7 @@ pub fn send_to_self<B: Copy, M: Memory<B>>(
     buffer: B,
 ) -> bool {
     let me = protocol.me();
-    let bytes = header.envelope.bytes as usize;
+    let bytes = header.envelope.bytes() as usize;
     let payload = (bytes > 0).then_some(Payload {
         buffer,
         offset: 0,
