@@ -15,9 +15,6 @@ pub(super) const FUNCTIONS: [(&str, &str); 4] = [
     ("MPI_AINT_DIFF", "INTEGER(KIND=MPI_ADDRESS_KIND)"),
 ];
 
-/// What the compiler's message shows.
-const NEEDS_INTEGER: &str = "OXMPI_NEEDS_INTEGER_OF_4_BYTES";
-
 /// The text of `mpif.h`.
 pub fn mpif_h(table: &Table) -> String {
     let mut out = String::from(
@@ -34,10 +31,6 @@ pub fn mpif_h(table: &Table) -> String {
         line(format!("INTEGER {name}"));
         line(format!("PARAMETER ({name}={value})"));
     }
-    // The kind is 4, or, where options of the compiler make INTEGER longer, one that does not exist:
-    // such a program would go wrong without a word.
-    line(format!("INTEGER(KIND=5-KIND(0)/4) {NEEDS_INTEGER}"));
-    line(format!("PARAMETER ({NEEDS_INTEGER}=0)"));
     for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {
         line(format!("LOGICAL {name}"));
         line(format!("PARAMETER ({name}=.FALSE.)"));
