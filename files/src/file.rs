@@ -63,6 +63,11 @@ impl File {
         self.0.comm.group()
     }
 
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed.load(Ordering::Relaxed)
+    }
+
     /// How it was opened.
     pub fn amode(&self) -> Amode {
         self.0.amode
@@ -240,8 +245,12 @@ impl File {
     pub fn byte_offset(&self, offset: i64) -> Result<u64> {
         self.check_not_sequential("cannot tell an offset of")?;
         let view = self.view();
-        let offset = self.checked(offset, "cannot tell an offset of")?;
-        Ok(view.byte_of(offset * view.unit()))
+        let etype = self.checked(offset, "cannot tell an offset of")?;
+        view.byte_of_etype(etype).ok_or_else(|| {
+            let why = format!("offset {offset} lies beyond what a file can hold");
+            let action = "cannot tell an offset of";
+            self.0.refuse(FileFault::Argument, action, why)
+        })
     }
 
     fn checked(&self, offset: i64, action: &'static str) -> Result<u64> {
@@ -287,10 +296,14 @@ impl File {
         }
         let mut outcome = Ok(());
         if inner.comm.rank() == 0 {
-            let (current, end) = (inner.add_shared(0)?, self.end(whence)?);
-            match sought(whence, offset, current, end) {
+            let current = inner.add_shared(0)?;
+            let to = self.end(whence).and_then(|end| {
+                sought(whence, offset, current, end).map_err(|error| inner.named(error))
+            });
+            match to {
                 Ok(to) => inner.store_shared(to)?,
-                Err(error) => outcome = Err(named(error, inner.disk.path())),
+                Err(ErrorKind::File(error)) => outcome = Err(error),
+                Err(other) => return Err(other),
             }
         }
         settle::agree(&inner.comm, ACTION, inner.disk.path(), outcome)
@@ -459,7 +472,8 @@ impl File {
         if inner.comm.size() == 1 {
             let mut job = job?;
             if start == Start::Ordered {
-                job.from = inner.add_shared(job.etypes())? * job.view.unit();
+                let begin = inner.add_shared(job.etypes())?;
+                job.begin_at(begin)?;
             }
             return match background {
                 true => Ok(self.begin_own(job)),
@@ -579,40 +593,29 @@ impl File {
             return Err(inner.refuse(FileFault::Argument, action, why));
         }
         let etypes = bytes / view.unit();
-        let offset = match start {
-            Start::At(offset) => self.checked(offset, action)?,
-            Start::Pointer => {
-                let at = state.pointer;
-                state.pointer = at + etypes;
-                at
-            }
-            Start::Shared | Start::Ordered => 0,
-        };
-        let (hints, atomic) = (state.hints.clone(), state.atomic);
-        drop(state);
-        let offset = match start {
-            Start::Shared => inner.add_shared(etypes)?,
-            _ => offset,
-        };
-        let from = offset.checked_mul(view.unit());
-        let from = from.filter(|from| from.checked_add(bytes).is_some_and(|end| end < 1 << 62));
-        let from = from.ok_or_else(|| {
-            let why = format!("offset {offset} lies beyond what a file can hold");
-            inner.refuse(FileFault::Argument, action, why)
-        })?;
-        if start != Start::Ordered && direction == Direction::Write {
-            let refuse = |why| inner.refuse(FileFault::Argument, action, why);
-            view.check_range(from, bytes).map_err(refuse)?;
-        }
-        Ok(Job {
+        let mut job = Job {
             file: inner.clone(),
             view,
-            hints,
-            atomic,
+            hints: state.hints.clone(),
+            atomic: state.atomic,
             direction,
-            from,
+            from: 0,
             memory,
             bytes,
-        })
+        };
+        match start {
+            Start::At(offset) => job.begin_at(self.checked(offset, action)?)?,
+            Start::Pointer => {
+                job.begin_at(state.pointer)?;
+                state.pointer += etypes;
+            }
+            Start::Shared => {
+                drop(state);
+                job.begin_at(inner.add_shared(etypes)?)?;
+            }
+            // Where it begins is known when all ranks are there.
+            Start::Ordered => {}
+        }
+        Ok(job)
     }
 }

@@ -1,6 +1,7 @@
 //! What an access is made of: the open file as the library's own parts see it, what the program can
 //! change of it, and the access as it was called for.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,6 +35,8 @@ pub(crate) struct Inner {
     /// One question about the shared pointer at a time.
     asking: Mutex<()>,
     pub(crate) is_closed: AtomicBool,
+    /// What is deleted when the file is closed, from the root on.
+    pub(crate) doomed: Option<PathBuf>,
 }
 
 /// What the program can change.
@@ -113,6 +116,7 @@ impl Inner {
             region: Mutex::new(()),
             asking: Mutex::new(()),
             is_closed: AtomicBool::new(false),
+            doomed: None,
         }
     }
 
@@ -162,6 +166,24 @@ impl Inner {
 }
 
 impl Job {
+    /// Begins the access at an etype, if it can be there.
+    pub(crate) fn begin_at(&mut self, etype: u64) -> Result<()> {
+        let view = &self.view;
+        let refuse = |why| {
+            let action = self.direction.action();
+            self.file.refuse(FileFault::Argument, action, why)
+        };
+        let from = etype.checked_mul(view.unit());
+        let from = from.filter(|from| view.holds(*from, self.bytes));
+        let from =
+            from.ok_or_else(|| refuse(format!("offset {etype} lies beyond what a file can hold")))?;
+        if self.direction == Direction::Write {
+            view.check_range(from, self.bytes).map_err(refuse)?;
+        }
+        self.from = from;
+        Ok(())
+    }
+
     /// Etypes that the access covers.
     pub(crate) fn etypes(&self) -> u64 {
         self.bytes / self.view.unit()

@@ -141,7 +141,12 @@ impl File {
             Some(word) if everybody => SharedPointer::Word(word),
             _ => SharedPointer::kept(&comm),
         };
-        let file = File(Arc::new(Inner::new(comm, disk, mode, shared, hints)));
+        let mut inner = Inner::new(comm, disk, mode, shared, hints);
+        if mode.has(Amode::DELETE_ON_CLOSE) {
+            // The program may be in another folder when it closes the file.
+            inner.doomed = std::path::absolute(&path).ok();
+        }
+        let file = File(Arc::new(inner));
         if mode.has(Amode::APPEND) {
             let end = file.end(Whence::End)?;
             lock(&file.0.state).pointer = end;
@@ -165,7 +170,7 @@ impl File {
             return Ok(());
         }
         let outcome = match inner.comm.rank() {
-            0 => unlink(inner.disk.path()),
+            0 => unlink(inner.doomed.as_deref().unwrap_or(inner.disk.path())),
             _ => Ok(()),
         };
         agree(&inner.comm, "cannot delete", inner.disk.path(), outcome)

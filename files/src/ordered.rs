@@ -135,12 +135,7 @@ pub(crate) async fn together(mut call: Call, turn: u64) -> Result<Report> {
         let begin = begin_of(&call).await;
         // A rank that refuses tells its own reason.
         let mut job = call.job?;
-        job.from = begin? * job.view.unit();
-        let is_checked = job.direction == Direction::Write;
-        call.job = match job.view.check_range(job.from, job.bytes) {
-            Err(why) if is_checked => Err(file.refuse(FileFault::Argument, "cannot access", why)),
-            _ => Ok(job),
-        };
+        call.job = job.begin_at(begin?).map(|()| job);
     }
     let mut mine = call.job.as_ref().map_or([0; WORDS], words);
     mine[MARKED] |= call.mark();

@@ -27,11 +27,17 @@ pub(crate) fn sought(
         Whence::Current => current,
         Whence::End => end,
     };
-    base.checked_add_signed(offset).ok_or_else(|| {
-        let why = format!(
-            "offset {offset} from etype {base} would be before the view's beginning; a pointer \
-             cannot be negative"
-        );
+    let to = base.checked_add_signed(offset);
+    to.filter(|to| i64::try_from(*to).is_ok()).ok_or_else(|| {
+        let why = match offset < 0 {
+            true => format!(
+                "offset {offset} from etype {base} would be before the view's beginning; a \
+                 pointer cannot be negative"
+            ),
+            false => format!(
+                "offset {offset} from etype {base} would be farther than an MPI_Offset can tell"
+            ),
+        };
         fault(FileFault::Argument, "cannot seek in", why)
     })
 }
@@ -46,5 +52,7 @@ mod tests {
         assert_eq!(sought(Whence::Current, -4, 9, 20).unwrap(), 5);
         assert_eq!(sought(Whence::End, -20, 9, 20).unwrap(), 0);
         assert!(sought(Whence::End, -21, 9, 20).is_err());
+        assert!(sought(Whence::Set, i64::MAX, 9, 20).is_ok());
+        assert!(sought(Whence::Current, i64::MAX, 9, 20).is_err());
     }
 }

@@ -145,7 +145,12 @@ impl Disk {
 
     /// The file's length.
     pub(crate) fn size(&self) -> Result<u64> {
-        Ok(self.status()?.st_size as u64)
+        let status = self.status()?;
+        match status.st_mode & libc::S_IFMT {
+            // A device's length is where its end is.
+            libc::S_IFBLK => Ok(self.next(libc::SEEK_END, 0).unwrap_or(0)),
+            _ => Ok(status.st_size as u64),
+        }
     }
 
     /// Cuts or lengthens the file.
@@ -167,25 +172,51 @@ impl Disk {
         if size == 0 {
             return Ok(());
         }
-        loop {
+        // tmpfs gives all of it back when a signal comes, so a timer could keep this from ever
+        // ending.
+        let old = block_signals();
+        let reserved = loop {
             // SAFETY: the descriptor is open.
-            if unsafe { libc::fallocate(self.raw(), 0, 0, size as i64) } == 0 {
-                return Ok(());
+            match unsafe { libc::fallocate(self.raw(), 0, 0, size as i64) } {
+                0 => break Ok(true),
+                _ if errno() == libc::EINTR => {}
+                _ if matches!(errno(), libc::EOPNOTSUPP | libc::ENOSYS) => break Ok(false),
+                _ => break Err(self.failed("cannot reserve room for", Some((0, size)))),
             }
-            match errno() {
-                libc::EINTR => {}
-                libc::EOPNOTSUPP | libc::ENOSYS => break,
-                _ => return Err(self.failed("cannot reserve room for", Some((0, size)))),
-            }
+        };
+        restore_signals(&old);
+        match reserved? {
+            true => Ok(()),
+            false => self.fill_holes(size),
         }
+    }
+
+    /// Writes zeros where the file has nothing, up to a length.
+    fn fill_holes(&self, size: u64) -> Result<()> {
         let zeros = vec![0; 1 << 20];
-        let mut at = self.size()?;
+        let mut at = 0;
         while at < size {
-            let some = (size - at).min(zeros.len() as u64);
-            self.write(at, &zeros[..some as usize])?;
-            at += some;
+            // A file system that does not know holes has none before the end; behind it lies
+            // nothing at all.
+            let end = self.size()?;
+            let hole = self.next(libc::SEEK_HOLE, at).unwrap_or(end.max(at));
+            let data = self.next(libc::SEEK_DATA, hole).unwrap_or(size).min(size);
+            at = hole;
+            while at < data {
+                let some = (data - at).min(zeros.len() as u64);
+                self.write(at, &zeros[..some as usize])?;
+                at += some;
+            }
         }
         Ok(())
+    }
+
+    /// The next hole, or the next data, at a byte or behind it; nothing if there is none.
+    fn next(&self, what: i32, from: u64) -> Option<u64> {
+        // Nobody uses the descriptor's own position.
+        // SAFETY: the descriptor is open.
+        let got = unsafe { libc::lseek(self.raw(), from as i64, what) };
+        u64::try_from(got).ok()
     }
 
     /// Everything written by processes of this host goes to the device.
@@ -241,9 +272,11 @@ impl Disk {
             match unsafe { libc::pwrite(self.raw(), address, some, at) } {
                 got if got > 0 => done += got as usize,
                 got if got < 0 && errno() == libc::EINTR => {}
-                _ => {
+                got => {
                     let range = Some((at as u64, (memory.bytes - done) as u64));
-                    return Err(self.failed("cannot write", range));
+                    // A device that takes nothing and gives no reason has failed.
+                    let why = if got < 0 { errno() } else { libc::EIO };
+                    return Err(system("cannot write", &self.path, range, why));
                 }
             }
         }

@@ -12,6 +12,9 @@ use oxmpi_datatypes::datatype::{Cursor, Datatype, Layout, Places};
 use crate::failure::fault;
 use crate::representation::Representation;
 
+/// The farthest byte: offsets are signed for MPI and for the system.
+const OFFSET_MAX: u64 = i64::MAX as u64;
+
 /// A contiguous range of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -40,6 +43,8 @@ pub struct View {
     /// Data bytes and extent of the filetype in the file.
     data: u64,
     extent: u64,
+    /// So many data bytes lie where an offset can be told of them, which is a signed number.
+    limit: u64,
     /// Where the data of one filetype lie.
     layout: Layout,
     /// The data is one block without end.
@@ -115,6 +120,7 @@ impl View {
             unit,
             data,
             extent: there.extent() as u64,
+            limit: 0,
             is_contiguous: data > 0 && there.is_contiguous() && there.true_lb() == 0,
             is_ascending: true,
             overlaps: false,
@@ -122,7 +128,39 @@ impl View {
             is_single: false,
         };
         view.look_at_order().map_err(wrong)?;
+        view.limit = view.data_below(OFFSET_MAX, there.true_ub().max(0) as u64);
         Ok(view)
+    }
+
+    /// How many data bytes, in whole tiles, end before a byte of the file at the latest; `reach` is
+    /// where the last byte of a tile ends.
+    fn data_below(&self, end: u64, reach: u64) -> u64 {
+        let room = end.saturating_sub(self.disp);
+        if self.is_contiguous {
+            return room;
+        }
+        let Some(room) = room.checked_sub(reach) else {
+            return 0;
+        };
+        let tiles = room.checked_div(self.extent).unwrap_or(end);
+        // All offsets of accesses are counted in signed numbers, too.
+        tiles
+            .saturating_add(1)
+            .saturating_mul(self.data)
+            .min(OFFSET_MAX)
+    }
+
+    /// Whether a range of data bytes lies where files can reach.
+    pub(crate) fn holds(&self, from: u64, bytes: u64) -> bool {
+        let end = from.checked_add(bytes);
+        bytes == 0 || end.is_some_and(|end| end <= self.limit)
+    }
+
+    /// [`View::byte_of`] an etype; `None` if that is farther than an offset can tell.
+    pub fn byte_of_etype(&self, etype: u64) -> Option<u64> {
+        let data = etype.checked_mul(self.unit)?;
+        let is_near = self.is_empty() || self.is_contiguous && data == self.limit;
+        (is_near || data < self.limit).then(|| self.byte_of(data))
     }
 
     /// Whether a range of data bytes can be written: it lies where copies of the filetype do not

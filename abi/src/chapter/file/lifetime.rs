@@ -32,8 +32,14 @@ pub fn file_open(
 pub fn file_close(call: &Call, fh: InOut<Handle>) -> Result<(), Failure> {
     let handle = fh.get();
     // Its own handler is responsible as long as it is there.
-    let closed = call.file("fh", handle)?.close();
-    closed.map_err(|kind| Failure::from(kind).on(crate::subject::Subject::File(handle)))?;
+    let file = call.file("fh", handle)?;
+    if let Err(kind) = file.close() {
+        if file.is_closed() {
+            // It only could not be deleted. The object stays, because its handler is called yet.
+            fh.set(MPI_FILE_NULL);
+        }
+        return Err(Failure::from(kind).on(crate::subject::Subject::File(handle)));
+    }
     File::table().remove(handle);
     fh.set(MPI_FILE_NULL);
     Ok(())
