@@ -172,8 +172,8 @@ impl Disk {
         if size == 0 {
             return Ok(());
         }
-        // tmpfs gives all of it back when a signal comes, so a timer could keep this from ever
-        // ending.
+        // On older kernels tmpfs gives all of it back when a signal comes, so a timer could keep
+        // this from ever ending.
         let old = block_signals();
         let reserved = loop {
             // SAFETY: the descriptor is open.

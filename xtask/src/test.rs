@@ -77,6 +77,11 @@ pub fn run(steps: &mut Steps, long: bool) {
 
 /// The tests that start processes or explore, and those in the documentation.
 fn workspace(steps: &mut Steps, long: bool) {
+    if steps.selects("tests") {
+        // Tests of files make file systems; without the tools they pass over them.
+        installed::fetch(steps, "mkfs.xfs", "xfsprogs");
+        installed::fetch(steps, "mkfs.btrfs", "btrfs-progs");
+    }
     // The C programs need the installation.
     let mut whole = tests(&["--exclude", "oxmpi-conformance", "--test", "*"], long);
     steps.run("tests", minutes(long, 25), Expect::Tests, &mut whole);
