@@ -1,8 +1,8 @@
 //! Libraries that many programs use MPI's files through, with their own tests: PnetCDF (C and
-//! Fortran) and parallel HDF5.
+//! Fortran), parallel HDF5, and netCDF-4 above that HDF5.
 //!
 //! Their authors test MPI libraries with them, which is their value. What was fetched and configured
-//! once stays, and what depends on mpi.h is built again when that changes. Both take minutes, so
+//! once stays, and what depends on mpi.h is built again when that changes. All take minutes, so
 //! they belong to `--long`, and to runs that name them: `cargo xtask test --only pnetcdf`.
 
 use std::fs;
@@ -19,6 +19,8 @@ struct Library {
     package: &'static str,
     /// What its build needs besides a compiler: a program and Debian's packages.
     tool: (&'static str, &'static str),
+    /// A library of this list that is built before it.
+    above: Option<&'static str>,
     /// Makes the Makefiles.
     configure: &'static str,
     /// Builds the library and its test programs.
@@ -27,11 +29,15 @@ struct Library {
     tests: &'static [(&'static str, &'static str, u64)],
 }
 
+/// Debian's name of HDF5.
+const HDF5: &str = "hdf5";
+
 /// Optimising takes longer than it saves, and warnings are about code of others.
-const LIBRARIES: [Library; 2] = [
+const LIBRARIES: [Library; 3] = [
     Library {
         package: "pnetcdf",
         tool: ("autoreconf", "autoconf automake libtool m4"),
+        above: None,
         configure: "autoreconf -i && ./configure MPICC=mpicc MPIF77=mpif77 MPIF90=mpif90 \
                     CFLAGS='-O0 -w' FFLAGS=-O0 FCFLAGS=-O0 --disable-cxx --disable-shared \
                     --disable-dependency-tracking TESTMPIRUN='mpiexec -n NP' \
@@ -43,18 +49,26 @@ const LIBRARIES: [Library; 2] = [
         ],
     },
     Library {
-        package: "hdf5",
-        tool: ("make", "make"),
-        configure: "CC=mpicc CFLAGS='-O0 -w' ./configure --enable-parallel --disable-hl \
-                    --disable-cxx --disable-fortran --disable-shared --disable-tools \
-                    --disable-dependency-tracking --with-zlib=no",
-        build: "make -j2 -C src && make -j2 -C test libh5test.la && \
-                make -j2 -C testpar t_mpi testphdf5 t_cache t_pread t_shapesame t_prestart \
-                t_pshutdown t_init_term",
+        package: HDF5,
+        tool: ("make", "make zlib1g-dev"),
+        above: None,
+        // Shared, because Python loads it; its folder is `../prefix` for what is built above it.
+        configure: "CC=mpicc CFLAGS='-O0 -w' ./configure --prefix=\"$PWD/../prefix\" \
+                    --enable-parallel --disable-cxx --disable-fortran --disable-static \
+                    --disable-tools --disable-dependency-tracking",
+        build: "make -j2 -C src install && make -j2 -C hl/src install && \
+                make -j2 -C test libh5test.la && make -j2 -C testpar t_mpi testphdf5 t_cache \
+                t_cache_image t_pread t_shapesame t_filters_parallel t_prestart t_pshutdown \
+                t_init_term t_pflush1 t_pflush2 t_bigio",
         tests: &[
             ("t_mpi", "cd testpar && mpiexec -n 4 ./t_mpi", 5),
             ("testphdf5", "cd testpar && mpiexec -n 4 ./testphdf5", 20),
             ("t_cache", "cd testpar && mpiexec -n 4 ./t_cache", 20),
+            (
+                "t_cache_image",
+                "cd testpar && mpiexec -n 4 ./t_cache_image",
+                20,
+            ),
             ("t_pread", "cd testpar && mpiexec -n 4 ./t_pread", 5),
             ("t_init_term", "cd testpar && mpiexec -n 4 ./t_init_term", 2),
             (
@@ -62,20 +76,51 @@ const LIBRARIES: [Library; 2] = [
                 "cd testpar && mpiexec -n 4 ./t_pshutdown && mpiexec -n 4 ./t_prestart",
                 5,
             ),
+            // The first ends without MPI_Finalize on purpose; the second looks at what it left.
+            (
+                "t_pflush1 and t_pflush2",
+                "cd testpar && { mpiexec -n 4 ./t_pflush1 || true; } && mpiexec -n 4 ./t_pflush2",
+                5,
+            ),
             (
                 "t_shapesame",
-                "cd testpar && mpiexec -n 4 ./t_shapesame",
+                "cd testpar && HDF5TestExpress=3 mpiexec -n 4 ./t_shapesame",
                 20,
             ),
+            (
+                "t_filters_parallel",
+                "cd testpar && HDF5TestExpress=3 mpiexec -n 4 ./t_filters_parallel",
+                20,
+            ),
+            ("t_bigio", "cd testpar && mpiexec -n 4 ./t_bigio", 20),
+        ],
+    },
+    Library {
+        package: "netcdf",
+        tool: ("m4", "m4 make zlib1g-dev"),
+        above: Some(HDF5),
+        configure: "below=$PWD/../../hdf5/prefix; CC=mpicc CFLAGS='-O0 -w' \
+                    CPPFLAGS=\"-I$below/include\" \
+                    LDFLAGS=\"-L$below/lib -Wl,-rpath,$below/lib\" ./configure \
+                    --enable-parallel-tests --with-mpiexec=mpiexec --disable-dap \
+                    --disable-byterange --disable-utilities --disable-libxml2 --disable-nczarr \
+                    --disable-filter-testing --disable-static --disable-dependency-tracking",
+        build: "make -j2 && make -j2 -C h5_test tst_h_par tst_h_par_compress && \
+                make -j2 -C nc_test4 tst_mpi_parallel tst_parallel tst_parallel3 tst_parallel4 \
+                tst_parallel5 tst_nc4perf tst_mode tst_simplerw_coll_r tst_parallel_zlib \
+                tst_parallel_compress tst_quantize_par tst_parallel6",
+        tests: &[
+            ("of HDF5", "cd h5_test && sh -e ./run_par_tests.sh", 5),
+            ("of netCDF-4", "cd nc_test4 && sh ./run_par_test.sh", 20),
         ],
     },
 ];
 
 /// Builds those that are wanted and runs their tests.
 pub(super) fn run(steps: &mut Steps, long: bool) {
-    for library in LIBRARIES {
-        if library.is_wanted(steps, long) {
-            library.run(steps);
+    for library in &LIBRARIES {
+        if library.is_wanted(steps, long) && library.build(steps) {
+            library.test(steps);
         }
     }
 }
@@ -85,6 +130,14 @@ pub(super) fn is_wanted(steps: &Steps, long: bool) -> bool {
     LIBRARIES
         .iter()
         .any(|library| library.is_wanted(steps, long))
+}
+
+/// Parallel HDF5 for a step that is built above it: the folder of its headers and libraries.
+pub(super) fn hdf5(steps: &mut Steps) -> Option<PathBuf> {
+    let library = LIBRARIES.iter().find(|library| library.package == HDF5)?;
+    library
+        .build(steps)
+        .then(|| folder(library.package).join("prefix"))
 }
 
 impl Library {
@@ -99,15 +152,25 @@ impl Library {
         selected && (long || steps.is_choosy())
     }
 
-    fn run(&self, steps: &mut Steps) {
+    /// Whether it is there, after an attempt to build it.
+    fn build(&self, steps: &mut Steps) -> bool {
         let name = format!("packages: {}", self.package);
+        let below = LIBRARIES
+            .iter()
+            .find(|below| Some(below.package) == self.above);
+        if below.is_some_and(|below| !below.build(steps)) {
+            steps.skip(&name, "the library below it is not there");
+            return false;
+        }
         let (tool, packages) = self.tool;
-        if !installed::provide(steps, &name, tool, packages) {
-            return;
+        if !installed::fetch(steps, tool, packages) {
+            steps.skip(&name, &format!("{tool} is not installed"));
+            return false;
         }
         let folder = folder(self.package);
         if let Err(reason) = debian::source(&folder, self.package, "configure.ac") {
-            return steps.skip(&name, &reason);
+            steps.skip(&name, &reason);
+            return false;
         }
         let source = folder.join("source");
         let build = match is_built_with_this_header(&source) {
@@ -115,11 +178,16 @@ impl Library {
             false => format!("{} && {{ make clean; {}; }}", self.configure, self.build),
         };
         let mut build = shell(&source, &build);
-        if !steps.run_always(&format!("{name}: build"), 20, Expect::Success, &mut build) {
-            return;
+        let is_built = steps.run_always(&format!("{name}: build"), 20, Expect::Success, &mut build);
+        if is_built {
+            // Without the stamp the next run builds again, and that is all that can go wrong.
+            let _ = fs::copy(header(), source.join(STAMP));
         }
-        // Without the stamp the next run builds again, and that is all that can go wrong.
-        let _ = fs::copy(header(), source.join(STAMP));
+        is_built
+    }
+
+    fn test(&self, steps: &mut Steps) {
+        let source = folder(self.package).join("source");
         for (test, script, minutes) in self.tests {
             let mut job = shell(&source, script);
             steps.run(&self.test_name(test), *minutes, Expect::Success, &mut job);

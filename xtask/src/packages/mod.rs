@@ -6,6 +6,7 @@
 
 mod fftw;
 mod files;
+mod h5py;
 mod mumps;
 
 use std::path::{Path, PathBuf};
@@ -39,11 +40,14 @@ pub fn run(steps: &mut Steps, long: bool) {
         }
     }
     files::run(steps, long);
+    h5py::run(steps, long);
 }
 
 /// Whether --only lets one of them run.
 pub fn is_wanted(steps: &Steps, long: bool) -> bool {
-    all(true).any(|(name, _)| steps.selects(name)) || files::is_wanted(steps, long)
+    all(true).any(|(name, _)| steps.selects(name))
+        || files::is_wanted(steps, long)
+        || h5py::is_wanted(steps, long)
 }
 
 fn folder(package: &str) -> PathBuf {
