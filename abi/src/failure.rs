@@ -154,6 +154,10 @@ impl From<&ErrorKind> for Failure {
         let failure = Failure::new(kind_class(kind), kind.to_string());
         match kind {
             ErrorKind::Engine(error) => failure.reporting(error),
+            ErrorKind::FileLoss(loss) => match &loss.cause {
+                ErrorKind::Engine(error) => failure.reporting(error),
+                _ => failure,
+            },
             _ => failure,
         }
     }
@@ -289,6 +293,7 @@ fn kind_class(kind: &ErrorKind) -> i32 {
         ErrorKind::Topology(error) => topology_class(error),
         ErrorKind::Window(error) => window_class(error),
         ErrorKind::File(error) => file_class(error),
+        ErrorKind::FileLoss(loss) => kind_class(&loss.cause),
         ErrorKind::Rank {
             argument: "root", ..
         } => MPI_ERR_ROOT,

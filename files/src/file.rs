@@ -88,7 +88,8 @@ impl File {
     /// Reserves room up to a length. Collective.
     pub fn preallocate(&self, size: i64) -> Result<()> {
         self.change_size("cannot reserve room for", size, |size| {
-            self.0.disk.preallocate(size)
+            let is_alone = settle::is_one_host(&self.0.comm);
+            self.0.disk.preallocate(size, is_alone)
         })
     }
 
@@ -104,7 +105,7 @@ impl File {
         self.check_not_sequential(action)?;
         self.check_no_split(action)?;
         inner.finish_turns();
-        let all = settle::tell_all(&inner.comm, &[size as u64])?;
+        let all = inner.tell_all(action, &[size as u64])?;
         if all.iter().any(|other| *other != all[0]) {
             let why = "the ranks gave different sizes; all must give the same";
             return Err(inner.refuse(FileFault::NotSame, action, why));
@@ -120,7 +121,7 @@ impl File {
             Ok(size) if inner.comm.rank() == 0 => change(size),
             Ok(_) => Ok(()),
         };
-        settle::agree(&inner.comm, action, inner.disk.path(), outcome)
+        inner.agree(action, outcome)
     }
 
     /// The hints in force.
@@ -201,7 +202,7 @@ impl File {
             }
             Err(_) => REFUSED_VIEW,
         };
-        let all = settle::tell_all(&inner.comm, &words)?;
+        let all = inner.tell_all(ACTION, &words)?;
         let view = view?;
         if let Some(rank) = all.chunks(3).position(|other| other != words) {
             let why = match all[rank * 3] {
@@ -223,7 +224,7 @@ impl File {
         if let Some(info) = info {
             self.set_info(info);
         }
-        settle::meet(&inner.comm)
+        inner.meet(ACTION)
     }
 
     /// Takes part in [`File::set_view`] of the others, whose arguments this process refuses: they
@@ -289,7 +290,7 @@ impl File {
         self.check_not_sequential(ACTION)?;
         inner.finish_turns();
         let words = [offset as u64, whence as u64];
-        let all = settle::tell_all(&inner.comm, &words)?;
+        let all = inner.tell_all(ACTION, &words)?;
         if all.chunks(2).any(|other| other != words) {
             let why = "the ranks gave different offsets; all must give the same";
             return Err(inner.refuse(FileFault::NotSame, ACTION, why));
@@ -306,7 +307,7 @@ impl File {
                 Err(other) => return Err(other),
             }
         }
-        settle::agree(&inner.comm, ACTION, inner.disk.path(), outcome)
+        inner.agree(ACTION, outcome)
     }
 
     /// Takes part in [`File::seek_shared`] of the others, whose arguments this process refuses:
@@ -337,16 +338,16 @@ impl File {
 
     /// Sets it. Collective.
     pub fn set_atomicity(&self, atomic: bool) -> Result<()> {
+        const ACTION: &str = "cannot set the atomicity of";
         let inner = &*self.0;
         inner.finish_turns();
-        let all = settle::tell_all(&inner.comm, &[u64::from(atomic)])?;
+        let all = inner.tell_all(ACTION, &[u64::from(atomic)])?;
         if all.iter().any(|other| *other != u64::from(atomic)) {
             let why = "the ranks gave different values of flag; all must give the same";
-            let action = "cannot set the atomicity of";
-            return Err(inner.refuse(FileFault::NotSame, action, why));
+            return Err(inner.refuse(FileFault::NotSame, ACTION, why));
         }
         lock(&inner.state).atomic = atomic;
-        settle::meet(&inner.comm)
+        inner.meet(ACTION)
     }
 
     /// Brings what was written to the device. Collective.
@@ -355,7 +356,7 @@ impl File {
         let inner = &*self.0;
         self.check_no_split(ACTION)?;
         inner.finish_turns();
-        settle::meet(&inner.comm)?;
+        inner.meet(ACTION)?;
         // The processes of a host share what its kernel has not written yet: one asks for all.
         let comm = &inner.comm;
         let here = comm.host_of(comm.rank());
@@ -364,7 +365,7 @@ impl File {
             true => inner.disk.sync(),
             false => Ok(()),
         };
-        settle::agree(comm, ACTION, inner.disk.path(), outcome)
+        inner.agree(ACTION, outcome)
     }
 
     /// Reads by this process alone, or writes.

@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use oxmpi_core::any_request::{AnyRequest, Report, Sender};
 use oxmpi_core::buffer::Buffer;
 use oxmpi_core::communicator::Comm;
-use oxmpi_core::{ErrorKind, FileError, FileFault};
+use oxmpi_core::{ErrorKind, FileError, FileFault, FileLoss};
 
 use crate::access::Way;
 use crate::amode::Amode;
 use crate::failure::{fault, named};
 use crate::hints::Hints;
 use crate::representation::Memory;
+use crate::settle;
 use crate::shared::SharedPointer;
 use crate::sys::Disk;
 use crate::view::View;
@@ -138,6 +139,47 @@ impl Inner {
         why: impl Into<String>,
     ) -> Box<FileError> {
         named(fault(kind, action, why), self.disk.path())
+    }
+
+    /// An error of an operation of all processes, with the file that it concerns.
+    #[cold]
+    pub(crate) fn during(
+        &self,
+        action: &'static str,
+        range: Option<(u64, u64)>,
+        error: ErrorKind,
+    ) -> ErrorKind {
+        let ErrorKind::Engine(_) = error else {
+            // Those of files have a name, and those of arguments are about no file.
+            return error;
+        };
+        ErrorKind::FileLoss(Box::new(FileLoss {
+            action,
+            path: self.disk.path().display().to_string(),
+            range,
+            cause: error,
+        }))
+    }
+
+    /// Each rank's words, by rank.
+    pub(crate) fn tell_all(&self, action: &'static str, mine: &[u64]) -> Result<Vec<u64>> {
+        let told = settle::tell_all(&self.comm, mine);
+        told.map_err(|error| self.during(action, None, error))
+    }
+
+    /// Nobody goes on before everybody is here.
+    pub(crate) fn meet(&self, action: &'static str) -> Result<()> {
+        settle::meet(&self.comm).map_err(|error| self.during(action, None, error))
+    }
+
+    /// Fails everywhere if it failed anywhere.
+    pub(crate) fn agree(
+        &self,
+        action: &'static str,
+        mine: std::result::Result<(), Box<FileError>>,
+    ) -> Result<()> {
+        let agreed = settle::agree(&self.comm, action, self.disk.path(), mine);
+        agreed.map_err(|error| self.during(action, None, error))
     }
 
     #[cold]

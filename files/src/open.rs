@@ -17,7 +17,7 @@ use crate::file::File;
 use crate::hints::Hints;
 use crate::job::{Inner, lock};
 use crate::pointer::Whence;
-use crate::settle::{agree, first_error, hear_first, meet, tell_all};
+use crate::settle::{first_error, hear_first, is_one_host, tell_all};
 use crate::shared::SharedPointer;
 use crate::sys::{Disk, SharedWord, plain_path, unlink};
 
@@ -153,7 +153,7 @@ impl File {
             if file.0.comm.rank() == 0 {
                 file.0.store_shared(end)?;
             }
-            meet(&file.0.comm)?;
+            file.0.meet(ACTION)?;
         }
         Ok(file)
     }
@@ -163,7 +163,7 @@ impl File {
         let inner = &*self.0;
         self.check_no_split("cannot close")?;
         inner.finish_turns();
-        meet(&inner.comm)?;
+        inner.meet("cannot close")?;
         inner.shared.close(&inner.comm);
         inner.is_closed.store(true, Ordering::Relaxed);
         if !inner.amode.has(Amode::DELETE_ON_CLOSE) {
@@ -173,7 +173,7 @@ impl File {
             0 => unlink(inner.doomed.as_deref().unwrap_or(inner.disk.path())),
             _ => Ok(()),
         };
-        agree(&inner.comm, "cannot delete", inner.disk.path(), outcome)
+        inner.agree("cannot delete", outcome)
     }
 }
 
@@ -192,10 +192,6 @@ fn same_mode(all: &[u64], amode: i32, path: &std::path::Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn is_one_host(comm: &Comm) -> bool {
-    (1..comm.size()).all(|rank| comm.host_of(rank) == comm.host_of(0))
 }
 
 fn flags(amode: Amode, makes: bool) -> i32 {

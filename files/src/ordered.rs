@@ -113,8 +113,20 @@ fn kind_name(mark: u64) -> &'static str {
     }
 }
 
-/// The access of all processes with this number.
-pub(crate) async fn together(mut call: Call, turn: u64) -> Result<Report> {
+/// The access of all processes with this number. If a process is lost in it, the error names the
+/// file, and the bytes of this rank unless they are not known before all are there.
+pub(crate) async fn together(call: Call, turn: u64) -> Result<Report> {
+    let (file, action) = (call.file.clone(), call.direction.action());
+    let job = call.job.as_ref().ok().filter(|_| !call.is_ordered);
+    let place = job.map(|job| (job.view.clone(), job.from, job.bytes));
+    access(call, turn).await.map_err(|error| {
+        let place = place.filter(|(_, _, bytes)| *bytes > 0);
+        let range = place.map(|(view, from, bytes)| (view.byte_of(from), bytes));
+        file.during(action, range, error)
+    })
+}
+
+async fn access(mut call: Call, turn: u64) -> Result<Report> {
     let file = call.file.clone();
     poll_fn(|_| match file.turn.load(Ordering::Acquire) == turn {
         true => Poll::Ready(()),

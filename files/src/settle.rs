@@ -46,7 +46,7 @@ fn from_first(words: &mut [u64]) -> Collective {
 }
 
 /// On one host everybody waits for everybody's words themselves, so a death concerns each wait.
-fn is_one_host(comm: &Comm) -> bool {
+pub(crate) fn is_one_host(comm: &Comm) -> bool {
     (1..comm.size()).all(|rank| comm.host_of(rank) == comm.host_of(0))
 }
 

@@ -167,8 +167,9 @@ impl Disk {
     }
 
     /// Reserves room up to a length. File systems that cannot are given zeros to write where the
-    /// file has nothing yet.
-    pub(crate) fn preallocate(&self, size: u64) -> Result<()> {
+    /// file has nothing yet: behind its end, and in holes if this host alone writes to it. What
+    /// another host has not sent to its server yet would look like a hole.
+    pub(crate) fn preallocate(&self, size: u64, is_alone: bool) -> Result<()> {
         if size == 0 {
             return Ok(());
         }
@@ -187,14 +188,14 @@ impl Disk {
         restore_signals(&old);
         match reserved? {
             true => Ok(()),
-            false => self.fill_holes(size),
+            false if is_alone => self.fill_holes(0, size),
+            false => self.fill_holes(self.size()?, size),
         }
     }
 
-    /// Writes zeros where the file has nothing, up to a length.
-    fn fill_holes(&self, size: u64) -> Result<()> {
+    /// Writes zeros where the file has nothing, from a byte on up to a length.
+    fn fill_holes(&self, mut at: u64, size: u64) -> Result<()> {
         let zeros = vec![0; 1 << 20];
-        let mut at = 0;
         while at < size {
             // A file system that does not know holes has none before the end; behind it lies
             // nothing at all.

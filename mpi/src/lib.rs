@@ -43,7 +43,9 @@ pub mod window;
 
 pub use attached::{Attached, OVERHEAD_BYTES as BUFFERED_OVERHEAD_BYTES, Pool};
 pub use communicator::Communicator;
-pub use error::{CommunicatorError, Error, ErrorKind, FileError, FileFault, Result, WindowError};
+pub use error::{
+    CommunicatorError, Error, ErrorKind, FileError, FileFault, FileLoss, Result, WindowError,
+};
 pub use init::{Mpi, init, init_with, wtime};
 pub use oxmpi_datatypes::Plain;
 pub use point::{

@@ -163,7 +163,9 @@ fn a_death_in_a_collective_write_leaves_nobody_waiting() {
         for rank in [0, 2, 3, 4, 5] {
             // Which of its waits notices, and how, is a matter of chance; whom it names is not.
             let told = |line: &str| {
-                line.starts_with(&format!("rank {rank} after")) && line.contains("rank 1 on host")
+                line.starts_with(&format!("rank {rank} after"))
+                    && line.contains("rank 1 on host")
+                    && line.contains("oxmpi-deaths-")
             };
             assert!(text.lines().any(told), "{network}, rank {rank}: {text}");
         }

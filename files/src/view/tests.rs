@@ -242,3 +242,30 @@ fn views_that_cannot_be_say_why() {
         .to_string();
     assert!(text.contains("not committed"), "{text}");
 }
+
+#[test]
+fn what_no_offset_can_tell_is_refused() {
+    let byte = Datatype::named(Basic::Byte);
+    let far = i64::MAX as u64;
+    let bytes = View::new(10, &byte, &byte, Representation::Native).unwrap();
+    assert_eq!(bytes.byte_of_etype(far - 10), Some(far));
+    assert_eq!(bytes.byte_of_etype(far - 9), None);
+    assert!(bytes.holds(far - 20, 10) && !bytes.holds(far - 20, 11));
+    // A piece every 2 to the power of 40 bytes: the tile 2 to the power of 23 is the first that
+    // does not fit, and 2 to the power of 24 would wrap around.
+    let sparse = Datatype::resized(&byte, 0, 1 << 40).unwrap();
+    sparse.commit();
+    let view = View::new(0, &byte, &sparse, Representation::Native).unwrap();
+    let last = (1 << 23) - 1;
+    assert_eq!(view.byte_of_etype(last), Some(last << 40));
+    for etype in [1 << 23, 1 << 24, far, u64::MAX] {
+        assert_eq!(view.byte_of_etype(etype), None, "{etype}");
+        assert!(!view.holds(etype, 1), "{etype}");
+    }
+    assert!(view.holds(last, 1) && !view.holds(last, 2));
+    // Copies that lie on each other are never far.
+    let same = Datatype::resized(&byte, 0, 0).unwrap();
+    same.commit();
+    let view = View::new(5, &byte, &same, Representation::Native).unwrap();
+    assert_eq!(view.byte_of_etype(1 << 50), Some(5));
+}

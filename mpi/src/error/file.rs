@@ -87,12 +87,49 @@ pub struct FileError {
     pub detail: String,
 }
 
+/// Writes what was to be done with which bytes of which file.
+fn tell_access(
+    f: &mut fmt::Formatter<'_>,
+    action: &str,
+    path: &str,
+    range: Option<(u64, u64)>,
+) -> fmt::Result {
+    write!(f, "{action} {path}")?;
+    match range {
+        Some((offset, bytes)) => write!(f, ", {bytes} bytes at byte {offset}"),
+        None => Ok(()),
+    }
+}
+
+/// An operation of all processes of a file that one of them, or the way to it, was lost in.
+#[derive(Debug)]
+pub struct FileLoss {
+    /// What was to be done: "cannot open", "cannot write".
+    pub action: &'static str,
+    /// The file's name.
+    pub path: String,
+    /// Which bytes of the file this process was to access: the first, and how many.
+    pub range: Option<(u64, u64)>,
+    /// What was lost.
+    pub cause: super::ErrorKind,
+}
+
+impl fmt::Display for FileLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        tell_access(f, self.action, &self.path, self.range)?;
+        write!(f, ": {}", self.cause)
+    }
+}
+
+impl std::error::Error for FileLoss {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.action, self.path)?;
-        if let Some((offset, bytes)) = self.range {
-            write!(f, ", {bytes} bytes at byte {offset}")?;
-        }
+        tell_access(f, self.action, &self.path, self.range)?;
         if let Some(rank) = self.rank {
             write!(f, " (on rank {rank})")?;
         }

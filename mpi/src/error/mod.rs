@@ -15,7 +15,7 @@ use oxmpi_join::WireUpError;
 
 use crate::status::TAG_MAX;
 pub use communicator::CommunicatorError;
-pub use file::{FileError, FileFault};
+pub use file::{FileError, FileFault, FileLoss};
 pub use window::WindowError;
 
 /// The result of a call of this crate.
@@ -365,6 +365,10 @@ pub enum ErrorKind {
     /// An operation on a file failed.
     #[error("{0}")]
     File(#[from] Box<FileError>),
+
+    /// A process was lost during an operation on a file, or messages did not reach it.
+    #[error("{0}")]
+    FileLoss(#[source] Box<FileLoss>),
 
     /// Collectives go on once they have begun.
     #[error("a collective cannot be cancelled; wait for its end")]
