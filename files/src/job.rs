@@ -15,7 +15,6 @@ use crate::amode::Amode;
 use crate::failure::{fault, named};
 use crate::hints::Hints;
 use crate::representation::Memory;
-use crate::settle;
 use crate::shared::SharedPointer;
 use crate::sys::Disk;
 use crate::view::View;
@@ -159,27 +158,6 @@ impl Inner {
             range,
             cause: error,
         }))
-    }
-
-    /// Each rank's words, by rank.
-    pub(crate) fn tell_all(&self, action: &'static str, mine: &[u64]) -> Result<Vec<u64>> {
-        let told = settle::tell_all(&self.comm, mine);
-        told.map_err(|error| self.during(action, None, error))
-    }
-
-    /// Nobody goes on before everybody is here.
-    pub(crate) fn meet(&self, action: &'static str) -> Result<()> {
-        settle::meet(&self.comm).map_err(|error| self.during(action, None, error))
-    }
-
-    /// Fails everywhere if it failed anywhere.
-    pub(crate) fn agree(
-        &self,
-        action: &'static str,
-        mine: std::result::Result<(), Box<FileError>>,
-    ) -> Result<()> {
-        let agreed = settle::agree(&self.comm, action, self.disk.path(), mine);
-        agreed.map_err(|error| self.during(action, None, error))
     }
 
     #[cold]

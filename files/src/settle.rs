@@ -18,7 +18,7 @@ use oxmpi_core::{ErrorKind, FileError};
 
 use crate::errand;
 use crate::failure::{report, reported};
-use crate::job::lock;
+use crate::job::{Inner, lock};
 
 /// Time between two looks whether all members live: longer than an exchange takes that goes well.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -109,6 +109,30 @@ pub(crate) fn agree(
     let all = tell_all(comm, &words)?;
     mine?;
     first_error(&all, action, path).map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The same for an open file, which errors name.
+impl Inner {
+    /// Each rank's words, by rank.
+    pub(crate) fn tell_all(&self, action: &'static str, mine: &[u64]) -> Result<Vec<u64>> {
+        let told = tell_all(&self.comm, mine);
+        told.map_err(|error| self.during(action, None, error))
+    }
+
+    /// Nobody goes on before everybody is here.
+    pub(crate) fn meet(&self, action: &'static str) -> Result<()> {
+        meet(&self.comm).map_err(|error| self.during(action, None, error))
+    }
+
+    /// Fails everywhere if it failed anywhere.
+    pub(crate) fn agree(
+        &self,
+        action: &'static str,
+        mine: std::result::Result<(), Box<FileError>>,
+    ) -> Result<()> {
+        let agreed = agree(&self.comm, action, self.disk.path(), mine);
+        agreed.map_err(|error| self.during(action, None, error))
+    }
 }
 
 /// The error that the lowest rank has reported.
