@@ -17,8 +17,8 @@ use crate::steps::{Expect, Steps};
 struct Library {
     /// Debian's name of its source package, and the word of its steps.
     package: &'static str,
-    /// What its build needs besides a compiler: a program and Debian's packages.
-    tool: (&'static str, &'static str),
+    /// What its build needs besides a compiler: programs or files, and Debian's packages of them.
+    tools: &'static [(&'static str, &'static str)],
     /// A library of this list that is built before it.
     above: Option<&'static str>,
     /// Makes the Makefiles.
@@ -29,6 +29,9 @@ struct Library {
     tests: &'static [(&'static str, &'static str, u64)],
 }
 
+/// Without it HDF5 has no compression, which netCDF-4 wants.
+const ZLIB: (&str, &str) = ("/usr/include/zlib.h", "zlib1g-dev");
+
 /// Debian's name of HDF5.
 const HDF5: &str = "hdf5";
 
@@ -36,7 +39,7 @@ const HDF5: &str = "hdf5";
 const LIBRARIES: [Library; 3] = [
     Library {
         package: "pnetcdf",
-        tool: ("autoreconf", "autoconf automake libtool m4"),
+        tools: &[("autoreconf", "autoconf automake libtool m4")],
         above: None,
         configure: "autoreconf -i && ./configure MPICC=mpicc MPIF77=mpif77 MPIF90=mpif90 \
                     CFLAGS='-O0 -w' FFLAGS=-O0 FCFLAGS=-O0 --disable-cxx --disable-shared \
@@ -50,7 +53,7 @@ const LIBRARIES: [Library; 3] = [
     },
     Library {
         package: HDF5,
-        tool: ("make", "make zlib1g-dev"),
+        tools: &[("make", "make"), ZLIB],
         above: None,
         // Shared, because Python loads it; its folder is `../prefix` for what is built above it.
         configure: "CC=mpicc CFLAGS='-O0 -w' ./configure --prefix=\"$PWD/../prefix\" \
@@ -97,7 +100,7 @@ const LIBRARIES: [Library; 3] = [
     },
     Library {
         package: "netcdf",
-        tool: ("m4", "m4 make zlib1g-dev"),
+        tools: &[("make", "make"), ("m4", "m4"), ZLIB],
         above: Some(HDF5),
         configure: "below=$PWD/../../hdf5/prefix; CC=mpicc CFLAGS='-O0 -w' \
                     CPPFLAGS=\"-I$below/include\" \
@@ -162,10 +165,11 @@ impl Library {
             steps.skip(&name, "the library below it is not there");
             return false;
         }
-        let (tool, packages) = self.tool;
-        if !installed::fetch(steps, tool, packages) {
-            steps.skip(&name, &format!("{tool} is not installed"));
-            return false;
+        for (tool, packages) in self.tools {
+            if !installed::fetch(steps, tool, packages) {
+                steps.skip(&name, &format!("{tool} is not installed"));
+                return false;
+            }
         }
         let folder = folder(self.package);
         if let Err(reason) = debian::source(&folder, self.package, "configure.ac") {
