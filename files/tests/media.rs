@@ -18,6 +18,13 @@ use oxmpi_files::{Amode, File, Memory, Representation, Start, View, Whence};
 
 const NEW: i32 = Amode::CREATE | Amode::READ_WRITE;
 
+/// The path of a test, by which its ranks are started.
+macro_rules! path {
+    ($name:ident) => {
+        concat!(module_path!(), "::", stringify!($name))
+    };
+}
+
 /// Bytes of a rank in one tile of [`interleave`].
 const PIECE: u64 = 8;
 
@@ -112,7 +119,7 @@ macro_rules! works_on {
     ($($name:ident $kind:ident;)*) => {$(
         #[test]
         fn $name() {
-            on(concat!(module_path!(), "::", stringify!($name)), &[3], $kind, everything_works);
+            on(path!($name), &[3], $kind, everything_works);
         }
     )*};
 }
@@ -128,11 +135,7 @@ works_on! {
 
 #[test]
 fn read_only_media_are_read_and_not_written() {
-    let name = concat!(
-        module_path!(),
-        "::",
-        "read_only_media_are_read_and_not_written"
-    );
+    let name = path!(read_only_media_are_read_and_not_written);
     let medium = format!("{EXT4}; echo 0123456789 > medium/data; mount -o remount,ro medium");
     on(name, &[2], &medium, |folder| {
         let comm = world();
@@ -153,7 +156,7 @@ fn read_only_media_are_read_and_not_written() {
 
 #[test]
 fn a_used_up_quota_is_told() {
-    let name = concat!(module_path!(), "::", "a_used_up_quota_is_told");
+    let name = path!(a_used_up_quota_is_told);
     let medium = format!(
         "{BTRFS}; btrfs quota enable medium; btrfs subvolume create medium/own; \
          btrfs qgroup limit 2M medium/own"
@@ -195,7 +198,7 @@ fn shut_down(folder: &Path) {
 
 #[test]
 fn a_device_that_is_gone_is_told_to_all() {
-    let name = concat!(module_path!(), "::", "a_device_that_is_gone_is_told_to_all");
+    let name = path!(a_device_that_is_gone_is_told_to_all);
     on(name, &[3], EXT4, |folder| {
         let comm = world();
         let file = open(&comm, folder, NEW).unwrap();
@@ -237,11 +240,7 @@ fn a_device_that_is_gone_is_told_to_all() {
 
 #[test]
 fn data_that_do_not_reach_the_device_are_told_by_sync() {
-    let name = concat!(
-        module_path!(),
-        "::",
-        "data_that_do_not_reach_the_device_are_told_by_sync"
-    );
+    let name = path!(data_that_do_not_reach_the_device_are_told_by_sync);
     // The image is longer than the folder that it lies in can become, and nobody has noticed yet.
     let medium = "mkdir small medium; mount -t tmpfs -o size=4m none small; \
                   truncate -s 64M small/image; mkfs.ext4 -q -O ^has_journal small/image; \
@@ -293,7 +292,7 @@ fn begin_signals(us: i64) {
 
 #[test]
 fn signals_stop_no_access() {
-    let name = concat!(module_path!(), "::", "signals_stop_no_access");
+    let name = path!(signals_stop_no_access);
     on(name, &[2], TMPFS, |folder| {
         let comm = world();
         let file = open(&comm, folder, NEW).unwrap();
@@ -320,7 +319,7 @@ fn signals_stop_no_access() {
 
 #[test]
 fn a_full_character_device_is_told() {
-    let name = concat!(module_path!(), "::", "a_full_character_device_is_told");
+    let name = path!(a_full_character_device_is_told);
     on(name, &[2], "mkdir medium", |_| {
         let comm = world();
         let file = File::open(&comm, b"/dev/full", Amode::WRITE_ONLY, None).unwrap();
@@ -336,6 +335,26 @@ fn a_full_character_device_is_told() {
                  error 28); the file system is full: make room, or write elsewhere"
             )
         );
+        file.close().unwrap();
+        comm.process().finalize();
+    });
+}
+
+#[test]
+fn a_block_device_has_a_length() {
+    let medium = "mkdir medium; truncate -s 8M image; \
+                  ln -s $(losetup -f --show image) medium/data";
+    on(path!(a_block_device_has_a_length), &[2], medium, |folder| {
+        let comm = world();
+        let file = open(&comm, folder, Amode::READ_WRITE).unwrap();
+        assert_eq!(file.size().unwrap(), 8 << 20);
+        interleave(&comm, &file);
+        let mut data = vec![comm.rank() as u8 + 1; 10_000];
+        file.write_all(Start::At(0), memory(&mut data)).unwrap();
+        let mut back = vec![0; data.len()];
+        let read = file.read_all(Start::At(0), memory(&mut back)).unwrap();
+        assert_eq!(read.bytes, 10_000);
+        assert!(back == data);
         file.close().unwrap();
         comm.process().finalize();
     });
@@ -398,11 +417,7 @@ fn write_until_killed(folder: &Path) {
 
 #[test]
 fn what_was_synced_is_on_the_device_when_all_ranks_are_killed() {
-    let name = concat!(
-        module_path!(),
-        "::",
-        "what_was_synced_is_on_the_device_when_all_ranks_are_killed"
-    );
+    let name = path!(what_was_synced_is_on_the_device_when_all_ranks_are_killed);
     const RANKS: u32 = 3;
     for kind in [EXT4, XFS] {
         // The ranks go by the folder; only the process that started them comes behind this call.

@@ -121,6 +121,7 @@ impl Drop for Medium {
     fn drop(&mut self) {
         // A script that failed may have mounted some of them only.
         let script = "for each in after medium small; do umount $each 2>&- || true; done; \
+                      losetup -j image 2>&- | cut -d: -f1 | xargs -r losetup -d; \
                       cd ..; rm -rf --one-file-system \"$OLDPWD\"";
         if let Err(why) = self.shell(script) {
             println!("{} is left behind: {why}", self.scratch.display());
