@@ -128,9 +128,12 @@ impl Plan {
             reaches.push(Reach { start, end });
         }
         let one_host = hosts.iter().all(|host| *host == hosts[0]);
+        let is_crowded = hosts.len() as u64 > u64::from(cpus);
         let stage = stage.filter(|_| one_host && high.saturating_sub(low) >= STAGED_MIN);
         let long = match stage {
             Some(Direction::Write) => LONG_WRITE_STAGED,
+            // Ranks that share CPUs do better without waiting for each other.
+            Some(Direction::Read) if is_crowded => LONG_PIECE_HERE,
             Some(Direction::Read) => LONG_READ_STAGED,
             None if one_host => LONG_PIECE_HERE,
             None => LONG_PIECE_APART,
@@ -148,7 +151,7 @@ impl Plan {
             window: first[6].max(4096),
             size,
             is_staged: false,
-            slots: match hosts.len() as u64 > u64::from(cpus) {
+            slots: match is_crowded {
                 true => SLOTS_CROWDED,
                 false => SLOTS,
             },
@@ -311,6 +314,9 @@ mod tests {
         let written = of(&[0, 0], Some(Direction::Write));
         assert!(written.is_aggregated() && written.is_staged && written.window == WINDOW);
         assert!(!of(&[0, 0], Some(Direction::Read)).is_aggregated());
+        let short = [rank(0, 1 << 20, 4 << 10, Switch::Automatic); 2].concat();
+        let read = |cpus| Plan::of(&short, &[0, 0], cpus, Some(Direction::Read));
+        assert!(read(2).is_staged && !read(1).is_aggregated());
         assert!(!of(&[0, 0], None).is_aggregated());
         let apart = of(&[0, 1], Some(Direction::Write));
         assert!(apart.is_aggregated() && !apart.is_staged);

@@ -2,9 +2,9 @@
 //!
 //! First every rank tells each aggregating rank, as strips, which of its pieces lie in that one's
 //! part. Then both walk through the part in windows of the same length, and know without another
-//! word how many bytes of whom belong to each. Where all ranks run on one host their data go through
-//! memory that they share (`staged`). Else they travel as one message for each rank and window,
-//! straight from or to the program's memory, and while a window is written the next one is
+//! word how many bytes of whom belong to each. Where all ranks run on one host their data go
+//! through memory that they share (`staged`). Else they travel as one message for each rank and
+//! window, straight from or to the program's memory, and while a window is written the next one is
 //! exchanged, if a thread can be spared for that. At the end all tell how it went; until then
 //! nobody goes on, so what a rank has written is in the file for every rank.
 
