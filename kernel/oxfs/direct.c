@@ -72,7 +72,6 @@ static void oxfs_direct_grow(struct inode *inode, loff_t end)
 
 	if (end <= old)
 		return;
-	oxfs_pages_clear_tail(inode, old);
 	i_size_write(inode, end);
 	pagecache_isize_extended(inode, old, end);
 }
@@ -221,8 +220,10 @@ static ssize_t oxfs_direct_write_at(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
 	loff_t at = iocb->ki_pos, end = at + iov_iter_count(from) - 1;
-	ssize_t result = filemap_write_and_wait_range(inode->i_mapping, at, end);
+	ssize_t result = oxfs_pages_clear_tail(inode, at);
 
+	if (!result)
+		result = filemap_write_and_wait_range(inode->i_mapping, at, end);
 	if (result)
 		return result;
 	oxfs_direct_drop(inode, at, end);

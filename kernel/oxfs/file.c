@@ -44,9 +44,9 @@ static ssize_t oxfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	if (!result)
 		result = generic_write_checks(iocb, from);
 	if (result > 0) {
-		if (iocb->ki_pos > i_size_read(inode))
-			oxfs_pages_clear_tail(inode, i_size_read(inode));
-		result = __generic_file_write_iter(iocb, from);
+		int error = oxfs_pages_clear_tail(inode, iocb->ki_pos);
+
+		result = error ? error : __generic_file_write_iter(iocb, from);
 	}
 	inode_unlock(inode);
 	return result > 0 ? generic_write_sync(iocb, result) : result;

@@ -400,7 +400,7 @@ int oxfs_opens_reclaim(struct oxfs_session *session);
 
 /* pages.c */
 int oxfs_pages_mmap(struct file *file, struct vm_area_struct *vma);
-void oxfs_pages_clear_tail(struct inode *inode, loff_t size);
+int oxfs_pages_clear_tail(struct inode *inode, loff_t at);
 /* writeback.c */
 int oxfs_writepages(struct address_space *mapping, struct writeback_control *control);
 int oxfs_launder(struct folio *folio);

@@ -121,21 +121,30 @@ static int oxfs_fill(struct file *file, struct address_space *mapping, struct fo
 	return error;
 }
 
-/* The end of a file is about to move from `size` to behind it: what a mapping has written between
- * the end and the end of its page was never sent, and becomes the zeros that the server has. */
-void oxfs_pages_clear_tail(struct inode *inode, loff_t size)
+/* Before a write at `at`, with the inode locked. If that is behind the end of the file, what a
+ * mapping has written between the end and the end of its page would come into sight: it was never
+ * sent, and becomes the zeros that the server has. The end is asked for, lest what another client
+ * has appended is taken for such. */
+int oxfs_pages_clear_tail(struct inode *inode, loff_t at)
 {
 	struct folio *folio;
+	loff_t size;
+	int error;
 
-	if (!offset_in_page(size))
-		return;
+	if (at <= i_size_read(inode))
+		return 0;
+	error = oxfs_inode_refresh(inode, false);
+	size = i_size_read(inode);
+	if (error || at <= size || !offset_in_page(size))
+		return error;
 	folio = filemap_lock_folio(inode->i_mapping, size >> PAGE_SHIFT);
 	if (IS_ERR_OR_NULL(folio))
-		return;
+		return 0;
 	if (folio_test_uptodate(folio))
 		folio_zero_segment(folio, offset_in_folio(folio, size), folio_size(folio));
 	folio_unlock(folio);
 	folio_put(folio);
+	return 0;
 }
 
 static int oxfs_begin(struct file *file, struct address_space *mapping, loff_t at, u32 bytes,
