@@ -161,7 +161,9 @@ impl Job {
     fn look(&mut self, requests: &[RequestId]) -> Option<usize> {
         let receiver = &mut self.processes[0];
         receiver.begin_look();
-        requests.iter().for_each(|&id| receiver.note(id));
+        for &id in requests {
+            receiver.note(id);
+        }
         let turns = requests
             .iter()
             .enumerate()
@@ -278,7 +280,9 @@ fn a_message_that_stands_still_holds_nothing_back_for_long() {
     let receiver = &mut job.processes[0];
     let look = |receiver: &mut Protocol<usize>| {
         receiver.begin_look();
-        requests.iter().for_each(|&id| receiver.note(id));
+        for &id in &requests {
+            receiver.note(id);
+        }
         (receiver.turn(requests[0]), receiver.turn(requests[1]))
     };
     let (Turn::Pending, Turn::Behind { turn: 2, earlier }) = look(receiver) else {
