@@ -9,7 +9,7 @@ use std::time::Duration;
 use oxmpi_engine::protocol::{
     Effect, Limits, Mode, Posted, Protocol, RequestId, STANDSTILL_MAX, Source, Turn,
 };
-use oxmpi_engine::{Content, Envelope, Pattern};
+use oxmpi_engine::{Envelope, Pattern};
 use oxmpi_wire::Repr;
 
 const SENDERS: u32 = 4;
@@ -54,7 +54,6 @@ fn pattern(tag: Option<i32>) -> Pattern {
         context: 3,
         source: None,
         tag,
-        signature: 0,
     }
 }
 
@@ -94,7 +93,7 @@ impl Job {
             context: 3,
             source: from,
             tag: number as i32 % 3,
-            content: Content::new(bytes as u64, 0),
+            bytes: bytes as u64,
         };
         let source = Source {
             buffer: number,
@@ -162,7 +161,9 @@ impl Job {
     fn look(&mut self, requests: &[RequestId]) -> Option<usize> {
         let receiver = &mut self.processes[0];
         receiver.begin_look();
-        requests.iter().for_each(|&id| _ = receiver.note(id));
+        for &id in requests {
+            receiver.note(id);
+        }
         let turns = requests
             .iter()
             .enumerate()
@@ -279,7 +280,9 @@ fn a_message_that_stands_still_holds_nothing_back_for_long() {
     let receiver = &mut job.processes[0];
     let look = |receiver: &mut Protocol<usize>| {
         receiver.begin_look();
-        requests.iter().for_each(|&id| _ = receiver.note(id));
+        for &id in &requests {
+            receiver.note(id);
+        }
         (receiver.turn(requests[0]), receiver.turn(requests[1]))
     };
     let (Turn::Pending, Turn::Behind { turn: 2, earlier }) = look(receiver) else {
