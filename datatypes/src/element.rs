@@ -5,8 +5,6 @@
 //! bytes of a real received as eight characters); it is no type signature. Whatever a program may
 //! legally mix has the mark 0, which says nothing: bytes, packed data, and types of several kinds.
 
-use crate::datatype::{Basic, Class, Signature};
-
 /// Size and form of a message's elements, or nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ElementMark(u8);
@@ -37,27 +35,6 @@ impl ElementMark {
             return ElementMark::ANY;
         }
         ElementMark(form | (bytes.trailing_zeros() as u8 + 1))
-    }
-
-    /// The mark of data with this signature. Complex numbers are pairs of reals, as programs that
-    /// send them as such expect.
-    pub fn of_signature(signature: &Signature) -> ElementMark {
-        match signature.uniform() {
-            None => ElementMark::ANY,
-            Some(basic) => ElementMark::of_basic(basic),
-        }
-    }
-
-    fn of_basic(basic: Basic) -> ElementMark {
-        let bytes = basic.size() as usize;
-        match basic.class() {
-            Class::Byte | Class::Packed | Class::ValueIndex => ElementMark::ANY,
-            Class::Floating => ElementMark::floating(bytes),
-            Class::Complex => ElementMark::floating(bytes / 2),
-            Class::Integer | Class::Logical | Class::MultiLanguage | Class::Character => {
-                ElementMark::integer(bytes)
-            }
-        }
     }
 
     /// The mark as it travels: less than 16.
@@ -95,51 +72,5 @@ impl std::fmt::Display for ElementMark {
             (Some(1), false) => f.write_str("1-byte integers or characters"),
             (Some(bytes), false) => write!(f, "{bytes}-byte integers"),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Plain;
-    use crate::datatype::Datatype;
-
-    fn mark(basic: Basic) -> ElementMark {
-        Datatype::named(basic).element_mark()
-    }
-
-    #[test]
-    fn what_a_program_may_mix_has_one_mark() {
-        assert_eq!(mark(Basic::Byte), ElementMark::ANY);
-        assert_eq!(mark(Basic::Packed), ElementMark::ANY);
-        assert_eq!(mark(Basic::Int), mark(Basic::Unsigned));
-        assert_eq!(mark(Basic::Int), mark(Basic::Integer));
-        assert_eq!(mark(Basic::Char), mark(Basic::SignedChar));
-        assert_eq!(mark(Basic::Long), mark(Basic::Int64));
-        assert_eq!(mark(Basic::Double), mark(Basic::DoublePrecision));
-        assert_eq!(mark(Basic::CDoubleComplex), mark(Basic::Double));
-        assert_eq!(mark(Basic::DoubleInt), ElementMark::ANY);
-    }
-
-    #[test]
-    fn derived_types_have_the_mark_of_what_they_are_made_of() {
-        let double = Datatype::named(Basic::Double);
-        let vector = Datatype::vector(3, 2, 5, &double).expect("small");
-        assert_eq!(vector.element_mark(), double.element_mark());
-        let int = Datatype::named(Basic::Int);
-        let both = Datatype::structure(&[1, 1], &[0, 8], &[int, double]).expect("small");
-        assert_eq!(both.element_mark(), ElementMark::ANY);
-    }
-
-    #[test]
-    fn people_can_read_it() {
-        assert_eq!(mark(Basic::Double).to_string(), "8-byte reals");
-        assert_eq!(
-            mark(Basic::Char).to_string(),
-            "1-byte integers or characters"
-        );
-        assert_eq!(<u16 as Plain>::MARK.to_string(), "2-byte integers");
-        assert_eq!(<[f64; 3] as Plain>::MARK, mark(Basic::Double));
-        assert_eq!(<u8 as Plain>::MARK, ElementMark::ANY);
     }
 }

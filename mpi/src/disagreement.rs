@@ -46,8 +46,8 @@ fn text(found: &Disagreement, rank: u32) -> Option<String> {
     }
     let (bytes, tag) = (envelope.bytes(), envelope.tag);
     Some(format!(
-        "oxmpi: warning: process {rank} receives a message of process {from} as {taken}, and it was \
-         sent as {sent} ({bytes} bytes, tag {tag})\n\
+        "oxmpi: warning: process {rank} receives a message of process {from} as {taken}, and it \
+         was sent as {sent} ({bytes} bytes, tag {tag})\n\
          oxmpi:   the bytes are delivered as they are; use the same datatype on both sides, or \
          MPI_BYTE (in Rust u8) on one of them if that is what you mean\n"
     ))

@@ -3,7 +3,7 @@
 //! They are not part of the ABI, so the library does not have them. Old programs use them still,
 //! and without a word from here their authors would see an implicit declaration and, later, a
 //! symbol that is missing. The header declares them so that a use is an error of the compiler which
-//! names the successor; a program that does not use them, or has a macro of that name, sees nothing.
+//! names the successor; a program without them, or with a macro of that name, sees nothing.
 
 use std::fmt::Write;
 

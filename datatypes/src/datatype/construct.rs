@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::mark::mark_of;
 use super::typemap::{Concatenation, Typemap};
 use super::{Basic, Constructor, DatatypeError, Layout};
 use crate::ElementMark;
@@ -301,7 +302,7 @@ impl Datatype {
             committed,
             depth,
             contiguous,
-            mark: ElementMark::of_signature(&typemap.signature),
+            mark: mark_of(&typemap.signature),
             size,
             true_lb: typemap.bounds.true_lb_ub().0,
             lb,

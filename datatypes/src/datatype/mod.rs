@@ -21,6 +21,7 @@ mod cursor;
 mod error;
 mod external;
 mod layout;
+mod mark;
 mod pack;
 mod piece;
 mod predefined;
