@@ -246,7 +246,7 @@ static bool oxk_accept(struct oxk_endpoint *endpoint)
 	mutex_unlock(&endpoint->strangers_lock);
 	/* Who has connected waits in the queue, and nothing will tell of him again. */
 	if (error == -ENOMEM)
-		msleep(OXK_ACCEPT_PAUSE_MS);
+		msleep(OXK_MEMORY_PAUSE_MS);
 	return !error || error == -ENOMEM;
 }
 

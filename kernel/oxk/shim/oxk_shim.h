@@ -28,8 +28,8 @@
 /* Connections of an endpoint that have not proved themselves; more wait in the listener's queue. */
 #define OXK_STRANGERS_MAX 32
 #define OXK_HANDSHAKE_MS 10000
-/* How long an accept for which there was no memory waits before it is tried again. */
-#define OXK_ACCEPT_PAUSE_MS 20
+/* How long an accept or a send for which there was no memory waits before it is tried again. */
+#define OXK_MEMORY_PAUSE_MS 20
 /* Payloads of a peer that TCP has references to. With 128 KiB each, 4 MiB: as much as TCP queues.
  */
 #define OXK_FLIGHTS_MAX 32

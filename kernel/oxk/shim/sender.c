@@ -9,6 +9,7 @@
  * caller could change them before they are read. TCP copies such payload on its way instead. Slab
  * memory, which knows no references, and short payload are copied here.
  */
+#include <linux/delay.h>
 #include <linux/version.h>
 #include <net/tcp.h>
 
@@ -219,12 +220,21 @@ static void oxk_land(struct oxk_link *link)
 void oxk_send_work(struct work_struct *work)
 {
 	struct oxk_link *link = container_of(work, struct oxk_link, send);
+	u32 n_refused = 0;
 	int error;
 
 	while (link->is_sending || oxk_next_packet(link)) {
 		error = oxk_write_packet(link);
-		if (error == -EAGAIN)
-			return;
+		if (error == -EAGAIN) {
+			/* write_space tells of room. If there is room, memory was short, and if
+			 * nothing is on its way, nobody would ever come back for the rest. */
+			if (!sk_stream_is_writeable(link->socket->sk) || READ_ONCE(link->lost))
+				return;
+			if (n_refused++)
+				msleep(OXK_MEMORY_PAUSE_MS);
+			continue;
+		}
+		n_refused = 0;
 		oxk_land(link);
 		if (error) {
 			oxk_lose(link, error);

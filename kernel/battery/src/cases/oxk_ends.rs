@@ -231,7 +231,7 @@ fn out_of_memory(_: &mut Random) -> Outcome {
     let key = stream_device::key(NAME)?;
     let mut worked = [0; 2];
     for (kind, workers) in [false, true].into_iter().enumerate() {
-        for _ in 0..60 {
+        for _ in 0..30 {
             worked[kind] += u32::from(failing(workers, || one_stream(key)).is_ok());
         }
     }
