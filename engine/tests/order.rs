@@ -9,7 +9,7 @@ use std::time::Duration;
 use oxmpi_engine::protocol::{
     Effect, Limits, Mode, Posted, Protocol, RequestId, STANDSTILL_MAX, Source, Turn,
 };
-use oxmpi_engine::{Envelope, Pattern};
+use oxmpi_engine::{Content, Envelope, Pattern};
 use oxmpi_wire::Repr;
 
 const SENDERS: u32 = 4;
@@ -54,6 +54,7 @@ fn pattern(tag: Option<i32>) -> Pattern {
         context: 3,
         source: None,
         tag,
+        signature: 0,
     }
 }
 
@@ -93,7 +94,7 @@ impl Job {
             context: 3,
             source: from,
             tag: number as i32 % 3,
-            bytes: bytes as u64,
+            content: Content::new(bytes as u64, 0),
         };
         let source = Source {
             buffer: number,
