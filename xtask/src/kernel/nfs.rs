@@ -33,8 +33,8 @@ const MODULES: [&str; 10] = [
     "kernel/fs/nfs/nfsv4",
 ];
 
-/// Without a mapper of names, a port mapper and version 3 of the protocol. The server's answers to
-/// READ_PLUS of version 4.2 are EIO for the client.
+/// Without a mapper of names, a port mapper and version 3 of the protocol. Version 4.2 is left out,
+/// because a read by it was EIO for the client; the answers to READ_PLUS may be why.
 const SCRIPT: &str = r#"
 export PATH=/bin:/usr/bin:/usr/sbin
 mkdir -p /srv/nfs /mnt/nfs /etc /var/lib/nfs/ganesha /var/run/ganesha

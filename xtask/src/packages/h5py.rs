@@ -1,7 +1,7 @@
 //! h5py on parallel HDF5: built from its source distribution against OxMPI, with mpi4py's
 //! communicators, its own tests and a program that all ranks write one file with.
 //!
-//! It needs the HDF5 of [`files`](super::files), so it is part of long runs, and of those that name
+//! It needs the HDF5 of [`files`], so it is part of long runs, and of those that name
 //! it. Its virtual environment is its own; mpi4py comes from the one that its tests use.
 
 use std::process::Command;
