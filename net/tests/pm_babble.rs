@@ -88,7 +88,7 @@ fn a_message_that_is_no_packet_is_named() {
     let mut late = head(10);
     late.extend([0; 11]);
     for (message, said) in [
-        (vec![0, 0, 0, 0, 2, 0x60], "length 0 and kind 96"),
+        (vec![0, 0, 0, 0, 3, 0x60], "length 0 and kind 96"),
         (vec![255, 255, 255, 127], "length 2147483647"),
         (vec![1, 2], "ends too early"),
         (early, "ends too early"),
@@ -110,7 +110,7 @@ fn another_version_of_packets_is_named() {
     until(&mut nodes, "version", |nodes| nodes[0].lost == [0]);
     let what = &nodes[0].pm.trouble(0).unwrap().what;
     assert!(
-        what.starts_with("packet has layout version 1, this build speaks version 2"),
+        what.starts_with("packet has layout version 1, this build speaks version 3"),
         "{what}"
     );
 }

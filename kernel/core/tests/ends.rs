@@ -145,7 +145,7 @@ fn garbage_breaks_its_socket_only() {
     let wrong = Kind::More { offset: 99 };
     let cases = [
         (PAYLOAD_MAX as u32 + 1).to_le_bytes().to_vec(),
-        vec![0, 0, 0, 0, 2, 0x40],
+        vec![0, 0, 0, 0, 3, 0x40],
         // A version that nobody has.
         [vec![0, 0, 0, 0, 200, 1], vec![0; 40]].concat(),
         // Longer than its message.

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use super::agreement::Agreement;
 use super::run::Places;
-use super::{Combine, Inside};
+use super::{BOARD_NUMBER, Combine, Inside};
 use crate::communicator::{Comm, GroupBoard, Offer};
 use crate::error::ErrorKind;
 use oxmpi_datatypes::plain::bytes_mut;
@@ -51,8 +51,9 @@ impl Comm {
         hosts.members(hosts.host_of(self.rank))
     }
 
-    /// The first time, gives the members of this host a board if their leader has one to spare. All
-    /// members of the communicator come here in the same call, so that they go on counting alike.
+    /// The first time, gives the members of this host a board if their leader has one to spare. The
+    /// messages have a number of their own: members that are in different collectives, of which one
+    /// asks and the other does not, go on counting alike, and so meet and are told.
     fn ask_for_board(&self, hosts: &Hosts, inside: &mut Inside<'_>) -> Result<(), ErrorKind> {
         if self.asked_for_board.swap(true, Ordering::Relaxed) {
             return Ok(());
@@ -65,8 +66,9 @@ impl Comm {
         let schedule = on_host(hosts, self.rank, size_of_val(&offer));
         let places = Places::new(&[], bytes_mut(&mut offer));
         let mut combine = |_: &[u8], _: &mut [u8]| unreachable!("nothing is combined");
+        let marks = (BOARD_NUMBER, 0);
         // SAFETY: `offer` outlives the walk, and nobody else knows it.
-        unsafe { self.walk(&schedule, 0, places, &mut combine)? };
+        unsafe { self.walk_as(marks, &schedule, places, &mut combine)? };
         if let Some(ticket) = offer[0].ticket() {
             let processes = members.iter().map(|&rank| self.process_of(rank)).collect();
             inside.set_board(GroupBoard::new(ticket, processes, hosts.index(self.rank)));

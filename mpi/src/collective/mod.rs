@@ -46,6 +46,10 @@ const NONBLOCKING: i32 = 1 << 29;
 /// Set in the numbers of persistent collectives.
 const PERSISTENT: i32 = 1 << 30;
 
+/// The number of the messages by which the members of a host get their board, once in a
+/// communicator: no collective has it, because persistent ones are nonblocking, too.
+const BOARD_NUMBER: i32 = PERSISTENT | NUMBER_MASK as i32;
+
 /// Combines bytes into bytes: `into = input ∘ into`.
 type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
 
@@ -140,12 +144,35 @@ impl Comm {
             return Ok(());
         }
         let mut inside = self.enter()?;
+        let before = self.trail.load(Ordering::Relaxed);
         let agreed = self.agreement(call, operation);
+        // SAFETY: the caller's promise.
+        let ended = unsafe { self.together_as(agreed, &mut inside, call, places, combine) };
+        // Whoever has been told of a disagreement on roots need not be told again.
+        match &ended {
+            Err(ErrorKind::DifferentRoot { .. }) => self.trail.store(before, Ordering::Relaxed),
+            Err(ErrorKind::EarlierRoot { .. }) => self.trail.store(0, Ordering::Relaxed),
+            _ => {}
+        }
+        ended
+    }
+
+    /// Runs one collective of which this member says `agreed`.
+    ///
+    /// # Safety
+    /// As [`Comm::together_at`].
+    #[inline]
+    unsafe fn together_as(
+        &self,
+        agreed: Agreement,
+        inside: &mut Inside<'_>,
+        call: &Call<'_>,
+        places: Places,
+        combine: &mut Combine<'_>,
+    ) -> Result<(), ErrorKind> {
         if let Some(hosts) = self.hosts() {
             // SAFETY: the caller's promise.
-            return unsafe {
-                self.together_across(hosts, &mut inside, call, agreed, places, combine)
-            };
+            return unsafe { self.together_across(hosts, inside, call, agreed, places, combine) };
         }
         if let Some(board) = inside.board()
             && board.suits(&self.process.engine, call)?
@@ -197,6 +224,21 @@ impl Comm {
         combine: &mut Combine<'_>,
     ) -> Result<(), ErrorKind> {
         let marks = (self.next_number(), signature);
+        // SAFETY: the caller's promise.
+        unsafe { self.walk_as(marks, schedule, places, combine) }
+    }
+
+    /// As [`Comm::walk`], with a number and a signature that the caller has chosen.
+    ///
+    /// # Safety
+    /// As [`Run::start`]; until this returns.
+    unsafe fn walk_as(
+        &self,
+        marks: (i32, u8),
+        schedule: &Schedule,
+        places: Places,
+        combine: &mut Combine<'_>,
+    ) -> Result<(), ErrorKind> {
         // SAFETY: the caller's promise; the run ends here.
         unsafe { Run::start(self, schedule, places, marks) }.wait(combine)
     }

@@ -161,14 +161,29 @@ impl<C: Borrow<Comm>, S: Borrow<Schedule>> Run<C, S> {
     }
 
     /// Drives it to the end.
+    ///
+    /// Receives are waited for first: they show when another member is in another collective, and
+    /// that member may never take what this one sends.
     pub(super) fn wait(&mut self, combine: &mut Combine<'_>) -> Result<(), ErrorKind> {
         while self.step(combine)? {
-            while let Some(started) = self.buffers.workspace.in_flight.pop() {
-                let ended = self.comm.borrow().process.engine.wait(started.request);
-                self.note_end(&started, ended)?;
+            for at in (0..self.buffers.workspace.in_flight.len()).rev() {
+                if self.buffers.workspace.in_flight[at].transfer.direction == Direction::Receive {
+                    self.wait_for(at)?;
+                }
+            }
+            for at in (0..self.buffers.workspace.in_flight.len()).rev() {
+                self.wait_for(at)?;
             }
         }
         Ok(())
+    }
+
+    /// Waits for a transfer that is in flight. The last one takes its place.
+    #[inline]
+    fn wait_for(&mut self, at: usize) -> Result<(), ErrorKind> {
+        let started = self.buffers.workspace.in_flight.swap_remove(at);
+        let ended = self.comm.borrow().process.engine.wait(started.request);
+        self.note_end(&started, ended)
     }
 
     /// Goes on as far as possible without waiting; true when the collective is over.

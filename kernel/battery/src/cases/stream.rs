@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use oxmpi_wire::Kind;
+use oxmpi_wire::{Kind, VERSION};
 use oxmpi_wire::o2g::OTHER_VERSION;
 use oxmpi_wire::stream::{GOODBYE, PAUSE, PAYLOAD_MAX};
 
@@ -214,10 +214,10 @@ fn garbage(_: &mut Random) -> Outcome {
     let mut wrong_flags = eager(0, 1, b"");
     wrong_flags[4 + 31] = 0xff;
     let trials: [(&[u8], u64, Option<u32>); 5] = [
-        (&[0, 0, 0, 0, 2, 0x40], 0, Some(0x40)),
-        (&[5, 0, 0, 0, 2, 0], 5, Some(0)),
+        (&[0, 0, 0, 0, VERSION, 0x40], 0, Some(0x40)),
+        (&[5, 0, 0, 0, VERSION, 0], 5, Some(0)),
         (&too_long.to_le_bytes(), too_long.into(), Some(u32::MAX)),
-        (&wrong_version, 0, Some(OTHER_VERSION | 0xfd)),
+        (&wrong_version, 0, Some(OTHER_VERSION | u32::from(!VERSION))),
         (&wrong_flags, 0, None),
     ];
     for (nonsense, expected_length, expected_kind) in trials {

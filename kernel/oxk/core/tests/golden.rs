@@ -13,7 +13,7 @@ fn end() -> (Shim, PeerToken) {
 
 /// The header of `wire`: version, kind, credit, source, bits, tag, sequence, length and flags.
 fn head(kind: u8, credit: u8, bits: u64, sequence: u8, bytes: u8, flags: u8) -> Vec<u8> {
-    let mut head = vec![2, kind, credit, 0, 0, 0, 0, 0];
+    let mut head = vec![3, kind, credit, 0, 0, 0, 0, 0];
     head.extend(bits.to_le_bytes());
     head.extend([0, 0, 0, 0, sequence, 0, 0, 0]);
     head.extend([bytes, 0, 0, 0, 0, 0, 0, flags]);

@@ -6,7 +6,8 @@ mod shim;
 
 use oxmpi_oxk_core::{Bounds, FULL, RECORD_UNITS, Step, Verdict, eager_units};
 use oxmpi_wire::{
-    CREDIT_UNIT, Code, Content, Envelope, HEADER_BYTES, Kind, PREFIX_BYTES, Repr, VERSION,
+    CREDIT_UNIT, Code, Content, Envelope, HEADER_BYTES, Kind, MESSAGE_BYTES_MAX, PREFIX_BYTES,
+    Repr, VERSION,
 };
 use random::{Random, for_seeds};
 use shim::{BOUNDS, Shim, content, no_handler};
@@ -51,7 +52,7 @@ fn likely(random: &mut Random, sequence: u32) -> Vec<u8> {
     let (send, receive) = (token(random), token(random));
     let payload = content(1, random.below(200));
     let bytes = if random.one_in(4) {
-        random.next() >> 8
+        random.next() & MESSAGE_BYTES_MAX
     } else {
         payload.len() as u64
     };
