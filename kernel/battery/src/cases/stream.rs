@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use oxmpi_wire::{Kind, VERSION};
 use oxmpi_wire::o2g::OTHER_VERSION;
 use oxmpi_wire::stream::{GOODBYE, PAUSE, PAYLOAD_MAX};
+use oxmpi_wire::{Kind, VERSION};
 
 use super::case;
 use crate::ground::{Event, Ground, Receive, connection};
