@@ -13,7 +13,7 @@ use crate::constant::{MPI_ERR_ABI, MPI_ERR_ARG};
 use crate::failure::Failure;
 use crate::handle::Handle;
 
-/// Bytes of the default types, in the order of [`KEYS`].
+/// Bytes of the default types, in the order of `KEYS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes([usize; 4]);
 

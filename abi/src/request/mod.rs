@@ -5,7 +5,7 @@
 //! (§11.6.2), finds it occupied. Two things can be reached even then, because threads may use them
 //! while another one waits: the partitions of a partitioned message, and the end of a generalized
 //! request. Messages, which most requests are, stay in the table and are completed there: [`wait`],
-//! [`test`], and [`Messages`] for lists of them.
+//! [`test()`], and [`Messages`] for lists of them.
 //!
 //! A send that was over when its call returned needs no place: its handle is [`SENT`].
 
