@@ -107,21 +107,23 @@ fn is_sanitizer_there(option: &str) -> bool {
     made.is_ok_and(|output| output.status.success())
 }
 
-fn sanitizer(name: &str, option: &str) {
+fn sanitizer(name: &str, option: &str, under: &str) {
     match is_sanitizer_there(option) {
-        true => check(name, &[option], ""),
+        true => check(name, &[option], under),
         false => eprintln!("conformance: SKIPPED: {name}: the compiler does not take {option}"),
     }
 }
 
 #[test]
 fn address_sanitizer_and_its_search_for_leaks_report_nothing() {
-    sanitizer("address", "-fsanitize=address");
+    sanitizer("address", "-fsanitize=address", "");
 }
 
+/// ThreadSanitizer sees what the driver thread writes into a receive's buffer, but not the atomics
+/// by which the library, which is not instrumented, orders that before the end of the receive.
 #[test]
 fn thread_sanitizer_reports_nothing() {
-    sanitizer("thread", "-fsanitize=thread");
+    sanitizer("thread", "-fsanitize=thread", "env OXMPI_DRIVER=off");
 }
 
 #[test]
