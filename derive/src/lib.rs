@@ -47,6 +47,23 @@ fn implement(input: &DeriveInput) -> Result<Tokens> {
         // fill the struct without a gap, and the layout attribute fixes their order.
         #[automatically_derived]
         unsafe impl ::oxmpi::Plain for #name {}
+        // SAFETY: a borrowed value stays where it is.
+        #[automatically_derived]
+        unsafe impl ::oxmpi::data::Data for #name {
+            type Element = #name;
+            #[inline(always)]
+            fn memory(&self) -> ::oxmpi::data::Memory {
+                ::oxmpi::data::Memory::block(self, 1)
+            }
+        }
+        // SAFETY: as above.
+        #[automatically_derived]
+        unsafe impl ::oxmpi::data::DataMut for #name {
+            #[inline(always)]
+            fn memory_mut(&mut self) -> ::oxmpi::data::Memory {
+                ::oxmpi::data::Memory::block(self, 1)
+            }
+        }
     })
 }
 

@@ -116,6 +116,21 @@ impl Config {
         }
     }
 
+    /// Longest bitmap of a selective acknowledgement.
+    pub(crate) const fn bitmap_bytes_max(&self) -> usize {
+        match self.recovery {
+            Recovery::GoBackN => 0,
+            Recovery::Selective => {
+                let window = (self.window_frames_max as usize - 1).div_ceil(8);
+                if window < self.payload_bytes_max {
+                    window
+                } else {
+                    self.payload_bytes_max
+                }
+            }
+        }
+    }
+
     /// Panics, with the value, on what can only be a mistake of the caller's.
     pub(crate) fn assert_legal(&self) {
         let window = self.window_frames_max;

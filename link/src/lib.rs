@@ -20,8 +20,8 @@
 //!
 //! What it promises: every message arrives once, whole and in order, or [`Link::is_dead`] becomes
 //! true; a frame that was forged, altered in its header or repeated is told from others by its
-//! session and changes nothing; queues and kept frames are bounded by [`Config`]; no allocation on
-//! the data path once queues have reached their working size.
+//! session and changes nothing; queues and kept frames are bounded by [`Config`] and sized when the
+//! link is made: nothing is allocated later, so a kernel may run it where allocations can fail.
 //!
 //! ```
 //! use oxmpi_link::{Config, FrameKey, Link, Session};

@@ -13,7 +13,7 @@ use crate::receive::{Delivered, Place, Receiver};
 use crate::rtt::RoundTrip;
 use crate::send::Sender;
 use crate::timer::{Timer, Timers};
-use crate::{Config, Counters};
+use crate::{Config, Counters, Recovery};
 
 /// One conversation between two nodes. `M` is the caller's handle of a message's memory; the link
 /// never looks into it.
@@ -55,26 +55,32 @@ pub(crate) struct Probe {
     pub backoff: u32,
 }
 
+impl Probe {
+    /// Nothing is asked.
+    const NONE: Probe = Probe {
+        due: false,
+        unanswered: false,
+        backoff: 0,
+    };
+}
+
 impl<M: Copy> Link<M> {
-    /// A conversation that has not begun. Panics if the configuration cannot work, with the value.
-    /// `now` counts nanoseconds from any origin and never goes back.
+    /// A conversation that has not begun. Takes all the memory that the link will ever have.
+    /// Panics if the configuration cannot work, with the value. `now` counts nanoseconds from any
+    /// origin and never goes back.
     pub fn new(config: Config, now: u64) -> Link<M> {
         config.assert_legal();
         let window_frames = config.window_frames_max;
         let mut link = Link {
-            sender: Sender::new(config.first_sequence),
-            receiver: Receiver::new(config.first_sequence),
+            sender: Sender::new(&config),
+            receiver: Receiver::new(&config),
             debt: Debt::new(),
             flow: Flow::new(),
-            probe: Probe {
-                due: false,
-                unanswered: false,
-                backoff: 0,
-            },
+            probe: Probe::NONE,
             timers: Timers::new(),
             rtt: RoundTrip::new(now),
             congestion: Congestion::new(window_frames),
-            bitmap: Vec::new(),
+            bitmap: Vec::with_capacity(config.bitmap_bytes_max()),
             asked_at: now,
             heard_at: now,
             counters: Counters::default(),
@@ -82,6 +88,43 @@ impl<M: Copy> Link<M> {
         };
         link.counters.window_frames = link.window();
         link
+    }
+
+    /// Forgets the conversation and begins another one in the memory of the first, so that a link
+    /// that was made beforehand needs none when its peer comes. Messages that were not released are
+    /// not given back. Panics if the configuration needs more memory than the link has.
+    pub fn renew(&mut self, config: Config, now: u64) {
+        config.assert_legal();
+        let (has, needs) = (
+            Self::memory_bytes(&self.config),
+            Self::memory_bytes(&config),
+        );
+        assert!(
+            needs <= has
+                && config.messages_max <= self.config.messages_max
+                && config.recovery == Recovery::GoBackN,
+            "a link with {has} bytes of memory cannot be used for {config:?}"
+        );
+        self.sender.renew(&config);
+        self.receiver.renew(&config);
+        self.debt = Debt::new();
+        self.flow = Flow::new();
+        self.probe = Probe::NONE;
+        self.timers = Timers::new();
+        self.rtt = RoundTrip::new(now);
+        self.congestion = Congestion::new(config.window_frames_max);
+        self.bitmap.clear();
+        (self.asked_at, self.heard_at) = (now, now);
+        self.counters = Counters::default();
+        self.config = config;
+        self.counters.window_frames = self.window();
+    }
+
+    /// What [`Link::new`] allocates: queues for `messages_max` messages and `window_frames_max`
+    /// frames, and with selective repeat a window of payloads. Memory that is not used yet is not
+    /// written to either.
+    pub const fn memory_bytes(config: &Config) -> usize {
+        Sender::<M>::bytes(config) + Receiver::bytes(config) + config.bitmap_bytes_max()
     }
 
     /// Whether the queue has room for a message.

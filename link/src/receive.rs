@@ -15,8 +15,8 @@ use core::ops::Range;
 
 use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, PIECES_MAX, PieceHeader};
 
+use crate::Config;
 use crate::kept::{Edges, Kept};
-use crate::{Config, Recovery};
 
 /// A run of bytes of a message, delivered in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,16 +71,33 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub fn new(first_sequence: u32) -> Receiver {
+    pub fn new(config: &Config) -> Receiver {
+        Receiver::with(config, Vec::with_capacity(PIECES_MAX), Kept::new(config))
+    }
+
+    /// As when it was made, in the same memory.
+    pub fn renew(&mut self, config: &Config) {
+        self.kept.renew();
+        self.ready.clear();
+        let ready = core::mem::take(&mut self.ready);
+        *self = Receiver::with(config, ready, core::mem::take(&mut self.kept));
+    }
+
+    fn with(config: &Config, ready: Vec<(u32, PieceHeader)>, kept: Kept) -> Receiver {
         Receiver {
-            expected: first_sequence,
+            expected: config.first_sequence,
             within_message: false,
-            ready: Vec::new(),
+            ready,
             ready_next: 0,
-            kept: Kept::new(),
-            draining: first_sequence,
+            kept,
+            draining: config.first_sequence,
             draining_at: 0,
         }
+    }
+
+    /// What [`Receiver::new`] allocates.
+    pub const fn bytes(config: &Config) -> usize {
+        PIECES_MAX * size_of::<(u32, PieceHeader)>() + Kept::bytes(config)
     }
 
     /// Number of the next frame expected: the acknowledgement of all before it.
@@ -126,7 +143,7 @@ impl Receiver {
         if ahead as i32 <= 0 {
             return Ok(Arrival::Duplicate);
         }
-        if config.recovery == Recovery::GoBackN || ahead >= config.window_frames_max {
+        if !self.kept.has_room_for(payload) || ahead >= config.window_frames_max {
             return Ok(Arrival::TooEarly);
         }
         if self.kept.holds(sequence) {
@@ -134,8 +151,7 @@ impl Receiver {
         }
         let edges = self.read_pieces(payload)?;
         self.ready.clear();
-        self.kept
-            .insert(config.window_frames_max, sequence, payload, edges);
+        self.kept.insert(sequence, payload, edges);
         Ok(Arrival::Kept)
     }
 
@@ -263,9 +279,9 @@ impl Receiver {
 
     /// Which frames beyond the expected one are kept, as a bitmap: bit `i` stands for `expected + 1
     /// + i`.
-    pub fn write_bitmap(&self, window: u32, bytes_max: usize, bitmap: &mut Vec<u8>) {
+    pub fn write_bitmap(&self, config: &Config, bitmap: &mut Vec<u8>) {
         bitmap.clear();
-        let bits = (window as usize - 1).min(bytes_max * 8);
+        let bits = (config.window_frames_max as usize - 1).min(config.payload_bytes_max * 8);
         let mut found = 0;
         for bit in 0..bits {
             if found == self.kept() {

@@ -117,20 +117,39 @@ pub(crate) struct Sender<M> {
 }
 
 impl<M: Copy> Sender<M> {
-    pub fn new(first_sequence: u32) -> Sender<M> {
+    pub fn new(config: &Config) -> Sender<M> {
+        let flight = VecDeque::with_capacity(config.window_frames_max as usize);
+        Sender::with(config, Stream::new(config.messages_max), flight)
+    }
+
+    /// As when it was made, in the same memory.
+    pub fn renew(&mut self, config: &Config) {
+        self.stream.renew();
+        self.flight.clear();
+        let stream = core::mem::replace(&mut self.stream, Stream::new(0));
+        *self = Sender::with(config, stream, core::mem::take(&mut self.flight));
+    }
+
+    fn with(config: &Config, stream: Stream<M>, flight: VecDeque<Flight>) -> Sender<M> {
         Sender {
-            stream: Stream::new(),
-            flight: VecDeque::new(),
-            unacknowledged: first_sequence,
+            stream,
+            flight,
+            unacknowledged: config.first_sequence,
             lost: 0,
             kept: 0,
-            lost_from: first_sequence,
+            lost_from: config.first_sequence,
             stamp_next: 0,
             stamp_arrived: u32::MAX,
             allowance: u32::MAX,
             since_asked: 0,
             went_back: None,
         }
+    }
+
+    /// What [`Sender::new`] allocates.
+    pub const fn bytes(config: &Config) -> usize {
+        Stream::<M>::bytes(config.messages_max)
+            + config.window_frames_max as usize * size_of::<Flight>()
     }
 
     /// Number of the next new frame.
@@ -340,6 +359,8 @@ impl<M: Copy> Sender<M> {
         news.advanced = true;
         if self.flight.is_empty() {
             self.since_asked = 0;
+            // As in `Stream::take_released`: few frames at a time use few cache lines.
+            self.flight.clear();
         }
         self.conclude(&mut news);
         news
@@ -539,10 +560,11 @@ mod tests {
     fn a_loss_is_repeated_after_any_number_of_frames_without_one() {
         let config = Config {
             payload_bytes_max: 100,
+            first_sequence: 5,
             ..Config::new(0, 1)
         };
         for frames in [1u32 << 30, 1 << 31, (1 << 31) + 7, 3 << 30] {
-            let mut sender = Sender::new(5);
+            let mut sender = Sender::new(&config);
             sender.unacknowledged = sender.unacknowledged.wrapping_add(frames);
             sender.stamp_next = frames;
             sender.stamp_arrived = frames.wrapping_sub(1);

@@ -46,13 +46,29 @@ pub(crate) struct Stream<M> {
 }
 
 impl<M: Copy> Stream<M> {
-    pub fn new() -> Stream<M> {
+    /// An empty stream with room for `messages_max` messages.
+    pub fn new(messages_max: usize) -> Stream<M> {
+        Stream::with(VecDeque::with_capacity(messages_max))
+    }
+
+    /// Empty as when it was made, in the same memory.
+    pub fn renew(&mut self) {
+        self.messages.clear();
+        *self = Stream::with(core::mem::take(&mut self.messages));
+    }
+
+    fn with(messages: VecDeque<Message<M>>) -> Stream<M> {
         Stream {
-            messages: VecDeque::new(),
+            messages,
             front: 0,
             released: 0,
             cursor: BEGINNING,
         }
+    }
+
+    /// What [`Stream::new`] allocates.
+    pub const fn bytes(messages_max: usize) -> usize {
+        messages_max * size_of::<Message<M>>()
     }
 
     /// Messages that have not been given back.
@@ -87,6 +103,11 @@ impl<M: Copy> Stream<M> {
         }
         self.front += 1;
         let message = self.messages.pop_front();
+        if self.messages.is_empty() {
+            // Begins at the first place again, so that a few messages at a time use few cache
+            // lines of a long queue.
+            self.messages.clear();
+        }
         Some(message.expect("released messages are queued").handle)
     }
 

@@ -166,9 +166,7 @@ impl<M: Copy> Link<M> {
         let mut length = 0;
         let telling = matches!(kind, Kind::Ack | Kind::Lose);
         if telling && self.receiver.kept() > 0 {
-            let window = self.config.window_frames_max;
-            self.receiver
-                .write_bitmap(window, self.config.payload_bytes_max, &mut self.bitmap);
+            self.receiver.write_bitmap(&self.config, &mut self.bitmap);
             if !self.bitmap.is_empty() {
                 flags |= flag::SELECTIVE;
                 length = self.bitmap.len() as u16;

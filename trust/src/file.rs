@@ -71,22 +71,37 @@ pub enum FileError {
 
 /// An empty file at `path`, new or emptied.
 pub fn create(path: &Path, access: Access) -> Result<File, FileError> {
-    let failed = |source| FileError::System {
-        path: path.to_owned(),
-        source,
-    };
-    let mode = match access {
-        Access::Private => 0o600,
-        Access::Usual => 0o666,
-    };
+    let (file, found) = open(path, access)?;
+    if found {
+        file.set_len(0).map_err(failure(path))?;
+        if access == Access::Private {
+            let private = Permissions::from_mode(mode(access));
+            file.set_permissions(private).map_err(failure(path))?;
+        }
+    }
+    Ok(file)
+}
+
+/// Whether [`create`] would succeed. What lies at `path` stays as it is; where nothing is, nothing
+/// is left. For programs that work for minutes before they write.
+pub fn would_create(path: &Path, access: Access) -> Result<(), FileError> {
+    let (_, found) = open(path, access)?;
+    if !found {
+        std::fs::remove_file(path).map_err(failure(path))?;
+    }
+    Ok(())
+}
+
+/// The file, and whether it was there before.
+fn open(path: &Path, access: Access) -> Result<(File, bool), FileError> {
     let made = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(mode)
+        .mode(mode(access))
         .open(path);
     match made {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        made => return made.map_err(failed),
+        made => return Ok((made.map_err(failure(path))?, false)),
     }
     // A pipe without a reader would make the program wait, and a terminal become its own.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
@@ -96,15 +111,23 @@ pub fn create(path: &Path, access: Access) -> Result<File, FileError> {
         .open(path);
     let file = match found {
         Ok(file) => file,
-        Err(error) => return Err(kind_of(path).unwrap_or_else(|| failed(error))),
+        Err(error) => return Err(kind_of(path).unwrap_or_else(|| failure(path)(error))),
     };
-    check(path, &file.metadata().map_err(failed)?)?;
-    file.set_len(0).map_err(failed)?;
-    if access == Access::Private {
-        let private = Permissions::from_mode(mode);
-        file.set_permissions(private).map_err(failed)?;
+    check(path, &file.metadata().map_err(failure(path))?)?;
+    Ok((file, true))
+}
+
+fn mode(access: Access) -> u32 {
+    match access {
+        Access::Private => 0o600,
+        Access::Usual => 0o666,
     }
-    Ok(file)
+}
+
+/// An error of the system about a path.
+fn failure(path: &Path) -> impl FnOnce(io::Error) -> FileError {
+    let path = path.to_owned();
+    |source| FileError::System { path, source }
 }
 
 /// What there is that cannot be opened; None if that is a plain file.

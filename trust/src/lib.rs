@@ -14,5 +14,5 @@
 mod file;
 mod privilege;
 
-pub use file::{Access, FileError, create};
+pub use file::{Access, FileError, create, would_create};
 pub use privilege::{Untrusted, is_privileged, search_path, variable};

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oxmpi_trust::{Access, create};
+use oxmpi_trust::{Access, create, would_create};
 
 /// A folder that is gone with the test.
 struct Folder(PathBuf);
@@ -54,6 +54,29 @@ fn a_file_of_ones_own_is_made_and_emptied() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     write!(create(&path, Access::Usual).unwrap(), "page").unwrap();
     assert_eq!(mode(&path), 0o644, "permissions that the user chose stay");
+}
+
+#[test]
+fn trying_leaves_everything_as_it_is() {
+    let folder = Folder::new("try");
+    let path = folder.file("page");
+    would_create(&path, Access::Usual).unwrap();
+    assert!(!path.exists(), "nothing is left where nothing was");
+    fs::write(&path, "earlier page").unwrap();
+    would_create(&path, Access::Usual).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "earlier page");
+    let nowhere = folder.file("no/such/page");
+    let text = would_create(&nowhere, Access::Usual)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.ends_with("No such file or directory (os error 2)"),
+        "{text}"
+    );
+    let text = would_create(&folder.0, Access::Usual)
+        .unwrap_err()
+        .to_string();
+    assert!(text.contains(" is a folder, "), "{text}");
 }
 
 #[test]

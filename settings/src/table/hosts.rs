@@ -85,6 +85,19 @@ pub static LAUNCHER: Setting = Setting {
     ..HOSTS
 };
 
+/// Backtraces.
+pub static BACKTRACE: Setting = Setting {
+    name: "OXMPI_BACKTRACE",
+    kind: Kind::Switch,
+    unset: WhenUnset::Value("on"),
+    option: Some("--no-backtrace"),
+    text: "Whether the launcher prints the backtrace of a rank that crashes (SIGSEGV, SIGBUS, \
+           SIGFPE, SIGILL, SIGABRT) and does not handle the signal itself.",
+    layer: "join",
+    topic: Topic::Hosts,
+    ..FOR_RANKS
+};
+
 /// The program on other hosts.
 pub static AGENT: Setting = Setting {
     name: "OXMPI_AGENT",

@@ -68,6 +68,17 @@ pub static SEGMENT: Setting = Setting {
     ..HANDED_DOWN
 };
 
+/// Where a crash is told.
+pub static CRASH_SOCKET: Setting = Setting {
+    name: "OXMPI_CRASH_SOCKET",
+    kind: Kind::Number {
+        min: 0,
+        max: i32::MAX as u64,
+    },
+    text: "The descriptor of the socket by which a rank that crashes sends its stack.",
+    ..HANDED_DOWN
+};
+
 /// Who has joined.
 pub static JOINED: Setting = Setting {
     name: "OXMPI_JOINED",

@@ -39,11 +39,11 @@ pub static DRIVER: Setting = Setting {
 /// How TCP connections are read.
 pub static PROGRESS: Setting = Setting {
     name: "OXMPI_PROGRESS",
-    kind: Kind::Choice(&["user", "sock", "kernel"]),
-    unset: WhenUnset::Value("user"),
+    kind: Kind::Choice(&["auto", "user", "sock", "kernel", "uring"]),
+    unset: WhenUnset::Value("auto"),
     option: Some("--progress"),
-    text: "Who reads TCP connections: the library, a plain loop to compare with, or the driver \
-           /dev/o2g.",
+    text: "Who reads TCP connections: the library (`user`, what `auto` takes), a plain loop to \
+           compare with, the driver /dev/o2g, or io_uring.",
     layer: "net, engine",
     ..FOR_RANKS
 };
