@@ -125,13 +125,17 @@ impl Board {
         if self.known_done >= needed {
             return true;
         }
-        // Acquire: pairs with the release in `finish`; that member's reads are over.
-        let is_done = |member| self.done(member).load(Ordering::Acquire) >= needed;
-        if (0..self.members.len()).all(is_done) {
-            self.known_done = needed;
-            return true;
+        // All that they are done with is taken down, not only what is needed now: whoever runs ahead
+        // looks at the others' lines once in a while, not for every operation.
+        let least = (0..self.members.len()).try_fold(u64::MAX, |least, member| {
+            // Acquire: pairs with the release in `finish`; that member's reads are over.
+            let done = self.done(member).load(Ordering::Acquire);
+            (done >= needed).then_some(least.min(done))
+        });
+        if let Some(least) = least {
+            self.known_done = least;
         }
-        false
+        least.is_some()
     }
 
     /// Writes this member's contribution and wakes who sleeps for it. Only after

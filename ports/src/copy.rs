@@ -5,8 +5,11 @@
 //! their pages, as messages between page-aligned buffers do all the time. A plain loop over vector
 //! registers is as fast in the good case and has no bad one.
 
+/// Up to this many bytes are moved by two registers, which takes less than a call of the C library.
+const SHORT_BYTES_MAX: usize = 16;
+
 /// Below this the C library does not use `rep movsb`.
-const PLAIN_BYTES_MAX: usize = 1024;
+pub(crate) const PLAIN_BYTES_MAX: usize = 1024;
 
 /// Copies `bytes` bytes.
 ///
@@ -16,10 +19,42 @@ const PLAIN_BYTES_MAX: usize = 1024;
 pub unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     if bytes <= PLAIN_BYTES_MAX {
         // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+        unsafe { copy_plain(from, to, bytes) };
     } else {
         // SAFETY: the caller's promise.
         unsafe { copy_long(from, to, bytes) };
+    }
+}
+
+/// [`copy`] of few bytes.
+///
+/// # Safety
+/// As [`copy`].
+#[inline(always)]
+pub(crate) unsafe fn copy_plain(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's promise; the two halves are as long as the whole at most.
+    unsafe {
+        match bytes {
+            8..=SHORT_BYTES_MAX => copy_halves::<u64>(from, to, bytes),
+            4..8 => copy_halves::<u32>(from, to, bytes),
+            _ => std::ptr::copy_nonoverlapping(from, to, bytes),
+        }
+    }
+}
+
+/// Copies a first and a last `T`, which may overlap.
+///
+/// # Safety
+/// As [`copy`]; there are at least as many bytes as a `T` has, and at most twice as many.
+#[inline(always)]
+unsafe fn copy_halves<T: Copy>(from: *const u8, to: *mut u8, bytes: usize) {
+    let last = bytes - size_of::<T>();
+    // SAFETY: both lie within `bytes`.
+    unsafe {
+        let first_half = from.cast::<T>().read_unaligned();
+        let last_half = from.add(last).cast::<T>().read_unaligned();
+        to.cast::<T>().write_unaligned(first_half);
+        to.add(last).cast::<T>().write_unaligned(last_half);
     }
 }
 

@@ -123,7 +123,7 @@ impl Doorbell {
 #[cfg(not(loom))]
 pub fn sleep(doorbell: &Doorbell, at_most: Option<std::time::Duration>) {
     let timeout = at_most.map(|time| libc::timespec {
-        tv_sec: time.as_secs() as libc::time_t,
+        tv_sec: time.as_secs() as _,
         tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
     });
     // SAFETY: the word outlives the call; a shared (not private) futex because other processes wake

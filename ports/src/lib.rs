@@ -23,6 +23,7 @@ pub mod doorbell;
 pub mod extent;
 #[cfg(not(loom))]
 pub mod fetch;
+pub mod filling;
 #[cfg(not(loom))]
 pub mod layout;
 #[cfg(not(loom))]

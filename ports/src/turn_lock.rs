@@ -123,8 +123,7 @@ impl Turn {
 }
 
 impl TurnLock {
-    /// A free lock (for loom tests; mapped memory is zero, which is the same).
-    #[cfg(loom)]
+    /// A free lock, for tests and the simulator; mapped memory is zero, which is the same.
     pub fn free() -> Self {
         let zero = || AtomicU32::new(0);
         Self {
@@ -284,8 +283,7 @@ impl TurnLock {
 }
 
 impl Entry {
-    /// An entry without a ticket (for loom tests).
-    #[cfg(loom)]
+    /// An entry without a ticket.
     pub fn none() -> Self {
         Self(AtomicU64::new(0))
     }
