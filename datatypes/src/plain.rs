@@ -72,6 +72,13 @@ use crate::ElementMark;
 /// # Safety
 /// Every bit pattern of the type's size must be a value of the type, no byte may be padding, and
 /// the layout must be the same in every process of the job.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot travel as its bytes",
+    label = "not `Plain`",
+    note = "a struct of numbers can by `#[derive(Clone, Copy, oxmpi::Plain)]` and `#[repr(C)]`",
+    note = "`bool`, `char`, enums, references and `String` cannot: send numbers, or an object by the \
+            feature `serde` (`send_object`)"
+)]
 pub unsafe trait Plain: Copy + Send + Sync + 'static {
     /// What the elements are, told to receivers; `u8` and structs say nothing, so they may be
     /// received as anything.

@@ -217,6 +217,15 @@ impl Call<'_> {
         }
     }
 
+    /// Whether a member knows only the lengths of what it sends and receives itself.
+    #[inline]
+    pub fn is_uneven(&self) -> bool {
+        matches!(
+            self,
+            Call::Gatherv { .. } | Call::Scatterv { .. } | Call::Alltoallv { .. }
+        )
+    }
+
     /// The root that it names, if it names one.
     #[inline]
     pub fn root(&self) -> Option<u32> {

@@ -7,9 +7,10 @@
 use super::across::{self, Here};
 pub use super::call::{Call, KeptCall};
 use super::choose::{Algorithm, CHAIN_SEGMENT_BYTES, Reach, partners};
+use super::cut::Block;
 use super::hosts::Hosts;
 use super::position::{Placement, Position};
-use super::schedule::{Region, Schedule};
+use super::schedule::{Builder, Region, Schedule};
 use super::{
     allgather, allreduce, alltoall, barrier, bcast, exscan, gather, reduce, reduce_scatter, scan,
     scatter,
@@ -33,6 +34,29 @@ pub fn schedule_by(
     hosts: Option<&Hosts>,
 ) -> Option<Schedule> {
     flat(algorithm, call, position).or_else(|| across_hosts(algorithm, call, position, hosts?))
+}
+
+/// The root's part of a gatherv or scatterv in which only some of the others exchange messages with
+/// it; its own block is not copied.
+///
+/// # Panics
+/// If the call is another one.
+pub fn root_with(call: &Call<'_>, others: &[u32]) -> Schedule {
+    let mut builder = Builder::with_room(1, others.len() as u32, 0);
+    for &rank in others {
+        match *call {
+            Call::Gatherv { blocks, .. } => {
+                let Block { offset, bytes } = blocks[rank as usize];
+                builder.receive(rank, Region::receive(offset, bytes));
+            }
+            Call::Scatterv { blocks, .. } => {
+                let Block { offset, bytes } = blocks[rank as usize];
+                builder.send(rank, Region::send(offset, bytes));
+            }
+            _ => panic!("{call:?} is no gatherv and no scatterv"),
+        }
+    }
+    builder.finish()
 }
 
 /// By an algorithm that does not look at hosts.

@@ -99,13 +99,13 @@ basics! {
     Short "MPI_SHORT" 0x208 2 2 Integer Parts(1), Required;
     Int "MPI_INT" 0x209 4 4 Integer Parts(1), Required;
     Long "MPI_LONG" 0x20a 8 8 Integer Form::SignedLong, Required;
-    LongLong "MPI_LONG_LONG" 0x20b 8 8 Integer Parts(1), Required;
+    LongLong "MPI_LONG_LONG_INT" 0x20b 8 8 Integer Parts(1), Required;
     UnsignedShort "MPI_UNSIGNED_SHORT" 0x20c 2 2 Integer Parts(1), Required;
     Unsigned "MPI_UNSIGNED" 0x20d 4 4 Integer Parts(1), Required;
     UnsignedLong "MPI_UNSIGNED_LONG" 0x20e 8 8 Integer Form::UnsignedLong, Required;
     UnsignedLongLong "MPI_UNSIGNED_LONG_LONG" 0x20f 8 8 Integer Parts(1), Required;
     Float "MPI_FLOAT" 0x210 4 4 Floating Parts(1), Required;
-    CFloatComplex "MPI_C_FLOAT_COMPLEX" 0x212 8 4 Complex Parts(2), Required;
+    CFloatComplex "MPI_C_COMPLEX" 0x212 8 4 Complex Parts(2), Required;
     CxxFloatComplex "MPI_CXX_FLOAT_COMPLEX" 0x213 8 4 Complex Parts(2), Required;
     Double "MPI_DOUBLE" 0x214 8 8 Floating Parts(1), Required;
     CDoubleComplex "MPI_C_DOUBLE_COMPLEX" 0x216 16 8 Complex Parts(2), Required;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::kernel::{self, Run};
 use super::location::Location;
 use super::user_op::{UserKernel, UserOp};
-use super::{Named, OpError, Predefined};
+use super::{Named, OpError, Predefined, TypedOp};
 use crate::datatype::{Constructor, Datatype};
 
 /// An operation as MPI_Op handles stand for it; clones share a user's function.
@@ -22,6 +22,8 @@ pub enum Op {
     Predefined(Predefined),
     /// One that the program made.
     User(Arc<UserOp>),
+    /// One of the typed face; what the elements are, it knows itself.
+    Typed(TypedOp),
 }
 
 impl Op {
@@ -30,6 +32,7 @@ impl Op {
         match self {
             Op::Predefined(predefined) => predefined.is_commutative(),
             Op::User(user) => user.is_commutative(),
+            Op::Typed(typed) => typed.is_commutative(),
         }
     }
 
@@ -39,6 +42,7 @@ impl Op {
         match self {
             Op::Predefined(predefined) => Some(*predefined),
             Op::User(_) => None,
+            Op::Typed(typed) => typed.predefined(),
         }
     }
 
@@ -47,6 +51,12 @@ impl Op {
         let kernel = match self {
             Op::Predefined(op) => predefined_kernel(*op, datatype)?,
             Op::User(user) => Kernel::User(UserKernel::new(Arc::clone(user), datatype)?),
+            Op::Typed(typed) => {
+                return Ok(Combiner {
+                    element_bytes: typed.element_bytes(),
+                    kernel: Kernel::Typed(typed.clone()),
+                });
+            }
         };
         Ok(Combiner::new(kernel, datatype))
     }
@@ -82,6 +92,7 @@ enum Kernel {
     Loop(Run),
     Location(Location),
     User(UserKernel),
+    Typed(TypedOp),
 }
 
 impl Combiner {
@@ -104,7 +115,11 @@ impl Combiner {
     /// Whether it calls a function of the program, which may not be ready to run on a thread of the
     /// library.
     pub fn calls_program(&self) -> bool {
-        matches!(self.kernel, Kernel::User(_))
+        match &self.kernel {
+            Kernel::Loop(_) | Kernel::Location(_) => false,
+            Kernel::User(_) => true,
+            Kernel::Typed(typed) => typed.predefined().is_none(),
+        }
     }
 
     /// Sets `inout` to `input ∘ inout`, element by element; `input` comes from lower ranks. Any
@@ -128,6 +143,7 @@ impl Combiner {
             Kernel::Loop(run) => run(input, inout),
             Kernel::Location(location) => location.combine(input, inout),
             Kernel::User(user) => user.combine(input, inout),
+            Kernel::Typed(typed) => typed.combine(input, inout),
         }
     }
 }

@@ -20,16 +20,24 @@ mod location;
 mod number;
 mod predefined;
 mod real;
+mod typed_op;
 mod user_op;
 
 pub use combiner::{Combiner, Op};
 pub use error::{Named, OpError};
 pub use predefined::Predefined;
+pub use typed_op::TypedOp;
 pub use user_op::UserOp;
 
 use crate::plain::Plain;
 
 /// Combines two values of `T`. It must be associative; `left` comes from lower ranks.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not combine elements of `{T}`",
+    label = "no operation on `{T}`",
+    note = "sums, products, minima and maxima are for numbers and arrays of them, the others for \
+            integers; `op::user` makes an operation of your own for any `Plain` type"
+)]
 pub trait Operation<T: Plain> {
     /// The combination of `left` and `right`.
     fn combine(&self, left: T, right: T) -> T;
