@@ -56,6 +56,12 @@ pub struct Counters {
     pub questions: u64,
     /// Receives given to a [`Matcher`] and taken back.
     pub requests: u64,
+    /// Packets that have arrived by TCP, and bytes of their payload.
+    pub packets: u64,
+    /// As above.
+    pub payload_bytes: u64,
+    /// Bytes of those that this process copies to where they belong.
+    pub copied_bytes: u64,
 }
 
 /// The same call, whatever the transport.
@@ -73,8 +79,10 @@ impl Transport {
     pub fn set_progress(&mut self, progress: Progress) -> Result<(), DriverError> {
         match self {
             Transport::Tcp(tcp) => tcp.set_progress(progress),
-            Transport::Pm(_) if progress == Progress::Kernel => Err(DriverError::Network),
-            Transport::Pm(_) => Ok(()),
+            Transport::Pm(_) => match progress {
+                Progress::User | Progress::Sock => Ok(()),
+                Progress::Kernel | Progress::Uring => Err(DriverError::Network(progress)),
+            },
         }
     }
 
@@ -191,7 +199,9 @@ impl Transport {
     /// place behind `into`.
     ///
     /// # Safety
-    /// `into` must be valid for writing `room` bytes.
+    /// `into` must be valid for writing `room` bytes; if less comes, until so many bytes have come
+    /// by further calls with the same place, the process is lost, finished or expelled, or
+    /// [`Transport::stop_placing`] was called.
     #[allow(unsafe_code)]
     pub unsafe fn read_into(
         &mut self,
@@ -203,6 +213,14 @@ impl Transport {
             // SAFETY: the caller's promise.
             Transport::Tcp(tcp) => unsafe { tcp.read_into(into, room) },
             Transport::Pm(pm) => pm.read(room, write),
+        }
+    }
+
+    /// Nothing is written to anybody's memory any more, for good: connections that were in the
+    /// middle of that bring nothing else.
+    pub fn stop_placing(&mut self) {
+        if let Transport::Tcp(tcp) = self {
+            tcp.stop_placing();
         }
     }
 
@@ -332,6 +350,9 @@ impl Transport {
                     empty_reads: counters.empty_reads,
                     questions: counters.questions,
                     requests: counters.requests,
+                    packets: counters.packets,
+                    payload_bytes: counters.payload_bytes,
+                    copied_bytes: counters.copied_bytes,
                 }
             }
             Transport::Pm(pm) => {

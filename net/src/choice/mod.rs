@@ -49,15 +49,17 @@ pub enum ModeError {
     Unknown(#[from] SettingError),
     /// The driver knows one network.
     #[error(
-        "--progress kernel and --net {mode} contradict each other: the driver /dev/o2g takes TCP connections; leave one of them out, or say --net tcp"
+        "--progress {progress} and --net {mode} contradict each other: it is about TCP connections; leave one of them out, or say --net tcp"
     )]
-    Driver {
+    Progress {
+        /// Who is to read connections.
+        progress: Progress,
         /// What was asked for.
         mode: Mode,
     },
     /// The driver cannot decrypt.
-    #[error("{}", crate::tcp::DriverError::Encrypted)]
-    EncryptedDriver,
+    #[error("{}", crate::tcp::DriverError::Encrypted(*.0))]
+    Encrypted(Progress),
 }
 
 impl Mode {
@@ -65,8 +67,8 @@ impl Mode {
     pub fn from_env() -> Result<Mode, ModeError> {
         let mode: Mode = oxmpi_settings::NET.read().choice()?.parse()?;
         let progress = Progress::from_env()?;
-        if progress == Progress::Kernel && wrap::is_encrypted()? {
-            return Err(ModeError::EncryptedDriver);
+        if matches!(progress, Progress::Kernel | Progress::Uring) && wrap::is_encrypted()? {
+            return Err(ModeError::Encrypted(progress));
         }
         mode.looked_after(progress)
     }
@@ -75,8 +77,8 @@ impl Mode {
     fn looked_after(self, progress: Progress) -> Result<Mode, ModeError> {
         match (progress, self) {
             (Progress::User | Progress::Sock, mode) => Ok(mode),
-            (Progress::Kernel, Mode::Auto | Mode::Tcp) => Ok(Mode::Tcp),
-            (Progress::Kernel, mode) => Err(ModeError::Driver { mode }),
+            (_, Mode::Auto | Mode::Tcp) => Ok(Mode::Tcp),
+            (progress, mode) => Err(ModeError::Progress { progress, mode }),
         }
     }
 
@@ -482,13 +484,15 @@ mod tests {
     #[test]
     fn the_driver_takes_tcp_only() {
         assert_eq!(Mode::Auto.looked_after(Progress::Kernel), Ok(Mode::Tcp));
+        assert_eq!(Mode::Auto.looked_after(Progress::Uring), Ok(Mode::Tcp));
+        assert!(Mode::Ethernet.looked_after(Progress::Uring).is_err());
         assert_eq!(Mode::Udp.looked_after(Progress::Sock), Ok(Mode::Udp));
         assert_eq!(
             Mode::Udp
                 .looked_after(Progress::Kernel)
                 .unwrap_err()
                 .to_string(),
-            "--progress kernel and --net udp contradict each other: the driver /dev/o2g takes TCP connections; leave one of them out, or say --net tcp"
+            "--progress kernel and --net udp contradict each other: it is about TCP connections; leave one of them out, or say --net tcp"
         );
     }
 

@@ -516,9 +516,11 @@ impl Tcp {
         // What may be sent in the clear is decided here and nowhere else.
         assert_eq!(seals.is_some(), self.encrypted);
         let key = u64::from(peer);
-        let prepared = socket.prepare().and_then(|()| match self.kernel_side {
-            None => self.epoll.rename(socket.fd(), key),
-            Some(_) => self.epoll.rename_for_writing(socket.fd(), key),
+        let prepared = socket.prepare().and_then(|()| {
+            match self.kernel_side.is_some() || self.ring_side.is_some() {
+                false => self.epoll.rename(socket.fd(), key),
+                true => self.epoll.rename_for_writing(socket.fd(), key),
+            }
         });
         if let Err(error) = prepared {
             return self.lose(peer, format!("the connection cannot be used: {error}"));

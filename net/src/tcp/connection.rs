@@ -48,6 +48,8 @@ pub(super) struct Connection {
     pub partial_bytes: usize,
     /// Payload bytes of the packet that is arriving that have not been read.
     pub left: usize,
+    /// What is missing of the payload does not go to one place: nobody asks for it again.
+    pub is_copied: bool,
     /// We have said goodbye: nothing more leaves.
     pub said: bool,
     /// To be said behind the payload that is leaving.
@@ -86,6 +88,7 @@ impl Connection {
             partial: [0; HEAD_MAX],
             partial_bytes: 0,
             left: 0,
+            is_copied: false,
             said: false,
             goodbye: None,
             heard: None,

@@ -7,6 +7,8 @@ pub use o2g::{Cancel, Put, PutError};
 use o2g::{CancelError, Device, FreeError, RecordError, RecordView, RegisterError};
 use oxmpi_wire::o2g::{Done, Entry};
 
+use super::Progress;
+
 /// Receives that the driver may have at once: more wait for their message in this process. A slot
 /// costs the kernel some 300 bytes.
 pub const ENTRIES: u32 = 16_384;
@@ -86,17 +88,20 @@ pub enum DriverError {
     Bytes(#[from] oxmpi_settings::SettingError),
     /// The network is another.
     #[error(
-        "--progress kernel: the driver /dev/o2g takes TCP connections, and this job uses another network; say --net tcp, or nothing"
+        "--progress {0}: it is about TCP connections, and this job uses another network; say --net tcp, or nothing"
     )]
-    Network,
+    Network(Progress),
     /// It would read what only this process can decrypt.
     #[error(
-        "--progress kernel and --encrypt contradict each other: the driver /dev/o2g reads connections inside the kernel, which cannot decrypt them; leave one of them out"
+        "--progress {0} and --encrypt contradict each other: connections are read inside the kernel then, which cannot decrypt them; leave one of them out"
     )]
-    Encrypted,
-    /// Nobody would hear of records.
-    #[error("--progress kernel: records cannot be waited for: {0}")]
+    Encrypted(Progress),
+    /// Nobody would hear of what it brings.
+    #[error("--progress: what the kernel reads cannot be waited for: {0}")]
     Watch(std::io::Error),
+    /// There is no io_uring for us.
+    #[error("--progress uring: {0}; --progress user needs nothing of the kind")]
+    Ring(#[from] super::RingError),
 }
 
 /// Whether this process could use the driver, and why not.

@@ -183,6 +183,10 @@ impl Tcp {
             }
             kernel_side.raise_fence();
         }
+        if let (Some(ring_side), Link::Open(_)) = (&mut self.ring_side, &former) {
+            // Before the socket is closed, and before anybody is told, for the same reason.
+            ring_side.forget(peer);
+        }
         match former {
             Link::Open(_) => self.open -= 1,
             Link::Dialling(_) | Link::Awaiting(..) => self.meetings -= 1,

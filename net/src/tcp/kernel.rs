@@ -323,6 +323,8 @@ impl Tcp {
                 if let Link::Open(connection) = &mut self.links[from as usize] {
                     connection.used = true;
                 }
+                self.counters.packets += 1;
+                self.counters.payload_bytes += payload as u64;
                 Some(Event::Packet {
                     from,
                     prefix,

@@ -13,7 +13,7 @@
 //! connections, `connection` holds one, `sealed` encrypts it, `receive` reads, `goodbye` ends them,
 //! `oxmpi_wire::stream` the stream's format, `liveness` notices hosts that vanished. With a
 //! `driver` the connections are read inside the operating system's kernel, and `kernel` takes what
-//! it tells.
+//! it tells; with `uring` io_uring reads them.
 
 mod connecting;
 mod connection;
@@ -30,6 +30,7 @@ mod receive;
 mod sealed;
 #[allow(unsafe_code)]
 mod socket;
+mod uring;
 
 use std::collections::VecDeque;
 use std::io;
@@ -54,6 +55,8 @@ use liveness::Liveness;
 pub use matcher::Matcher;
 pub use oxmpi_wire::stream::PAYLOAD_MAX;
 pub use progress::{PROGRESS, Progress, ProgressError};
+use uring::RingSide;
+pub use uring::{RingError, describe_ring, find_ring};
 
 /// What is read at once when nobody knows yet whose it is. The first piece of a long payload is
 /// copied out of it, the rest goes straight to where it belongs. To read only the next head ahead
@@ -91,6 +94,12 @@ pub struct Counters {
     pub questions: u64,
     /// Receives given to the driver and taken back, by a system call each.
     pub requests: u64,
+    /// Packets that have arrived, and bytes of their payload.
+    pub packets: u64,
+    /// As above.
+    pub payload_bytes: u64,
+    /// Bytes of those that this process copies to where they belong.
+    pub copied_bytes: u64,
 }
 
 /// What there is between this process and another.
@@ -130,7 +139,7 @@ pub struct Tcp {
     turn: usize,
     looks: u32,
     /// What was read last and not yet taken, and whose it is.
-    scratch: Box<[u8]>,
+    scratch: Vec<u8>,
     begin: usize,
     end: usize,
     current: Option<u32>,
@@ -148,6 +157,8 @@ pub struct Tcp {
     progress: Progress,
     /// The driver that reads the connections, if one does.
     kernel_side: Option<Box<KernelSide>>,
+    /// The ring by which they are read, if there is one.
+    ring_side: Option<Box<RingSide>>,
     /// For the plain loop: what is asked about each connection.
     asked: Vec<u32>,
     entries: Vec<libc::pollfd>,
@@ -182,7 +193,7 @@ impl Tcp {
             hot: Vec::with_capacity(HOT_MAX),
             turn: 0,
             looks: 0,
-            scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
+            scratch: vec![0; SCRATCH_BYTES],
             begin: 0,
             end: 0,
             current: None,
@@ -195,6 +206,7 @@ impl Tcp {
             closing: false,
             progress: Progress::User,
             kernel_side: None,
+            ring_side: None,
             asked: Vec::new(),
             entries: Vec::new(),
             counters: Counters::default(),
@@ -225,8 +237,11 @@ impl Tcp {
     pub fn set_progress(&mut self, progress: Progress) -> Result<(), DriverError> {
         self.progress = progress;
         match progress {
-            Progress::Kernel if self.encrypted => Err(DriverError::Encrypted),
+            Progress::Kernel | Progress::Uring if self.encrypted => {
+                Err(DriverError::Encrypted(progress))
+            }
             Progress::Kernel => self.open_driver(),
+            Progress::Uring => self.open_ring(),
             Progress::User | Progress::Sock => Ok(()),
         }
     }
@@ -342,6 +357,16 @@ impl Tcp {
                 .as_mut()
                 .is_none_or(|kernel_side| kernel_side.is_drained());
             return drained && self.events.is_empty();
+        }
+        if self.ring_side.is_some() {
+            // As above, and before what has come is looked for.
+            self.ask_kernel();
+            self.flush_unsent();
+            let side = self.ring_side.as_mut();
+            let drained = side.is_none_or(|side| side.is_drained());
+            let is_read = self.ready.is_empty() && self.events.is_empty();
+            // A buffer that was read in part holds packets that no completion will announce.
+            return drained && is_read && self.current.is_none();
         }
         // Hot connections' changes were passed over, so they are looked at once more, and are cold
         // afterwards.

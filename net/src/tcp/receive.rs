@@ -24,6 +24,9 @@ impl Tcp {
         if self.kernel_side.is_some() {
             return self.poll_driver();
         }
+        if self.ring_side.is_some() {
+            return self.poll_ring();
+        }
         loop {
             if let Some(from) = self.current {
                 if let Some(event) = self.next_in_scratch(from) {
@@ -47,7 +50,7 @@ impl Tcp {
     /// What the scratch holds next of connection `from`; when it holds nothing more, the connection
     /// is no longer current.
     #[inline(always)]
-    fn next_in_scratch(&mut self, from: u32) -> Option<Event> {
+    pub(super) fn next_in_scratch(&mut self, from: u32) -> Option<Event> {
         let Link::Open(connection) = &mut self.links[from as usize] else {
             self.current = None;
             return None;
@@ -65,6 +68,9 @@ impl Tcp {
                 let mut prefix = [0; PREFIX_BYTES];
                 prefix[..head - LENGTH_BYTES].copy_from_slice(&bytes[LENGTH_BYTES..head]);
                 connection.left = payload;
+                connection.is_copied = false;
+                self.counters.packets += 1;
+                self.counters.payload_bytes += payload as u64;
                 self.begin += head;
                 return Some(Event::Packet {
                     from,
@@ -250,6 +256,7 @@ impl Tcp {
     /// So many bytes at hand have been used.
     #[inline(always)]
     pub fn pass(&mut self, bytes: usize) {
+        self.counters.copied_bytes += bytes as u64;
         if let Some(kernel_side) = &mut self.kernel_side {
             return kernel_side.pass(bytes);
         }
@@ -265,9 +272,15 @@ impl Tcp {
     /// when nothing is at hand.
     ///
     /// # Safety
-    /// `into` must be valid for writing `room` bytes.
+    /// `into` must be valid for writing `room` bytes; if less comes, until so many bytes have come
+    /// by further calls with the same place, the process is lost, finished or expelled, or
+    /// [`Tcp::stop_placing`] was called.
     #[allow(unsafe_code)]
     pub unsafe fn read_into(&mut self, into: *mut u8, room: usize) -> usize {
+        if self.ring_side.is_some() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.read_into_by_ring(into, room) };
+        }
         let Some(from) = self.current else { return 0 };
         let Link::Open(connection) = &mut self.links[from as usize] else {
             return 0;
@@ -327,6 +340,10 @@ impl Tcp {
     /// As [`Tcp::read_into`] for payload that nobody awaits in a buffer: it is at hand afterwards,
     /// if any came.
     pub fn read_at_hand(&mut self) -> &[u8] {
+        if self.ring_side.is_some() {
+            self.decline_long();
+            return &[];
+        }
         let Some(from) = self.current else {
             return &[];
         };

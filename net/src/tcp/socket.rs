@@ -1,7 +1,7 @@
 //! Stream sockets as the transport uses them: never blocking, never a signal, two pieces of memory
 //! in one call.
 //!
-//! All unsafe code of the TCP device is in this file and in `epoll`. What is read and written by
+//! System calls of the TCP device are in this file, in `epoll` and in `uring/ring.rs`. What is read and written by
 //! address is the user's memory; the engine's requests promise that it stays valid (see the
 //! callers' safety sections).
 
@@ -245,7 +245,7 @@ impl Socket {
         // SAFETY: zero is a valid message header of no pieces.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_iov = pieces[skipped..].as_mut_ptr();
-        message.msg_iovlen = 3 - skipped - usize::from(bytes == 0);
+        message.msg_iovlen = (3 - skipped - usize::from(bytes == 0)) as _;
         let more = if more { libc::MSG_MORE } else { 0 };
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL | more;
         // SAFETY: the pieces are slices and the caller's memory; the kernel only reads them.
