@@ -15,7 +15,7 @@ use crate::boards::Boards;
 use crate::error::{EngineError, Fault};
 use crate::progress::{
     Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Receive, Shared,
-    Transport,
+    Transport, Work,
 };
 use crate::protocol::{
     Claim, Completion, Counters, Failure, Limits, Mode, Notice, Outcome, Protocol, RequestId,
@@ -496,6 +496,12 @@ impl Engine {
         self.shared.driver.is_enabled()
     }
 
+    /// Has the driver take over at once: a future of background work waits, and its executor sleeps
+    /// elsewhere. False when there is no driver.
+    pub fn hurry(&self) -> bool {
+        Driver::hurry(&self.shared)
+    }
+
     /// Makes threads that wait in [`Engine::wait_for`] ask again.
     pub fn rouse(&self) {
         let mut handler = self.shared.enter();
@@ -516,9 +522,9 @@ impl Engine {
         self.shared.set_background(work);
     }
 
-    /// Whether there is such work now. Only a thread of the application may say that there is.
-    pub fn set_background_active(&self, active: bool) {
-        self.shared.set_background_active(active);
+    /// What there is of such work now. The driver may say so only from inside a step of the work.
+    pub fn set_background_work(&self, work: Work) {
+        self.shared.set_background_work(work);
     }
 
     /// Asks to end a request early; waiting for it then tells whether it was.

@@ -35,7 +35,7 @@ pub struct Options {
     /// `OXMPI_BOARDS` = on or off: small collectives meet on boards in shared memory; else
     /// everything is messages.
     pub boards: bool,
-    /// `OXMPI_PROGRESS` = user, sock or kernel: how sockets that have something are found; `sock`
+    /// `OXMPI_PROGRESS` = auto, user, sock, kernel or uring: how sockets that have something are found; `sock`
     /// is the plain loop over all of them, without a driver; with `kernel` the driver /dev/o2g
     /// reads them.
     pub progress: Progress,

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use engines::{data, irecv, isend, job, job_on, pair, recv, send, within};
-use oxmpi_engine::{Board, Condition, Mode, Options, Threads, Ticket, WaitMode};
+use oxmpi_engine::{Board, Condition, Mode, Options, Threads, Ticket, WaitMode, Work};
 
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -429,10 +429,10 @@ fn background_work_is_stepped_again_for_what_it_took_in_itself() {
                     over: AtomicBool::new(false),
                 });
                 left.set_background(work.clone());
-                left.set_background_active(true);
+                left.set_background_work(Work::Active);
                 left.wait_for(&[], || work.over.load(Ordering::Relaxed), false)
                     .unwrap();
-                left.set_background_active(false);
+                left.set_background_work(Work::None);
                 send(&left, 1, 9, &[0; 8]).unwrap();
                 left.wait(requests[1]).unwrap();
                 assert_eq!(words, [[1; 8], [2; 8]]);

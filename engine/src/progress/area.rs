@@ -9,6 +9,11 @@ use std::ptr::NonNull;
 
 use oxmpi_datatypes::datatype::Layout;
 use oxmpi_ports::copy::copy;
+use oxmpi_ports::filling::{fill, prefers_string};
+
+/// Scattered bytes that are put together at once before they are copied: they stay in the nearest
+/// cache.
+const GATHERED_BYTES: usize = 8 << 10;
 
 /// Memory of the user that a request reads or writes. Whoever begins the request promises that it
 /// may be used; making an area promises nothing yet.
@@ -104,6 +109,20 @@ impl Area {
         }
     }
 
+    /// Copies out of the user's memory into memory that another process has read.
+    #[inline(always)]
+    pub(crate) fn read_into_shared(self, offset: u64, out: &mut [u8]) {
+        match self.spread {
+            // SAFETY: the request's promise covers `offset..offset + out.len()`; the ring is not
+            // the user's memory.
+            None => unsafe { fill(self.at(offset), out.as_mut_ptr(), out.len()) },
+            Some(spread) if prefers_string(GATHERED_BYTES) && out.len() > GATHERED_BYTES / 2 => {
+                self.gather_first(spread, offset, out);
+            }
+            Some(spread) => self.gather(spread, offset, out),
+        }
+    }
+
     /// Copies from shared memory, or a stash, into the user's memory.
     #[inline(always)]
     pub(crate) fn write(self, offset: u64, bytes: &[u8]) {
@@ -120,6 +139,21 @@ impl Area {
             // SAFETY: both requests' promises cover it.
             None => unsafe { std::ptr::copy(bytes.as_ptr(), self.at(offset), bytes.len()) },
             Some(spread) => self.scatter(spread, offset, bytes),
+        }
+    }
+
+    /// Gathers where nobody else looks, and copies from there: storing the bytes one by one where
+    /// another core has read would fetch every line first.
+    #[inline(never)]
+    fn gather_first(self, spread: NonNull<Spread>, offset: u64, out: &mut [u8]) {
+        let mut gathered = [0; GATHERED_BYTES];
+        let mut offset = offset;
+        for piece in out.chunks_mut(GATHERED_BYTES) {
+            let gathered = &mut gathered[..piece.len()];
+            self.gather(spread, offset, gathered);
+            // SAFETY: both are as long, and one is a local variable.
+            unsafe { fill(gathered.as_ptr(), piece.as_mut_ptr(), piece.len()) };
+            offset += piece.len() as u64;
         }
     }
 

@@ -52,7 +52,7 @@ impl Bed {
             other => other,
         };
         let timeout = at_most.map(|time| libc::timespec {
-            tv_sec: time.as_secs() as libc::time_t,
+            tv_sec: time.as_secs() as _,
             tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
         });
         let mut entries = [*device, pipe.as_raw_fd()].map(|fd| libc::pollfd {

@@ -15,6 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::shared::{Guard, Shared};
+use super::waiters::Work;
 
 /// Time between two glances: short against any computation worth overlapping, long against the
 /// glance's 5 µs.
@@ -178,7 +179,8 @@ fn run(shared: &Shared) {
 }
 
 fn has_work(handler: &Guard<'_>) -> bool {
-    handler.protocol.pending() > 0 || handler.needs_company() || handler.waiters.has_background
+    let has_background = handler.waiters.background != Work::None;
+    handler.protocol.pending() > 0 || handler.needs_company() || has_background
 }
 
 /// Runs the handler until the application is back or there is no work.
@@ -202,7 +204,7 @@ fn take_over<'s>(shared: &'s Shared, mut handler: Guard<'s>) {
         }
         if std::mem::take(&mut happened) {
             last = Instant::now();
-            if handler.waiters.has_background {
+            if handler.has_background() {
                 let Some(awake) = shared.step_as_driver(handler) else {
                     return;
                 };

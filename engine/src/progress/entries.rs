@@ -328,6 +328,7 @@ impl Handler {
             if let Some(matcher) = remote.net.matcher() {
                 matcher.close();
             }
+            remote.net.stop_placing();
             remote.entries = None;
         }
     }

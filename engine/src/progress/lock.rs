@@ -8,10 +8,11 @@
 //! is inside. With many threads it is a mutex.
 //!
 //! The driver also steps the work of the layers above, which calls the engine as the application
-//! does. So while there is such work the lock is *shared*: a mutex for one thread too. Only the
-//! application's thread changes between the two, and only while it is inside: when work begins
-//! ([`Guard::share`]), and at its first entry after the last work has ended, unless the driver is
-//! still in a step ([`Lock::begin_visit`]).
+//! does. So while there is such work the lock is *shared*: a mutex for one thread too. Whoever is
+//! inside makes it so: the application when work begins ([`Guard::share`]), the driver when work
+//! that was dormant has something to do ([`Guard::share_as_driver`]). Only the application's thread
+//! takes it back, at its first entry after the last work has ended or fallen asleep, unless the
+//! driver is still in a step ([`Lock::begin_visit`]).
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -36,7 +37,7 @@ pub enum Threads {
 pub(crate) struct Lock<T> {
     /// One thread of the application: the lock may be biased.
     one: bool,
-    /// It is. Written only by the application's thread, inside.
+    /// It is. Set by the application's thread, cleared by whoever is inside.
     biased: AtomicBool,
     /// It is to stay a mutex: there is work of the layers above.
     shared: AtomicBool,
@@ -97,11 +98,10 @@ impl<T> Lock<T> {
     /// The application enters.
     #[inline(always)]
     pub fn enter(&self) -> Guard<'_, T> {
-        let mutex = if self.biased.load(Ordering::Relaxed) {
-            self.enter_biased();
+        let mutex = if self.biased.load(Ordering::Relaxed) && self.try_enter_biased() {
             None
         } else {
-            self.enter_by_mutex()
+            self.enter_slowly()
         };
         Guard {
             lock: self,
@@ -110,44 +110,47 @@ impl<T> Lock<T> {
         }
     }
 
+    /// False: the driver is inside, or has been and has shared the lock. `inside` is set all the
+    /// same.
     #[inline(always)]
-    fn enter_biased(&self) {
+    fn try_enter_biased(&self) -> bool {
         self.inside.store(true, Ordering::Relaxed);
-        // The processor's half of this fence is the driver's membarrier.
+        // The processor's half of this fence is the driver's membarrier: if the driver has not seen
+        // the store above, this thread sees the flag up, or down again (acquire: with whatever the
+        // driver has done to the bias).
         compiler_fence(Ordering::SeqCst);
-        if self.driver.load(Ordering::Acquire) {
-            self.wait_for_driver();
-        }
+        !self.driver.load(Ordering::Acquire) && self.biased.load(Ordering::Relaxed)
     }
 
-    #[cold]
-    fn wait_for_driver(&self) {
+    /// `None`: the lock is biased, and the caller inside.
+    #[inline(never)]
+    fn enter_slowly(&self) -> Option<MutexGuard<'_, ()>> {
         loop {
+            if !self.one {
+                return Some(self.enter_shared());
+            }
             self.inside.store(false, Ordering::Release);
-            while self.driver.load(Ordering::Relaxed) {
+            while self.driver.load(Ordering::Acquire) {
                 std::thread::yield_now();
             }
-            self.inside.store(true, Ordering::Relaxed);
-            compiler_fence(Ordering::SeqCst);
-            if !self.driver.load(Ordering::Acquire) {
-                return;
+            if !self.biased.load(Ordering::Relaxed)
+                && let Some(mutex) = self.enter_by_mutex()
+            {
+                return Some(mutex);
+            }
+            if self.try_enter_biased() {
+                return None;
             }
         }
     }
 
-    /// `None`: the lock is biased from now on, and the caller inside.
-    #[inline(never)]
+    /// `None`: the lock is biased from now on, and the caller outside.
     fn enter_by_mutex(&self) -> Option<MutexGuard<'_, ()>> {
         let mutex = self.enter_shared();
         // Under the mutex nobody begins to visit.
         if self.one && !self.shared.load(Ordering::Relaxed) && !self.visited.load(Ordering::Acquire)
         {
-            self.inside.store(true, Ordering::Relaxed);
             self.biased.store(true, Ordering::Release);
-            // The driver may have raised its flag when the lock was biased before, and sees now
-            // that it is again.
-            drop(mutex);
-            self.enter_biased();
             return None;
         }
         Some(mutex)
@@ -256,6 +259,20 @@ impl<'l, T> Guard<'l, T> {
         }
     }
 
+    /// [`Guard::share`] for the driver's guard.
+    pub fn share_as_driver(&mut self) {
+        debug_assert!(self.by_driver);
+        let lock: &'l Lock<T> = self.lock;
+        lock.shared.store(true, Ordering::Relaxed);
+        if self.mutex.is_none() {
+            self.mutex = Some(lock.enter_shared());
+            lock.biased.store(false, Ordering::Relaxed);
+            // Release: the application, which waits for the flag or finds it down, sees that the
+            // lock is not biased.
+            lock.driver.store(false, Ordering::Release);
+        }
+    }
+
     /// Lets go while `meanwhile` runs. The application's guard only: the driver's may not get in
     /// again.
     pub fn let_go<R>(&mut self, meanwhile: impl FnOnce() -> R) -> R {
@@ -265,11 +282,11 @@ impl<'l, T> Guard<'l, T> {
         }
         let result = meanwhile();
         // Work that began or ended meanwhile has changed the lock.
-        self.mutex = if self.lock.biased.load(Ordering::Relaxed) {
-            self.lock.enter_biased();
+        let lock: &'l Lock<T> = self.lock;
+        self.mutex = if lock.biased.load(Ordering::Relaxed) && lock.try_enter_biased() {
             None
         } else {
-            self.lock.enter_by_mutex()
+            lock.enter_slowly()
         };
         result
     }
@@ -340,6 +357,11 @@ mod tests {
                     };
                     increment(&mut guard);
                     entered += 1;
+                    if entered % 3 == 0 {
+                        guard.share_as_driver();
+                        increment(&mut guard);
+                        entered += 1;
+                    }
                     if lock.begin_visit(&guard) {
                         drop(guard);
                         for _ in 0..3 {
@@ -365,7 +387,7 @@ mod tests {
                 });
                 increment(&mut guard);
                 drop(guard);
-                if round % 5 == 3 {
+                if round % 5 == 3 || round % 4 == 0 {
                     lock.unshare();
                 }
             }
@@ -397,7 +419,16 @@ mod tests {
         lock.end_visit();
         drop(lock.enter());
         assert!(is_biased());
-        let guard = lock.try_enter_as_driver().expect("nobody is inside");
+        let mut guard = lock.try_enter_as_driver().expect("nobody is inside");
         assert!(!lock.begin_visit(&guard));
+        // The driver makes it a mutex by itself.
+        guard.share_as_driver();
+        assert!(!is_biased() && lock.begin_visit(&guard));
+        drop(guard);
+        drop(lock.enter());
+        lock.end_visit();
+        lock.unshare();
+        drop(lock.enter());
+        assert!(is_biased());
     }
 }

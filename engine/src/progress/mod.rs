@@ -42,3 +42,4 @@ pub use shared::{Background, Condition};
 pub(crate) use shared::{Guard, Outside, Shared};
 pub use transport::Transport;
 pub(crate) use wait::WaitPolicy;
+pub use waiters::Work;

@@ -124,7 +124,7 @@ impl Ports {
             header.emit_prefix(out);
         };
         let bytes = header.envelope.bytes() as usize;
-        let fill = |out: &mut [u8]| buffer.read(0, out);
+        let fill = |out: &mut [u8]| buffer.read_into_shared(0, out);
         sent(self.port.send(port, HEADER_BYTES, emit, bytes, fill))
     }
 
@@ -137,7 +137,7 @@ impl Ports {
         let bytes = transmit.payload.map_or(0, |payload| payload.bytes);
         let fill = |out: &mut [u8]| {
             if let Some(payload) = transmit.payload {
-                payload.buffer.read(payload.offset, out);
+                payload.buffer.read_into_shared(payload.offset, out);
             }
         };
         let used = transmit.repr.bytes_on_wire();

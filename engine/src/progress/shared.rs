@@ -16,6 +16,7 @@ use super::handler::Handler;
 use super::lock::{Lock, Threads};
 use super::sleepers::OnBell;
 use super::wait::{Step, Waiting};
+use super::waiters::Work;
 use crate::error::EngineError;
 use crate::protocol::RequestId;
 
@@ -219,7 +220,7 @@ impl Shared {
         handler.waiters.inside += 1;
         // Whether more of the work is to be done before this thread may sleep.
         let mut has_more = false;
-        if handler.waiters.has_background {
+        if handler.has_background() {
             // What happened before this thread began to wait may be what the work waits for.
             has_more = self.step_background(handler, true);
         }
@@ -227,7 +228,7 @@ impl Shared {
         let result = loop {
             if handler.has_advanced(watched) {
                 handler.policy.arrived(&mut waiting);
-                if handler.waiters.has_background {
+                if handler.has_background() {
                     has_more = self.step_background(handler, true);
                 }
             }
@@ -267,33 +268,36 @@ impl Shared {
                 }
             }
             // Others had the lock meanwhile: what they took may be what the work waits for.
-            if handler.waiters.has_background {
+            if handler.has_background() {
                 has_more = self.step_background(handler, true);
             }
         };
         handler.waiters.inside -= 1;
-        if handler.waiters.has_background && self.driver.is_parked() {
+        if handler.waiters.background != Work::None && self.driver.is_parked() {
             Driver::start(self);
         }
         result
     }
 
-    /// Work that [`Engine::set_background_active`](crate::Engine::set_background_active) switches
-    /// on and off.
+    /// Work that [`Engine::set_background_work`](crate::Engine::set_background_work) switches on and
+    /// off.
     pub fn set_background(&self, work: Arc<dyn Background>) {
         let first = self.background.set(work).is_ok();
         assert!(first, "the layer above sets its work once");
     }
 
-    /// Such work has begun, or the last of it has ended. While there is some the driver is about,
-    /// and can step it.
-    pub fn set_background_active(self: &Arc<Self>, active: bool) {
+    /// Such work has begun, has fallen asleep, or the last of it has ended. While there is some the
+    /// driver is about, and can step it.
+    pub fn set_background_work(self: &Arc<Self>, work: Work) {
         let mut handler = self.enter();
-        handler.waiters.has_background = active;
-        if !active {
+        handler.waiters.background = work;
+        if work != Work::Active {
             self.lock.unshare();
-        } else if self.driver.is_enabled() {
-            handler.share();
+        }
+        if work != Work::None && self.driver.is_enabled() {
+            if work == Work::Active {
+                handler.share();
+            }
             if self.driver.is_parked() {
                 Driver::start(self);
             }
@@ -301,17 +305,25 @@ impl Shared {
     }
 
     /// The driver steps the work. `None`: the application came in meanwhile.
-    pub fn step_as_driver<'s>(&'s self, handler: Guard<'s>) -> Option<Guard<'s>> {
+    pub fn step_as_driver<'s>(&'s self, mut handler: Guard<'s>) -> Option<Guard<'s>> {
         let Some(work) = self.background.get() else {
             return Some(handler);
         };
+        handler.share_as_driver();
         if !self.lock.begin_visit(&handler) {
             return Some(handler);
         }
         drop(handler);
         work.step_on_driver();
         self.lock.end_visit();
-        self.enter_as_driver()
+        let handler = self.enter_as_driver();
+        if let Some(handler) = &handler
+            && handler.waiters.background != Work::Active
+        {
+            // What the work needed the lock for is done.
+            self.lock.unshare();
+        }
+        handler
     }
 
     #[cold]

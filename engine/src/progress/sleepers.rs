@@ -129,7 +129,7 @@ pub(crate) struct Nap {
 impl Nap {
     pub fn sleep(&self, at_most: Option<Duration>) {
         let timeout = at_most.map(|time| libc::timespec {
-            tv_sec: time.as_secs() as libc::time_t,
+            tv_sec: time.as_secs() as _,
             tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
         });
         // SAFETY: the word outlives the call; the timeout pointer is null or points to a local that

@@ -7,6 +7,18 @@ use super::handler::Handler;
 use super::sleepers::{OnBell, Sleepers};
 use crate::protocol::RequestId;
 
+/// Work of the layers above that whoever waits, or the driver, steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// There is none.
+    None,
+    /// All of it only waits for messages that nobody has asked for: it is stepped while there are
+    /// such messages.
+    Dormant,
+    /// It is stepped whenever something has happened.
+    Active,
+}
+
 pub(crate) struct Waiters {
     /// Threads of the application that wait inside.
     pub inside: u32,
@@ -16,8 +28,8 @@ pub(crate) struct Waiters {
     pub wakers: Vec<(RequestId, Waker)>,
     /// Something happened outside the waiting loop that may concern who waits, awake or asleep.
     pub news: bool,
-    /// Threads that wait run the work of the layers above too.
-    pub has_background: bool,
+    /// What threads that wait do for the layers above, too.
+    pub background: Work,
 }
 
 impl Waiters {
@@ -27,7 +39,7 @@ impl Waiters {
             sleepers: Sleepers::new(),
             wakers: Vec::new(),
             news: false,
-            has_background: false,
+            background: Work::None,
         }
     }
 
@@ -39,6 +51,16 @@ impl Waiters {
 }
 
 impl Handler {
+    /// Whether the work of the layers above is to be stepped when something has happened.
+    #[inline(always)]
+    pub fn has_background(&self) -> bool {
+        match self.waiters.background {
+            Work::None => false,
+            Work::Dormant => self.protocol.has_unexpected(),
+            Work::Active => true,
+        }
+    }
+
     /// Tells sleeping threads and futures whose request is over. `happened`: also threads that look
     /// for themselves, and all of them if there is work of the layers above, which who waits for a
     /// request steps too.
@@ -46,7 +68,7 @@ impl Handler {
     pub fn tell_others(&mut self, happened: bool) {
         let protocol = &self.protocol;
         let broken = self.broken.is_some();
-        let all = broken || happened && self.waiters.has_background;
+        let all = broken || happened && self.has_background();
         let concerns = |watched: Option<RequestId>| match watched {
             Some(id) => all || protocol.is_settled(id),
             None => all || happened,

@@ -72,6 +72,12 @@ impl<B: Copy> Protocol<B> {
         Arrived::Deliver(buffer, bytes)
     }
 
+    /// Whether messages wait that no receive has asked for.
+    #[inline(always)]
+    pub fn has_unexpected(&self) -> bool {
+        self.queues.unexpected_len() != 0
+    }
+
     /// Whether a receive need not be posted: nothing is queued, so the next message from its
     /// sender, if it matches, is its own. Nothing else is under way either: it would stand still
     /// while message after message is taken directly.

@@ -27,15 +27,19 @@ pub struct Job {
 }
 
 /// Whether this test program's engines are on several hosts, as far as they know, and how they
-/// reach each other: the programs `tcp`, `kernel` and `udp` run the other programs' tests that way.
+/// reach each other: the programs `tcp`, `kernel`, `uring` and `udp` run the other programs' tests
+/// that way.
 pub const APART: Option<NetMode> = match env!("CARGO_CRATE_NAME").as_bytes() {
-    b"tcp" | b"kernel" => Some(NetMode::Tcp),
+    b"tcp" | b"kernel" | b"uring" => Some(NetMode::Tcp),
     b"udp" => Some(NetMode::Udp),
     _ => None,
 };
 
 /// Whether a driver reads the connections, of which there is a double.
 pub const KERNEL: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"kernel");
+
+/// Whether io_uring reads the connections.
+pub const URING: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"uring");
 
 /// A process of a job on one host.
 pub fn facts(rank: u32, size: u32, segment: OwnedFd) -> JoinFacts {
@@ -90,6 +94,9 @@ pub fn seats_that_know(
     let mut options = *options;
     if KERNEL && options.progress == Progress::User {
         options.progress = Progress::Kernel;
+    }
+    if URING && options.progress == Progress::User {
+        options.progress = Progress::Uring;
     }
     let size = hosts.len() as u32;
     let host_count = hosts.iter().max().unwrap() + 1;

@@ -59,7 +59,7 @@ pub(crate) fn request<T: Plain>(
         // SAFETY: the driver reads and writes no more than the structure, whose size is part of the
         // number; that an entry's own memory is written later is the affair of who calls put_entry.
         let answer =
-            unsafe { libc::ioctl(device.as_fd().as_raw_fd(), u64::from(request), argument) };
+            unsafe { libc::ioctl(device.as_fd().as_raw_fd(), request as libc::Ioctl, argument) };
         if answer >= 0 {
             return Ok(());
         }
