@@ -112,6 +112,13 @@ pub fn job(path: &str, size: u32, env: &[(&str, &str)]) -> Outcome {
     // libtest names tests without the crate.
     let test = path.split_once("::").map_or(path, |(_, test)| test);
     let mut variables = vec![(CASE, path)];
+    if env
+        .iter()
+        .any(|(name, _)| *name == oxmpi_settings::NET.name)
+    {
+        // A test that chooses its network is not asked to read it in a way that is TCP's alone.
+        variables.push((oxmpi_settings::PROGRESS.name, "auto"));
+    }
     variables.extend(env);
     let arguments = [
         "--exact",

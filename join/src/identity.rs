@@ -116,6 +116,21 @@ const FOREIGN: [(&str, &str, &str); 6] = [
     ("JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun"),
 ];
 
+/// The number of processes that a launcher, ours or another, has told by a variable; 1 without a
+/// launcher. It takes nothing from the environment, so it can be asked for before joining.
+pub fn announced_size() -> Option<u32> {
+    let ours = oxmpi_settings::SIZE.read().text();
+    let foreign = || {
+        FOREIGN
+            .iter()
+            .find_map(|(size, _, _)| std::env::var(size).ok())
+    };
+    match ours.or_else(foreign) {
+        Some(size) => size.parse().ok(),
+        None => Some(1),
+    }
+}
+
 /// A process that is about to run alone although a launcher started several says so: N programs
 /// that each believe to be alone compute N times the same thing.
 pub(crate) fn warn_if_lonely() {

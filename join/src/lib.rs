@@ -8,12 +8,14 @@
 //! This is the part of starting a job that every MPI program carries. The launcher itself is the
 //! layer above, `launch`; what both must agree on is here (limits) or in `settings` (the names of
 //! environment variables). The layer uses `engine`, `net`, `ports`, `pmi` and `settings`. Unsafe
-//! code is in `sys` alone.
+//! code is in `sys` and `crash` alone.
 
 #![deny(unsafe_code)]
 
 mod cpu_sharing;
 mod cpus;
+#[allow(unsafe_code)]
+pub mod crash;
 mod error;
 mod identity;
 mod mark;
@@ -24,7 +26,7 @@ mod sys;
 
 pub use cpus::usable_cpus;
 pub use error::WireUpError;
-pub use identity::{Identity, IdentityError};
+pub use identity::{Identity, IdentityError, announced_size};
 pub use membership::{LauncherLine, Membership};
 pub use sys::host_name;
 

@@ -21,13 +21,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 use oxmpi_engine::{JoinFacts, Network};
-use oxmpi_net::tcp::{DriverError, Progress, find_driver};
+use oxmpi_net::tcp::{DriverError, Progress, find_driver, find_ring};
 use oxmpi_pmi::Client;
 use oxmpi_ports::Segment;
 use oxmpi_settings::SettingError;
 
 use crate::cpu_sharing;
 use crate::cpus::usable_cpus;
+use crate::crash;
 use crate::error::WireUpError;
 use crate::identity::{Identity, warn_if_lonely};
 use crate::mark;
@@ -71,6 +72,7 @@ impl Membership {
         let inherited = identity.segment.is_some();
         if inherited {
             check_driver()?;
+            crash::arm(identity.rank);
         }
         if inherited && !apart && ports(&identity)? == identity.size {
             return Ok(Membership::alone_on_host(identity, LauncherLine::default()));
@@ -151,8 +153,10 @@ impl LauncherLine {
 /// What was asked for is there even where no connection needs it: a job that is tried on one host
 /// before it runs on several is told so at once.
 fn check_driver() -> Result<(), WireUpError> {
-    if Progress::from_env()? == Progress::Kernel {
-        find_driver().map_err(DriverError::from)?;
+    match Progress::from_env()? {
+        Progress::User | Progress::Sock => {}
+        Progress::Kernel => find_driver().map_err(DriverError::from)?,
+        Progress::Uring => find_ring().map_err(DriverError::from)?,
     }
     Ok(())
 }

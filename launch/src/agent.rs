@@ -165,7 +165,7 @@ impl Agent {
             spec,
             host: self.host,
             inherited: &inherited,
-            input: if spec.stdin { Input::Fed } else { Input::Null },
+            input: Input::Fed(spec.stdin),
             window: WINDOW_BYTES,
             mask: sys::signal_mask(),
         });

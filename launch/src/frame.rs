@@ -11,12 +11,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::bind::Bind;
+use crate::job::Stdin;
 use crate::outlet::Which;
 use crate::record::Stage;
 use crate::supervise::{Ended, RankDeath};
 
 /// The version of the frames between the head and its agents. Changes with every change of a frame.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// The longest frame: the cards of 65 535 ranks in a fence with up to 1 000 bytes each.
 pub(crate) const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -25,7 +26,7 @@ pub(crate) const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// worst; one that streams is asked for more before it stops.
 pub(crate) const WINDOW_BYTES: u64 = 128 * 1024;
 
-/// Standard input that may be under way to rank 0.
+/// Standard input that may be under way to a rank.
 pub(crate) const STDIN_BYTES: usize = 64 * 1024;
 
 /// Names and values that ranks have put into the job's table.
@@ -40,7 +41,7 @@ pub(crate) enum Down {
     Run(Box<JobSpec>),
     /// A signal for all ranks.
     Signal(i32),
-    /// Input for rank 0; nothing is the end of it.
+    /// Input for the ranks that read; nothing is the end of it.
     Stdin(Vec<u8>),
     /// A host may send so many more bytes of output.
     Credit { host: u32, bytes: u64 },
@@ -90,8 +91,8 @@ pub(crate) struct JobSpec {
     /// Variables for all ranks, over what they inherit.
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) bind: Bind,
-    /// Whether rank 0 gets what comes as `Down::Stdin`; else it has nothing to read.
-    pub(crate) stdin: bool,
+    /// Which ranks get what comes as `Down::Stdin`; the others have nothing to read.
+    pub(crate) stdin: Stdin,
 }
 
 /// Some ranks that execute the same program.
@@ -118,6 +119,8 @@ pub(crate) enum Up {
     Started { rank: u32, pid: i32 },
     /// A rank could not be started, with errno.
     Failed { rank: u32, stage: Stage, errno: i32 },
+    /// Where a rank, which has just ended, has crashed.
+    Backtrace { rank: u32, lines: Vec<String> },
     /// A rank's process has ended.
     Ended { rank: u32, ended: Ended },
     /// The warden of a host was killed, and its ranks with it.
@@ -130,10 +133,10 @@ pub(crate) enum Up {
     },
     /// No process of this host can write output any more.
     Quiet { host: u32 },
-    /// So many bytes have reached rank 0.
-    StdinTaken(u32),
-    /// Rank 0 reads no more.
-    StdinClosed,
+    /// So many bytes of input have reached a rank.
+    StdinTaken { rank: u32, bytes: u32 },
+    /// A rank reads no more.
+    StdinClosed { rank: u32 },
     /// All ranks from here on down that have not ended are in a fence; what they had put.
     Fence(Puts),
     /// All ranks from here on down have ended: fences go on without them. What they had put since
@@ -248,7 +251,7 @@ mod tests {
             inherited: Vec::new(),
             env: Vec::new(),
             bind: Bind::default(),
-            stdin: false,
+            stdin: Stdin::Null,
         };
         assert_eq!(spec.local(1), [1, 3, 4]);
         let programs: Vec<usize> = (0..6).map(|rank| spec.program_of(rank)).collect();

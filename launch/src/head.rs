@@ -199,19 +199,24 @@ impl<'a> Head<'a> {
         Ok(())
     }
 
-    /// What rank 0 reads, and whether it must be fed.
-    fn input(&mut self) -> Result<(Input, bool), LaunchError> {
+    /// What ranks of this host read, and which ranks must be fed.
+    fn input(&mut self) -> Result<(Input, Stdin), LaunchError> {
         let system = LaunchError::system("use standard input");
-        if self.job.settings.stdin == Stdin::Null {
-            return Ok((Input::Null, false));
+        let readers = self.job.settings.stdin;
+        if readers == Stdin::Null {
+            return Ok((Input::Fed(Stdin::Null), Stdin::Null));
         }
-        let at_home = self.placement.here == self.placement.host_of.first().copied();
-        if at_home && !io::stdin().is_terminal() {
+        let hosts = &self.placement.host_of;
+        if let Stdin::Rank(rank) = readers
+            && self.placement.here == hosts.get(rank as usize).copied()
+            && !io::stdin().is_terminal()
+        {
             let own = io::stdin().as_fd().try_clone_to_owned();
-            return Ok((Input::Own(own.map_err(system)?), false));
+            return Ok((Input::Own(rank, own.map_err(system)?), Stdin::Null));
         }
-        self.source = Some(Source::new().map_err(system)?);
-        Ok((Input::Fed, true))
+        let ranks = (0..hosts.len() as u32).filter(|rank| readers.includes(*rank));
+        self.source = Some(Source::new(ranks).map_err(system)?);
+        Ok((Input::Fed(readers), readers))
     }
 
     /// Until all ranks have ended and, if they did so by themselves, their output has.
@@ -247,6 +252,9 @@ impl<'a> Head<'a> {
                 self.relay();
                 until = self.now + CONFIRM;
             }
+        }
+        if self.job.settings.exit_codes {
+            self.outlet.say(&self.supervisor.ends());
         }
         while !self.outlet.is_empty() {
             self.turn(None)?;
@@ -338,18 +346,23 @@ impl<'a> Head<'a> {
             }
             Up::Lost { hosts, text } => {
                 hosts.iter().for_each(|host| self.quieten(*host));
+                self.close_input(|host| hosts.contains(&host));
                 self.supervisor.handle_lost(&hosts, text, now);
             }
             Up::Started { rank, pid } => self.supervisor.handle_started(rank, pid),
             Up::Failed { rank, stage, errno } => {
                 self.supervisor.handle_failed(rank, stage, errno, now);
             }
+            Up::Backtrace { rank, lines } => self.supervisor.handle_backtrace(rank, lines),
             Up::Ended { rank, ended } => {
                 self.supervisor.handle_end(rank, ended, now);
                 self.departures.push((rank, ended.death(rank)));
                 self.tell_departures();
             }
-            Up::WardenLost { host } => self.supervisor.handle_lost_warden(host, now),
+            Up::WardenLost { host } => {
+                self.close_input(|lost| lost == host);
+                self.supervisor.handle_lost_warden(host, now);
+            }
             Up::Output { rank, which, bytes } => {
                 if let Some(&host) = self.placement.host_of.get(rank as usize) {
                     self.credit.handle_output(host, bytes.len());
@@ -357,11 +370,11 @@ impl<'a> Head<'a> {
                 self.outlet.put(rank, which, &bytes);
             }
             Up::Quiet { host } | Up::Over { host } => self.quieten(host),
-            Up::StdinTaken(bytes) => {
+            Up::StdinTaken { rank, bytes } => {
                 let source = self.source.iter_mut();
-                source.for_each(|source| source.handle_taken(bytes));
+                source.for_each(|source| source.handle_taken(rank, bytes));
             }
-            Up::StdinClosed => self.source = None,
+            Up::StdinClosed { rank } => self.close_input_of(rank),
             Up::Fence(all) => {
                 self.joined = true;
                 self.tell_departures();
@@ -370,6 +383,22 @@ impl<'a> Head<'a> {
             Up::Deserted(_) => {}
             Up::Abort { rank, code, text } => self.supervisor.handle_abort(rank, code, &text, now),
             Up::Remark { text, .. } => self.outlet.say(&text),
+        }
+    }
+
+    /// Ranks of hosts that are lost read no more, and stop no other rank's reading.
+    fn close_input(&mut self, is_lost: impl Fn(u32) -> bool) {
+        for rank in 0..self.placement.host_of.len() {
+            if is_lost(self.placement.host_of[rank]) {
+                self.close_input_of(rank as u32);
+            }
+        }
+    }
+
+    fn close_input_of(&mut self, rank: u32) {
+        let source = self.source.as_mut();
+        if source.is_some_and(|source| !source.handle_closed(rank)) {
+            self.source = None;
         }
     }
 

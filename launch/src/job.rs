@@ -7,6 +7,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use oxmpi_join::RANKS_MAX;
 use oxmpi_ports::SegmentError;
 
@@ -30,14 +32,26 @@ pub struct AppContext {
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// Where the standard input of rank 0 comes from; the other ranks have none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Which ranks read the launcher's standard input; the others have nothing to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stdin {
-    /// The launcher's own.
-    #[default]
-    Inherit,
-    /// Nothing to read.
+    /// None of them.
     Null,
+    /// This one.
+    Rank(u32),
+    /// All of them; each reads all of it.
+    All,
+}
+
+impl Stdin {
+    /// Whether a rank is one of them.
+    pub(crate) fn includes(self, rank: u32) -> bool {
+        match self {
+            Stdin::Null => false,
+            Stdin::Rank(reader) => rank == reader,
+            Stdin::All => true,
+        }
+    }
 }
 
 /// Where the ranks' output goes.
@@ -71,8 +85,10 @@ pub struct Settings {
     pub keep_going: bool,
     /// How long ranks that were asked to end may take before they are killed.
     pub grace: Duration,
-    /// Standard input of rank 0.
+    /// Which ranks read the launcher's standard input.
     pub stdin: Stdin,
+    /// Say how every rank ended when the job is over.
+    pub exit_codes: bool,
     /// Where output goes.
     pub output: Output,
     /// On which hosts the ranks run.
@@ -91,7 +107,8 @@ impl Default for Settings {
             bind: Bind::default(),
             keep_going: false,
             grace: Duration::from_secs(2),
-            stdin: Stdin::Inherit,
+            stdin: Stdin::Rank(0),
+            exit_codes: false,
             output: Output::Inherit,
             spread: Spread::default(),
         }

@@ -10,14 +10,14 @@ use std::path::Path;
 use crate::environment;
 use crate::frame::{self, Hello, JobSpec, Program};
 use crate::hosts::Placement;
-use crate::job::{AppContext, Job, LaunchError};
+use crate::job::{AppContext, Job, LaunchError, Stdin};
 
-/// The description of a job whose hosts have all answered. `stdin`: rank 0 is fed.
+/// The description of a job whose hosts have all answered. `stdin`: the ranks that are fed.
 pub(crate) fn job_spec(
     job: &Job,
     placement: &Placement,
     hellos: &[Hello],
-    stdin: bool,
+    stdin: Stdin,
 ) -> Result<JobSpec, LaunchError> {
     let several = placement.is_elsewhere();
     Ok(JobSpec {

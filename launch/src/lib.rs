@@ -27,6 +27,7 @@ mod agent;
 mod bind;
 mod branch;
 mod channel;
+mod crash;
 mod credit;
 mod environment;
 mod frame;

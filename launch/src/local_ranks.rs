@@ -17,9 +17,10 @@ use std::time::Instant;
 use oxmpi_pmi::Left;
 use oxmpi_ports::{PortState, Segment};
 
+use crate::crash::Crashes;
 use crate::environment::Variables;
 use crate::frame::{JobSpec, Up};
-use crate::job::LaunchError;
+use crate::job::{LaunchError, Stdin};
 use crate::plan::{Ends, Plan, RankEnds};
 use crate::pmi_sockets::PmiSockets;
 use crate::record::{Command, Report};
@@ -31,6 +32,8 @@ use crate::warden::Warden;
 
 /// Both ends of two pipes and of a socket per rank.
 const DESCRIPTORS_PER_RANK: u64 = 6;
+/// Both ends of the pipe to a rank that is fed, where all are.
+const DESCRIPTORS_OF_INPUT: u64 = 2;
 /// For everything else: four for each agent below, and what the process had open before.
 const DESCRIPTORS_BESIDES: u64 = 64 + 4 * 32;
 
@@ -38,15 +41,13 @@ const DESCRIPTORS_BESIDES: u64 = 64 + 4 * 32;
 /// while another job is half set up would hold that job's pipes open for its own lifetime.
 static STARTING: Mutex<()> = Mutex::new(());
 
-/// What rank 0 reads, if it is one of these ranks.
+/// What ranks read.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// Nothing.
-    Null,
-    /// A file, a pipe: what the launcher itself would read.
-    Own(OwnedFd),
-    /// What is handed to [`LocalRanks::feed`].
-    Fed,
+    /// A rank reads a file or a pipe: what the launcher itself would read.
+    Own(u32, OwnedFd),
+    /// What is handed to [`LocalRanks::feed`], those that are named.
+    Fed(Stdin),
 }
 
 /// Everything that starting the ranks of a host takes.
@@ -74,7 +75,11 @@ pub(crate) struct LocalRanks {
     lost_at: Option<Instant>,
     streams: Streams,
     pmi: PmiSockets,
-    feed: Option<Feed>,
+    crashes: Crashes,
+    /// By rank, of those that are fed and still read.
+    feeds: Vec<(u32, Feed)>,
+    /// The ranks of the job that are fed.
+    readers: Stdin,
     state: State,
 }
 
@@ -112,7 +117,10 @@ impl LocalRanks {
             ranks: count,
             error,
         })?;
-        let needed = u64::from(count) * DESCRIPTORS_PER_RANK + DESCRIPTORS_BESIDES;
+        let mut needed = u64::from(count) * DESCRIPTORS_PER_RANK + DESCRIPTORS_BESIDES;
+        if matches!(start.input, Input::Fed(Stdin::All)) {
+            needed += u64::from(count) * DESCRIPTORS_OF_INPUT;
+        }
         let open_files = sys::raise_open_files(needed)
             .map_err(LaunchError::system("read the limit of open files"))?;
         let too_few = |error: io::Error| match error.raw_os_error() {
@@ -126,21 +134,31 @@ impl LocalRanks {
 
         // A panic elsewhere while holding the lock leaves nothing half done that matters here.
         let starting = STARTING.lock().unwrap_or_else(|broken| broken.into_inner());
-        let first = ranks.first() == Some(&0);
-        let (feed, first_stdin) = match start.input {
-            Input::Fed if first => {
-                let (feed, reader) = Feed::new().map_err(too_few)?;
-                (Some(feed), Some(reader.into()))
+        let mut readers = Stdin::Null;
+        let (mut feeds, mut inputs) = (Vec::new(), Vec::new());
+        match start.input {
+            Input::Own(reader, file) => {
+                let port = ranks.iter().position(|rank| *rank == reader);
+                inputs.extend(port.map(|port| (port, file)));
             }
-            Input::Own(file) if first => (None, Some(file)),
-            _ => (None, None),
-        };
+            Input::Fed(fed) => {
+                readers = fed;
+                let ports = ranks.iter().enumerate();
+                for (port, &rank) in ports.filter(|(_, rank)| fed.includes(**rank)) {
+                    let (feed, reader) = Feed::new().map_err(too_few)?;
+                    feeds.push((rank, feed));
+                    inputs.push((port, reader.into()));
+                }
+            }
+        }
         let (streams, outputs) = Streams::new(&ranks, start.window).map_err(too_few)?;
         let (pmi, sockets) = PmiSockets::new(spec, &ranks).map_err(too_few)?;
+        let (crashes, crash) = Crashes::new().map_err(too_few)?;
         let ends = outputs.into_iter().zip(sockets);
         let ends = Ends {
-            first_stdin,
+            inputs,
             null: null().map_err(too_few)?,
+            crash,
             ranks: ends
                 .map(|((stdout, stderr), pmi)| RankEnds {
                     stdout,
@@ -177,7 +195,9 @@ impl LocalRanks {
             lost_at: None,
             streams,
             pmi,
-            feed,
+            crashes,
+            feeds,
+            readers,
             state: State::Working,
         })
     }
@@ -188,7 +208,9 @@ impl LocalRanks {
         }
         self.streams.poll_entries(entries);
         self.pmi.poll_entries(entries);
-        entries.extend(self.feed.as_ref().and_then(Feed::poll_entry));
+        entries.push(self.crashes.poll_entry());
+        let feeds = self.feeds.iter();
+        entries.extend(feeds.filter_map(|(_, feed)| feed.poll_entry()));
     }
 
     pub(crate) fn poll_deadline(&self) -> Option<Instant> {
@@ -222,13 +244,14 @@ impl LocalRanks {
         now: Instant,
         up: &mut VecDeque<Up>,
     ) -> Result<(), LaunchError> {
-        self.flush_feed(up);
+        self.flush_feeds(up);
         self.streams
             .handle_ready(now, up)
             .map_err(LaunchError::system("watch the ranks' pipes"))?;
         self.pmi
             .handle_ready(up)
             .map_err(LaunchError::system("watch the ranks' sockets"))?;
+        self.crashes.handle_ready();
         self.handle_reports(now, up)?;
         if self.state == State::Working && self.streams.all_ended() {
             self.state = State::Quiet;
@@ -257,17 +280,18 @@ impl LocalRanks {
         }
     }
 
-    /// Whether rank 0 is one of them.
-    pub(crate) fn has_first(&self) -> bool {
-        self.ranks.first().is_some_and(|member| member.rank == 0)
+    /// Whether no rank of another host is fed.
+    pub(crate) fn has_the_reader(&self) -> bool {
+        match self.readers {
+            Stdin::Rank(reader) => self.ranks.iter().any(|member| member.rank == reader),
+            Stdin::Null | Stdin::All => false,
+        }
     }
 
-    /// Input for rank 0; nothing is the end of it.
+    /// Input for those that read; nothing is the end of it.
     pub(crate) fn feed(&mut self, bytes: &[u8], up: &mut VecDeque<Up>) {
-        if let Some(feed) = &mut self.feed {
-            feed.put(bytes);
-        }
-        self.flush_feed(up);
+        self.feeds.iter_mut().for_each(|(_, feed)| feed.put(bytes));
+        self.flush_feeds(up);
     }
 
     /// So much more output may be taken.
@@ -279,16 +303,18 @@ impl LocalRanks {
         self.pmi.fence_over(all, up);
     }
 
-    fn flush_feed(&mut self, up: &mut VecDeque<Up>) {
-        let Some(feed) = &mut self.feed else { return };
-        let fed = feed.flush();
-        if fed.bytes > 0 {
-            up.push_back(Up::StdinTaken(fed.bytes));
-        }
-        if fed.over {
-            self.feed = None;
-            up.push_back(Up::StdinClosed);
-        }
+    fn flush_feeds(&mut self, up: &mut VecDeque<Up>) {
+        self.feeds.retain_mut(|(rank, feed)| {
+            let (rank, fed) = (*rank, feed.flush());
+            if fed.bytes > 0 {
+                let bytes = fed.bytes;
+                up.push_back(Up::StdinTaken { rank, bytes });
+            }
+            if fed.over {
+                up.push_back(Up::StdinClosed { rank });
+            }
+            !fed.over
+        });
     }
 
     /// Reads what the warden tells.
@@ -334,8 +360,15 @@ impl LocalRanks {
                 up.push_back(Up::Failed { rank, stage, errno });
             }
             Report::Ended { status, .. } => {
-                member.pid = 0;
-                self.handle_end(port, End::from_wait(status), now, up);
+                let end = End::from_wait(status);
+                let process = std::mem::replace(&mut member.pid, 0);
+                if end.code() != 0 {
+                    let lines = self.crashes.backtrace(rank, process);
+                    if !lines.is_empty() {
+                        up.push_back(Up::Backtrace { rank, lines });
+                    }
+                }
+                self.handle_end(port, end, now, up);
             }
         }
     }

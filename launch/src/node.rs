@@ -129,10 +129,16 @@ impl Node {
                     branch.send(frame);
                 }
             }
-            Down::Stdin(bytes) => match &mut self.local {
-                Some(local) if local.has_first() => local.feed(bytes, &mut self.up),
-                _ => self.below(frame),
-            },
+            Down::Stdin(bytes) => {
+                let mut elsewhere = true;
+                if let Some(local) = &mut self.local {
+                    local.feed(bytes, &mut self.up);
+                    elsewhere = !local.has_the_reader();
+                }
+                if elsewhere {
+                    self.below(frame);
+                }
+            }
             Down::Signal(signal) => {
                 self.local
                     .iter_mut()

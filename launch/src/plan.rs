@@ -41,10 +41,12 @@ pub(crate) struct Plan {
     /// By port.
     pub(crate) ranks: Vec<RankPlan>,
     pub(crate) segment: RawFd,
-    /// What the first of them reads, if it is rank 0 and has something to read.
-    pub(crate) first_stdin: Option<OwnedFd>,
+    /// What ranks read, by port, of those that have something to read.
+    pub(crate) inputs: Vec<(usize, OwnedFd)>,
     /// What the others read: nothing.
     pub(crate) null: OwnedFd,
+    /// Where they tell of a crash; keeps its number.
+    pub(crate) crash: OwnedFd,
     /// The signal mask ranks start with: the launcher's own before it took signals over.
     pub(crate) mask: libc::sigset_t,
     /// The limit of open files of before the launcher raised its own.
@@ -55,8 +57,9 @@ pub(crate) struct Plan {
 
 /// The ranks' ends of all pipes and sockets.
 pub(crate) struct Ends {
-    pub(crate) first_stdin: Option<OwnedFd>,
+    pub(crate) inputs: Vec<(usize, OwnedFd)>,
     pub(crate) null: OwnedFd,
+    pub(crate) crash: OwnedFd,
     /// By port.
     pub(crate) ranks: Vec<RankEnds>,
 }
@@ -87,6 +90,7 @@ impl Plan {
             (true, Some(_)) => vec![spec.bind.usable().map_err(unbound)?],
             _ => places,
         };
+        let crash = ends.crash.as_raw_fd();
         let mut plans = Vec::with_capacity(ranks.len());
         let mut shared: Option<(usize, Shared)> = None;
         for (port, (&rank, ends)) in ranks.iter().zip(ends.ranks).enumerate() {
@@ -100,6 +104,7 @@ impl Plan {
                         inherited,
                         ranks: ranks.len() as u32,
                         segment: segment.as_raw_fd(),
+                        crash,
                     };
                     strings.shared(spec, number, &host)?
                 }
@@ -126,8 +131,9 @@ impl Plan {
         Ok(Plan {
             ranks: plans,
             segment: segment.as_raw_fd(),
-            first_stdin: ends.first_stdin,
+            inputs: ends.inputs,
             null: ends.null,
+            crash: ends.crash,
             mask,
             open_files,
             _strings: strings.kept,
@@ -140,7 +146,8 @@ impl Plan {
             .ranks
             .iter()
             .flat_map(|rank| [&rank.ends.stdout, &rank.ends.stderr, &rank.ends.pmi]);
-        let inputs = self.first_stdin.iter().chain([&self.null]);
+        let inputs = self.inputs.iter().map(|(_, input)| input);
+        let inputs = inputs.chain([&self.null, &self.crash]);
         let ours = of_ranks.chain(inputs).map(AsRawFd::as_raw_fd);
         let mut all: Vec<RawFd> = ours
             .chain([self.segment])
@@ -165,6 +172,7 @@ struct OnHost<'a> {
     inherited: &'a Variables,
     ranks: u32,
     segment: RawFd,
+    crash: RawFd,
 }
 
 /// C strings under construction. Moving a CString does not move its bytes, so pointers stay good.
@@ -221,6 +229,7 @@ impl Strings {
             .map(pair)
             .into();
         ours.push(pair((oxmpi_settings::SEGMENT.name, host.segment as u32)));
+        ours.push(pair((oxmpi_settings::CRASH_SOCKET.name, host.crash as u32)));
         let mut variables = host.inherited.clone();
         let said = spec.env.iter().chain(&program.env);
         environment::overlay(&mut variables, said.chain(&ours));

@@ -73,10 +73,35 @@ impl ProgramError {
 impl Executable {
     /// Finds `name` for a rank that will run in `wdir` (None: where the launcher runs).
     pub fn find(name: &OsStr, wdir: Option<&Path>) -> Result<Executable, ProgramError> {
+        Executable::find_in(name, wdir, &oxmpi_trust::search_path())
+    }
+
+    /// The same, in these folders before those of PATH.
+    pub fn find_first_in(
+        folders: &OsStr,
+        name: &OsStr,
+        wdir: Option<&Path>,
+    ) -> Result<Executable, ProgramError> {
+        let mut path = folders.to_owned();
+        path.push(":");
+        path.push(oxmpi_trust::search_path());
+        Executable::find_in(name, wdir, &path)
+    }
+
+    /// Whether `name` is found in these folders alone.
+    pub fn is_in(folders: &OsStr, name: &OsStr, wdir: Option<&Path>) -> bool {
+        Executable::find_in(name, wdir, folders).is_ok()
+    }
+
+    fn find_in(
+        name: &OsStr,
+        wdir: Option<&Path>,
+        path: &OsStr,
+    ) -> Result<Executable, ProgramError> {
         let path = if name.as_bytes().contains(&b'/') {
             from_path(name, wdir)?
         } else {
-            from_search(name, wdir, &oxmpi_trust::search_path())?
+            from_search(name, wdir, path)?
         };
         Ok(Executable {
             path,

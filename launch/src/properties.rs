@@ -165,7 +165,7 @@ mod tests {
                 text: "gone".to_owned(),
             });
             outbox.put(&Up::Fence(vec![("a".to_owned(), "b".to_owned())]));
-            outbox.put(&Up::StdinTaken(9));
+            outbox.put(&Up::StdinTaken { rank: 0, bytes: 9 });
             outbox.put(&Up::Over { host: 1 });
         });
         let noise = [b"Welcome!\n", &up[..]].concat();
@@ -191,7 +191,7 @@ mod tests {
                 inherited: vec![("PATH".into(), "/bin".into())],
                 env: Vec::new(),
                 bind: crate::Bind::default(),
-                stdin: true,
+                stdin: crate::Stdin::Rank(0),
             }));
             let orders = written(&|outbox| outbox.put(&orders));
             corpus::write("launcher_orders", name, &orders[4..]);

@@ -1,10 +1,12 @@
-//! Standard input of rank 0, when it cannot simply inherit the launcher's.
+//! Standard input of ranks that cannot simply inherit the launcher's.
 //!
-//! It cannot when it is on another host, nor when the launcher sits at a terminal: rank 0 is in a
-//! process group of its own, and the kernel stops background groups that read from a terminal. Then
-//! the head reads ([`Source`]) and the host of rank 0 writes ([`Feed`]); what is between them is
-//! bounded by [`STDIN_BYTES`], so that a rank that does not read stops the reading.
+//! A rank cannot when it is on another host, when all ranks read, nor when the launcher sits at a
+//! terminal: a rank is in a process group of its own, and the kernel stops background groups that
+//! read from a terminal. Then the head reads ([`Source`]) and the hosts of the readers write
+//! ([`Feed`]); what is between them is bounded by [`STDIN_BYTES`], so that a rank that does not
+//! read stops the reading.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
@@ -18,23 +20,26 @@ const PIECE_BYTES: usize = 4096;
 /// The launcher's standard input.
 pub(crate) struct Source {
     file: File,
-    /// What the other end can still take.
-    window: usize,
+    /// What has been read.
+    sent: u64,
+    /// How much of it each reader has got.
+    taken: HashMap<u32, u64>,
     /// Somebody else has the terminal (the job is in the background): wait for SIGCONT.
     paused: bool,
 }
 
 impl Source {
-    pub(crate) fn new() -> io::Result<Source> {
+    pub(crate) fn new(readers: impl Iterator<Item = u32>) -> io::Result<Source> {
         Ok(Source {
             file: File::from(io::stdin().as_fd().try_clone_to_owned()?),
-            window: STDIN_BYTES,
+            sent: 0,
+            taken: readers.map(|rank| (rank, 0)).collect(),
             paused: false,
         })
     }
 
     pub(crate) fn poll_entry(&self) -> Option<libc::pollfd> {
-        (!self.paused && self.window >= PIECE_BYTES)
+        (!self.paused && self.window() >= PIECE_BYTES)
             .then(|| sys::poll_entry(self.file.as_fd(), libc::POLLIN))
     }
 
@@ -43,9 +48,23 @@ impl Source {
         self.paused = false;
     }
 
-    /// Rank 0 has got so many bytes.
-    pub(crate) fn handle_taken(&mut self, bytes: u32) {
-        self.window = (self.window + bytes as usize).min(STDIN_BYTES);
+    /// A reader has got so many bytes.
+    pub(crate) fn handle_taken(&mut self, rank: u32, bytes: u32) {
+        if let Some(taken) = self.taken.get_mut(&rank) {
+            *taken = (*taken + u64::from(bytes)).min(self.sent);
+        }
+    }
+
+    /// A rank reads no more. False: no reader is left.
+    pub(crate) fn handle_closed(&mut self, rank: u32) -> bool {
+        self.taken.remove(&rank);
+        !self.taken.is_empty()
+    }
+
+    /// What the slowest reader can still take.
+    fn window(&self) -> usize {
+        let slowest = self.taken.values().min().unwrap_or(&self.sent);
+        STDIN_BYTES.saturating_sub((self.sent - slowest) as usize)
     }
 
     /// Reads the next piece after `poll_entry` was ready. An empty one is the end, None is nothing
@@ -54,7 +73,7 @@ impl Source {
         let mut bytes = [0; PIECE_BYTES];
         match self.file.read(&mut bytes) {
             Ok(count) => {
-                self.window -= count;
+                self.sent += count as u64;
                 Some(bytes[..count].to_vec())
             }
             Err(error)
@@ -75,14 +94,14 @@ impl Source {
     }
 }
 
-/// The pipe to rank 0.
+/// The pipe to a rank.
 pub(crate) struct Feed {
     pipe: PipeWriter,
     queue: Vec<u8>,
     ended: bool,
 }
 
-/// What came of writing to rank 0.
+/// What came of writing to a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fed {
     /// So many bytes went in.
@@ -92,7 +111,7 @@ pub(crate) struct Fed {
 }
 
 impl Feed {
-    /// And the end that rank 0 reads.
+    /// And the end that the rank reads.
     pub(crate) fn new() -> io::Result<(Feed, PipeReader)> {
         let (reader, pipe) = io::pipe()?;
         sys::set_nonblocking(pipe.as_fd())?;

@@ -7,7 +7,7 @@
 
 mod wording;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use oxmpi_ports::Death;
@@ -145,6 +145,8 @@ struct Rank {
     app: usize,
     /// Which of the job's hosts it runs on.
     host: u32,
+    /// How its process has ended.
+    end: Option<End>,
 }
 
 /// The supervision of one job.
@@ -165,6 +167,10 @@ pub(crate) struct Supervisor {
     suspects: Vec<(u32, Ended)>,
     /// A rank ended well and never initialised MPI: who waited for it has no other cause.
     left_early: bool,
+    /// Where ranks have crashed, until it is told.
+    backtraces: HashMap<u32, Vec<String>>,
+    /// The backtraces that have been told.
+    told: Vec<Vec<String>>,
     actions: VecDeque<Action>,
 }
 
@@ -225,6 +231,7 @@ impl Supervisor {
             pid: 0,
             app,
             host,
+            end: None,
         };
         let ranks: Vec<Rank> = apps.zip(&placement.host_of).map(rank).collect();
         Supervisor {
@@ -246,6 +253,8 @@ impl Supervisor {
             asked: None,
             suspects: Vec::new(),
             left_early: false,
+            backtraces: HashMap::new(),
+            told: Vec::new(),
             actions: VecDeque::new(),
         }
     }
@@ -284,6 +293,11 @@ impl Supervisor {
     /// The launcher's exit status as things stand.
     pub(crate) fn code(&self) -> u8 {
         self.code.unwrap_or(0)
+    }
+
+    /// How every rank has ended, in words.
+    pub(crate) fn ends(&self) -> String {
+        wording::ends(self.ranks.iter().map(|rank| rank.end))
     }
 
     /// The signal that ended the job, if the ranks ended because of it.
@@ -358,6 +372,31 @@ impl Supervisor {
         self.end(libc::SIGTERM, now);
     }
 
+    /// Where a rank has crashed whose end is to be told next.
+    pub(crate) fn handle_backtrace(&mut self, rank: u32, lines: Vec<String>) {
+        self.backtraces.insert(rank, lines);
+    }
+
+    /// Tells where a rank has crashed, if that is known.
+    fn tell_backtrace(&mut self, rank: u32) {
+        if let Some(lines) = self.backtraces.remove(&rank) {
+            self.actions.extend(lines.iter().cloned().map(Action::Say));
+            self.told.push(lines);
+        }
+    }
+
+    /// A rank has crashed while the job is being ended for another reason: that is told only if it
+    /// happened at another place.
+    fn tell_other_crash(&mut self, rank: u32, end: End) {
+        let known = |lines: &Vec<String>| self.told.contains(lines);
+        if self.backtraces.get(&rank).is_none_or(known) {
+            return;
+        }
+        let text = format!("{} {}, too", self.describe(rank), describe_end(end));
+        self.actions.push_back(Action::Say(text));
+        self.tell_backtrace(rank);
+    }
+
     /// A rank's process has ended.
     pub(crate) fn handle_end(&mut self, rank: u32, ended: Ended, now: Instant) {
         let number = rank as usize;
@@ -369,6 +408,7 @@ impl Supervisor {
         }
         let failed = entry.state == RankState::Failed;
         entry.state = RankState::Ended;
+        entry.end = Some(ended.end);
         self.left -= 1;
         if failed {
             return;
@@ -378,6 +418,7 @@ impl Supervisor {
             // counts.
             if ended.end.code() != 0 {
                 self.code.get_or_insert(ended.end.code());
+                self.tell_other_crash(rank, ended.end);
             }
             return;
         }
@@ -448,6 +489,7 @@ impl Supervisor {
                 (false, false) => Then::End,
             };
             self.fail(text, end.code(), then, now);
+            self.tell_backtrace(rank);
         } else {
             let who = self.describe(rank);
             let text = format!("{who} exited with status 0 without finalising MPI");

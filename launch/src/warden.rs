@@ -138,7 +138,7 @@ unsafe fn guard(plan: &Plan, pids: &mut [i32], commands: RawFd, reports: RawFd) 
         }
     }
     ward.mail.send();
-    if let Some(stdin) = &plan.first_stdin {
+    for (_, stdin) in &plan.inputs {
         close(stdin);
     }
     let mut entries = [commands, children].map(|fd| libc::pollfd {
@@ -333,15 +333,14 @@ unsafe fn become_rank(plan: &Plan, number: usize, warden: i32) -> (Stage, i32) {
             // It died before the kernel knew that we want to follow.
             libc::_exit(1);
         }
-        let stdin = match (number, &plan.first_stdin) {
-            (0, Some(stdin)) => stdin.as_raw_fd(),
-            _ => plan.null.as_raw_fd(),
-        };
+        let own = plan.inputs.iter().find(|(port, _)| *port == number);
+        let stdin = own.map_or(&plan.null, |(_, input)| input).as_raw_fd();
         let moved = libc::dup2(stdin, 0) >= 0
             && libc::dup2(rank.ends.stdout.as_raw_fd(), 1) >= 0
             && libc::dup2(rank.ends.stderr.as_raw_fd(), 2) >= 0
             && libc::fcntl(rank.ends.pmi.as_raw_fd(), libc::F_SETFD, 0) >= 0
-            && libc::fcntl(plan.segment, libc::F_SETFD, 0) >= 0;
+            && libc::fcntl(plan.segment, libc::F_SETFD, 0) >= 0
+            && libc::fcntl(plan.crash.as_raw_fd(), libc::F_SETFD, 0) >= 0;
         if !moved {
             return (Stage::Descriptors, errno());
         }

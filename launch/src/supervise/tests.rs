@@ -441,3 +441,32 @@ fn an_end_without_finalising_explains_what_follows_from_it() {
     );
     assert_eq!(job.code(), 1);
 }
+
+#[test]
+fn a_backtrace_stands_below_the_line_about_its_rank() {
+    let crash = End::Signal {
+        signal: libc::SIGSEGV,
+        core: false,
+    };
+    let (mut supervisor, now) = supervisor(4, Settings::default());
+    let lines = |place: &str| vec![format!("  #0 {place}")];
+    supervisor.handle_backtrace(2, lines("here"));
+    supervisor.handle_end(2, ended(crash, Member), now);
+    let said = actions(&mut supervisor);
+    let death = "rank 2 (pid 102 on host, prog) was killed by signal 11 (SIGSEGV, invalid memory \
+                 access); ending the other 3 ranks";
+    let place = said.iter().position(|action| *action == say(death));
+    let below = said.iter().position(|action| *action == say("  #0 here"));
+    assert!(place.is_some() && place < below, "{said:?}");
+    // The same place again says nothing new; another one does.
+    supervisor.handle_backtrace(0, lines("here"));
+    supervisor.handle_end(0, ended(crash, Member), now);
+    assert_eq!(actions(&mut supervisor), []);
+    supervisor.handle_backtrace(1, lines("there"));
+    supervisor.handle_end(1, ended(crash, Member), now);
+    let too = "rank 1 (pid 101 on host, prog) was killed by signal 11 (SIGSEGV, invalid memory \
+               access), too";
+    assert_eq!(actions(&mut supervisor), [say(too), say("  #0 there")]);
+    supervisor.handle_end(3, ended(KILLED, Member), now);
+    assert_eq!(actions(&mut supervisor), [], "it was ended");
+}
