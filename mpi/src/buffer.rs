@@ -5,8 +5,9 @@
 //! buffer from an address promises that the memory stays valid while the operation goes on; from
 //! there on everything is safe.
 
-use oxmpi_datatypes::ElementMark;
+use oxmpi_datatypes::data::Memory;
 use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
+use oxmpi_datatypes::{ElementMark, Plain};
 use oxmpi_engine::{Area, Content, MESSAGE_BYTES_MAX, Spread};
 
 /// Memory of the program that an operation reads or writes.
@@ -143,6 +144,22 @@ impl Buffer {
                 first: 0,
             }),
         })
+    }
+
+    /// Elements of a type, wherever they lie.
+    ///
+    /// # Safety
+    /// As [`Buffer::new`].
+    pub(crate) unsafe fn of<T: Plain>(memory: &Memory) -> Result<Buffer, BufferError> {
+        let bytes = memory.elements as u64 * size_of::<T>() as u64;
+        let mut buffer = match &memory.layout {
+            // SAFETY: the caller's promise.
+            None => unsafe { Buffer::raw(memory.address, bytes) },
+            // SAFETY: the caller's promise.
+            Some(layout) => unsafe { Buffer::new(memory.address, 1, layout)? },
+        };
+        buffer.content = Content::new(bytes, T::MARK.byte());
+        Ok(buffer)
     }
 
     /// Contiguous bytes at an address.

@@ -40,6 +40,7 @@ mod spreads;
 mod status;
 pub mod thread;
 pub mod topology;
+pub mod view;
 pub mod window;
 
 pub use attached::{Attached, OVERHEAD_BYTES as BUFFERED_OVERHEAD_BYTES, Pool};
@@ -48,10 +49,10 @@ pub use error::{
     CommunicatorError, Error, ErrorKind, FileError, FileFault, FileLoss, Result, WindowError,
 };
 pub use init::{Mpi, init, init_with, wtime};
-pub use oxmpi_datatypes::Plain;
+pub use oxmpi_datatypes::{Plain, data};
 pub use point::{
     Claimed, InPlace, Incoming, Message, Outgoing, PortBuffer, Request, Scope, SendMode, scope,
     wait_all, wait_any,
 };
 pub use process::COMMUNICATORS_MAX;
-pub use status::{ANY_SOURCE, ANY_TAG, Source, Status, TAG_MAX, Tag};
+pub use status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Source, Status, TAG_MAX, Tag};

@@ -14,13 +14,37 @@ pub const ANY_SOURCE: Source = Source::Any;
 /// Receive a message with any tag.
 pub const ANY_TAG: Tag = Tag::Any;
 
-/// Whom a receive or a probe listens to. A plain `u32` converts into it.
+/// Nobody: to send to it or to receive from it is over at once and moves nothing. Beyond the edge of
+/// a grid there is nobody, so programs need no special case there (MPI 5.0 §3.10).
+pub const PROC_NULL: Option<u32> = None;
+
+/// Whom a receive or a probe listens to. A plain `u32` converts into it, and so does an
+/// `Option<u32>`: `None` is nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// This rank only.
     Rank(u32),
     /// Any rank of the communicator.
     Any,
+    /// Nobody: the receive is over at once, and nothing comes (MPI_PROC_NULL).
+    Nobody,
+}
+
+impl Source {
+    /// None for nobody.
+    #[inline(always)]
+    pub(crate) fn somebody(self) -> Option<Source> {
+        match self {
+            Source::Nobody => None,
+            source => Some(source),
+        }
+    }
+}
+
+impl From<Option<u32>> for Source {
+    fn from(rank: Option<u32>) -> Self {
+        rank.map_or(Source::Nobody, Source::Rank)
+    }
 }
 
 impl From<u32> for Source {
@@ -47,7 +71,8 @@ impl From<i32> for Tag {
 /// What is known of a finished operation or of a probed message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The sender's rank in the communicator (of a send: the own rank).
+    /// The sender's rank in the communicator. Of a send, of a collective and of a receive from
+    /// nobody: the own rank.
     pub source: u32,
     /// The message's tag.
     pub tag: i32,
@@ -101,6 +126,8 @@ mod tests {
         }
         assert_eq!(source(3), Source::Rank(3));
         assert_eq!(source(ANY_SOURCE), Source::Any);
+        assert_eq!(source(Some(2)), Source::Rank(2));
+        assert_eq!(source(PROC_NULL), Source::Nobody);
         assert_eq!(tag(9), Tag::Is(9));
         assert_eq!(tag(ANY_TAG), Tag::Any);
     }

@@ -4,6 +4,7 @@
 //! begin collectives by the million allocate nothing for them.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use oxmpi_engine::RequestId;
 
@@ -97,6 +98,21 @@ impl Pending for Errand {
 
     fn cancel(&mut self) -> Result<(), ErrorKind> {
         Err(ErrorKind::CancelCollective)
+    }
+
+    fn abandon(&mut self) {
+        self.task.end(|work| work.give_up());
+    }
+
+    fn set_waker(&mut self, waker: &Waker) -> bool {
+        if !self.task.set_waker(waker) {
+            return false;
+        }
+        // Functions of the program are called on its own threads only.
+        if self.task.calls_program() || !self.comm.process.engine.hurry() {
+            waker.wake_by_ref();
+        }
+        true
     }
 
     fn is_persistent(&self) -> bool {

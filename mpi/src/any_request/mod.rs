@@ -9,10 +9,12 @@
 mod errand;
 mod message;
 mod messages;
+mod under_way;
 mod wait;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::task::Waker;
 
 pub use oxmpi_engine::RequestId;
 use oxmpi_engine::{Completion, Engine, EngineError, Fault};
@@ -27,6 +29,7 @@ pub use message::Scattered;
 pub(crate) use message::Staged;
 pub use messages::Listed;
 pub use oxmpi_engine::Look;
+pub(crate) use under_way::UnderWay;
 pub use wait::{RequestList, first_ready, look_at, wait_ready};
 
 /// An operation that was begun.
@@ -109,6 +112,26 @@ pub trait Pending: Send {
     }
     /// Asks to end it early; the report tells whether that was in time.
     fn cancel(&mut self) -> Result<(), ErrorKind>;
+    /// Ends it early whatever becomes of it: nobody asks for its report any more.
+    fn abandon(&mut self) {
+        // What cannot be cancelled is waited for.
+        let _ = self.cancel();
+    }
+    /// Wakes `waker` when it may be ready. False if it may be now.
+    fn set_waker(&mut self, waker: &Waker) -> bool {
+        let mut requests = Vec::new();
+        self.watch(&mut requests);
+        match (requests.first(), self.engine()) {
+            (Some(&first), Some(engine)) => {
+                engine.set_waker(oxmpi_engine::Request::Pending(first), waker)
+            }
+            // Only background work can end it: nobody would wake this task.
+            _ => {
+                waker.wake_by_ref();
+                true
+            }
+        }
+    }
     /// A persistent operation can be started again after it was concluded.
     fn is_persistent(&self) -> bool {
         false
@@ -377,6 +400,27 @@ impl AnyRequest {
                 Ok(())
             }
             AnyRequest::Other(other) => other.cancel(),
+        }
+    }
+
+    /// Ends it early whatever becomes of it, and waits until it has let go of its memory.
+    pub(crate) fn abandon(&mut self) {
+        match self {
+            AnyRequest::Other(other) => other.abandon(),
+            _ => drop(self.cancel()),
+        }
+        let _ = self.wait();
+    }
+
+    /// Wakes `waker` when it may be ready. False if it may be now.
+    pub(crate) fn set_waker(&mut self, waker: &Waker) -> bool {
+        match self {
+            AnyRequest::Over(_) => false,
+            AnyRequest::Send(comm, id) | AnyRequest::Receive(comm, id) => {
+                let message = oxmpi_engine::Request::Pending(*id);
+                comm.process.engine.set_waker(message, waker)
+            }
+            AnyRequest::Other(other) => other.set_waker(waker),
         }
     }
 

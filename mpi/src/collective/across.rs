@@ -8,6 +8,7 @@
 use std::sync::atomic::Ordering;
 
 use super::agreement::Agreement;
+use super::board::Rest;
 use super::run::Places;
 use super::{BOARD_NUMBER, Combine, Inside};
 use crate::communicator::{Comm, GroupBoard, Offer};
@@ -109,7 +110,10 @@ impl Comm {
             // SAFETY: the caller's promise; no transfer is in flight while the slices are there.
             let (send, receive) = unsafe { places.as_slices() };
             let ended = board.run(engine, agreed, part, send, receive, combine);
-            ended.map_err(|error| by_rank(error, self.members_here(hosts)))
+            debug_assert!(!matches!(ended, Ok(Rest::All | Rest::With(_))));
+            ended
+                .map(drop)
+                .map_err(|error| by_rank(error, self.members_here(hosts)))
         };
         if let Some(up) = &phases.up {
             meet(up, combine)?;

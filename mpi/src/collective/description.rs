@@ -25,6 +25,12 @@ pub enum Root {
     Nobody,
 }
 
+impl From<u32> for Root {
+    fn from(rank: u32) -> Self {
+        Root::Rank(rank)
+    }
+}
+
 /// Memory with a block for every peer.
 #[derive(Clone, Debug)]
 pub enum Parts {

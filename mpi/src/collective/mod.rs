@@ -2,10 +2,10 @@
 //!
 //! A call checks its arguments, describes itself in bytes (`oxmpi_schedules::plan::Call`) and is
 //! run: small ones on a `board` that the group shares if it lives on one host, all others by a
-//! schedule that the pure part makes and `run` walks with engine requests. The typed calls are in
-//! `movement` (which only moves data) and `reduction` (which combines it), with `blocks` for their
-//! counts and displacements. Calls on buffers of any datatype are a [`Collective`], which `job`
-//! makes ready and `request` runs in the background where the call does not wait.
+//! schedule that the pure part makes and `run` walks with engine requests. Calls are described by a
+//! [`Collective`], which `job` makes ready and `request` runs in the background where the call does
+//! not wait. The typed calls of Rust programs are in `typed`, with `blocks` for their counts and
+//! displacements.
 
 mod across;
 mod agreement;
@@ -14,26 +14,26 @@ mod blocks;
 mod board;
 mod description;
 mod job;
-mod movement;
-mod reduction;
 mod request;
 mod run;
 mod side;
+mod typed;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::communicator::{Comm, Communicator, GroupBoard};
+use crate::communicator::{Comm, GroupBoard};
 use crate::error::{ErrorKind, Result};
-use crate::thread::Level;
 use oxmpi_datatypes::plain::{Plain, bytes, bytes_mut};
 use oxmpi_schedules::plan::{self, Call};
 use oxmpi_schedules::{Placement, Position, Schedule};
 
 use agreement::{Agreement, trail_after};
+use board::Rest;
 pub use description::{Collective, Neighbours, Parts, Reduction, Root, Shares};
 use job::Job;
 use run::{Places, Run};
+pub use typed::{Prepared, Started, call, sides};
 
 /// The numbers of collectives that run once.
 const NUMBER_MASK: u32 = NONBLOCKING as u32 - 1;
@@ -52,21 +52,6 @@ const BOARD_NUMBER: i32 = PERSISTENT | NUMBER_MASK as i32;
 
 /// Combines bytes into bytes: `into = input ∘ into`.
 type Combine<'a> = dyn FnMut(&[u8], &mut [u8]) + 'a;
-
-impl<L: Level> Communicator<'_, L> {
-    /// Gives the errors of a collective's checks and of its run the name of the call.
-    fn named(
-        &self,
-        name: &'static str,
-        body: impl FnOnce() -> Result<(), ErrorKind>,
-    ) -> Result<()> {
-        body().map_err(|kind| self.fail(name, kind))
-    }
-
-    fn move_data(&self, call: &Call<'_>, send: &[u8], receive: &mut [u8]) -> Result<(), ErrorKind> {
-        self.comm.move_data(call, send, receive)
-    }
-}
 
 impl Comm {
     /// Runs a described collective from beginning to end.
@@ -177,9 +162,20 @@ impl Comm {
         if let Some(board) = inside.board()
             && board.suits(&self.process.engine, call)?
         {
+            // All members count, whether they will have messages or not.
+            let number = call.is_uneven().then(|| self.next_number());
             // SAFETY: the caller's promise.
             let (send, receive) = unsafe { places.as_slices() };
-            return board.run(&self.process.engine, agreed, call, send, receive, combine);
+            let rest = board.run(&self.process.engine, agreed, call, send, receive, combine)?;
+            let schedule = match rest {
+                Rest::Nothing => return Ok(()),
+                Rest::All => self.schedule(call),
+                Rest::With(members) => Arc::new(plan::root_with(call, &members)),
+            };
+            let number = number.expect("only an uneven call leaves something to messages");
+            let marks = (number, agreed.signature());
+            // SAFETY: the caller's promise; the slices are not used any more.
+            return unsafe { self.walk_as(marks, &schedule, places, combine) };
         }
         // SAFETY: the caller's promise.
         unsafe { self.walk(&self.schedule(call), agreed.signature(), places, combine) }

@@ -53,9 +53,13 @@ impl Comm {
         let whole = self.shared_whole();
         let (schedule, signature) = match job.take_schedule() {
             Some(schedule) => (Arc::new(schedule), 0),
-            // Roots leave no trail: other members may begin these and blocking ones in another
-            // order.
-            None => (whole.schedule(&job.call()), job.agreement(0).signature()),
+            // All members begin these and blocking ones in the same order (MPI 5.0 §6.12), so roots
+            // leave one trail.
+            None => {
+                let call = job.call();
+                let agreed = whole.agreement(&call, job.operation());
+                (whole.schedule(&call), agreed.signature())
+            }
         };
         // SAFETY: the makers of the buffers promise their memory until the operation is over, and
         // copies live in the job, which the walk keeps for longer than the run.
@@ -131,6 +135,13 @@ impl Lasting for Walk {
 
     fn outcome(&mut self) -> &mut Option<Result<(), ErrorKind>> {
         &mut self.outcome
+    }
+
+    fn give_up(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.give_up();
+        }
+        self.outcome = Some(Err(ErrorKind::RequestFailed));
     }
 
     fn clear(&mut self) {

@@ -18,6 +18,8 @@ impl Source {
     pub(crate) fn checked(self, size: u32) -> Result<Option<u32>, ErrorKind> {
         match self {
             Source::Any => Ok(None),
+            // Every call that takes a source asks for nobody first.
+            Source::Nobody => unreachable!("nobody sends nothing"),
             Source::Rank(rank) if rank < size => Ok(Some(rank)),
             Source::Rank(rank) => Err(ErrorKind::Rank {
                 argument: "source",

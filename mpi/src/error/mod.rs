@@ -6,6 +6,7 @@
 
 mod communicator;
 mod file;
+mod view;
 mod window;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use oxmpi_join::WireUpError;
 use crate::status::TAG_MAX;
 pub use communicator::CommunicatorError;
 pub use file::{FileError, FileFault, FileLoss};
+pub use view::ViewError;
 pub use window::WindowError;
 
 /// The result of a call of this crate.
@@ -165,6 +167,44 @@ pub enum ErrorKind {
         bytes: u64,
         /// The size of the element asked for.
         element: usize,
+    },
+
+    /// A message that is not the one value asked for.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} has {bytes} bytes, and one value of {needed} was asked \
+         for; receive several by recv_vec, or into a slice"
+    )]
+    OneValue {
+        /// The sender.
+        source_rank: u32,
+        /// The message's tag.
+        tag: i32,
+        /// The message's length.
+        bytes: u64,
+        /// The size of the value.
+        needed: usize,
+    },
+
+    /// A view that cannot be.
+    #[error("{0}")]
+    View(#[from] ViewError),
+
+    /// The memory of a prepared collective was replaced.
+    #[error(
+        "its memory is no longer where it was when the collective was prepared; change elements in \
+         place instead of replacing, growing or shrinking their vector or view"
+    )]
+    MovedMemory,
+
+    /// A list that must have one entry for each neighbour.
+    #[error("{list} has {got} entries, but this rank has {neighbours} neighbour(s) on that side")]
+    PerNeighbour {
+        /// Which list.
+        list: &'static str,
+        /// Entries given.
+        got: usize,
+        /// How many neighbours there are.
+        neighbours: usize,
     },
 
     /// A rank entered a collective with another length than this one.

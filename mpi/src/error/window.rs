@@ -129,6 +129,20 @@ pub enum WindowError {
         /// The address given.
         address: u64,
     },
+    /// Memory that others are changing was to be detached (MPI_ERR_RMA_ATTACH).
+    #[error(
+        "the {bytes} bytes at {address:#x} are in use: {transfers} transfer(s) of other ranks into \
+         them are under way; detach them after those ranks have completed their operations (flush, \
+         unlock, fence)"
+    )]
+    InUse {
+        /// The address given.
+        address: u64,
+        /// How many bytes are attached there.
+        bytes: u64,
+        /// Puts and accumulations whose data is still coming.
+        transfers: u32,
+    },
     /// The call needs a window of another kind (MPI_ERR_RMA_FLAVOR).
     #[error("{call} needs a window made by {needed}; this one was made by {found}")]
     Flavor {

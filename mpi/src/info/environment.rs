@@ -1,9 +1,10 @@
 //! What MPI_INFO_ENV tells a process about how it was started (MPI 5.0 §11.2.1).
 //!
-//! The keys are those the standard reserves for MPI_Comm_spawn, and `thread_level`. The values come
-//! from the launcher through whoever initialises the library; a value that is not known, or that is
-//! too long for an info object, is left out, because half a path or half a command line would be a
-//! wrong one.
+//! The keys are those the standard reserves for MPI_Comm_spawn. The values come from the launcher,
+//! by variables or when the library is initialised; a value that is not known, or that is too long
+//! for an info object, is left out, because half a path or half a command line would be a wrong
+//! one. `thread_level` is never there: it is the level requested before the program started, and
+//! the launcher takes no such request.
 
 use super::pairs::Pairs;
 use super::{Info, VALUE_MAX};
@@ -30,19 +31,18 @@ pub struct Environment {
     /// The error handler the launcher was asked to begin with, by its key's value:
     /// `mpi_errors_return` and so on.
     pub initial_errhandler: Option<String>,
-    /// The level of thread support that was requested of the launcher or at initialisation, by its
-    /// constant's name: `MPI_THREAD_FUNNELED` and so on.
-    pub thread_level: Option<String>,
 }
 
 impl Environment {
-    /// What a process knows of itself: command, arguments, host, architecture, working directory.
+    /// What a process knows of itself: command, arguments, number of processes, host, architecture,
+    /// working directory.
     pub fn of_process() -> Environment {
         let mut arguments =
             std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
         Environment {
             command: arguments.next(),
             argv: Some(arguments.collect()),
+            maxprocs: oxmpi_join::announced_size(),
             host: std::fs::read_to_string("/proc/sys/kernel/hostname")
                 .ok()
                 .map(|name| name.trim_end().to_owned()),
@@ -75,7 +75,6 @@ impl Info {
                 "mpi_initial_errhandler",
                 environment.initial_errhandler.clone(),
             ),
-            ("thread_level", environment.thread_level.clone()),
         ];
         let fits = |value: &String| value.len() < VALUE_MAX && !value.contains('\0');
         let mut pairs = Pairs::default();

@@ -133,16 +133,11 @@ fn the_environment_shows_what_is_known() {
         argv: Some(vec!["-n".into(), "100".into()]),
         maxprocs: Some(4),
         wdir: Some("/".repeat(VALUE_MAX)),
-        thread_level: Some("MPI_THREAD_FUNNELED".into()),
         ..Environment::default()
     });
     assert_eq!(info.get_text("command").as_deref(), Some("./pi"));
     assert_eq!(info.get_text("argv").as_deref(), Some("-n 100"));
     assert_eq!(info.get_text("maxprocs").as_deref(), Some("4"));
-    assert_eq!(
-        info.get_text("thread_level").as_deref(),
-        Some("MPI_THREAD_FUNNELED")
-    );
     assert!(!info.contains("host"), "what is not known is not there");
     assert!(!info.contains("wdir"), "what does not fit is not there");
 

@@ -9,13 +9,16 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Window;
 use super::element::{Accumulation, Element, Fetching, Integer, NoOp};
-use super::operation::{There, Until};
-use super::request::{Transfer, UnderWay};
+use super::operation::Until;
+use super::place::{At, There};
+use super::request::Transfer;
 use crate::any_request::AnyRequest;
+use crate::any_request::UnderWay;
 use crate::error::{ErrorKind, Result, WindowError};
 use crate::group::Group;
 use crate::thread::{Funneled, Level};
 use crate::window::{Assertion, LockKind};
+use oxmpi_datatypes::data::{Data, DataMut};
 use oxmpi_datatypes::plain::Plain;
 
 /// Accesses to the memory of other ranks; what is begun is complete when the scope ends.
@@ -273,7 +276,7 @@ impl<'scope, T: Plain, L: Level> Epoch<'scope, '_, T, L> {
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         let mut outcome = Ok(());
         for operation in begun.drain(..) {
-            outcome = outcome.and(operation.wait());
+            outcome = outcome.and(operation.wait().map(drop));
         }
         outcome
     }
@@ -282,17 +285,34 @@ impl<'scope, T: Plain, L: Level> Epoch<'scope, '_, T, L> {
         done.map(drop).map_err(|kind| self.window.fail(call, kind))
     }
 
-    /// Writes `data` to a rank's memory, from element `at` on.
-    pub fn put(&'scope self, data: &'scope [T], rank: u32, at: usize) -> Result<()> {
-        let there = There { rank, at };
+    /// Writes `data` to a rank's memory, from element `at` on, or to the elements of a shape
+    /// ([`Shape::at`](crate::view::Shape::at)).
+    pub fn put<'s, D>(
+        &'scope self,
+        data: &'scope D,
+        rank: u32,
+        at: impl Into<At<'s, T>>,
+    ) -> Result<()>
+    where
+        D: Data<Element = T> + ?Sized,
+    {
+        let there = There::new(rank, at);
         // SAFETY: borrowed until the scope ends, which is after the operation.
-        let begun = unsafe { self.window.begin_put(Until::Later, data, there) };
+        let begun = unsafe { self.window.begin_put(Until::Later, data.memory(), there) };
         self.begun("put", begun)
     }
 
-    /// Reads from a rank's memory, from element `at` on.
-    pub fn get(&'scope self, into: &'scope mut [T], rank: u32, at: usize) -> Result<()> {
-        let there = There { rank, at };
+    /// Reads from a rank's memory, from element `at` on, or the elements of a shape.
+    pub fn get<'s, D>(
+        &'scope self,
+        into: &'scope mut D,
+        rank: u32,
+        at: impl Into<At<'s, T>>,
+    ) -> Result<()>
+    where
+        D: DataMut<Element = T> + ?Sized,
+    {
+        let (into, there) = (into.memory_mut(), There::new(rank, at));
         // SAFETY: borrowed until the scope ends, which is after the operation.
         let begun = unsafe { self.window.begin_get(Until::Later, into, there) };
         self.begun("get", begun)
@@ -301,14 +321,17 @@ impl<'scope, T: Plain, L: Level> Epoch<'scope, '_, T, L> {
 
 impl<'scope, T: Element, L: Level> Epoch<'scope, '_, T, L> {
     /// Combines `data` into a rank's memory, from element `at` on, atomically per element.
-    pub fn accumulate<O: Accumulation<T>>(
+    pub fn accumulate<'s, D, O: Accumulation<T>>(
         &'scope self,
-        data: &'scope [T],
+        data: &'scope D,
         rank: u32,
-        at: usize,
+        at: impl Into<At<'s, T>>,
         _op: O,
-    ) -> Result<()> {
-        let there = There { rank, at };
+    ) -> Result<()>
+    where
+        D: Data<Element = T> + ?Sized,
+    {
+        let (data, there) = (data.memory(), There::new(rank, at));
         let window = self.window;
         // SAFETY: borrowed until the scope ends, which is after the operation.
         let begun = unsafe { window.begin_accumulate(Until::Later, data, there, O::OP) };
@@ -316,16 +339,20 @@ impl<'scope, T: Element, L: Level> Epoch<'scope, '_, T, L> {
     }
 
     /// As [`Epoch::accumulate`]; `before` is what was there, once the scope has ended.
-    pub fn get_accumulate<O: Fetching<T>>(
+    pub fn get_accumulate<'s, D, B, O: Fetching<T>>(
         &'scope self,
-        data: &'scope [T],
-        before: &'scope mut [T],
+        data: &'scope D,
+        before: &'scope mut B,
         rank: u32,
-        at: usize,
+        at: impl Into<At<'s, T>>,
         _op: O,
-    ) -> Result<()> {
-        let there = There { rank, at };
-        let window = self.window;
+    ) -> Result<()>
+    where
+        D: Data<Element = T> + ?Sized,
+        B: DataMut<Element = T> + ?Sized,
+    {
+        let (data, before) = (data.memory(), before.memory_mut());
+        let (window, there) = (self.window, There::new(rank, at));
         // SAFETY: both are borrowed until the scope ends, which is after the operation.
         let begun = unsafe { window.begin_fetch(Until::Later, data, before, there, O::OP) };
         self.begun("get_accumulate", begun)
@@ -348,11 +375,11 @@ impl<'scope, T: Plain, L: Level> Passive<'scope, '_, T, L> {
     ) -> Result<Transfer<'scope, T, L>> {
         let window = self.epoch.window;
         let operation = UnderWay::new(begun.map_err(|kind| window.fail(call, kind))?);
-        if !operation.is_over() {
+        if !operation.is_idle() {
             let begun = &self.epoch.begun;
             let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
             if begun.len() >= BEGUN_MAX {
-                begun.retain(|operation| !operation.is_over());
+                begun.retain(|operation| !operation.is_idle());
             }
             begun.push(operation.clone());
         }
@@ -360,26 +387,32 @@ impl<'scope, T: Plain, L: Level> Passive<'scope, '_, T, L> {
     }
 
     /// As [`Epoch::put`], with a request.
-    pub fn rput(
+    pub fn rput<'s, D>(
         &'scope self,
-        data: &'scope [T],
+        data: &'scope D,
         rank: u32,
-        at: usize,
-    ) -> Result<Transfer<'scope, T, L>> {
-        let there = There { rank, at };
+        at: impl Into<At<'s, T>>,
+    ) -> Result<Transfer<'scope, T, L>>
+    where
+        D: Data<Element = T> + ?Sized,
+    {
+        let there = There::new(rank, at);
         // SAFETY: borrowed until the scope ends, which is after the operation.
-        let begun = unsafe { self.window.begin_put(Until::Request, data, there) };
+        let begun = unsafe { self.window.begin_put(Until::Request, data.memory(), there) };
         self.transfer("rput", begun)
     }
 
     /// As [`Epoch::get`], with a request.
-    pub fn rget(
+    pub fn rget<'s, D>(
         &'scope self,
-        into: &'scope mut [T],
+        into: &'scope mut D,
         rank: u32,
-        at: usize,
-    ) -> Result<Transfer<'scope, T, L>> {
-        let there = There { rank, at };
+        at: impl Into<At<'s, T>>,
+    ) -> Result<Transfer<'scope, T, L>>
+    where
+        D: DataMut<Element = T> + ?Sized,
+    {
+        let (into, there) = (into.memory_mut(), There::new(rank, at));
         // SAFETY: borrowed until the scope ends, which is after the operation.
         let begun = unsafe { self.window.begin_get(Until::Request, into, there) };
         self.transfer("rget", begun)
@@ -400,14 +433,17 @@ impl<'scope, T: Plain, L: Level> Passive<'scope, '_, T, L> {
 
 impl<'scope, T: Element, L: Level> Passive<'scope, '_, T, L> {
     /// As [`Epoch::accumulate`], with a request.
-    pub fn raccumulate<O: Accumulation<T>>(
+    pub fn raccumulate<'s, D, O: Accumulation<T>>(
         &'scope self,
-        data: &'scope [T],
+        data: &'scope D,
         rank: u32,
-        at: usize,
+        at: impl Into<At<'s, T>>,
         _op: O,
-    ) -> Result<Transfer<'scope, T, L>> {
-        let there = There { rank, at };
+    ) -> Result<Transfer<'scope, T, L>>
+    where
+        D: Data<Element = T> + ?Sized,
+    {
+        let (data, there) = (data.memory(), There::new(rank, at));
         let window = self.window;
         // SAFETY: borrowed until the scope ends, which is after the operation.
         let begun = unsafe { window.begin_accumulate(Until::Request, data, there, O::OP) };
@@ -415,16 +451,20 @@ impl<'scope, T: Element, L: Level> Passive<'scope, '_, T, L> {
     }
 
     /// As [`Epoch::get_accumulate`], with a request.
-    pub fn rget_accumulate<O: Fetching<T>>(
+    pub fn rget_accumulate<'s, D, B, O: Fetching<T>>(
         &'scope self,
-        data: &'scope [T],
-        before: &'scope mut [T],
+        data: &'scope D,
+        before: &'scope mut B,
         rank: u32,
-        at: usize,
+        at: impl Into<At<'s, T>>,
         _op: O,
-    ) -> Result<Transfer<'scope, T, L>> {
-        let there = There { rank, at };
-        let window = self.window;
+    ) -> Result<Transfer<'scope, T, L>>
+    where
+        D: Data<Element = T> + ?Sized,
+        B: DataMut<Element = T> + ?Sized,
+    {
+        let (data, before) = (data.memory(), before.memory_mut());
+        let (window, there) = (self.window, There::new(rank, at));
         // SAFETY: both are borrowed until the scope ends, which is after the operation.
         let begun = unsafe { window.begin_fetch(Until::Request, data, before, there, O::OP) };
         self.transfer("rget_accumulate", begun)
@@ -438,7 +478,7 @@ impl<'scope, T: Element, L: Level> Passive<'scope, '_, T, L> {
         at: usize,
         _op: O,
     ) -> Result<T> {
-        let there = There { rank, at };
+        let there = (rank, at);
         self.window.fetch_one("fetch_and_op", value, there, O::OP)
     }
 
@@ -452,7 +492,7 @@ impl<T: Integer, L: Level> Passive<'_, '_, T, L> {
     /// Replaces element `at` of a rank by `new` if it equals `compare`, atomically; the value
     /// before.
     pub fn compare_and_swap(&self, compare: T, new: T, rank: u32, at: usize) -> Result<T> {
-        self.window.compare_one(compare, new, There { rank, at })
+        self.window.compare_one(compare, new, rank, at)
     }
 }
 

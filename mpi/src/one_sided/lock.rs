@@ -7,10 +7,12 @@ use std::ops::Deref;
 
 use super::Window;
 use super::element::{Accumulation, Element, Fetching, Integer, NoOp, Replace};
-use super::operation::{There, Until};
+use super::operation::Until;
+use super::place::{At, There};
 use crate::error::{Result, WindowError};
 use crate::thread::{Funneled, Level};
-use crate::window::{Assertion, LockKind};
+use crate::window::{Assertion, Flavor, LockKind};
+use oxmpi_datatypes::data::{Data, DataMut};
 use oxmpi_datatypes::op::Sum;
 use oxmpi_datatypes::plain::Plain;
 
@@ -18,7 +20,7 @@ use oxmpi_datatypes::plain::Plain;
 /// Accesses that may meet those of other ranks must be atomic: accumulations and their kin.
 #[must_use = "dropping it unlocks"]
 pub struct Lock<'w, T: Plain, L: Level = Funneled> {
-    window: &'w Window<'w, T, L>,
+    pub(super) window: &'w Window<'w, T, L>,
     rank: u32,
 }
 
@@ -61,22 +63,30 @@ impl<T: Plain, L: Level> Lock<'_, T, L> {
         self.rank
     }
 
-    fn there(&self, at: usize) -> There {
-        let rank = self.rank;
-        There { rank, at }
+    fn there<'s>(&self, at: impl Into<At<'s, T>>) -> There<'s, T> {
+        There::new(self.rank, at)
     }
 
-    /// Writes `data` from element `at` on. It is there after [`Lock::flush`] or the unlock.
-    pub fn put(&self, data: &[T], at: usize) -> Result<()> {
+    /// Writes `data` from element `at` on, or to the elements of a shape
+    /// ([`Shape::at`](crate::view::Shape::at)). It is there after [`Lock::flush`] or the unlock.
+    pub fn put<'s, D>(&self, data: &D, at: impl Into<At<'s, T>>) -> Result<()>
+    where
+        D: Data<Element = T> + ?Sized,
+    {
+        let (data, there) = (data.memory(), self.there(at));
         // SAFETY: it is settled before this returns.
-        let begun = unsafe { self.window.begin_put(Until::Later, data, self.there(at)) };
+        let begun = unsafe { self.window.begin_put(Until::Later, data, there) };
         self.window.settle("put", self.rank, begun)
     }
 
-    /// Reads the elements from `at` on.
-    pub fn get(&self, into: &mut [T], at: usize) -> Result<()> {
+    /// Reads the elements from `at` on, or those of a shape.
+    pub fn get<'s, D>(&self, into: &mut D, at: impl Into<At<'s, T>>) -> Result<()>
+    where
+        D: DataMut<Element = T> + ?Sized,
+    {
+        let (into, there) = (into.memory_mut(), self.there(at));
         // SAFETY: it is settled before this returns.
-        let begun = unsafe { self.window.begin_get(Until::Later, into, self.there(at)) };
+        let begun = unsafe { self.window.begin_get(Until::Later, into, there) };
         self.window.settle("get", self.rank, begun)
     }
 
@@ -109,8 +119,12 @@ impl<T: Plain, L: Level> Drop for Lock<'_, T, L> {
 
 impl<T: Element, L: Level> Lock<'_, T, L> {
     /// Combines `data` into the elements from `at` on, atomically per element.
-    pub fn accumulate<O: Accumulation<T>>(&self, data: &[T], at: usize, _op: O) -> Result<()> {
-        let there = self.there(at);
+    pub fn accumulate<'s, D, O>(&self, data: &D, at: impl Into<At<'s, T>>, _op: O) -> Result<()>
+    where
+        D: Data<Element = T> + ?Sized,
+        O: Accumulation<T>,
+    {
+        let (data, there) = (data.memory(), self.there(at));
         // SAFETY: it is settled before this returns.
         let begun = unsafe {
             self.window
@@ -120,13 +134,18 @@ impl<T: Element, L: Level> Lock<'_, T, L> {
     }
 
     /// As [`Lock::accumulate`]; `before` is what was there.
-    pub fn get_accumulate<O: Fetching<T>>(
+    pub fn get_accumulate<'s, D, B, O: Fetching<T>>(
         &self,
-        data: &[T],
-        before: &mut [T],
-        at: usize,
+        data: &D,
+        before: &mut B,
+        at: impl Into<At<'s, T>>,
         _op: O,
-    ) -> Result<()> {
+    ) -> Result<()>
+    where
+        D: Data<Element = T> + ?Sized,
+        B: DataMut<Element = T> + ?Sized,
+    {
+        let (data, before) = (data.memory(), before.memory_mut());
         let there = self.there(at);
         // SAFETY: it is settled before this returns.
         let begun = unsafe {
@@ -138,7 +157,7 @@ impl<T: Element, L: Level> Lock<'_, T, L> {
 
     /// Combines `value` into element `at`, atomically; the value before.
     pub fn fetch_and_op<O: Fetching<T>>(&self, value: T, at: usize, _op: O) -> Result<T> {
-        let there = self.there(at);
+        let there = (self.rank, at);
         self.window.fetch_one("fetch_and_op", value, there, O::OP)
     }
 
@@ -169,7 +188,7 @@ impl<T: Element, L: Level> Lock<'_, T, L> {
 impl<T: Integer, L: Level> Lock<'_, T, L> {
     /// Replaces element `at` by `new` if it equals `compare`, atomically; the value before.
     pub fn compare_and_swap(&self, compare: T, new: T, at: usize) -> Result<T> {
-        self.window.compare_one(compare, new, self.there(at))
+        self.window.compare_one(compare, new, self.rank, at)
     }
 }
 
@@ -188,10 +207,20 @@ impl<T: Plain, L: Level> ExclusiveLock<'_, T, L> {
     /// ```
     pub fn as_mut_slice(&mut self) -> Result<&mut [T]> {
         let (window, rank) = (self.lock.window, self.lock.rank);
+        let flavor = window.window.flavor();
+        if flavor == Flavor::Dynamic {
+            let error = WindowError::Flavor {
+                call: "as_mut_slice",
+                needed: Flavor::Allocate.call(),
+                found: flavor.call(),
+            };
+            return Err(window.fail("as_mut_slice", error));
+        }
         let part = window.window.shared_query(Some(rank));
         let part = part.map_err(|kind| window.fail("as_mut_slice", kind))?;
         let length = part.bytes as usize / size_of::<T>();
-        if length == 0 && !part.base.is_null() {
+        // Memory of no bytes has no address.
+        if length == 0 && rank == window.rank() {
             return Ok(&mut []);
         }
         let base = part.base.cast::<T>();

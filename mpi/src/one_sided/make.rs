@@ -2,13 +2,13 @@
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use super::Window;
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
 use crate::thread::Level;
-use crate::window::Window as Untyped;
+use crate::window::{Flavor, Window as Untyped};
 use oxmpi_datatypes::plain::Plain;
 
 impl<'mpi, L: Level> Communicator<'mpi, L> {
@@ -40,11 +40,11 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         // SAFETY: the window owns the memory, and gives it back, or frees it, only after it has
         // been freed itself.
         let window = unsafe { Untyped::create(&self.comm, base, bytes, unit, None) };
-        self.typed(call, window, memory)
+        self.typed(call, window, vec![memory])
     }
 
     /// Bytes and displacement unit.
-    fn extent<T: Plain>(&self, call: &'static str, length: usize) -> Result<(i64, i64)> {
+    pub(super) fn extent<T: Plain>(&self, call: &'static str, length: usize) -> Result<(i64, i64)> {
         const {
             assert!(
                 size_of::<T>() > 0,
@@ -57,16 +57,16 @@ impl<'mpi, L: Level> Communicator<'mpi, L> {
         Ok((bytes, size_of::<T>() as i64))
     }
 
-    fn typed<T: Plain>(
+    pub(super) fn typed<T: Plain>(
         &self,
         call: &'static str,
         window: std::result::Result<Untyped, ErrorKind>,
-        memory: Vec<T>,
+        memory: Vec<Vec<T>>,
     ) -> Result<Window<'mpi, T, L>> {
         Ok(Window {
             process: self.process,
             window: ManuallyDrop::new(window.map_err(|kind| self.fail(call, kind))?),
-            memory: ManuallyDrop::new(memory),
+            memory: ManuallyDrop::new(Mutex::new(memory)),
             state: Mutex::default(),
             level: PhantomData,
         })
@@ -81,18 +81,21 @@ impl<T: Plain, L: Level> Window<'_, T, L> {
     }
 
     /// As [`Window::free`]; the memory that [`Communicator::window_of`] was given comes back (an
-    /// empty vector from the other kinds).
+    /// empty vector from the other kinds; what is still attached to a dynamic one is dropped).
     pub fn into_memory(self) -> Result<Vec<T>> {
-        self.end("into_memory")
+        let is_own = self.window.flavor() == Flavor::Create;
+        let mut memory = self.end("into_memory")?;
+        Ok(memory.pop().filter(|_| is_own).unwrap_or_default())
     }
 
-    fn end(mut self, call: &'static str) -> Result<Vec<T>> {
+    fn end(mut self, call: &'static str) -> Result<Vec<Vec<T>>> {
         let freed = self.window.free();
         freed.map_err(|kind| self.fail(call, kind))?;
         // SAFETY: neither is used afterwards: `self` has no drop of its own and is gone.
         unsafe {
             ManuallyDrop::drop(&mut self.window);
-            Ok(ManuallyDrop::take(&mut self.memory))
+            let memory = ManuallyDrop::take(&mut self.memory);
+            Ok(memory.into_inner().unwrap_or_else(PoisonError::into_inner))
         }
     }
 }

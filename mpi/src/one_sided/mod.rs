@@ -15,11 +15,13 @@
 //! a lock, locks to one that is between fences, and exposing holds the rank's own lock shared. So
 //! nobody else accesses memory that is locked exclusively, whatever other safe programs do.
 
+mod dynamic;
 mod element;
 mod epoch;
 mod lock;
 mod make;
 mod operation;
+mod place;
 mod request;
 
 use std::fmt;
@@ -33,9 +35,11 @@ use crate::thread::{Funneled, Level};
 use crate::window::Window as Untyped;
 use oxmpi_datatypes::plain::Plain;
 
+pub use dynamic::Attached;
 pub use element::{Accumulation, Element, Fetching, Integer, NoOp, Replace};
 pub use epoch::{Epoch, Passive};
 pub use lock::{ExclusiveLock, Lock};
+pub use place::At;
 pub use request::Transfer;
 
 /// A slice of `T` on every rank of a communicator, which the other ranks write, read and combine
@@ -79,8 +83,8 @@ pub use request::Transfer;
 pub struct Window<'mpi, T: Plain, L: Level = Funneled> {
     process: &'mpi Process,
     window: ManuallyDrop<Untyped>,
-    /// Memory of the program that the window was made of; it moves with the window.
-    memory: ManuallyDrop<Vec<T>>,
+    /// Memory of the program that the window was made of, or that was attached to it.
+    memory: ManuallyDrop<Mutex<Vec<Vec<T>>>>,
     state: Mutex<State>,
     level: PhantomData<L::Handle>,
 }
@@ -127,7 +131,7 @@ impl<T: Plain, L: Level> Window<'_, T, L> {
     pub fn is_mapped(&self, rank: u32) -> crate::Result<bool> {
         let part = self.window.shared_query(Some(rank));
         let part = part.map_err(|kind| self.fail("is_mapped", kind))?;
-        Ok(!part.base.is_null())
+        Ok(!part.base.is_null() || rank == self.rank())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -1,13 +1,14 @@
-//! The operations, for all epochs alike: slices become buffers, errors get the call's name.
+//! The operations, for all epochs alike: memory becomes buffers, errors get the call's name.
 
 use super::Window;
 use super::element::{Element, Integer};
+use super::place::{There, buffer};
 use crate::any_request::AnyRequest;
-use crate::buffer::Buffer;
 use crate::error::{ErrorKind, Result};
 use crate::thread::Level;
-use crate::window::{Elements, Target};
-use oxmpi_datatypes::datatype::{Basic, Datatype};
+use crate::window::Elements;
+use oxmpi_datatypes::data::Memory;
+use oxmpi_datatypes::datatype::Datatype;
 use oxmpi_datatypes::op::{Op, Predefined};
 use oxmpi_datatypes::plain::Plain;
 
@@ -29,41 +30,19 @@ fn later(done: std::result::Result<(), ErrorKind>) -> Begun {
     done.map(|()| OVER)
 }
 
-/// Elements of a rank's part, from `at` on.
-#[derive(Clone, Copy)]
-pub(super) struct There {
-    pub rank: u32,
-    pub at: usize,
-}
-
-impl There {
-    fn target<'d>(&self, count: usize, datatype: &'d Datatype) -> Target<'d> {
-        Target {
-            rank: Some(self.rank),
-            // What no window has is refused as such.
-            displacement: i64::try_from(self.at).unwrap_or(i64::MAX),
-            count: count as u64,
-            datatype,
-        }
-    }
-}
-
-/// # Safety
-/// The memory must stay valid until the operation is over.
-unsafe fn buffer<T: Plain>(data: *const T, length: usize) -> Buffer {
-    let bytes = length * size_of::<T>();
-    // SAFETY: the caller's promise.
-    unsafe { Buffer::raw(data.cast_mut().cast(), bytes as u64) }
-}
-
 impl<T: Plain, L: Level> Window<'_, T, L> {
     /// # Safety
-    /// `data` must stay valid until the operation is over.
-    pub(super) unsafe fn begin_put(&self, until: Until, data: &[T], there: There) -> Begun {
-        let byte = Datatype::named(Basic::Byte);
-        let target = there.target(size_of_val(data), &byte);
+    /// What `data` names must stay valid until the operation is over.
+    pub(super) unsafe fn begin_put(
+        &self,
+        until: Until,
+        data: Memory,
+        there: There<'_, T>,
+    ) -> Begun {
+        let place = there.bytes(data.elements);
+        let target = place.target();
         // SAFETY: the caller's promise.
-        let origin = unsafe { buffer(data.as_ptr(), data.len()) };
+        let origin = unsafe { buffer::<T>(&data)? };
         match until {
             Until::Later => later(self.window.put(&origin, &target)),
             Until::Request => self.window.rput(&origin, &target),
@@ -71,12 +50,17 @@ impl<T: Plain, L: Level> Window<'_, T, L> {
     }
 
     /// # Safety
-    /// `into` must stay valid, and not be used, until the operation is over.
-    pub(super) unsafe fn begin_get(&self, until: Until, into: &mut [T], there: There) -> Begun {
-        let byte = Datatype::named(Basic::Byte);
-        let target = there.target(size_of_val(into), &byte);
+    /// What `into` names must stay valid, and not be used, until the operation is over.
+    pub(super) unsafe fn begin_get(
+        &self,
+        until: Until,
+        into: Memory,
+        there: There<'_, T>,
+    ) -> Begun {
+        let place = there.bytes(into.elements);
+        let target = place.target();
         // SAFETY: the caller's promise.
-        let origin = unsafe { buffer(into.as_mut_ptr(), into.len()) };
+        let origin = unsafe { buffer::<T>(&into)? };
         match until {
             Until::Later => later(self.window.get(&origin, &target)),
             Until::Request => self.window.rget(&origin, &target),
@@ -93,18 +77,19 @@ impl<T: Plain, L: Level> Window<'_, T, L> {
 
 impl<T: Element, L: Level> Window<'_, T, L> {
     /// # Safety
-    /// `data` must stay valid until the operation is over.
+    /// What `data` names must stay valid until the operation is over.
     pub(super) unsafe fn begin_accumulate(
         &self,
         until: Until,
-        data: &[T],
-        there: There,
+        data: Memory,
+        there: There<'_, T>,
         op: Predefined,
     ) -> Begun {
         let datatype = Datatype::named(T::BASIC);
-        let target = there.target(data.len(), &datatype);
+        let place = there.elements(data.elements, T::BASIC)?;
+        let target = place.target();
         // SAFETY: the caller's promise.
-        let origin = unsafe { buffer(data.as_ptr(), data.len()) };
+        let origin = unsafe { buffer::<T>(&data)? };
         let elements = Elements {
             buffer: &origin,
             datatype: &datatype,
@@ -117,23 +102,20 @@ impl<T: Element, L: Level> Window<'_, T, L> {
     }
 
     /// # Safety
-    /// `data` must stay valid until the operation is over, and so must `result`, unused.
+    /// What both name must stay valid until the operation is over, `result` unused.
     pub(super) unsafe fn begin_fetch(
         &self,
         until: Until,
-        data: &[T],
-        result: &mut [T],
-        there: There,
+        data: Memory,
+        result: Memory,
+        there: There<'_, T>,
         op: Predefined,
     ) -> Begun {
-        let datatype = Datatype::named(T::BASIC);
-        let datatype = &datatype;
-        let target = there.target(result.len(), datatype);
+        let datatype = &Datatype::named(T::BASIC);
+        let place = there.elements(result.elements, T::BASIC)?;
+        let target = place.target();
         // SAFETY: the caller's promise.
-        let (from, into) = unsafe {
-            let from = buffer(data.as_ptr(), data.len());
-            (from, buffer(result.as_mut_ptr(), result.len()))
-        };
+        let (from, into) = unsafe { (buffer::<T>(&data)?, buffer::<T>(&result)?) };
         let elements = |buffer| Elements { buffer, datatype };
         let (from, into, op) = (elements(&from), elements(&into), Op::Predefined(op));
         let window = &self.window;
@@ -148,11 +130,11 @@ impl<T: Element, L: Level> Window<'_, T, L> {
         &self,
         call: &'static str,
         value: T,
-        there: There,
+        (rank, at): (u32, usize),
         op: Predefined,
     ) -> Result<T> {
-        let datatype = Datatype::named(T::BASIC);
-        let target = there.target(1, &datatype);
+        let place = There::<T>::new(rank, at).element(T::BASIC);
+        let target = place.target();
         let (from, mut before) = ([value], [value]);
         // SAFETY: both live until the operation has been settled below.
         let begun = unsafe {
@@ -160,16 +142,16 @@ impl<T: Element, L: Level> Window<'_, T, L> {
             let op = Op::Predefined(op);
             later(self.window.fetch_and_op(from, into, &target, &op))
         };
-        self.settle(call, there.rank, begun)?;
+        self.settle(call, rank, begun)?;
         Ok(before[0])
     }
 }
 
 impl<T: Integer, L: Level> Window<'_, T, L> {
     /// Replaces one element by `new` if it equals `compare`; the value before.
-    pub(super) fn compare_one(&self, compare: T, new: T, there: There) -> Result<T> {
-        let datatype = Datatype::named(T::BASIC);
-        let target = there.target(1, &datatype);
+    pub(super) fn compare_one(&self, compare: T, new: T, rank: u32, at: usize) -> Result<T> {
+        let place = There::<T>::new(rank, at).element(T::BASIC);
+        let target = place.target();
         let (compare, new, mut before) = ([compare], [new], [compare]);
         // SAFETY: all live until the operation has been settled below.
         let begun = unsafe {
@@ -177,7 +159,7 @@ impl<T: Integer, L: Level> Window<'_, T, L> {
             let into = before.as_mut_ptr().cast();
             later(self.window.compare_and_swap(new, compare, into, &target))
         };
-        self.settle("compare_and_swap", there.rank, begun)?;
+        self.settle("compare_and_swap", rank, begun)?;
         Ok(before[0])
     }
 }

@@ -6,68 +6,13 @@
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-use oxmpi_engine::Request as EngineRequest;
-
 use super::Window;
-use crate::any_request::AnyRequest;
-use crate::error::{ErrorKind, Result};
+use crate::any_request::UnderWay;
+use crate::error::Result;
 use crate::thread::{Funneled, Level};
 use oxmpi_datatypes::plain::Plain;
-
-/// An operation under way; none when its outcome has been taken.
-#[derive(Clone)]
-pub(super) struct UnderWay(Arc<Mutex<Option<AnyRequest>>>);
-
-impl UnderWay {
-    pub(super) fn new(request: AnyRequest) -> UnderWay {
-        let left = match request {
-            AnyRequest::Over(_) => None,
-            request => Some(request),
-        };
-        UnderWay(Arc::new(Mutex::new(left)))
-    }
-
-    fn request(&self) -> MutexGuard<'_, Option<AnyRequest>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.request().is_none()
-    }
-
-    /// Waits until it is over; an error is told once.
-    pub(super) fn wait(&self) -> Result<(), ErrorKind> {
-        match self.request().take() {
-            None => Ok(()),
-            Some(mut request) => request.wait().map(drop),
-        }
-    }
-
-    fn test(&self) -> Result<bool, ErrorKind> {
-        let mut request = self.request();
-        if let Some(under_way) = &mut *request
-            && !under_way.is_ready()
-        {
-            return Ok(false);
-        }
-        match request.take() {
-            None => Ok(true),
-            Some(mut ended) => ended.conclude().map(|_| true),
-        }
-    }
-
-    /// The messages whose end may end it.
-    fn watch(&self) -> Vec<EngineRequest> {
-        let mut ids = Vec::new();
-        if let Some(request) = &*self.request() {
-            request.watch(&mut ids);
-        }
-        ids.into_iter().map(EngineRequest::Pending).collect()
-    }
-}
 
 /// An operation of a passive epoch that can be waited for by itself. It is also a future, for any
 /// executor (one that moves futures between threads needs the level
@@ -98,14 +43,18 @@ impl<'scope, T: Plain, L: Level> Transfer<'scope, T, L> {
     /// Waits until the operation is over.
     pub fn wait(self) -> Result<()> {
         let outcome = self.operation.wait();
-        outcome.map_err(|kind| self.window.fail(self.call, kind))
+        outcome
+            .map(drop)
+            .map_err(|kind| self.window.fail(self.call, kind))
     }
 
     /// Tells whether the operation is over, without waiting.
     pub fn test(&mut self) -> Result<bool> {
         self.window.process.background.step_if_active();
         let outcome = self.operation.test();
-        outcome.map_err(|kind| self.window.fail(self.call, kind))
+        outcome
+            .map(|ended| ended.is_some())
+            .map_err(|kind| self.window.fail(self.call, kind))
     }
 }
 
@@ -120,13 +69,7 @@ impl<T: Plain, L: Level> Future for Transfer<'_, T, L> {
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(false) => {}
             }
-            let Some(&first) = this.operation.watch().first() else {
-                // Only background work can end it: nobody would wake this task.
-                context.waker().wake_by_ref();
-                return Poll::Pending;
-            };
-            let engine = &this.window.process.engine;
-            if engine.set_waker(first, context.waker()) {
+            if this.operation.set_waker(context.waker()) {
                 return Poll::Pending;
             }
             // It ended between the two looks.
@@ -138,7 +81,7 @@ impl<T: Plain, L: Level> std::fmt::Debug for Transfer<'_, T, L> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Transfer")
             .field("call", &self.call)
-            .field("over", &self.operation.is_over())
+            .field("over", &self.operation.is_idle())
             .finish_non_exhaustive()
     }
 }

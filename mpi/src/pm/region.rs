@@ -40,8 +40,8 @@ pub(super) fn place(
     bytes: u64,
 ) -> Option<Range<usize>> {
     let memory = regions.get(region as usize)?.as_ref()?;
-    let end = offset.checked_add(bytes)?;
-    (end <= memory.len() as u64).then_some(offset as usize..end as usize)
+    let place = oxmpi_windows::region::place(memory.len() as u64, offset, bytes)?;
+    Some(place.start as usize..place.end as usize)
 }
 
 impl Channel {

@@ -15,6 +15,7 @@ use crate::error::{ErrorKind, Result};
 use crate::init::Mpi;
 use crate::status::{Source, Status, Tag};
 use crate::thread::{Funneled, Level, Multiple};
+use oxmpi_datatypes::data::{Data, DataMut, Memory};
 use oxmpi_datatypes::plain::Plain;
 
 /// A slice of `T` in memory that the other processes of the host can read. It may cross threads as
@@ -68,6 +69,22 @@ impl<T: Plain, L: Level> DerefMut for PortBuffer<'_, T, L> {
     }
 }
 
+// SAFETY: as above: the memory stays where it is for as long as the buffer exists.
+unsafe impl<T: Plain, L: Level> Data for PortBuffer<'_, T, L> {
+    type Element = T;
+
+    fn memory(&self) -> Memory {
+        Memory::block(self.as_ptr(), self.len())
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<T: Plain, L: Level> DataMut for PortBuffer<'_, T, L> {
+    fn memory_mut(&mut self) -> Memory {
+        Memory::block(self.as_mut_ptr(), self.len())
+    }
+}
+
 impl<T: Plain, L: Level> std::fmt::Debug for PortBuffer<'_, T, L> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PortBuffer")
@@ -110,7 +127,14 @@ impl<L: Level> Communicator<'_, L> {
                 owner,
             });
         }
-        let placed = self.process.engine.in_place(message.into_claim());
+        let Some(claim) = message.into_claim() else {
+            return Ok(InPlace {
+                bytes: Bytes::Here(Vec::new()),
+                status,
+                owner,
+            });
+        };
+        let placed = self.process.engine.in_place(claim);
         let bytes = match placed.map_err(|error| self.fail(CALL, error))? {
             Err(claim) => Bytes::Here(Message::from_claim(self, CALL, claim).recv_vec()?.0),
             Ok(there) if there.bytes().as_ptr().cast::<T>().is_aligned() => Bytes::There(there),
@@ -167,6 +191,15 @@ impl<T: Plain, L: Level> Deref for InPlace<'_, T, L> {
 unsafe impl<T: Plain> Send for InPlace<'_, T, Multiple> {}
 // SAFETY: as above.
 unsafe impl<T: Plain> Sync for InPlace<'_, T, Multiple> {}
+
+// SAFETY: the bytes stay where they are until the message is given back.
+unsafe impl<T: Plain, L: Level> Data for InPlace<'_, T, L> {
+    type Element = T;
+
+    fn memory(&self) -> Memory {
+        Memory::block(self.as_ptr(), self.len())
+    }
+}
 
 impl<T: Plain, L: Level> std::fmt::Debug for InPlace<'_, T, L> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -5,29 +5,31 @@
 
 use oxmpi_engine::Claim;
 
+use super::untyped::Claimed;
+use crate::any_request::Report;
+use crate::buffer::Buffer;
 use crate::communicator::Communicator;
 use crate::error::{Error, ErrorKind, Result};
 use crate::status::{Source, Status, Tag};
 use crate::thread::{Funneled, Level};
 use oxmpi_datatypes::ElementMark;
+use oxmpi_datatypes::data::DataMut;
 use oxmpi_datatypes::plain::Plain;
 
 impl<L: Level> Communicator<'_, L> {
     /// Waits until a message could be received and tells what is known of it.
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         self.comm
-            .pattern(source.into(), tag.into(), ElementMark::ANY)
-            .and_then(|(from, pattern)| Ok(self.process.engine.probe_wait(from, pattern)?))
-            .map(|envelope| status(&envelope))
+            .probe_message(source.into().somebody(), tag.into())
+            .map(|report| self.status(report))
             .map_err(|kind| self.fail("probe", kind))
     }
 
     /// Tells whether a message could be received now.
     pub fn iprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
         self.comm
-            .pattern(source.into(), tag.into(), ElementMark::ANY)
-            .and_then(|(_, pattern)| Ok(self.process.engine.probe(pattern)?))
-            .map(|envelope| envelope.as_ref().map(status))
+            .iprobe_message(source.into().somebody(), tag.into())
+            .map(|found| found.map(|report| self.status(report)))
             .map_err(|kind| self.fail("iprobe", kind))
     }
 
@@ -46,8 +48,11 @@ impl<L: Level> Communicator<'_, L> {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Option<Message<'_, L>>> {
+        let Some(source) = source.into().somebody() else {
+            return Ok(Some(Message::from_nobody(self, "improbe")));
+        };
         self.comm
-            .pattern(source.into(), tag.into(), ElementMark::ANY)
+            .pattern(source, tag.into(), ElementMark::ANY)
             .and_then(|(_, pattern)| Ok(self.process.engine.claim(pattern)?))
             .map(|claim| claim.map(|claim| Message::new(self, "improbe", claim)))
             .map_err(|kind| self.fail("improbe", kind))
@@ -59,6 +64,9 @@ impl<L: Level> Communicator<'_, L> {
         source: Source,
         tag: Tag,
     ) -> Result<Message<'_, L>> {
+        let Some(source) = source.somebody() else {
+            return Ok(Message::from_nobody(self, call));
+        };
         self.comm
             .pattern(source, tag, ElementMark::ANY)
             .and_then(|(from, pattern)| Ok(self.process.engine.claim_wait(from, pattern)?))
@@ -80,7 +88,8 @@ fn status(envelope: &oxmpi_engine::Envelope) -> Status {
 pub struct Message<'a, L: Level = Funneled> {
     communicator: &'a Communicator<'a, L>,
     call: &'static str,
-    /// Taken by the receive, or by the drop that discards the message.
+    /// Taken by the receive, or by the drop that discards the message; none in a message from
+    /// nobody.
     claim: Option<Claim>,
     status: Status,
 }
@@ -96,23 +105,36 @@ impl<'a, L: Level> Message<'a, L> {
         }
     }
 
+    /// What comes from nobody: no bytes.
+    fn from_nobody(communicator: &'a Communicator<'a, L>, call: &'static str) -> Self {
+        Message {
+            communicator,
+            call,
+            claim: None,
+            status: communicator.status(Report::NOBODY),
+        }
+    }
+
     /// What is known of the message.
     pub fn status(&self) -> Status {
         self.status
     }
 
     /// Receives it into `buffer`; a message that is longer is an error.
-    pub fn recv<T: Plain>(self, buffer: &mut [T]) -> Result<Status> {
+    pub fn recv<D: DataMut + ?Sized>(mut self, buffer: &mut D) -> Result<Status> {
         let (communicator, call) = (self.communicator, self.call);
-        // SAFETY: the buffer stays borrowed until `receive` returns.
-        unsafe {
-            self.receive(
-                buffer.as_mut_ptr().cast(),
-                size_of_val(buffer) as u64,
-                T::MARK,
-            )
-        }
-        .map_err(|kind| communicator.fail(call, kind))
+        let Some(claim) = self.claim.take() else {
+            return Ok(self.status);
+        };
+        // SAFETY: the buffer stays borrowed until the wait below is over.
+        let received = unsafe { Buffer::of::<D::Element>(&buffer.memory_mut()) };
+        let received = received.map_err(ErrorKind::from).and_then(|buffer| {
+            let claimed = Claimed::new(communicator.comm.clone(), claim);
+            claimed.irecv(&buffer)?.wait()
+        });
+        received
+            .map(|report| communicator.status(report))
+            .map_err(|kind| communicator.fail(call, kind))
     }
 
     /// Receives it into a vector of its own.
@@ -149,8 +171,8 @@ impl<'a, L: Level> Message<'a, L> {
     }
 
     /// The message in the engine's terms, for a receive of another kind.
-    pub(super) fn into_claim(mut self) -> Claim {
-        self.claim.take().expect("only receive and drop take it")
+    pub(super) fn into_claim(mut self) -> Option<Claim> {
+        self.claim.take()
     }
 
     /// A message again, after it turned out that the other kind cannot receive it.
@@ -171,7 +193,9 @@ impl<'a, L: Level> Message<'a, L> {
         mark: ElementMark,
     ) -> Result<Status, ErrorKind> {
         let engine = &self.communicator.process.engine;
-        let mut claim = self.claim.take().expect("only receive and drop take it");
+        let Some(mut claim) = self.claim.take() else {
+            return Ok(self.status);
+        };
         claim.signature = mark.byte();
         // SAFETY: the caller's word, and the wait below.
         let request = unsafe { engine.irecv_claimed(claim, address, capacity) };

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxmpi_engine::Request as EngineRequest;
 
-use crate::error::{Error, Result};
+use crate::any_request::UnderWay;
+use crate::error::{Error, ErrorKind, Result};
 use crate::process::Process;
 
 /// Where operations may be started; see [`scope`].
@@ -22,6 +23,10 @@ pub struct Scope<'scope, 'env: 'scope> {
     more: RefCell<Vec<Box<[Slot]>>>,
     /// The slot to try next.
     next: Cell<usize>,
+    /// What is not one message of one block: collectives, views.
+    others: RefCell<Vec<UnderWay>>,
+    /// Persistent ones, started or not.
+    lasting: RefCell<Vec<UnderWay>>,
     owner: Cell<Option<&'scope Process>>,
     /// Both lifetimes must be exactly the ones of the call (invariant), as in std's scope.
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -117,6 +122,8 @@ where
         first: std::array::from_fn(|_| Slot::empty()),
         more: RefCell::new(Vec::new()),
         next: Cell::new(0),
+        others: RefCell::default(),
+        lasting: RefCell::default(),
         owner: Cell::new(None),
         scope: PhantomData,
         env: PhantomData,
@@ -155,6 +162,22 @@ impl<'scope> Scope<'scope, '_> {
         slot.request.set(Some(request));
         slot.pending.store(true, Ordering::Relaxed);
         &slot.pending
+    }
+
+    /// Remembers an operation of another kind than a message of one block.
+    pub(crate) fn remember_other(&'scope self, process: &'scope Process, operation: &UnderWay) {
+        self.owner.set(Some(process));
+        let mut others = self.others.borrow_mut();
+        if others.len() == others.capacity() {
+            others.retain(|operation| !operation.is_idle());
+        }
+        others.push(operation.clone());
+    }
+
+    /// Remembers an operation that is started again and again.
+    pub(crate) fn remember_lasting(&'scope self, process: &'scope Process, operation: &UnderWay) {
+        self.owner.set(Some(process));
+        self.lasting.borrow_mut().push(operation.clone());
     }
 
     #[inline]
@@ -208,12 +231,20 @@ impl Scope<'_, '_> {
                 .for_each(|&request| process.engine.cancel(request));
         }
         let mut first = None;
+        let mut note = |error: ErrorKind| {
+            let (rank, size) = (process.engine.rank(), process.engine.size());
+            first.get_or_insert_with(|| error.at("scope", rank, size, process.engine.host()));
+        };
         for request in left {
             if let Err(error) = process.engine.wait(request) {
-                let (rank, size) = (process.engine.rank(), process.engine.size());
-                first.get_or_insert_with(|| {
-                    crate::ErrorKind::Engine(error).at("scope", rank, size, process.engine.host())
-                });
+                note(ErrorKind::Engine(error));
+            }
+        }
+        for operation in self.others.take().into_iter().chain(self.lasting.take()) {
+            if give_up {
+                operation.abandon();
+            } else if let Err(error) = operation.wait() {
+                note(error);
             }
         }
         first

@@ -360,6 +360,10 @@ impl Claimed {
         &self.comm
     }
 
+    pub(super) fn new(comm: Arc<Comm>, claim: Claim) -> Claimed {
+        Claimed { comm, claim }
+    }
+
     /// Begins to receive it.
     pub fn irecv(self, buffer: &Buffer) -> Result<AnyRequest, ErrorKind> {
         let Claimed { comm, mut claim } = self;

@@ -13,13 +13,18 @@
 //! depend on each other. A thread that waits makes it in parts of [`PART`] tasks and looks in
 //! between whether what it waits for has come: beside thousands of tasks that stand still, a message
 //! takes some microseconds more.
+//!
+//! Some tasks last and mostly have nothing to do: the services of windows. When all tasks have been
+//! like that for a while (*dormant*) the engine has them stepped only while messages lie there that
+//! no receive has asked for, and messages of the program cost what they cost without tasks.
 
 use std::any::Any;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
+use std::task::Waker;
 
-use oxmpi_engine::{Background as EngineBackground, Engine};
+use oxmpi_engine::{Background as EngineBackground, Engine, Work as State};
 
 use crate::error::ErrorKind;
 
@@ -36,6 +41,11 @@ pub trait Work: Send {
     fn calls_program(&self) -> bool {
         false
     }
+    /// Whether it has nothing to do before a message comes that no receive has asked for. What
+    /// else gives it something to do must call `Background::rouse`.
+    fn is_dormant(&self) -> bool {
+        false
+    }
 }
 
 /// Work that a request stands for. It can begin again, and its memory can be used for other work of
@@ -47,6 +57,8 @@ pub(crate) trait Lasting: Work + Any {
     fn outcome(&mut self) -> &mut Option<Result<(), ErrorKind>>;
     /// Lets go of everything: there is no request any more.
     fn clear(&mut self);
+    /// Ends it here and now, whatever the others do.
+    fn give_up(&mut self);
 }
 
 /// Whose thread steps.
@@ -61,10 +73,14 @@ pub struct Task<W: ?Sized> {
     over: AtomicBool,
     /// Steps may call functions of the program.
     calls_program: AtomicBool,
+    /// It was dormant after the last step.
+    dormant: AtomicBool,
     /// A step is due. Whoever cannot make it because another thread is in one leaves this set, and
     /// that thread makes another: what has come meanwhile may be what it has just looked for in
     /// vain.
     due: AtomicBool,
+    /// The future that waits for the end.
+    waker: Mutex<Option<Waker>>,
     work: Mutex<W>,
 }
 
@@ -74,7 +90,9 @@ impl<W: Work> Task<W> {
         Arc::new(Task {
             over: AtomicBool::new(false),
             calls_program: AtomicBool::new(work.calls_program()),
+            dormant: AtomicBool::new(false),
             due: AtomicBool::new(false),
+            waker: Mutex::default(),
             work: Mutex::new(work),
         })
     }
@@ -108,6 +126,11 @@ impl<W: Work + ?Sized> Task<W> {
         }
     }
 
+    /// Whether it is dormant now. A task that another thread steps counts as awake.
+    fn is_dormant(&self) -> bool {
+        self.work.try_lock().is_ok_and(|work| work.is_dormant())
+    }
+
     /// Does what can be done now, unless another thread does so.
     fn step(&self, thread: Thread) {
         if self.is_over() || thread == Thread::Driver && self.calls_program.load(Ordering::Relaxed)
@@ -125,6 +148,44 @@ impl<W: Work + ?Sized> Task<W> {
             if !self.is_over() && work.step() {
                 self.over.store(true, Ordering::Release);
             }
+            self.dormant.store(work.is_dormant(), Ordering::Release);
+        }
+        if self.is_over() {
+            self.wake();
+        }
+    }
+
+    /// Wakes `waker` at the end. False if that has come.
+    pub(crate) fn set_waker(&self, waker: &Waker) -> bool {
+        let mut slot = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        *slot = Some(waker.clone());
+        // Whoever ends it takes the waker afterwards, under the lock held here.
+        !self.is_over()
+    }
+
+    /// Ends the work now by these last acts, unless it is over.
+    pub(crate) fn end(&self, last: impl FnOnce(&mut W)) {
+        self.with(|work| {
+            if !self.is_over() {
+                last(work);
+                self.over.store(true, Ordering::Release);
+            }
+        });
+    }
+
+    /// Whether a step may call functions of the program.
+    pub(crate) fn calls_program(&self) -> bool {
+        self.calls_program.load(Ordering::Relaxed)
+    }
+
+    fn wake(&self) {
+        let waker = self
+            .waker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 }
@@ -134,6 +195,10 @@ type Tasks = Vec<Arc<Task<dyn Work>>>;
 /// So many tasks are stepped before a waiting thread looks for what it waits for: some ten
 /// microseconds.
 const PART: usize = 32;
+
+/// After so many rounds in which all tasks were dormant the engine leaves them alone: services that
+/// are asked again and again are not roused each time.
+const QUIET_ROUNDS: u32 = 64;
 
 /// The tasks of a process.
 pub(crate) struct Background {
@@ -147,6 +212,10 @@ pub(crate) struct Background {
     count: AtomicUsize,
     /// Changes whenever tasks have ended.
     ends: AtomicU32,
+    /// All tasks are dormant, and the engine knows. Written under the lock of the tasks.
+    sleeps: AtomicBool,
+    /// Rounds in which all tasks were dormant.
+    quiet: AtomicU32,
 }
 
 impl Background {
@@ -157,6 +226,8 @@ impl Background {
             owed: AtomicUsize::new(0),
             count: AtomicUsize::new(0),
             ends: AtomicU32::new(0),
+            sleeps: AtomicBool::new(false),
+            quiet: AtomicU32::new(0),
         })
     }
 
@@ -176,10 +247,52 @@ impl Background {
         let mut tasks = self.tasks();
         tasks.push(task);
         self.count.store(tasks.len(), Ordering::Release);
-        if tasks.len() == 1
-            && let Some(engine) = self.engine.upgrade()
-        {
-            engine.set_background_active(true);
+        if tasks.len() == 1 || self.sleeps.load(Ordering::Relaxed) {
+            self.tell(&tasks, State::Active);
+        }
+    }
+
+    /// Tells the engine how to treat the tasks; the list is locked meanwhile.
+    fn tell(&self, _tasks: &Tasks, state: State) {
+        self.sleeps
+            .store(state == State::Dormant, Ordering::Release);
+        self.quiet.store(0, Ordering::Relaxed);
+        if let Some(engine) = self.engine.upgrade() {
+            engine.set_background_work(state);
+        }
+    }
+
+    /// A dormant task has something to do.
+    #[inline]
+    pub(crate) fn rouse(&self) {
+        // Pairs with the fence in `settle`: either this thread sees that the tasks sleep, or that
+        // one sees what this thread has given them to do.
+        fence(Ordering::SeqCst);
+        if self.sleeps.load(Ordering::Acquire) {
+            self.settle(false);
+        }
+    }
+
+    /// Has the engine leave tasks alone that have been dormant for a while, or care for them again.
+    /// `round`: after a round, which is a reason for the former.
+    fn settle(&self, round: bool) {
+        let tasks = self.tasks();
+        let sleeps = self.sleeps.load(Ordering::Relaxed);
+        let all_dormant = || {
+            tasks
+                .iter()
+                .all(|task| task.dormant.load(Ordering::Acquire))
+        };
+        if sleeps && (!round || !all_dormant()) {
+            self.tell(&tasks, State::Active);
+        } else if !sleeps && round && !tasks.is_empty() && all_dormant() {
+            self.tell(&tasks, State::Dormant);
+            // A thread that gave a task something to do since its last step may have found that
+            // they do not sleep, and has roused nobody.
+            fence(Ordering::SeqCst);
+            if !tasks.iter().all(|task| task.is_dormant()) {
+                self.tell(&tasks, State::Active);
+            }
         }
     }
 
@@ -219,10 +332,22 @@ impl Background {
         round.iter().for_each(|task| task.step(thread));
         // One may also have been ended by another thread before it was taken in.
         let ended = round.iter().any(|task| task.is_over());
+        let dormant = (round.iter()).all(|task| task.dormant.load(Ordering::Relaxed));
         round.clear();
         let _ = ROUND.try_with(|room| room.set(round));
         if ended {
             self.let_ended_go();
+        }
+        let is_news = match (dormant, self.sleeps.load(Ordering::Relaxed)) {
+            (true, false) => self.quiet.fetch_add(1, Ordering::Relaxed) >= QUIET_ROUNDS,
+            (false, false) => {
+                self.quiet.store(0, Ordering::Relaxed);
+                false
+            }
+            (dormant, true) => !dormant,
+        };
+        if is_news {
+            self.settle(true);
         }
     }
 
@@ -235,10 +360,10 @@ impl Background {
         }
         self.count.store(tasks.len(), Ordering::Release);
         self.ends.fetch_add(1, Ordering::Release);
+        if tasks.is_empty() {
+            self.tell(&tasks, State::None);
+        }
         if let Some(engine) = self.engine.upgrade() {
-            if tasks.is_empty() {
-                engine.set_background_active(false);
-            }
             drop(tasks);
             // Another thread may sleep until one of them is over.
             engine.rouse();
@@ -317,6 +442,8 @@ mod tests {
             owed: AtomicUsize::new(0),
             count: AtomicUsize::new(0),
             ends: AtomicU32::new(0),
+            sleeps: AtomicBool::new(false),
+            quiet: AtomicU32::new(0),
         })
     }
 

@@ -98,6 +98,12 @@ impl Process {
         self.engine.size()
     }
 
+    /// Whether all processes of the job run on one host.
+    pub fn is_on_one_host(&self) -> bool {
+        let engine = &self.engine;
+        (1..self.size()).all(|rank| engine.host_of(rank) == engine.host_of(0))
+    }
+
     /// How this process talks to the others, for people.
     pub fn transport(&self) -> impl std::fmt::Display + use<> {
         self.engine.transport()

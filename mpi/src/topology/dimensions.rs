@@ -2,9 +2,9 @@
 //!
 //! MPI 5.0 §8.5.2 asks for sizes "as close to each other as possible" in non-increasing order. Here
 //! that is: the difference between the largest and the smallest is least, and of the products with
-//! that difference the one whose largest size is least is taken, then the one whose second is, and
-//! so on. The search goes through the divisors from the root upwards and is exact; the worst ints
-//! take a few milliseconds.
+//! that difference the one whose smallest size is largest is taken, as MPICH does, then the one
+//! whose second size is least, and so on. The search goes through the divisors from the root
+//! upwards and is exact; the worst ints take a few milliseconds.
 
 use super::TopologyError;
 use std::collections::HashSet;
@@ -95,9 +95,8 @@ impl Search {
                 continue;
             }
             let difference = self.best[0] - self.best[self.parts - 1];
-            // Strictly better is asked for: an equal difference was found with a lesser largest
-            // factor.
-            self.smallest = self.smallest.max((largest + 1).saturating_sub(difference));
+            // An equal difference is better, because the smallest factor is larger, too.
+            self.smallest = self.smallest.max(largest.saturating_sub(difference));
             if exceeds(self.smallest, self.parts, self.count) || self.smallest > largest {
                 break;
             }
@@ -199,6 +198,7 @@ mod tests {
             (36, 2, vec![6, 6]),
             (60, 3, vec![5, 4, 3]),
             (72, 3, vec![6, 4, 3]),
+            (5040, 3, vec![21, 16, 15]),
             (64, 6, vec![2; 6]),
             (i32::MAX, 2, vec![i32::MAX, 1]),
             (1 << 30, 2, vec![1 << 15, 1 << 15]),
@@ -269,9 +269,14 @@ mod tests {
         for count in 1..=400 {
             for parts in 1..=6 {
                 let all = products(count, parts, count);
-                let best = all
-                    .into_iter()
-                    .min_by_key(|sizes| (sizes[0] - sizes[parts - 1], sizes.clone()));
+                let best = all.into_iter().min_by_key(|sizes| {
+                    let smallest = sizes[parts - 1];
+                    (
+                        sizes[0] - smallest,
+                        std::cmp::Reverse(smallest),
+                        sizes.clone(),
+                    )
+                });
                 assert_eq!(balanced(count, parts), best.unwrap(), "{count} in {parts}");
             }
         }

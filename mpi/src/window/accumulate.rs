@@ -8,80 +8,24 @@
 //!
 //! Long accumulations are not dispatched element by element: a block is read, combined by one
 //! vectorised loop and written back by an atomic for each element, which fails, and is repeated
-//! alone, if the element has changed since. Where nobody else can be at the memory, because the
-//! origin holds its lock exclusively, the loop combines in place.
+//! alone, if the element has changed since. Short elements that fill a word of 8 bytes are changed
+//! by one atomic for the word. Where nobody else can be at the memory, because the origin holds its
+//! lock exclusively, the loop combines in place.
+
+mod one;
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use oxmpi_datatypes::datatype::{Basic, Class, Constructor, Cursor, Datatype, Layout};
+use oxmpi_datatypes::datatype::{Basic, Class, Cursor, Layout};
 use oxmpi_datatypes::op::{Combiner, Op, Predefined};
 use oxmpi_datatypes::plain::bytes_mut;
 use oxmpi_engine::Engine;
+use oxmpi_windows::Element;
 
 use super::control::Control;
 use crate::error::{ErrorKind, WindowError};
 
-/// The predefined type of every element that a datatype consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Element {
-    Basic(Basic),
-    /// Value and index, of MPI_Type_get_value_index.
-    Pair(Basic, Basic),
-}
-
-impl Element {
-    /// The element of a datatype; none if there are different ones.
-    pub(super) fn of(datatype: &Datatype) -> Option<Element> {
-        match datatype.constructor() {
-            Constructor::Named(basic) => Some(Element::Basic(*basic)),
-            Constructor::ValueIndex { value, index } => Some(Element::Pair(*value, *index)),
-            Constructor::F90Real { .. }
-            | Constructor::F90Complex { .. }
-            | Constructor::F90Integer { .. } => datatype.signature().uniform().map(Element::Basic),
-            Constructor::Dup(of)
-            | Constructor::Contiguous { of, .. }
-            | Constructor::Vector { of, .. }
-            | Constructor::Hvector { of, .. }
-            | Constructor::Indexed { of, .. }
-            | Constructor::Hindexed { of, .. }
-            | Constructor::IndexedBlock { of, .. }
-            | Constructor::HindexedBlock { of, .. }
-            | Constructor::Subarray { of, .. }
-            | Constructor::Darray { of, .. }
-            | Constructor::Resized { of, .. } => Element::of(of),
-            Constructor::Struct {
-                of, blocklengths, ..
-            } => {
-                let used = of
-                    .iter()
-                    .zip(blocklengths)
-                    .filter(|(_, blocks)| **blocks > 0);
-                let mut elements = used.map(|(of, _)| Element::of(of));
-                let first = elements.next()??;
-                elements
-                    .all(|element| element == Some(first))
-                    .then_some(first)
-            }
-        }
-    }
-
-    /// The element as a datatype of its own.
-    pub(super) fn datatype(self) -> Option<Datatype> {
-        match self {
-            Element::Basic(basic) => Some(Datatype::named(basic)),
-            Element::Pair(value, index) => Datatype::value_index(value, index),
-        }
-    }
-
-    /// Whether MPI_Compare_and_swap takes it.
-    pub(super) fn is_comparable(self) -> bool {
-        use Class::*;
-        let Element::Basic(basic) = self else {
-            return false;
-        };
-        matches!(basic.class(), Integer | Logical | MultiLanguage | Byte)
-    }
-}
+pub(super) use one::{change_word, compare_swap, swap_word};
 
 /// An operation on elements of one kind.
 #[derive(Clone)]
@@ -204,6 +148,10 @@ pub(super) struct Site<'a> {
 /// From here on a run is combined in place where the site is exclusive; below, atomics are as fast.
 const IN_PLACE_MIN: usize = 256;
 
+/// From here on short elements are changed as words of 8 bytes; below, the parts before and behind
+/// the words are most of the run.
+const WIDE_MIN: usize = 32;
+
 /// Elements that are combined by one call of the combiner.
 const BLOCK: usize = 64;
 
@@ -285,7 +233,7 @@ macro_rules! word {
 
             /// Changes each word by an instruction of the processor.
             #[inline(always)]
-            fn each(
+            pub(super) fn each(
                 words: &[$atomic],
                 origin: &[u8],
                 result: Option<&mut [u8]>,
@@ -440,7 +388,6 @@ impl Plan {
         origin: &[u8],
         result: Option<&mut [u8]>,
     ) {
-        let count = bytes / self.bytes;
         debug_assert_eq!(bytes % self.bytes, 0, "a basic type is one piece");
         if site.exclusive && bytes >= IN_PLACE_MIN {
             // SAFETY: the caller's promise; nobody else is there.
@@ -451,6 +398,56 @@ impl Plan {
             return site.alone(|| unsafe { self.block_by_hand(address, bytes, origin, result) });
         }
         // SAFETY: valid by the caller's promise; aligned as was just seen.
+        unsafe { self.words(address, bytes, origin, result) }
+    }
+
+    /// Combines elements that are words, short ones as many at a time as a word of 8 bytes has.
+    ///
+    /// # Safety
+    /// As [`Plan::apply`]; `address` is a multiple of the element's size.
+    unsafe fn words(
+        &self,
+        address: *mut u8,
+        bytes: usize,
+        origin: &[u8],
+        mut result: Option<&mut [u8]>,
+    ) {
+        if self.bytes == 8 || bytes < WIDE_MIN {
+            // SAFETY: the caller's promise.
+            return unsafe { self.single(address, bytes, origin, result) };
+        }
+        let head = address.align_offset(8);
+        let tail = (bytes - head) / 8 * 8 + head;
+        for (part, is_wide) in [(0..head, false), (head..tail, true), (tail..bytes, false)] {
+            let place = address.wrapping_add(part.start);
+            let input = origin.get(part.clone()).unwrap_or(&[]);
+            let output = result
+                .as_deref_mut()
+                .map(|result| &mut result[part.clone()]);
+            // SAFETY: a part of what the caller vouches for; the middle begins at a multiple of 8
+            // and has whole words.
+            unsafe {
+                match is_wide {
+                    true => self.wide(place, part.len(), input, output),
+                    false => self.single(place, part.len(), input, output),
+                }
+            }
+        }
+    }
+
+    /// Combines elements one by one.
+    ///
+    /// # Safety
+    /// As [`Plan::words`].
+    unsafe fn single(
+        &self,
+        address: *mut u8,
+        bytes: usize,
+        origin: &[u8],
+        result: Option<&mut [u8]>,
+    ) {
+        let count = bytes / self.bytes;
+        // SAFETY: the caller's promise.
         unsafe {
             match self.bytes {
                 1 => word1::run(self, address, count, origin, result),
@@ -459,6 +456,37 @@ impl Plan {
                 _ => word8::run(self, address, count, origin, result),
             }
         }
+    }
+
+    /// Combines short elements that fill words of 8 bytes.
+    ///
+    /// # Safety
+    /// As [`Plan::words`]; `address` and `bytes` are multiples of 8.
+    unsafe fn wide(
+        &self,
+        address: *mut u8,
+        bytes: usize,
+        origin: &[u8],
+        result: Option<&mut [u8]>,
+    ) {
+        if self.way != Way::Add {
+            // All other ways treat the bits or elements of a word apart from each other.
+            // SAFETY: the caller's promise.
+            return unsafe { word8::run(self, address, bytes / 8, origin, result) };
+        }
+        // SAFETY: inside, and aligned, by the caller's promise; others use atomics, too.
+        let words = unsafe { std::slice::from_raw_parts(address.cast::<AtomicU64>(), bytes / 8) };
+        // The highest bit of each element is added without its carry, which would leave the element.
+        let high = match self.bytes {
+            1 => 0x8080_8080_8080_8080,
+            2 => 0x8000_8000_8000_8000,
+            _ => 0x8000_0000_8000_0000_u64,
+        };
+        word8::each(words, origin, result, |word, by| {
+            let sum = |is: u64| Some(((is & !high) + (by & !high)) ^ ((is ^ by) & high));
+            word.fetch_update(Ordering::AcqRel, Ordering::Acquire, sum)
+                .expect("a new value is always made")
+        });
     }
 
     /// Combines a block while nobody else does.
@@ -514,122 +542,6 @@ impl Plan {
             unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), place, run.bytes) };
             done += run.bytes;
         }
-    }
-}
-
-/// What the processor has for each operation on each type: [`Way::of_word`].
-static WORDS: [[Option<Way>; Basic::ALL.len()]; Predefined::ALL.len()] = {
-    let mut words = [[None; Basic::ALL.len()]; Predefined::ALL.len()];
-    let mut op = 0;
-    while op < Predefined::ALL.len() {
-        let mut basic = 0;
-        while basic < Basic::ALL.len() {
-            words[op][basic] = Way::of_word(Predefined::ALL[op], Basic::ALL[basic]);
-            basic += 1;
-        }
-        op += 1;
-    }
-    words
-};
-
-/// Changes the element at `address` by an instruction of the processor; `result` is what was there.
-/// False, and nothing has happened, if there is no such instruction.
-///
-/// # Safety
-/// As [`Plan::apply`]; `origin` (unless the operation is MPI_NO_OP) and `result` must be valid for
-/// an element.
-#[inline(always)]
-pub(super) unsafe fn change_word(
-    basic: Basic,
-    op: Predefined,
-    address: *mut u8,
-    origin: *const u8,
-    result: Option<*mut u8>,
-) -> bool {
-    let Some(way) = WORDS[op as usize][basic as usize] else {
-        return false;
-    };
-    let bytes = basic.size() as usize;
-    if address.addr() & (bytes - 1) != 0 {
-        return false;
-    }
-    // SAFETY: the caller's promise; aligned as was just seen.
-    unsafe {
-        match bytes {
-            8 => word8::one(way, address, origin, result),
-            4 => word4::one(way, address, origin, result),
-            2 => word2::one(way, address, origin, result),
-            _ => word1::one(way, address, origin, result),
-        }
-    }
-    true
-}
-
-/// Compares the element at `address` and swaps it by an instruction of the processor; false as in
-/// [`change_word`].
-///
-/// # Safety
-/// As [`Plan::apply`]; the other three must be valid for an element.
-#[inline(always)]
-pub(super) unsafe fn swap_word(
-    basic: Basic,
-    address: *mut u8,
-    compare: *const u8,
-    origin: *const u8,
-    result: *mut u8,
-) -> bool {
-    let bytes = basic.size() as usize;
-    if !Element::Basic(basic).is_comparable() || address.addr() & (bytes - 1) != 0 {
-        return false;
-    }
-    // SAFETY: the caller's promise; aligned as was just seen.
-    unsafe {
-        match bytes {
-            8 => word8::swap(address, compare, origin, result),
-            4 => word4::swap(address, compare, origin, result),
-            _ => return false,
-        }
-    }
-    true
-}
-
-/// Replaces the element at `address` by `origin` if it equals `compare`; `result` is what was
-/// there. All three slices have the element's length.
-///
-/// # Safety
-/// The element must be valid, and be changed by others only through this module while they may meet
-/// here.
-pub(super) unsafe fn compare_swap(
-    site: Site<'_>,
-    address: *mut u8,
-    compare: &[u8],
-    origin: &[u8],
-    result: &mut [u8],
-) {
-    let bytes = result.len();
-    macro_rules! swap {
-        ($module:ident, $word:ty, $atomic:ty) => {{
-            // SAFETY: valid by the caller's promise, aligned as was just seen, and changed by
-            // atomics only.
-            let word = unsafe { <$atomic>::from_ptr(address.cast::<$word>()) };
-            let before = $module::compare_swap(word, compare, origin);
-            result.copy_from_slice(&before.to_ne_bytes());
-        }};
-    }
-    let is_word = matches!(bytes, 1 | 2 | 4 | 8) && address.addr().is_multiple_of(bytes);
-    match bytes {
-        1 if is_word => swap!(word1, u8, AtomicU8),
-        2 if is_word => swap!(word2, u16, AtomicU16),
-        4 if is_word => swap!(word4, u32, AtomicU32),
-        8 if is_word => swap!(word8, u64, AtomicU64),
-        _ => site.alone(|| {
-            // SAFETY: valid by the caller's promise; whoever else changes it waits for the lock.
-            let memory = unsafe { std::slice::from_raw_parts_mut(address, bytes) };
-            result.copy_from_slice(memory);
-            if result == compare {
-                memory.copy_from_slice(origin);
-            }
-        }),
     }
 }
 

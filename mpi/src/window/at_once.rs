@@ -11,9 +11,9 @@ use oxmpi_datatypes::datatype::Basic;
 use oxmpi_datatypes::op::Predefined;
 use oxmpi_engine::full_fence;
 use oxmpi_engine::turn_lock::Drawn;
+use oxmpi_windows::lock::Held;
 
 use super::epoch::Hold;
-use super::lock::Held;
 use super::memory::{Near, Part};
 use super::{LockKind, Target, Window, accumulate};
 use crate::buffer::Buffer;
@@ -39,49 +39,34 @@ impl Window {
         is_allowed.then(|| part.base.wrapping_add(from as usize))
     }
 
-    /// Writes a block to a rank's memory; false, and nothing has happened, if that takes more than
-    /// a copy by this process.
+    /// Copies a block to a rank's memory, or from it; false, and nothing has happened, if that
+    /// takes more than a copy by this process.
     ///
     /// # Safety
-    /// `origin` must be valid for so many bytes.
+    /// `here` must be valid for so many bytes; a put only reads it.
     #[inline(always)]
-    pub unsafe fn put_at_once(
+    pub unsafe fn transfer_at_once(
         &self,
-        origin: *const u8,
+        what: Transfer,
+        here: *mut u8,
         bytes: u64,
         rank: i32,
         displacement: i64,
     ) -> bool {
-        let Some(place) = self.block_at_hand(rank, displacement, bytes) else {
+        let Some(there) = self.block_at_hand(rank, displacement, bytes) else {
             return false;
         };
-        // SAFETY: the caller's promise; the place lies in the window, which stays mapped.
-        unsafe { copy(origin, place, bytes as usize) };
-        true
-    }
-
-    /// Reads a block of a rank's memory; false as in [`Window::put_at_once`].
-    ///
-    /// # Safety
-    /// `origin` must be valid for so many bytes.
-    #[inline(always)]
-    pub unsafe fn get_at_once(
-        &self,
-        origin: *mut u8,
-        bytes: u64,
-        rank: i32,
-        displacement: i64,
-    ) -> bool {
-        let Some(place) = self.block_at_hand(rank, displacement, bytes) else {
-            return false;
+        let (from, to) = match what {
+            Transfer::Put => (here, there),
+            Transfer::Get => (there, here),
         };
         // SAFETY: the caller's promise; the place lies in the window, which stays mapped.
-        unsafe { copy(place, origin, bytes as usize) };
+        unsafe { copy(from, to, bytes as usize) };
         true
     }
 
     /// Changes one element and reads what was there, if the processor has an instruction for it;
-    /// false as in [`Window::put_at_once`]. Without a `result` nothing is read.
+    /// false as in [`Window::transfer_at_once`]. Without a `result` nothing is read.
     ///
     /// # Safety
     /// `origin` (unless the operation is MPI_NO_OP) and `result` must be valid for an element.
@@ -104,7 +89,7 @@ impl Window {
     }
 
     /// Compares one element and swaps it, if the processor has an instruction for it; false as in
-    /// [`Window::put_at_once`].
+    /// [`Window::transfer_at_once`].
     ///
     /// # Safety
     /// All three addresses must be valid for an element.
@@ -124,6 +109,15 @@ impl Window {
         // SAFETY: as in `change_at_once`.
         unsafe { accumulate::swap_word(basic, place, compare, origin, result) }
     }
+}
+
+/// Which way data moves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Transfer {
+    /// To the rank's memory.
+    Put,
+    /// From it.
+    Get,
 }
 
 /// A lock that is not free; see [`Window::lock_at_once`].

@@ -1,31 +1,15 @@
-//! How MPI_Win_lock gets the lock of a rank of this host, and what happens when a holder dies.
+//! How MPI_Win_lock gets the lock of a rank of this host: by its words, which this process maps.
 //!
-//! As long as all live, the ranks take turns by tickets (`oxmpi_engine::turn_lock`). The first rank
-//! that waits behind a dead one disrupts the lock; from then on whoever wants it looks at the
-//! entries of the living under the target's small lock, which survives its holder's death.
-//!
-//! The rule for programs: a rank that asks for a lock whose holder has died is told so by an error
-//! that names the dead rank, once for each dead holder, since what the holder was changing may be
-//! half done. After that the lock can be had as before, though no more in the order of arrival. A
-//! rank that died while it waited hinders nobody, and nobody is told.
+//! The rules, also those for a holder that dies, are in [`oxmpi_windows::lock`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use oxmpi_engine::Condition;
-use oxmpi_engine::turn_lock::{Ticket, Turn, TurnLock, Wish};
+use oxmpi_engine::turn_lock::{Entry, Ticket, Turn, TurnLock, Wish};
+use oxmpi_windows::lock::{self, Held, Words};
 
-use super::LockKind;
 use super::control::Control;
 use super::memory::Core;
-
-/// How a lock is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
-    /// By its turn.
-    Turn(Ticket),
-    /// By its entry alone, since the lock was disrupted.
-    Disrupted,
-}
 
 /// The locks that this process holds by their words, one place for each rank of the window. Only
 /// the thread that locks a rank, or unlocks it, is at its place.
@@ -74,23 +58,32 @@ impl HeldLocks {
     }
 }
 
-/// What came of a try to take a disrupted lock.
-pub(super) enum Try {
-    Held,
-    Waits,
-    /// This rank has died as the holder.
-    Died(u32),
+/// The lock of a rank of this host.
+pub(super) struct NearWords<'c> {
+    pub core: &'c Core,
+    pub index: usize,
 }
 
-/// Dead holders that this process, or an origin on another host, has been told of: target and rank.
-pub(super) type Told = Vec<(u32, u32)>;
+impl Words for NearWords<'_> {
+    fn lock(&self) -> &TurnLock {
+        self.core.control.lock(self.index)
+    }
 
-impl From<LockKind> for Wish {
-    fn from(kind: LockKind) -> Wish {
-        match kind {
-            LockKind::Shared => Wish::Read,
-            LockKind::Exclusive => Wish::Write,
-        }
+    fn entry(&self, rank: u32) -> &Entry {
+        self.core.control.entry(self.index, rank)
+    }
+
+    fn size(&self) -> u32 {
+        self.core.comm.size
+    }
+
+    fn dead(&self) -> Vec<u32> {
+        self.core.dead_ranks()
+    }
+
+    fn alone<R>(&self, change: impl FnOnce() -> R) -> R {
+        let control = &self.core.control;
+        control.alone(self.index, self.core.engine(), change)
     }
 }
 
@@ -115,39 +108,11 @@ impl Core {
         self.lock_words(index).disrupt(entry)
     }
 
-    /// Tries to take a disrupted lock in the name of `rank`.
-    pub(super) fn take_disrupted(
-        &self,
-        target: u32,
-        index: usize,
-        rank: u32,
-        wish: Wish,
-        dead: &[u32],
-        told: &mut Told,
-    ) -> Try {
-        let entry = |rank: u32| self.control.entry(index, rank);
-        let news = |dead: &&u32| entry(**dead).is_held() && !told.contains(&(target, **dead));
-        if let Some(dead) = dead.iter().find(news).copied() {
-            told.push((target, dead));
-            return Try::Died(dead);
-        }
-        let living = (0..self.comm.size).filter(|other| *other != rank && !dead.contains(other));
-        let taken = self.control.alone(index, self.engine(), || {
-            let others = living.map(entry);
-            self.lock_words(index)
-                .take_disrupted(wish, entry(rank), others)
-        });
-        if taken { Try::Held } else { Try::Waits }
-    }
-
     /// Gives a lock back that is held in the name of `rank`.
     #[inline(always)]
     pub(super) fn release(&self, index: usize, rank: u32, held: Held) -> Turn {
         let (lock, entry) = (self.lock_words(index), self.control.entry(index, rank));
-        match held {
-            Held::Turn(ticket) => lock.release(ticket, entry),
-            Held::Disrupted => lock.release_disrupted(entry),
-        }
+        lock::release(lock, entry, held)
     }
 }
 

@@ -6,10 +6,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmpi_engine::turn_lock::Turn;
-use oxmpi_engine::{Engine, Mapping, PortBuffer};
+use oxmpi_engine::{Condition, Engine, Mapping, PortBuffer};
+use oxmpi_windows::message::Refusal;
+use oxmpi_windows::region::{Obstacle, Regions, Use};
 
 use super::control::Control;
-use super::message::Refusal;
 use super::{Flavor, SharedPart};
 use crate::communicator::{Comm, Context};
 use crate::error::{ErrorKind, WindowError};
@@ -99,7 +100,8 @@ impl Core {
             Some(rank) => Some(self.part(rank)),
             None => self.parts.iter().find(|part| part.bytes > 0),
         };
-        let mapped = part.filter(|part| !part.base.is_null());
+        // A rank without memory has no address that could be of use; MPICH's answer is the same.
+        let mapped = part.filter(|part| part.bytes > 0 && !part.base.is_null());
         SharedPart {
             base: mapped.map_or(std::ptr::null_mut(), |part| part.base),
             bytes: mapped.map_or(0, |part| part.bytes),
@@ -108,16 +110,22 @@ impl Core {
     }
 
     /// The address of `begin..end`, bytes counted from the beginning of this rank's memory (from
-    /// address 0 in a dynamic window), if all of them belong to it.
-    pub(super) fn own_address(&self, begin: i64, end: i64) -> Option<*mut u8> {
+    /// address 0 in a dynamic window), if all of them belong to it. Attached memory is held for as
+    /// long as it is used.
+    pub(super) fn own_address(
+        &self,
+        begin: i64,
+        end: i64,
+        what: Use,
+    ) -> Option<(*mut u8, Option<Held>)> {
         if self.flavor == Flavor::Dynamic {
             let bytes = end.checked_sub(begin)?;
-            let inside = self.attached.covers(begin as u64, bytes as u64);
-            return inside.then_some(begin as usize as *mut u8);
+            let held = self.attached.hold(begin as u64, bytes as u64, what)?;
+            return Some((begin as usize as *mut u8, Some(held)));
         }
         let own = self.own();
         let inside = begin >= 0 && end >= begin && end as u64 <= own.bytes;
-        inside.then(|| own.base.wrapping_add(begin as usize))
+        inside.then(|| (own.base.wrapping_add(begin as usize), None))
     }
 
     /// Wakes whoever may have the lock of a rank of this host now. True: that is a rank of another
@@ -177,88 +185,108 @@ impl Drop for Core {
     }
 }
 
-/// Memory attached to a dynamic window: disjoint, ordered by address.
+/// Memory attached to a dynamic window.
 #[derive(Default)]
-pub(super) struct Attached(Mutex<Vec<(u64, u64)>>);
+pub(super) struct Attached(Arc<Mutex<Regions>>);
+
+/// Attached memory that is being used: it cannot be detached meanwhile.
+pub(super) struct Held {
+    attached: Attached,
+    address: u64,
+    bytes: u64,
+    what: Use,
+}
 
 impl Attached {
-    fn regions(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
+    fn regions(&self) -> MutexGuard<'_, Regions> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn add(&self, address: u64, bytes: u64) -> Result<(), WindowError> {
-        let mut regions = self.regions();
-        let end = address.checked_add(bytes);
-        if address == 0 && bytes > 0 || end.is_none() || bytes > i64::MAX as u64 {
-            return Err(WindowError::Null { bytes });
-        }
-        let overlaps = |&&(begin, length): &&(u64, u64)| {
-            bytes > 0 && length > 0 && address < begin + length && begin < address + bytes
-        };
-        if let Some(&(other, other_bytes)) = regions.iter().find(overlaps) {
-            return Err(WindowError::Overlap {
-                address,
-                bytes,
-                other,
-                other_bytes,
-            });
-        }
-        let at = regions.partition_point(|region| *region < (address, bytes));
-        regions.insert(at, (address, bytes));
-        Ok(())
+        let added = self.regions().add(address, bytes);
+        added.map_err(|obstacle| refusal(obstacle, address, bytes))
     }
 
-    pub(super) fn remove(&self, address: u64) -> Result<(), WindowError> {
-        let mut regions = self.regions();
-        let at = regions.iter().position(|(begin, _)| *begin == address);
-        let at = at.ok_or(WindowError::Detach { address })?;
-        regions.remove(at);
-        Ok(())
+    /// Tells of data that is on its way out by `Ok(false)`: nothing was removed then.
+    pub(super) fn remove(&self, address: u64) -> Result<bool, WindowError> {
+        match self.regions().remove(address) {
+            Ok(()) => Ok(true),
+            Err(Obstacle::Read) => Ok(false),
+            Err(obstacle) => Err(refusal(obstacle, address, 0)),
+        }
     }
 
-    /// Whether all of the bytes are attached. Regions that touch count as one.
-    fn covers(&self, address: u64, bytes: u64) -> bool {
-        let regions = self.regions();
-        let mut from = address;
-        let Some(end) = address.checked_add(bytes) else {
-            return false;
-        };
-        let first = regions.partition_point(|(begin, _)| *begin <= address);
-        for &(begin, length) in &regions[first.saturating_sub(1)..] {
-            if begin > from {
-                break;
-            }
-            from = from.max(begin + length);
-            if from >= end {
-                return true;
-            }
-        }
-        false
+    fn hold(&self, address: u64, bytes: u64, what: Use) -> Option<Held> {
+        let held = self.regions().hold(address, bytes, what);
+        held.then(|| Held {
+            attached: Attached(self.0.clone()),
+            address,
+            bytes,
+            what,
+        })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A thread detaches memory, and waits for data that leaves it.
+pub(super) struct Detached<'a> {
+    attached: &'a Attached,
+    address: u64,
+    outcome: Option<Result<(), WindowError>>,
+}
 
-    #[test]
-    fn attached_memory_is_found() {
-        let attached = Attached::default();
-        assert!(!attached.covers(100, 1));
-        attached.add(100, 50).unwrap();
-        attached.add(150, 50).unwrap();
-        attached.add(300, 10).unwrap();
-        assert!(attached.covers(100, 100) && attached.covers(199, 1) && attached.covers(300, 10));
-        assert!(!attached.covers(99, 2) && !attached.covers(199, 2) && !attached.covers(305, 6));
-        assert!(!attached.covers(u64::MAX, 2));
-        assert!(matches!(
-            attached.add(290, 11),
-            Err(WindowError::Overlap { other: 300, .. })
-        ));
-        assert!(matches!(attached.add(0, 4), Err(WindowError::Null { .. })));
-        attached.remove(150).unwrap();
-        let missing = Err(WindowError::Detach { address: 150 });
-        assert_eq!(attached.remove(150), missing);
-        assert!(!attached.covers(100, 51) && attached.covers(100, 50));
+impl<'a> Detached<'a> {
+    pub(super) fn new(attached: &'a Attached, address: u64) -> Self {
+        Detached {
+            attached,
+            address,
+            outcome: None,
+        }
+    }
+
+    /// What has come of it, once it is met.
+    pub(super) fn outcome(self) -> Result<(), WindowError> {
+        self.outcome.expect("it was waited for")
+    }
+}
+
+impl Condition for Detached<'_> {
+    fn is_met(&mut self) -> bool {
+        if self.outcome.is_none() {
+            self.outcome = match self.attached.remove(self.address) {
+                Ok(false) => None,
+                Ok(true) => Some(Ok(())),
+                Err(error) => Some(Err(error)),
+            };
+        }
+        self.outcome.is_some()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let regions = &mut self.attached.regions();
+        regions.release(self.address, self.bytes, self.what);
+    }
+}
+
+fn refusal(obstacle: Obstacle, address: u64, bytes: u64) -> WindowError {
+    match obstacle {
+        Obstacle::Nowhere => WindowError::Null { bytes },
+        Obstacle::Overlap {
+            address: other,
+            bytes: other_bytes,
+        } => WindowError::Overlap {
+            address,
+            bytes,
+            other,
+            other_bytes,
+        },
+        Obstacle::Unknown => WindowError::Detach { address },
+        Obstacle::Changed { bytes, transfers } => WindowError::InUse {
+            address,
+            bytes,
+            transfers,
+        },
+        Obstacle::Read => unreachable!("who removes waits until it has been read"),
     }
 }

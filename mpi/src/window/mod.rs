@@ -4,12 +4,13 @@
 //! of it, so that its messages meet no others. There are two ways to a target. *Direct*: its memory
 //! is mapped here, and this rank copies and combines by itself; locks are words in memory that the
 //! ranks of a host share (`control`). *By message*: requests travel to the target in batches
-//! (`message`, `origin`), and its service (`target`), a background task, carries them out, whatever
+//! (`origin`), and its service (`target`), a background task, carries them out, whatever
 //! the target's program does. Which way leads to a rank is decided when the window is made
-//! (`memory`).
+//! (`memory`). What the two sides say to each other, and in which order requests are done, is
+//! `oxmpi-windows`, which the simulator runs too.
 //!
 //! `operation` and `sync` are the calls of the program: they check arguments and epochs (`epoch`)
-//! and take one of the two ways. `at_once` is the shortest way for what is usual: a block in memory
+//! and places (`place`), and take one of the two ways. `at_once` is the shortest way for what is usual: a block in memory
 //! that is mapped here. `accumulate` combines elements so that all ways are atomic against
 //! each other.
 
@@ -22,9 +23,9 @@ mod layout;
 mod lock;
 mod make;
 mod memory;
-mod message;
 mod operation;
 mod origin;
+mod place;
 mod request;
 mod sync;
 mod target;
@@ -39,16 +40,19 @@ use crate::group::Group;
 use crate::label::Label;
 use crate::process::Task;
 use oxmpi_datatypes::datatype::Datatype;
+use oxmpi_engine::Condition;
+use oxmpi_windows::lock::Told;
 
 use epoch::Epoch;
-use lock::{HeldLocks, Told};
-use memory::{Core, Part};
+use lock::HeldLocks;
+use memory::{Core, Detached, Part};
 use origin::Origin;
 use target::Service;
 
-pub use at_once::Later;
+pub use at_once::{Later, Transfer};
 pub use details::HINTS;
 pub use operation::Elements;
+pub use oxmpi_windows::LockKind;
 
 /// Which call made a window (MPI_WIN_CREATE_FLAVOR).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,15 +77,6 @@ impl Flavor {
             Flavor::Shared => "MPI_Win_allocate_shared",
         }
     }
-}
-
-/// Whether others may hold a lock at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LockKind {
-    /// MPI_LOCK_SHARED.
-    Shared,
-    /// MPI_LOCK_EXCLUSIVE.
-    Exclusive,
 }
 
 /// What the program asserts in a synchronisation (the MPI_MODE_ constants).
@@ -195,8 +190,8 @@ impl Window {
     }
 
     /// Where another rank's memory lies in this process (MPI_Win_shared_query). Without a rank: the
-    /// first one that has some. A rank that shares no memory with this one has the null base and
-    /// size 0, unless the window was made by MPI_Win_allocate_shared, where every rank does.
+    /// first one that has some. A rank without memory, or whose memory is not shared with this one,
+    /// has the null base and size 0.
     pub fn shared_query(&self, rank: Option<u32>) -> Result<SharedPart, ErrorKind> {
         if let Some(rank) = rank {
             self.check_rank(rank)?;
@@ -213,10 +208,21 @@ impl Window {
         Ok(self.core.attached.add(base as u64, bytes)?)
     }
 
-    /// Takes memory out of a dynamic window.
+    /// Takes memory out of a dynamic window. It is an error, and the memory stays attached, while
+    /// data of others is on its way into it; data that leaves it is waited for, because whoever
+    /// reads it may have it before this process has noticed.
     pub fn detach(&self, base: *const u8) -> Result<(), ErrorKind> {
         self.check_dynamic("MPI_Win_detach")?;
-        Ok(self.core.attached.remove(base as u64)?)
+        let mut detached = Detached::new(&self.core.attached, base as u64);
+        if !detached.is_met() {
+            self.core.engine().wait_until(&mut detached, &[])?;
+        }
+        Ok(detached.outcome()?)
+    }
+
+    /// Whether this process has locked a rank exclusively.
+    pub fn is_locked_alone(&self, rank: u32) -> bool {
+        self.epoch.is_exclusive(rank)
     }
 
     fn check_dynamic(&self, call: &'static str) -> Result<(), WindowError> {

@@ -3,16 +3,18 @@
 //! Each checks rank, epoch and place, then takes the way that leads to the target: by itself where
 //! the memory is mapped here, by message where it is not.
 
-use super::accumulate::{self, Element, Plan, Site};
+use super::accumulate::{self, Plan, Site};
 use super::layout;
-use super::message::Kind;
 use super::origin::Access;
-use super::{Flavor, Target, Window, at_once};
+use super::place::{Place, Way, is_block, layout_of};
+use super::{Target, Transfer, Window, at_once};
 use crate::any_request::{AnyRequest, Report};
-use crate::buffer::{Buffer, BufferError};
+use crate::buffer::Buffer;
 use crate::error::{ErrorKind, WindowError};
-use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
+use oxmpi_datatypes::datatype::Datatype;
 use oxmpi_datatypes::op::{Op, Predefined};
+use oxmpi_windows::Element;
+use oxmpi_windows::message::Kind;
 
 /// Elements of this process's memory that are accumulated, and their type.
 #[derive(Debug, Clone, Copy)]
@@ -21,20 +23,6 @@ pub struct Elements<'a> {
     pub buffer: &'a Buffer,
     /// Its datatype.
     pub datatype: &'a Datatype,
-}
-
-/// A place at a target, checked.
-struct Place {
-    target: u32,
-    bytes: u64,
-    way: Way,
-}
-
-enum Way {
-    /// Where the datatype counts from, in memory that is mapped here.
-    Direct(*mut u8),
-    /// Where the datatype counts from, behind the beginning of the target's memory.
-    Message(i64),
 }
 
 /// From here on a block between two processes' own memory is moved by one call of the kernel;
@@ -50,13 +38,6 @@ enum Until {
     Request,
 }
 
-/// Which way data moves.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Transfer {
-    Put,
-    Get,
-}
-
 /// What the calls without a request make of it.
 fn quietly(operation: Result<AnyRequest, ErrorKind>) -> Result<(), ErrorKind> {
     operation.map(drop)
@@ -68,13 +49,23 @@ impl Window {
     /// Writes `origin` to the target.
     #[inline]
     pub fn put(&self, origin: &Buffer, target: &Target<'_>) -> Result<(), ErrorKind> {
-        if let Some((address, bytes, rank, displacement)) = at_once::blocks(origin, target)
+        self.transfer_soon(Transfer::Put, origin, target)
+    }
+
+    #[inline(always)]
+    fn transfer_soon(
+        &self,
+        what: Transfer,
+        origin: &Buffer,
+        target: &Target<'_>,
+    ) -> Result<(), ErrorKind> {
+        if let Some((here, bytes, rank, displacement)) = at_once::blocks(origin, target)
             // SAFETY: the buffer's promise.
-            && unsafe { self.put_at_once(address, bytes, rank, displacement) }
+            && unsafe { self.transfer_at_once(what, here, bytes, rank, displacement) }
         {
             return Ok(());
         }
-        quietly(self.transfer(Transfer::Put, Until::Flush, origin, target))
+        quietly(self.transfer(what, Until::Flush, origin, target))
     }
 
     /// [`Window::put`] with a request that is over when `origin` may be used again.
@@ -124,13 +115,7 @@ impl Window {
     /// Reads from the target into `origin`.
     #[inline]
     pub fn get(&self, origin: &Buffer, target: &Target<'_>) -> Result<(), ErrorKind> {
-        if let Some((address, bytes, rank, displacement)) = at_once::blocks(origin, target)
-            // SAFETY: the buffer's promise.
-            && unsafe { self.get_at_once(address, bytes, rank, displacement) }
-        {
-            return Ok(());
-        }
-        quietly(self.transfer(Transfer::Get, Until::Flush, origin, target))
+        self.transfer_soon(Transfer::Get, origin, target)
     }
 
     /// [`Window::get`] with a request that is over when the data is there.
@@ -379,7 +364,7 @@ impl Window {
     ) -> Result<AnyRequest, ErrorKind> {
         match until {
             Until::Flush => {
-                self.origin.keep(target, operation);
+                self.origin.keep(&self.core, target, operation);
                 Ok(OVER)
             }
             Until::Request => {
@@ -475,107 +460,6 @@ impl Window {
         self.check_rank(rank)?;
         Ok(self.epoch.check_passive(call, Some(rank))?)
     }
-
-    /// Checks what an operation accesses; nothing if it accesses no memory.
-    #[inline]
-    fn place(&self, target: &Target<'_>) -> Result<Option<Place>, ErrorKind> {
-        let Some(rank) = target.rank else {
-            return Ok(None);
-        };
-        self.check_rank(rank)?;
-        self.epoch.check_access(rank)?;
-        let (part, datatype) = (self.core.part(rank), target.datatype);
-        if !datatype.is_committed() {
-            let datatype = format!("{datatype:?}");
-            return Err(BufferError::Uncommitted { datatype }.into());
-        }
-        let dynamic = self.core.flavor == Flavor::Dynamic;
-        let displacement = target.displacement;
-        if displacement < 0 && !dynamic {
-            return Err(WindowError::Displacement {
-                displacement,
-                target: rank,
-            }
-            .into());
-        }
-        let span = span(target, part.unit);
-        let Some((from, begin, end, bytes)) = span else {
-            return Err(out_of_range(rank, target, part, i64::MAX, i64::MAX));
-        };
-        if bytes == 0 {
-            return Ok(None);
-        }
-        let inside = begin >= 0 && end as u64 <= part.bytes;
-        let way = match (dynamic, part.direct) {
-            (false, _) if !inside => return Err(out_of_range(rank, target, part, begin, end)),
-            (false, true) => Way::Direct(part.base.wrapping_add(from as usize)),
-            (true, true) => {
-                let Some(first) = self.core.own_address(begin, end) else {
-                    return Err(WindowError::NotAttached {
-                        target: rank,
-                        address: begin as u64,
-                        bytes: end.abs_diff(begin),
-                    }
-                    .into());
-                };
-                Way::Direct(first.wrapping_offset((from - begin) as isize))
-            }
-            (_, false) => Way::Message(from),
-        };
-        Ok(Some(Place {
-            target: rank,
-            bytes,
-            way,
-        }))
-    }
-}
-
-/// Where the datatype counts from, the first byte, the end of the last, and the bytes of data; none
-/// if they cannot be numbers.
-#[inline]
-fn span(target: &Target<'_>, unit: u32) -> Option<(i64, i64, i64, u64)> {
-    let datatype = target.datatype;
-    let from = target.displacement.checked_mul(i64::from(unit))?;
-    let bytes = datatype.size().checked_mul(target.count)?;
-    if bytes == 0 {
-        return Some((from, from, from, 0));
-    }
-    let last = i64::try_from(target.count - 1).ok()?;
-    let reach = datatype.extent().checked_mul(last)?;
-    let low = datatype.true_lb().checked_add(reach.min(0))?;
-    let high = datatype.true_ub().checked_add(reach.max(0))?;
-    Some((from, from.checked_add(low)?, from.checked_add(high)?, bytes))
-}
-
-#[cold]
-fn out_of_range(
-    rank: u32,
-    target: &Target<'_>,
-    part: &super::memory::Part,
-    begin: i64,
-    end: i64,
-) -> ErrorKind {
-    WindowError::Range {
-        target: rank,
-        displacement: target.displacement,
-        unit: part.unit,
-        begin,
-        end,
-        bytes: part.bytes,
-    }
-    .into()
-}
-
-/// Whether an operation accesses one block at the target.
-fn is_block(target: &Target<'_>) -> bool {
-    let datatype = target.datatype;
-    datatype.is_contiguous() || target.count == 1 && datatype.is_one_block()
-}
-
-fn layout_of(target: &Target<'_>) -> Result<oxmpi_datatypes::datatype::Layout, BufferError> {
-    let count = target.count;
-    let layout = target.datatype.layout(count);
-    layout.map_err(|error: DatatypeError| BufferError::TooLarge { count, error })
 }
 
 fn plan(datatype: &Datatype, op: &Op) -> Result<Plan, ErrorKind> {

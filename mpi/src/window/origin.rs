@@ -14,10 +14,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use oxmpi_engine::{Content, Envelope, Mode, Pattern};
+use oxmpi_windows::batch::Batch;
+use oxmpi_windows::message::{HEAD_BYTES, Kind, REFUSAL_BYTES, Refusal, Request};
 
 use super::LockKind;
 use super::memory::{Core, DATA, REQUESTS};
-use super::message::{HEAD_BYTES, Kind, REFUSAL_BYTES, Refusal, Request};
 use super::request::Answered;
 use crate::any_request::{AnyRequest, Report};
 use crate::buffer::Buffer;
@@ -27,13 +28,6 @@ use crate::error::ErrorKind;
 const INLINE_MAX: u64 = 2048;
 /// Data up to this length is a word or a few.
 const FEW_BYTES: usize = 64;
-/// A batch of this length leaves.
-const BATCH_MAX: usize = 8192;
-/// After this many batches without an answer the target is asked whether it keeps up: requests that
-/// it has not read yet take memory there.
-const BATCHES_MAX: u32 = 32;
-/// After this many operations under way their end is awaited: each takes a request of the engine.
-const UNDER_WAY_MAX: usize = 1024;
 /// Tags are counted round; the next bit tells answers from data.
 const TAG_MASK: u32 = 0x1fff_ffff;
 /// The bit in the tags of answers: two ranks that are each other's target send both to each other.
@@ -52,13 +46,7 @@ pub(super) struct Origin {
 
 #[derive(Default)]
 struct Stream {
-    batch: Vec<u8>,
-    /// Something was asked of the target whose end it has not confirmed.
-    owed: bool,
-    /// The lock request at the beginning of the batch, and nothing else, has been written.
-    only_lock: bool,
-    /// Batches since the target's last answer.
-    batches: u32,
+    batch: Batch,
     under_way: Vec<UnderWay>,
 }
 
@@ -101,12 +89,19 @@ impl Origin {
         stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn use_stream(&self, target: u32) -> MutexGuard<'_, Stream> {
+    fn use_stream(&self, core: &Core, target: u32) -> MutexGuard<'_, Stream> {
         self.used.store(1, Ordering::Relaxed);
         let stream = self.stream(target);
         // Under the lock: a thread that misses the batch below finds the lock taken.
-        self.held.store(1, Ordering::Relaxed);
+        self.held.store(1, Ordering::Release);
+        // The service sends what is held back.
+        core.comm.process.background.rouse();
         stream
+    }
+
+    /// Whether a batch may wait for more.
+    pub(super) fn holds_back(&self) -> bool {
+        self.held.load(Ordering::Acquire) != 0
     }
 
     fn tag(&self) -> u32 {
@@ -122,9 +117,9 @@ impl Origin {
         access: Access<'_>,
         origin: &Buffer,
     ) -> Result<AnyRequest, ErrorKind> {
-        let stream = &mut *self.use_stream(access.target);
+        let stream = &mut *self.use_stream(core, access.target);
         stream.make_room(core, self, access.target)?;
-        stream.owed = true;
+        stream.batch.owe();
         self.send_with_data(stream, core, kind, self.tag(), access, origin)
     }
 
@@ -138,7 +133,7 @@ impl Origin {
         origin: Option<&Buffer>,
         result: &Buffer,
     ) -> Result<AnyRequest, ErrorKind> {
-        let stream = &mut *self.use_stream(access.target);
+        let stream = &mut *self.use_stream(core, access.target);
         stream.make_room(core, self, access.target)?;
         let tag = self.tag();
         let answer = receive(core, access.target, tag, result)?;
@@ -166,17 +161,18 @@ impl Origin {
     }
 
     /// Keeps an operation that the next flush completes.
-    pub(super) fn keep(&self, target: u32, operation: AnyRequest) {
+    pub(super) fn keep(&self, core: &Core, target: u32, operation: AnyRequest) {
         if !matches!(operation, AnyRequest::Over(_)) {
-            self.use_stream(target).keep(operation, Wants::Nothing);
+            self.use_stream(core, target)
+                .keep(operation, Wants::Nothing);
         }
     }
 
     /// The operation has a request of its own: its data must move without a flush, and a flush must
     /// still wait for it.
     pub(super) fn hurry(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
-        let stream = &mut *self.use_stream(target);
-        stream.owed = true;
+        let stream = &mut *self.use_stream(core, target);
+        stream.batch.owe();
         stream.send(core, target)
     }
 
@@ -220,29 +216,25 @@ impl Origin {
         target: u32,
         kind: LockKind,
     ) -> Result<(), ErrorKind> {
-        let stream = &mut *self.use_stream(target);
-        let first = stream.batch.is_empty();
-        let request = Request::bare(Kind::Lock(kind), 0);
-        stream.append(core, target, &request)?;
-        stream.only_lock = first;
-        Ok(())
+        let stream = &mut *self.use_stream(core, target);
+        match stream.batch.lock(kind) {
+            true => stream.send(core, target),
+            false => Ok(()),
+        }
     }
 
     /// Completes everything, gives the target's lock back and begins to wait for that.
     fn begin_unlock(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
         let stream = &mut *self.stream(target);
-        if stream.only_lock {
-            // The target never heard of the lock, and needs not.
-            stream.batch.clear();
-            stream.only_lock = false;
-            return Ok(());
+        match stream.batch.unlock() {
+            true => stream.confirm(core, self, target, Kind::Unlock),
+            false => Ok(()),
         }
-        stream.confirm(core, self, target, Kind::Unlock)
     }
 
     fn begin_flush(&self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
         let stream = &mut *self.stream(target);
-        match stream.owed {
+        match stream.batch.is_owed() {
             true => stream.confirm(core, self, target, Kind::Flush),
             false => stream.send_unless_only_lock(core, target),
         }
@@ -363,9 +355,7 @@ impl Stream {
         target: u32,
         request: &Request<'_>,
     ) -> Result<(), ErrorKind> {
-        self.only_lock = false;
-        request.encode(&mut self.batch);
-        match self.batch.len() >= BATCH_MAX {
+        match self.batch.append(request) {
             true => self.send(core, target),
             false => Ok(()),
         }
@@ -373,23 +363,21 @@ impl Stream {
 
     /// Sends the batch, if there is one.
     fn send(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
-        if self.batch.is_empty() {
+        let Some(batch) = self.batch.depart() else {
             return Ok(());
-        }
-        self.only_lock = false;
-        self.batches += 1;
-        let envelope = envelope(core, REQUESTS, 0, self.batch.len() as u64);
+        };
+        let envelope = envelope(core, REQUESTS, 0, batch.len() as u64);
         let process = core.part(target).process;
         // SAFETY: the batch is valid, and has been read when the call returns.
         let sent = unsafe {
             core.engine()
-                .send_now(process, &envelope, self.batch.as_ptr(), Mode::Standard)
+                .send_now(process, &envelope, batch.as_ptr(), Mode::Standard)
         };
         if sent {
             self.batch.clear();
             return Ok(());
         }
-        let batch = std::mem::take(&mut self.batch);
+        let batch = self.batch.take();
         let request = core
             .comm
             .isend_packed(process, envelope, batch, Mode::Standard)?;
@@ -398,9 +386,9 @@ impl Stream {
     }
 
     fn send_unless_only_lock(&mut self, core: &Arc<Core>, target: u32) -> Result<(), ErrorKind> {
-        match self.only_lock {
-            true => Ok(()),
-            false => self.send(core, target),
+        match self.batch.may_leave() {
+            true => self.send(core, target),
+            false => Ok(()),
         }
     }
 
@@ -418,10 +406,9 @@ impl Stream {
         let buffer = unsafe { Buffer::raw(room.as_mut_ptr(), REFUSAL_BYTES as u64) };
         let request = receive(core, target, tag, &buffer)?;
         self.keep(request, Wants::Confirmation(room));
-        self.owed = false;
-        self.append(core, target, &Request::bare(kind, tag))?;
+        self.batch.ask(kind, tag);
         self.send(core, target)?;
-        self.batches = 0;
+        self.batch.asked();
         Ok(())
     }
 
@@ -438,7 +425,7 @@ impl Stream {
         origin: &Origin,
         target: u32,
     ) -> Result<(), ErrorKind> {
-        if self.batches < BATCHES_MAX && self.under_way.len() < UNDER_WAY_MAX {
+        if !self.batch.must_wait(self.under_way.len()) {
             return Ok(());
         }
         self.confirm(core, origin, target, Kind::Flush)?;

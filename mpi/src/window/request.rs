@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use oxmpi_engine::RequestId;
+use oxmpi_windows::message::Refusal;
 
 use super::memory::Core;
-use super::message::Refusal;
 use crate::any_request::{AnyRequest, Pending, Report};
 use crate::communicator::Comm;
 use crate::error::ErrorKind;

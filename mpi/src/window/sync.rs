@@ -9,9 +9,10 @@ use std::sync::{MutexGuard, PoisonError};
 use oxmpi_engine::turn_lock::{Drawn, Ticket, Turn, Wish};
 use oxmpi_engine::{Mode, full_fence};
 use oxmpi_schedules::plan::Call;
+use oxmpi_windows::lock::{self, Held, Try};
 
 use super::epoch::Hold;
-use super::lock::{Held, Try, UntilFree, UntilTurn};
+use super::lock::{NearWords, UntilFree, UntilTurn};
 use super::memory::Near;
 use super::origin::Origin;
 use super::{Assertion, LockKind, Window};
@@ -309,11 +310,15 @@ impl Window {
         loop {
             let dead = core.dead_ranks();
             let lost = |rank: u32| Err(core.engine().loss_of(core.part(rank).process).into());
-            if target != me && dead.contains(&target) {
-                return lost(target);
-            }
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            match core.take_disrupted(target, near.index, me, wish, &dead, &mut told) {
+            let index = near.index;
+            let words = NearWords { core, index };
+            if target != me && dead.contains(&target) {
+                // The death of a holder is told first: that of the target may follow from it.
+                let holder = lock::dead_holder(&words, target, &dead, &mut told);
+                return lost(holder.unwrap_or(target));
+            }
+            match lock::take_disrupted(&words, (target, me), wish, &dead, &mut told) {
                 Try::Held => return Ok(Held::Disrupted),
                 Try::Died(rank) => return lost(rank),
                 Try::Waits => drop(told),

@@ -6,9 +6,14 @@ use crate::area::{Area, NOTHING, Pair, value, values};
 use crate::case::{Case, FORMS, join};
 use crate::{COUNTS, SETTINGS, SIZES};
 
+/// What blocks of the variants with v are multiples of: with the second, some go over a board and
+/// others are too long for it.
+const STEPS: [usize; 2] = [1, 700];
+
 /// Elements of a rank's block in the variants with v; some have none.
-fn count_of(rank: u32, peer: u32) -> usize {
-    ((rank * 3 + peer * 2 + 1) % 4) as usize
+fn count_of(rank: u32, peer: u32, step: usize) -> usize {
+    let count = ((rank * 3 + peer * 2 + 1) % 4) as usize;
+    count * if count > 1 { step } else { 1 }
 }
 
 /// Blocks laid out from the last to the first, with an element between them: where each begins, and
@@ -117,10 +122,10 @@ oxmpi_harness::ranks! {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), root) in crate::product(FORMS, 0..size) {
-            for wants_in_place in [false, true] {
+            for (wants_in_place, step) in crate::product([false, true], STEPS) {
                 let at_root = rank == root;
                 let in_place = wants_in_place && at_root;
-                let counts: Vec<usize> = (0..size).map(|rank| count_of(rank, root)).collect();
+                let counts: Vec<usize> = (0..size).map(|rank| count_of(rank, root, step)).collect();
                 let (starts, all) = laid_out(&counts);
                 let all = if at_root { all } else { 0 };
                 let count = counts[rank as usize];
@@ -136,7 +141,7 @@ oxmpi_harness::ranks! {
                 };
                 let (from, to) = (starts[rank as usize], counts.clone());
                 Case {
-                    name: format!("gatherv {form:?} {receive_form:?} at {root} in place {in_place}"),
+                    name: format!("gatherv {form:?} {receive_form:?} at {root} in place {in_place} {step}"),
                     send,
                     receive,
                     fill: Box::new(move |round, send, receive| {
@@ -195,14 +200,14 @@ oxmpi_harness::ranks! {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), root) in crate::product(FORMS, 0..size) {
-            for wants_in_place in [false, true] {
+            for (wants_in_place, step) in crate::product([false, true], STEPS) {
                 let at_root = rank == root;
                 let in_place = wants_in_place && at_root;
-                let counts: Vec<usize> = (0..size).map(|rank| count_of(rank, root)).collect();
+                let counts: Vec<usize> = (0..size).map(|rank| count_of(rank, root, step)).collect();
                 // What is sent may overlap: everybody's block begins one element after the one
                 // before.
                 let starts: Vec<usize> = (0..size as usize).collect();
-                let all = if at_root { size as usize + 4 } else { 0 };
+                let all = if at_root { size as usize + 4 * step } else { 0 };
                 let count = counts[rank as usize];
                 let mut send = Area::new(form, all);
                 let mut receive = Area::new(receive_form, count);
@@ -215,7 +220,7 @@ oxmpi_harness::ranks! {
                     root: Root::Rank(root),
                 };
                 Case {
-                    name: format!("scatterv {form:?} {receive_form:?} from {root} in place {in_place}"),
+                    name: format!("scatterv {form:?} {receive_form:?} from {root} in place {in_place} {step}"),
                     send,
                     receive,
                     fill: Box::new(move |round, send, _| send.set(0, &values(round, root, 0, all))),
@@ -269,7 +274,7 @@ oxmpi_harness::ranks! {
         let (rank, size) = (world.rank(), world.size());
         for ((form, receive_form), in_place) in crate::product(FORMS, [false, true]) {
             for times in [1, 700] {
-                let counts: Vec<usize> = (0..size).map(|rank| times * count_of(rank, 0)).collect();
+                let counts: Vec<usize> = (0..size).map(|rank| times * count_of(rank, 0, 1)).collect();
                 let (starts, all) = laid_out(&counts);
                 let count = counts[rank as usize];
                 let mut send = Area::new(form, count);
@@ -334,11 +339,13 @@ oxmpi_harness::ranks! {
     fn alltoall_of_any_length(SIZES, SETTINGS) {
         let (process, world) = join();
         let (rank, size) = (world.rank(), world.size());
-        for ((form, receive_form), in_place) in crate::product(FORMS, [false, true]) {
+        for ((form, receive_form), (in_place, step)) in
+            crate::product(FORMS, [(false, 1), (false, 700), (true, 1), (true, 700)])
+        {
             // In place, two ranks give each other equally much.
             let count = |from: u32, to: u32| match in_place {
-                true => count_of(from.min(to), from.max(to)),
-                false => count_of(from, to),
+                true => count_of(from.min(to), from.max(to), step),
+                false => count_of(from, to, step),
             };
             let send_counts: Vec<usize> = (0..size).map(|to| count(rank, to)).collect();
             let counts: Vec<usize> = (0..size).map(|from| count(from, rank)).collect();
@@ -352,7 +359,7 @@ oxmpi_harness::ranks! {
             };
             let (fill_starts, fill_counts) = (send_starts.clone(), send_counts.clone());
             Case {
-                name: format!("alltoallv {form:?} {receive_form:?} in place {in_place}"),
+                name: format!("alltoallv {form:?} {receive_form:?} in place {in_place} {step}"),
                 send,
                 receive,
                 fill: Box::new(move |round, send, receive| {

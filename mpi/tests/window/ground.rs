@@ -122,15 +122,19 @@ impl Words {
 
     /// This rank's words.
     pub fn own(&self) -> Vec<u64> {
+        (0..self.count).map(|at| self.own_word(at)).collect()
+    }
+
+    /// One of this rank's words.
+    pub fn own_word(&self, at: usize) -> u64 {
+        assert!(at < self.count);
         let base = match self.window.flavor() {
             Flavor::Dynamic => self.memory.as_ptr(),
             _ => self.window.base().cast::<u64>().cast_const(),
         };
         // SAFETY: the window's memory; others may write to it at any time, so it is read as memory
         // that changes.
-        (0..self.count)
-            .map(|at| unsafe { base.add(at).read_volatile() })
-            .collect()
+        unsafe { base.add(at).read_volatile() }
     }
 
     pub fn put(&self, values: &[u64], rank: u32, word: usize) -> Result<(), ErrorKind> {

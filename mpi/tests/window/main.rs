@@ -2,6 +2,7 @@
 //! synchronisation, over shared memory and by the network's way, against oracles.
 
 mod atomic;
+mod attached;
 mod calls;
 mod errors;
 mod faults;

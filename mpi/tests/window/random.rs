@@ -29,10 +29,20 @@ fn programs() -> u32 {
     }
 }
 
-/// Shared memory and loopback, and what differs most on them.
-const HERE: [oxmpi_harness::Setting; 5] = [
+/// Shared memory and loopback, both homes of progress, and what differs most on them.
+const HERE: [oxmpi_harness::Setting; 7] = [
     &[],
     &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "tcp")],
+    &[
+        ("OXMPI_SHARED_MEMORY", "off"),
+        ("OXMPI_NET", "tcp"),
+        ("OXMPI_PROGRESS", "sock"),
+    ],
+    &[
+        ("OXMPI_SHARED_MEMORY", "off"),
+        ("OXMPI_NET", "udp"),
+        ("OXMPI_DRIVER", "off"),
+    ],
     &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "udp")],
     &[
         ("OXMPI_SHARED_MEMORY", "off"),
@@ -46,12 +56,18 @@ const HERE: [oxmpi_harness::Setting; 5] = [
     ],
 ];
 
-/// Between hosts by whatever network the environment names.
-const BETWEEN_HOSTS: [oxmpi_harness::Setting; 2] = [&[], &[("OXMPI_ENCRYPT", "on")]];
+/// Between hosts by whatever network the environment names; the last one is for TCP alone.
+const BETWEEN_HOSTS: [oxmpi_harness::Setting; 3] = [
+    &[],
+    &[("OXMPI_ENCRYPT", "on")],
+    &[("OXMPI_PROGRESS", "sock")],
+];
 
 fn settings() -> &'static [oxmpi_harness::Setting] {
+    let by_tcp = std::env::var("OXMPI_NET").is_ok_and(|network| network == "tcp");
     match std::env::var_os("OXMPI_HOST") {
-        Some(_) => &BETWEEN_HOSTS,
+        Some(_) if by_tcp => &BETWEEN_HOSTS,
+        Some(_) => &BETWEEN_HOSTS[..2],
         None => &HERE,
     }
 }
@@ -292,8 +308,12 @@ fn perform_round(
             window.lock_all(NONE).unwrap();
             for (at, operation) in mine {
                 made.push(perform(operation, at, at % 3 == 0));
-                if at % 5 == 0 {
-                    window.flush(Some(operation.target)).unwrap();
+                match at % 9 {
+                    0 => window.flush(Some(operation.target)).unwrap(),
+                    2 => window.flush_all().unwrap(),
+                    4 => window.flush_local(Some(operation.target)).unwrap(),
+                    6 => window.flush_local_all().unwrap(),
+                    _ => {}
                 }
             }
             window.unlock_all().unwrap();
@@ -305,7 +325,10 @@ fn perform_round(
             window.start(all, NONE).unwrap();
             made.extend(mine.map(|(at, operation)| perform(operation, at, false)));
             window.complete().unwrap();
-            window.wait().unwrap();
+            match made.len() % 2 {
+                0 => window.wait().unwrap(),
+                _ => while !window.test().unwrap() {},
+            }
             rank.barrier();
         }
         _ => {

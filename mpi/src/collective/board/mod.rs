@@ -9,6 +9,7 @@
 //! Whether a call runs here may depend only on what all ranks know: the call and the size.
 
 mod round;
+mod uneven;
 
 use oxmpi_engine::{Engine, EngineError};
 
@@ -19,6 +20,8 @@ use crate::error::ErrorKind;
 use oxmpi_schedules::plan::Call;
 
 use round::Round;
+pub(super) use uneven::Rest;
+use uneven::directory_bytes;
 
 /// The longest message from or to a root that goes over the board where every rank has a CPU (2
 /// ranks, against messages: 8 KiB 1.3 and 1.3 µs with a barrier, 64 KiB 7.4 and 4.7).
@@ -40,7 +43,7 @@ impl GroupBoard {
         Ok(suits(call, size, cell_bytes, oversubscribed))
     }
 
-    /// Runs a call that suits. It may be a part of another one: members that disagree are told by
+    /// Runs a call that suits, but for what it leaves to messages. It may be a part of another one: members that disagree are told by
     /// what was agreed on for the whole.
     #[inline]
     pub(super) fn run(
@@ -51,7 +54,7 @@ impl GroupBoard {
         send: &[u8],
         receive: &mut [u8],
         combine: &mut Combine<'_>,
-    ) -> Result<(), ErrorKind> {
+    ) -> Result<Rest, ErrorKind> {
         self.open(engine)?;
         let mut round = Round {
             engine,
@@ -88,8 +91,10 @@ fn suits(call: &Call<'_>, size: usize, cell_bytes: usize, oversubscribed: bool) 
             fits(bytes.saturating_mul(size)) || oversubscribed && fits(size * PIECE_BYTES_MIN)
         }
         Call::ReduceScatter { blocks, .. } => fits(blocks.total(size as u32)),
-        // Nobody knows all sizes, so the ranks could not agree.
-        Call::Gatherv { .. } | Call::Scatterv { .. } | Call::Alltoallv { .. } => false,
+        // Nobody knows all lengths, so they decide nothing here: whoever has something too long
+        // says so on the board, and sends it.
+        Call::Gatherv { .. } | Call::Scatterv { .. } => fits(directory_bytes(size)),
+        Call::Alltoallv { in_place, .. } => !in_place && fits(directory_bytes(size)),
     }
 }
 

@@ -4,6 +4,7 @@
 //! wait for it. Vectors longer than a cell go piece by piece. Reductions combine in the order of
 //! the ranks, and every rank combines the same way, so results are the same everywhere.
 
+use oxmpi_engine::filling::fill_slice;
 use oxmpi_engine::{Board, Condition, Engine};
 
 use crate::collective::Combine;
@@ -12,6 +13,8 @@ use crate::error::ErrorKind;
 use oxmpi_schedules::choose::Collective;
 use oxmpi_schedules::plan::Call;
 use oxmpi_schedules::{Block, Cut, Operand};
+
+use super::uneven::Rest;
 
 /// Up to this many bytes, all ranks' together, every rank combines everything for itself; beyond it
 /// each rank combines a part and all collect the parts, which takes two rounds and a fraction of
@@ -31,6 +34,38 @@ pub(super) struct Round<'a> {
 
 impl Round<'_> {
     pub(super) fn run(
+        &mut self,
+        call: &Call<'_>,
+        send: &[u8],
+        receive: &mut [u8],
+        combine: &mut Combine<'_>,
+    ) -> Result<Rest, ErrorKind> {
+        match *call {
+            Call::Gatherv {
+                own_bytes,
+                blocks,
+                root,
+                in_place,
+            } => self.gatherv(own_bytes, blocks, root, in_place, (send, receive)),
+            Call::Scatterv {
+                own_bytes,
+                blocks,
+                root,
+                in_place,
+            } => self.scatterv(own_bytes, blocks, root, in_place, (send, receive)),
+            Call::Alltoallv {
+                send: from,
+                receive: to,
+                ..
+            } => self.alltoallv((from, to), (send, receive)),
+            _ => self
+                .run_even(call, send, receive, combine)
+                .map(|()| Rest::Nothing),
+        }
+    }
+
+    /// A call in which everybody knows everybody's lengths.
+    fn run_even(
         &mut self,
         call: &Call<'_>,
         send: &[u8],
@@ -81,7 +116,7 @@ impl Round<'_> {
                 self.done(true, result)
             }
             Call::Gatherv { .. } | Call::Scatterv { .. } | Call::Alltoallv { .. } => {
-                unreachable!("`suits` keeps these away")
+                unreachable!("`run` keeps these away")
             }
         }
     }
@@ -201,19 +236,25 @@ impl Round<'_> {
             let source = if in_place { &*receive } else { send };
             self.board
                 .write(self.operation, note, piece.bytes * size, |cell| {
-                    for member in 0..size {
+                    for member in (0..size).filter(|&member| member != me) {
                         let block = &source[member * bytes + piece.offset..][..piece.bytes];
-                        cell[member * piece.bytes..][..piece.bytes].copy_from_slice(block);
+                        fill_slice(&mut cell[member * piece.bytes..][..piece.bytes], block);
                     }
                 });
+            // Its own block does not go over the board.
+            if !in_place {
+                let own = piece.offset + me * bytes..piece.offset + me * bytes + piece.bytes;
+                receive[own.clone()].copy_from_slice(&send[own]);
+            }
             self.wait_for(0, size)?;
-            let copy = |member: usize| -> Result<(), ErrorKind> {
+            let mut copy = |member: usize| -> Result<(), ErrorKind> {
                 let from =
                     &self.read(member, piece.bytes * size)?[me * piece.bytes..][..piece.bytes];
                 receive[member * bytes + piece.offset..][..piece.bytes].copy_from_slice(from);
                 Ok(())
             };
-            let result = (0..size).try_for_each(copy);
+            let others = |member: &usize| *member != me;
+            let result = (0..size).filter(others).try_for_each(&mut copy);
             self.done(true, result)?;
         }
         Ok(())
@@ -349,18 +390,18 @@ impl Round<'_> {
 
     /// Begins an operation and writes this member's part.
     #[inline]
-    fn contribute(&mut self, data: &[u8]) -> Result<(), ErrorKind> {
+    pub(super) fn contribute(&mut self, data: &[u8]) -> Result<(), ErrorKind> {
         self.begin_writing(data.len())?;
         let note = self.note(data.len());
         self.board.write(self.operation, note, data.len(), |cell| {
-            cell.copy_from_slice(data)
+            fill_slice(cell, data)
         });
         Ok(())
     }
 
     /// Begins an operation and waits until this member may write so many bytes.
     #[inline]
-    fn begin_writing(&mut self, bytes: usize) -> Result<(), ErrorKind> {
+    pub(super) fn begin_writing(&mut self, bytes: usize) -> Result<(), ErrorKind> {
         self.operation = self.board.begin();
         if !self.board.is_writable(self.operation, bytes) {
             let mut writable = Writable {
@@ -374,12 +415,12 @@ impl Round<'_> {
     }
 
     /// Begins an operation in which this member only reads.
-    fn pass(&mut self) {
+    pub(super) fn pass(&mut self) {
         self.operation = self.board.begin();
     }
 
     #[inline]
-    fn wait_for(&self, first: usize, end: usize) -> Result<(), ErrorKind> {
+    pub(super) fn wait_for(&self, first: usize, end: usize) -> Result<(), ErrorKind> {
         let mut arrived = Arrived {
             board: self.board,
             operation: self.operation,
@@ -403,7 +444,7 @@ impl Round<'_> {
     }
 
     /// Lets the others go on, also when what they wrote was wrong.
-    fn done(
+    pub(super) fn done(
         &mut self,
         saw_everybody: bool,
         result: Result<(), ErrorKind>,
@@ -415,7 +456,7 @@ impl Round<'_> {
     /// The call in a word: which, with which operation and root, after which roots, how many
     /// bytes. Cells hold less than 2^24 of them.
     #[inline]
-    fn note(&self, bytes: usize) -> u64 {
+    pub(super) fn note(&self, bytes: usize) -> u64 {
         let Agreement {
             collective,
             operation,
@@ -439,17 +480,17 @@ fn whole(piece: Block) -> Block {
     Block { offset: 0, ..piece }
 }
 
-fn within(data: &[u8], block: Block) -> &[u8] {
+pub(super) fn within(data: &[u8], block: Block) -> &[u8] {
     &data[block.offset..][..block.bytes]
 }
 
-fn within_mut(data: &mut [u8], block: Block) -> &mut [u8] {
+pub(super) fn within_mut(data: &mut [u8], block: Block) -> &mut [u8] {
     &mut data[block.offset..][..block.bytes]
 }
 
 /// What two notes disagree on.
 #[cold]
-fn disagreement(peer: u32, expected: u64, found: u64) -> ErrorKind {
+pub(super) fn disagreement(peer: u32, expected: u64, found: u64) -> ErrorKind {
     let part = |shift: u32, bits: u32| {
         let part = |note: u64| (note >> shift) & ((1 << bits) - 1);
         (part(expected), part(found))

@@ -10,7 +10,7 @@ mod neighbourhood;
 mod one_group;
 mod two_groups;
 
-use super::agreement::{Agreement, operation_number};
+use super::agreement::operation_number;
 use super::description::{Collective, Reduction};
 use super::run::Places;
 use super::side::Side;
@@ -42,7 +42,7 @@ pub(super) struct Job {
     /// Bytes of results in the receive buffer.
     stored: usize,
     combiner: Option<Combiner>,
-    /// The operation's number in an [`Agreement`].
+    /// The operation's number in an `Agreement`.
     operation: u8,
 }
 
@@ -103,20 +103,10 @@ impl Job {
         }
     }
 
-    /// The operation's number in an [`Agreement`].
+    /// The operation's number in an `Agreement`.
     #[inline]
     pub(super) fn operation(&self) -> u8 {
         self.operation
-    }
-
-    /// What all members must say alike.
-    #[inline]
-    pub(super) fn agreement(&self, trail: u8) -> Agreement {
-        Agreement {
-            collective: self.name,
-            operation: self.operation,
-            trail,
-        }
     }
 
     /// The call in the words of the pure part.

@@ -141,7 +141,9 @@ fn gather(
     };
     job.root = check_root(comm, root)?;
     if job.root == comm.rank {
-        return receive_all(job, comm, send, receive);
+        receive_all(job, comm, send, receive)?;
+        // Boards see all of the receive buffer as one, also what lies between the blocks.
+        return job.receive.keep_apart(&job.send);
     }
     let send = not_in_place(send, "gather", ROOT_ONLY)?;
     job.bytes = send.bytes() as usize;
@@ -198,7 +200,9 @@ fn scatter(
         }
         None => job.in_place = true,
     }
-    job.check_apart()
+    job.check_apart()?;
+    // As in `gather`.
+    job.send.keep_apart(&job.receive)
 }
 
 fn allgather(job: &mut Job, comm: &Comm, send: Option<Buffer>, receive: Parts) -> Prepared {
@@ -241,7 +245,9 @@ fn alltoall(job: &mut Job, comm: &Comm, send: Option<Parts>, receive: Parts) -> 
     job.send = Side::new(send)?;
     let sent = job.send.block(Place::Send, comm.rank, comm.size).bytes;
     check_own(comm.rank, job.bytes, sent)?;
-    job.check_apart()
+    job.check_apart()?;
+    // As in `gather`.
+    job.receive.keep_apart(&job.send)
 }
 
 /// A vector to read, or none because it lies in place, and one to write.

@@ -15,16 +15,8 @@ fn next(state: &mut u64) -> u64 {
 /// As [`Plan::run`] of aligned words.
 unsafe fn run_words(plan: &Plan, memory: &mut [u64], origin: &[u8], result: Option<&mut [u8]>) {
     let address = memory.as_mut_ptr().cast::<u8>();
-    let count = origin.len() / plan.bytes;
     // SAFETY: the caller's promise.
-    unsafe {
-        match plan.bytes {
-            1 => word1::run(plan, address, count, origin, result),
-            2 => word2::run(plan, address, count, origin, result),
-            4 => word4::run(plan, address, count, origin, result),
-            _ => word8::run(plan, address, count, origin, result),
-        }
-    }
+    unsafe { plan.words(address, origin.len(), origin, result) }
 }
 
 #[test]
@@ -83,6 +75,63 @@ fn words_are_combined_as_whole_blocks_are() {
         }
     }
     assert!(combinations > 30, "{combinations}");
+}
+
+/// Runs of short elements that begin and end within words of 8 bytes.
+#[test]
+fn short_elements_beside_whole_words_are_combined_as_well() {
+    let mut seed = 0x0fed_cba9_8765_4321;
+    for basic in [Basic::Int8, Basic::Uint16, Basic::Int32] {
+        for op in [Predefined::Sum, Predefined::Max, Predefined::BitOr] {
+            let plan = Plan::new(Element::Basic(basic), op).unwrap();
+            for (skip, left) in (0..8).flat_map(|skip| (0..8).map(move |left| (skip, left))) {
+                let before: [u64; 16] = std::array::from_fn(|_| next(&mut seed));
+                let origin: [u64; 16] = std::array::from_fn(|_| next(&mut seed));
+                let range = skip * plan.bytes..128 - left * plan.bytes;
+                let (mut memory, mut expected) = (before, before);
+                let input = &bytes(&origin)[range.clone()];
+                plan.combine(input, &mut bytes_mut(&mut expected)[range.clone()]);
+                let mut fetched = vec![0; range.len()];
+                let address = bytes_mut(&mut memory)[range.clone()].as_mut_ptr();
+                // SAFETY: memory of this test; the address is a multiple of the element's size.
+                unsafe { plan.words(address, range.len(), input, Some(&mut fetched)) };
+                assert_eq!(memory, expected, "{op:?} of {basic:?} in {range:?}");
+                assert_eq!(
+                    fetched,
+                    bytes(&before)[range.clone()],
+                    "{basic:?} in {range:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Short elements are changed one by one and as whole words at the same time.
+#[test]
+fn no_sum_of_short_elements_is_lost_between_threads() {
+    const BYTES: usize = 100;
+    const ROUNDS: usize = 80;
+    let plan = Plan::new(Element::Basic(Basic::Uint8), Predefined::Sum).unwrap();
+    let memory: Vec<AtomicU64> = (0..BYTES.div_ceil(8)).map(|_| AtomicU64::new(0)).collect();
+    std::thread::scope(|threads| {
+        for by_words in [true, false, true] {
+            let (plan, memory) = (&plan, &memory);
+            threads.spawn(move || {
+                let address = memory.as_ptr().cast_mut().cast::<u8>();
+                for _ in 0..ROUNDS {
+                    // SAFETY: atomics, which all threads change by atomics.
+                    unsafe {
+                        match by_words {
+                            true => plan.words(address, BYTES, &[1; BYTES], None),
+                            false => plan.single(address, BYTES, &[1; BYTES], None),
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let values: Vec<u64> = memory.into_iter().map(AtomicU64::into_inner).collect();
+    assert_eq!(bytes(&values)[..BYTES], [3 * ROUNDS as u8; BYTES]);
 }
 
 #[test]
