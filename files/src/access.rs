@@ -26,6 +26,8 @@ pub(crate) struct Way<'a> {
     pub(crate) hints: &'a Hints,
     /// Every access is one step for all others (MPI 5.0 §14.6.1).
     pub(crate) atomic: bool,
+    /// The whole access is locked, by the same open file.
+    pub(crate) is_locked: bool,
 }
 
 impl Way<'_> {
@@ -76,8 +78,7 @@ impl Way<'_> {
             }
             window.clear();
             window.resize(span.bytes as usize, 0);
-            // In atomic mode the whole access is locked, by the same open file.
-            let _lock = match self.atomic {
+            let _lock = match self.is_locked {
                 false => Some(self.disk.lock(span.offset, span.bytes, true)?),
                 true => None,
             };

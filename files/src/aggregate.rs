@@ -4,11 +4,10 @@
 //! the same plan: either each rank accesses its own pieces, or the range from the first to the last
 //! byte is divided among some *aggregating* ranks, whose parts begin at aligned bytes.
 
-use oxmpi_core::communicator::Comm;
-
+use crate::config_list::in_turn;
 use crate::hints::{Hints, Switch};
-use crate::job::{Direction, Job, lock};
-use crate::stage::{Known, SLOTS, SLOTS_CROWDED, STAGE_MAX, WINDOW};
+use crate::job::{Direction, Inner, Job, lock};
+use crate::stage::{AHEAD, AHEAD_CROWDED, Known, SLOTS, SLOTS_CROWDED, STAGE_MAX, WINDOW};
 use crate::strip::{Strip, StripWalk, Strips};
 
 /// Words that a rank tells.
@@ -92,8 +91,9 @@ pub(crate) struct Plan {
     pub(crate) size: u64,
     /// Data go through memory that all ranks share, if they can.
     pub(crate) is_staged: bool,
-    /// Windows there of each aggregating rank.
+    /// Windows there of each aggregating rank, and how many of them it is ahead.
     pub(crate) slots: u64,
+    pub(crate) ahead: u64,
 }
 
 impl Reach {
@@ -104,18 +104,19 @@ impl Reach {
 
 impl Plan {
     pub(crate) fn new(job: &Job, all: &[u64]) -> Plan {
-        let comm = &job.file.comm;
-        let hosts: Vec<u32> = (0..comm.size()).map(|rank| comm.host_of(rank)).collect();
         let can_stage = !matches!(*lock(&job.file.stage), Known::Impossible);
         let direction = can_stage.then_some(job.direction);
-        Plan::of(all, &hosts, comm.process().usable_cpus(), direction)
+        Plan::of(all, &Places::of(&job.file), direction)
     }
 
     /// The words of rank 0 decide where ranks could differ. `stage`: ranks of one host may share
     /// memory for an access of this direction.
-    fn of(all: &[u64], hosts: &[u32], cpus: u32, stage: Option<Direction>) -> Plan {
+    fn of(all: &[u64], places: &Places<'_>, stage: Option<Direction>) -> Plan {
+        let hosts = &places.hosts;
         let first = &all[..WORDS];
-        let size = first[8];
+        // A host that has not seen another's data yet knows of a shorter file.
+        let sizes = all.chunks_exact(WORDS).map(|words| words[8]);
+        let size = sizes.max().unwrap_or(0);
         let mut reaches = Vec::new();
         let (mut mean, mut low, mut high) = (u64::MAX, u64::MAX, 0);
         for words in all.chunks_exact(WORDS) {
@@ -128,12 +129,10 @@ impl Plan {
             reaches.push(Reach { start, end });
         }
         let one_host = hosts.iter().all(|host| *host == hosts[0]);
-        let is_crowded = hosts.len() as u64 > u64::from(cpus);
+        let is_crowded = hosts.len() as u64 > u64::from(places.cpus);
         let stage = stage.filter(|_| one_host && high.saturating_sub(low) >= STAGED_MIN);
         let long = match stage {
             Some(Direction::Write) => LONG_WRITE_STAGED,
-            // Ranks that share CPUs do better without waiting for each other.
-            Some(Direction::Read) if is_crowded => LONG_PIECE_HERE,
             Some(Direction::Read) => LONG_READ_STAGED,
             None if one_host => LONG_PIECE_HERE,
             None => LONG_PIECE_APART,
@@ -143,6 +142,10 @@ impl Plan {
             switch if switch == Switch::Disable as u64 => false,
             _ => mean < long && is_interleaved(&reaches),
         };
+        let (slots, ahead) = match is_crowded {
+            true => (SLOTS_CROWDED, AHEAD_CROWDED),
+            false => (SLOTS, AHEAD),
+        };
         let mut plan = Plan {
             reaches,
             aggregators: Vec::new(),
@@ -151,16 +154,14 @@ impl Plan {
             window: first[6].max(4096),
             size,
             is_staged: false,
-            slots: match is_crowded {
-                true => SLOTS_CROWDED,
-                false => SLOTS,
-            },
+            slots,
+            ahead,
         };
         if pays {
             let align = if first[7] > 0 { first[7] } else { ALIGN };
             plan.base = low - low % align;
             let parts_max = (high - plan.base).div_ceil(align);
-            let ranks = aggregators(hosts, cpus, first[5]);
+            let ranks = places.aggregators(first[5]);
             let parts = (ranks.len() as u64).min(parts_max);
             plan.part = (high - plan.base).div_ceil(parts).next_multiple_of(align);
             let used = (high - plan.base).div_ceil(plan.part) as usize;
@@ -232,9 +233,8 @@ impl Plan {
 }
 
 /// How many ranks access the file for the others where that pays.
-pub(crate) fn aggregator_count(comm: &Comm, hints: &Hints) -> usize {
-    let hosts: Vec<u32> = (0..comm.size()).map(|rank| comm.host_of(rank)).collect();
-    aggregators(&hosts, comm.process().usable_cpus(), hints.cb_nodes).len()
+pub(crate) fn aggregator_count(file: &Inner, hints: &Hints) -> usize {
+    Places::of(file).aggregators(hints.cb_nodes).len()
 }
 
 /// Whether the ranges of two ranks overlap.
@@ -248,27 +248,57 @@ fn is_interleaved(reaches: &[Reach]) -> bool {
     sorted.windows(2).any(|two| two[1].start < two[0].end)
 }
 
-/// Ranks that access the file for others: a few of each host, the hosts in turn.
-fn aggregators(hosts: &[u32], cpus: u32, wanted: u64) -> Vec<u32> {
-    let mut by_host: Vec<(u32, Vec<u32>)> = Vec::new();
-    for (rank, host) in hosts.iter().enumerate() {
-        match by_host.iter_mut().find(|(known, _)| known == host) {
-            Some((_, ranks)) => ranks.push(rank as u32),
-            None => by_host.push((*host, vec![rank as u32])),
+/// Where the ranks of a file are, and which of them may access it for others.
+struct Places<'a> {
+    /// The number of each rank's host.
+    hosts: Vec<u32>,
+    /// CPUs of this host.
+    cpus: u32,
+    /// Those that the hint `cb_config_list` has chosen.
+    listed: Option<&'a [u32]>,
+}
+
+impl<'a> Places<'a> {
+    fn of(file: &'a Inner) -> Places<'a> {
+        let comm = &file.comm;
+        Places {
+            hosts: (0..comm.size()).map(|rank| comm.host_of(rank)).collect(),
+            cpus: comm.process().usable_cpus(),
+            listed: file.listed.as_deref(),
         }
     }
-    let per_host = match wanted {
-        0 => cpus.clamp(1, PER_HOST_MAX) as usize,
-        _ => usize::MAX,
-    };
-    let mut chosen = Vec::new();
-    for round in 0..hosts.len().min(per_host) {
-        chosen.extend(by_host.iter().filter_map(|(_, ranks)| ranks.get(round)));
+
+    /// Ranks that access the file for others: those of the list, or a few of each host, the hosts
+    /// in turn; no more than are wanted, if that is not 0.
+    fn aggregators(&self, wanted: u64) -> Vec<u32> {
+        let mut chosen = match self.listed {
+            Some(listed) => listed.to_vec(),
+            None => self.by_default(wanted),
+        };
+        if wanted > 0 {
+            chosen.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+        }
+        chosen
     }
-    if wanted > 0 {
-        chosen.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+
+    fn by_default(&self, wanted: u64) -> Vec<u32> {
+        let mut by_host: Vec<(u32, Vec<u32>)> = Vec::new();
+        for (rank, host) in self.hosts.iter().enumerate() {
+            match by_host.iter_mut().find(|(known, _)| known == host) {
+                Some((_, ranks)) => ranks.push(rank as u32),
+                None => by_host.push((*host, vec![rank as u32])),
+            }
+        }
+        let per_host = match wanted {
+            0 => self.cpus.clamp(1, PER_HOST_MAX) as usize,
+            _ => usize::MAX,
+        };
+        let by_host = by_host.into_iter().map(|(_, mut ranks)| {
+            ranks.truncate(per_host);
+            ranks
+        });
+        in_turn(by_host.collect())
     }
-    chosen
 }
 
 #[cfg(test)]
@@ -289,40 +319,48 @@ mod tests {
         ]
     }
 
+    fn places(hosts: &[u32], cpus: u32) -> Places<'static> {
+        Places {
+            hosts: hosts.to_vec(),
+            cpus,
+            listed: None,
+        }
+    }
+
     #[test]
     fn separate_or_long_pieces_are_left_to_their_ranks() {
         let apart = [
             rank(0, 100, 8, Switch::Automatic),
             rank(100, 200, 8, Switch::Automatic),
         ];
-        assert!(!Plan::of(&apart.concat(), &[0, 0], 2, None).is_aggregated());
+        assert!(!Plan::of(&apart.concat(), &places(&[0, 0], 2), None).is_aggregated());
         let long = [rank(0, 1 << 20, 1 << 20, Switch::Automatic); 2];
-        assert!(!Plan::of(&long.concat(), &[0, 0], 2, None).is_aggregated());
+        assert!(!Plan::of(&long.concat(), &places(&[0, 0], 2), None).is_aggregated());
         let mixed = [rank(0, 1 << 20, 8, Switch::Automatic); 2];
         assert_eq!(
-            Plan::of(&mixed.concat(), &[0, 0], 2, None).aggregators,
+            Plan::of(&mixed.concat(), &places(&[0, 0], 2), None).aggregators,
             [0, 1]
         );
         let off = [rank(0, 1 << 20, 8, Switch::Disable); 2];
-        assert!(!Plan::of(&off.concat(), &[0, 0], 2, None).is_aggregated());
+        assert!(!Plan::of(&off.concat(), &places(&[0, 0], 2), None).is_aggregated());
     }
 
     #[test]
     fn ranks_of_one_host_share_memory_for_longer_pieces() {
         let all = [rank(0, 1 << 20, 32 << 10, Switch::Automatic); 2].concat();
-        let of = |hosts: &[u32], direction| Plan::of(&all, hosts, 2, direction);
+        let of = |hosts: &[u32], direction| Plan::of(&all, &places(hosts, 2), direction);
         let written = of(&[0, 0], Some(Direction::Write));
         assert!(written.is_aggregated() && written.is_staged && written.window == WINDOW);
         assert!(!of(&[0, 0], Some(Direction::Read)).is_aggregated());
         let short = [rank(0, 1 << 20, 4 << 10, Switch::Automatic); 2].concat();
-        let read = |cpus| Plan::of(&short, &[0, 0], cpus, Some(Direction::Read));
-        assert!(read(2).is_staged && !read(1).is_aggregated());
+        let read = |cpus| Plan::of(&short, &places(&[0, 0], cpus), Some(Direction::Read));
+        assert!(read(2).is_staged && read(1).is_staged);
         assert!(!of(&[0, 0], None).is_aggregated());
         let apart = of(&[0, 1], Some(Direction::Write));
         assert!(apart.is_aggregated() && !apart.is_staged);
         // So short that messages do.
         let short = [rank(0, 4096, 8, Switch::Automatic); 2].concat();
-        let short = Plan::of(&short, &[0, 0], 2, Some(Direction::Write));
+        let short = Plan::of(&short, &places(&[0, 0], 2), Some(Direction::Write));
         assert!(short.is_aggregated() && !short.is_staged);
     }
 
@@ -330,7 +368,11 @@ mod tests {
     fn windows_of_many_aggregating_ranks_are_shorter() {
         let mut one = rank(0, 1 << 30, 8, Switch::Automatic);
         (one[5], one[6]) = (64, 16 << 20);
-        let plan = Plan::of(&[one; 64].concat(), &[0; 64], 2, Some(Direction::Write));
+        let plan = Plan::of(
+            &[one; 64].concat(),
+            &places(&[0; 64], 2),
+            Some(Direction::Write),
+        );
         assert_eq!(plan.aggregators.len(), 64);
         assert_eq!(plan.window * plan.slots * 64, STAGE_MAX);
     }
@@ -339,7 +381,7 @@ mod tests {
     fn parts_cover_the_range_once() {
         for (low, high) in [(0, 1), (5, 70_000), (1 << 40, (1 << 40) + (9 << 20))] {
             let all = [rank(low, high, 8, Switch::Enable); 3].concat();
-            let plan = Plan::of(&all, &[0, 0, 1], 2, None);
+            let plan = Plan::of(&all, &places(&[0, 0, 1], 2), None);
             let whole = Strip {
                 offset: low,
                 block: high - low,
@@ -359,8 +401,20 @@ mod tests {
 
     #[test]
     fn hosts_take_turns() {
+        let aggregators = |hosts: &[u32], cpus, wanted| places(hosts, cpus).aggregators(wanted);
         assert_eq!(aggregators(&[0, 0, 1, 1, 1], 2, 0), [0, 2, 1, 3]);
         assert_eq!(aggregators(&[0, 0, 1, 1, 1], 2, 3), [0, 2, 1]);
         assert_eq!(aggregators(&[0; 16], 64, 0), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_list_and_a_number_choose_the_fewer_ranks() {
+        let listed = Places {
+            listed: Some(&[4, 1, 2]),
+            ..places(&[0, 0, 1, 1, 1], 2)
+        };
+        assert_eq!(listed.aggregators(0), [4, 1, 2]);
+        assert_eq!(listed.aggregators(2), [4, 1]);
+        assert_eq!(listed.aggregators(9), [4, 1, 2]);
     }
 }

@@ -5,6 +5,8 @@
 
 use oxmpi_core::info::Info;
 
+use crate::config_list::ConfigList;
+
 /// What a hint says about a way of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -38,16 +40,17 @@ pub struct Hints {
     pub ind_wr_buffer_size: u64,
     /// Ranges of aggregating ranks begin at multiples of it.
     pub striping_unit: u64,
+    /// Ranks that may access the file for all others, if it was opened with a list of them.
+    pub(crate) config_list: Option<ConfigList>,
     /// Others that are kept and told, and change nothing.
     others: Vec<(String, String)>,
 }
 
 /// Hints that are kept and told: about the place and layout of a file, which a file system may
 /// know, and ROMIO's about ways of access that this library does not have.
-const KEPT: [&str; 25] = [
+const KEPT: [&str; 24] = [
     "access_style",
     "cb_block_size",
-    "cb_config_list",
     "chunked",
     "chunked_item",
     "chunked_size",
@@ -84,6 +87,7 @@ impl Default for Hints {
             ind_rd_buffer_size: 4 << 20,
             ind_wr_buffer_size: 1 << 20,
             striping_unit: 0,
+            config_list: None,
             others: Vec::new(),
         }
     }
@@ -161,6 +165,9 @@ impl Hints {
                 Switch::Disable => "disable",
             };
             set(key, text);
+        }
+        if let Some(list) = &self.config_list {
+            set("cb_config_list", list.text());
         }
         self.others.iter().for_each(|(key, value)| set(key, value));
         info

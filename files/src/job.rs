@@ -10,7 +10,6 @@ use oxmpi_core::buffer::Buffer;
 use oxmpi_core::communicator::Comm;
 use oxmpi_core::{ErrorKind, FileError, FileFault, FileLoss};
 
-use crate::access::Way;
 use crate::amode::Amode;
 use crate::failure::{fault, named};
 use crate::hints::Hints;
@@ -25,8 +24,12 @@ type Result<T> = std::result::Result<T, ErrorKind>;
 pub(crate) struct Inner {
     pub(crate) comm: Arc<Comm>,
     pub(crate) disk: Disk,
+    /// Other hosts keep data of the file that this one does not see (`apart`).
+    pub(crate) is_apart: bool,
     pub(crate) amode: Amode,
     pub(crate) shared: SharedPointer,
+    /// Ranks that the hint `cb_config_list` has chosen to access the file for others.
+    pub(crate) listed: Option<Vec<u32>>,
     /// Memory for collective accesses, where all ranks run on one host.
     pub(crate) stage: Mutex<Known>,
     pub(crate) state: Mutex<State>,
@@ -34,7 +37,7 @@ pub(crate) struct Inner {
     pub(crate) next_turn: AtomicU64,
     pub(crate) turn: AtomicU64,
     /// Locks of the system belong to the open file, so threads of this process need one more.
-    region: Mutex<()>,
+    pub(crate) region: Mutex<()>,
     /// One question about the shared pointer at a time.
     asking: Mutex<()>,
     pub(crate) is_closed: AtomicBool,
@@ -108,11 +111,14 @@ impl Inner {
         shared: SharedPointer,
         hints: Hints,
     ) -> Inner {
+        let is_apart = disk.is_nfs && !comm.process().is_on_one_host();
         Inner {
             comm,
             disk,
+            is_apart,
             amode,
             shared,
+            listed: None,
             stage: Mutex::default(),
             state: Mutex::new(State::new(hints)),
             next_turn: AtomicU64::new(0),
@@ -213,15 +219,6 @@ impl Job {
         self.bytes / self.view.unit()
     }
 
-    fn way(&self) -> Way<'_> {
-        Way {
-            disk: &self.file.disk,
-            view: &self.view,
-            hints: &self.hints,
-            atomic: self.atomic,
-        }
-    }
-
     /// Bytes that were read, without a part of an etype at the file's end that cannot be converted.
     fn whole(&self, bytes: u64) -> u64 {
         match self.view.representation().is_plain() {
@@ -285,34 +282,29 @@ impl Job {
             other => other,
         }
     }
-
-    /// By this process alone.
-    pub(crate) fn run(&self) -> Result<Report> {
-        self.run_with(&self.data()?)
-    }
-
-    /// The same with the data in the file's form.
-    pub(crate) fn run_with(&self, data: &Data) -> Result<Report> {
-        let _region = self.atomic.then(|| lock(&self.file.region));
-        let bytes = match self.direction {
-            Direction::Write => {
-                self.way().write(self.from, &data.buffer)?;
-                self.bytes
-            }
-            Direction::Read => {
-                let bytes = self.way().read(self.from, &data.buffer)?;
-                self.deliver(data, bytes)?;
-                bytes
-            }
-        };
-        Ok(self.report(bytes))
-    }
 }
 
 /// Data in the file's form.
 pub(crate) struct Data {
     pub(crate) buffer: Buffer,
     converted: Option<Vec<u8>>,
+}
+
+impl Data {
+    /// Has a part of the data filled, in the order of the file.
+    pub(crate) fn take(&self, range: std::ops::Range<u64>, fill: impl FnOnce(&mut [u8])) {
+        let bytes = (range.end - range.start) as usize;
+        let part = self.buffer.part(range);
+        match part.contiguous() {
+            // SAFETY: the buffer's promise covers the bytes, which nobody else uses now.
+            Some(address) => fill(unsafe { std::slice::from_raw_parts_mut(address, bytes) }),
+            None => {
+                let mut packed = vec![0; bytes];
+                fill(&mut packed);
+                part.unpack(&packed);
+            }
+        }
+    }
 }
 
 // SAFETY: a buffer is an address and a promise that its memory may be used from any thread until

@@ -9,16 +9,20 @@
 //! lock file or helper process exists beside the file.
 //!
 //! The modules, from the inside: `view` and `strip` are pure (which bytes, in which order), `sys`
-//! asks the system, `mapped` shares memory, `access` is a process's own reading and writing,
+//! asks the system, `apart` has what NFS needs, `mapped` shares memory, `access` is a process's own reading and writing,
 //! `aggregate` decides how all processes access together, `rounds` does that, by messages or through
 //! `staged` memory, `job` is an access as it was called for,
 //! `errand` runs it in the background, `shared` is the pointer
 //! that all processes share, `representation` converts values, `file` is the object with its
-//! calls, and `typed` its face for Rust programs.
+//! calls (`open` and `calls` have the rest of them), and `typed` its face for Rust programs.
 
 mod access;
 mod aggregate;
+mod alone;
 mod amode;
+mod apart;
+mod calls;
+mod config_list;
 mod coverage;
 mod errand;
 mod failure;

@@ -12,6 +12,7 @@ use oxmpi_core::info::Info;
 use oxmpi_core::{ErrorKind, FileError, FileFault};
 
 use crate::amode::Amode;
+use crate::config_list::{ConfigList, chosen};
 use crate::failure::{REPORT_WORDS, fault, named, report, reported};
 use crate::file::File;
 use crate::hints::Hints;
@@ -57,6 +58,8 @@ impl File {
         let mut hints = Hints::default();
         if let Some(info) = info {
             hints.update(info);
+            let list = info.get_text("cb_config_list");
+            hints.config_list = list.and_then(|list| ConfigList::parse(&list));
         }
         let permissions = permissions(info);
         // Rank 0 first; its words are its report and where the shared pointer is.
@@ -112,7 +115,7 @@ impl File {
         word: Option<Mapped>,
         hints: Hints,
     ) -> Result<File> {
-        let disk = Disk::open(&path, flags(mode, false), permissions);
+        let disk = Disk::open_existing(&path, flags(mode, false), permissions);
         Self::complete(comm, path, mode, disk, word, hints)
     }
 
@@ -123,27 +126,36 @@ impl File {
         mode: Amode,
         disk: std::result::Result<Disk, Box<FileError>>,
         word: Option<Mapped>,
-        hints: Hints,
+        mut hints: Hints,
     ) -> Result<File> {
+        const WORDS: usize = REPORT_WORDS + 2;
         let words = report(disk.as_ref().err().map(|error| &**error));
         let has_word = u64::from(word.is_some());
-        let all = tell_all(&comm, &[words[0], words[1], words[2], words[3], has_word])?;
+        let listed = hints.config_list.as_ref();
+        let listed = listed.map_or(0, |list| list.word(comm.process().host()));
+        let mine = [words[0], words[1], words[2], words[3], has_word, listed];
+        let all = tell_all(&comm, &mine)?;
         let disk = disk?;
         let reports: Vec<u64> = all
-            .chunks(REPORT_WORDS + 1)
+            .chunks(WORDS)
             .flat_map(|words| words[..REPORT_WORDS].to_vec())
             .collect();
         if let Some(error) = first_error(&reports, ACTION, &path) {
             return Err(error.into());
         }
-        let everybody = all
-            .chunks(REPORT_WORDS + 1)
-            .all(|words| words[REPORT_WORDS] == 1);
+        let everybody = all.chunks(WORDS).all(|words| words[REPORT_WORDS] == 1);
+        let listed: Vec<u64> = all.chunks(WORDS).map(|words| words[WORDS - 1]).collect();
+        let hosts: Vec<u32> = (0..comm.size()).map(|rank| comm.host_of(rank)).collect();
+        let listed = chosen(&listed, &hosts);
+        if listed.is_none() {
+            hints.config_list = None;
+        }
         let shared = match word {
             Some(word) if everybody => SharedPointer::Word(word),
             _ => SharedPointer::kept(&comm),
         };
         let mut inner = Inner::new(comm, disk, mode, shared, hints);
+        inner.listed = listed;
         if mode.has(Amode::DELETE_ON_CLOSE) {
             // The program may be in another folder when it closes the file.
             inner.doomed = std::path::absolute(&path).ok();

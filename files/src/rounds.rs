@@ -21,9 +21,11 @@ use crate::failure::report;
 use crate::job::{Data, Direction, Inner, Job};
 use crate::messages::{Messages, finish, receive, send};
 use crate::settle::{first_error, step_aside, tell_all_later};
-use crate::share::{Outcome, Share, read_ranges, spread_all, walks, with_packed, write_ranges};
+use crate::share::{
+    Outcome, Places, Share, parts_of, read_ranges, spread_all, walks, with_packed, write_ranges,
+};
 use crate::staged::{Staged, stage};
-use crate::strip::{STRIP_BYTES, Strip, StripWalk, gather};
+use crate::strip::{STRIP_BYTES, Strip, gather};
 use crate::worker::{Offloaded, offload};
 
 type Result<T> = std::result::Result<T, ErrorKind>;
@@ -74,10 +76,7 @@ pub(crate) async fn run(job: Job, data: Data, plan: Plan, background: bool) -> R
                 aside,
                 stage,
             };
-            match job.direction {
-                Direction::Write => all.write(share).await?,
-                Direction::Read => all.read(share).await?,
-            }
+            all.run(job.direction, share).await?
         }
         None => {
             let all = Exchange {
@@ -190,33 +189,6 @@ struct Exchange<'a> {
     aside: bool,
 }
 
-/// This rank's place in its data for each part.
-struct Places<'s> {
-    walks: Vec<(StripWalk<'s>, u64)>,
-}
-
-impl<'s> Places<'s> {
-    fn new(own: &'s [Vec<Strip>]) -> Self {
-        let mut before = 0;
-        let walks = own.iter().map(|strips| {
-            let at = before;
-            before += strips.iter().map(Strip::bytes).sum::<u64>();
-            (StripWalk::new(strips), at)
-        });
-        Places {
-            walks: walks.collect(),
-        }
-    }
-
-    /// The range of this rank's data in the next window of a part.
-    fn next(&mut self, index: usize, end: u64) -> std::ops::Range<u64> {
-        let (walk, at) = &mut self.walks[index];
-        let begin = *at;
-        *at += walk.up_to(end, |_| ());
-        begin..*at
-    }
-}
-
 impl Exchange<'_> {
     fn comm(&self) -> &Arc<Comm> {
         &self.file.comm
@@ -256,7 +228,7 @@ impl Exchange<'_> {
         let mut mine = 0..0;
         for (index, aggregator) in self.plan.aggregators.iter().enumerate() {
             let window = self.plan.window_of(self.plan.part(index), number);
-            let range = places.next(index, window.end);
+            let range = places.next(index, window.end, |_| ());
             if *aggregator == self.comm().rank() {
                 mine = range;
             } else if !range.is_empty() {
@@ -278,34 +250,28 @@ impl Exchange<'_> {
         for number in 0..self.plan.windows() {
             let mut heard = Messages::default();
             let mut parts = Vec::new();
-            let window = share
-                .as_ref()
-                .map(|share| self.plan.window_of(share.part, number));
-            if let Some(window) = window {
-                for (rank, walk) in &mut walks {
-                    let mut strips = Vec::new();
-                    let bytes = walk.up_to(window.end, |strip| strips.push(strip));
-                    if bytes > 0 && *rank != me {
-                        receive(self.comm(), bytes as usize, *rank, DATA, &mut heard)?;
-                    }
-                    parts.push((*rank, strips, bytes));
-                }
+            if let Some(share) = &share {
+                let window = self.plan.window_of(share.part, number);
+                parts = parts_of(&mut walks, window);
+            }
+            for (rank, _, bytes) in parts.iter().filter(|(rank, ..)| *rank != me) {
+                receive(self.comm(), *bytes as usize, *rank, DATA, &mut heard)?;
             }
             let mine = self.begin_own(&mut places, number, true, &mut sent)?;
-            if parts.iter().any(|(_, _, bytes)| *bytes > 0) {
+            if !parts.is_empty() {
                 let ranges = ranges(parts.iter().flat_map(|(_, strips, _)| strips), 0);
                 let base = ranges[0].offset;
                 let end = ranges[ranges.len() - 1].end();
                 let mut memory = std::mem::take(&mut spare);
                 memory.resize((end - base) as usize, 0);
                 let mut messages = heard.0.iter_mut();
-                for (rank, strips, bytes) in &parts {
+                for (rank, strips, _) in &parts {
                     if *rank == me {
                         let part = self.data.buffer.part(mine.clone());
                         with_packed(&part, |packed| {
                             spread_all(strips, base, &mut memory, packed)
                         });
-                    } else if *bytes > 0 {
+                    } else {
                         let entry = messages.next().expect("one for each with data");
                         finish(entry).await?;
                         spread_all(strips, base, &mut memory, &entry.1);
@@ -353,14 +319,8 @@ impl Exchange<'_> {
                 messages.end().await?;
                 continue;
             };
-            let window = self.plan.window_of(share.part, number);
-            let mut parts = Vec::new();
-            for (rank, walk) in &mut walks {
-                let mut strips = Vec::new();
-                let bytes = walk.up_to(window.end, |strip| strips.push(strip));
-                parts.push((*rank, strips, bytes));
-            }
-            if parts.iter().any(|(_, _, bytes)| *bytes > 0) {
+            let parts = parts_of(&mut walks, self.plan.window_of(share.part, number));
+            if !parts.is_empty() {
                 let ranges = ranges(parts.iter().flat_map(|(_, strips, _)| strips), HOLE_MAX);
                 let base = ranges[0].offset;
                 let end = ranges[ranges.len() - 1].end();
@@ -378,9 +338,6 @@ impl Exchange<'_> {
                 };
                 outcome = outcome.and(result);
                 for (rank, strips, bytes) in &parts {
-                    if *bytes == 0 {
-                        continue;
-                    }
                     let mut packed = vec![0; *bytes as usize];
                     let mut at = 0;
                     for strip in strips {

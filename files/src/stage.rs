@@ -14,11 +14,17 @@ use std::sync::atomic::Ordering;
 
 use crate::mapped::Mapped;
 
-/// Windows that each aggregating rank has there.
+/// Windows that each aggregating rank has there, and how many of them it copies or reads ahead of
+/// the one that is written or copied. Two ranks may wait for each other only over a distance of the
+/// slots, so there must be more of those.
 pub(crate) const SLOTS: u64 = 4;
+pub(crate) const AHEAD: u64 = 1;
 
 /// The same where ranks share CPUs: who runs shall get much done before it has to wait for others.
 pub(crate) const SLOTS_CROWDED: u64 = 8;
+pub(crate) const AHEAD_CROWDED: u64 = SLOTS_CROWDED - 2;
+
+const _: () = assert!(SLOTS > AHEAD + 1 && SLOTS_CROWDED > AHEAD_CROWDED + 1);
 
 /// Bytes of a window unless the program wants another number: it stays in the cache until it is
 /// written. Of 256 KiB, 1 MiB and 4 MiB this took the least CPU time on tmpfs and ext4.

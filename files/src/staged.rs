@@ -14,11 +14,13 @@ use oxmpi_core::communicator::Comm;
 use crate::access::HOLE_MAX;
 use crate::aggregate::{Plan, Reach};
 use crate::coverage::ranges;
-use crate::job::{Data, Inner, lock};
+use crate::job::{Data, Direction, Inner, lock};
 use crate::messages::{Messages, finish, receive, send};
 use crate::settle::{hear_first_later, tell_all_later};
-use crate::share::{Outcome, Share, read_ranges, spread_all, walks, with_packed, write_ranges};
-use crate::stage::{Known, SLOTS, SLOTS_CROWDED, Stage};
+use crate::share::{
+    Outcome, Places, Share, parts_of, read_ranges, spread_all, walks, with_packed, write_ranges,
+};
+use crate::stage::{Known, Stage};
 use crate::strip::{Strip, StripWalk, gather};
 use crate::view::Piece;
 use crate::worker::{Offloaded, offload};
@@ -28,11 +30,6 @@ type Result<T> = std::result::Result<T, ErrorKind>;
 /// A window has this rank's pieces, or can be read; a slot is not needed any more.
 const READY: i32 = 14;
 const FREE: i32 = 15;
-
-/// Windows that a rank copies ahead of the one that is accessed. Two ranks may wait for each other
-/// only over a distance of the slots, so there must be more of those.
-const AHEAD: u64 = 1;
-const _: () = assert!(SLOTS > AHEAD + 1 && SLOTS_CROWDED > AHEAD + 1);
 
 /// The stage for an access, made if there is none that is large enough; `None` if there cannot be
 /// one. All ranks call this together.
@@ -88,33 +85,25 @@ struct Window {
 /// This rank's own data, part by part.
 struct Copier<'a> {
     all: &'a Staged<'a>,
-    /// For each part: where in its strips, and the next byte of the data.
-    places: Vec<(StripWalk<'a>, u64)>,
+    places: Places<'a>,
+    /// Its strips in the window that was gone to.
     strips: Vec<Strip>,
 }
 
 impl<'a> Copier<'a> {
     fn new(all: &'a Staged<'a>) -> Self {
-        let mut before = 0;
-        let places = all.own.iter().map(|strips| {
-            let at = before;
-            before += strips.iter().map(Strip::bytes).sum::<u64>();
-            (StripWalk::new(strips), at)
-        });
         Copier {
             all,
-            places: places.collect(),
+            places: Places::new(all.own),
             strips: Vec::new(),
         }
     }
 
     /// Goes on to a window; tells the range of data in it.
     fn go_to(&mut self, index: usize, reach: Reach) -> std::ops::Range<u64> {
-        let (walk, at) = &mut self.places[index];
         self.strips.clear();
-        let begin = *at;
-        *at += walk.up_to(reach.end, |strip| self.strips.push(strip));
-        begin..*at
+        let keep = |strip| self.strips.push(strip);
+        self.places.next(index, reach.end, keep)
     }
 
     /// Copies the pieces of the window that was gone to into it.
@@ -134,24 +123,13 @@ impl<'a> Copier<'a> {
         // SAFETY: the slot is mapped as long as the stage, and nobody writes it before all have
         // taken their pieces.
         let window = unsafe { std::slice::from_raw_parts(place, self.all.window_bytes()) };
-        let bytes = (range.end - range.start) as usize;
-        let part = self.all.data.buffer.part(range);
-        let take = |packed: &mut [u8]| {
+        self.all.data.take(range, |packed| {
             let mut at = 0;
             for strip in &self.strips {
                 gather(strip, reach.start, window, &mut packed[at..]);
                 at += strip.bytes() as usize;
             }
-        };
-        match part.contiguous() {
-            // SAFETY: the buffer's promise covers the bytes, which nobody else uses now.
-            Some(address) => take(unsafe { std::slice::from_raw_parts_mut(address, bytes) }),
-            None => {
-                let mut packed = vec![0; bytes];
-                take(&mut packed);
-                part.unpack(&packed);
-            }
-        }
+        });
     }
 }
 
@@ -205,10 +183,9 @@ impl Staged<'_> {
     ) -> Window {
         let reach = self.plan.window_of(share.part, number);
         let (mut ranks, mut strips) = (Vec::new(), Vec::new());
-        for (rank, walk) in walks {
-            if walk.up_to(reach.end, |strip| strips.push(strip)) > 0 {
-                ranks.push(*rank);
-            }
+        for (rank, some, _) in parts_of(walks, reach) {
+            ranks.push(rank);
+            strips.extend(some);
         }
         Window {
             number,
@@ -218,73 +195,32 @@ impl Staged<'_> {
         }
     }
 
-    /// All ranks write. The outcome is that of this rank's own share.
-    pub(crate) async fn write(&self, share: Option<Share>) -> Result<Outcome> {
-        let me = self.comm().rank();
-        let mine = self.plan.aggregators.iter().position(|rank| *rank == me);
-        let mut outcome: Outcome = Ok(());
-        let mut copier = Copier::new(self);
-        let mut walks = share.as_ref().map(walks).unwrap_or_default();
-        let mut writing: Option<(u64, Offloaded<Outcome>)> = None;
-        let mut sent = Messages::default();
-        for round in 0..self.plan.windows() + AHEAD {
-            if round < self.plan.windows() {
-                for (index, aggregator) in self.parts() {
-                    let reach = self.plan.window_of(self.plan.part(index), round);
-                    let range = copier.go_to(index, reach);
-                    if round >= self.plan.slots
-                        && aggregator != me
-                        && self.reaches(me, index, round)
-                    {
-                        self.hear(aggregator, FREE).await?;
-                    }
-                    if range.is_empty() {
-                        continue;
-                    }
-                    copier.fill(index, round, reach, range);
-                    if aggregator != me {
-                        self.tell(aggregator, READY, &mut sent)?;
-                    }
+    /// The whole access by all ranks. The outcome is that of this rank's own share.
+    pub(crate) async fn run(&self, direction: Direction, share: Option<Share>) -> Result<Outcome> {
+        let mut rounds = Rounds::new(self, share.as_ref());
+        let (windows, ahead) = (self.plan.windows(), self.plan.ahead);
+        for round in 0..windows + ahead {
+            if round < windows {
+                match direction {
+                    Direction::Write => rounds.fill(round).await?,
+                    Direction::Read => rounds.read(round).await?,
                 }
             }
-            let (Some(share), Some(index), true) = (&share, mine, round >= AHEAD) else {
-                continue;
-            };
-            let window = self.next_window(share, &mut walks, round - AHEAD);
-            for rank in window.ranks.iter().filter(|rank| **rank != me) {
-                self.hear(*rank, READY).await?;
-            }
-            if let Some((number, writing)) = writing.take() {
-                outcome = outcome.and(writing.await);
-                self.free(index, number, &mut sent)?;
-            }
-            // After a failure nothing more is written, but others wait to hear of their slots.
-            if outcome.is_ok() && !window.strips.is_empty() {
-                let write = self.writer(index, &window);
-                if self.aside {
-                    writing = Some((window.number, offload(self.comm().process(), write)));
-                    continue;
+            if let Some(number) = round.checked_sub(ahead) {
+                match direction {
+                    Direction::Write => rounds.write(number).await?,
+                    Direction::Read => rounds.empty(number).await?,
                 }
-                outcome = write();
             }
-            self.free(index, window.number, &mut sent)?;
-            sent.let_ended_go()?;
+            rounds.sent.let_ended_go()?;
         }
-        if let Some((_, writing)) = writing {
-            outcome = outcome.and(writing.await);
-        }
-        sent.end().await?;
-        Ok(outcome)
+        rounds.end().await
     }
 
-    /// Tells those who may need the slot of a window that was written.
-    fn free(&self, index: usize, number: u64, sent: &mut Messages) -> Result<()> {
+    /// The other ranks.
+    fn others(&self) -> impl Iterator<Item = u32> + use<> {
         let me = self.comm().rank();
-        let others = (0..self.comm().size()).filter(|rank| *rank != me);
-        for rank in others.filter(|rank| self.reaches(*rank, index, number + self.plan.slots)) {
-            self.tell(rank, FREE, sent)?;
-        }
-        Ok(())
+        (0..self.comm().size()).filter(move |rank| *rank != me)
     }
 
     /// What writes a window.
@@ -321,57 +257,164 @@ impl Staged<'_> {
             ranges,
         }
     }
+}
 
-    /// All ranks read. The outcome is that of this rank's own share.
-    pub(crate) async fn read(&self, share: Option<Share>) -> Result<Outcome> {
-        let me = self.comm().rank();
-        let mine = self.plan.aggregators.iter().position(|rank| *rank == me);
-        let mut outcome: Outcome = Ok(());
-        let mut copier = Copier::new(self);
-        let mut walks = share.as_ref().map(walks).unwrap_or_default();
-        let mut sent = Messages::default();
-        for round in 0..self.plan.windows() + AHEAD {
-            if let (Some(share), Some(index), true) = (&share, mine, round < self.plan.windows()) {
-                if let Some(before) = round.checked_sub(self.plan.slots) {
-                    let others = (0..self.comm().size()).filter(|rank| *rank != me);
-                    for rank in others.filter(|rank| self.reaches(*rank, index, before)) {
-                        self.hear(rank, FREE).await?;
-                    }
-                }
-                let window = self.next_window(share, &mut walks, round);
-                if !window.strips.is_empty() {
-                    let read = self.reader(index, &window);
-                    let result = match self.aside {
-                        true => offload(self.comm().process(), read).await,
-                        false => read(),
-                    };
-                    outcome = outcome.and(result);
-                }
-                for rank in window.ranks.iter().filter(|rank| **rank != me) {
-                    self.tell(*rank, READY, &mut sent)?;
-                }
-            }
-            let Some(number) = round.checked_sub(AHEAD) else {
-                continue;
-            };
-            for (index, aggregator) in self.parts() {
-                let reach = self.plan.window_of(self.plan.part(index), number);
-                let range = copier.go_to(index, reach);
-                if !range.is_empty() {
-                    if aggregator != me {
-                        self.hear(aggregator, READY).await?;
-                    }
-                    copier.empty(index, number, reach, range);
-                }
-                let is_awaited = number + self.plan.slots < self.plan.windows();
-                if is_awaited && aggregator != me && self.reaches(me, index, number) {
-                    self.tell(aggregator, FREE, &mut sent)?;
-                }
-            }
-            sent.let_ended_go()?;
+/// Where this rank is in an access: in its own data, in its share, and in the messages between.
+struct Rounds<'a> {
+    all: &'a Staged<'a>,
+    copier: Copier<'a>,
+    /// Of an aggregating rank: its place in the list, its share, and where in that.
+    share: Option<(usize, &'a Share)>,
+    walks: Vec<(u32, StripWalk<'a>)>,
+    /// A window that the thread for files writes.
+    writing: Option<(u64, Offloaded<Outcome>)>,
+    sent: Messages,
+    outcome: Outcome,
+}
+
+impl<'a> Rounds<'a> {
+    fn new(all: &'a Staged<'a>, share: Option<&'a Share>) -> Self {
+        let me = all.comm().rank();
+        let place = all.plan.aggregators.iter().position(|rank| *rank == me);
+        Rounds {
+            all,
+            copier: Copier::new(all),
+            share: place.zip(share),
+            walks: share.map(walks).unwrap_or_default(),
+            writing: None,
+            sent: Messages::default(),
+            outcome: Ok(()),
         }
-        sent.end().await?;
-        Ok(outcome)
+    }
+
+    fn me(&self) -> u32 {
+        self.all.comm().rank()
+    }
+
+    /// Copies this rank's pieces into windows.
+    async fn fill(&mut self, number: u64) -> Result<()> {
+        let (all, me) = (self.all, self.me());
+        for (index, aggregator) in all.parts() {
+            let reach = all.plan.window_of(all.plan.part(index), number);
+            let range = self.copier.go_to(index, reach);
+            let is_used_again = number >= all.plan.slots;
+            if is_used_again && aggregator != me && all.reaches(me, index, number) {
+                all.hear(aggregator, FREE).await?;
+            }
+            if range.is_empty() {
+                continue;
+            }
+            self.copier.fill(index, number, reach, range);
+            if aggregator != me {
+                all.tell(aggregator, READY, &mut self.sent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a window of this rank's share.
+    async fn write(&mut self, number: u64) -> Result<()> {
+        let (all, me) = (self.all, self.me());
+        let Some((index, share)) = self.share else {
+            return Ok(());
+        };
+        let window = all.next_window(share, &mut self.walks, number);
+        for rank in window.ranks.iter().filter(|rank| **rank != me) {
+            all.hear(*rank, READY).await?;
+        }
+        self.end_writing().await?;
+        // After a failure nothing more is written, but others wait to hear of their slots.
+        if self.outcome.is_ok() && !window.strips.is_empty() {
+            let write = all.writer(index, &window);
+            if all.aside {
+                self.writing = Some((number, offload(all.comm().process(), write)));
+                return Ok(());
+            }
+            self.outcome = write();
+        }
+        self.free(number)
+    }
+
+    /// Waits for the window that is being written.
+    async fn end_writing(&mut self) -> Result<()> {
+        let Some((number, writing)) = self.writing.take() else {
+            return Ok(());
+        };
+        let result = writing.await;
+        self.note(result);
+        self.free(number)
+    }
+
+    /// Tells those who may need the slot of a window that was written.
+    fn free(&mut self, number: u64) -> Result<()> {
+        let (all, Some((index, _))) = (self.all, self.share) else {
+            return Ok(());
+        };
+        let needs = |rank: &u32| all.reaches(*rank, index, number + all.plan.slots);
+        for rank in all.others().filter(needs) {
+            all.tell(rank, FREE, &mut self.sent)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a window of this rank's share.
+    async fn read(&mut self, number: u64) -> Result<()> {
+        let (all, me) = (self.all, self.me());
+        let Some((index, share)) = self.share else {
+            return Ok(());
+        };
+        if let Some(before) = number.checked_sub(all.plan.slots) {
+            let had = |rank: &u32| all.reaches(*rank, index, before);
+            for rank in all.others().filter(had) {
+                all.hear(rank, FREE).await?;
+            }
+        }
+        let window = all.next_window(share, &mut self.walks, number);
+        if !window.strips.is_empty() {
+            let read = all.reader(index, &window);
+            let result = match all.aside {
+                true => offload(all.comm().process(), read).await,
+                false => read(),
+            };
+            self.note(result);
+        }
+        for rank in window.ranks.iter().filter(|rank| **rank != me) {
+            all.tell(*rank, READY, &mut self.sent)?;
+        }
+        Ok(())
+    }
+
+    /// Copies this rank's pieces out of windows.
+    async fn empty(&mut self, number: u64) -> Result<()> {
+        let (all, me) = (self.all, self.me());
+        for (index, aggregator) in all.parts() {
+            let reach = all.plan.window_of(all.plan.part(index), number);
+            let range = self.copier.go_to(index, reach);
+            if !range.is_empty() {
+                if aggregator != me {
+                    all.hear(aggregator, READY).await?;
+                }
+                self.copier.empty(index, number, reach, range);
+            }
+            let is_awaited = number + all.plan.slots < all.plan.windows();
+            if is_awaited && aggregator != me && all.reaches(me, index, number) {
+                all.tell(aggregator, FREE, &mut self.sent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first failure counts.
+    fn note(&mut self, result: Outcome) {
+        if self.outcome.is_ok() {
+            self.outcome = result;
+        }
+    }
+
+    async fn end(mut self) -> Result<Outcome> {
+        self.end_writing().await?;
+        self.sent.end().await?;
+        Ok(self.outcome)
     }
 }
 

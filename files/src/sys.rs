@@ -22,6 +22,8 @@ pub(crate) struct Disk {
     path: PathBuf,
     /// A file that was asked for writing only could not be opened for reading as well.
     pub(crate) unreadable: bool,
+    /// It lies on NFS, of which every host has caches of its own.
+    pub(crate) is_nfs: bool,
 }
 
 /// Memory that lives as long as the access: the program vouches for it, or the caller owns it.
@@ -82,6 +84,18 @@ pub(crate) fn unlink(path: &Path) -> Result<()> {
     }
 }
 
+/// The kind of file system that NFS is.
+const NFS: u64 = libc::NFS_SUPER_MAGIC as u64;
+
+/// The kind of file system that a file lies on, by the system's numbers; 0 if that is not known.
+fn kind(descriptor: &OwnedFd) -> u64 {
+    // SAFETY: all-zero is a valid value of the structure, which the call fills.
+    let mut status: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open and the structure is there.
+    let got = unsafe { libc::fstatfs(descriptor.as_raw_fd(), &mut status) };
+    if got == 0 { status.f_type as u64 } else { 0 }
+}
+
 impl Disk {
     /// Opens; `flags` are the system's. What is opened for writing only is opened for reading as
     /// well where that is allowed: aggregated and sieved writes may have to read.
@@ -109,15 +123,36 @@ impl Disk {
         }
         // SAFETY: the descriptor is new and nothing else has it.
         let descriptor = unsafe { OwnedFd::from_raw_fd(got) };
+        let kind = kind(&descriptor);
         let disk = Disk {
             descriptor,
             path: path.to_owned(),
             unreadable,
+            is_nfs: kind == NFS,
         };
         if disk.status()?.st_mode & libc::S_IFMT == libc::S_IFDIR {
             return Err(system("cannot open", path, None, libc::EISDIR));
         }
         Ok(disk)
+    }
+
+    /// Opens what is known to be there. A client of NFS remembers for a while that there was no such
+    /// file; asked to make it, it looks at the server, where another host has made it.
+    pub(crate) fn open_existing(path: &Path, flags: i32, permissions: u32) -> Result<Disk> {
+        Disk::open(path, flags, permissions).or_else(|error| {
+            let folder = match path.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => folder,
+                _ => Path::new("."),
+            };
+            let is_nfs = || {
+                let folder = std::fs::File::open(folder);
+                folder.is_ok_and(|folder| kind(&folder.into()) == NFS)
+            };
+            match error.errno == libc::ENOENT && is_nfs() {
+                true => Disk::open(path, flags | libc::O_CREAT, permissions),
+                false => Err(error),
+            }
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
