@@ -48,7 +48,7 @@ fn hand_out(world: &Communicator<'_>) -> oxmpi::Result<u64> {
 fn give(world: &Communicator<'_>, worker: u32, task: Option<u64>) -> oxmpi::Result<u32> {
     match task {
         Some(task) => world.send(&[task], worker, TASK)?,
-        None => world.send::<u64>(&[], worker, STOP)?,
+        None => world.send(&[0u64; 0], worker, STOP)?,
     }
     Ok(u32::from(task.is_some()))
 }

@@ -2,6 +2,7 @@
 //! any help of that rank.
 
 use oxmpi::op::Sum;
+use oxmpi::view::Shape;
 use oxmpi::window::LockKind;
 
 /// Numbers that each rank counts, and classes that each rank holds the counts of.
@@ -52,5 +53,26 @@ fn main() -> oxmpi::Result<()> {
     // Between two fences every rank may write to every other.
     let edge = [u64::from(rank)];
     counts.fence(|epoch| epoch.put(&edge, neighbour, 0))?;
-    counts.free()
+
+    // Elements with gaps, here and there: a shape laid on a slice, and on the other's memory.
+    let every_second = Shape::strided(CLASSES as usize / 2, 1, 2)?;
+    let evens = every_second.of(&theirs)?;
+    counts.fence(|epoch| epoch.put(&evens, neighbour, every_second.at(1)))?;
+    counts.free()?;
+
+    // Memory can be attached to a dynamic window, and taken back, at any time. Only its rank knows
+    // where it is, and tells the others.
+    let lists = world.dynamic_window::<u64>()?;
+    let own = lists.attach(vec![0; size as usize])?;
+    let mut place = own;
+    world.bcast(&mut place, 0)?;
+    let first = lists.lock_shared(0)?;
+    first.put(&u64::from(rank), place.at(rank as usize))?;
+    first.unlock()?;
+    world.barrier()?;
+    let list = lists.detach(own)?;
+    if rank == 0 {
+        assert_eq!(list, (0..u64::from(size)).collect::<Vec<_>>());
+    }
+    lists.free()
 }

@@ -20,10 +20,28 @@
 
 pub use oxmpi_core::{
     ANY_SOURCE, ANY_TAG, COMMUNICATORS_MAX, Communicator, Error, ErrorKind, InPlace, Message, Mpi,
-    Plain, PortBuffer, Request, Result, Scope, Source, Status, TAG_MAX, Tag, init, init_with, pm,
-    scope, thread, wait_all, wait_any, wtime,
+    PROC_NULL, Plain, PortBuffer, Request, Result, Scope, Source, Status, TAG_MAX, Tag, init,
+    init_with, pm, scope, thread, wait_all, wait_any, wtime,
 };
-pub use oxmpi_datatypes::datatype;
+pub use oxmpi_datatypes::{data, datatype};
+
+/// Elements of a slice that do not lie together, such as a column of a matrix: sent from and
+/// received into without a copy.
+pub mod view {
+    pub use oxmpi_core::view::{Shape, View, ViewError, ViewMut};
+}
+
+/// Collectives described: to be begun in a scope ([`Communicator::begin`]) or prepared and started
+/// again and again ([`Communicator::prepare`]). The methods of [`Communicator`] run them at once.
+pub mod collective {
+    pub use oxmpi_core::collective::call::{
+        Call, Lent, Parts, PartsMut, allgather, allgatherv, allreduce, allreduce_in_place,
+        alltoall, alltoallv, barrier, bcast, exscan, gather, gatherv, neighbour_allgather,
+        neighbour_alltoall, neighbour_alltoallv, reduce, reduce_scatter, reduce_scatter_block,
+        scan, scatter, scatterv,
+    };
+    pub use oxmpi_core::collective::{Prepared, Root, Started};
+}
 
 /// Typed memory seen as its bytes, for what works on bytes: [`datatype`], files, checksums.
 pub mod plain {
@@ -33,8 +51,8 @@ pub mod plain {
 /// One-sided communication: memory of a rank that the others write, read and combine into.
 pub mod window {
     pub use oxmpi_core::one_sided::{
-        Accumulation, Element, Epoch, ExclusiveLock, Fetching, Integer, Lock, NoOp, Passive,
-        Replace, Transfer, Window,
+        Accumulation, At, Attached, Element, Epoch, ExclusiveLock, Fetching, Integer, Lock, NoOp,
+        Passive, Replace, Transfer, Window,
     };
     pub use oxmpi_core::window::LockKind;
 }

@@ -75,7 +75,8 @@ fn as_rank() {
     }
     let begun = Instant::now();
     let outcome = match part.as_str() {
-        "dies in a file" => write_together(&world, rank),
+        "dies in a file" => write_together(&world, rank, true),
+        "dies in a collective write" => write_together(&world, rank, false),
         "dies and is waited for by anybody" => {
             world.recv(&mut word, Source::Any, Tag::Any).map(drop)
         }
@@ -86,7 +87,7 @@ fn as_rank() {
         "\nrank {rank} after {} s: {error}",
         begun.elapsed().as_secs()
     );
-    if part == "dies in a file" {
+    if part.starts_with("dies in a ") {
         // The others are still here: a wait for one of them would not end.
         std::thread::sleep(Duration::from_secs(3));
         exit(0)
@@ -98,15 +99,19 @@ fn as_rank() {
     exit(0)
 }
 
+/// Bytes that each rank writes at a time, and the length of its pieces.
+const BYTES: usize = 100_000;
+const PIECE: u64 = 64;
+
 /// Writes to a file with all ranks until one dies: rank 1, at a moment that its process id decides.
-fn write_together(world: &Communicator, rank: u32) -> oxmpi::Result<()> {
+fn write_together(world: &Communicator, rank: u32, in_other_ways: bool) -> oxmpi::Result<()> {
     let mut number = [std::process::id()];
     world.bcast(&mut number, 0)?;
     let path = std::env::temp_dir().join(format!("oxmpi-deaths-{}.dat", number[0]));
     let stripes = Pattern::Blocks {
-        first: u64::from(rank) * 64,
-        length: 64,
-        stride: u64::from(world.size()) * 64,
+        first: u64::from(rank) * PIECE,
+        length: PIECE,
+        stride: u64::from(world.size()) * PIECE,
     };
     let options = OpenOptions::new().write(true).create(true);
     let file = options.open(world, &path)?.view::<u8>(0, &stripes)?;
@@ -122,11 +127,13 @@ fn write_together(world: &Communicator, rank: u32) -> oxmpi::Result<()> {
             kill_self()
         });
     }
-    let data = vec![7; 100_000];
+    let data = vec![7; BYTES];
     loop {
         file.write_at_all(0, &data)?;
-        file.sync()?;
-        file.write_ordered(&data[..100])?;
+        if in_other_ways {
+            file.sync()?;
+            file.write_ordered(&data[..100])?;
+        }
     }
 }
 
@@ -168,6 +175,26 @@ fn a_death_in_a_collective_write_leaves_nobody_waiting() {
                     && line.contains("oxmpi-deaths-")
             };
             assert!(text.lines().any(told), "{network}, rank {rank}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_death_in_a_collective_write_is_told_with_file_and_bytes() {
+    // On one host data go through memory that ranks share, on several by messages.
+    for hosts in ["a", "a,b,c"] {
+        let mut job = spread::job(hosts, "dies in a collective write", 6, "tcp");
+        job.settings.keep_going = true;
+        let text = text(&job.run().unwrap());
+        for rank in [0, 2, 3, 4, 5] {
+            let place = format!(".dat, {BYTES} bytes at byte {}: ", rank * PIECE);
+            let told = |line: &str| {
+                line.starts_with(&format!("rank {rank} after"))
+                    && line.contains("cannot write ")
+                    && line.contains(&place)
+                    && line.contains("rank 1 on host")
+            };
+            assert!(text.lines().any(told), "{hosts}, rank {rank}: {text}");
         }
     }
 }

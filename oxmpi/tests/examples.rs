@@ -23,6 +23,7 @@ examples! {
     columns
     errors
     files
+    grid
     halo
     hello
     overlap

@@ -103,7 +103,7 @@ fn deal(world: &Communicator<'_>, size: usize, strip: usize, a: &[f64]) -> oxmpi
         }
     }
     for worker in workers {
-        world.send::<f64>(&[], worker, 0)?;
+        world.send(&[0f64; 0], worker, 0)?;
     }
     Ok(c)
 }

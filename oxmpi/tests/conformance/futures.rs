@@ -21,7 +21,7 @@ impl Wake for Unpark {
 }
 
 /// Runs a future on this thread, asleep until it is woken. Gives the number of wakes too.
-fn block_on<F: Future>(future: F) -> (F::Output, usize) {
+pub fn block_on<F: Future>(future: F) -> (F::Output, usize) {
     let unpark = Arc::new(Unpark {
         thread: std::thread::current(),
         wakes: AtomicUsize::new(0),

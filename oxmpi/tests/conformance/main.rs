@@ -7,12 +7,16 @@ mod collectives;
 mod communicators;
 mod faults;
 mod flood;
+mod forms;
 mod futures;
 mod matching;
 mod messages;
 mod port_buffers;
 mod requests;
 mod threads;
+mod topologies;
+mod views;
+mod window_places;
 mod windows;
 
 /// A pattern that differs between senders, places and lengths.

@@ -9,10 +9,10 @@ use oxmpi::window::{LockKind, NoOp, Replace};
 
 /// With memory that the ranks share, and with messages alone (which raw Ethernet has none of within
 /// a host).
-const BOTH_WAYS: [oxmpi_harness::Setting; 2] =
+pub const BOTH_WAYS: [oxmpi_harness::Setting; 2] =
     [&[], &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "udp")]];
 
-fn block_on<F: Future>(future: F) -> F::Output {
+pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut context = Context::from_waker(Waker::noop());
     let mut future = pin!(future);
     loop {
@@ -27,7 +27,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 fn let_go(_window: oxmpi::window::Window<'_, u8>) {}
 
 /// The text after "call on rank r of n (host): ".
-fn said<T: std::fmt::Debug>(result: oxmpi::Result<T>) -> String {
+pub fn said<T: std::fmt::Debug>(result: oxmpi::Result<T>) -> String {
     let text = result.unwrap_err().to_string();
     let (_, said) = text.split_once("): ").expect("an error tells where");
     said.to_owned()
