@@ -22,6 +22,11 @@ fn main() {
     write("constants.rs", constants(&table));
     let script = write("exported.map", exported(&table));
     println!("cargo:rerun-if-changed=build.rs");
+    // `cargo xtask install` names libraries that make the result run on older systems.
+    println!("cargo:rerun-if-env-changed=OLD_GLIBC_FOLDER");
+    if let Ok(folder) = std::env::var("OLD_GLIBC_FOLDER") {
+        println!("cargo:rustc-link-search=native={folder}");
+    }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
     println!(
         "cargo:rustc-cdylib-link-arg=-Wl,--version-script={}",

@@ -26,6 +26,11 @@ fn main() {
     let script = write("exported.map", fortran_exported(&table));
     stand_in(&out);
     println!("cargo:rerun-if-changed=build.rs");
+    // `cargo xtask install` names libraries that make the result run on older systems.
+    println!("cargo:rerun-if-env-changed=OLD_GLIBC_FOLDER");
+    if let Ok(folder) = std::env::var("OLD_GLIBC_FOLDER") {
+        println!("cargo:rustc-link-search=native={folder}");
+    }
     for word in [
         "-Wl,-soname,libmpifort_abi.so.1".to_string(),
         format!("-Wl,--version-script={}", script.display()),

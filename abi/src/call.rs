@@ -213,9 +213,20 @@ fn responsible(subject: Subject) -> (Errhandler, Handle) {
             .map(|win| (win.errhandler.get(), handle)),
         Subject::Nothing => None,
     };
-    own.or_else(|| {
-        let this = Communicator::table().get(MPI_COMM_SELF)?;
-        Some((this.errhandler.get(), MPI_COMM_SELF))
-    })
-    .unwrap_or((Errhandler::AreFatal, MPI_COMM_NULL))
+    own.or_else(without_object)
+        .unwrap_or((Errhandler::AreFatal, MPI_COMM_NULL))
+}
+
+/// The handler of a call that concerns no object: that of MPI_COMM_SELF (MPI 5.0 §9.3). Before MPI
+/// 4.0 it was that of MPI_COMM_WORLD, and programs of that time set no other. So where the one of
+/// MPI_COMM_SELF is as it was at the start, fatal, MPI_COMM_WORLD's decides.
+fn without_object() -> Option<(Errhandler, Handle)> {
+    let of = |handle| {
+        let comm = Communicator::table().get(handle)?;
+        Some((comm.errhandler.get(), handle))
+    };
+    match of(MPI_COMM_SELF)? {
+        fatal @ (Errhandler::AreFatal, _) => Some(of(MPI_COMM_WORLD).unwrap_or(fatal)),
+        own => Some(own),
+    }
 }

@@ -58,7 +58,7 @@ lookups! {
 impl Call {
     /// The datatype of a buffer. Where no element is touched, other libraries take
     /// MPI_DATATYPE_NULL, and programs rely on it; an arbitrary datatype stands in for it then.
-    #[inline]
+    #[inline(always)]
     pub fn element(&self, argument: &'static str, handle: Handle, needless: bool) -> Found<Type> {
         match Type::table().get(handle) {
             Some(datatype) => Ok(datatype),

@@ -250,7 +250,9 @@ fn window_class(error: &WindowError) -> i32 {
         | WindowError::NotLocked { .. } => MPI_ERR_RMA_SYNC,
         WindowError::Size { .. } => MPI_ERR_SIZE,
         WindowError::Null { .. } => MPI_ERR_ARG,
-        WindowError::Overlap { .. } | WindowError::Detach { .. } => MPI_ERR_RMA_ATTACH,
+        WindowError::Overlap { .. } | WindowError::Detach { .. } | WindowError::InUse { .. } => {
+            MPI_ERR_RMA_ATTACH
+        }
         WindowError::Flavor { .. } => MPI_ERR_RMA_FLAVOR,
         WindowError::NotShared { .. } => MPI_ERR_RMA_SHARED,
         WindowError::Length { .. }

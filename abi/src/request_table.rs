@@ -16,7 +16,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oxmpi_core::any_request::{AnyRequest, Partitions, RequestId};
@@ -84,7 +84,33 @@ pub enum Beside {
     /// The partitions of a partitioned message.
     Partitions(Arc<dyn Partitions>),
     /// What MPI_Grequest_complete sets.
-    Signal(Arc<AtomicBool>),
+    Signal(Arc<Signal>),
+}
+
+/// Which of the calls that end a generalized request have been made. The operation of one that is
+/// freed keeps its place until it is complete, too: whoever makes the later call gives it up.
+#[derive(Debug, Default)]
+pub struct Signal(AtomicU8);
+
+impl Signal {
+    const COMPLETE: u8 = 1;
+    const FREED: u8 = 2;
+
+    /// Whether MPI_Grequest_complete was called.
+    pub fn is_complete(&self) -> bool {
+        // Pairs with `complete`: what the program did before that call has happened.
+        self.0.load(Ordering::Acquire) & Signal::COMPLETE != 0
+    }
+
+    /// MPI_Grequest_complete; tells whether the request was freed before.
+    pub fn complete(&self) -> bool {
+        self.0.fetch_or(Signal::COMPLETE, Ordering::AcqRel) & Signal::FREED != 0
+    }
+
+    /// MPI_Request_free; tells whether the request was completed before.
+    pub fn free(&self) -> bool {
+        self.0.fetch_or(Signal::FREED, Ordering::AcqRel) & Signal::COMPLETE != 0
+    }
 }
 
 /// Why an operation cannot be taken out.

@@ -21,8 +21,6 @@ static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
 /// Calls may overlap: set until a first user asks for a level at which they do not.
 static OVERLAP: AtomicBool = AtomicBool::new(true);
 static LEVEL_MAX: AtomicI32 = AtomicI32::new(MPI_THREAD_MULTIPLE);
-/// What the first user asked for; -1 before it has.
-static LEVEL_ASKED: AtomicI32 = AtomicI32::new(-1);
 static PROCESS: RwLock<Option<Arc<Process>>> = RwLock::new(None);
 
 /// The life of MPI_COMM_WORLD.
@@ -77,14 +75,6 @@ pub const LEVELS: [i32; 4] = [
     MPI_THREAD_MULTIPLE,
 ];
 
-/// Their names.
-const LEVEL_NAMES: [&str; 4] = [
-    "MPI_THREAD_SINGLE",
-    "MPI_THREAD_FUNNELED",
-    "MPI_THREAD_SERIALIZED",
-    "MPI_THREAD_MULTIPLE",
-];
-
 /// The highest level that can be given: the first user decides whether the engine serves many
 /// threads at once.
 pub fn level_max() -> i32 {
@@ -116,7 +106,6 @@ pub fn join(level: i32) -> Result<Arc<Process>, Failure> {
             };
             LEVEL_MAX.store(level_max, Ordering::Relaxed);
             OVERLAP.store(threads == Threads::Many, Ordering::Relaxed);
-            LEVEL_ASKED.store(level, Ordering::Relaxed);
             // The library stays until the process ends: calls need not count references to it.
             CURRENT.store(Arc::as_ptr(&process).cast_mut(), Ordering::Release);
             slot.insert(process).clone()
@@ -160,18 +149,15 @@ extern "C" fn leave_at_exit() {
     }
 }
 
-/// What is known of how this process was started; more after it has joined its job.
+/// What is known of how this process was started. It is the same before the process joins its job
+/// as afterwards, where the launcher has told the number of processes by a variable.
 pub fn environment() -> Environment {
     let mut environment = Environment::of_process();
     if let Some(process) = process() {
         environment.maxprocs = Some(process.size());
-        environment.soft = environment.maxprocs.map(|count| count.to_string());
         environment.host = Some(process.host().to_owned());
     }
-    let asked = LEVELS
-        .iter()
-        .position(|level| *level == LEVEL_ASKED.load(Ordering::Relaxed));
-    environment.thread_level = asked.map(|index| LEVEL_NAMES[index].to_owned());
+    environment.soft = environment.maxprocs.map(|count| count.to_string());
     environment
 }
 

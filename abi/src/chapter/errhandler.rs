@@ -149,7 +149,7 @@ pub fn file_set_errhandler(
 fn set(slot: &ErrhandlerSlot, handled: Handled, errhandler: &Errhandler) -> Result<(), Failure> {
     if !errhandler.handles(handled) {
         let text = format!("errhandler was made for another kind of object than {handled:?}");
-        return Err(Failure::new(MPI_ERR_ARG, text));
+        return Err(Failure::new(MPI_ERR_ERRHANDLER, text));
     }
     slot.set(errhandler.clone());
     Ok(())

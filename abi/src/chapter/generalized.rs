@@ -3,7 +3,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxmpi_core::ErrorKind;
 use oxmpi_core::any_request::{AnyRequest, Pending, Report, Sender};
@@ -16,6 +15,7 @@ use crate::constant::*;
 use crate::failure::Failure;
 use crate::handle::Handle;
 use crate::request;
+use crate::request_table::Signal;
 use crate::stage;
 use crate::status::Status;
 
@@ -29,7 +29,7 @@ struct Generalized {
     free: Option<Free>,
     cancel: Option<Cancel>,
     extra_state: *mut c_void,
-    is_complete: Arc<AtomicBool>,
+    signal: Arc<Signal>,
 }
 
 // SAFETY: the program's functions and its state are called by the thread that completes the
@@ -73,7 +73,7 @@ impl Generalized {
 
 impl Drop for Generalized {
     fn drop(&mut self) {
-        // A request that was freed without being completed: nobody is left to be told.
+        // The request was freed, so no call is left that could be told.
         let _ = self.free();
     }
 }
@@ -84,14 +84,13 @@ impl Pending for Generalized {
     }
 
     fn is_ready(&mut self) -> bool {
-        // Pairs with the Release in `request::signal`.
-        self.is_complete.load(Ordering::Acquire)
+        self.signal.is_complete()
     }
 
     fn watch(&self, _: &mut Vec<RequestId>) {}
 
     fn is_noted(&self) -> bool {
-        self.is_complete.load(Ordering::Acquire)
+        self.signal.is_complete()
     }
 
     fn conclude(&mut self) -> Result<Report, ErrorKind> {
@@ -109,7 +108,7 @@ impl Pending for Generalized {
         let Some(cancel) = self.cancel else {
             return Ok(());
         };
-        let is_complete = c_int::from(self.is_complete.load(Ordering::Acquire));
+        let is_complete = c_int::from(self.signal.is_complete());
         // SAFETY: the program gave this function for this state.
         match unsafe { cancel(self.extra_state, is_complete) } {
             MPI_SUCCESS => Ok(()),
@@ -126,7 +125,7 @@ pub fn grequest_start(
     extra_state: *mut c_void,
     request: Out<Handle>,
 ) -> Result<(), Failure> {
-    let is_complete = Arc::new(AtomicBool::new(false));
+    let signal = Arc::new(Signal::default());
     // SAFETY: the header declares the parameters with these types.
     let generalized = unsafe {
         Generalized {
@@ -134,11 +133,11 @@ pub fn grequest_start(
             free: free.function(),
             cancel: cancel.function(),
             extra_state,
-            is_complete: is_complete.clone(),
+            signal: signal.clone(),
         }
     };
     let operation = AnyRequest::other(generalized);
-    request.set(request::of_generalized(operation, is_complete)?);
+    request.set(request::of_generalized(operation, signal)?);
     Ok(())
 }
 

@@ -372,13 +372,7 @@ pub fn cancel(_: &Call, request: InOut<Handle>) -> Result<(), Failure> {
 }
 
 pub fn request_free(_: &Call, request: InOut<Handle>) -> Result<(), Failure> {
-    let Some(taken) = request::take(request.get())? else {
-        return Err(Failure::new(
-            MPI_ERR_REQUEST,
-            "MPI_REQUEST_NULL cannot be freed",
-        ));
-    };
-    taken.free();
+    request::free(request.get())?;
     request.set(MPI_REQUEST_NULL);
     Ok(())
 }

@@ -13,7 +13,6 @@ mod list;
 mod messages;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxmpi_core::ErrorKind;
 use oxmpi_core::any_request::{AnyRequest, Partitions, Report};
@@ -24,7 +23,7 @@ use crate::constant::*;
 use crate::failure::Failure;
 use crate::handle::{Handle, Object};
 use crate::object::{Communicator, File, Window};
-use crate::request_table::{Beside, Missing, REQUESTS_MAX, Table, table};
+use crate::request_table::{Beside, Missing, REQUESTS_MAX, Signal, Table, table};
 use crate::stage;
 use crate::subject::Subject;
 
@@ -78,7 +77,7 @@ pub fn of_send(comm: &Communicator, operation: AnyRequest) -> Result<Handle, Fai
 }
 
 /// Gives a generalized request a handle; `signal` is set by MPI_Grequest_complete.
-pub fn of_generalized(operation: AnyRequest, signal: Arc<AtomicBool>) -> Result<Handle, Failure> {
+pub fn of_generalized(operation: AnyRequest, signal: Arc<Signal>) -> Result<Handle, Failure> {
     insert(operation, Beside::Signal(signal))
 }
 
@@ -230,8 +229,8 @@ impl Taken {
         (outcome, MPI_REQUEST_NULL)
     }
 
-    /// Gives the request up (MPI_Request_free).
-    pub fn free(mut self) {
+    /// Lets the operation go on by itself and gives its place up.
+    fn free(mut self) {
         self.is_gone = true;
         if let Some(operation) = self.operation.take() {
             operation.detach();
@@ -268,6 +267,26 @@ impl Drop for Taken {
     }
 }
 
+/// Gives a request up (MPI_Request_free). A generalized one that is not complete stays in its place,
+/// where MPI_Grequest_complete still has to find it.
+pub fn free(handle: Handle) -> Result<(), Failure> {
+    let beside = table().beside(handle);
+    match beside {
+        Some(Beside::Signal(signal)) if !signal.free() => Ok(()),
+        _ => give_up(handle),
+    }
+}
+
+/// Takes the operation out for good.
+fn give_up(handle: Handle) -> Result<(), Failure> {
+    let Some(taken) = take(handle)? else {
+        let text = "MPI_REQUEST_NULL cannot be freed";
+        return Err(Failure::new(MPI_ERR_REQUEST, text));
+    };
+    taken.free();
+    Ok(())
+}
+
 /// A failure of an operation: the error handler of its communicator, or of the window whose hidden
 /// one that is, is responsible.
 #[cold]
@@ -302,9 +321,12 @@ pub fn partitions(handle: Handle) -> Result<Arc<dyn Partitions>, Failure> {
 
 /// Notes the end of a generalized request.
 pub fn signal(handle: Handle) -> Result<(), Failure> {
-    match table().beside(handle) {
+    let beside = table().beside(handle);
+    match beside {
         Some(Beside::Signal(signal)) => {
-            signal.store(true, Ordering::Release);
+            if signal.complete() {
+                give_up(handle)?;
+            }
             Ok(())
         }
         None => Err(no_request(handle)),

@@ -139,7 +139,7 @@ pub fn header(table: &Table) -> String {
     interlanguage(&mut out);
     title(
         &mut out,
-        "What MPI 3.0 removed: a use is an error that names the successor",
+        "What MPI 3.0 removed: a use is a warning or an error that names the successor",
     );
     removed::declarations(&mut out);
     out.push_str(CLOSING);
@@ -153,11 +153,17 @@ fn interlanguage(out: &mut String) {
     for (_, c, _) in HANDLES {
         let name = if c == "MPI_Datatype" { "MPI_Type" } else { c };
         for (old, new, of) in [("c2f", "toint", "handle"), ("f2c", "fromint", "number")] {
-            writeln!(
-                out,
-                "#ifndef {name}_{old}\n#define {name}_{old}({of}) {name}_{new}({of})\n#endif"
-            )
-            .unwrap();
+            for prefix in ["", "P"] {
+                let (macro_name, function) = (
+                    format!("{prefix}{name}_{old}"),
+                    format!("{prefix}{name}_{new}"),
+                );
+                writeln!(
+                    out,
+                    "#ifndef {macro_name}\n#define {macro_name}({of}) {function}({of})\n#endif"
+                )
+                .unwrap();
+            }
         }
     }
     out.push_str(

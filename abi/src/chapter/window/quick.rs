@@ -11,7 +11,7 @@
 
 use std::ffi::c_void;
 
-use oxmpi_core::window::{self, LockKind};
+use oxmpi_core::window::{self, LockKind, Transfer};
 use oxmpi_datatypes::datatype::Basic;
 use oxmpi_datatypes::op::Predefined;
 
@@ -79,9 +79,12 @@ fn op_of(op: Handle) -> Option<Predefined> {
     *PREDEFINED.get(op.0.wrapping_sub(FIRST_OP))?
 }
 
+/// One side of a transfer: count and datatype.
+type Elements = (i64, Handle);
+
 /// Bytes of a block. A negative count is more than any window has.
 #[inline(always)]
-fn block_bytes(datatype: Handle, count: i64) -> Option<u64> {
+fn block_bytes((count, datatype): Elements) -> Option<u64> {
     let size = *SIZES.get(datatype.0.wrapping_sub(FIRST_TYPE))?;
     u64::from(size).checked_mul(count as u64)
 }
@@ -111,10 +114,33 @@ fn done(done: bool) -> Outcome {
     done.then_some(Ok(()))
 }
 
-/// MPI_Put.
+/// A put or a get between blocks.
 ///
 /// # Safety
 /// The program vouches for the memory that its arguments name.
+#[inline(always)]
+unsafe fn transfer(
+    what: Transfer,
+    here: *mut c_void,
+    origin: Elements,
+    (target_rank, target_disp): (i32, i64),
+    target: Elements,
+    win: Handle,
+) -> Outcome {
+    let bytes = block_bytes(origin)?;
+    if block_bytes(target)? != bytes || !is_memory(here) {
+        return None;
+    }
+    // SAFETY: a copy calls nothing of the program, which vouches for its memory.
+    done(unsafe {
+        window(win)?.transfer_at_once(what, here.cast(), bytes, target_rank, target_disp)
+    })
+}
+
+/// MPI_Put.
+///
+/// # Safety
+/// As `transfer`.
 #[inline(always)]
 pub unsafe fn put(
     origin_addr: *const c_void,
@@ -126,18 +152,17 @@ pub unsafe fn put(
     target_datatype: Handle,
     win: Handle,
 ) -> Outcome {
-    let bytes = block_bytes(origin_datatype, origin_count)?;
-    if block_bytes(target_datatype, target_count)? != bytes || !is_memory(origin_addr) {
-        return None;
-    }
-    // SAFETY: a copy calls nothing of the program, which vouches for its memory.
-    done(unsafe { window(win)?.put_at_once(origin_addr.cast(), bytes, target_rank, target_disp) })
+    let origin = (origin_count, origin_datatype);
+    let target = (target_count, target_datatype);
+    let (here, there) = (origin_addr.cast_mut(), (target_rank, target_disp));
+    // SAFETY: the caller's promise.
+    unsafe { transfer(Transfer::Put, here, origin, there, target, win) }
 }
 
 /// MPI_Get.
 ///
 /// # Safety
-/// As [`put`].
+/// As `transfer`.
 #[inline(always)]
 pub unsafe fn get(
     origin_addr: *mut c_void,
@@ -149,18 +174,17 @@ pub unsafe fn get(
     target_datatype: Handle,
     win: Handle,
 ) -> Outcome {
-    let bytes = block_bytes(origin_datatype, origin_count)?;
-    if block_bytes(target_datatype, target_count)? != bytes || !is_memory(origin_addr) {
-        return None;
-    }
-    // SAFETY: a copy calls nothing of the program, which vouches for its memory.
-    done(unsafe { window(win)?.get_at_once(origin_addr.cast(), bytes, target_rank, target_disp) })
+    let origin = (origin_count, origin_datatype);
+    let target = (target_count, target_datatype);
+    let there = (target_rank, target_disp);
+    // SAFETY: the caller's promise.
+    unsafe { transfer(Transfer::Get, origin_addr, origin, there, target, win) }
 }
 
 /// MPI_Accumulate of one element.
 ///
 /// # Safety
-/// As [`put`].
+/// As `transfer`.
 #[inline(always)]
 pub unsafe fn accumulate(
     origin_addr: *const c_void,
@@ -188,7 +212,7 @@ pub unsafe fn accumulate(
 /// MPI_Fetch_and_op.
 ///
 /// # Safety
-/// As [`put`].
+/// As `transfer`.
 #[inline(always)]
 pub unsafe fn fetch_and_op(
     origin_addr: *const c_void,
@@ -214,7 +238,7 @@ pub unsafe fn fetch_and_op(
 /// MPI_Compare_and_swap.
 ///
 /// # Safety
-/// As [`put`].
+/// As `transfer`.
 #[inline(always)]
 pub unsafe fn compare_and_swap(
     origin_addr: *const c_void,
@@ -296,10 +320,10 @@ mod tests {
             let named = Basic::from_handle(short).filter(|basic| basic.pair().is_none());
             assert_eq!(basic_of(Handle(handle)), named, "{handle:#x}");
             assert_eq!(op_of(Handle(handle)), Predefined::from_handle(short));
-            let bytes = block_bytes(Handle(handle), 3).filter(|bytes| *bytes > 0);
+            let bytes = block_bytes((3, Handle(handle))).filter(|bytes| *bytes > 0);
             assert_eq!(bytes, named.map(|basic| 3 * u64::from(basic.size())));
         }
         assert_eq!(basic_of(Handle(usize::MAX)), None);
-        assert!(block_bytes(MPI_BYTE, -1).is_none_or(|bytes| bytes > i64::MAX as u64));
+        assert!(block_bytes((-1, MPI_BYTE)).is_none_or(|bytes| bytes > i64::MAX as u64));
     }
 }
