@@ -26,6 +26,8 @@ struct oxk_block;
 
 #define OXK_REQUESTS_MAX (1u << 20)
 #define OXK_PEERS_MAX (1u << 16)
+#define OXK_PM_PEERS_MAX 256u /* with OXK_PM */
+#define OXK_REAP_US_MAX 1000000u
 #define OXK_WINDOW_BYTES_MIN 1024u /* of unexpected_bytes, for each peer */
 #define OXK_UNEXPECTED_BYTES_MAX (1ull << 30)
 #define OXK_EAGER_BYTES_MAX (1u << 20)
@@ -104,6 +106,7 @@ struct oxk_request {
 	struct list_head finished;
 	struct oxk_area memory;
 	struct oxk_area bounce;
+	bool reaps; /* oxk_wait runs the card's receive */
 };
 
 /* ---- endpoints
@@ -129,6 +132,14 @@ struct oxk_arrival {
 	u32 here;	  /* how many */
 };
 
+/* What carries messages between endpoints; the same on both sides. */
+enum oxk_carrier {
+	OXK_TCP,
+	/* The PM protocol in Ethernet frames of `ifindex`. The TCP connection by which peers prove
+	 * themselves stays and carries nothing more; its end is the peer's. */
+	OXK_PM,
+};
+
 struct oxk_params {
 	struct net *net;	       /* a reference is held until close */
 	const struct sockaddr *listen; /* NULL: nobody connects to this endpoint */
@@ -142,6 +153,9 @@ struct oxk_params {
 				 peers */
 	u32 pieces; /* pieces of memory of all requests together; 0: OXK_PIECES for each request */
 	u32 bounce_bytes; /* registered memory for OXK_BOUNCE; 0: none */
+	enum oxk_carrier carrier;
+	int ifindex; /* OXK_PM: an Ethernet card of `net`, or its loopback */
+	u32 reap_us; /* OXK_PM: for so long oxk_wait runs the card's receive itself before it sleeps */
 
 	/* In softirq, under the endpoint's lock: may not sleep and may call no function of oxk.
 	 * NULL: OXK_CONTINUE. */
@@ -155,7 +169,7 @@ struct oxk_params {
 };
 
 /* Opens an endpoint; everything it will ever need is allocated here. process.
- * EINVAL bounds out of range; EKEYREJECTED no usable key; EADDRINUSE, EADDRNOTAVAIL, EACCES of the
+ * ENODEV no such card, or none that has Ethernet frames; EINVAL bounds out of range; EKEYREJECTED no usable key; EADDRINUSE, EADDRNOTAVAIL, EACCES of the
  * listening socket; ENOMEM; EINTR the caller is being killed. */
 int oxk_open(const struct oxk_params *params, struct oxk_endpoint **endpoint);
 
@@ -222,6 +236,13 @@ struct oxk_counts {
 	u64 softirq_runs;     /* of the reader */
 	u64 thread_runs;
 	u64 strangers; /* connections that did not prove themselves */
+	/* OXK_PM */
+	u64 frames_sent; /* repeats among them */
+	u64 frames_repeated;
+	u64 frames_received;
+	u64 frames_refused; /* of our channel, but no peer's: forged, repeated, or too late */
+	u64 reaps;	    /* waits in which the waiter ran the card's receive */
+	u64 reaps_over;	    /* and after which nothing was left to wait for */
 };
 
 /* any. */

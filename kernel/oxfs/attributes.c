@@ -7,8 +7,13 @@
 
 #include "oxfs_client.h"
 
-/* Asks the server, by an open if there is one: the node may have no name any more. */
-static int oxfs_attr_ask(struct inode *inode)
+/* How often the server is asked again because this side changed the file meanwhile. What is known
+ * then has this side's changes in it, if not all of others'. */
+#define OXFS_ASK_MAX 3
+
+/* Asks the server, by an open if there is one: the node may have no name any more. 1: its answer
+ * was too old. */
+static int oxfs_attr_ask_once(struct inode *inode)
 {
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_open *open = oxfs_open_for(inode, false);
@@ -20,7 +25,7 @@ static int oxfs_attr_ask(struct inode *inode)
 		oxfs_open_put(open);
 	error = oxfs_transaction_call(ask);
 	if (!error && le32_to_cpu(ask->reply.flags) & OXFS_REPLY_ATTR)
-		error = oxfs_inode_update(inode, &ask->reply.attr, ask->version);
+		error = oxfs_inode_update(inode, &ask->reply.attr, ask->asked_at);
 	else if (!error)
 		error = -EIO;
 	oxfs_transaction_put(ask);
@@ -30,9 +35,14 @@ static int oxfs_attr_ask(struct inode *inode)
 /* Attributes that are believed, or have just come (`now`: in any case). */
 int oxfs_inode_refresh(struct inode *inode, bool now)
 {
+	int error = 1;
+	u32 i;
+
 	if (!now && oxfs_inode_is_fresh(inode))
 		return 0;
-	return oxfs_attr_ask(inode);
+	for (i = 0; i < OXFS_ASK_MAX && error > 0; i++)
+		error = oxfs_attr_ask_once(inode);
+	return min(error, 0);
 }
 
 int oxfs_getattr(oxfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask,
@@ -114,7 +124,7 @@ int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_transaction *transaction;
 	struct oxfs_open *open = NULL;
-	u64 version;
+	u64 changed_at;
 	int error;
 
 	if (attr->ia_valid & ATTR_SIZE) {
@@ -137,11 +147,11 @@ int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 	oxfs_setattr_fill(transaction, attr);
 	error = oxfs_transaction_call(transaction);
 	if (!error) {
-		version = oxfs_inode_adopt(inode, transaction);
+		changed_at = oxfs_inode_adopt(inode, transaction);
 		if (attr->ia_valid & ATTR_SIZE)
 			truncate_setsize(inode, attr->ia_size);
 		if (le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_ATTR)
-			oxfs_inode_update(inode, &transaction->reply.attr, version);
+			oxfs_inode_update(inode, &transaction->reply.attr, changed_at);
 		if (attr->ia_valid & (ATTR_MODE | ATTR_UID | ATTR_GID))
 			oxfs_i(inode)->access_known = 0;
 	}
@@ -233,7 +243,7 @@ int oxfs_permission(oxfs_idmap *idmap, struct inode *inode, int mask)
 	oxfs_transaction_argument(ask, 0, wanted);
 	error = oxfs_transaction_call(ask);
 	if (!error && le32_to_cpu(ask->reply.flags) & OXFS_REPLY_ATTR)
-		oxfs_inode_update(inode, &ask->reply.attr, ask->version);
+		oxfs_inode_update(inode, &ask->reply.attr, ask->asked_at);
 	oxfs_transaction_put(ask);
 	if (!error || error == -EACCES)
 		oxfs_access_keep(inode, cred, wanted, !error);

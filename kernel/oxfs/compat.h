@@ -44,6 +44,12 @@ static inline void oxfs_set_times(struct inode *inode, struct timespec64 access,
 	inode_set_ctime_to_ts(inode, changed);
 }
 
+/* Who has dirtied a folio that is written back. */
+static inline void oxfs_account_owner(struct writeback_control *control, struct folio *folio)
+{
+	wbc_account_cgroup_owner(control, folio, folio_size(folio));
+}
+
 #define oxfs_splice_read filemap_splice_read
 
 static inline u8 oxfs_lock_type(const struct file_lock *lock)
@@ -107,6 +113,11 @@ static inline void oxfs_set_times(struct inode *inode, struct timespec64 access,
 	inode->i_atime = access;
 	inode->i_mtime = modified;
 	inode->i_ctime = changed;
+}
+
+static inline void oxfs_account_owner(struct writeback_control *control, struct folio *folio)
+{
+	wbc_account_cgroup_owner(control, folio_page(folio, 0), folio_size(folio));
 }
 
 #define oxfs_splice_read generic_file_splice_read

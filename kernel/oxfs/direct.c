@@ -80,7 +80,7 @@ static void oxfs_direct_grow(struct inode *inode, loff_t end)
 static loff_t oxfs_direct_end(struct inode *inode, const struct oxfs_transaction *transaction)
 {
 	const struct oxfs_attr *attr = &transaction->reply.attr;
-	u64 version = oxfs_inode_adopt(inode, transaction);
+	u64 changed_at = oxfs_inode_adopt(inode, transaction);
 	loff_t end;
 
 	if (!(le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_ATTR))
@@ -88,7 +88,7 @@ static loff_t oxfs_direct_end(struct inode *inode, const struct oxfs_transaction
 	end = min_t(u64, le64_to_cpu(attr->size), inode->i_sb->s_maxbytes);
 	/* Others may have appended since, of which this side may know already. */
 	if (end >= i_size_read(inode))
-		oxfs_inode_update(inode, attr, version);
+		oxfs_inode_update(inode, attr, changed_at);
 	oxfs_direct_grow(inode, end);
 	return end;
 }

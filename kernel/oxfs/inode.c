@@ -3,9 +3,15 @@
  * inode.c: inodes, found by the server's node and by type, and what is believed of them. A node
  * whose type changes is another inode: the old one becomes stale and can do no harm.
  *
- * Attributes are believed until they are recalled, and for OXFS_ATTR_SECONDS at most; `version`
- * moves on when this side changes something, so that an answer that left the server before does not
- * undo it. While pages are dirty, size is what this side says.
+ * Attributes are believed until they are recalled, and for OXFS_ATTR_SECONDS at most. While pages
+ * are dirty, size is what this side says.
+ *
+ * Answers overtake each other, because the server works on several requests at a time. The
+ * session's moments put in order what can be: an answer to a question from before a change of this
+ * side's own is not taken; of two whose questions were under way together, the one with the lower
+ * change number is older (the server's clock may be set back, so without that overlap the later
+ * one is taken, whatever its number); one to a question from before a recall is taken, but the next
+ * look asks again.
  */
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -144,8 +150,10 @@ static void oxfs_inode_dress(struct inode *inode, const struct oxfs_attr *attr)
 }
 
 /* The inode of a node with attributes that have just come; an error as a pointer. */
-struct inode *oxfs_inode_get(struct super_block *sb, u64 node, const struct oxfs_attr *attr)
+struct inode *oxfs_inode_get(struct super_block *sb, const struct oxfs_transaction *answer,
+			     u64 node)
 {
+	const struct oxfs_attr *attr = &answer->reply.attr;
 	u32 mode = le32_to_cpu(attr->mode);
 	struct oxfs_wanted wanted = { .node = node, .type = mode & S_IFMT };
 	struct inode *inode;
@@ -159,7 +167,9 @@ struct inode *oxfs_inode_get(struct super_block *sb, u64 node, const struct oxfs
 		return ERR_PTR(-ENOMEM);
 	if (inode->i_state & I_NEW) {
 		oxfs_inode_dress(inode, attr);
-		oxfs_inode_update(inode, attr, oxfs_i(inode)->version);
+		/* A recall from now on waits until this inode is whole, and finds it. */
+		oxfs_i(inode)->recalled_at = READ_ONCE(oxfs_session_of(sb)->recalled_at);
+		oxfs_inode_update(inode, attr, answer->asked_at);
 		unlock_new_inode(inode);
 	}
 	return inode;
@@ -176,9 +186,9 @@ struct inode *oxfs_inode_of_reply(struct super_block *sb,
 		oxfs_count(OXFS_COUNT_REFUSED, 1);
 		return ERR_PTR(-EIO);
 	}
-	inode = oxfs_inode_get(sb, le64_to_cpu(reply->node), &reply->attr);
+	inode = oxfs_inode_get(sb, transaction, le64_to_cpu(reply->node));
 	if (!IS_ERR(inode))
-		oxfs_inode_update(inode, &reply->attr, READ_ONCE(oxfs_i(inode)->version));
+		oxfs_inode_update(inode, &reply->attr, transaction->asked_at);
 	return inode;
 }
 
@@ -217,8 +227,22 @@ static void oxfs_inode_set_size(struct inode *inode, u64 size)
 		WRITE_ONCE(oxfs_i(inode)->data_stale, true);
 }
 
-/* Takes attributes of an answer to a question that was asked at `version`. Process or softirq. */
-int oxfs_inode_update(struct inode *inode, const struct oxfs_attr *attr, u64 version)
+/* Whether something newer is known already than an answer with this change number. The lock is
+ * held. */
+static bool oxfs_inode_is_newer(struct inode *inode, u64 change, u64 asked_at)
+{
+	struct oxfs_inode *mine = oxfs_i(inode);
+
+	if (asked_at < mine->changed_at)
+		return true;
+	return asked_at < mine->learnt_at && mine->epoch == oxfs_session_i(inode)->epoch &&
+	       (s64)(change - mine->change) < 0;
+}
+
+/* Takes attributes of an answer to a question that was asked at this moment. 1: something newer is
+ * known; whether all that the answer knows is in it, the server has to be asked. Process or
+ * softirq. */
+int oxfs_inode_update(struct inode *inode, const struct oxfs_attr *attr, u64 asked_at)
 {
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_inode *mine = oxfs_i(inode);
@@ -230,10 +254,13 @@ int oxfs_inode_update(struct inode *inode, const struct oxfs_attr *attr, u64 ver
 		return -ESTALE;
 	}
 	spin_lock_bh(&session->lock);
-	if (mine->version != version) {
+	if (oxfs_inode_is_newer(inode, change, asked_at)) {
+		if (mine->change != change)
+			mine->attr_valid = false;
 		spin_unlock_bh(&session->lock);
-		return 0;
+		return 1;
 	}
+	mine->learnt_at = ++session->moment;
 	if (mine->change != change || mine->epoch != session->epoch) {
 		if (mine->change != change) {
 			if (mine->attr_valid || mine->epoch)
@@ -258,7 +285,7 @@ int oxfs_inode_update(struct inode *inode, const struct oxfs_attr *attr, u64 ver
 		       oxfs_time(&attr->changed));
 	if (S_ISREG(inode->i_mode) || S_ISLNK(inode->i_mode) || S_ISDIR(inode->i_mode))
 		oxfs_inode_set_size(inode, le64_to_cpu(attr->size));
-	mine->attr_valid = !session->options.no_cache;
+	mine->attr_valid = !session->options.no_cache && asked_at >= mine->recalled_at;
 	mine->attr_until = jiffies + OXFS_ATTR_SECONDS * HZ;
 	spin_unlock_bh(&session->lock);
 	return 0;
@@ -270,7 +297,7 @@ void oxfs_inode_changed(struct inode *inode)
 	struct oxfs_session *session = oxfs_session_i(inode);
 
 	spin_lock_bh(&session->lock);
-	oxfs_i(inode)->version++;
+	oxfs_i(inode)->changed_at = ++session->moment;
 	oxfs_i(inode)->attr_valid = false;
 	spin_unlock_bh(&session->lock);
 }
@@ -280,6 +307,7 @@ void oxfs_inode_forget(struct inode *inode)
 	struct oxfs_session *session = oxfs_session_i(inode);
 
 	spin_lock_bh(&session->lock);
+	oxfs_i(inode)->recalled_at = ++session->moment;
 	oxfs_i(inode)->attr_valid = false;
 	oxfs_i(inode)->access_known = 0;
 	spin_unlock_bh(&session->lock);
@@ -290,8 +318,17 @@ void oxfs_inode_forget_entries(struct inode *inode)
 	struct oxfs_session *session = oxfs_session_i(inode);
 
 	spin_lock_bh(&session->lock);
+	oxfs_i(inode)->recalled_at = ++session->moment;
 	oxfs_i(inode)->entries++;
 	oxfs_i(inode)->attr_valid = false;
+	spin_unlock_bh(&session->lock);
+}
+
+/* Before a recalled node is looked for: one that is not found may be in an answer on its way. */
+void oxfs_inodes_recalled(struct oxfs_session *session)
+{
+	spin_lock_bh(&session->lock);
+	session->recalled_at = ++session->moment;
 	spin_unlock_bh(&session->lock);
 }
 
@@ -330,7 +367,7 @@ void oxfs_folder_changed(struct inode *folder, const struct oxfs_transaction *tr
 	struct oxfs_inode *mine = oxfs_i(folder);
 
 	spin_lock_bh(&session->lock);
-	mine->version++;
+	mine->changed_at = ++session->moment;
 	mine->attr_valid = false;
 	if (le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_FOLDER &&
 	    mine->change == oxfs_value(transaction, 4))
@@ -342,16 +379,22 @@ void oxfs_folder_changed(struct inode *folder, const struct oxfs_transaction *tr
 
 /* Takes from the answer to a change of this side's own what it made of the node: the pages here are
  * those that the server has. Other answers that are on their way may be of before the change, and
- * are not believed: the version moves on. It is the result. */
+ * are not believed. The result is the moment from which on they are. */
 u64 oxfs_inode_adopt(struct inode *inode, const struct oxfs_transaction *transaction)
 {
+	u64 change = le64_to_cpu(transaction->reply.attr.change), changed_at;
 	struct oxfs_session *session = oxfs_session_i(inode);
-	u64 version;
+	struct oxfs_inode *mine = oxfs_i(inode);
 
 	spin_lock_bh(&session->lock);
-	if (le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_ATTR)
-		oxfs_i(inode)->change = le64_to_cpu(transaction->reply.attr.change);
-	version = ++oxfs_i(inode)->version;
+	/* Of several changes under way, the answer to the last need not come last. */
+	if (le32_to_cpu(transaction->reply.flags) & OXFS_REPLY_ATTR &&
+	    (s64)(change - mine->change) > 0)
+		mine->change = change;
+	changed_at = mine->changed_at = ++session->moment;
+	/* A recall has overtaken it: its attributes are taken, but the next look asks again. */
+	if (transaction->asked_at < mine->recalled_at)
+		mine->recalled_at = ++session->moment;
 	spin_unlock_bh(&session->lock);
-	return version;
+	return changed_at;
 }

@@ -37,6 +37,21 @@ static struct oxfs_transaction *oxfs_lock_new(struct inode *inode, struct oxfs_o
 	return transaction;
 }
 
+/* A lock was granted to who had given up waiting. */
+static void oxfs_lock_orphan(struct oxfs_transaction *granted)
+{
+	struct oxfs_transaction *unlock =
+		oxfs_transaction_new(granted->session, OXFS_LOCK, oxfs_kernel_cred);
+
+	oxfs_transaction_inode(unlock, granted->inode, granted->open);
+	unlock->slot_kind = OXFS_SLOT_NAMES;
+	memcpy(unlock->request.arguments, granted->request.arguments,
+	       sizeof(unlock->request.arguments));
+	oxfs_transaction_argument(unlock, 1, F_UNLCK);
+	oxfs_transaction_submit(unlock, false);
+	oxfs_transaction_put(unlock);
+}
+
 static int oxfs_lock_ask(struct file *file, const struct file_lock *lock, u32 flags)
 {
 	struct oxfs_transaction *transaction =
@@ -44,6 +59,8 @@ static int oxfs_lock_ask(struct file *file, const struct file_lock *lock, u32 fl
 	int error;
 
 	transaction->slot_kind = OXFS_SLOT_NAMES;
+	if (oxfs_lock_type(lock) != F_UNLCK)
+		transaction->orphan = oxfs_lock_orphan;
 	error = oxfs_transaction_call(transaction);
 	oxfs_transaction_put(transaction);
 	return error;
@@ -65,21 +82,6 @@ static void oxfs_lock_stop_waiting(struct file *file, const struct file_lock *lo
 	oxfs_transaction_argument(transaction, 3, OXFS_NO_BYTE);
 	oxfs_transaction_submit(transaction, false);
 	oxfs_transaction_put(transaction);
-}
-
-/* A lock was granted to who had given up waiting. */
-static void oxfs_lock_orphan(struct oxfs_transaction *granted)
-{
-	struct oxfs_transaction *unlock =
-		oxfs_transaction_new(granted->session, OXFS_LOCK, oxfs_kernel_cred);
-
-	oxfs_transaction_inode(unlock, granted->inode, granted->open);
-	unlock->slot_kind = OXFS_SLOT_NAMES;
-	memcpy(unlock->request.arguments, granted->request.arguments,
-	       sizeof(unlock->request.arguments));
-	oxfs_transaction_argument(unlock, 1, F_UNLCK);
-	oxfs_transaction_submit(unlock, false);
-	oxfs_transaction_put(unlock);
 }
 
 static int oxfs_lock_wait(struct file *file, const struct file_lock *lock, u32 flags)
@@ -114,6 +116,45 @@ static int oxfs_lock_gained(struct file *file)
 	return error ? error : oxfs_inode_drop_stale(inode);
 }
 
+/* Whether the kernel's own lists have a lock of the same owner in the same place. */
+static bool oxfs_lock_is_kept(struct file *file, const struct file_lock *lock, bool whole)
+{
+	struct file_lock_context *context = smp_load_acquire(&file_inode(file)->i_flctx);
+	struct file_lock *other;
+	bool is = false;
+
+	if (!context)
+		return false;
+	spin_lock(&context->flc_lock);
+	oxfs_for_each_lock(other, whole ? &context->flc_flock : &context->flc_posix) {
+		if (whole)
+			is |= oxfs_lock_file(other) == oxfs_lock_file(lock);
+		else
+			is |= oxfs_lock_owner(other) == oxfs_lock_owner(lock) &&
+			      other->fl_start <= lock->fl_end && lock->fl_start <= other->fl_end;
+	}
+	spin_unlock(&context->flc_lock);
+	return is;
+}
+
+/* The server has granted a lock that could not be kept here: nothing here would ever let go of it,
+ * unless the owner has had another in its place, which is let go of together with it. Also for a
+ * process that is being killed. */
+static void oxfs_lock_give_back(struct file *file, const struct file_lock *lock, u32 flags)
+{
+	struct oxfs_transaction *unlock;
+
+	if (oxfs_lock_is_kept(file, lock, flags & OXFS_LOCK_WHOLE))
+		return;
+	unlock = oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_LOCK, lock, flags);
+	unlock->slot_kind = OXFS_SLOT_NAMES;
+	oxfs_transaction_argument(unlock, 1, F_UNLCK);
+	/* The owner's next lock is not to be overtaken by it. */
+	if (!oxfs_transaction_submit(unlock, false))
+		oxfs_transaction_wait(unlock, false);
+	oxfs_transaction_put(unlock);
+}
+
 static int oxfs_lock_set(struct file *file, struct file_lock *lock, bool wait, u32 flags)
 {
 	bool unlock = oxfs_lock_type(lock) == F_UNLCK;
@@ -131,7 +172,11 @@ static int oxfs_lock_set(struct file *file, struct file_lock *lock, bool wait, u
 		return error;
 	/* The server has granted it, so nobody on this side holds another. */
 	error = locks_lock_file_wait(file, lock);
-	return error ? error : oxfs_lock_gained(file);
+	if (error) {
+		oxfs_lock_give_back(file, lock, flags);
+		return error;
+	}
+	return oxfs_lock_gained(file);
 }
 
 static int oxfs_lock_test(struct file *file, struct file_lock *lock)

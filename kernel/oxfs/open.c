@@ -145,7 +145,10 @@ static int oxfs_open_ask(struct inode *inode, struct oxfs_file *file)
 	if (!error) {
 		oxfs_file_opened(file, inode, le64_to_cpu(ask->reply.open));
 		if (le32_to_cpu(ask->reply.flags) & OXFS_REPLY_ATTR)
-			error = oxfs_inode_update(inode, &ask->reply.attr, ask->version);
+			error = oxfs_inode_update(inode, &ask->reply.attr, ask->asked_at);
+		/* What others have closed before has to be known. */
+		if (error > 0)
+			error = oxfs_inode_refresh(inode, true);
 	}
 	oxfs_transaction_put(ask);
 	return error;
@@ -161,8 +164,9 @@ int oxfs_file_open(struct inode *inode, struct file *file)
 	if (S_ISDIR(inode->i_mode))
 		fresh->open->flags = O_RDONLY | O_DIRECTORY;
 	error = oxfs_open_ask(inode, fresh);
-	/* Who may write and not read writes through, without pages. */
-	if (error == -EACCES && (file->f_flags & O_ACCMODE) == O_WRONLY) {
+	/* Who may write and not read writes through, without pages. One that the server has opened
+	 * failed by something else. */
+	if (error == -EACCES && !fresh->open->id && (file->f_flags & O_ACCMODE) == O_WRONLY) {
 		fresh->open->flags = (fresh->open->flags & ~O_ACCMODE) | O_WRONLY;
 		error = oxfs_open_ask(inode, fresh);
 	}

@@ -140,6 +140,8 @@ struct oxfs_session {
 
 	spinlock_t lock; /* bottom halves off; what follows */
 	u64 transaction;
+	u64 moment; /* moves on when a request is sent, and when anything is learnt of an inode */
+	u64 recalled_at; /* the moment of the last recall of any node */
 	struct list_head waiting; /* settled without an answer, or not sent yet */
 	struct list_head active; /* sent */
 	struct oxfs_slot slots[OXFS_SLOTS_MAX];
@@ -196,7 +198,10 @@ struct oxfs_inode {
 	unsigned long attr_until; /* jiffies */
 	bool attr_valid;
 	bool data_stale; /* pages are to be dropped before they are read */
-	u64 version; /* moves on when this side changes size or attributes */
+	/* Moments of the session, under its lock. */
+	u64 changed_at; /* this side changed size or attributes */
+	u64 learnt_at; /* attributes were taken from an answer */
+	u64 recalled_at; /* the server wanted them forgotten */
 	u32 access_known; /* MAY_ bits of access_uid */
 	u32 access_granted;
 	kuid_t access_uid;
@@ -273,7 +278,7 @@ struct oxfs_transaction {
 	unsigned long posted; /* jiffies */
 	unsigned long deadline; /* of a soft mount */
 	int error;
-	u64 version; /* of the inode when it was sent */
+	u64 asked_at; /* the session's moment when it was sent last */
 
 	/* Called once when it is over, in softirq or process context; may not sleep. */
 	void (*done)(struct oxfs_transaction *transaction);
@@ -355,15 +360,17 @@ void oxfs_inodes_exit(void);
 struct inode *oxfs_inode_alloc(struct super_block *sb);
 void oxfs_inode_free(struct inode *inode);
 void oxfs_inode_evict(struct inode *inode);
-struct inode *oxfs_inode_get(struct super_block *sb, u64 node, const struct oxfs_attr *attr);
+struct inode *oxfs_inode_get(struct super_block *sb, const struct oxfs_transaction *answer,
+			     u64 node);
 struct inode *oxfs_inode_find(struct super_block *sb, u64 node);
 struct inode *oxfs_inode_of_reply(struct super_block *sb,
 				  const struct oxfs_transaction *transaction);
-int oxfs_inode_update(struct inode *inode, const struct oxfs_attr *attr, u64 version);
+int oxfs_inode_update(struct inode *inode, const struct oxfs_attr *attr, u64 asked_at);
 void oxfs_inode_changed(struct inode *inode);
 u64 oxfs_inode_adopt(struct inode *inode, const struct oxfs_transaction *transaction);
 void oxfs_inode_forget(struct inode *inode);
 void oxfs_inode_forget_entries(struct inode *inode);
+void oxfs_inodes_recalled(struct oxfs_session *session);
 bool oxfs_inode_is_fresh(struct inode *inode);
 int oxfs_inode_refresh(struct inode *inode, bool now);
 int oxfs_inode_drop_stale(struct inode *inode);

@@ -189,7 +189,7 @@ static int oxfs_end(struct address_space *mapping, loff_t at, u32 bytes, u32 cop
 	if (!folio_test_uptodate(folio) && copied < bytes)
 		copied = 0;
 	/* A size that the server said before is not believed while a page is dirty, or if it was
-	 * asked for before the version moved on: both come before the size. */
+	 * asked for before this change: both come before the size. */
 	if (copied) {
 		folio_mark_uptodate(folio);
 		folio_mark_dirty(folio);

@@ -98,8 +98,10 @@ static void oxfs_recall_work(struct work_struct *work)
 	oxk_peer_t peer = recall->request.status.peer;
 	u64 match = recall->request.status.match;
 	struct super_block *sb = READ_ONCE(session->sb);
-	struct inode *inode = sb ? oxfs_inode_find(sb, le64_to_cpu(recall->message.node)) : NULL;
+	struct inode *inode;
 
+	oxfs_inodes_recalled(session);
+	inode = sb ? oxfs_inode_find(sb, le64_to_cpu(recall->message.node)) : NULL;
 	if (inode) {
 		oxfs_recall_carry_out(inode, le32_to_cpu(recall->message.what));
 		iput(inode);

@@ -279,7 +279,7 @@ static int oxfs_root(struct super_block *sb)
 		       !S_ISDIR(le32_to_cpu(ask->reply.attr.mode))))
 		error = -EPROTO;
 	if (!error) {
-		inode = oxfs_inode_get(sb, session->root, &ask->reply.attr);
+		inode = oxfs_inode_get(sb, ask, session->root);
 		if (IS_ERR(inode))
 			error = PTR_ERR(inode);
 		else
@@ -305,6 +305,9 @@ static int oxfs_fill_super(struct super_block *sb, struct fs_context *context)
 	sb->s_blocksize_bits = PAGE_SHIFT;
 	sb->s_time_gran = 1;
 	sb->s_flags |= SB_NOSEC | SB_NOATIME;
+	/* Who dirties pages waits when its control group has many, and they are written for it: a
+	 * group with little memory would fill that with dirty pages otherwise. */
+	sb->s_iflags |= SB_I_CGROUPWB;
 	error = super_setup_bdi(sb);
 	if (error)
 		return error;

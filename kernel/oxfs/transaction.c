@@ -146,7 +146,6 @@ void oxfs_transaction_inode(struct oxfs_transaction *transaction, struct inode *
 {
 	ihold(inode);
 	transaction->inode = inode;
-	transaction->version = READ_ONCE(oxfs_i(inode)->version);
 	transaction->request.node = cpu_to_le64(oxfs_i(inode)->node);
 	if (open) {
 		refcount_inc(&open->references);
@@ -466,6 +465,7 @@ static void oxfs_transaction_send(struct oxfs_transaction *transaction)
 
 	spin_lock_bh(&session->lock);
 	transaction->number = ++session->transaction;
+	transaction->asked_at = ++session->moment;
 	list_move_tail(&transaction->list, &session->active);
 	transaction->posted = jiffies;
 	transaction->sent = true;

@@ -114,6 +114,8 @@ static int oxfs_batch_add(oxfs_dirty *dirty, struct writeback_control *control, 
 {
 	struct folio *folio = oxfs_dirty_folio(dirty);
 
+	/* An inode belongs to the control group that has dirtied most of it. */
+	oxfs_account_owner(control, folio);
 	oxfs_batch_put(context, folio);
 	folio_unlock(folio);
 	return 0;

@@ -27,6 +27,7 @@
 #include <net/sock.h>
 
 #include "../runtime/reader.h"
+#include "../runtime/users.h"
 #include "core.h"
 
 #define O2G_DUMPERS_MAX 16
@@ -51,10 +52,8 @@
 
 /* Who has opened the device: what the contexts of a user have together. */
 struct o2g_user {
-	struct list_head list;
-	kuid_t uid;
-	u32 n_contexts; /* that name it */
-	u32 n_dumpers;
+	struct ox_user user; /* held by contexts */
+	u64 n_dumpers;
 	u64 bytes; /* of the kernel's memory, for as long as the process likes: tables, dump areas, early bytes */
 	atomic64_t pages_kept; /* pinned for no entry */
 };

@@ -168,27 +168,44 @@ fn program(table: &Table) -> String {
     text
 }
 
-#[test]
-fn c_and_rust_agree() {
+/// Has a compiler look at a program that sees the headers of the kernel's folders.
+fn check(name: &str, text: &str, folders: &[&str]) {
     let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let table = [constants(), layouts()].concat();
-    let folder = std::env::temp_dir().join(format!("o2g-header-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("o2g-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");
-    let source = folder.join("agree.c");
-    std::fs::write(&source, program(&table)).expect("a temporary file");
-    let run = Command::new("cc")
-        .args(["-std=gnu11", "-Wall", "-Werror", "-fsyntax-only", "-I"])
-        .arg(kernel.join("shim"))
-        .arg(&source)
-        .output();
+    let source = folder.join("program.c");
+    std::fs::write(&source, text).expect("a temporary file");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-Wall", "-Werror", "-fsyntax-only"]);
+    for folder in folders {
+        compiler.arg("-I").arg(kernel.join(folder));
+    }
+    let run = compiler.arg(&source).output();
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
     match run {
         Err(error) => eprintln!("skipped: no C compiler `cc` ({error}); install gcc or clang"),
         Ok(run) => {
             let said = String::from_utf8_lossy(&run.stderr);
-            assert!(run.status.success(), "o2g.h and wire::o2g differ:\n{said}");
+            assert!(run.status.success(), "{name}:\n{said}");
         }
     }
+}
+
+#[test]
+fn c_and_rust_agree() {
+    let table = [constants(), layouts()].concat();
+    check("header", &program(&table), &["shim"]);
+}
+
+/// The example of docs/o2g.md compiles, and speaks the packets of this version.
+#[test]
+fn the_example_is_of_this_version() {
+    let page = include_str!("../../../docs/o2g.md");
+    let (_, example) = page.split_once("```c\n").expect("an example in C");
+    let (example, _) = example.split_once("```").expect("its end");
+    check("example", example, &["include"]);
+    let version = format!(".version = {}, .kind = 1", oxmpi_wire::VERSION);
+    assert!(example.contains(&version), "the example has no {version:?}");
 }
 
 /// The numbers that follow `before` and a name, by name.

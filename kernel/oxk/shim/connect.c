@@ -48,7 +48,7 @@ static int oxk_socket_new(struct net *net, int family, struct socket **made)
 	return __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, made, 0);
 }
 
-static int oxk_send_all(struct socket *socket, const u8 *data, u32 bytes)
+int oxk_send_all(struct socket *socket, const u8 *data, u32 bytes)
 {
 	struct msghdr message = { .msg_flags = MSG_NOSIGNAL };
 	struct kvec vector = { .iov_base = (void *)data, .iov_len = bytes };
@@ -108,7 +108,10 @@ static int oxk_dial(struct oxk_link *link, struct socket *socket)
 		return error;
 	get_random_bytes(nonce, sizeof(nonce));
 	oxk_handshake_dial(&handshake, link->endpoint->key, nonce, &step);
-	return oxk_shake(socket, &handshake, &step, OXK_CHALLENGE_BYTES, OXK_DIALLER_BYTES);
+	error = oxk_shake(socket, &handshake, &step, OXK_CHALLENGE_BYTES, OXK_DIALLER_BYTES);
+	if (!error && link->endpoint->port)
+		error = oxk_pm_greet(link, socket, true);
+	return error;
 }
 
 void oxk_dial_work(struct work_struct *work)
@@ -132,7 +135,7 @@ void oxk_dial_work(struct work_struct *work)
 		oxk_lose(link, error);
 }
 
-/* The dialling ends at once. Its link is lost. */
+/* The dialling, or the admission, ends at once. Its link is lost. */
 void oxk_dial_stop(struct oxk_link *link)
 {
 	if (cancel_work(&link->dial))
@@ -165,15 +168,25 @@ static int oxk_admit(struct oxk_stranger *stranger, struct socket *socket)
 	int error = oxk_link_begin(endpoint, NULL, 0, &link, &peer), told;
 
 	oxk_handshake_verdict(&stranger->handshake, !error, &step);
-	if (link)
+	if (link) {
+		mutex_lock(&link->dialling);
 		link->socket = socket;
+		mutex_unlock(&link->dialling);
+	}
 	told = oxk_send_all(socket, step.send, step.send_bytes);
 	if (error)
 		return error;
+	if (!told && endpoint->port)
+		told = oxk_pm_greet(link, socket, false);
 	if (!told)
 		told = oxk_link_up(link);
 	if (told)
 		oxk_lose(link, told);
+	/* The last: the end of a link that is lost meanwhile waits for it before it has the socket. */
+	spin_lock_bh(&endpoint->lock);
+	smp_store_release(&link->admitting, false);
+	wake_up(&link->idle);
+	spin_unlock_bh(&endpoint->lock);
 	return 0;
 }
 

@@ -135,6 +135,76 @@ bool oxk_core_has_to_send(struct oxk_core *core, __u64 peer);
 /* The peer that a request is concerned with, or 0. */
 __u64 oxk_core_peer_of(struct oxk_core *core, __u64 token);
 
+/* The carrier PM: a link with each peer, in memory of the endpoint's. Peers are numbers of places
+ * here. Every call under the endpoint's lock unless it says otherwise; `now` in nanoseconds. */
+struct oxk_pm;
+
+#define OXK_PM_PACKETS_MAX 32u
+#define OXK_PM_RUNS_MAX 64u
+#define OXK_PM_FRAME_BYTES_MAX 9000u /* header and payload */
+#define OXK_PM_FRAME_BYTES_MIN 296u
+#define OXK_PM_HEADER_BYTES 40u
+#define OXK_PM_CARD_BYTES 48u
+#define OXK_PM_SALT_BYTES 16u
+#define OXK_PM_CHANNEL_AT 2u /* in a frame */
+
+/* Bytes of a request's memory that belong to `at` of a frame. */
+struct oxk_pm_run {
+	__u64 token;
+	__u64 offset;
+	__u32 at;
+	__u32 bytes;
+	__u32 packet;
+	__u32 reserved;
+};
+
+struct oxk_pm_frame {
+	__u32 bytes;
+	__u32 n_runs;
+	__u32 repeat; /* it was sent before */
+	__u32 reserved;
+	struct oxk_pm_run runs[OXK_PM_RUNS_MAX];
+};
+
+/* Memory that oxk_pm_new will allocate. No lock. */
+__u64 oxk_pm_bytes(__u32 peers);
+/* Process context, no lock. */
+struct oxk_pm *oxk_pm_new(__u32 peers);
+void oxk_pm_free(struct oxk_pm *pm);
+/* What this end tells the peer on the stream before frames are exchanged. No lock. */
+void oxk_pm_card(__u8 *card, const __u8 *mac, __u16 channel, __u64 peer, __u32 payload_bytes_max,
+		 const __u8 *salt);
+/* Frames are exchanged from now on. `cards`: this end's, then the other's, whose address is written
+ * to `mac`. 0, or -EPROTO: that is no card. */
+int oxk_pm_begin(struct oxk_pm *pm, __u32 peer, bool dialled, const __u8 *key, const __u8 *cards,
+		 __u64 now, __u8 *mac);
+void oxk_pm_end(struct oxk_pm *pm, __u32 peer);
+/* Moves the next packet for the peer (named as in the calls above) to its link, at place `packet`:
+ * 0, or -ENOENT there is none, or no room. *token: 0, or the request whose memory is read until
+ * `packet` is released. */
+int oxk_pm_take(struct oxk_core *core, struct oxk_pm *pm, __u64 peer, __u32 packet, __u64 now,
+		__u64 *token);
+/* 0 and the next frame for the peer, all but its runs in `buffer` (OXK_PM_FRAME_BYTES_MAX); or
+ * -ENOENT. */
+int oxk_pm_next_frame(struct oxk_pm *pm, __u32 peer, __u64 now, __u8 *buffer,
+		      struct oxk_pm_frame *frame);
+/* Whether a frame's first OXK_PM_HEADER_BYTES have the name and the tag of a peer's. */
+bool oxk_pm_is_signed(struct oxk_pm *pm, const __u8 *header);
+/* A frame: 0 and *peer, then delivered and released until they have nothing; -EBUSY: the peer's
+ * stream is held, and it will be sent again; -EBADMSG: it is no peer's. */
+int oxk_pm_arrive(struct oxk_pm *pm, __u64 now, const __u8 *data, __u32 bytes, __u32 *peer);
+/* 0 and the place of the next bytes of the stream in the frame that has just arrived, or -ENOENT. */
+int oxk_pm_delivered(struct oxk_pm *pm, __u32 peer, __u32 *at, __u32 *bytes);
+/* 0 and a packet that the peer has, or -ENOENT. */
+int oxk_pm_released(struct oxk_pm *pm, __u32 peer, __u32 *packet);
+void oxk_pm_hold(struct oxk_pm *pm, __u32 peer, bool held, __u64 now);
+/* When oxk_pm_expire is to be called; U64_MAX: never. */
+__u64 oxk_pm_timeout(struct oxk_pm *pm, __u32 peer);
+/* False: the peer has been silent for too long. */
+bool oxk_pm_expire(struct oxk_pm *pm, __u32 peer, __u64 now);
+/* Everything that was sent is acknowledged. */
+bool oxk_pm_is_quiet(struct oxk_pm *pm, __u32 peer);
+
 /* The handshake of a connection. Needs no lock: each is used by one thread. */
 struct oxk_handshake {
 	__u64 private[48];

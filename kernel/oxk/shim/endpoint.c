@@ -6,6 +6,7 @@
 #include <linux/key.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <keys/user-type.h>
@@ -44,6 +45,7 @@ static void oxk_free(struct oxk_endpoint *endpoint)
 		destroy_workqueue(endpoint->strange);
 	if (endpoint->queue)
 		destroy_workqueue(endpoint->queue);
+	oxk_pm_close(endpoint);
 	if (endpoint->core)
 		oxk_core_free(endpoint->core);
 	oxk_pool_free(endpoint);
@@ -108,6 +110,8 @@ int oxk_open(const struct oxk_params *params, struct oxk_endpoint **opened)
 
 	if (params->listen && !oxk_is_address(params->listen, params->listen_bytes))
 		return -EINVAL;
+	if (params->carrier > OXK_PM)
+		return -EINVAL;
 	endpoint = kvzalloc(sizeof(*endpoint), GFP_KERNEL_ACCOUNT);
 	if (!endpoint)
 		return -ENOMEM;
@@ -129,6 +133,8 @@ int oxk_open(const struct oxk_params *params, struct oxk_endpoint **opened)
 		error = oxk_read_key(params->key, endpoint->key);
 	if (!error)
 		error = oxk_make_tables(endpoint);
+	if (!error && params->carrier == OXK_PM)
+		error = oxk_pm_open(endpoint);
 	/* Before anybody can connect: a callback may come before this returns. */
 	*opened = endpoint;
 	if (!error && params->listen)
@@ -157,6 +163,13 @@ static bool oxk_is_idle(struct oxk_endpoint *endpoint)
 	return is;
 }
 
+static void oxk_wait_settled(struct oxk_endpoint *endpoint)
+{
+	flush_work(&endpoint->settle);
+	while (atomic_read(&endpoint->n_settling))
+		schedule_timeout_uninterruptible(1);
+}
+
 void oxk_close(struct oxk_endpoint *endpoint)
 {
 	struct oxk_link *link;
@@ -179,10 +192,11 @@ void oxk_close(struct oxk_endpoint *endpoint)
 	wait_event(endpoint->idle, oxk_is_idle(endpoint));
 	oxk_settle(endpoint);
 	/* Callbacks that run elsewhere, and memory that is let go there. */
-	flush_work(&endpoint->settle);
+	oxk_wait_settled(endpoint);
 	flush_work(&endpoint->finish);
-	while (atomic_read(&endpoint->n_settling))
-		schedule_timeout_uninterruptible(1);
+	/* Every request is over. A call about one that did not know it yet holds the endpoint. */
+	synchronize_rcu();
+	oxk_wait_settled(endpoint);
 	oxk_free(endpoint);
 }
 EXPORT_SYMBOL_GPL(oxk_close);

@@ -14,6 +14,7 @@ void oxk_link_init(struct oxk_endpoint *endpoint, struct oxk_link *link)
 	link->endpoint = endpoint;
 	mutex_init(&link->dialling);
 	init_waitqueue_head(&link->idle);
+	INIT_LIST_HEAD(&link->wanted);
 	INIT_WORK(&link->dial, oxk_dial_work);
 	INIT_WORK(&link->send, oxk_send_work);
 	INIT_WORK(&link->read, oxk_read_work);
@@ -39,6 +40,7 @@ int oxk_link_begin(struct oxk_endpoint *endpoint, const struct sockaddr *address
 		link->starved = false;
 		link->stopped = false;
 		link->in_thread = false;
+		link->admitting = !address;
 		endpoint->n_links++;
 		*place = link;
 		/* A close that comes now waits for it. */
@@ -69,7 +71,7 @@ int oxk_link_up(struct oxk_link *link)
 }
 
 /* The endpoint is locked. */
-static void oxk_lose_locked(struct oxk_link *link, int error)
+void oxk_lose_locked(struct oxk_link *link, int error)
 {
 	struct oxk_endpoint *endpoint = link->endpoint;
 
@@ -138,7 +140,12 @@ static void oxk_close_socket(struct oxk_link *link)
 	oxk_unhook(link);
 	cancel_work_sync(&link->send);
 	cancel_work_sync(&link->read);
-	if (link->error == -ESHUTDOWN) {
+	if (link->endpoint->port) {
+		while (link->error == -ESHUTDOWN && !oxk_pm_is_done(link) &&
+		       time_before(jiffies, until))
+			schedule_timeout_uninterruptible(1);
+		oxk_pm_stop(link);
+	} else if (link->error == -ESHUTDOWN) {
 		oxk_say_goodbye(link);
 		/* What has been sent is to arrive; a peer that does not take it is not waited for.
 		 */
@@ -174,6 +181,7 @@ void oxk_end_work(struct work_struct *work)
 	int error;
 
 	oxk_dial_stop(link);
+	wait_event(link->idle, !smp_load_acquire(&link->admitting));
 	if (link->socket)
 		oxk_close_socket(link);
 	oxk_settle(endpoint);

@@ -2,8 +2,8 @@
  *
  * oxk_shim.h: what the files of the shim tell each other. endpoint.c opens and closes, connect.c
  * has the listener, dialling and handshakes, link.c the life of a connection, sender.c and reader.c
- * what leaves and arrives, request.c the calls, area.c the memory of requests. Decisions are made
- * in the core (core.h).
+ * what leaves and arrives by TCP, pm.c by PM, request.c the calls, area.c the memory of requests.
+ * Decisions are made in the core (core.h).
  *
  * Locks, in the order in which they are taken: a socket's lock, oxk_endpoint.lock,
  * oxk_endpoint.pool_lock. Callbacks of the caller but `unexpected` are called with none of the last
@@ -13,6 +13,7 @@
 #define OXK_SHIM_H
 
 #include <linux/atomic.h>
+#include <linux/if_ether.h>
 #include <linux/llist.h>
 #include <linux/net.h>
 #include <linux/skbuff.h>
@@ -39,6 +40,10 @@
 #define OXK_SOFTIRQ_BYTES_MAX (256u << 10)
 /* What one run of the work item reads before others have the socket. */
 #define OXK_THREAD_BYTES_MAX (4u << 20)
+/* Frames that are made before some are handed to the card, and how often one call of oxk_settle
+ * hands some over: four windows. */
+#define OXK_PM_BATCH 16u
+#define OXK_PM_BATCHES_MAX (4u * 64u / OXK_PM_BATCH)
 /* How long a close waits for what was sent to be acknowledged. */
 #define OXK_GOODBYE_MS 1000
 /* A silent peer is asked after this many seconds, and is lost when it has not answered so often. */
@@ -71,6 +76,7 @@ struct oxk_link {
 	bool lost;     /* the core knows; `end` is queued */
 	int error;     /* why */
 	bool starved;  /* the sender waits for a flight */
+	bool admitting; /* the work of the stranger that it was has its socket, too */
 	u32 n_calling; /* callbacks of requests with this peer */
 	u32 n_flying;
 	struct list_head flights; /* free */
@@ -100,6 +106,14 @@ struct oxk_link {
 	void (*error_report)(struct sock *sk);
 	void (*write_space)(struct sock *sk);
 	bool stopped; /* until the sender has nothing to say; under the endpoint's lock */
+
+	/* With PM, under the endpoint's lock. */
+	u8 mac[ETH_ALEN];
+	struct list_head wanted; /* of the port's */
+	bool pumping;		 /* somebody hands its frames to the card */
+	bool pump_again;
+	u32 on_link;	/* flights that the peer has not acknowledged, by bit */
+	u32 held_bytes; /* while `stopped` */
 };
 
 /* Somebody who has connected and proves himself. */
@@ -141,7 +155,9 @@ struct oxk_endpoint {
 		finished; /* requests whose memory is let go by a work item; under `lock` */
 	struct work_struct finish;
 	struct work_struct settle;
-	atomic_t n_settling;
+	atomic_t n_settling; /* and calls about requests (oxk_hold) */
+
+	struct oxk_port *port; /* of PM; NULL: TCP carries */
 
 	struct socket *listener;
 	struct work_struct accept;
@@ -194,6 +210,7 @@ int oxk_judge(struct oxk_link *link, const struct oxk_core_step *step, const u8 
 void oxk_send_work(struct work_struct *work);
 void oxk_kick(struct oxk_link *link);
 void oxk_flights_init(struct oxk_link *link);
+struct oxk_flight *oxk_flight_new(struct oxk_link *link);
 void oxk_send_abandon(struct oxk_link *link);
 
 /* reader.c */
@@ -202,9 +219,20 @@ void oxk_read_again(struct oxk_link *link);
 void oxk_hook(struct oxk_link *link);
 void oxk_unhook(struct oxk_link *link);
 
+/* pm.c */
+int oxk_pm_open(struct oxk_endpoint *endpoint);
+void oxk_pm_close(struct oxk_endpoint *endpoint);
+int oxk_pm_greet(struct oxk_link *link, struct socket *socket, bool dialled);
+bool oxk_pm_is_done(struct oxk_link *link);
+void oxk_pm_stop(struct oxk_link *link);
+void oxk_pm_want(struct oxk_link *link);
+bool oxk_pm_pump(struct oxk_endpoint *endpoint, u32 *left);
+void oxk_pm_reap(struct oxk_endpoint *endpoint, struct oxk_request *request);
+
 /* link.c */
 void oxk_link_init(struct oxk_endpoint *endpoint, struct oxk_link *link);
 void oxk_lose(struct oxk_link *link, int error);
+void oxk_lose_locked(struct oxk_link *link, int error);
 void oxk_lose_peer(struct oxk_endpoint *endpoint, u64 peer, int error);
 void oxk_end_work(struct work_struct *work);
 int oxk_link_begin(struct oxk_endpoint *endpoint, const struct sockaddr *address, int bytes,
@@ -212,6 +240,7 @@ int oxk_link_begin(struct oxk_endpoint *endpoint, const struct sockaddr *address
 int oxk_link_up(struct oxk_link *link);
 
 /* connect.c */
+int oxk_send_all(struct socket *socket, const u8 *data, u32 bytes);
 bool oxk_is_address(const struct sockaddr *address, int bytes);
 void oxk_dial_work(struct work_struct *work);
 void oxk_dial_stop(struct oxk_link *link);

@@ -84,6 +84,14 @@ static u32 oxk_read(struct oxk_link *link, u32 bytes_max)
 	struct oxk_endpoint *endpoint = link->endpoint;
 	struct sock *sk = link->socket->sk;
 
+	if (endpoint->port) {
+		/* Frames carry everything; here the peer only ends. */
+		if (ox_socket_has_ended(sk))
+			oxk_lose(link, sk->sk_err ? -sk->sk_err : -ECONNRESET);
+		else if (!skb_queue_empty(&sk->sk_receive_queue))
+			oxk_lose(link, -EPROTO);
+		return OXK_STEP_DONE;
+	}
 	ox_read_socket(sk, &run.reader);
 	oxk_settle(endpoint);
 	switch (run.what) {

@@ -6,6 +6,7 @@
  */
 #include <linux/module.h>
 #include <linux/percpu.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/swait.h>
@@ -129,14 +130,17 @@ static bool oxk_tell_next(struct oxk_endpoint *endpoint)
 void oxk_settle(struct oxk_endpoint *endpoint)
 {
 	struct oxk_endpoint *settling;
+	u32 left = OXK_PM_BATCHES_MAX;
 
 	atomic_inc(&endpoint->n_settling);
 	local_bh_disable();
 	settling = this_cpu_read(oxk_settling);
 	if (!settling) {
 		this_cpu_write(oxk_settling, endpoint);
-		while (oxk_copy_kept(endpoint) || oxk_tell_next(endpoint))
-			;
+		do {
+			while (oxk_copy_kept(endpoint) || oxk_tell_next(endpoint))
+				;
+		} while (oxk_pm_pump(endpoint, &left));
 		this_cpu_write(oxk_settling, NULL);
 	} else if (settling != endpoint) {
 		/* Called by a callback of another one. If it is the same, that goes on with it. */
@@ -166,9 +170,20 @@ void oxk_finish_work(struct work_struct *work)
 			list_del_init(&request->finished);
 		spin_unlock_bh(&endpoint->lock);
 		if (!request)
-			return;
+			break;
 		oxk_release_and_tell(endpoint, request);
 	}
+	/* With PM, what peers are due now leaves by this. */
+	oxk_settle(endpoint);
+}
+
+/* The core has taken it, by this name. The endpoint is locked. */
+static void oxk_enter(struct oxk_endpoint *endpoint, struct oxk_request *request, u64 token)
+{
+	request->token = token;
+	request->endpoint = endpoint;
+	request->reaps = endpoint->port && endpoint->params.reap_us;
+	*oxk_slot(endpoint, token) = request;
 }
 
 /* The core has taken a request, or has not. The endpoint is locked, and is not afterwards. */
@@ -179,9 +194,7 @@ static int oxk_made(struct oxk_endpoint *endpoint, struct oxk_request *request, 
 	u64 peer;
 
 	if (!error) {
-		request->token = token;
-		request->endpoint = endpoint;
-		*oxk_slot(endpoint, token) = request;
+		oxk_enter(endpoint, request, token);
 		peer = oxk_core_peer_of(endpoint->core, token);
 		if (peer)
 			link = oxk_link_of(endpoint, peer);
@@ -201,6 +214,7 @@ static int oxk_begin(struct oxk_endpoint *endpoint, const struct oxk_vector *vec
 {
 	request->token = 0;
 	request->endpoint = NULL;
+	request->reaps = false;
 	init_completion(&request->over);
 	INIT_LIST_HEAD(&request->finished);
 	memset(&request->status, 0, sizeof(request->status));
@@ -277,14 +291,32 @@ int oxk_judge(struct oxk_link *link, const struct oxk_core_step *step, const u8 
 		error = oxk_core_verdict(endpoint->core, link->peer, OXK_VERDICT_INTO, (u64)request,
 					 request->memory.bytes, &token);
 		if (!error) {
-			request->token = token;
-			request->endpoint = endpoint;
-			*oxk_slot(endpoint, token) = request;
+			oxk_enter(endpoint, request, token);
 			return 0;
 		}
 		oxk_request_release(endpoint, request);
 	}
 	return oxk_core_verdict(endpoint->core, link->peer, OXK_VERDICT_LEAVE, 0, 0, &token);
+}
+
+/* The endpoint of a request that is not over, which no close frees before oxk_let_go; else NULL. A
+ * close ends all requests, and waits for a grace period before it looks whether any is held. */
+static struct oxk_endpoint *oxk_hold(struct oxk_request *request)
+{
+	struct oxk_endpoint *endpoint = NULL;
+
+	rcu_read_lock();
+	if (!completion_done(&request->over))
+		endpoint = request->endpoint;
+	if (endpoint)
+		atomic_inc(&endpoint->n_settling);
+	rcu_read_unlock();
+	return endpoint;
+}
+
+static void oxk_let_go(struct oxk_endpoint *endpoint)
+{
+	atomic_dec(&endpoint->n_settling);
 }
 
 /* As oxk_cancel; the memory is let go by the caller. */
@@ -303,22 +335,25 @@ static int oxk_take_back(struct oxk_endpoint *endpoint, struct oxk_request *requ
 	if (link)
 		oxk_kick(link);
 	spin_unlock_bh(&endpoint->lock);
+	if (endpoint->port)
+		oxk_settle(endpoint);
 	return error;
 }
 
 int oxk_cancel(struct oxk_request *request)
 {
-	struct oxk_endpoint *endpoint = request->endpoint;
+	struct oxk_endpoint *endpoint = oxk_hold(request);
 	int error;
 
-	if (!endpoint || completion_done(&request->over))
+	if (!endpoint)
 		return -ENOENT;
 	error = oxk_take_back(endpoint, request);
-	if (error)
-		return error;
-	request->endpoint = NULL;
-	oxk_request_release(endpoint, request);
-	return 0;
+	if (!error) {
+		request->endpoint = NULL;
+		oxk_request_release(endpoint, request);
+	}
+	oxk_let_go(endpoint);
+	return error;
 }
 EXPORT_SYMBOL_GPL(oxk_cancel);
 
@@ -331,14 +366,17 @@ EXPORT_SYMBOL_GPL(oxk_test);
 /* The peer that keeps a request from ending is lost. */
 static void oxk_lose_peer_of(struct oxk_request *request)
 {
-	struct oxk_endpoint *endpoint = request->endpoint;
+	struct oxk_endpoint *endpoint = oxk_hold(request);
 	u64 peer;
 
+	if (!endpoint)
+		return;
 	spin_lock_bh(&endpoint->lock);
 	peer = oxk_core_peer_of(endpoint->core, request->token);
 	spin_unlock_bh(&endpoint->lock);
 	if (peer)
 		oxk_lose_peer(endpoint, peer, -ETIMEDOUT);
+	oxk_let_go(endpoint);
 }
 
 int oxk_abandon(struct oxk_request *request)
@@ -358,6 +396,12 @@ EXPORT_SYMBOL_GPL(oxk_abandon);
 
 int oxk_wait(struct oxk_request *request)
 {
+	struct oxk_endpoint *endpoint = request->reaps ? oxk_hold(request) : NULL;
+
+	if (endpoint) {
+		oxk_pm_reap(endpoint, request);
+		oxk_let_go(endpoint);
+	}
 	if (!wait_for_completion_killable(&request->over))
 		return 0;
 	oxk_abandon(request);

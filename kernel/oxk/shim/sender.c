@@ -33,7 +33,10 @@ static void oxk_flight_put(struct sk_buff *skb, struct ubuf_info *pages, bool su
 	list_add(&flight->list, &link->flights);
 	if (link->starved && !link->lost) {
 		link->starved = false;
-		queue_work(endpoint->queue, &link->send);
+		if (endpoint->port)
+			oxk_pm_want(link);
+		else
+			queue_work(endpoint->queue, &link->send);
 	}
 	spin_unlock_bh(&endpoint->lock);
 	oxk_settle(endpoint);
@@ -63,7 +66,7 @@ void oxk_flights_init(struct oxk_link *link)
 }
 
 /* The endpoint is locked. */
-static struct oxk_flight *oxk_flight_new(struct oxk_link *link)
+struct oxk_flight *oxk_flight_new(struct oxk_link *link)
 {
 	struct oxk_flight *flight =
 		list_first_entry_or_null(&link->flights, struct oxk_flight, list);
@@ -84,7 +87,12 @@ static struct oxk_flight *oxk_flight_new(struct oxk_link *link)
 /* There may be something to send. The endpoint is locked. */
 void oxk_kick(struct oxk_link *link)
 {
-	if (!link->lost && oxk_core_has_to_send(link->endpoint->core, link->peer))
+	if (link->lost || !oxk_core_has_to_send(link->endpoint->core, link->peer))
+		return;
+	/* Whoever has the lock settles afterwards. */
+	if (link->endpoint->port)
+		oxk_pm_want(link);
+	else
 		queue_work(link->endpoint->queue, &link->send);
 }
 
@@ -223,6 +231,13 @@ void oxk_send_work(struct work_struct *work)
 	u32 n_refused = 0;
 	int error;
 
+	if (link->endpoint->port) {
+		spin_lock_bh(&link->endpoint->lock);
+		oxk_pm_want(link);
+		spin_unlock_bh(&link->endpoint->lock);
+		oxk_settle(link->endpoint);
+		return;
+	}
 	while (link->is_sending || oxk_next_packet(link)) {
 		error = oxk_write_packet(link);
 		if (error == -EAGAIN) {

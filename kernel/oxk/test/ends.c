@@ -41,12 +41,29 @@ static void end(struct many *many)
 	kvfree(many);
 }
 
+/* Both sides know each other: each will be told that the other is lost. */
+static int meet(struct test *test, struct pair *pair)
+{
+	struct oxk_vector nothing = { .kind = OXK_KERNEL };
+	struct oxk_request hello = {};
+	struct oxk_status found;
+	int error = 0;
+
+	expect(test, oxk_isend(pair->first, pair->peer, N * N, &nothing, &hello), 0);
+	expect(test, test_wait(&hello), 0);
+	until(!oxk_probe(pair->second, N * N, OXK_MASK_FULL, &found));
+out:
+	return error;
+}
+
 /* One side is closed while everything is under way. */
 static int close_side(struct test *test, bool first)
 {
 	struct many *many = kvzalloc(sizeof(*many), GFP_KERNEL);
 	int error = begin(test, many, 200000), i, ended;
 
+	if (!error)
+		error = meet(test, &many->pair);
 	if (error)
 		goto out;
 	for (i = 0; i < N; i++) {
@@ -69,8 +86,7 @@ static int close_side(struct test *test, bool first)
 		many->pair.second = NULL;
 	}
 	/* Those of the side that is closed are over; its peer's sends soon are. */
-	for (i = 0; i < 5000 && atomic_read(&many->done) < (first ? N : 2 * N); i++)
-		msleep(1);
+	until(atomic_read(&many->done) >= (first ? N : 2 * N));
 	for (i = 0; i < N; i++) {
 		expect(test, oxk_test(&many->request[N + i]), 0);
 		ended = many->request[N + i].status.error;
@@ -82,8 +98,7 @@ static int close_side(struct test *test, bool first)
 		if (ended && ended != -ECANCELED)
 			expect(test, ended, -ESHUTDOWN);
 	}
-	for (i = 0; i < 5000 && atomic_read(&many->pair.n_lost) < 2; i++)
-		msleep(1);
+	until(atomic_read(&many->pair.n_lost) >= 2);
 	expect(test, atomic_read(&many->pair.n_lost), 2);
 	pair_close(&many->pair);
 	expect(test, atomic_read(&many->done), 2 * N);
@@ -117,7 +132,7 @@ static int whole_stays(struct test *test)
 	struct oxk_request send = {}, receive = {};
 	struct oxk_status found;
 	struct pair pair;
-	int error, i;
+	int error;
 
 	pair_params(&pair);
 	error = pair_open(test, &pair) ?: memory_new(&source, PAGES, 9000, 0);
@@ -128,12 +143,10 @@ static int whole_stays(struct test *test)
 	memory_fill(&source, 11);
 	expect(test, oxk_isend(pair.first, pair.peer, 1, &source.vector, &send), 0);
 	expect(test, test_wait(&send), 0);
-	for (i = 0; i < 5000 && oxk_probe(pair.second, 1, OXK_MASK_FULL, &found); i++)
-		msleep(1);
+	until(!oxk_probe(pair.second, 1, OXK_MASK_FULL, &found));
 	oxk_close(pair.first);
 	pair.first = NULL;
-	for (i = 0; i < 5000 && atomic_read(&pair.n_lost) < 2; i++)
-		msleep(1);
+	until(atomic_read(&pair.n_lost) >= 2);
 	expect(test, oxk_irecv(pair.second, 1, OXK_MASK_FULL, &target.vector, &receive), 0);
 	expect(test, test_wait(&receive), 0);
 	expect(test, memory_differs(&target, 11, 9000), 9000);

@@ -184,8 +184,7 @@ static int outcomes(struct test *test)
 	if (error != -ENOTCONN)
 		expect(test, error, -ECONNREFUSED);
 	error = 0;
-	for (i = 0; i < 5000 && !atomic_read(&pair.n_lost); i++)
-		msleep(1);
+	until(atomic_read(&pair.n_lost));
 	expect(test, atomic_read(&pair.n_lost), 1);
 	expect(test, pair.lost_error, -ECONNREFUSED);
 	expect(test, oxk_isend(pair.first, peer, 1, &source.vector, &send), -ENOTCONN);
@@ -206,7 +205,7 @@ static int other_key(struct test *test)
 	struct oxk_params params;
 	struct pair pair, lost;
 	oxk_peer_t peer;
-	int error, i;
+	int error;
 
 	pair_params(&pair);
 	pair_params(&lost);
@@ -221,15 +220,9 @@ static int other_key(struct test *test)
 	expect(test,
 	       oxk_connect(stranger, (struct sockaddr *)&pair.address, sizeof(pair.address), &peer),
 	       0);
-	for (i = 0; i < 5000 && !atomic_read(&lost.n_lost); i++)
-		msleep(1);
+	until(atomic_read(&lost.n_lost));
 	expect(test, lost.lost_error, -EKEYREJECTED);
-	for (i = 0; i < 5000; i++) {
-		oxk_count(pair.second, &counts);
-		if (counts.strangers)
-			break;
-		msleep(1);
-	}
+	until((oxk_count(pair.second, &counts), counts.strangers));
 	expect(test, counts.strangers, 1);
 	expect(test, atomic_read(&pair.n_lost), 0);
 out:

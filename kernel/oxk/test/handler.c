@@ -34,7 +34,7 @@ static int one(struct test *test, struct judge *judge, u64 verdict, u64 bytes)
 	struct oxk_request send = {}, receive = {};
 	struct oxk_status found;
 	u32 asked = judge->asked;
-	int error = 0, i;
+	int error = 0;
 
 	error = memory_new(&source, PAGES, bytes, 5) ?: memory_new(&target, VMALLOC, bytes, 9) ?:
 		memory_new(&judge->memory, PAGES, bytes, 77);
@@ -46,20 +46,17 @@ static int one(struct test *test, struct judge *judge, u64 verdict, u64 bytes)
 	expect(test, oxk_isend(judge->pair.first, judge->pair.peer, verdict, &source.vector, &send),
 	       0);
 	if (verdict == 0) {
-		for (i = 0; i < 5000 && oxk_probe(judge->pair.second, 0, OXK_MASK_ANY, &found); i++)
-			msleep(1);
+		until(!oxk_probe(judge->pair.second, 0, OXK_MASK_ANY, &found));
 		expect(test,
 		       oxk_irecv(judge->pair.second, 0, OXK_MASK_ANY, &target.vector, &receive), 0);
 		expect(test, test_wait(&receive), 0);
 		expect(test, memory_differs(&target, bytes + verdict, bytes), bytes);
 	}
 	expect(test, test_wait(&send), 0);
-	for (i = 0; i < 5000 && judge->asked == asked; i++)
-		msleep(1);
+	until(READ_ONCE(judge->asked) != asked);
 	expect(test, judge->asked, asked + 1);
 	if (verdict == 2) {
-		for (i = 0; i < 5000 && oxk_test(&judge->request); i++)
-			msleep(1);
+		until(!oxk_test(&judge->request));
 		expect(test, judge->request.status.error, 0);
 		expect(test, judge->request.status.placed, bytes);
 		expect(test, memory_differs(&judge->memory, bytes + verdict, bytes), bytes);

@@ -13,7 +13,7 @@ static int until_lost(struct test *test, struct pair *pair, struct oxk_request *
 {
 	unsigned long begin;
 	u32 ms;
-	int error = 0, i;
+	int error = 0;
 
 	if (give_up) {
 		/* The peer has it by then, or answers nothing about it. */
@@ -32,8 +32,7 @@ static int until_lost(struct test *test, struct pair *pair, struct oxk_request *
 	expect(test, oxk_test(request), 0);
 	expect(test, request->status.error, -ETIMEDOUT);
 	expect(test, oxk_cancel(request), -ENOENT);
-	for (i = 0; i < 5000 && !atomic_read(&pair->n_lost); i++)
-		msleep(1);
+	until(atomic_read(&pair->n_lost));
 	expect(test, atomic_read(&pair->n_lost), 1);
 	expect(test, pair->lost_error, -ETIMEDOUT);
 	test_say("the peer was lost");

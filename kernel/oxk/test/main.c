@@ -2,19 +2,23 @@
 /*
  * main.c: the file system of oxk_test.ko, and what its cases share. Written to `run`:
  *
+ *     pm CASE …                  the same, carried by PM instead of TCP
  *     CASE SEED                  the two endpoints are in this namespace, at 127.0.0.1
  *     CASE SEED PID              both are in the namespace of process PID, at 127.0.0.1
  *     CASE SEED PID ADDRESS      the second is there, at ADDRESS
  *     echo PORT KEY              an endpoint that sends every message back stays open (KEY: 32
  *                                digits)
  *     quiet                      it is closed
+ *     ping r|s|w N PID ADDRESS   round trips by PM (ping.c); `why` has what was counted
  *     held PORT KEY r|s|rg|sg    an endpoint whose peer keeps a request from ending (held.c)
  */
 #include <linux/debugfs.h>
+#include <linux/if_arp.h>
 #include <linux/inet.h>
 #include <linux/key-type.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/netdevice.h>
 #include <linux/nsproxy.h>
 #include <linux/uaccess.h>
 #include <keys/user-type.h>
@@ -106,6 +110,24 @@ void pair_params(struct pair *pair)
 	};
 }
 
+/* The card by which PM goes: loopback within a namespace, else the first that is no loopback. */
+static int card_of(struct test *test, struct net *net)
+{
+	struct net_device *card;
+	int index = LOOPBACK_IFINDEX;
+
+	if (test->near == test->far)
+		return index;
+	rcu_read_lock();
+	for_each_netdev_rcu(net, card)
+		if (card->type == ARPHRD_ETHER && card->flags & IFF_UP) {
+			index = card->ifindex;
+			break;
+		}
+	rcu_read_unlock();
+	return index;
+}
+
 int pair_open(struct test *test, struct pair *pair)
 {
 	struct oxk_params params;
@@ -121,6 +143,10 @@ int pair_open(struct test *test, struct pair *pair)
 	params = pair->params;
 	params.key = key;
 	params.net = test->far;
+	if (test->pm) {
+		params.carrier = OXK_PM;
+		params.ifindex = card_of(test, test->far);
+	}
 	params.listen = (struct sockaddr *)&pair->address;
 	params.listen_bytes = sizeof(pair->address);
 	for (i = 0; i < 50 && error == -EADDRINUSE; i++) {
@@ -129,6 +155,8 @@ int pair_open(struct test *test, struct pair *pair)
 	}
 	if (!error) {
 		params.net = test->near;
+		if (test->pm)
+			params.ifindex = card_of(test, test->near);
 		params.listen = NULL;
 		params.unexpected = NULL;
 		error = oxk_open(&params, &pair->first);
@@ -172,6 +200,10 @@ static int run_words(struct test *test, char *words)
 	int pid, n, error;
 	u32 port;
 
+	if (!strncmp(words, "pm ", 3)) {
+		test->pm = true;
+		words += 3;
+	}
 	if (!strcmp(words, "quiet")) {
 		echo_close();
 		return 0;
@@ -185,6 +217,18 @@ static int run_words(struct test *test, char *words)
 		if (hex2bin(bytes, key, sizeof(bytes)))
 			return fail(test, "no key");
 		return held(test, port, bytes, what);
+	}
+	if (sscanf(words, "ping %3s %u %d %47s", what, &port, &pid, address) == 4) {
+		test->pm = true;
+		test->far = get_net_ns_by_pid(pid);
+		if (IS_ERR(test->far))
+			return fail(test, "process %d has no namespace", pid);
+		test->near = get_net(current->nsproxy->net_ns);
+		test->address = in_aton(address);
+		error = ping(test, what, port);
+		put_net(test->near);
+		put_net(test->far);
+		return error;
 	}
 	n = sscanf(words, "%31s %llu %d %47s", name, &test->seed, &pid, address);
 	test->far = n < 3 ? get_net(current->nsproxy->net_ns) : get_net_ns_by_pid(pid);

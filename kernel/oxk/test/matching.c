@@ -78,11 +78,10 @@ static int flush(struct test *test, struct pair *pair)
 	struct oxk_request send = {};
 	struct oxk_vector nothing = { .kind = OXK_KERNEL };
 	struct oxk_status found;
-	int error = 0, i;
+	int error = 0;
 
 	expect(test, oxk_isend(pair->first, pair->peer, last, &nothing, &send), 0);
-	for (i = 0; i < 5000 && oxk_probe(pair->second, last, last, &found); i++)
-		msleep(1);
+	until(!oxk_probe(pair->second, last, last, &found));
 	expect(test, oxk_probe(pair->second, last, last, &found), 0);
 	expect(test, oxk_irecv(pair->second, last, last, &nothing, &send), 0);
 	expect(test, test_wait(&send), 0);

@@ -19,6 +19,7 @@
 struct test {
 	struct net *near, *far; /* of the two endpoints of a pair */
 	__be32 address;		/* of the second */
+	bool pm;		/* what carries */
 	u64 seed;
 	char why[240];
 };
@@ -60,6 +61,14 @@ struct pair {
 	int lost_error;
 };
 
+/* Waits until something is so, or for a minute: an emulated CPU may have to wait for a busy one. */
+#define until(condition)                                                                \
+	do {                                                                            \
+		unsigned long until_end = jiffies + 60 * HZ;                            \
+		while (!(condition) && time_before(jiffies, until_end))                 \
+			msleep(1);                                                      \
+	} while (0)
+
 /* Bounds of pairs, unless a case changes them. */
 void pair_params(struct pair *pair);
 int pair_open(struct test *test, struct pair *pair);
@@ -90,6 +99,10 @@ u64 memory_differs(struct memory *memory, u64 name, u64 bytes);
 
 int echo_open(struct test *test, u16 port, const u8 *key);
 void echo_close(void);
+
+/* So many round trips by PM, and how the answers are awaited: `r` reaped, `s` by spinning, `w`
+ * asleep. */
+int ping(struct test *test, const char *way, u32 n);
 
 /* Waits at a port for a peer that keeps a request from ending: `r` receives, `s` sends; followed by
  * `g`, the caller gives it up instead of being killed. */

@@ -11,6 +11,7 @@
 
 #![allow(unsafe_code, reason = "the ids of a thread are not in std")]
 
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::os::fd::AsFd;
 
@@ -79,6 +80,10 @@ impl Actor {
     pub(crate) fn assume(&self) -> Sys<Assumed> {
         if let Actor::User { uid, gid, groups } = self {
             set_groups(groups)?;
+            if (*uid, *gid) == (0, 0) {
+                // The thread is root already.
+                return Ok(Assumed(false, PhantomData));
+            }
             // SAFETY: calls without pointers that concern this thread alone.
             unsafe {
                 libc::setfsgid(*gid);
@@ -134,8 +139,24 @@ impl Drop for Assumed {
     }
 }
 
+thread_local! {
+    /// The supplementary groups that this thread has been given; they stay when a user is left.
+    static GROUPS: RefCell<Option<Vec<u32>>> = const { RefCell::new(None) };
+}
+
 /// This thread's supplementary groups; libc's call would set those of all threads.
 fn set_groups(groups: &[u32]) -> Sys<()> {
+    GROUPS.with_borrow_mut(|has| {
+        if has.as_deref() != Some(groups) {
+            *has = None;
+            change_groups(groups)?;
+            *has = Some(groups.to_vec());
+        }
+        Ok(())
+    })
+}
+
+fn change_groups(groups: &[u32]) -> Sys<()> {
     // SAFETY: the kernel reads as many ids as it is told that there are.
     let result = unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) };
     match result {
@@ -153,9 +174,17 @@ const KEPT: u64 = {
     CHOWN_TO_FSETID | SETGID_SETUID | MKNOD
 };
 
+/// Makes a thread a worker of a root server: files that it makes as root are of group 0, whatever
+/// group the server is in, and it has few capabilities.
+pub(crate) fn begin_worker() {
+    // SAFETY: a call without pointers that concerns this thread alone.
+    unsafe { libc::setfsgid(0) };
+    give_up_capabilities();
+}
+
 /// Gives up what a worker does not need: with CAP_SYS_ADMIN, for one, every user could write
 /// trusted attributes.
-pub(crate) fn give_up_capabilities() {
+fn give_up_capabilities() {
     #[repr(C)]
     struct Header {
         version: u32,

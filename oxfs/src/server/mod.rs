@@ -19,7 +19,7 @@ mod session;
 mod slots;
 
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,7 @@ use crate::sys::{Errno, Sys};
 use identity::Policy;
 use link::{Asker, Link, Ticket};
 use locks::{Ended, Locks};
-use nodes::{Identity, Nodes, ROOT};
+use nodes::{Identity, Look, Nodes, ROOT};
 use operations::Call;
 use pool::Pool;
 use recalls::Interests;
@@ -264,7 +264,7 @@ impl Server {
         link.set_session(Some(session.clone()));
         locked(&self.interests).end(session.id);
         let place = self.nodes.place(ROOT)?;
-        let mut reply = self.told(&session, ROOT, &crate::sys::stat(&place)?);
+        let mut reply = self.told(&session, ROOT, &place)?;
         reply.values = [
             session.id,
             SLOTS_MAX as u64,
@@ -317,14 +317,20 @@ impl Server {
         }
     }
 
-    /// The reply that tells a session about a node; the session is interested from now on.
-    fn told(&self, session: &Session, node: u64, stat: &crate::sys::Stat) -> Reply {
+    /// The reply that tells a session about a node, by a descriptor of it.
+    fn told(&self, session: &Session, node: u64, fd: &impl AsFd) -> Sys<Reply> {
+        Ok(self.about(node, &self.look(session, node, fd)?))
+    }
+
+    /// What a session is told about a node. It is interested from before the look, so that a change
+    /// after it is recalled.
+    fn look(&self, session: &Session, node: u64, fd: &impl AsFd) -> Sys<Look> {
         let evicted = locked(&self.interests).note(session.id, node);
         if let Some(evicted) = evicted {
             let all = recall::DATA | recall::ATTR | recall::ENTRIES;
             self.send_recall(session.id, evicted, all);
         }
-        self.about(node, stat)
+        self.nodes.look(node, fd)
     }
 
     /// Asks every other session to forget what it has of these nodes, and waits until they have, or

@@ -11,7 +11,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::node_log::{NodeLog, Record};
@@ -51,6 +51,13 @@ impl Identity {
             born: stat.born,
         }
     }
+}
+
+/// What a node was like at some time.
+pub(crate) struct Look {
+    pub stat: Stat,
+    /// The change number.
+    pub change: u64,
 }
 
 struct Node {
@@ -140,11 +147,12 @@ impl Nodes {
         parent: u64,
         name: &[u8],
         place: OwnedFd,
-    ) -> Sys<u64> {
+    ) -> Sys<(u64, Arc<OwnedFd>)> {
+        let place = Arc::new(place);
         let mut table = self.lock();
         let node = table.known(Identity::of(stat), parent, name)?;
-        table.keep_place(node, Arc::new(place), self.places_max);
-        Ok(node)
+        table.keep_place(node, place.clone(), self.places_max);
+        Ok((node, place))
     }
 
     /// The number of an identity, if it has one.
@@ -240,11 +248,13 @@ impl Nodes {
         }
     }
 
-    /// The change number of a node that statx says this about.
-    pub(crate) fn change(&self, node: u64, stat: &Stat) -> u64 {
-        let table = self.lock();
-        let changes = table.nodes.get(&node).map_or(0, |node| node.changes);
-        (sys::nanoseconds(stat.changed) as u64).wrapping_add(changes)
+    /// What a node is like, by a descriptor of it. Changes are counted when they have been made, and
+    /// read before statx: of two looks, one with the higher change number is not the older one.
+    pub(crate) fn look(&self, node: u64, fd: &impl AsFd) -> Sys<Look> {
+        let changes = self.lock().nodes.get(&node).map_or(0, |node| node.changes);
+        let stat = sys::stat(fd)?;
+        let change = (sys::nanoseconds(stat.changed) as u64).wrapping_add(changes);
+        Ok(Look { stat, change })
     }
 
     /// One more open.

@@ -100,22 +100,26 @@ impl Server {
                 Ok(Some(Reply::default()))
             }
             Operation::Write if request.arguments[0] == APPEND => {
-                let stat = sys::stat(&self.nodes.place(request.node)?)?;
-                let wrote = stat.size.saturating_sub(facts.size);
+                let look = self
+                    .nodes
+                    .look(request.node, &self.nodes.place(request.node)?)?;
+                let wrote = look.stat.size.saturating_sub(facts.size);
                 if wrote == 0 {
                     return Ok(None);
                 }
-                let mut reply = self.about(request.node, &stat);
+                let mut reply = self.about(request.node, &look);
                 reply.values[0] = wrote.min(request.arguments[1]);
                 Ok(Some(reply))
             }
             Operation::Fallocate => {
                 let moves = libc::FALLOC_FL_COLLAPSE_RANGE | libc::FALLOC_FL_INSERT_RANGE;
-                let stat = sys::stat(&self.nodes.place(request.node)?)?;
-                if request.arguments[0] as i32 & moves == 0 || stat.size == facts.size {
+                let look = self
+                    .nodes
+                    .look(request.node, &self.nodes.place(request.node)?)?;
+                if request.arguments[0] as i32 & moves == 0 || look.stat.size == facts.size {
                     return Ok(None);
                 }
-                Ok(Some(self.about(request.node, &stat)))
+                Ok(Some(self.about(request.node, &look)))
             }
             Operation::Setxattr | Operation::Removexattr => {
                 let place = self.nodes.place(request.node)?;
@@ -126,7 +130,8 @@ impl Server {
                     Operation::Removexattr => facts.present != 0 && !present,
                     _ => creates && facts.present == 0 && present,
                 };
-                Ok(done.then_some(self.about(request.node, &sys::stat(&place)?)))
+                let look = self.nodes.look(request.node, &place)?;
+                Ok(done.then_some(self.about(request.node, &look)))
             }
             // Done again they make no difference.
             _ => Ok(None),

@@ -183,7 +183,7 @@ pub(crate) fn start(options: &Options) -> Result<Running, ServeError> {
     let nodes = Nodes::open(root, Some(aside.clone()), &state, places).map_err(failed)?;
     let policy = Policy::of_process(options.root_squash);
     let begin = if policy.root {
-        identity::give_up_capabilities
+        identity::begin_worker
     } else {
         || ()
     };

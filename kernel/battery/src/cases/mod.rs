@@ -13,6 +13,7 @@ mod misuse;
 mod model;
 mod oxk;
 mod oxk_ends;
+mod oxk_pm;
 mod pins;
 pub mod processes;
 mod progress;
@@ -51,6 +52,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         streams_user::CASES,
         oxk::CASES,
         oxk_ends::CASES,
+        oxk_pm::CASES,
     ]
     .into_iter()
     .flatten()

@@ -127,6 +127,18 @@ fn namespace(random: &mut Random) -> Outcome {
 
 /// Endpoints of two namespaces with a cable between them, which is taken away in the end.
 fn cable(random: &mut Random) -> Outcome {
+    let seed = random.below(1 << 30);
+    with_cable(|pid| {
+        for name in ["all_kinds", "order", "changed_after", "close_first"] {
+            ask(&format!("{name} {seed} {pid} 10.88.0.2"))?;
+        }
+        Ok(())
+    })
+}
+
+/// Tries something between this namespace, a new one, and that of a process, which has 10.88.0.2 at
+/// the other end of the interface `cable`.
+pub fn with_cable(tried: impl FnOnce(i32) -> Outcome) -> Outcome {
     sys::new_network_namespace()?;
     sys::bring_up_loopback()?;
     let child = Child::fork(|| {
@@ -146,16 +158,14 @@ fn cable(random: &mut Random) -> Outcome {
     equal("the cable", shell(&near), true)?;
     let is_up = soon(|| std::fs::exists("/tmp/cable").unwrap_or(false));
     equal("the far end of the cable", is_up, true)?;
-    let seed = random.below(1 << 30);
-    for name in ["all_kinds", "order", "changed_after", "close_first"] {
-        ask(&format!("{name} {seed} {pid} 10.88.0.2"))?;
-    }
+    let outcome = tried(pid);
+    let _ = std::fs::remove_file("/tmp/cable");
     child.kill(libc::SIGKILL);
     child.wait(Duration::from_secs(20))?;
-    Ok(())
+    outcome
 }
 
-fn shell(script: &str) -> bool {
+pub fn shell(script: &str) -> bool {
     let shell = Command::new("sh").args(["-c", script]).output();
     shell.is_ok_and(|output| output.status.success())
 }

@@ -5,6 +5,19 @@ use std::io;
 /// How a case ends: or why it did not pass.
 pub type Outcome<T = ()> = Result<T, String>;
 
+/// What the reason begins with if there was nothing to try.
+const SKIPPED: &str = "skip ";
+
+/// This kernel has not what the case is about.
+pub fn skip(why: &str) -> Outcome {
+    Err(format!("{SKIPPED}{why}"))
+}
+
+/// Why a case was skipped, if that is the reason.
+pub fn skipped(reason: &str) -> Option<&str> {
+    reason.strip_prefix(SKIPPED)
+}
+
 /// A call that must be good.
 pub fn good<T>(what: &str, result: io::Result<T>) -> Outcome<T> {
     result.map_err(|error| format!("{what}: {error}"))

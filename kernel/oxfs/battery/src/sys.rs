@@ -261,6 +261,17 @@ pub fn open(path: &Path, flags: i32, mode: u32) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
+/// A file's size, by statx with flags.
+pub fn size_by_statx(path: &Path, flags: i32) -> io::Result<u64> {
+    let path = c_path(path);
+    // SAFETY: statx is plain integers, for which zeros are legal.
+    let mut found: libc::statx = unsafe { std::mem::zeroed() };
+    let (at, mask) = (libc::AT_FDCWD, libc::STATX_BASIC_STATS);
+    // SAFETY: a string with an end, and room for the result.
+    checked(unsafe { libc::statx(at, path.as_ptr(), flags, mask, &raw mut found) }.into())?;
+    Ok(found.stx_size)
+}
+
 /// Memory of a file.
 pub struct Mapping {
     address: *mut u8,

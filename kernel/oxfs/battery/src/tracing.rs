@@ -19,35 +19,52 @@ struct Probe {
     definition: Option<&'static str>,
     /// The field that is added up; otherwise events are counted.
     value: Option<&'static str>,
+    /// The field that names the thread.
+    thread: &'static str,
 }
 
+/// The thread that does it.
+const DOER: &str = "common_pid";
+
 /// In the order of [`Difference`]'s making. One that a kernel cannot have counts nothing.
-const PROBES: [Probe; 5] = [
+const PROBES: [Probe; 6] = [
     Probe {
         event: "skb/skb_copy_datagram_iovec",
         definition: None,
         value: Some("len"),
+        thread: DOER,
     },
     Probe {
         event: "oxcount/sent",
         definition: Some("r:oxcount/sent tcp_sendmsg_locked bytes=$retval:s32"),
         value: Some("bytes"),
+        thread: DOER,
     },
     // Pages of which TCP takes a reference instead of a copy; kernels before 6.5 do it otherwise.
     Probe {
         event: "oxcount/spliced",
         definition: Some("r:oxcount/spliced skb_splice_from_iter bytes=$retval:s64"),
         value: Some("bytes"),
+        thread: DOER,
     },
     Probe {
         event: "raw_syscalls/sys_enter",
         definition: None,
         value: None,
+        thread: DOER,
     },
     Probe {
         event: "oxcount/page",
         definition: Some("p:oxcount/page nfs_page_create_from_page"),
         value: None,
+        thread: DOER,
+    },
+    // A thread that slept is to run again.
+    Probe {
+        event: "sched/sched_wakeup",
+        definition: None,
+        value: None,
+        thread: "pid",
     },
 ];
 const RECEIVED: usize = 0;
@@ -55,6 +72,7 @@ const SENT: usize = 1;
 const SPLICED: usize = 2;
 const CALLS: usize = 3;
 const PAGES: usize = 4;
+const WAKEUPS: usize = 5;
 
 /// Sums by thread.
 type Sums = HashMap<u32, u64>;
@@ -76,6 +94,9 @@ pub struct Difference {
     pub server_in: u64,
     pub server_out: u64,
     pub server_calls: u64,
+    /// Threads of the client's kernel and of the program that were woken, and the server's.
+    pub client_wakeups: u64,
+    pub server_wakeups: u64,
     /// Pages of the program that NFS took for direct transfers.
     pub nfs_pages: u64,
 }
@@ -111,7 +132,7 @@ pub fn begin() -> Outcome {
             // What failed is not to be added.
             let only = probe.value.map(|field| format!(" if {field} > 0"));
             let [value, only] = [value, only].map(Option::unwrap_or_default);
-            let text = format!("hist:keys=common_pid{value}{only}");
+            let text = format!("hist:keys={}{value}{only}", probe.thread);
             write(&trigger, &text)?;
         }
     }
@@ -127,15 +148,14 @@ pub fn now() -> Traced {
     Traced { sums }
 }
 
-/// Reads lines like `{ common_pid: 7 } hitcount: 3 bytes: 4096`.
+/// Reads lines like `{ common_pid: 7 } hitcount: 3 bytes: 4096`, or `{ pid: 7 }` and so on.
 fn sums(text: &str, field: &str) -> Sums {
     let number = |line: &str, name: &str| -> Option<u64> {
         let (_, rest) = line.split_once(&format!("{name}:"))?;
         rest.split_whitespace().next()?.parse().ok()
     };
     let lines = text.lines().filter(|line| line.starts_with('{'));
-    let pairs =
-        lines.filter_map(|line| Some((number(line, "common_pid")? as u32, number(line, field)?)));
+    let pairs = lines.filter_map(|line| Some((number(line, "pid")? as u32, number(line, field)?)));
     pairs.collect()
 }
 
@@ -177,6 +197,8 @@ impl Traced {
             server_in: difference(RECEIVED, &of_server),
             server_out: difference(SENT, &of_server),
             server_calls: difference(CALLS, &of_server),
+            client_wakeups: difference(WAKEUPS, &of_client),
+            server_wakeups: difference(WAKEUPS, &of_server),
             nfs_pages: difference(PAGES, &|_| true),
         }
     }
@@ -194,5 +216,7 @@ mod tests {
             Totals:\n    Hits: 3\n";
         assert_eq!(sums(text, "bytes"), Sums::from([(293, 4160), (7, 10)]));
         assert_eq!(sums(text, "hitcount"), Sums::from([(293, 2), (7, 1)]));
+        let woken = "{ pid:         12 } hitcount:          5\n";
+        assert_eq!(sums(woken, "hitcount"), Sums::from([(12, 5)]));
     }
 }

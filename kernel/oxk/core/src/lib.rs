@@ -1,6 +1,6 @@
 //! The decisions of oxk.ko: endpoints by which kernel code sends and receives messages.
 //!
-//! This layer uses `wire`; it does no I/O, calls nobody back and compiles for the host, where its
+//! This layer uses `wire` and, for the carrier PM, `link`; it does no I/O, calls nobody back and compiles for the host, where its
 //! tests are. The module's C shim has the sockets, pages, work items and locks.
 //!
 //! ```text
@@ -55,6 +55,7 @@ mod endpoint;
 mod error;
 mod list;
 mod peer;
+pub mod pm;
 mod pool;
 mod reader;
 mod receive;

@@ -37,6 +37,13 @@ pub struct Payload {
 }
 
 impl Transmit {
+    /// Nothing.
+    pub(crate) const EMPTY: Transmit = Transmit {
+        head: [0; HEAD_MAX],
+        head_bytes: 0,
+        payload: None,
+    };
+
     /// Length, header and body.
     pub fn head(&self) -> &[u8] {
         &self.head[..self.head_bytes]

@@ -1,7 +1,7 @@
 //! The Rust half of oxk.ko: `oxmpi-oxk-core` and `oxmpi-handshake` with the C faces that
 //! `kernel/oxk/shim/core.h` declares.
 //!
-//! Nothing is decided here. `faces.rs` and `handshake.rs` turn pointers into references and errors into errnos;
+//! Nothing is decided here. `faces.rs`, `handshake.rs` and `pm.rs` turn pointers into references and errors into errnos;
 //! `kernel/runtime` has the allocator and the end of panics.
 #![no_std]
 
@@ -10,3 +10,4 @@ extern crate kernel_runtime as _;
 
 mod faces;
 mod handshake;
+mod pm;

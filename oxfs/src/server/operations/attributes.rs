@@ -7,20 +7,17 @@ use crate::sys::{self, Errno, Sys};
 
 impl Call<'_> {
     pub(super) fn getattr(&self) -> Sys<Reply> {
-        let stat = match self.open_or_none()? {
-            Some(open) => sys::stat(&open.file)?,
-            None => {
-                let place = self.place()?;
-                let stat = sys::stat(&place)?;
-                if stat.links == 0 && !self.server.nodes.is_open(self.request.node) {
-                    // Removed behind the server's back; only the place kept it.
-                    self.server.nodes.forget_place(self.request.node);
-                    return Err(libc::ESTALE as Errno);
-                }
-                stat
-            }
-        };
-        Ok(self.server.told(self.session, self.request.node, &stat))
+        let (server, node) = (self.server, self.request.node);
+        if let Some(open) = self.open_or_none()? {
+            return server.told(self.session, node, &open.file);
+        }
+        let look = server.look(self.session, node, &self.place()?)?;
+        if look.stat.links == 0 && !server.nodes.is_open(node) {
+            // Removed behind the server's back; only the place kept it.
+            server.nodes.forget_place(node);
+            return Err(libc::ESTALE as Errno);
+        }
+        Ok(server.about(node, &look))
     }
 
     pub(super) fn setattr(&self) -> Sys<Reply> {
@@ -89,7 +86,7 @@ impl Call<'_> {
             }
         }
         server.nodes.changed(request.node);
-        Ok(server.told(self.session, request.node, &sys::stat(&place)?))
+        server.told(self.session, request.node, &place)
     }
 
     pub(super) fn access(&self) -> Sys<Reply> {
@@ -103,8 +100,7 @@ impl Call<'_> {
             let _user = self.user()?;
             sys::access(&place, wanted)?;
         }
-        let stat = sys::stat(&place)?;
-        Ok(self.server.told(self.session, self.request.node, &stat))
+        self.server.told(self.session, self.request.node, &place)
     }
 
     pub(super) fn statfs(&self) -> Sys<Reply> {
@@ -172,6 +168,6 @@ impl Call<'_> {
             }
         }
         server.nodes.changed(request.node);
-        Ok(server.told(self.session, request.node, &sys::stat(&place)?))
+        server.told(self.session, request.node, &place)
     }
 }

@@ -41,9 +41,8 @@ impl Call<'_> {
             if asked & libc::O_TRUNC != 0 {
                 server.nodes.changed(request.node);
             }
-            let stat = sys::stat(&file)?;
+            let mut reply = server.told(self.session, request.node, &file)?;
             let open = self.add_open(request.node, asked, file, at, 0)?;
-            let mut reply = server.told(self.session, request.node, &stat);
             reply.open = open.id;
             Ok(reply)
         })();
@@ -75,8 +74,7 @@ impl Call<'_> {
     }
 
     fn about_open(&self, open: &Open) -> Sys<Reply> {
-        let stat = sys::stat(&open.file)?;
-        Ok(self.server.told(self.session, open.node, &stat))
+        self.server.told(self.session, open.node, &open.file)
     }
 
     pub(super) fn close(&self) -> Sys<Reply> {
@@ -111,18 +109,20 @@ impl Call<'_> {
         let place = self.place()?;
         self.other_may_open(&sys::stat(&place)?, access)?;
         let _user = self.user()?;
-        open_place(&place, access).map(File::Alone)
+        open_place(&place, access).map(|fd| File::Alone(fd.into()))
     }
 
     pub(super) fn read(&self) -> Answer {
         let (offset, bytes) = (self.argument(0), self.argument(1));
         let most = usize::try_from(bytes).unwrap_or(usize::MAX).min(DATA_MAX);
-        let file = self.file(libc::O_RDONLY)?.as_file()?;
-        let stat = sys::stat(&file)?;
-        if stat.is_folder() {
+        let (server, node) = (self.server, self.request.node);
+        let file = self.file(libc::O_RDONLY)?;
+        let file = file.as_file();
+        let look = server.look(self.session, node, file)?;
+        if look.stat.is_folder() {
             return Err(libc::EISDIR as Errno);
         }
-        let left = stat.size.saturating_sub(offset);
+        let left = look.stat.size.saturating_sub(offset);
         let room = most.min(usize::try_from(left).unwrap_or(usize::MAX));
         let mut data = vec![0; room];
         let mut had = 0;
@@ -141,10 +141,7 @@ impl Call<'_> {
                 .map_err(|error| errno(&error))?;
         }
         data.truncate(had);
-        Ok((
-            self.server.told(self.session, self.request.node, &stat),
-            Some(data),
-        ))
+        Ok((server.about(node, &look), Some(data)))
     }
 
     pub(super) fn write(&self) -> Sys<Reply> {
@@ -153,13 +150,14 @@ impl Call<'_> {
         if bytes != self.data.len() as u64 {
             return Err(libc::EINVAL as Errno);
         }
-        let file = self.file(libc::O_WRONLY)?.as_file()?;
+        let file = self.file(libc::O_WRONLY)?;
+        let file = file.as_file();
         server.recall(self.session, &[(request.node, RECALL_CONTENT)]);
         // Only appending has to be found out about: everything else can be written again.
         let appends = offset == APPEND;
         let _held = appends.then(|| self.hold_folders(request.node, request.node));
         if appends {
-            let size = sys::stat(&file)?.size;
+            let size = sys::stat(file)?.size;
             self.intend(&Facts {
                 size,
                 ..Facts::NONE
@@ -168,57 +166,56 @@ impl Call<'_> {
         let (wrote, ended_by) = {
             let _user = self.user()?;
             match appends {
-                true => (sys::append(&file, &self.data)?, 0),
-                false => write_all(&file, &self.data, offset)?,
+                true => (sys::append(file, &self.data)?, 0),
+                false => write_all(file, &self.data, offset)?,
             }
         };
         if stable == 1 {
             file.sync_data().map_err(|error| errno(&error))?;
         }
         server.nodes.changed(request.node);
-        let stat = sys::stat(&file)?;
-        let mut reply = server.told(self.session, request.node, &stat);
+        let mut reply = server.told(self.session, request.node, file)?;
         reply.values[0] = wrote as u64;
         reply.values[1] = ended_by.into();
         Ok(reply)
     }
 
     pub(super) fn fsync(&self) -> Sys<Reply> {
-        let place;
         let file = match self.open_or_none()? {
-            Some(open) => File::Open(open).as_file()?,
+            Some(open) => File::Open(open),
             None => {
-                place = self.place()?;
-                File::Alone(open_place(&place, libc::O_RDONLY)?).as_file()?
+                let place = self.place()?;
+                File::Alone(open_place(&place, libc::O_RDONLY)?.into())
             }
         };
+        let file = file.as_file();
         let synced = match self.argument(0) {
             1 => file.sync_data(),
             _ => file.sync_all(),
         };
         synced.map_err(|error| errno(&error))?;
         self.server.nodes.sync().map_err(|error| errno(&error))?;
-        let stat = sys::stat(&file)?;
-        Ok(self.server.told(self.session, self.request.node, &stat))
+        self.server.told(self.session, self.request.node, file)
     }
 
     pub(super) fn fallocate(&self) -> Sys<Reply> {
         let (request, server) = (self.request, self.server);
         let [flags, offset, bytes, ..] = request.arguments;
-        let file = self.file(libc::O_WRONLY)?.as_file()?;
+        let file = self.file(libc::O_WRONLY)?;
+        let file = file.as_file();
         server.recall(self.session, &[(request.node, RECALL_CONTENT)]);
         let _held = self.hold_folders(request.node, request.node);
-        let size = sys::stat(&file)?.size;
+        let size = sys::stat(file)?.size;
         self.intend(&Facts {
             size,
             ..Facts::NONE
         })?;
         {
             let _user = self.user()?;
-            sys::allocate(&file, flags, offset, bytes)?;
+            sys::allocate(file, flags, offset, bytes)?;
         }
         server.nodes.changed(request.node);
-        Ok(server.told(self.session, request.node, &sys::stat(&file)?))
+        server.told(self.session, request.node, file)
     }
 
     pub(super) fn seek(&self) -> Sys<Reply> {
@@ -226,7 +223,7 @@ impl Call<'_> {
         if whence != libc::SEEK_DATA as u64 && whence != libc::SEEK_HOLE as u64 {
             return Err(libc::EINVAL as Errno);
         }
-        let file = self.file(libc::O_RDONLY)?.as_file()?;
+        let file = self.file(libc::O_RDONLY)?;
         let mut reply = Reply::default();
         reply.values[0] = sys::seek(&file, self.argument(0), whence)?;
         Ok(reply)
@@ -278,8 +275,7 @@ impl Call<'_> {
         }
         // Where to go on, also when the last names were not shown.
         reply.values[1] = cookie;
-        let stat = sys::stat(&fd)?;
-        let told = self.server.told(self.session, self.request.node, &stat);
+        let told = self.server.told(self.session, self.request.node, &fd)?;
         reply = Reply {
             values: reply.values,
             ..told
@@ -291,25 +287,21 @@ impl Call<'_> {
 /// A file of a request.
 pub(super) enum File {
     Open(Arc<Open>),
-    Alone(OwnedFd),
+    Alone(std::fs::File),
 }
 
 impl File {
-    pub(super) fn as_file(&self) -> Sys<std::fs::File> {
-        let cloned = match self {
-            File::Open(open) => open.file.try_clone(),
-            File::Alone(fd) => fd.try_clone().map(Into::into),
-        };
-        cloned.map_err(|error| errno(&error))
+    pub(super) fn as_file(&self) -> &std::fs::File {
+        match self {
+            File::Open(open) => &open.file,
+            File::Alone(file) => file,
+        }
     }
 }
 
 impl AsFd for File {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        match self {
-            File::Open(open) => open.file.as_fd(),
-            File::Alone(fd) => fd.as_fd(),
-        }
+        self.as_file().as_fd()
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, MutexGuard};
 
 use super::identity::{Actor, Assumed};
 use super::locks::Lock;
-use super::nodes::Identity;
+use super::nodes::{Identity, Look};
 use super::session::{Open, Session};
 use super::slots::Facts;
 use super::{FOLDER_LOCKS, Server, locked};
@@ -160,7 +160,8 @@ impl Call<'_> {
 
 impl Server {
     /// What a node is like.
-    pub(super) fn about(&self, node: u64, stat: &Stat) -> Reply {
+    pub(super) fn about(&self, node: u64, look: &Look) -> Reply {
+        let stat = &look.stat;
         let time = |(seconds, nanoseconds)| Time {
             seconds,
             nanoseconds,
@@ -172,7 +173,7 @@ impl Server {
             size: stat.size,
             blocks: stat.blocks,
             device: stat.special,
-            change: self.nodes.change(node, stat),
+            change: look.change,
             mode: stat.mode,
             links: stat.links.saturating_sub(aside),
             uid: stat.uid,

@@ -30,15 +30,15 @@ impl Call<'_> {
         if server.is_hidden(&stat) {
             return Err(ENOENT);
         }
-        let node = server
+        let (node, place) = server
             .nodes
             .known_at(&stat, request.node, &request.name, place)?;
-        Ok(server.told(self.session, node, &stat))
+        server.told(self.session, node, &place)
     }
 
     /// The folder's change number.
     fn folder_change(&self, node: u64, folder: &OwnedFd) -> Sys<u64> {
-        Ok(self.server.nodes.change(node, &sys::stat(folder)?))
+        Ok(self.server.nodes.look(node, folder)?.change)
     }
 
     /// Adds the folder's change numbers to a reply, after a change of its names.
@@ -74,8 +74,8 @@ impl Call<'_> {
         let place = sys::place_at(folder, &self.request.name)?;
         let stat = sys::stat(&place)?;
         let (nodes, request) = (&self.server.nodes, self.request);
-        let node = nodes.known_at(&stat, request.node, &request.name, place)?;
-        Ok(self.server.told(self.session, node, &stat))
+        let (node, place) = nodes.known_at(&stat, request.node, &request.name, place)?;
+        self.server.told(self.session, node, &place)
     }
 
     /// What an earlier server made for this request, as its reply would have said.
@@ -161,8 +161,8 @@ impl Call<'_> {
         if asked & libc::O_TRUNC != 0 {
             server.nodes.changed(node);
         }
+        let mut reply = server.told(self.session, node, &file)?;
         let open = self.add_open(node, asked, file, place, 0)?;
-        let mut reply = server.told(self.session, node, &stat);
         reply.open = open.id;
         match fresh {
             true => self.with_folder(reply, before, folder),

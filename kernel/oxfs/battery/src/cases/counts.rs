@@ -83,6 +83,8 @@ fn measure(
         ("server_in", seen.server_in),
         ("server_out", seen.server_out),
         ("server_calls", seen.server_calls),
+        ("client_wakeups", seen.client_wakeups),
+        ("server_wakeups", seen.server_wakeups),
         ("nfs_pages", seen.nfs_pages),
     ]);
     Ok(found)

@@ -4,15 +4,18 @@ mod append;
 mod consistency;
 mod counts;
 mod data;
+mod ends;
 mod failure;
+mod groups;
 mod hostile;
 mod locks;
 mod mounts;
 mod names;
+mod overtaken;
 
 pub use counts::count_nfs;
 
-pub use crate::check::{Outcome, equal, good, pattern, refused, same};
+pub use crate::check::{Outcome, equal, good, pattern, refused, same, skip};
 
 /// One thing that is tried.
 pub struct Case {
@@ -24,14 +27,17 @@ pub struct Case {
 
 /// All cases, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Case> {
-    let lists: [&'static [Case]; 9] = [
+    let lists: [&'static [Case]; 12] = [
         names::CASES,
         data::CASES,
         append::CASES,
         locks::CASES,
         consistency::CASES,
+        overtaken::CASES,
         mounts::CASES,
+        groups::CASES,
         failure::CASES,
+        ends::CASES,
         hostile::CASES,
         counts::CASES,
     ];
