@@ -10,6 +10,7 @@ use crate::collective::Collectives;
 use crate::fabric::Faults;
 use crate::point::{Point, Shape};
 use crate::random::Random;
+use crate::window::{self, Windows};
 use crate::world::{Application, World};
 
 /// What runs on the simulated job.
@@ -23,6 +24,10 @@ pub enum Kind {
     Garbage,
     /// Collectives.
     Collective,
+    /// Windows.
+    Window,
+    /// The same while ranks die.
+    WindowDeath,
 }
 
 impl fmt::Display for Kind {
@@ -32,6 +37,8 @@ impl fmt::Display for Kind {
             Kind::Death => "death",
             Kind::Garbage => "garbage",
             Kind::Collective => "collective",
+            Kind::Window => "window",
+            Kind::WindowDeath => "window-death",
         })
     }
 }
@@ -45,7 +52,7 @@ pub struct Config {
     pub seed: u64,
     /// Number of ranks.
     pub ranks: u32,
-    /// Messages that each rank sends, or collectives that all call.
+    /// Messages that each rank sends, collectives that all call, or rounds of epochs.
     pub work: u32,
     /// One collective instead of all.
     pub only: Option<Collective>,
@@ -108,7 +115,7 @@ fn run_inside(config: Config) -> Result<Report, String> {
     let faults = draw_faults(&mut random);
     let mut world = World::new(config.ranks, limits, faults, random.fork());
     // Nobody can rely on a rank that went mad, as on one that died.
-    let deaths = matches!(config.kind, Kind::Death | Kind::Garbage);
+    let deaths = matches!(config.kind, Kind::Death | Kind::Garbage | Kind::WindowDeath);
     let mut application: Box<dyn Application> = match config.kind {
         Kind::Point | Kind::Death | Kind::Garbage => {
             let shape = Shape {
@@ -124,6 +131,14 @@ fn run_inside(config: Config) -> Result<Report, String> {
             config.only,
             random.fork(),
         )),
+        Kind::Window | Kind::WindowDeath => {
+            let shape = window::Shape {
+                size: config.ranks,
+                rounds: config.work,
+                deaths,
+            };
+            Box::new(Windows::new(shape, random.fork()))
+        }
     };
     if deaths {
         // Most runs of moderate length take some hundred times the longest delay.

@@ -148,6 +148,8 @@ pub struct Fabric {
     arenas: Vec<RefCell<Arena>>,
     alive: Vec<bool>,
     wires: Wires,
+    /// Ranks that another rank of their host has woken.
+    roused: Vec<u32>,
     /// Which fetches are refused.
     refusals: RefCell<Random>,
 }
@@ -170,6 +172,7 @@ impl Fabric {
             faults,
             now: 0,
             alive: vec![true; size as usize],
+            roused: Vec::new(),
             refusals: RefCell::new(random.fork()),
             wires: Wires {
                 random,
@@ -199,6 +202,7 @@ impl Fabric {
             alive,
             wires,
             refusals,
+            ..
         } = self;
         let facts = JoinFacts {
             rank,
@@ -238,6 +242,16 @@ impl Fabric {
     /// Arrivals since the last call: when, from, to.
     pub(crate) fn take_arrivals(&mut self) -> Vec<(Time, u32, u32)> {
         std::mem::take(&mut self.wires.arrivals)
+    }
+
+    /// A rank wakes another one of its host.
+    pub(crate) fn rouse(&mut self, rank: u32) {
+        self.roused.push(rank);
+    }
+
+    /// The ranks that were woken since the last call.
+    pub(crate) fn take_roused(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.roused)
     }
 
     /// Whether the rank lives.

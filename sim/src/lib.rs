@@ -2,10 +2,11 @@
 //! to a thousand ranks on simulated links.
 //!
 //! What is real: `engine::protocol` with `matching` behind it, every header through `wire` as
-//! bytes, and the collectives' schedules with their executor. What is simulated: the links between
+//! bytes, the collectives' schedules with their executor, and the batches, services and lock words
+//! of windows. What is simulated: the links between
 //! ranks ([`fabric`]), the memory of the ranks, time, when each rank runs ([`world`]), and death.
-//! What runs on it: random point-to-point programs ([`point`]) and collectives ([`collective`]),
-//! both held to an oracle.
+//! What runs on it: random point-to-point programs ([`point`]), collectives ([`collective`]) and
+//! programs with windows ([`window`]), all held to an oracle.
 //!
 //! Below that, and apart from it, the PM protocol runs on a network that loses, doubles, reorders
 //! and damages frames: [`link`].
@@ -21,6 +22,7 @@ pub mod link;
 pub mod node;
 pub mod point;
 pub mod random;
+pub mod window;
 pub mod world;
 
 pub use config::{Config, Failed, Kind, Report, run};

@@ -8,11 +8,11 @@ use oxmpi_schedules::choose::Collective;
 use oxmpi_sim::{Config, Kind, link, run};
 
 const USAGE: &str = "\
-usage: oxmpi-sim [--kind point|death|collective] [--seed N] [--ranks N] [--work N] [--only COLLECTIVE] [--runs N]
-  --kind    what runs on the simulated job (point)
+usage: oxmpi-sim [--kind KIND] [--seed N] [--ranks N] [--work N] [--only COLLECTIVE] [--runs N]
+  --kind    what runs on the simulated job: point, death, garbage, collective, window, window-death (point)
   --seed    first seed (1)
   --ranks   ranks, 1 to 4096 (8)
-  --work    messages per rank, or number of collectives (50)
+  --work    messages per rank, number of collectives, or rounds of epochs (50)
   --only    one collective, e.g. Allreduce
   --runs    how many seeds in a row (1)
 or:    oxmpi-sim link [--seed N] [--nodes N] [--runs N] [--trace]
@@ -160,9 +160,9 @@ fn kind(name: &str) -> Result<Kind, String> {
         "death" => Ok(Kind::Death),
         "garbage" => Ok(Kind::Garbage),
         "collective" => Ok(Kind::Collective),
-        _ => Err(format!(
-            "--kind is point, death or collective, not {name:?}"
-        )),
+        "window" => Ok(Kind::Window),
+        "window-death" => Ok(Kind::WindowDeath),
+        _ => Err(format!("no kind {name:?}")),
     }
 }
 

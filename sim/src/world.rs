@@ -188,6 +188,10 @@ impl World {
             for (due, from, to) in self.fabric.take_arrivals() {
                 self.plan(due, Event::Arrives { from, to });
             }
+            for rank in self.fabric.take_roused() {
+                let at = self.fabric.now + self.random.below(1 + self.fabric.faults.delay_max);
+                self.plan_turn(rank, at);
+            }
         }
         if (0..self.nodes.len())
             .any(|rank| !self.finished[rank] && self.fabric.is_alive(rank as u32))

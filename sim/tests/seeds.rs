@@ -79,6 +79,24 @@ fn messages_while_ranks_send_garbage() {
 }
 
 #[test]
+fn windows() {
+    for ranks in 1..=5 {
+        seeds(Kind::Window, ranks, 10, 40);
+    }
+    seeds(Kind::Window, 8, 10, 40);
+    seeds(Kind::Window, 20, 10, 5);
+}
+
+#[test]
+fn windows_while_ranks_die() {
+    for ranks in 2..=5 {
+        seeds(Kind::WindowDeath, ranks, 10, 60);
+    }
+    seeds(Kind::WindowDeath, 8, 10, 40);
+    seeds(Kind::WindowDeath, 20, 10, 5);
+}
+
+#[test]
 fn collectives_of_few_ranks() {
     for ranks in 1..=17 {
         seeds(Kind::Collective, ranks, 30, 2);
@@ -120,7 +138,14 @@ fn a_failure_tells_its_seed_and_its_command() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    for kind in [Kind::Point, Kind::Death, Kind::Garbage, Kind::Collective] {
+    for kind in [
+        Kind::Point,
+        Kind::Death,
+        Kind::Garbage,
+        Kind::Collective,
+        Kind::Window,
+        Kind::WindowDeath,
+    ] {
         let config = Config {
             kind,
             seed: 11,
