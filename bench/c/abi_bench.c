@@ -2,8 +2,8 @@
  *
  *     abi_bench SECONDS LIMIT [FIGURE...]
  *
- * A figure is a name and, for most, a number after a colon: latency:8, bandwidth:65536, rate:8, threads:4, barrier, bcast:8,
- * allreduce:8, alltoall:64, pack:8, loop:8. Each is measured for about SECONDS; figures that would begin later than
+ * A figure is a name and, for most, a number after a colon: latency:8, fresh:65536, typed:65536, bandwidth:65536, rate:8,
+ * threads:4, barrier, bcast:8, allreduce:8, alltoall:64, gatherv:8, alltoallv:8, pack:8, loop:8. Each is measured for about SECONDS; figures that would begin later than
  * LIMIT seconds after the start are skipped. Rank 0 prints one JSON object per figure on a line of its own. Without
  * figures the program initialises and finalises MPI, which is what start-up is measured with, from outside.
  *
@@ -43,6 +43,7 @@ struct work {
     MPI_Datatype strided;
     char *packed;
     int packed_bytes;
+    int *counts, *places; /* a block per rank */
 };
 
 /* Says whether an operation has brought what it should have. */
@@ -59,6 +60,37 @@ static void ping_pong(const struct work *work, long batch)
             MPI_Recv(work->receive, bytes, MPI_BYTE, 0, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             MPI_Send(work->send, bytes, MPI_BYTE, 0, DATA_TAG, MPI_COMM_WORLD);
         }
+    }
+}
+
+/* The same with data that have just been written, as programs have them: the other rank's cache holds no copy of what is sent. */
+static void fresh_ping_pong(const struct work *work, long batch)
+{
+    int bytes = (int)work->bytes;
+    for (long turn = 0; turn < batch; turn++) {
+        if (rank == 0) {
+            memset(work->send, (int)turn, work->bytes);
+            MPI_Send(work->send, bytes, MPI_BYTE, 1, DATA_TAG, MPI_COMM_WORLD);
+        }
+        if (rank < 2)
+            MPI_Recv(work->receive, bytes, MPI_BYTE, 1 - rank, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 1) {
+            memset(work->send, (int)turn, work->bytes);
+            MPI_Send(work->send, bytes, MPI_BYTE, 0, DATA_TAG, MPI_COMM_WORLD);
+        }
+    }
+}
+
+/* The same with a datatype that has 4 of every 8 bytes. */
+static void typed_ping_pong(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++) {
+        if (rank == 0)
+            MPI_Send(work->send, 1, work->strided, 1, DATA_TAG, MPI_COMM_WORLD);
+        if (rank < 2)
+            MPI_Recv(work->receive, 1, work->strided, 1 - rank, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 1)
+            MPI_Send(work->send, 1, work->strided, 0, DATA_TAG, MPI_COMM_WORLD);
     }
 }
 
@@ -132,6 +164,20 @@ static void alltoall(const struct work *work, long batch)
         MPI_Alltoall(work->send, bytes, MPI_BYTE, work->receive, bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
+static void gatherv(const struct work *work, long batch)
+{
+    int bytes = (int)work->bytes;
+    for (long turn = 0; turn < batch; turn++)
+        MPI_Gatherv(work->send, bytes, MPI_BYTE, work->receive, work->counts, work->places, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void alltoallv(const struct work *work, long batch)
+{
+    for (long turn = 0; turn < batch; turn++)
+        MPI_Alltoallv(work->send, work->counts, work->places, MPI_BYTE, work->receive, work->counts, work->places, MPI_BYTE,
+                      MPI_COMM_WORLD);
+}
+
 static void pack(const struct work *work, long batch)
 {
     for (long turn = 0; turn < batch; turn++) {
@@ -172,6 +218,14 @@ static int ping_pong_right(const struct work *work)
     return rank > 1 || holds(work->receive, work->bytes, 1 - rank, 0);
 }
 
+static int typed_right(const struct work *work)
+{
+    for (long place = 0; rank < 2 && place < 2 * work->bytes; place++)
+        if (place % 8 < 4 && work->receive[place] != pattern(1 - rank, 0, place))
+            return 0;
+    return 1;
+}
+
 static int bcast_right(const struct work *work)
 {
     return rank == 0 || holds(work->receive, work->bytes, 0, 0);
@@ -189,6 +243,14 @@ static int alltoall_right(const struct work *work)
 {
     for (int from = 0; from < size; from++)
         if (!holds(work->receive + from * work->bytes, work->bytes, from, rank))
+            return 0;
+    return 1;
+}
+
+static int gatherv_right(const struct work *work)
+{
+    for (int from = 0; rank == 0 && from < size; from++)
+        if (!holds(work->receive + from * work->bytes, work->bytes, from, 0))
             return 0;
     return 1;
 }
@@ -214,6 +276,8 @@ struct kind {
 
 static const struct kind kinds[] = {
     {"latency", ping_pong, ping_pong_right, NANOSECONDS, 0, 1, 0},
+    {"fresh", fresh_ping_pong, NULL, NANOSECONDS, 0, 1, 0},
+    {"typed", typed_ping_pong, typed_right, NANOSECONDS, 0, 1, 0},
     {"bandwidth", stream, messages_right, GIGABYTES, 1, 1, 0},
     {"rate", stream, messages_right, MILLIONS, 1, 1, 0},
     {"threads", threaded_stream, messages_right, MILLIONS, 1, 1, 0},
@@ -221,13 +285,15 @@ static const struct kind kinds[] = {
     {"bcast", bcast, bcast_right, MICROSECONDS, 0, 0, 0},
     {"allreduce", allreduce, allreduce_right, MICROSECONDS, 0, 0, 0},
     {"alltoall", alltoall, alltoall_right, MICROSECONDS, 0, 0, 0},
+    {"gatherv", gatherv, gatherv_right, MICROSECONDS, 0, 0, 0},
+    {"alltoallv", alltoallv, alltoall_right, MICROSECONDS, 0, 0, 0},
     {"pack", pack, pack_right, GIGABYTES, 0, 0, 1},
     {"loop", loop, pack_right, GIGABYTES, 0, 0, 1},
 };
 
 static void fill_send(const struct kind *kind, const struct work *work)
 {
-    if (kind->run == alltoall)
+    if (kind->run == alltoall || kind->run == alltoallv)
         for (int to = 0; to < size; to++)
             fill(work->send + to * work->bytes, work->bytes, rank, to);
     else if (kind->run == allreduce)
@@ -235,6 +301,8 @@ static void fill_send(const struct kind *kind, const struct work *work)
             ((double *)work->send)[index] = rank + 1;
     else if (kind->packs)
         fill(work->send, 2 * PACKED_BYTES, rank, 0);
+    else if (kind->run == typed_ping_pong)
+        fill(work->send, 2 * work->bytes, rank, 0);
     else
         fill(work->send, work->bytes, rank, 0);
 }
@@ -271,6 +339,7 @@ void run_figure(const char *figure, int threads_provided)
         return;
     }
     size_t room = kind->packs ? 2 * PACKED_BYTES : (size_t)work.bytes * (size_t)(kind->windowed ? work.window : size);
+    int typed = kind->run == typed_ping_pong;
     work.send = memory(room);
     work.receive = memory(room);
     fill_send(kind, &work);
@@ -280,6 +349,16 @@ void run_figure(const char *figure, int threads_provided)
         MPI_Type_commit(&work.strided);
         MPI_Pack_size(1, work.strided, MPI_COMM_SELF, &work.packed_bytes);
         work.packed = memory(PACKED_PLACE + (size_t)work.packed_bytes);
+    }
+    if (typed) {
+        MPI_Type_vector((int)(number / 4), 1, 2, MPI_INT32_T, &work.strided);
+        MPI_Type_commit(&work.strided);
+    }
+    work.counts = (int *)memory(sizeof(int) * (size_t)size);
+    work.places = (int *)memory(sizeof(int) * (size_t)size);
+    for (int peer = 0; peer < size; peer++) {
+        work.counts[peer] = (int)work.bytes;
+        work.places[peer] = (int)(peer * work.bytes);
     }
     work.lane = (struct lane *)memory(sizeof(struct lane) * (size_t)work.lanes);
     for (int index = 0; index < work.lanes; index++) {
@@ -301,7 +380,7 @@ void run_figure(const char *figure, int threads_provided)
         report(figure, kind, &work, time, count);
     for (int index = 0; index < work.lanes && threaded; index++)
         MPI_Comm_free(&work.lane[index].communicator);
-    if (kind->packs)
+    if (kind->packs || typed)
         MPI_Type_free(&work.strided);
     forget_memory();
 }

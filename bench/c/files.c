@@ -13,7 +13,7 @@
  *
  * Only functions of the MPI standard and POSIX are used. Nothing here knows which library it runs with. */
 #define _POSIX_C_SOURCE 200809L
-#define ONE_HOST
+#define ONE_HOST 1
 #include "measure.h"
 
 #include <fcntl.h>

@@ -12,6 +12,8 @@
  *
  * Of two ranks the first is the origin, and the second waits inside MPI; of more each is the origin for the next one. */
 #define _POSIX_C_SOURCE 200112L
+/* Only two ranks are measured between hosts. */
+#define ONE_HOST (size > 2)
 #include "measure.h"
 
 #define WINDOW_BYTES (4L << 20)

@@ -96,6 +96,60 @@ impl Unit {
             Unit::Times => "x",
         }
     }
+
+    /// The unit of the same kind in which a value of this unit has one to three digits before the
+    /// point: 4200 ns are 4.2 µs.
+    pub fn fitting(self, value: f64) -> Scale {
+        const NANOSECONDS: &[(f64, &str)] = &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")];
+        const BYTES_PER_SECOND: &[(f64, &str)] =
+            &[(1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")];
+        const PER_SECOND: &[(f64, &str)] = &[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s")];
+        let (own, kind) = match self {
+            Unit::Nanoseconds => (1.0, NANOSECONDS),
+            Unit::Microseconds => (1e3, NANOSECONDS),
+            Unit::Milliseconds => (1e6, NANOSECONDS),
+            Unit::GigabytesPerSecond => (1e9, BYTES_PER_SECOND),
+            Unit::MegabytesPerSecond => (1e6, BYTES_PER_SECOND),
+            Unit::MillionPerSecond => (1e6, PER_SECOND),
+            Unit::Percent | Unit::Calls | Unit::Count | Unit::Times => (1.0, &[][..]),
+        };
+        let size = value.abs() * own;
+        // A rounding error must not make 1000 ns of a microsecond.
+        let fits = |(unit, _): &&(f64, &str)| size >= unit * (1.0 - 1e-9);
+        match kind.iter().rev().find(fits).or(kind.first()) {
+            Some((unit, symbol)) if value != 0.0 => Scale {
+                factor: own / unit,
+                symbol,
+            },
+            _ => Scale {
+                factor: 1.0,
+                symbol: self.symbol(),
+            },
+        }
+    }
+}
+
+/// How a number of one unit is written in another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// What it is multiplied with.
+    pub factor: f64,
+    /// The unit's symbol.
+    pub symbol: &'static str,
+}
+
+impl Scale {
+    /// The number alone.
+    pub fn number(self, value: f64) -> String {
+        digits(value * self.factor)
+    }
+
+    /// The number with its unit.
+    pub fn text(self, value: f64) -> String {
+        format!("{} {}", self.number(value), self.symbol)
+            .trim_end()
+            .to_owned()
+    }
 }
 
 /// Three or four significant digits: what repetitions can support.
@@ -124,13 +178,20 @@ pub enum Target {
     AtLeast(f64),
 }
 
-impl std::fmt::Display for Target {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Target {
+    /// As people read it, for a row of this unit.
+    pub fn text(self, unit: Unit) -> String {
+        let own = |bound: f64| {
+            let scale = unit.fitting(bound);
+            // A bound is a round number: 20 ms, 0.33 µs.
+            let number = (bound * scale.factor * 1e6).round() / 1e6;
+            format!("{number} {}", scale.symbol).trim_end().to_owned()
+        };
         match self {
-            Target::RatioAtMost(bound) => write!(f, "≤ {bound} x"),
-            Target::RatioAtLeast(bound) => write!(f, "≥ {bound} x"),
-            Target::AtMost(bound) => write!(f, "≤ {bound}"),
-            Target::AtLeast(bound) => write!(f, "≥ {bound}"),
+            Target::RatioAtMost(bound) => format!("≤ {bound} x"),
+            Target::RatioAtLeast(bound) => format!("≥ {bound} x"),
+            Target::AtMost(bound) => format!("≤ {}", own(bound)),
+            Target::AtLeast(bound) => format!("≥ {}", own(bound)),
         }
     }
 }
@@ -295,6 +356,28 @@ mod tests {
                 repetitions: 4
             }
         );
+    }
+
+    #[test]
+    fn units_fit_the_number() {
+        let text = |unit: Unit, value: f64| unit.fitting(value).text(value);
+        assert_eq!(text(Unit::Nanoseconds, 80.0), "80.00 ns");
+        assert_eq!(text(Unit::Nanoseconds, 4200.0), "4.20 µs");
+        assert_eq!(text(Unit::Microseconds, 0.33), "330.0 ns");
+        assert_eq!(text(Unit::Microseconds, 1.0), "1.00 µs");
+        assert_eq!(text(Unit::Milliseconds, 12_345.0), "12.35 s");
+        assert_eq!(text(Unit::GigabytesPerSecond, 0.04), "40.00 MB/s");
+        assert_eq!(text(Unit::MegabytesPerSecond, 2500.0), "2.50 GB/s");
+        assert_eq!(text(Unit::MillionPerSecond, 0.25), "250.0 k/s");
+        assert_eq!(text(Unit::Percent, 0.2), "0.20 %");
+        assert_eq!(text(Unit::Count, 12.0), "12.00");
+        assert_eq!(text(Unit::Nanoseconds, 0.0), "0.00 ns");
+        assert_eq!(
+            Target::AtMost(0.33).text(Unit::Microseconds),
+            "≤ 330 ns",
+            "bounds are round numbers"
+        );
+        assert_eq!(Target::AtLeast(90.0).text(Unit::Percent), "≥ 90 %");
     }
 
     #[test]

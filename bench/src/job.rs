@@ -17,6 +17,9 @@ use crate::session::{BenchError, Session};
 /// A job that takes longer is ended: the longest probe computes for a few seconds.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
+/// Figures of a job in a rehearsal: no probe has more.
+const REHEARSED_FIGURES: usize = 256;
+
 impl Session {
     /// Runs `probe` on `ranks` ranks and gives back rank 0's figures and the job's wall time.
     pub fn job(
@@ -35,6 +38,9 @@ impl Session {
         parts: &[(u32, &[(&str, &str)])],
         probe: &Probe,
     ) -> Result<(Vec<f64>, Duration), BenchError> {
+        if self.is_rehearsing() {
+            return Ok((vec![1.0; REHEARSED_FIGURES], Duration::from_secs(1)));
+        }
         let text = serde_json::to_string(probe).expect("a probe holds only numbers and names");
         let ranks = parts.iter().map(|(ranks, _)| ranks).sum();
         let part = |(ranks, environment): &(u32, &[(&str, &str)])| AppContext {

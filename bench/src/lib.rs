@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use arguments::Arguments;
 use report::{Machine, Report};
 use session::Session;
-use suite::SUITES;
+use suite::{SUITES, Suite};
 
 /// The command by which `oxmpi` becomes a rank of a benchmark job, followed by its probe.
 pub(crate) const RANK: &str = "bench-rank";
@@ -52,13 +52,25 @@ pub fn main(words: &[String]) -> ExitCode {
     if let Some(request) = &arguments.against {
         return compare(request, arguments.json);
     }
+    if let Some(path) = &arguments.html
+        && let Err(error) = report::html::check(path)
+    {
+        return fail(&format!("cannot write the page: {error}"), 1);
+    }
     let mut session = Session::new(arguments.quick, arguments.nets.clone());
-    let mut rows = Vec::new();
-    for suite in SUITES {
+    let chosen = |suite: &Suite| {
         let named = arguments.names.iter().any(|name| name == suite.name);
-        if !named && (suite.by_name || !arguments.names.is_empty()) {
-            continue;
-        }
+        named || (!suite.by_name && arguments.names.is_empty())
+    };
+    let suites: Vec<Suite> = SUITES.into_iter().filter(chosen).collect();
+    let steps: Vec<u64> = suites
+        .iter()
+        .map(|suite| session.rehearse(suite.run))
+        .collect();
+    session.expect(steps.iter().sum());
+    let mut rows = Vec::new();
+    for (done, suite) in suites.iter().enumerate() {
+        session.reached(steps[..done].iter().sum());
         match (suite.run)(&mut session) {
             Ok(found) => rows.extend(found),
             // The other benchmarks may still work; what was asked for and is missing stands in the

@@ -5,6 +5,7 @@
 //! seconds; on one machine the hop was seen at 25, 52 and 200 ns within a minute, which would make
 //! any ratio between different moments meaningless.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -111,6 +112,10 @@ pub struct Session {
     pub failures: usize,
     progress: ProgressBar,
     unsteady: usize,
+    /// Nothing is measured: every figure is 1, and only the steps count.
+    rehearsing: bool,
+    /// Steps that were announced in a rehearsal.
+    rehearsed: Cell<u64>,
 }
 
 impl Session {
@@ -140,12 +145,46 @@ impl Session {
             failures: 0,
             progress: progress_bar(),
             unsteady: 0,
+            rehearsing: false,
+            rehearsed: Cell::new(0),
         }
     }
 
-    /// Announces a figure's steps to the progress bar.
+    /// How many steps a benchmark will have, by going through it without measuring.
+    pub fn rehearse<T>(&self, bench: impl FnOnce(&mut Session) -> T) -> u64 {
+        let mut rehearsal = Session {
+            spread: self.spread.clone(),
+            nets: self.nets.clone(),
+            notes: Vec::new(),
+            transport: None,
+            progress: ProgressBar::hidden(),
+            rehearsing: true,
+            rehearsed: Cell::new(0),
+            ..*self
+        };
+        bench(&mut rehearsal);
+        rehearsal.rehearsed.get()
+    }
+
+    /// Whether this is a rehearsal.
+    pub fn is_rehearsing(&self) -> bool {
+        self.rehearsing
+    }
+
+    /// The steps of the whole run.
+    pub fn expect(&self, steps: u64) {
+        self.progress.set_length(steps);
+    }
+
+    /// So many steps of the run lie behind, whatever was measured of them: a benchmark that failed
+    /// leaves some out.
+    pub fn reached(&self, steps: u64) {
+        self.progress.set_position(steps);
+    }
+
+    /// Says what is measured next, in so many steps.
     pub fn announce(&self, what: impl Into<String>, steps: usize) {
-        self.progress.inc_length(steps as u64);
+        self.rehearsed.set(self.rehearsed.get() + steps as u64);
         self.progress.set_message(what.into());
     }
 
@@ -162,6 +201,13 @@ impl Session {
         mut figure: impl FnMut(&mut Session) -> Result<f64, BenchError>,
     ) -> Result<Pairs, BenchError> {
         self.announce(what, self.repetitions);
+        if self.rehearsing {
+            let ones = vec![1.0; self.repetitions];
+            return Ok(Pairs {
+                values: ones.clone(),
+                floors: ones,
+            });
+        }
         let mut pairs = Pairs::default();
         let mut patience = DISCARDED_PER_PAIR_MAX * self.repetitions;
         while pairs.values.len() < self.repetitions {
@@ -245,6 +291,9 @@ impl Session {
         mut figure: impl FnMut(&mut Session) -> Result<f64, BenchError>,
     ) -> Result<Vec<f64>, BenchError> {
         self.announce(what, repetitions);
+        if self.rehearsing {
+            return Ok(vec![1.0; repetitions]);
+        }
         let mut values = Vec::new();
         for _ in 0..repetitions {
             values.push(figure(self)?);
@@ -257,6 +306,9 @@ impl Session {
     /// short looks at each, taken in turns, so that a disturbance does not decide.
     pub fn best_ring(&mut self, bytes: usize) -> Result<Ring, BenchError> {
         self.announce("ring geometry", RINGS.len() * RING_LOOKS);
+        if self.rehearsing {
+            return Ok(RINGS[0]);
+        }
         let mut rates = vec![Vec::new(); RINGS.len()];
         for _ in 0..RING_LOOKS {
             for (ring, rates) in RINGS.iter().zip(&mut rates) {
@@ -275,7 +327,7 @@ impl Session {
     /// A short look at the flag hop. On one CPU there is nothing to notice, because nothing can
     /// move.
     fn hop(&self) -> Result<f64, BenchError> {
-        if self.cpus.shared() {
+        if self.cpus.shared() || self.rehearsing {
             Ok(1.0)
         } else {
             Ok(hop::flag_ns(self.cpus, Effort::Look)?)

@@ -8,14 +8,20 @@ use crate::figure::size_name;
 
 /// Groups of figures, as named on the command line, with what they are.
 pub const GROUPS: [(&str, &str); 10] = [
-    ("latency", "half a ping-pong, 8 B to 64 KiB"),
+    (
+        "latency",
+        "half a ping-pong, 8 B to 64 KiB, also just written and scattered",
+    ),
     ("bandwidth", "windows of messages, 64 KiB and 1 MiB"),
     ("rate", "8 B messages per second, windows of 64"),
     (
         "threads",
         "the same from one thread and from four, MPI_THREAD_MULTIPLE",
     ),
-    ("collectives", "barrier, bcast, allreduce, alltoall"),
+    (
+        "collectives",
+        "barrier, bcast, allreduce, alltoall, gatherv, alltoallv",
+    ),
     (
         ONE_SIDED,
         "windows: put, get, fetch, lock, fence; also between two hosts if OXMPI_HOST names them",
@@ -57,7 +63,7 @@ const WINDOWS: [&str; 8] = [
 const MANY_WINDOWS: usize = 7;
 
 /// Collective operations, as the benchmark program spells them.
-const COLLECTIVES: [&str; 7] = [
+const COLLECTIVES: [&str; 9] = [
     "barrier",
     "bcast:8",
     "bcast:65536",
@@ -65,13 +71,17 @@ const COLLECTIVES: [&str; 7] = [
     "allreduce:65536",
     "alltoall:64",
     "alltoall:4096",
+    "gatherv:8",
+    "alltoallv:8",
 ];
 
 /// Messages between two ranks.
-const PAIRS: [&str; 6] = [
+const PAIRS: [&str; 8] = [
     "latency:8",
     "latency:1024",
     "latency:65536",
+    "fresh:65536",
+    "typed:65536",
     "bandwidth:65536",
     "bandwidth:1048576",
     "rate:8",
@@ -332,7 +342,8 @@ fn group_of(figure: &str) -> &'static str {
     let kind = figure.split(':').next().unwrap_or(figure);
     match kind {
         "loop" => "pack",
-        "barrier" | "bcast" | "allreduce" | "alltoall" => "collectives",
+        "fresh" | "typed" => "latency",
+        "barrier" | "bcast" | "allreduce" | "alltoall" | "gatherv" | "alltoallv" => "collectives",
         "put" | "get" | "fetch" | "locked" | "longput" | "puts" | "fence" | "passive" => ONE_SIDED,
         other => GROUPS
             .iter()
@@ -351,6 +362,8 @@ fn title(figure: &str, ranks: u32) -> String {
     let size = size_name(number);
     match kind {
         "latency" => format!("{size} one way"),
+        "fresh" => format!("{size} one way, just written"),
+        "typed" => format!("{size} one way, 4 of 8 bytes"),
         "bandwidth" => size,
         "rate" => format!("{size}, windows of 64"),
         "threads" if number == 1 => "8 B, 1 thread per rank".to_owned(),
@@ -384,10 +397,10 @@ mod tests {
             shapes,
             [
                 (1, 4, false),
-                (2, 13, false),
+                (2, 17, false),
                 (2, 2, true),
-                (4, 7, true),
-                (16, 7, true),
+                (4, 9, true),
+                (16, 9, true),
                 (2, 8, false),
                 (16, 7, true),
                 (2, 0, false),
@@ -467,6 +480,7 @@ mod tests {
         assert_eq!(title("latency:1024", 2), "1 KiB one way");
         assert_eq!(title("allreduce:65536", 16), "allreduce 64 KiB, 16 ranks");
         assert_eq!(title("barrier", 4), "barrier, 4 ranks");
+        assert_eq!(title("fresh:65536", 2), "64 KiB one way, just written");
         assert_eq!(title("loop:8", 1), "a loop, blocks of 8 B");
     }
 }

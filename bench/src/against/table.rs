@@ -177,15 +177,13 @@ impl Report {
         header.push("ahead of all");
         table.set_header(header);
         for row in self.rows.iter().filter(|row| row.bench == group) {
-            let symbol = row.unit.symbol();
             let ours = row.ours.as_ref();
+            // All of a row in one unit, so that they can be compared.
+            let scale = row.unit.fitting(ours.map_or(0.0, |ours| ours.median));
             let mut cells = vec![
                 row.name.clone(),
-                ours.map_or_else(
-                    || "failed".to_owned(),
-                    |ours| format!("{} {symbol}", digits(ours.median)),
-                ),
-                ours.map_or_else(String::new, spread),
+                ours.map_or_else(|| "failed".to_owned(), |ours| scale.text(ours.median)),
+                ours.map_or_else(String::new, |ours| spread(ours, scale)),
             ];
             for library in self.libraries.iter().skip(1) {
                 let peer = row.peers.iter().find(|peer| peer.library == library.name);
@@ -195,7 +193,7 @@ impl Report {
                         let setting = peer
                             .setting
                             .map_or_else(String::new, |name| format!(" ({name})"));
-                        format!("{} {symbol}{setting}", digits(peer.value.median))
+                        format!("{}{setting}", scale.text(peer.value.median))
                     },
                 ));
                 cells.push(

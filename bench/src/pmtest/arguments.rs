@@ -18,6 +18,8 @@ pub struct Arguments {
     pub json: bool,
     /// Write a page with plots here.
     pub html: Option<PathBuf>,
+    /// Measure the modes of a link instead.
+    pub modes: bool,
     /// Short repetitions, few of them.
     pub quick: bool,
     /// Explain instead of measuring.
@@ -35,6 +37,11 @@ pub enum ArgumentError {
         "--net tcp: pmtest measures the PM protocol, which runs on udp and on ethernet, beside bare TCP; `oxmpi bench network --net tcp` measures OxMPI by TCP"
     )]
     Tcp,
+    /// Modes need no network.
+    #[error(
+        "--modes compares ways between two sides on this host: it goes with neither --net nor -host"
+    )]
+    Modes,
     /// Not hosts.
     #[error(transparent)]
     Hosts(#[from] HostsError),
@@ -46,10 +53,15 @@ pub enum ArgumentError {
 /// The help page.
 pub const HELP: &str = "\
 usage: oxmpi pmtest [--net udp,ethernet] [-host a,b] [--json] [--html FILE] [--quick]
+       oxmpi pmtest --modes [--json] [--html FILE] [--quick]
 
 Measures the PM network between two processes, point to point: latency and bandwidth by message size,
 with and without interrupt reaping, beside bare TCP between the same two; where the time of half a round
 trip goes; and what the protocol has counted.
+
+With --modes the same protocol between two threads of this host, over mapped rings in both directions
+(user-user), mapped one way and system calls the other (user-kernel), system calls both ways
+(kernel-kernel): time, bytes copied and system calls by message size.
 
   --net LIST     udp, ethernet, or both; without it those that work
   -host A,B      the two hosts; without it OXMPI_HOST, or two processes on this one
@@ -80,6 +92,7 @@ impl Arguments {
                 }
                 Long("json") => arguments.json = true,
                 Long("html") => arguments.html = Some(parser.value()?.into()),
+                Long("modes") => arguments.modes = true,
                 Long("quick") => arguments.quick = true,
                 Short('h') | Long("help") => arguments.help = true,
                 other => return Err(other.unexpected().into()),
@@ -87,6 +100,9 @@ impl Arguments {
         }
         if arguments.nets.contains(&Net::Tcp) {
             return Err(ArgumentError::Tcp);
+        }
+        if arguments.modes && (arguments.hosts.is_some() || !arguments.nets.is_empty()) {
+            return Err(ArgumentError::Modes);
         }
         Ok(arguments)
     }
@@ -108,6 +124,7 @@ mod tests {
         assert_eq!(found.hosts.map(|hosts| hosts.len()), Some(2));
         assert!(found.json && found.quick && !found.help);
         assert_eq!(found.html, Some(PathBuf::from("p.html")));
+        assert!(parse("--modes --quick").unwrap().modes);
         assert_eq!(parse("").unwrap(), Arguments::default());
     }
 
@@ -116,6 +133,7 @@ mod tests {
         for (line, part) in [
             ("--net tcp", "pmtest measures the PM protocol"),
             ("--net ib", "want tcp, udp, ethernet"),
+            ("--modes --net udp", "neither --net nor -host"),
             ("--fast", "try `oxmpi pmtest --help`"),
             ("latency", "try `oxmpi pmtest --help`"),
         ] {

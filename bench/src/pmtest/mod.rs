@@ -1,11 +1,14 @@
 //! `oxmpi pmtest`: the PM network between two processes, as PM/Ethernet's authors measured theirs.
 //!
-//! Latency and bandwidth by message size (the paper's figures 4 and 5), with interrupt reaping and
+//! Bandwidth and latency by message size (the paper's figures 4 and 5), with interrupt reaping and
 //! without, beside bare TCP between the same two; the parts of half a round trip (tables 3 and 4);
-//! and the protocol's counters. `arguments` reads the command line, `rank::channel` measures inside
+//! and the protocol's counters. `modes` runs the same protocol over mapped rings and over system
+//! calls, through a `passage` in memory. `arguments` reads the command line, `rank::channel` measures inside
 //! the two processes, and this file makes tables of it with `report`, as `oxmpi bench` does.
 
 mod arguments;
+mod modes;
+mod passage;
 
 use std::process::ExitCode;
 
@@ -70,10 +73,22 @@ pub fn main(words: &[String]) -> ExitCode {
     } else {
         vec![Net::Udp, Net::Ethernet]
     };
+    if let Some(path) = &arguments.html
+        && let Err(error) = report::html::check(path)
+    {
+        return fail(&format!("cannot write the page: {error}"), 1);
+    }
     let mut session = Session::new(arguments.quick, nets);
+    if arguments.modes {
+        let rows = modes::run(&mut session);
+        return conclude(session, &arguments, rows);
+    }
     session.spread.hosts = arguments.hosts.clone();
+    let steps = repetitions(&session) as u64;
+    session.expect(steps * session.nets.len() as u64);
     let mut rows = Vec::new();
-    for net in session.nets.clone() {
+    for (done, net) in session.nets.clone().into_iter().enumerate() {
+        session.reached(done as u64 * steps);
         match by(&mut session, net) {
             Ok(found) => rows.extend(found),
             Err(error) if asked => session.failed(&format!("pmtest by {}", net.name()), &error),
@@ -81,9 +96,14 @@ pub fn main(words: &[String]) -> ExitCode {
             Err(error) => session.left_out(net.name(), &error),
         }
     }
-    session.finish();
     let order = [LATENCY, BANDWIDTH, BREAKDOWN, COUNTED];
     rows.sort_by_key(|row: &Row| order.iter().position(|name| *name == row.bench));
+    conclude(session, &arguments, rows)
+}
+
+/// Prints what was found, and says whether all of it was.
+fn conclude(mut session: Session, arguments: &Arguments, rows: Vec<Row>) -> ExitCode {
+    session.finish();
     let measured = !rows.is_empty();
     let report = Report {
         title: "oxmpi pmtest",
@@ -99,8 +119,8 @@ pub fn main(words: &[String]) -> ExitCode {
     } else {
         print!("{}", report::table::render(&report));
     }
-    if let Some(path) = arguments.html
-        && let Err(error) = report::html::write(&path, &report)
+    if let Some(path) = &arguments.html
+        && let Err(error) = report::html::write(path, &report)
     {
         return fail(&format!("cannot write the page: {error}"), 1);
     }
@@ -153,9 +173,14 @@ fn figures(round: usize) -> Vec<Figure> {
     figures
 }
 
+/// How often the job of a network is run.
+fn repetitions(session: &Session) -> usize {
+    session.repetitions.min(REPETITIONS_MAX)
+}
+
 /// Everything of one network.
 fn by(session: &mut Session, net: Net) -> Result<Vec<Row>, BenchError> {
-    let repetitions = session.repetitions.min(REPETITIONS_MAX);
+    let repetitions = repetitions(session);
     session.announce(format!("pmtest by {}", net.name()), repetitions);
     let mut environment = net.environment().to_vec();
     if !session.has_hosts() {

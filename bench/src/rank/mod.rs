@@ -8,6 +8,7 @@
 
 pub mod channel;
 mod collective;
+pub mod home;
 mod idle;
 mod network;
 mod onesided;
@@ -146,10 +147,9 @@ pub enum Probe {
         /// How long to measure each.
         time: Duration,
     },
-    /// System calls for receiving per message: all in a ping-pong, those that brought something,
-    /// all while windows arrive.
-    SystemCalls {
-        /// How long to measure.
+    /// What messages by TCP cost their receiver, by workload: see [`home`].
+    Home {
+        /// How long to measure each.
         time: Duration,
     },
     /// CPU time of all ranks for one all-to-all, µs.
@@ -288,7 +288,7 @@ fn measure(
             time,
         } => network::beside_wire(mpi, world, net, exchange, wire_first, time)?,
         Probe::IdleConnections { time } => network::idle_connections(mpi, world, time)?,
-        Probe::SystemCalls { time } => network::system_calls(mpi, world, time)?,
+        Probe::Home { time } => home::measure(mpi, world, time)?,
         Probe::AllToAllCpu { bytes, operations } => {
             network::all_to_all_cpu(world, bytes, operations)?
         }

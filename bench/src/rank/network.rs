@@ -7,11 +7,10 @@
 use std::time::Duration;
 
 use oxmpi::{Communicator, Mpi, op};
-use oxmpi_net::tcp::Counters;
 use serde::{Deserialize, Serialize};
 
 use super::idle::cpu_time;
-use super::point::{RATE_WINDOW, Sample, ping_pong, posted_windows};
+use super::point::{RATE_WINDOW, ping_pong, posted_windows};
 use super::wire::{Ranks, WireError, meet, spread_over_cpus};
 use crate::floor::stream;
 use crate::floor::wire::{self, Medium, batch};
@@ -21,7 +20,6 @@ use crate::net::Net;
 type Found = Result<Vec<f64>, Box<dyn std::error::Error>>;
 
 const CONNECT: i32 = 12;
-const CALLS: i32 = 13;
 
 /// Ranks asked to connect at once: they wake up together, and there may be two CPUs for them.
 const AT_ONCE: usize = 32;
@@ -187,47 +185,6 @@ fn receive_napping(world: &Communicator<'_>, from: u32) -> oxmpi::Result<()> {
     }
     world.recv(&mut [0u8], from, CONNECT)?;
     Ok(())
-}
-
-/// System calls for receiving, per message of 8 bytes: of rank 0 in a ping-pong, those of them that
-/// brought something, and of rank 1 while windows of 64 arrive.
-pub fn system_calls(mpi: &Mpi, world: &Communicator<'_>, time: Duration) -> Found {
-    spread_over_cpus(&mut Ranks { mpi, world })?;
-    let (answers, alone) = counted(mpi, || ping_pong(world, 8, batch(8), time))?;
-    world.barrier()?;
-    let (windows, crowd) = counted(mpi, || posted_windows(world, 8, RATE_WINDOW, time))?;
-    if world.rank() == 1 {
-        let calls = crowd.reads + crowd.questions + crowd.requests;
-        world.send(&[calls as f64 / windows.messages as f64], 0, CALLS)?;
-        return Ok(Vec::new());
-    }
-    let mut in_windows = [0.0];
-    world.recv(&mut in_windows, 1, CALLS)?;
-    let per_answer = |calls: u64| calls as f64 / answers.messages as f64;
-    Ok(vec![
-        per_answer(alone.reads + alone.questions + alone.requests),
-        per_answer(alone.reads - alone.empty_reads),
-        in_windows[0],
-    ])
-}
-
-/// What the network's counters counted meanwhile.
-fn counted(
-    mpi: &Mpi,
-    measure: impl FnOnce() -> oxmpi::Result<Sample>,
-) -> oxmpi::Result<(Sample, Counters)> {
-    let counters = || mpi.network_counters().unwrap_or_default();
-    let before = counters();
-    let sample = measure()?;
-    let after = counters();
-    let counted = Counters {
-        reads: after.reads - before.reads,
-        empty_reads: after.empty_reads - before.empty_reads,
-        questions: after.questions - before.questions,
-        requests: after.requests - before.requests,
-        ..Counters::default()
-    };
-    Ok((sample, counted))
 }
 
 /// CPU time that an all-to-all of `bytes` to each rank takes of all ranks together, µs.

@@ -207,8 +207,12 @@ impl Side {
     }
 
     fn put_word(&self, value: u64) -> Outcome<()> {
+        self.put_word_at(0, value)
+    }
+
+    fn put_word_at(&self, at: usize, value: u64) -> Outcome<()> {
         let mut value = value.to_ne_bytes();
-        let target = self.target(0, 1, &self.long);
+        let target = self.target(at as i64, 1, &self.long);
         self.window.put(&raw(&mut value), &target)?;
         Ok(self.window.flush(Some(self.other))?)
     }
@@ -462,20 +466,23 @@ impl Side {
         Ok([rate(put), rate(floor)])
     }
 
-    /// Puts to a rank that computes, and to one that waits inside the library.
+    /// Puts to a rank that computes, and to one that waits inside the library. What the computing
+    /// rank looks at lies apart from what is put: sharing a cache line would be measured too.
     fn passive(&self) -> Outcome<[f64; 2]> {
+        const END: usize = 4096;
         let waiting = self.alone(|side| side.put_word(1))?;
+        // SAFETY: this rank's memory, which the other one writes.
+        let end = unsafe { AtomicU64::from_ptr(self.window.base().wrapping_add(END).cast()) };
+        end.store(0, Ordering::SeqCst);
         self.barrier()?;
         let mut computing = 0.0;
         if self.is_first() {
             // The driver of the target takes over within a few milliseconds.
             std::thread::sleep(Duration::from_millis(20));
             computing = self.timed(BATCH / 4, |_| self.put_word(1))?;
-            self.put_word(u64::MAX)?;
+            self.put_word_at(END, 1)?;
         } else {
-            // SAFETY: this rank's memory, which the other one writes.
-            let own = unsafe { AtomicU64::from_ptr(self.window.base().cast()) };
-            while own.load(Ordering::Relaxed) != u64::MAX {
+            while end.load(Ordering::Relaxed) == 0 {
                 std::hint::spin_loop();
             }
         }

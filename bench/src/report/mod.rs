@@ -127,6 +127,64 @@ pub(crate) mod tests {
         }
     }
 
+    /// Everything that can be wide or many: long names and notes, fourteen series, two units in one
+    /// benchmark, every kind of number.
+    pub(crate) fn crowded() -> Report {
+        let mut report = example();
+        let long =
+            "the longest of names, which stands for what people see in a table of collectives";
+        for series in 0..14 {
+            let name = match series {
+                3 => "allreduce of one mebibyte with a name that is long".to_owned(),
+                _ => format!("operation {series}, 64 KiB"),
+            };
+            for ranks in [2, 4, 8, 16, 32, 64] {
+                let value = f64::from(ranks) * (1.0 + f64::from(series) * 0.7);
+                let values = [value, value * 1.2, value * 0.7];
+                let row = Row::new(
+                    "collectives",
+                    format!("{name}, {ranks} ranks"),
+                    Unit::Microseconds,
+                    &values,
+                );
+                let row = row
+                    .on_floor("16 yields + copies", &values, &[value, value, value / 2.0])
+                    .plotted(name.clone(), "ranks", f64::from(ranks));
+                report.rows.push(match ranks {
+                    16 => row.aiming(Target::RatioAtMost(1.1)),
+                    _ => row,
+                });
+            }
+        }
+        for power in [3, 10, 16, 20, 22] {
+            let bytes = f64::from(1 << power);
+            for (unit, series, value) in [
+                (Unit::Nanoseconds, "one way, tcp", 3200.0 + bytes * 0.2),
+                (Unit::GigabytesPerSecond, "stream, udp", bytes / 500_000.0),
+            ] {
+                let name = format!("{} {series}", crate::figure::size_name(1 << power));
+                let floor = [value * 0.9];
+                report.rows.push(
+                    Row::new("network", name, unit, &[value])
+                        .on_floor("a bare connection between them", &[value], &floor)
+                        .plotted(series, "bytes", bytes),
+                );
+            }
+        }
+        report
+            .rows
+            .push(Row::new("wait", long, Unit::Percent, &[0.01]).noting(long.repeat(3)));
+        report
+            .rows
+            .push(Row::new("wait", "receive calls", Unit::Calls, &[123_456.0]));
+        report.notes.push(long.repeat(4));
+        report.transport =
+            Some("ports, single copy, and tcp, udp, ethernet, as each figure says".into());
+        report.machine.processor =
+            "Processor of a maker with a long name, 2.60 GHz, 128 cores".into();
+        report
+    }
+
     #[test]
     fn json_has_value_unit_spread_ratio_and_target_for_every_figure() {
         let json: serde_json::Value = serde_json::from_str(&example().to_json()).unwrap();

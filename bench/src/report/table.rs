@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, ColumnConstraint, Table, presets};
 
 use super::Report;
-use crate::figure::{Row, Spread, digits};
+use crate::figure::{Row, Scale, Spread};
 
 /// The whole report as text.
 pub fn render(report: &Report) -> String {
@@ -61,15 +61,11 @@ fn table(bench: &str, rows: &[&Row]) -> Table {
         let floor = row.floor.as_ref();
         table.add_row([
             row.name.clone(),
-            format!("{} {}", digits(row.value.median), row.unit.symbol()),
-            spread(&row.value),
+            row.unit.fitting(row.value.median).text(row.value.median),
+            spread(&row.value, row.unit.fitting(row.value.median)),
             floor.map_or_else(String::new, |floor| {
-                format!(
-                    "{} {} ({})",
-                    digits(floor.value.median),
-                    row.unit.symbol(),
-                    floor.name
-                )
+                let value = floor.value.median;
+                format!("{} ({})", row.unit.fitting(value).text(value), floor.name)
             }),
             floor.map_or_else(String::new, |floor| {
                 format!(
@@ -78,7 +74,7 @@ fn table(bench: &str, rows: &[&Row]) -> Table {
                 )
             }),
             row.target
-                .map_or_else(String::new, |target| target.to_string()),
+                .map_or_else(String::new, |target| target.text(row.unit)),
             verdict(row.met).to_owned(),
         ]);
     }
@@ -99,11 +95,16 @@ fn table(bench: &str, rows: &[&Row]) -> Table {
     table
 }
 
-pub(crate) fn spread(value: &Spread) -> String {
+/// The range of repetitions.
+pub(crate) fn spread(value: &Spread, scale: Scale) -> String {
     if value.repetitions == 1 {
         String::new()
     } else {
-        format!("[{} – {}]", digits(value.low), digits(value.high))
+        format!(
+            "[{} – {}]",
+            scale.number(value.low),
+            scale.number(value.high)
+        )
     }
 }
 

@@ -25,7 +25,7 @@ pub fn overlap(session: &mut Session) -> Result<Vec<Row>, BenchError> {
             Probe::OverlapSend { bytes, compute },
         ),
     ] {
-        let mut last = Vec::new();
+        let mut last = vec![0.0; 3];
         let shares = session.repeat(name, SLOW_REPETITIONS, |session| {
             last = session.job(2, &probe, &[])?.0;
             Ok(last[0])

@@ -132,3 +132,29 @@ pub const SUITES: [Suite; 16] = [
         run: progress::run,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Net;
+
+    #[test]
+    fn the_steps_of_every_benchmark_are_known_before_it_runs() {
+        let session = Session::new(true, Net::ALL.to_vec());
+        for suite in SUITES {
+            assert!(session.rehearse(suite.run) > 0, "{}", suite.name);
+        }
+        let latency = SUITES.iter().find(|suite| suite.name == "latency").unwrap();
+        let sizes = 7;
+        assert_eq!(
+            session.rehearse(latency.run),
+            (sizes * session.repetitions) as u64
+        );
+        assert!(
+            session
+                .notes
+                .iter()
+                .all(|note| note.contains("CPU") || note.contains("idle"))
+        );
+    }
+}

@@ -1,5 +1,5 @@
-//! The network's handler, in this process and in the kernel, beside a plain loop that polls and
-//! reads all sockets, and beside itself with more connections.
+//! Who reads TCP connections: a plain loop that polls and reads all sockets, the library's handler,
+//! io_uring, the driver in the kernel; and each beside itself with more connections.
 //!
 //! Everything here goes by TCP, also between ranks of one host, because what is compared is who
 //! looks after sockets and how. The plain loop is the baseline of O2G's paper: select, then read
@@ -12,6 +12,7 @@ use oxmpi_settings as settings;
 use crate::figure::{Row, Target, Unit};
 use crate::floor::Effort;
 use crate::rank::Probe;
+use crate::rank::home::{MEASURES, WORKLOADS};
 use crate::session::{BenchError, Session};
 
 const NAME: &str = "progress";
@@ -21,15 +22,40 @@ type Environment = &'static [(&'static str, &'static str)];
 
 /// By TCP only.
 const TCP: (&str, &str) = (settings::SHARED_MEMORY.name, "off");
-/// The ways to look after sockets.
-const HANDLER: &[(&str, &str)] = &[TCP, (settings::PROGRESS.name, "user")];
-const PLAIN: &[(&str, &str)] = &[TCP, (settings::PROGRESS.name, "sock")];
-const KERNEL: &[(&str, &str)] = &[TCP, (settings::PROGRESS.name, "kernel")];
-/// The same for the two ranks that talk among hundreds. A job of more ranks than CPUs yields at
-/// every look, which would hide what a look costs.
-const HANDLER_SPINNING: &[(&str, &str)] = &[TCP, HANDLER[1], (settings::WAIT.name, "spin")];
-const PLAIN_SPINNING: &[(&str, &str)] = &[TCP, PLAIN[1], (settings::WAIT.name, "spin")];
-const KERNEL_SPINNING: &[(&str, &str)] = &[TCP, KERNEL[1], (settings::WAIT.name, "spin")];
+/// A way to look after sockets: its name, and the settings of a job.
+struct Home {
+    name: &'static str,
+    environment: Environment,
+    /// For the two ranks that talk among hundreds. A job of more ranks than CPUs yields at every
+    /// look, which would hide what a look costs.
+    spinning: Environment,
+    /// Nothing moves messages while the program computes but who reads the connections.
+    without_driver: Environment,
+}
+
+macro_rules! home {
+    ($name:literal) => {
+        Home {
+            name: $name,
+            environment: &[TCP, (settings::PROGRESS.name, $name)],
+            spinning: &[
+                TCP,
+                (settings::PROGRESS.name, $name),
+                (settings::WAIT.name, "spin"),
+            ],
+            without_driver: &[
+                TCP,
+                (settings::PROGRESS.name, $name),
+                (settings::DRIVER.name, "off"),
+            ],
+        }
+    };
+}
+
+const PLAIN: Home = home!("sock");
+const HANDLER: Home = home!("user");
+const RING: Home = home!("uring");
+const KERNEL: Home = home!("kernel");
 
 /// Connections that nobody uses, at most; ranks 0 and 1 have as many each.
 const IDLE: u32 = 500;
@@ -46,131 +72,122 @@ fn slow_repetitions(session: &Session) -> usize {
 /// Ranks and operations of the all-to-all, and bytes for each rank.
 const ALL_TO_ALL: (u32, u32, usize) = (8, 200, 4 << 10);
 
-/// Latency, system calls, idle connections, CPU time, overlap.
+/// What messages cost, idle connections, CPU time, overlap.
 pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {
-    let kernel = has_driver(session);
-    let mut handlers = vec![("", HANDLER)];
-    if kernel {
-        handlers.push((", kernel", KERNEL));
+    let homes = homes(session);
+    let mut rows = costs(session, &homes)?;
+    for home in &homes {
+        let row = idle(session, home)?;
+        rows.push(match home.name {
+            "user" => row.aiming(Target::RatioAtMost(1.1)),
+            _ => row,
+        });
     }
-    let mut rows = Vec::new();
-    for (suffix, handler) in &handlers {
-        rows.push(latency(session, suffix, handler)?);
-        rows.extend(system_calls(session, suffix, handler)?);
+    for home in &homes[1..] {
+        rows.push(all_to_all(session, home)?);
     }
-    rows.push(idle(session, "user", HANDLER_SPINNING, HANDLER)?.aiming(Target::RatioAtMost(1.1)));
-    rows.push(idle(session, "sock", PLAIN_SPINNING, PLAIN)?);
-    if kernel {
-        rows.push(idle(session, "kernel", KERNEL_SPINNING, KERNEL)?);
+    for home in &homes {
+        rows.push(overlap(session, home, true)?);
+        rows.push(overlap(session, home, false)?);
     }
-    for (suffix, handler) in &handlers {
-        rows.push(all_to_all(session, suffix, handler)?);
-    }
-    rows.extend(overlap(session, kernel)?);
     Ok(rows)
 }
 
-/// Whether the driver is there; that it is not is said, for its rows are missing then.
-fn has_driver(session: &mut Session) -> bool {
-    let found = oxmpi_net::tcp::find_driver();
-    if let Err(error) = &found {
-        let note = format!("skipped: everything with OXMPI_PROGRESS=kernel, because {error}");
-        session.notes.push(note);
-    }
-    found.is_ok()
-}
-
-fn latency(session: &mut Session, suffix: &str, handler: Environment) -> Result<Row, BenchError> {
-    let name = format!("8 B one way by TCP{suffix}");
-    let probe = Probe::Latency {
-        bytes: 8,
-        time: session.repetition(),
-    };
-    let pairs = session.pairs(
-        &name,
-        |session| Ok(session.job(2, &probe, PLAIN)?.0[0]),
-        |session| Ok(session.job(2, &probe, handler)?.0[0]),
-    )?;
-    Ok(
-        Row::new(NAME, name, Unit::Nanoseconds, &pairs.values).on_floor(
-            "plain loop",
-            &pairs.values,
-            &pairs.floors,
-        ),
-    )
-}
-
-fn system_calls(
-    session: &mut Session,
-    suffix: &str,
-    environment: Environment,
-) -> Result<Vec<Row>, BenchError> {
-    const NAMES: [&str; 3] = [
-        "receive calls per message, ping-pong of 8 B",
-        "those of them that brought something",
-        "receive calls per message, windows of 64",
-    ];
-    let probe = Probe::SystemCalls {
-        time: session.repetition(),
-    };
-    let repetitions = slow_repetitions(session);
-    session.announce("receive calls", repetitions);
-    let (mut handler, mut plain) = ([(); 3].map(|()| Vec::new()), [(); 3].map(|()| Vec::new()));
-    for _ in 0..repetitions {
-        for (environment, columns) in [(PLAIN, &mut plain), (environment, &mut handler)] {
-            let (found, _) = session.job(2, &probe, environment)?;
-            for (column, value) in columns.iter_mut().zip(found) {
-                column.push(value);
+/// The plain loop, and what there is here besides; what is not is said, for its rows are missing
+/// then.
+fn homes(session: &mut Session) -> Vec<Home> {
+    let mut homes = vec![PLAIN, HANDLER];
+    let ring = oxmpi_net::tcp::find_ring().map_err(|error| error.to_string());
+    let driver = oxmpi_net::tcp::find_driver().map_err(|error| error.to_string());
+    for (home, found) in [(RING, ring), (KERNEL, driver)] {
+        match found {
+            Ok(()) => homes.push(home),
+            Err(error) => {
+                let name = home.name;
+                let note =
+                    format!("skipped: everything with OXMPI_PROGRESS={name}, because {error}");
+                session.notes.push(note);
             }
         }
-        session.step();
     }
-    let rows = NAMES.iter().zip(handler.iter().zip(&plain));
-    Ok(rows
-        .map(|(name, (handler, plain))| {
-            let name = format!("{name}{suffix}");
-            Row::new(NAME, name, Unit::Calls, handler).on_floor("plain loop", handler, plain)
-        })
-        .collect())
+    homes
 }
 
-/// The floor is the same handler with one idle connection, in the same job.
-fn idle(
-    session: &mut Session,
-    progress: &str,
-    talking: &[(&str, &str)],
-    idling: &[(&str, &str)],
-) -> Result<Row, BenchError> {
-    let name = format!("8 B one way, {IDLE} idle connections, {progress}");
+/// What a message costs its receiver, for each workload. Homes take turns, so that a ratio is one
+/// of neighbours.
+fn costs(session: &mut Session, homes: &[Home]) -> Result<Vec<Row>, BenchError> {
+    let probe = Probe::Home {
+        time: session.repetition(),
+    };
+    let repetitions = session.repetitions;
+    session.announce("cost of messages", repetitions * homes.len());
+    // By home, then by figure.
+    let mut found = vec![vec![Vec::new(); WORKLOADS.len() * MEASURES.len()]; homes.len()];
+    for round in 0..repetitions {
+        for turn in 0..homes.len() {
+            let home = (round + turn) % homes.len();
+            let (values, _) = session.job(2, &probe, homes[home].environment)?;
+            for (index, column) in found[home].iter_mut().enumerate() {
+                column.push(values.get(index).copied().unwrap_or(1.0));
+            }
+            session.step();
+        }
+    }
+    let mut rows = Vec::new();
+    for (workload, measures) in WORKLOADS.iter().enumerate() {
+        for (measure, name) in MEASURES.iter().enumerate() {
+            let index = workload * MEASURES.len() + measure;
+            let unit = match measure {
+                0 => Unit::Nanoseconds,
+                1 => Unit::Calls,
+                4 => Unit::Times,
+                _ => Unit::Count,
+            };
+            for (home, columns) in homes.iter().zip(&found) {
+                let name = format!("{measures}, {name}, {}", home.name);
+                let row = Row::new(NAME, name, unit, &columns[index]);
+                rows.push(match measure {
+                    0 => row.on_floor("plain loop", &columns[index], &found[0][index]),
+                    _ => row,
+                });
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// The floor is the same home with one idle connection, in the same job.
+fn idle(session: &mut Session, home: &Home) -> Result<Row, BenchError> {
+    let name = format!("8 B one way, {IDLE} idle connections, {}", home.name);
     let repetitions = slow_repetitions(session);
     let pairs = session.pairs_of_jobs(&name, repetitions, |session, _| {
         let probe = Probe::IdleConnections {
             time: session.repetition(),
         };
-        let (found, _) = session.job_of_parts(&[(2, talking), (IDLE, idling)], &probe)?;
+        let parts = [(2, home.spinning), (IDLE, home.environment)];
+        let (found, _) = session.job_of_parts(&parts, &probe)?;
         Ok((found[1], found[0]))
     })?;
     Ok(Row::new(NAME, name, Unit::Nanoseconds, &pairs.values)
         .on_floor("1 idle connection", &pairs.values, &pairs.floors)
         .plotted(
-            format!("8 B one way, {progress}"),
+            format!("8 B one way, {}", home.name),
             "entries",
             f64::from(IDLE),
         ))
 }
 
-fn all_to_all(
-    session: &mut Session,
-    suffix: &str,
-    handler: Environment,
-) -> Result<Row, BenchError> {
+fn all_to_all(session: &mut Session, home: &Home) -> Result<Row, BenchError> {
     let (ranks, operations, bytes) = ALL_TO_ALL;
-    let name = format!("CPU time of an all-to-all of 4 KiB, {ranks} ranks{suffix}");
+    let name = format!(
+        "CPU time of an all-to-all of 4 KiB, {ranks} ranks, {}",
+        home.name
+    );
     let probe = Probe::AllToAllCpu { bytes, operations };
     let pairs = session.pairs(
         &name,
-        |session| Ok(session.job(ranks, &probe, PLAIN)?.0[0]),
-        |session| Ok(session.job(ranks, &probe, handler)?.0[0]),
+        |session| Ok(session.job(ranks, &probe, PLAIN.environment)?.0[0]),
+        |session| Ok(session.job(ranks, &probe, home.environment)?.0[0]),
     )?;
     Ok(
         Row::new(NAME, name, Unit::Microseconds, &pairs.values).on_floor(
@@ -181,24 +198,20 @@ fn all_to_all(
     )
 }
 
-fn overlap(session: &mut Session, kernel: bool) -> Result<Vec<Row>, BenchError> {
-    let name = "64 MiB receive posted before 1 s of computing";
+fn overlap(session: &mut Session, home: &Home, driver: bool) -> Result<Row, BenchError> {
     let probe = Probe::OverlapReceive {
         bytes: 64 << 20,
         compute: Duration::from_secs(1),
     };
+    let (environment, thread) = match driver {
+        true => (home.environment, ""),
+        false => (home.without_driver, ", driver thread off"),
+    };
+    let what = "64 MiB receive posted before 1 s of computing";
+    let name = format!("{what}, {}{thread}", home.name);
     let repetitions = slow_repetitions(session);
-    let mut rows = Vec::new();
-    let mut ways = vec![("user", HANDLER), ("sock", PLAIN)];
-    if kernel {
-        ways.push(("kernel", KERNEL));
-    }
-    for (progress, environment) in ways {
-        let name = format!("{name}, {progress}");
-        let shares = session.repeat(&name, repetitions, |session| {
-            Ok(session.job(2, &probe, environment)?.0[0])
-        })?;
-        rows.push(Row::new(NAME, name, Unit::Percent, &shares));
-    }
-    Ok(rows)
+    let shares = session.repeat(&name, repetitions, |session| {
+        Ok(session.job(2, &probe, environment)?.0[0])
+    })?;
+    Ok(Row::new(NAME, name, Unit::Percent, &shares))
 }

@@ -325,7 +325,7 @@ fn mtu(socket: &OwnedFd, interface: u32) -> io::Result<usize> {
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         if libc::if_indextoname(interface, request.ifr_name.as_mut_ptr()).is_null()
-            || libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) != 0
+            || libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &raw mut request) != 0
         {
             return Err(io::Error::last_os_error());
         }

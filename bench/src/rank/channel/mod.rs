@@ -4,7 +4,7 @@
 //! Node 0 takes the time. A message that is one byte longer than the others is the last one, so
 //! that messages of no bytes can be measured too.
 
-mod protocol;
+pub mod protocol;
 
 use std::error::Error;
 use std::os::fd::{AsFd, AsRawFd};

@@ -126,7 +126,10 @@ impl Device for Joint {
 pub fn one_way_ns(bytes: usize, time: Duration) -> io::Result<f64> {
     let (this, that) = Joint::pair();
     let key = JobKey::random().map_err(io::Error::other)?;
-    let (mut this, mut that) = (endpoint(0, this, &key)?, endpoint(1, that, &key)?);
+    let (mut this, mut that) = (
+        endpoint(0, Box::new(this), &key)?,
+        endpoint(1, Box::new(that), &key)?,
+    );
     let message = vec![1; bytes.min(FRAME_BYTES / 2)];
     let mut round = || -> io::Result<()> {
         exchange(&mut this, &mut that, 1, &message)?;
@@ -136,7 +139,8 @@ pub fn one_way_ns(bytes: usize, time: Duration) -> io::Result<f64> {
     Ok((with_joint - joint_ns(bytes, time)?).max(0.0))
 }
 
-fn endpoint(node: u32, device: Joint, key: &JobKey) -> io::Result<Pm> {
+/// An endpoint of two, at a device that leads to the other.
+pub fn endpoint(node: u32, device: Box<dyn Device>, key: &JobKey) -> io::Result<Pm> {
     let finder = move |_: u32, _: usize| {
         Ok(Peer {
             addresses: vec![Address::Ethernet([2; 6])],
@@ -149,7 +153,7 @@ fn endpoint(node: u32, device: Joint, key: &JobKey) -> io::Result<Pm> {
         })
     };
     let rail = Rail {
-        device: Box::new(device),
+        device,
         kind: RailKind::Ethernet,
     };
     Pm::new(
@@ -166,19 +170,7 @@ fn endpoint(node: u32, device: Joint, key: &JobKey) -> io::Result<Pm> {
 /// One message from one endpoint to the other.
 #[inline]
 fn exchange(from: &mut Pm, to: &mut Pm, receiver: u32, message: &[u8]) -> io::Result<()> {
-    let mut prefix = [0; PREFIX_BYTES];
-    let head = Repr {
-        envelope: Envelope {
-            context: 0,
-            source: 1 - receiver,
-            tag: 0,
-            content: Content::new(message.len() as u64, 0),
-        },
-        sequence: 0,
-        credit: 0,
-        kind: Kind::Eager,
-    }
-    .emit_prefix(&mut prefix);
+    let (prefix, head) = head(1 - receiver, message.len());
     // SAFETY: the message is a slice that outlives the call, and is copied because it is not said
     // to last.
     unsafe {
@@ -201,6 +193,24 @@ fn exchange(from: &mut Pm, to: &mut Pm, receiver: u32, message: &[u8]) -> io::Re
     Err(io::Error::other(
         "a message between two endpoints joined by memory did not arrive",
     ))
+}
+
+/// The head of a message from `node`, and its length.
+pub fn head(node: u32, bytes: usize) -> ([u8; PREFIX_BYTES], usize) {
+    let mut prefix = [0; PREFIX_BYTES];
+    let head = Repr {
+        envelope: Envelope {
+            context: 0,
+            source: node,
+            tag: 0,
+            content: Content::new(bytes as u64, 0),
+        },
+        sequence: 0,
+        credit: 0,
+        kind: Kind::Eager,
+    };
+    let used = head.emit_prefix(&mut prefix);
+    (prefix, used)
 }
 
 /// One way through the joint alone, with a frame as long as the message with its heads.
