@@ -41,7 +41,6 @@ const ROWS: &[Row] = &[
         Ignored("memory is of the kinds mpi and system"),
     ),
     ("file", 1, Here("-configfile FILE")),
-    ("path", 1, Here("PATH=FOLDER:$PATH mpiexec …")),
     (
         "initial-errhandler",
         1,
@@ -72,11 +71,6 @@ const ROWS: &[Row] = &[
         Here("--launcher 'ssh {host}' or another command"),
     ),
     ("bootstrap-exec", 1, Here("--launcher 'PATH {host}'")),
-    (
-        "print-all-exitcodes",
-        0,
-        Ignored("the first rank that fails is named with its status"),
-    ),
     (
         "print-rank-map",
         0,

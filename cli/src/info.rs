@@ -1,7 +1,7 @@
 //! `oxmpi info`: the version, this host, and what applies when nothing is said.
 
 use oxmpi_launch::{Allocation, RANKS_MAX, Settings, Spread};
-use oxmpi_net::tcp::{Progress, describe_driver};
+use oxmpi_net::tcp::{Progress, describe_driver, describe_ring};
 
 /// Prints it all.
 pub(crate) fn print() {
@@ -69,9 +69,10 @@ fn progress() -> String {
         Ok(Progress::User) => "user, each rank reads its connections".to_owned(),
         Ok(Progress::Sock) => "sock, a plain loop over all connections".to_owned(),
         Ok(Progress::Kernel) => "kernel, the driver reads the connections".to_owned(),
+        Ok(Progress::Uring) => "uring, io_uring reads the connections".to_owned(),
         Err(error) => error.to_string(),
     };
-    format!("{who}; {}", describe_driver())
+    format!("{who}; {}; {}", describe_driver(), describe_ring())
 }
 
 fn row(name: &str, value: &str) {

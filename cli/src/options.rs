@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
-use oxmpi_launch::{Bind, RANKS_MAX};
+use oxmpi_launch::{Bind, RANKS_MAX, Stdin};
 
 /// Where the help shows what has to do with several hosts.
 const HOSTS: &str = "Hosts";
@@ -29,6 +29,10 @@ pub(crate) struct Options {
     /// Ranks that execute the program [default: 1, or all slots of the hosts]
     #[arg(short = 'n', long = "np", value_name = "RANKS", allow_hyphen_values = true, value_parser = ranks)]
     pub(crate) ranks: Option<u32>,
+
+    /// Folders in which the program is looked for before PATH, separated by colons
+    #[arg(long, value_name = "FOLDERS")]
+    pub(crate) path: Option<OsString>,
 
     /// Working directory of the program
     #[arg(long, alias = "wd", value_name = "FOLDER")]
@@ -76,9 +80,21 @@ pub(crate) struct Options {
     )]
     pub(crate) errfile_pattern: Option<PathBuf>,
 
-    /// Which rank reads standard input: 0, or none
-    #[arg(long, value_name = "RANK", value_parser = ["0", "none"])]
-    pub(crate) stdin: Option<String>,
+    /// Which rank reads standard input: its number, all or none [default: 0]
+    #[arg(short = 's', long, value_name = "RANK", value_parser = stdin)]
+    pub(crate) stdin: Option<Stdin>,
+
+    /// Say how every rank ended when the job is over
+    #[arg(long, alias = "print-all-exitcodes")]
+    pub(crate) exit_codes: bool,
+
+    /// Do not print the backtrace of a rank that crashes
+    #[arg(long, overrides_with = "backtrace")]
+    pub(crate) no_backtrace: bool,
+
+    /// Print the backtrace of a rank that crashes, as is done anyway
+    #[arg(long, hide = true)]
+    pub(crate) backtrace: bool,
 
     /// End the job after this time, with exit status 124
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = seconds)]
@@ -200,6 +216,15 @@ fn ranks(text: &str) -> Result<u32, String> {
         Ok(ranks) if ranks <= RANKS_MAX => Ok(ranks),
         _ if text.starts_with('-') => Err("a job needs at least 1 rank".to_owned()),
         _ => Err(format!("a job has at most {RANKS_MAX} ranks")),
+    }
+}
+
+fn stdin(text: &str) -> Result<Stdin, String> {
+    match (text, text.parse()) {
+        ("all", _) => Ok(Stdin::All),
+        ("none", _) => Ok(Stdin::Null),
+        (_, Ok(rank)) => Ok(Stdin::Rank(rank)),
+        _ => Err("expected the number of a rank, all or none".to_owned()),
     }
 }
 

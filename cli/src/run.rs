@@ -11,7 +11,7 @@ use oxmpi_launch::{
     AppContext, BindTo, Executable, FilePatterns, Host, HostsError, Job, LaunchError, MapBy,
     Settings, Spread, Stdin, Template,
 };
-use oxmpi_net::tcp::DriverError;
+use oxmpi_net::tcp::{DriverError, Progress};
 
 use crate::PROGRAM;
 use crate::failure::Failure;
@@ -79,7 +79,20 @@ fn job(command: &str, words: &[OsString]) -> Result<Job, Failure> {
         // A job of one program with hosts and without a count has a rank for every slot.
         job.apps[0].ranks = u32::try_from(slots).unwrap_or(u32::MAX);
     }
+    check_reader(&job)?;
     Ok(job)
+}
+
+/// The rank that is to read standard input is one of the job's.
+fn check_reader(job: &Job) -> Result<(), Failure> {
+    let ranks: u64 = job.apps.iter().map(|app| u64::from(app.ranks)).sum();
+    match job.settings.stdin {
+        Stdin::Rank(rank) if u64::from(rank) >= ranks && ranks > 0 => Err(Failure::usage(format!(
+            "--stdin {rank}: the job has the ranks 0 to {}",
+            ranks - 1
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The words of `-configfile FILE`, if that is the command line (MPI 5.0 §11.5): each line of the
@@ -121,13 +134,20 @@ fn app(options: &Options, segment: Segment) -> Result<AppContext, Failure> {
     let name = command.next().unwrap_or_default();
     let wdir = options.wdir.as_deref();
     let mut arguments: Vec<OsString> = Vec::new();
-    let executable = if is_shipped(&name) {
+    // Folders that are named come before what is shipped, and that before PATH.
+    let mut folders = options.path.iter();
+    let in_folders = folders.any(|folders| Executable::is_in(folders, &name, wdir));
+    let executable = if is_shipped(&name) && !in_folders {
         arguments.extend([PROGRAM.into(), name.clone()]);
         Executable::this_one(&name.to_string_lossy())
     } else {
         // A folder that is not there is reported as such, not as a program that is missing in it.
         let there = wdir.is_none_or(Path::is_dir);
-        match Executable::find(&name, wdir) {
+        let found = match &options.path {
+            Some(folders) => Executable::find_first_in(folders, &name, wdir),
+            None => Executable::find(&name, wdir),
+        };
+        match found {
             Err(error) if there => return Err(Failure::from_program(&error)),
             Err(_) => Executable {
                 path: name.clone().into(),
@@ -178,8 +198,12 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
         settings.env.extend(value);
     }
     if options.encrypt {
-        if options.progress.as_deref() == Some("kernel") {
-            return Err(Failure::usage(DriverError::Encrypted.to_string()));
+        if let Some(progress @ (Progress::Kernel | Progress::Uring)) = options
+            .progress
+            .as_deref()
+            .and_then(|word| word.parse().ok())
+        {
+            return Err(Failure::usage(DriverError::Encrypted(progress).to_string()));
         }
         let name = oxmpi_settings::ENCRYPT.name;
         settings.env.push((name.into(), "on".into()));
@@ -198,8 +222,12 @@ fn settle_output(settings: &mut Settings, options: &Options) {
     let files = &mut settings.files;
     files.stdout = options.outfile_pattern.clone().or(files.stdout.take());
     files.stderr = options.errfile_pattern.clone().or(files.stderr.take());
-    if options.stdin.as_deref() == Some("none") {
-        settings.stdin = Stdin::Null;
+    settings.stdin = options.stdin.unwrap_or(settings.stdin);
+    settings.exit_codes |= options.exit_codes;
+    if options.no_backtrace || options.backtrace {
+        let value = if options.backtrace { "on" } else { "off" };
+        let name = oxmpi_settings::BACKTRACE.name;
+        settings.env.push((name.into(), value.into()));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::mpiexec::run;
+use crate::mpiexec::{command, eventually, finish, kill, marked, run, start};
 
 /// A script in which one rank does something and the others would go on for long.
 fn one_of(rank: u32, does: &str) -> String {
@@ -117,4 +117,30 @@ fn a_stopped_rank_is_ended_too() {
         ran.wall < Duration::from_secs(300),
         "by TERM and CONT, not after the grace"
     );
+}
+
+/// Rust's runtime gives threads a small stack for handlers of signals.
+#[test]
+fn a_rust_program_that_aborts_is_told_with_its_frames() {
+    // Of hours, and like no other.
+    let intervals = format!("{}", 900_000_000_000 + u64::from(std::process::id()));
+    let child = start(&mut command(&["-n", "2", "pi", "--intervals", &intervals]));
+    let is_ready = |pid: &i32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let mut lines = status.lines();
+        let caught = lines.find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|caught| u64::from_str_radix(caught.trim(), 16).ok());
+        // SIGABRT.
+        caught.is_some_and(|caught| caught & (1 << 5) != 0)
+    };
+    let mut rank = None;
+    eventually(|| {
+        rank = marked(&intervals).into_iter().find(is_ready);
+        rank.is_some()
+    });
+    kill("ABRT", rank.expect("a rank that has joined"));
+    let ran = finish(child, b"");
+    assert_eq!(ran.code, 128 + 6, "{ran:?}");
+    assert!(ran.stderr.contains("signal 6"), "{ran:?}");
+    assert!(ran.stderr.contains("#0 "), "{ran:?}");
 }

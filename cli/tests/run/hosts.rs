@@ -122,6 +122,30 @@ fn input_reaches_rank_0_wherever_it_is() {
     assert_eq!(ran.code, 0);
 }
 
+/// The rank that is left reads on, in the time that it has to end.
+#[test]
+fn a_host_that_is_lost_reads_no_more_input() {
+    let agent = "$(cut -d ' ' -f 4 /proc/$PPID/stat)";
+    let script = format!(
+        "if [ $OXMPI_RANK = 1 ]; then sleep 0.3; kill -KILL {agent}; sleep 1000; fi; \
+         trap '' TERM; wc -c"
+    );
+    let words = [
+        "-host",
+        "a,b",
+        "-n",
+        "2",
+        "-s",
+        "all",
+        "--grace",
+        "60",
+        "--keep-going",
+    ];
+    let child = start(&mut spread(&[&words[..], &["sh", "-c", &script]].concat()));
+    let ran = finish(child, &vec![b'x'; 1_000_000]);
+    assert_eq!((ran.code, ran.text().trim()), (1, "1000000"), "{ran:?}");
+}
+
 #[test]
 fn the_environment_is_the_heads_but_for_what_belongs_to_a_host() {
     let mut mpiexec = spread(&[

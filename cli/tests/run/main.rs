@@ -2,7 +2,9 @@
 
 mod addresses;
 mod ends;
+mod habits;
 mod hosts;
+mod input;
 mod mistakes;
 mod mpiexec;
 mod output;

@@ -84,8 +84,8 @@ fn ranks_see_default_signals_and_few_descriptors() {
     let count = |line: &str| line.trim().parse::<u32>().unwrap();
     assert_eq!(
         count(ran[2]),
-        count(direct[2]) + 2,
-        "the segment and the PMI socket are the only further descriptors"
+        count(direct[2]) + 3,
+        "the segment, the PMI socket and the socket for crashes are the only further descriptors"
     );
 }
 
