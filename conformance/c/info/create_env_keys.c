@@ -14,13 +14,17 @@ static int get(MPI_Info info, const char *key, char *value, int room)
 
 int main(int argc, char **argv)
 {
-    static const char *keys[] = {"command", "maxprocs", "soft", "host", "arch", "wdir", "thread_level"};
+    static const char *keys[] = {"command", "maxprocs", "soft", "host", "arch", "wdir"};
     char *own[] = {"program", "one", "two", NULL}, one[MPI_MAX_INFO_VAL], other[MPI_MAX_INFO_VAL];
     MPI_Info before, made, given;
     MPI_Info_create_env(argc, argv, &before);
     CHECK_INT(get(before, "command", one, sizeof one), 1);
     CHECK_STRING(one, argv[0]);
     CHECK_INT(get(before, "host", one, sizeof one), 1);
+    CHECK_INT(get(before, "maxprocs", one, sizeof one), 1);
+    CHECK_INT(atoi(one), 2);
+    /* It is the level requested before the program started, and nothing was. */
+    CHECK_INT(get(before, "thread_level", one, sizeof one), 0);
     MPI_Info_free(&before);
     start(&argc, &argv);
     CHECK_CALL(MPI_Info_create_env(argc, argv, &made));

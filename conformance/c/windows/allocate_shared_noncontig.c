@@ -28,10 +28,13 @@ int main(int argc, char **argv)
     for (int i = -1; i < size; i++) {
         MPI_Aint bytes = -1;
         int unit = -1, owner = i < 0 ? first : i;
-        double *base = NULL;
+        double *base = (double *)&bytes;
         CHECK_CALL(MPI_Win_shared_query(win, i < 0 ? MPI_PROC_NULL : i, &bytes, &unit, &base));
         CHECK_INT(bytes, owner < first ? 0 : (10 + owner) * sizeof(double));
-        if (bytes == 0) continue;
+        if (bytes == 0) {
+            CHECK(base == NULL);
+            continue;
+        }
         CHECK_INT(unit, sizeof(double));
         CHECK_DOUBLE(base[0], owner);
         CHECK_DOUBLE(base[9], owner + 9 / 16.0);
