@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 mod fortran;
 
 use crate::hosts;
+use crate::install::old_glibc;
 use crate::steps::{Expect, Steps, own_program, root, target};
 
 /// The name says which words of --only select it: everything below needs it.
@@ -53,11 +54,34 @@ pub fn install(steps: &mut Steps) -> bool {
 
 /// Compiles and runs programs with the installation.
 pub fn run(steps: &mut Steps) {
+    old_systems(steps);
     wrappers(steps);
     early_programs(steps);
     pkg_config(steps);
     cmake(steps);
     fortran::run(steps);
+}
+
+/// What is installed needs no C library that is younger than the oldest we promise.
+fn old_systems(steps: &mut Steps) {
+    let name = "installed: asks for nothing after glibc 2.28";
+    let mut young = Vec::new();
+    for file in [
+        "bin/oxmpi",
+        "lib/libmpi_abi.so.1",
+        "lib/libmpifort_abi.so.1",
+    ] {
+        match old_glibc::too_young(&prefix().join(file)) {
+            Ok(symbols) if symbols.is_empty() => {}
+            Ok(symbols) => young.push(format!("{file} needs {}", symbols.join(", "))),
+            Err(why) => return steps.skip(name, &why),
+        }
+    }
+    let verdict = match young.is_empty() {
+        true => Ok(()),
+        false => Err(young.join("\n")),
+    };
+    steps.judge(name, verdict);
 }
 
 fn wrappers(steps: &mut Steps) {

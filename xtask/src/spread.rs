@@ -82,6 +82,9 @@ const PROGRAMS: [(u32, &str, &str, &str); 19] = [
 
 /// The networks between hosts, and on how many ranks mpi4py's tests run over them.
 const NETWORKS: [(&str, u32); 3] = [("tcp", 2), ("udp", 3), ("ethernet", 2)];
+/// Who else than the library may read the connections of tcp, without a module of ours: the home's
+/// name, for OXMPI_PROGRESS.
+const HOMES: [&str; 1] = ["uring"];
 /// The one that mpi4py's tests, which take minutes, run over in a short run.
 const MPI4PY_SHORT: &str = "udp";
 
@@ -154,7 +157,15 @@ fn run_jobs(steps: &mut Steps, mut jobs: Vec<Job>, is_installed: bool) {
         }
         return;
     }
+    let refusal = match jobs.iter().any(|job| job.ring) {
+        true => ring_refused(),
+        false => None,
+    };
     for mut job in jobs {
+        if let (true, Some(reason)) = (job.ring, &refusal) {
+            steps.skip(&job.name, reason);
+            continue;
+        }
         if job.is_of_mpi4py() && !mpi4py::provide(steps, &job.name) {
             continue;
         }
@@ -177,6 +188,8 @@ struct Job {
     installed: bool,
     /// Whether it needs the machine for itself.
     measures: bool,
+    /// Whether it needs io_uring.
+    ring: bool,
     command: Command,
 }
 
@@ -192,8 +205,18 @@ impl Job {
             expect,
             installed: !name.contains("themselves"),
             measures: name.contains("pmtest"),
+            ring: false,
             command,
         }
+    }
+
+    /// The same over tcp, with connections that are read by somebody else than the library.
+    fn read_by(self, home: &str) -> Job {
+        let mut job = self.over("tcp", None);
+        job.name += &format!(" read by {home}");
+        job.command.env("OXMPI_PROGRESS", home);
+        job.ring = home == "uring";
+        job
     }
 
     /// The same over a certain network.
@@ -240,6 +263,14 @@ fn jobs(long: bool) -> Vec<Job> {
         let installed = installed_on_2(ranks).filter(is_wanted);
         jobs.extend(installed.map(|job| job.over(network, None)));
     }
+    for home in HOMES {
+        jobs.push(rust_on_2().read_by(home));
+        jobs.push(sorting().read_by(home));
+        if long {
+            jobs.push(windows_on_2().read_by(home));
+            jobs.extend(installed_on_2(2).map(|job| job.read_by(home)));
+        }
+    }
     let on_4 = tests(4, &["--test", "conformance"]);
     let name = "hosts: Rust API on 4 hosts";
     jobs.push(Job::new(name, 8, Expect::Tests, on_4));
@@ -271,6 +302,11 @@ fn waiting_jobs(long: bool) -> Vec<Job> {
         jobs.push(recovering().over(network, None));
     }
     if long {
+        for home in HOMES {
+            jobs.push(silence().read_by(home));
+            jobs.push(vanishing().read_by(home));
+            jobs.push(recovering().read_by(home));
+        }
         let faulty = FAULTY.into_iter();
         jobs.extend(faulty.map(|(network, faults)| silence().over(network, Some(faults))));
     }
@@ -371,6 +407,17 @@ pub fn on_hosts_of(count: u32, options: &str, oxmpi: &Path) -> Command {
 
 fn oxmpi() -> std::path::PathBuf {
     installed::prefix().join("bin/oxmpi")
+}
+
+/// Why the kernel refuses io_uring, as `oxmpi info` says it; none if it says nothing of it, and
+/// then the steps show what is wrong.
+fn ring_refused() -> Option<String> {
+    let output = Command::new(oxmpi()).arg("info").output().ok()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let mut lines = said.lines().map(str::trim);
+    let line = lines.find(|line| line.starts_with("progress"))?;
+    let is_usable = line.contains("io_uring can be used");
+    (!is_usable).then(|| format!("`oxmpi info`: {line}"))
 }
 
 /// Why there can be no hosts here.

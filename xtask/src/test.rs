@@ -137,6 +137,7 @@ fn conformance(steps: &mut Steps, long: bool) {
         ("conformance", "chapters"),
         ("conformance in Fortran", "fortran"),
         ("conformance under sanitizers and valgrind", "checkers"),
+        ("backtraces of crashes", "crashes"),
     ] {
         let mut conformance = cargo(&["test", "--workspace", "--locked", "--test", test]);
         conformance.env("OXMPI_TEST_PREFIX", installed::prefix());

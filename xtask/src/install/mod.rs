@@ -7,6 +7,7 @@
 
 mod fortran;
 mod layout;
+pub mod old_glibc;
 mod place;
 mod strip;
 
@@ -66,6 +67,9 @@ pub fn build() -> Command {
     let mut command = cargo(&["build", "--release", "--locked"]);
     for package in ["oxmpi-cli", "oxmpi-abi", "oxmpi-fortran"] {
         command.args(["--package", package]);
+    }
+    if let Some(folder) = old_glibc::make(&target().join("old-glibc")) {
+        command.env(old_glibc::VARIABLE, folder);
     }
     command
 }

@@ -15,6 +15,7 @@ use super::initramfs::Initramfs;
 use super::module::{self, BuildError, MODULES, at_boot};
 use super::mpi;
 use super::nfs;
+use super::nfs_files;
 use super::oxfs;
 use super::packages::Tree;
 use crate::steps::cargo;
@@ -22,12 +23,23 @@ use crate::steps::cargo;
 /// The battery's target: with the C library inside, so that nothing else has to be in the guest.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// The kernel's own modules that the guest loads, by their place: a pair of interfaces joins
-/// namespaces.
-const STOCK: [&str; 1] = ["kernel/drivers/net/veth"];
+/// The kernel's own modules that the guest loads, by their place and in this order: a pair of
+/// interfaces joins namespaces, and the driver of the two cards. Some kernels have some of them
+/// inside.
+const STOCK: [&str; 9] = [
+    "kernel/net/core/failover",
+    "kernel/drivers/net/net_failover",
+    "kernel/drivers/net/veth",
+    "kernel/drivers/virtio/virtio_ring",
+    "kernel/drivers/virtio/virtio",
+    "kernel/drivers/virtio/virtio_pci_legacy_dev",
+    "kernel/drivers/virtio/virtio_pci_modern_dev",
+    "kernel/drivers/virtio/virtio_pci",
+    "kernel/drivers/net/virtio_net",
+];
 
 /// What the guest does. {BATTERY} runs the cases that are wanted; {LOAD} and {UNLOAD} name our
-/// modules in the two orders.
+/// modules in the two orders, {STOCK} the kernel's.
 const INIT: &str = r#"#!/bin/busybox sh
 /bin/busybox mkdir -p /proc /sys /dev /tmp /run /var/run
 /bin/busybox mount -t proc proc /proc
@@ -40,7 +52,8 @@ mount -t tmpfs tmpfs /dev/shm
 mount -t tmpfs tmpfs /tmp
 mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 ip link set lo up
-for module in /modules/*.ko; do
+for module in {STOCK}; do
+	module=/modules/$module.ko
 	[ -e "$module" ] || continue
 	insmod "$module" || echo "guest: $module cannot be loaded"
 done
@@ -121,6 +134,7 @@ pub fn trials(only: &[String]) -> Result<Vec<Trial>, BuildError> {
     }
     trials.extend(oxfs::trials(only)?);
     trials.extend(nfs::trial(only));
+    trials.extend(nfs_files::trial(only)?);
     Ok(trials)
 }
 
@@ -145,7 +159,7 @@ pub fn built(name: &str) -> PathBuf {
 pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf, BuildError> {
     let mut files = Initramfs::default();
     let cases: Vec<&str> = only.iter().map(String::as_str).collect();
-    let elsewhere = |word: &str| word == MPI || oxfs::is_word(word);
+    let elsewhere = |word: &str| word == MPI || oxfs::is_word(word) || nfs_files::is_word(word);
     let cases: Vec<&str> = cases.into_iter().filter(|word| !elsewhere(word)).collect();
     let battery_line = match (only, cases.as_slice()) {
         ([], _) => "oxmpi-battery all".to_owned(),
@@ -156,6 +170,7 @@ pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf
     let mut names: Vec<&str> = at_boot().map(|module| module.name).collect();
     let init = INIT.replace("{BATTERY}", &battery_line);
     let init = init.replace("{LOAD}", &names.join(" "));
+    let init = init.replace("{STOCK}", &STOCK.map(base).join(" "));
     names.reverse();
     let init = init.replace("{UNLOAD}", &names.join(" "));
     files.file("/init", init.as_bytes());
@@ -174,8 +189,15 @@ pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf
             add_program(&mut files, from, to)?;
         }
     }
-    let place = tree.output().join("initramfs.cpio");
-    fs::write(&place, files.close()).map_err(BuildError::file(&place))?;
+    // A name of its own: two guests of a release may begin at the same time.
+    let place = tree
+        .output()
+        .join(format!("initramfs-{}.cpio", std::process::id()));
+    if let Err(error) = fs::write(&place, files.close()) {
+        // Half of it is of no use, and fills a disk that may be full.
+        let _ = fs::remove_file(&place);
+        return Err(BuildError::file(&place)(error));
+    }
     Ok(place)
 }
 
@@ -195,8 +217,7 @@ fn add_modules(
         let plain = tree.root.join("lib/modules").join(&tree.release);
         let plain = plain.join(format!("{name}.ko"));
         let packed = plain.with_extension("ko.xz");
-        let base = name.rsplit('/').next().unwrap_or(name);
-        let to = format!("{folder}/{base}.ko");
+        let to = format!("{folder}/{}.ko", base(name));
         if plain.exists() {
             copy(files, &to, &plain)?;
         } else if packed.exists() {
@@ -206,6 +227,11 @@ fn add_modules(
         }
     }
     Ok(())
+}
+
+/// A module's name, by its place.
+fn base(place: &str) -> &str {
+    place.rsplit('/').next().unwrap_or(place)
 }
 
 /// A program at its place, and its libraries at theirs.

@@ -13,6 +13,7 @@ mod initramfs;
 mod module;
 mod mpi;
 mod nfs;
+mod nfs_files;
 mod oxfs;
 mod packages;
 mod qemu;
@@ -117,7 +118,7 @@ pub fn run(words: &mut lexopt::Parser) -> Result<bool, lexopt::Error> {
             Ok(steps.close())
         }
         // The others are what the steps of these two execute.
-        Some("programs") => Ok(report(mpi::compile())),
+        Some("programs") => Ok(report(mpi::compile(nfs_files::chapters(&wish.only)))),
         Some("module") => Ok(report(build(&one()?))),
         Some("boot") => Ok(qemu::run(&one()?, wish.cpus.unwrap_or(1), &wish.only)),
         _ => Err("kernel build or kernel test?".into()),
@@ -192,14 +193,17 @@ fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String], mpi: Mp
     if !steps.run_always(&name, 15, Expect::Success, &mut guest::build()) {
         return;
     }
-    if guest::wants_mpi(only) && !build_mpi(steps) {
+    let needs_mpi = guest::wants_mpi(only) || nfs_files::is_chosen(only);
+    if needs_mpi && !build_mpi(steps, only) {
         return;
     }
     let battery = [guest::BATTERY.to_owned()];
     let file_system = [oxfs::WORD.to_owned()];
     let loads = [oxfs::LOAD.to_owned()];
     let long = mpi == Mpi::Everywhere && only.is_empty();
-    nfs::fetch(steps, only);
+    if nfs::is_chosen(only) || nfs_files::is_chosen(only) {
+        nfs::fetch(steps);
+    }
     oxfs::fetch_loads(steps, if long { &loads } else { only });
     for (index, (kernel, cpus)) in boots.iter().enumerate() {
         let everything = mpi == Mpi::Everywhere || index + 1 == boots.len();
@@ -227,16 +231,22 @@ fn boot(steps: &mut Steps, kernel: &Kernel, cpus: u32, only: &[String]) {
     if only.iter().any(|word| oxfs::is_word(word)) {
         name += ", file system";
     }
+    if nfs_files::is_chosen(only) {
+        name += ", MPI's files on NFS";
+    }
     // A guest that hangs is ended before, and can still say how far it came.
     let minutes = qemu::minutes_max(kernel, only) + 1;
     steps.run_always(&name, minutes, Expect::Tests, &mut boot);
 }
 
 /// OxMPI and programs for the guest.
-fn build_mpi(steps: &mut Steps) -> bool {
+fn build_mpi(steps: &mut Steps, only: &[String]) -> bool {
     let words = mpi::install();
     let mut install = installed::task(&words.each_ref().map(String::as_str));
     let mut compile = installed::task(&["kernel", "programs"]);
+    for word in only {
+        compile.args(["--only", word]);
+    }
     steps.run_always(
         &format!("{TITLE}: installation for the guest"),
         20,

@@ -80,10 +80,18 @@ exit $status
 "#;
 
 /// One program of the suite.
-struct Program {
-    name: String,
-    ranks: u32,
+pub struct Program {
+    pub name: String,
+    pub ranks: u32,
     source: PathBuf,
+}
+
+impl Program {
+    /// The compiled program, and its place in the guest.
+    pub fn placed(&self) -> (PathBuf, String) {
+        let Program { name, .. } = self;
+        (programs_folder().join(name), format!("/programs/{name}"))
+    }
 }
 
 fn prefix() -> PathBuf {
@@ -100,8 +108,8 @@ pub fn install() -> [String; 3] {
     ["install".into(), "--prefix".into(), prefix]
 }
 
-/// Compiles what the trial runs.
-pub fn compile() -> Result<(), BuildError> {
+/// Compiles what the trial runs, and the programs of more chapters.
+pub fn compile(more: &[&str]) -> Result<(), BuildError> {
     let to = programs_folder();
     fs::create_dir_all(&to).map_err(BuildError::file(&to))?;
     let computing = Program {
@@ -109,7 +117,8 @@ pub fn compile() -> Result<(), BuildError> {
         ranks: 2,
         source: root().join("xtask/guest").join(format!("{COMPUTING}.c")),
     };
-    for program in programs()?.into_iter().chain([computing]) {
+    let chapters = [&CHAPTERS, more].concat();
+    for program in programs(&chapters)?.into_iter().chain([computing]) {
         let mpicc = prefix().join("bin/mpicc");
         let mut compile = Command::new(&mpicc);
         compile.args(["-O1", "-pthread", "-I"]).arg(sources());
@@ -127,20 +136,15 @@ pub fn compile() -> Result<(), BuildError> {
 /// The trial, if its programs have been compiled.
 pub fn trial() -> Result<Trial, BuildError> {
     let mut jobs = String::new();
-    // The programs look for the library where it is installed on this machine; the guest may have
-    // something else there.
-    let library = prefix().join("lib/libmpi_abi.so.1");
-    let mut files = vec![
-        (prefix().join("bin/oxmpi"), "/bin/oxmpi".to_owned()),
-        (library, "/usr/lib/libmpi_abi.so.1".to_owned()),
-        (
-            programs_folder().join(COMPUTING),
-            format!("/programs/{COMPUTING}"),
-        ),
-    ];
-    for Program { name, ranks, .. } in programs()? {
+    let mut files = library().to_vec();
+    files.push((
+        programs_folder().join(COMPUTING),
+        format!("/programs/{COMPUTING}"),
+    ));
+    for program in programs(&CHAPTERS)? {
+        let Program { name, ranks, .. } = &program;
         jobs += &format!("job {name} -n {ranks} /programs/{name}\n");
-        files.push((programs_folder().join(&name), format!("/programs/{name}")));
+        files.push(program.placed());
     }
     Ok(Trial {
         name: "mpi",
@@ -150,13 +154,24 @@ pub fn trial() -> Result<Trial, BuildError> {
     })
 }
 
+/// Launcher and library, with their places in the guest. Programs look for the library where it is
+/// installed on this machine; the guest may have something else there.
+pub fn library() -> [(PathBuf, String); 2] {
+    let library = prefix().join("lib/libmpi_abi.so.1");
+    [
+        (prefix().join("bin/oxmpi"), "/bin/oxmpi".to_owned()),
+        (library, "/usr/lib/libmpi_abi.so.1".to_owned()),
+    ]
+}
+
 fn sources() -> PathBuf {
     root().join("conformance/c")
 }
 
-fn programs() -> Result<Vec<Program>, BuildError> {
+/// The programs of some chapters.
+pub fn programs(chapters: &[&str]) -> Result<Vec<Program>, BuildError> {
     let mut programs = Vec::new();
-    for chapter in CHAPTERS {
+    for chapter in chapters {
         let folder = sources().join(chapter);
         let listed = fs::read_dir(&folder).map_err(BuildError::file(&folder))?;
         for entry in listed.flatten() {

@@ -13,6 +13,10 @@ use crate::steps::Steps;
 
 const SERVER: &str = "/usr/bin/ganesha.nfsd";
 const PACKAGES: &str = "--no-install-recommends nfs-ganesha nfs-ganesha-vfs";
+/// Version 4.2 is left out, because a read by it was EIO for the client; the answers to READ_PLUS
+/// may be why.
+pub const MOUNT: &str = "mount -i -t nfs4 -o \
+    vers=4.1,proto=tcp,sec=sys,addr=10.77.0.1,rsize=1048576,wsize=1048576";
 /// What the server looks for by name, so that nothing tells that it needs them.
 const LOADED: [&str; 3] = [
     "/etc/netconfig",
@@ -20,7 +24,7 @@ const LOADED: [&str; 3] = [
     "/lib/x86_64-linux-gnu/libgcc_s.so.1",
 ];
 /// Modules of the kernel, each after those that it needs. Not all kernels have all of them.
-const MODULES: [&str; 10] = [
+pub const MODULES: [&str; 10] = [
     "kernel/net/dns_resolver/dns_resolver",
     "kernel/fs/netfs/netfs",
     "kernel/fs/fscache/fscache",
@@ -33,9 +37,9 @@ const MODULES: [&str; 10] = [
     "kernel/fs/nfs/nfsv4",
 ];
 
-/// Without a mapper of names, a port mapper and version 3 of the protocol. Version 4.2 is left out,
-/// because a read by it was EIO for the client; the answers to READ_PLUS may be why.
-const SCRIPT: &str = r#"
+/// Loads the client and defines `serve`, which starts the server on host a: without a mapper of
+/// names, a port mapper and version 3 of the protocol.
+const SETUP: &str = r#"
 export PATH=/bin:/usr/bin:/usr/sbin
 mkdir -p /srv/nfs /mnt/nfs /etc /var/lib/nfs/ganesha /var/run/ganesha
 chmod 777 /srv/nfs
@@ -69,17 +73,21 @@ E2
 for module in {MODULES}; do
 	[ ! -e /stock/$module.ko ] || insmod /stock/$module.ko || echo "no module $module"
 done
+serve() {
+	into a ganesha.nfsd -F -L /tmp/ganesha.log -f /tmp/ganesha.conf -p /tmp/ganesha.pid &
+	server=$!
+	for second in $(seq 60); do
+		grep -qs 'NFS SERVER INITIALIZED' /tmp/ganesha.log && break
+		sleep 1
+	done
+}
+"#;
+
+const SCRIPT: &str = r#"
 into b {BATTERY} counts
 status=$?
-into a ganesha.nfsd -F -L /tmp/ganesha.log -f /tmp/ganesha.conf -p /tmp/ganesha.pid &
-server=$!
-for second in $(seq 60); do
-	grep -qs 'NFS SERVER INITIALIZED' /tmp/ganesha.log && break
-	sleep 1
-done
-if into b mount -i -t nfs4 -o \
-	vers=4.1,proto=tcp,sec=sys,addr=10.77.0.1,clientaddr=10.77.0.2,rsize=1048576,wsize=1048576 \
-	10.77.0.1:/nfs /mnt/nfs
+serve
+if into b {MOUNT},clientaddr=10.77.0.2 10.77.0.1:/nfs /mnt/nfs
 then
 	into b {BATTERY} count /mnt/nfs $server || status=1
 	into b umount /mnt/nfs || { echo "FAIL oxfs-nfs/umount: status $?"; status=1; }
@@ -93,15 +101,13 @@ exit $status
 "#;
 
 /// Whether words choose it.
-fn is_chosen(only: &[String]) -> bool {
+pub fn is_chosen(only: &[String]) -> bool {
     only.iter().any(|word| word == NFS)
 }
 
-/// Fetches the server, if it is wanted.
-pub fn fetch(steps: &mut Steps, only: &[String]) {
-    if is_chosen(only) {
-        installed::fetch(steps, "ganesha.nfsd", PACKAGES);
-    }
+/// Fetches the server.
+pub fn fetch(steps: &mut Steps) {
+    installed::fetch(steps, "ganesha.nfsd", PACKAGES);
 }
 
 /// The trial, if words choose it.
@@ -109,16 +115,25 @@ pub fn trial(only: &[String]) -> Option<Trial> {
     if !is_chosen(only) {
         return None;
     }
-    let names = MODULES.map(|place| place.rsplit('/').next().unwrap_or(place));
     let script = SCRIPT
-        .replace("{MODULES}", &names.join(" "))
+        .replace("{MOUNT}", MOUNT)
         .replace("{BATTERY}", BATTERY);
-    let loaded = [SERVER].into_iter().chain(LOADED);
-    let loaded = loaded.map(|place| (PathBuf::from(place), place.to_owned()));
     Some(Trial {
         name: NFS,
-        script: format!("{HOSTS}{PREPARE}{script}"),
-        programs: [battery()].into_iter().chain(loaded).collect(),
+        script: format!("{HOSTS}{PREPARE}{}{script}", setup()),
+        programs: [battery()].into_iter().chain(server()).collect(),
         modules: MODULES.to_vec(),
     })
+}
+
+/// The beginning of a script that uses it.
+pub fn setup() -> String {
+    let names = MODULES.map(|place| place.rsplit('/').next().unwrap_or(place));
+    SETUP.replace("{MODULES}", &names.join(" "))
+}
+
+/// The server, and what it loads.
+pub fn server() -> impl Iterator<Item = (PathBuf, String)> {
+    let places = [SERVER].into_iter().chain(LOADED);
+    places.map(|place| (PathBuf::from(place), place.to_owned()))
 }

@@ -180,6 +180,7 @@ fn relocate(tree: &Tree) -> Result<(), PackageError> {
 /// The names of the packages of one set, after unpacking them if they are not yet.
 fn provide(set: &str, wanted: &[&str]) -> Result<String, PackageError> {
     let list = folder().join(format!("unpacked-{set}"));
+    let _alone = alone()?;
     if let Ok(packages) = fs::read_to_string(&list) {
         return Ok(packages);
     }
@@ -202,6 +203,15 @@ fn provide(set: &str, wanted: &[&str]) -> Result<String, PackageError> {
     let text = packages.join("\n");
     fs::write(&list, &text).map_err(here(&list))?;
     Ok(text)
+}
+
+/// Held while packages are unpacked: two tasks at a time would spoil each other's.
+fn alone() -> Result<fs::File, PackageError> {
+    fs::create_dir_all(folder()).map_err(here(&folder()))?;
+    let path = folder().join("lock");
+    let file = fs::File::create(&path).map_err(here(&path))?;
+    file.lock().map_err(here(&path))?;
+    Ok(file)
 }
 
 /// Where the packages of a set lie until they are unpacked.

@@ -2,8 +2,9 @@
 //! Fortran), parallel HDF5, and netCDF-4 above that HDF5.
 //!
 //! Their authors test MPI libraries with them, which is their value. What was fetched and configured
-//! once stays, and what depends on mpi.h is built again when that changes. All take minutes, so
-//! they belong to `--long`, and to runs that name them: `cargo xtask test --only pnetcdf`.
+//! once stays, and what depends on mpi.h is built again when that changes. A few of PnetCDF's tests
+//! are part of every run; the others take minutes, so they belong to `--long`, and to runs that name
+//! them: `cargo xtask test --only pnetcdf`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,8 +16,12 @@ use crate::steps::{Expect, Steps};
 
 /// A library with tests of its own.
 struct Library {
-    /// Debian's name of its source package, and the word of its steps.
+    /// The word of its steps, and its folder.
+    name: &'static str,
+    /// Debian's name of its source package.
     package: &'static str,
+    /// It belongs to every run.
+    is_short: bool,
     /// What its build needs besides a compiler: programs or files, and Debian's packages of them.
     tools: &'static [(&'static str, &'static str)],
     /// A library of this list that is built before it.
@@ -32,14 +37,38 @@ struct Library {
 /// Without it HDF5 has no compression, which netCDF-4 wants.
 const ZLIB: (&str, &str) = ("/usr/include/zlib.h", "zlib1g-dev");
 
+const AUTOTOOLS: (&str, &str) = ("autoreconf", "autoconf automake libtool m4");
+
 /// Debian's name of HDF5.
 const HDF5: &str = "hdf5";
 
 /// Optimising takes longer than it saves, and warnings are about code of others.
-const LIBRARIES: [Library; 3] = [
+const LIBRARIES: [Library; 4] = [
     Library {
+        name: "pnetcdf-c",
         package: "pnetcdf",
-        tools: &[("autoreconf", "autoconf automake libtool m4")],
+        is_short: true,
+        tools: &[AUTOTOOLS],
+        above: None,
+        configure: "autoreconf -i && ./configure MPICC=mpicc CFLAGS='-O0 -w' --disable-fortran \
+                    --disable-cxx --disable-shared --disable-dependency-tracking",
+        build: "make -j2 -C src && make -C test/common && \
+                make -C test/C pres_temp_4D_wr pres_temp_4D_rd && \
+                make -C test/testcases check_striping mix_collectives ivarn flexible_varm nonblocking",
+        tests: &[(
+            "seven of them",
+            "cd test/C; for one in pres_temp_4D_wr pres_temp_4D_rd; do \
+             mpiexec -n 4 ./$one data.nc; done; cd ../testcases; \
+             for one in check_striping mix_collectives ivarn flexible_varm nonblocking; do \
+             mpiexec -n 4 ./$one data.nc; done",
+            2,
+        )],
+    },
+    Library {
+        name: "pnetcdf",
+        package: "pnetcdf",
+        is_short: false,
+        tools: &[AUTOTOOLS],
         above: None,
         configure: "autoreconf -i && ./configure MPICC=mpicc MPIF77=mpif77 MPIF90=mpif90 \
                     CFLAGS='-O0 -w' FFLAGS=-O0 FCFLAGS=-O0 --disable-cxx --disable-shared \
@@ -52,7 +81,9 @@ const LIBRARIES: [Library; 3] = [
         ],
     },
     Library {
+        name: HDF5,
         package: HDF5,
+        is_short: false,
         tools: &[("make", "make"), ZLIB],
         above: None,
         // Shared, because Python loads it; its folder is `../prefix` for what is built above it.
@@ -99,7 +130,9 @@ const LIBRARIES: [Library; 3] = [
         ],
     },
     Library {
+        name: "netcdf",
         package: "netcdf",
+        is_short: false,
         tools: &[("make", "make"), ("m4", "m4"), ZLIB],
         above: Some(HDF5),
         configure: "below=$PWD/../../hdf5/prefix; CC=mpicc CFLAGS='-O0 -w' \
@@ -137,30 +170,30 @@ pub(super) fn is_wanted(steps: &Steps, long: bool) -> bool {
 
 /// Parallel HDF5 for a step that is built above it: the folder of its headers and libraries.
 pub(super) fn hdf5(steps: &mut Steps) -> Option<PathBuf> {
-    let library = LIBRARIES.iter().find(|library| library.package == HDF5)?;
+    let library = LIBRARIES.iter().find(|library| library.name == HDF5)?;
     library
         .build(steps)
-        .then(|| folder(library.package).join("prefix"))
+        .then(|| folder(library.name).join("prefix"))
 }
 
 impl Library {
     fn test_name(&self, test: &str) -> String {
-        format!("packages: {}: its tests, {test}", self.package)
+        format!("packages: {}: its tests, {test}", self.name)
     }
 
-    /// In long runs, and in those that name it.
+    /// In every run, or in long ones and those that name it.
     fn is_wanted(&self, steps: &Steps, long: bool) -> bool {
         let mut tests = self.tests.iter();
         let selected = tests.any(|(test, ..)| steps.selects(&self.test_name(test)));
-        selected && (long || steps.is_choosy())
+        selected && (self.is_short || long || steps.is_choosy())
     }
 
     /// Whether it is there, after an attempt to build it.
     fn build(&self, steps: &mut Steps) -> bool {
-        let name = format!("packages: {}", self.package);
+        let name = format!("packages: {}", self.name);
         let below = LIBRARIES
             .iter()
-            .find(|below| Some(below.package) == self.above);
+            .find(|below| Some(below.name) == self.above);
         if below.is_some_and(|below| !below.build(steps)) {
             steps.skip(&name, "the library below it is not there");
             return false;
@@ -171,7 +204,7 @@ impl Library {
                 return false;
             }
         }
-        let folder = folder(self.package);
+        let folder = folder(self.name);
         if let Err(reason) = debian::source(&folder, self.package, "configure.ac") {
             steps.skip(&name, &reason);
             return false;
@@ -179,19 +212,19 @@ impl Library {
         let source = folder.join("source");
         let build = match is_built_with_this_header(&source) {
             true => self.build.to_owned(),
-            false => format!("{} && {{ make clean; {}; }}", self.configure, self.build),
+            // With the stamp, a build that is interrupted goes on where it stopped.
+            false => format!(
+                "{} && {{ make clean; cp \"$1\" '{STAMP}'; {}; }}",
+                self.configure, self.build
+            ),
         };
         let mut build = shell(&source, &build);
-        let is_built = steps.run_always(&format!("{name}: build"), 20, Expect::Success, &mut build);
-        if is_built {
-            // Without the stamp the next run builds again, and that is all that can go wrong.
-            let _ = fs::copy(header(), source.join(STAMP));
-        }
-        is_built
+        build.arg(header());
+        steps.run_always(&format!("{name}: build"), 20, Expect::Success, &mut build)
     }
 
     fn test(&self, steps: &mut Steps) {
-        let source = folder(self.package).join("source");
+        let source = folder(self.name).join("source");
         for (test, script, minutes) in self.tests {
             let mut job = shell(&source, script);
             steps.run(&self.test_name(test), *minutes, Expect::Success, &mut job);
@@ -199,7 +232,7 @@ impl Library {
     }
 }
 
-/// A copy of the header that the library was built with.
+/// A copy of the header that the library was configured with; nothing is older than that.
 const STAMP: &str = "built with this mpi.h";
 
 fn header() -> PathBuf {

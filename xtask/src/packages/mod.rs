@@ -2,7 +2,8 @@
 //! installation's wrappers and run on 4 ranks with their own examples and tests.
 //!
 //! Everything lies in `target/packages`; what was fetched and built once stays, the programs are
-//! linked anew. MUMPS and PARPACK are part of every run, the others only of long ones.
+//! linked anew. MUMPS, PARPACK and some tests of PnetCDF are part of every run, the others only of
+//! long ones.
 
 mod dbcsr;
 mod fftw;
