@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::Once;
 
 use super::{Kernel, debug, folder};
 use crate::installed;
@@ -184,15 +185,8 @@ fn provide(set: &str, wanted: &[&str]) -> Result<String, PackageError> {
     if let Ok(packages) = fs::read_to_string(&list) {
         return Ok(packages);
     }
-    let packages = match download(set, wanted) {
-        // Perhaps this machine has never heard of them, or of newer ones only.
-        Err(PackageError::Fetch { .. })
-            if ask(Command::new("apt-get").arg("update"), &[]).is_ok() =>
-        {
-            download(set, wanted)?
-        }
-        answer => answer?,
-    };
+    update();
+    let packages = download(set, wanted)?;
     let debs = debs(set);
     for entry in fs::read_dir(&debs).map_err(here(&debs))?.flatten() {
         let mut unpack = Command::new("dpkg-deb");
@@ -203,6 +197,18 @@ fn provide(set: &str, wanted: &[&str]) -> Result<String, PackageError> {
     let text = packages.join("\n");
     fs::write(&list, &text).map_err(here(&list))?;
     Ok(text)
+}
+
+/// Asks Debian which packages there are, once. A machine that was installed long ago knows of older
+/// ones, which are gone, or of a compiler that lacks options of ours. Without a network or rights,
+/// its own lists have to do.
+fn update() {
+    static DONE: Once = Once::new();
+    DONE.call_once(|| {
+        if let Err(error) = ask(Command::new("apt-get").args(["-q", "update"]), &[]) {
+            println!("this machine's lists of packages stay as old as they are: {error}");
+        }
+    });
 }
 
 /// Held while packages are unpacked: two tasks at a time would spoil each other's.
