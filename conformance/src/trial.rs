@@ -6,7 +6,7 @@
 //! waiting.
 
 use std::fs::File;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex};
@@ -230,7 +230,38 @@ fn warning(expect: &Expect, output: &str, kind: Kind) -> Result<(), String> {
 }
 
 /// Runs a job to its end, or to `limit`: then there is no status.
+///
+/// Debian's Hydra (MPICH 4.0) writes to a helper of its own that may have ended, and is then killed
+/// by SIGPIPE before any rank has said a word; that says nothing about a library, so the job is run
+/// once more.
 fn execute(
+    binary: &Path,
+    library: &Library,
+    ranks: u32,
+    log: &Path,
+    limit: Duration,
+) -> std::io::Result<Option<ExitStatus>> {
+    let status = run_once(binary, library, ranks, log, limit)?;
+    let is_hydra = library
+        .launcher
+        .first()
+        .is_some_and(|word| word.contains("hydra"));
+    let is_killed = status.is_some_and(|status| status.signal() == Some(SIGPIPE));
+    if is_hydra && is_killed && read(log).is_empty() {
+        println!(
+            "{}: Hydra was killed by SIGPIPE; once more",
+            binary.display()
+        );
+        return run_once(binary, library, ranks, log, limit);
+    }
+    Ok(status)
+}
+
+/// The signal of a write to a pipe or connection without a reader.
+const SIGPIPE: i32 = 13;
+
+/// As [`execute`], once.
+fn run_once(
     binary: &Path,
     library: &Library,
     ranks: u32,

@@ -7,7 +7,6 @@
 use std::future::{Future, poll_fn};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
-use std::time::{Duration, Instant};
 
 use oxmpi_core::any_request::{AnyRequest, Report};
 use oxmpi_core::buffer::Buffer;
@@ -19,9 +18,6 @@ use oxmpi_core::{ErrorKind, FileError};
 use crate::errand;
 use crate::failure::{report, reported};
 use crate::job::{Inner, lock};
-
-/// Time between two looks whether all members live: longer than an exchange takes that goes well.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 type Result<T> = std::result::Result<T, ErrorKind>;
 
@@ -150,15 +146,12 @@ pub(crate) fn first_error(
 /// communicator has died and the operation does not end, that is the error, and the request is
 /// still under way.
 pub(crate) async fn end_of(request: &mut AnyRequest) -> Result<Report> {
-    let mut looked = Instant::now();
+    // Looked for in every step: the record of a death wakes this process once, and then nothing may
+    // ever come again.
     let lost = poll_fn(|_| {
         if request.is_ready() {
             return Poll::Ready(None);
         }
-        if looked.elapsed() < LOOK_EVERY {
-            return Poll::Pending;
-        }
-        looked = Instant::now();
         match request.comm().and_then(|comm| comm.lost_member()) {
             Some(error) => Poll::Ready(Some(error)),
             None => Poll::Pending,

@@ -288,8 +288,8 @@ impl Comm {
     /// The loss of the lowest member that is known to have died.
     pub fn lost_member(&self) -> Option<ErrorKind> {
         let engine = &self.process.engine;
-        let mut others = (0..self.size).filter(|rank| *rank != self.rank);
-        let lost = others.find(|rank| engine.is_dead(self.process_of(*rank)))?;
+        let members = (0..self.size).map(|rank| self.process_of(rank));
+        let lost = *engine.dead_among(members).first()? as u32;
         Some(engine.loss_of(self.process_of(lost)).into())
     }
 
