@@ -1,6 +1,6 @@
 //! `oxmpi pmtest`: the PM network between two processes, as PM/Ethernet's authors measured theirs.
 //!
-//! Bandwidth and latency by message size (the paper's figures 4 and 5), with interrupt reaping and
+//! Latency and bandwidth by message size (the paper's figures 4 and 5), with interrupt reaping and
 //! without, beside bare TCP between the same two; the parts of half a round trip (tables 3 and 4);
 //! and the protocol's counters. `modes` runs the same protocol over mapped rings and over system
 //! calls, through a `passage` in memory. `arguments` reads the command line, `rank::channel` measures inside
