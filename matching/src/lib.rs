@@ -49,6 +49,7 @@ mod index;
 mod pattern;
 mod posted;
 mod queues;
+mod run;
 mod slab;
 mod unexpected;
 

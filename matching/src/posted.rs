@@ -4,14 +4,16 @@
 //! of each class; the oldest entry among the four is the one MPI's order demands. Counting the
 //! receives of each class makes classes that nobody uses free.
 //!
-//! A receive that is posted while no other waits is not filed: it is kept beside the index and is
-//! older than all that are filed later, so a message is compared with it first. A program that
-//! receives one message at a time never touches the index.
+//! Receives that are posted while none is filed are not filed as long as all of them have the same
+//! pattern: they are a [`Run`] beside the index. All of a run are older than all that are filed
+//! later, so a message is compared with the run's pattern first. A program that receives one
+//! message at a time, or windows of messages from one sender, never touches the index.
 
 use oxmpi_wire::Envelope;
 
 use crate::index::Index;
 use crate::pattern::{CLASSES, Class, Pattern, Seed, Sought, WILD};
+use crate::run::Run;
 use crate::slab::Slab;
 
 /// Names a posted receive while it waits; afterwards it names nothing.
@@ -30,27 +32,19 @@ pub struct Matched<P> {
     pub truncated: bool,
 }
 
-/// The number in an id that names the receive beside the index.
-const FIRST: u32 = u32::MAX;
+/// The number in an id that names a receive beside the index.
+const IN_RUN: u32 = u32::MAX;
 
 pub(crate) struct Posted<P> {
     seed: Seed,
-    /// The receive that was posted while no other waited, if it still waits.
-    first: Option<First<P>>,
-    /// How many receives have been kept there, to tell them apart.
-    firsts: u64,
+    /// Those that were posted while none was filed.
+    run: Run<P>,
     slab: Slab<Receive<P>>,
     index: Index,
     /// How many receives of each class with a wildcard wait.
     of_class: [u32; CLASSES],
     /// How many receives with a wildcard wait.
     wild: u32,
-}
-
-struct First<P> {
-    pattern: Pattern,
-    capacity_bytes: u64,
-    value: P,
 }
 
 struct Receive<P> {
@@ -63,8 +57,7 @@ impl<P: Copy> Posted<P> {
     pub(crate) fn new(capacity: usize, seed: Seed) -> Posted<P> {
         Posted {
             seed,
-            first: None,
-            firsts: 0,
+            run: Run::new(),
             slab: Slab::new(capacity),
             index: Index::new(capacity),
             of_class: [0; CLASSES],
@@ -74,31 +67,21 @@ impl<P: Copy> Posted<P> {
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.slab.len() + usize::from(self.first.is_some())
+        self.slab.len() + self.run.len()
     }
 
-    /// Keeps a receive: beside the index if it is alone, else filed.
+    /// Keeps a receive: beside the index if it can be, else filed.
     #[inline(always)]
     pub(crate) fn push(&mut self, pattern: Pattern, capacity_bytes: u64, value: P) -> PostedId {
-        if self.len() > 0 {
-            let class = pattern.class();
-            return self.file(
-                class,
-                pattern.sought(self.seed, class),
-                capacity_bytes,
-                value,
-            );
+        if self.slab.len() == 0 && self.run.takes(&pattern) {
+            return PostedId {
+                number: IN_RUN,
+                stamp: self.run.push(pattern, capacity_bytes, value),
+            };
         }
-        self.first = Some(First {
-            pattern,
-            capacity_bytes,
-            value,
-        });
-        self.firsts += 1;
-        PostedId {
-            number: FIRST,
-            stamp: self.firsts,
-        }
+        let class = pattern.class();
+        let sought = pattern.sought(self.seed, class);
+        self.file(class, sought, capacity_bytes, value)
     }
 
     /// Files a receive under its pattern, which is of this class.
@@ -120,15 +103,11 @@ impl<P: Copy> Posted<P> {
     /// Takes out the oldest receive that accepts the message.
     #[inline(always)]
     pub(crate) fn take(&mut self, envelope: &Envelope) -> Option<Matched<P>> {
-        if let Some(first) = &self.first
-            && first.pattern.accepts(envelope)
-        {
-            let matched = Matched {
-                posted: first.value,
-                truncated: envelope.bytes() > first.capacity_bytes,
-            };
-            self.first = None;
-            return Some(matched);
+        if let Some((posted, capacity_bytes)) = self.run.take(envelope) {
+            return Some(Matched {
+                posted,
+                truncated: envelope.bytes() > capacity_bytes,
+            });
         }
         self.take_filed(envelope)
     }
@@ -160,9 +139,9 @@ impl<P: Copy> Posted<P> {
 
     /// What [`Posted::take`] would take out.
     pub(crate) fn peek(&self, envelope: &Envelope) -> Option<&P> {
-        match &self.first {
-            Some(first) if first.pattern.accepts(envelope) => Some(&first.value),
-            _ => {
+        match self.run.front(envelope) {
+            Some((value, _)) => Some(value),
+            None => {
                 let oldest = self.oldest_filed(envelope)?;
                 Some(&self.slab.get(oldest).value)
             }
@@ -189,9 +168,8 @@ impl<P: Copy> Posted<P> {
 
     /// Takes out the receive an id names, if it still waits.
     pub(crate) fn cancel(&mut self, id: PostedId) -> Option<P> {
-        if id.number == FIRST {
-            let is_it = id.stamp == self.firsts;
-            return self.first.take_if(|_| is_it).map(|first| first.value);
+        if id.number == IN_RUN {
+            return self.run.cancel(id.stamp);
         }
         self.slab
             .is_live(id.number, id.stamp)
@@ -214,13 +192,11 @@ impl<P: Copy> Posted<P> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PostedId, Pattern, &P)> {
-        let id = PostedId {
-            number: FIRST,
-            stamp: self.firsts,
-        };
-        let first = self.first.iter();
-        let first = first.map(move |first| (id, first.pattern, &first.value));
-        first.chain(self.slab.iter().map(|(number, stamp, receive)| {
+        let run = self.run.iter().map(|(stamp, pattern, value)| {
+            let number = IN_RUN;
+            (PostedId { number, stamp }, pattern, value)
+        });
+        run.chain(self.slab.iter().map(|(number, stamp, receive)| {
             let pattern = self.index.filed(number).pattern();
             (PostedId { number, stamp }, pattern, &receive.value)
         }))

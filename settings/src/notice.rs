@@ -235,7 +235,7 @@ mod tests {
     fn values_that_are_not_used_are_told() {
         assert_eq!(
             said(&[("OXMPI_DUMP_BYTES", "1M")]),
-            ["OXMPI_DUMP_BYTES=1M is not used: it counts only with OXMPI_PROGRESS=kernel"]
+            ["OXMPI_DUMP_BYTES=1M is not used: it counts only with OXMPI_PROGRESS=kernel or bpf"]
         );
         let used = [("OXMPI_DUMP_BYTES", "1M"), ("OXMPI_PROGRESS", "kernel")];
         assert_eq!(said(&used), [""; 0]);

@@ -233,7 +233,7 @@ mod tests {
         );
         assert_eq!(
             said(&NET, "OXMPI_NET", "infiniband"),
-            "OXMPI_NET=\"infiniband\" (--net) makes no sense: expected auto, ethernet, xdp, udp or tcp"
+            "OXMPI_NET=\"infiniband\" (--net) makes no sense: expected auto, ethernet, xdp, pm-kernel, udp or tcp"
         );
         assert_eq!(
             said(&SHARED_MEMORY, "OXMPI_PORTS", "no"),

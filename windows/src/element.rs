@@ -55,12 +55,13 @@ impl Element {
         }
     }
 
-    /// Whether MPI_Compare_and_swap takes it.
+    /// Whether MPI_Compare_and_swap takes it. The standard leaves MPI_CHAR out, and other libraries
+    /// take it.
     pub fn is_comparable(self) -> bool {
         use Class::*;
         let Element::Basic(basic) = self else {
             return false;
         };
-        matches!(basic.class(), Integer | Logical | MultiLanguage | Byte)
+        basic == Basic::Char || matches!(basic.class(), Integer | Logical | MultiLanguage | Byte)
     }
 }

@@ -48,7 +48,7 @@ pub use content::{Content, MESSAGE_BYTES_MAX};
 pub use error::WireError;
 pub use kind::{Kind, Unknown};
 pub use packet::Packet;
-pub use repr::{Eager, Envelope, Repr};
+pub use repr::{Eager, Envelope, More, Repr};
 
 /// The layout version this build speaks; a header with any other one is refused.
 pub const VERSION: u8 = 3;

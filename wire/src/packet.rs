@@ -211,13 +211,27 @@ impl Fields {
     /// The fields of an eager header of this version without flags; `None` for anything else.
     #[inline(always)]
     pub(crate) fn read_eager(prefix: &[u8; PREFIX_BYTES]) -> Option<Fields> {
-        const EAGER: [u8; 2] = [VERSION, Code::Eager as u8];
+        Fields::read_plain(prefix, Code::Eager)
+    }
+
+    /// As [`Fields::read_eager`], for the header of a further packet of an eager message, with its
+    /// offset in the first word.
+    #[inline(always)]
+    pub(crate) fn read_more(prefix: &[u8; PREFIX_BYTES]) -> Option<Fields> {
+        let mut fields = Fields::read_plain(prefix, Code::More)?;
+        fields.words[0] = u64::from_le_bytes(get(prefix, field::BODY));
+        Some(fields)
+    }
+
+    #[inline(always)]
+    fn read_plain(prefix: &[u8; PREFIX_BYTES], code: Code) -> Option<Fields> {
+        let expected = [VERSION, code as u8];
         let length = u64::from_le_bytes(get(prefix, field::LENGTH));
-        if get::<2>(prefix, field::VERSION) != EAGER || length >> FLAGS_SHIFT != 0 {
+        if get::<2>(prefix, field::VERSION) != expected || length >> FLAGS_SHIFT != 0 {
             return None;
         }
         Some(Fields {
-            kind: Code::Eager as u8,
+            kind: code as u8,
             flags: 0,
             context: u64::from_le_bytes(get(prefix, field::CONTEXT)),
             source: u32::from_le_bytes(get(prefix, field::SOURCE)),

@@ -144,7 +144,12 @@ impl Eager {
     /// [`Repr::parse_prefix`]'s to judge.
     #[inline(always)]
     pub fn parse_prefix(prefix: &[u8; PREFIX_BYTES]) -> Option<Eager> {
-        Fields::read_eager(prefix).map(|fields| Eager {
+        Fields::read_eager(prefix).map(|fields| Eager::of(&fields))
+    }
+
+    #[inline(always)]
+    fn of(fields: &Fields) -> Eager {
+        Eager {
             envelope: Envelope {
                 context: fields.context,
                 source: fields.source,
@@ -153,7 +158,7 @@ impl Eager {
             },
             sequence: fields.sequence,
             credit: fields.credit,
-        })
+        }
     }
 
     /// Writes the header and returns how many bytes it took.
@@ -164,6 +169,43 @@ impl Eager {
             sequence: self.sequence,
             credit: self.credit,
             kind: Kind::Eager,
+        };
+        repr.emit_prefix(out)
+    }
+}
+
+/// The header of a further packet of an eager message by itself, as [`Eager`] is of the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct More {
+    /// The message, and the packet's place in the order.
+    pub head: Eager,
+    /// Where in the message its payload begins.
+    pub offset: u64,
+}
+
+impl More {
+    /// Bytes of header and body.
+    pub const BYTES_ON_WIRE: usize = crate::HEADER_BYTES + body_bytes(crate::Code::More as u8);
+
+    /// As [`Eager::parse_prefix`].
+    #[inline(always)]
+    pub fn parse_prefix(prefix: &[u8; PREFIX_BYTES]) -> Option<More> {
+        Fields::read_more(prefix).map(|fields| More {
+            head: Eager::of(&fields),
+            offset: fields.words[0],
+        })
+    }
+
+    /// Writes header and body and returns how many bytes they took.
+    #[inline(always)]
+    pub fn emit_prefix(&self, out: &mut [u8; PREFIX_BYTES]) -> usize {
+        let repr = Repr {
+            envelope: self.head.envelope,
+            sequence: self.head.sequence,
+            credit: self.head.credit,
+            kind: Kind::More {
+                offset: self.offset,
+            },
         };
         repr.emit_prefix(out)
     }

@@ -17,7 +17,7 @@ use super::{
 use crate::datatype::{Basic, Class};
 
 /// Sets the second to the first ∘ the second, element by element.
-pub(super) type Run = fn(&[u8], &mut [u8]);
+pub type Run = fn(&[u8], &mut [u8]);
 
 /// A match over the kinds of number, each with the loop over its type; whatever is not listed has
 /// none.

@@ -25,6 +25,7 @@ mod user_op;
 
 pub use combiner::{Combiner, Op};
 pub use error::{Named, OpError};
+pub use kernel::Run;
 pub use predefined::Predefined;
 pub use typed_op::TypedOp;
 pub use user_op::UserOp;

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::kernel::{Run, choose};
 use crate::datatype::{Basic, Class};
 
 /// An operation that the standard names.
@@ -105,6 +106,16 @@ impl Predefined {
     /// Whether it works on pairs of value and index.
     pub const fn is_location(self) -> bool {
         matches!(self, Predefined::MinLoc | Predefined::MaxLoc)
+    }
+
+    /// The loop over elements of a predefined datatype of one number each, which sets the second to
+    /// the first ∘ the second; none if this operation does not take them.
+    #[inline]
+    pub fn loop_over(self, basic: Basic) -> Option<Run> {
+        match self.takes(basic) && basic.pair().is_none() {
+            true => choose(self, basic),
+            false => None,
+        }
     }
 
     /// Whether a reduction may use it on this type.

@@ -98,6 +98,23 @@ pub static BACKTRACE: Setting = Setting {
     ..FOR_RANKS
 };
 
+/// The error handler to begin with.
+pub static INITIAL_ERRHANDLER: Setting = Setting {
+    name: "OXMPI_INITIAL_ERRHANDLER",
+    kind: Kind::Choice(&[
+        "mpi_errors_are_fatal",
+        "mpi_errors_abort",
+        "mpi_errors_return",
+    ]),
+    unset: WhenUnset::Value("mpi_errors_are_fatal"),
+    option: Some("--initial-errhandler"),
+    text: "The error handler of MPI_COMM_WORLD and MPI_COMM_SELF until the program sets another, \
+           and of errors before MPI_Init and after MPI_Finalize.",
+    layer: "abi",
+    topic: Topic::Hosts,
+    ..FOR_RANKS
+};
+
 /// The program on other hosts.
 pub static AGENT: Setting = Setting {
     name: "OXMPI_AGENT",

@@ -57,6 +57,18 @@ pub static LOCAL_SIZE: Setting = Setting {
     ..HANDED_DOWN
 };
 
+/// Which of the command line's programs.
+pub static APPNUM: Setting = Setting {
+    name: "OXMPI_APPNUM",
+    kind: Kind::Number {
+        min: 0,
+        max: 65_534,
+    },
+    text: "The number of the command line's program that this process executes, from 0.",
+    layer: "launch, join",
+    ..HANDED_DOWN
+};
+
 /// A host's shared memory.
 pub static SEGMENT: Setting = Setting {
     name: "OXMPI_SEGMENT",

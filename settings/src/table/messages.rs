@@ -39,11 +39,11 @@ pub static DRIVER: Setting = Setting {
 /// How TCP connections are read.
 pub static PROGRESS: Setting = Setting {
     name: "OXMPI_PROGRESS",
-    kind: Kind::Choice(&["auto", "user", "sock", "kernel", "uring"]),
+    kind: Kind::Choice(&["auto", "user", "sock", "kernel", "uring", "bpf"]),
     unset: WhenUnset::Value("auto"),
     option: Some("--progress"),
     text: "Who reads TCP connections: the library (`user`, what `auto` takes), a plain loop to \
-           compare with, the driver /dev/o2g, or io_uring.",
+           compare with, the driver /dev/o2g, io_uring, or BPF programs on the sockets.",
     layer: "net, engine",
     ..FOR_RANKS
 };
@@ -57,10 +57,10 @@ pub static DUMP_BYTES: Setting = Setting {
         power_of_two: true,
     },
     unset: WhenUnset::Value("8388608"),
-    text: "The driver's room for messages that no receive awaits yet.",
+    text: "The driver's room for messages that no receive awaits yet, and that of BPF programs.",
     used_with: Some(UsedWith {
         name: "OXMPI_PROGRESS",
-        values: &["kernel"],
+        values: &["kernel", "bpf"],
     }),
     layer: "net",
     ..FOR_RANKS

@@ -13,7 +13,7 @@ const NETWORK: Setting = Setting {
 /// Frames exist on every network but TCP.
 const WITH_FRAMES: Option<UsedWith> = Some(UsedWith {
     name: "OXMPI_NET",
-    values: &["auto", "ethernet", "xdp", "udp"],
+    values: &["auto", "ethernet", "xdp", "pm-kernel", "udp"],
 });
 
 /// Raw Ethernet.
@@ -25,7 +25,7 @@ const WITH_ETHERNET: Option<UsedWith> = Some(UsedWith {
 /// The network between hosts.
 pub static NET: Setting = Setting {
     name: "OXMPI_NET",
-    kind: Kind::Choice(&["auto", "ethernet", "xdp", "udp", "tcp"]),
+    kind: Kind::Choice(&["auto", "ethernet", "xdp", "pm-kernel", "udp", "tcp"]),
     unset: WhenUnset::Value("auto"),
     option: Some("--net"),
     text: "The network between hosts; `auto` is the fastest that works for all of them.",
@@ -65,8 +65,10 @@ pub static PORT_RANGE: Setting = Setting {
 /// A second rail.
 pub static NET_RAILS: Setting = Setting {
     name: "OXMPI_NET_RAILS",
-    text: "Beside raw Ethernet, the data of matched messages goes by UDP.",
-    used_with: WITH_ETHERNET,
+    kind: Kind::Choice(&["on", "udp", "off"]),
+    unset: WhenUnset::Value("on"),
+    text: "Messages longer than a frame go by UDP beside raw Ethernet; with `on`, from 12 KiB on by TCP beside either.",
+    used_with: WITH_FRAMES,
     ..NETWORK
 };
 

@@ -6,7 +6,7 @@ use oxmpi_wire::frame::{
     FRAME_HEADER_BYTES, Frame, PIECE_HEADER_BYTES, PieceHeader, SEAL_BYTES, is_sealed,
 };
 use oxmpi_wire::stream::{self, HEAD_MAX, LENGTH_BYTES, Next, PAYLOAD_MAX};
-use oxmpi_wire::{PREFIX_BYTES, Packet, Repr};
+use oxmpi_wire::{Eager, Kind, More, PREFIX_BYTES, Packet, Repr};
 
 /// An accepted packet is emitted again as the same bytes, and a refusal has a text.
 pub fn packet(bytes: &[u8]) {
@@ -23,6 +23,24 @@ pub fn packet(bytes: &[u8]) {
     let mut cell = [0xee; PREFIX_BYTES];
     cell[..again.len()].copy_from_slice(&again);
     assert_eq!(Repr::parse_prefix(&cell), Ok(repr));
+    further(&cell, &repr);
+}
+
+/// The short way to read and write further packets of eager messages agrees with the general one.
+fn further(cell: &[u8; PREFIX_BYTES], repr: &Repr) {
+    let more = More::parse_prefix(cell);
+    let Kind::More { offset } = repr.kind else {
+        return assert_eq!(more, None);
+    };
+    let head = Eager {
+        envelope: repr.envelope,
+        sequence: repr.sequence,
+        credit: repr.credit,
+    };
+    assert_eq!(more, Some(More { head, offset }));
+    let mut again = [0xee; PREFIX_BYTES];
+    let used = More { head, offset }.emit_prefix(&mut again);
+    assert_eq!((used, &again), (More::BYTES_ON_WIRE, cell));
 }
 
 /// An accepted frame is emitted again as the same bytes, but for the seal behind its payload; so is the header of a piece.
