@@ -17,11 +17,15 @@ use std::sync::Arc;
 
 use crate::layout::{CELL_LINES, DEPTH, HALVES, LINE, PAGE_BYTES, member_bytes};
 use crate::port::Port;
+use crate::ring::claim;
 use crate::segment::{PortState, Segment, SegmentError};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Bytes that travel in the stamp's own line, behind the stamp and the note.
 pub const INLINE_BYTES: usize = 48;
+
+/// A member that runs ahead asks for the line of its stamp so many operations before it writes it.
+const CLAIMED_AHEAD: u64 = 4;
 
 /// Which board a group uses: chosen by its first member, told to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,8 +124,7 @@ impl Board {
     /// is done with what lies there.
     #[inline(always)]
     pub fn is_writable(&mut self, operation: u64, bytes: usize) -> bool {
-        let kept = if bytes <= INLINE_BYTES { DEPTH } else { HALVES };
-        let needed = operation.saturating_sub(kept);
+        let needed = Self::needed(operation, bytes);
         if self.known_done >= needed {
             return true;
         }
@@ -136,6 +139,22 @@ impl Board {
             self.known_done = least;
         }
         least.is_some()
+    }
+
+    /// A member because of which [`Board::is_writable`] says no.
+    #[cold]
+    pub fn behind(&self, operation: u64, bytes: usize) -> Option<usize> {
+        let needed = Self::needed(operation, bytes);
+        // Acquire: as in `is_writable`.
+        (0..self.members.len()).find(|&member| self.done(member).load(Ordering::Acquire) < needed)
+    }
+
+    /// Up to which operation everybody must be done before so many bytes may be written for
+    /// `operation`.
+    #[inline(always)]
+    fn needed(operation: u64, bytes: usize) -> u64 {
+        let kept = if bytes <= INLINE_BYTES { DEPTH } else { HALVES };
+        operation.saturating_sub(kept)
     }
 
     /// Writes this member's contribution and wakes who sleeps for it. Only after
@@ -164,6 +183,15 @@ impl Board {
         if self.sleepers().0.load(Ordering::Relaxed) != 0 {
             self.wake_members();
         }
+    }
+
+    /// This member has written and waits for nobody: it may run ahead, and asks for the line of a
+    /// later stamp, which the others have read a lap ago. Where members wait for each other, or a
+    /// root for the others, that gains nothing: who reads is close behind, and takes lines away.
+    #[inline(always)]
+    pub fn run_ahead(&self, operation: u64) {
+        let stamp = self.stamp(self.me, operation + CLAIMED_AHEAD);
+        claim(std::ptr::from_ref(stamp).cast());
     }
 
     /// Whether `member` has written its contribution to `operation`.

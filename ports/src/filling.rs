@@ -7,9 +7,9 @@
 //! ten times as long for some addresses. So nothing is assumed: each process tries both, times
 //! them, and goes on with the faster one; now and then it looks again.
 //!
-//! Lengths are judged apart, because what starting costs does not depend on them. What is learned
-//! belongs to the process, and threads share it: they may lose each other's observations, never
-//! more.
+//! Copies out of such memory have the same choice, and another answer: [`drain`]. Lengths are judged
+//! apart, because what starting costs does not depend on them. What is learned belongs to the
+//! process, and threads share it: they may lose each other's observations, never more.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -26,7 +26,22 @@ pub unsafe fn fill(from: *const u8, to: *mut u8, bytes: usize) {
         unsafe { copy_plain(from, to, bytes) };
     } else {
         // SAFETY: the caller's promise.
-        unsafe { fill_long(from, to, bytes) };
+        unsafe { copy_long(&FILLING, from, to, bytes) };
+    }
+}
+
+/// Copies `bytes` bytes that another core has written into memory of one's own.
+///
+/// # Safety
+/// As [`fill`].
+#[inline(always)]
+pub unsafe fn drain(from: *const u8, to: *mut u8, bytes: usize) {
+    if bytes <= PLAIN_BYTES_MAX {
+        // SAFETY: the caller's promise.
+        unsafe { copy_plain(from, to, bytes) };
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { copy_long(&DRAINING, from, to, bytes) };
     }
 }
 
@@ -38,16 +53,40 @@ pub fn fill_slice(to: &mut [u8], from: &[u8]) {
     unsafe { fill(from.as_ptr(), to.as_mut_ptr(), from.len()) };
 }
 
-/// Whether so many bytes are copied by the processor's own instruction, as far as is known: then
-/// bytes that are put together one by one are better put together elsewhere and copied.
-pub fn prefers_string(bytes: usize) -> bool {
-    bytes > PLAIN_BYTES_MAX && has_string() && LENGTHS[class(bytes)].preferred() == Method::String
+/// Copies out of memory that others wrote, or any other: short blocks without a call.
+#[inline(always)]
+pub fn copy_slice(to: &mut [u8], from: &[u8]) {
+    assert_eq!(to.len(), from.len(), "as much is copied as there is room");
+    match from.len() <= PLAIN_BYTES_MAX {
+        // SAFETY: both are as long, and nobody else has what is borrowed for writing.
+        true => unsafe { copy_plain(from.as_ptr(), to.as_mut_ptr(), from.len()) },
+        false => to.copy_from_slice(from),
+    }
 }
 
-/// What has been learned: of each class the least length, and the nanoseconds that a KiB took by a
-/// loop over vector registers and by the processor's own instruction; none if it was not tried.
+/// Whether so many bytes are copied by the processor's own instruction, or both ways are still
+/// tried: then bytes that are put together one by one are better put together elsewhere and copied.
+pub fn prefers_string(bytes: usize) -> bool {
+    let length = &FILLING[class(bytes)];
+    bytes > PLAIN_BYTES_MAX
+        && has_string()
+        && (length.is_trying() || length.preferred() == Method::String)
+}
+
+/// What has been learned of [`fill`]: of each class the least length, and the nanoseconds that a
+/// KiB took by a loop over vector registers and by the processor's own instruction; none if it was
+/// not tried.
 pub fn learned() -> impl Iterator<Item = (usize, [Option<f64>; 2])> {
-    LENGTHS.iter().enumerate().map(|(class, length)| {
+    told(&FILLING)
+}
+
+/// As [`learned`], of [`drain`].
+pub fn learned_of_draining() -> impl Iterator<Item = (usize, [Option<f64>; 2])> {
+    told(&DRAINING)
+}
+
+fn told(lengths: &[Length; CLASSES]) -> impl Iterator<Item = (usize, [Option<f64>; 2])> {
+    lengths.iter().enumerate().map(|(class, length)| {
         let least = PLAIN_BYTES_MAX << (2 * class);
         let cost = |method: Method| {
             let cost = length.costs[method as usize].load(Ordering::Relaxed);
@@ -57,13 +96,15 @@ pub fn learned() -> impl Iterator<Item = (usize, [Option<f64>; 2])> {
     })
 }
 
+/// # Safety
+/// As [`fill`].
 #[inline(never)]
-unsafe fn fill_long(from: *const u8, to: *mut u8, bytes: usize) {
+unsafe fn copy_long(lengths: &[Length; CLASSES], from: *const u8, to: *mut u8, bytes: usize) {
     if !has_string() {
         // SAFETY: the caller's promise.
         return unsafe { copy(from, to, bytes) };
     }
-    let length = &LENGTHS[class(bytes)];
+    let length = &lengths[class(bytes)];
     let (method, is_timed) = length.next();
     if !is_timed {
         // SAFETY: the caller's promise.
@@ -147,7 +188,8 @@ fn has_string() -> bool {
 /// Classes of lengths: over 1, 4 and 16 KiB.
 const CLASSES: usize = 3;
 
-static LENGTHS: [Length; CLASSES] = [const { Length::new() }; CLASSES];
+static FILLING: [Length; CLASSES] = [const { Length::new() }; CLASSES];
+static DRAINING: [Length; CLASSES] = [const { Length::new() }; CLASSES];
 
 #[inline(always)]
 fn class(bytes: usize) -> usize {
@@ -202,6 +244,12 @@ impl Length {
         }
     }
 
+    /// Whether both methods are still tried.
+    #[inline(always)]
+    fn is_trying(&self) -> bool {
+        self.turn.load(Ordering::Relaxed) < TRIALS
+    }
+
     #[inline(always)]
     fn preferred(&self) -> Method {
         let cost = |method: Method| self.costs[method as usize].load(Ordering::Relaxed);
@@ -251,6 +299,17 @@ mod tests {
         }
     }
 
+    /// Gathered data goes by a copy as long as that is so: a program that sends no other learns, too.
+    #[test]
+    fn both_methods_are_tried_before_one_is_preferred() {
+        let length = Length::new();
+        for _ in 0..TRIALS {
+            assert!(length.is_trying());
+            length.next();
+        }
+        assert!(!length.is_trying());
+    }
+
     #[test]
     fn a_method_that_becomes_slow_is_given_up() {
         let length = Length::new();
@@ -269,21 +328,29 @@ mod tests {
     }
 
     #[test]
-    fn every_length_is_filled_exactly() {
+    fn every_length_is_filled_and_drained_exactly() {
         let from: Vec<u8> = (0..70_000u32).map(|n| (n * 31 % 251) as u8).collect();
+        for copy in [fill, drain] {
+            every_length_is_copied(&from, copy);
+        }
+        let known = learned().chain(learned_of_draining());
+        let mut costs = known.flat_map(|(_, costs)| costs).flatten();
+        assert!(costs.all(|cost| cost > 0.0));
+    }
+
+    fn every_length_is_copied(from: &[u8], copy: unsafe fn(*const u8, *mut u8, usize)) {
         for bytes in [0, 1, 1024, 1025, 4096, 4097, 16_384, 65_536] {
             for skip in [0, 1, 63] {
                 // Often enough for both methods.
                 for _ in 0..4 {
                     let mut to = vec![0xee; bytes + 128];
                     // SAFETY: both vectors are long enough for the skip and the length.
-                    unsafe { fill(from.as_ptr().add(skip), to.as_mut_ptr().add(skip), bytes) };
+                    unsafe { copy(from.as_ptr().add(skip), to.as_mut_ptr().add(skip), bytes) };
                     assert_eq!(to[skip..skip + bytes], from[skip..skip + bytes]);
                     let rest = to[..skip].iter().chain(&to[skip + bytes..]);
                     assert!(rest.copied().all(|byte| byte == 0xee));
                 }
             }
         }
-        assert!(learned().all(|(_, costs)| costs.iter().flatten().all(|cost| *cost > 0.0)));
     }
 }

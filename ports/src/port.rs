@@ -187,6 +187,16 @@ impl Port {
         Ok(())
     }
 
+    /// Whether the ring of `to` has room for so many messages of at most `piece` bytes of payload,
+    /// `bytes` together. Then so many can be sent without an error.
+    #[inline(always)]
+    pub fn has_room(&mut self, to: u32, messages: u64, piece: usize, bytes: u64) -> bool {
+        let Some(Some(outgoing)) = self.outgoing.get_mut(to as usize) else {
+            return false;
+        };
+        outgoing.has_payload_memory && outgoing.sender.has_room(messages, piece, bytes)
+    }
+
     #[cold]
     fn ring_doorbell(&mut self, to: u32) {
         self.update_fence(to);
@@ -232,6 +242,21 @@ impl Port {
     /// The next message that has arrived, if any. [`Port::consume`] gives its space back.
     #[inline(always)]
     pub fn poll(&mut self) -> Option<Arrival<'_>> {
+        // Where a message was found last there is often another one.
+        if self.burst < BURST_MAX
+            && let Some(&from) = self.hot.get(self.cursor)
+            && let Some(receiver) = &self.incoming[from as usize]
+            && let Some(seen) = receiver.peek()
+        {
+            self.burst += 1;
+            self.current = Some((from, seen));
+            return Some(arrival(from, receiver, &seen));
+        }
+        self.poll_all()
+    }
+
+    #[inline(always)]
+    fn poll_all(&mut self) -> Option<Arrival<'_>> {
         let from = self.find()?;
         let seen = self.incoming[from as usize].as_ref()?.peek()?;
         self.current = Some((from, seen));
@@ -242,9 +267,10 @@ impl Port {
     /// already.
     #[inline(always)]
     pub fn poll_from(&mut self, from: u32) -> Option<Arrival<'_>> {
-        let seen = self.incoming[from as usize].as_ref()?.peek()?;
+        let receiver = self.incoming[from as usize].as_ref()?;
+        let seen = receiver.peek()?;
         self.current = Some((from, seen));
-        self.current()
+        Some(arrival(from, receiver, &seen))
     }
 
     /// The message that [`Port::poll`] has returned last, until it is consumed or polled again.
@@ -252,17 +278,7 @@ impl Port {
     pub fn current(&self) -> Option<Arrival<'_>> {
         let (from, seen) = self.current.as_ref()?;
         let receiver = self.incoming[*from as usize].as_ref()?;
-        let (bytes, outside) = match seen.inline {
-            true => (seen.bytes, None),
-            false if receiver.is_sound(seen) => (seen.bytes, Some(receiver.payload(seen))),
-            false => (UNSOUND_BYTES, None),
-        };
-        Some(Arrival {
-            from: *from,
-            prefix: receiver.prefix(seen),
-            bytes,
-            outside,
-        })
+        Some(arrival(*from, receiver, seen))
     }
 
     /// Gives back the space of the message that `poll` returned.
@@ -411,6 +427,22 @@ impl Port {
         }
         self.bell.announce_awake();
         false
+    }
+}
+
+/// A message that was seen in the ring of port `from`.
+#[inline(always)]
+fn arrival<'p>(from: u32, receiver: &Receiver<'static>, seen: &Seen) -> Arrival<'p> {
+    let (bytes, outside) = match seen.inline {
+        true => (seen.bytes, None),
+        false if receiver.is_sound(seen) => (seen.bytes, Some(receiver.payload(seen))),
+        false => (UNSOUND_BYTES, None),
+    };
+    Arrival {
+        from,
+        prefix: receiver.prefix(seen),
+        bytes,
+        outside,
     }
 }
 
