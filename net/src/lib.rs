@@ -6,7 +6,8 @@
 //! connections.
 //!
 //! [`transport`] is what the engine sees of all of them. [`tcp`] has a connection for each pair of
-//! processes; [`pm`] is the PM protocol's endpoint over a [`device`] that carries frames;
+//! processes; [`pm`] is the PM protocol's endpoint over a [`device`] that carries frames; `both` is
+//! PM with TCP beside it for what is long;
 //! [`choice`] finds the network that works for all hosts of a job.
 //!
 //! Before two processes exchange a packet, four things happen, each in its own module: [`address`]
@@ -18,6 +19,8 @@
 #![deny(unsafe_code)]
 
 pub mod address;
+mod both;
+mod bpf;
 pub mod choice;
 pub mod device;
 mod event;

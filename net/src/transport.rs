@@ -4,6 +4,7 @@
 use std::os::fd::RawFd;
 use std::time::Duration;
 
+use crate::both::Both;
 use crate::card::Card;
 pub use crate::event::{Event, Sent, Trouble};
 pub use crate::introductions::{Directory, IntroduceError, Introductions};
@@ -23,13 +24,12 @@ pub enum Transport {
     Tcp(Tcp),
     /// The PM protocol, over UDP or raw Ethernet.
     Pm(Pm),
+    /// PM, and connections beside it for what is long.
+    Both(Both),
 }
 
 /// Longest message that leaves unasked for.
 const EAGER_BYTES: u64 = 64 << 10;
-/// Where bulk has a rail of its own, only matched messages go there. Above this size a round trip
-/// over frames costs less than the slower copy of the message through the frame path.
-const EAGER_BYTES_BESIDE_RAIL: u64 = 8 << 10;
 
 /// Sizes that suit a transport.
 #[derive(Debug, Clone, Copy)]
@@ -56,9 +56,9 @@ pub struct Counters {
     pub questions: u64,
     /// Receives given to a [`Matcher`] and taken back.
     pub requests: u64,
-    /// Packets that have arrived by TCP, and bytes of their payload.
+    /// Packets that have arrived.
     pub packets: u64,
-    /// As above.
+    /// Bytes of the payload of those that came by TCP.
     pub payload_bytes: u64,
     /// Bytes of those that this process copies to where they belong.
     pub copied_bytes: u64,
@@ -70,6 +70,7 @@ macro_rules! each {
         match $self {
             Transport::Tcp($it) => $call,
             Transport::Pm($it) => $call,
+            Transport::Both($it) => $call,
         }
     };
 }
@@ -79,9 +80,9 @@ impl Transport {
     pub fn set_progress(&mut self, progress: Progress) -> Result<(), DriverError> {
         match self {
             Transport::Tcp(tcp) => tcp.set_progress(progress),
-            Transport::Pm(_) => match progress {
+            Transport::Pm(_) | Transport::Both(_) => match progress {
                 Progress::User | Progress::Sock => Ok(()),
-                Progress::Kernel | Progress::Uring => Err(DriverError::Network(progress)),
+                _ => Err(DriverError::Network(progress)),
             },
         }
     }
@@ -91,7 +92,7 @@ impl Transport {
     pub fn matcher(&mut self) -> Option<&mut dyn Matcher> {
         match self {
             Transport::Tcp(tcp) if tcp.has_driver() => Some(tcp),
-            Transport::Tcp(_) | Transport::Pm(_) => None,
+            Transport::Tcp(_) | Transport::Pm(_) | Transport::Both(_) => None,
         }
     }
 
@@ -102,11 +103,8 @@ impl Transport {
                 eager_bytes: EAGER_BYTES,
                 copied_bytes_max: u64::MAX,
             },
-            Transport::Pm(pm) => Sizes {
-                eager_bytes: match pm.has_bulk_rail() {
-                    true => EAGER_BYTES_BESIDE_RAIL,
-                    false => EAGER_BYTES,
-                },
+            Transport::Pm(_) | Transport::Both(_) => Sizes {
+                eager_bytes: EAGER_BYTES,
                 copied_bytes_max: COPIED_BYTES_MAX as u64,
             },
         }
@@ -117,7 +115,7 @@ impl Transport {
     pub fn may_have_driver_thread(&self) -> bool {
         match self {
             Transport::Tcp(tcp) => tcp.progress() != Progress::Sock,
-            Transport::Pm(_) => true,
+            Transport::Pm(_) | Transport::Both(_) => true,
         }
     }
 
@@ -127,7 +125,7 @@ impl Transport {
     pub fn holds(&self, message_bytes: u64) -> bool {
         match self {
             Transport::Tcp(_) => true,
-            Transport::Pm(_) => message_bytes > COPIED_BYTES_MAX as u64,
+            Transport::Pm(_) | Transport::Both(_) => message_bytes > COPIED_BYTES_MAX as u64,
         }
     }
 
@@ -153,6 +151,8 @@ impl Transport {
             Transport::Tcp(tcp) => unsafe { tcp.send(to, head, payload, bytes, lasting.is_some()) },
             // SAFETY: the caller's promise.
             Transport::Pm(pm) => unsafe { pm.send(to, head, payload, bytes, lasting) },
+            // SAFETY: the caller's promise.
+            Transport::Both(both) => unsafe { both.send(to, head, payload, bytes, lasting) },
         }
     }
 
@@ -162,6 +162,15 @@ impl Transport {
         each!(self, it => it.poll())
     }
 
+    /// Whether there are two ways to each process, so that its packets may overtake each other.
+    pub fn has_rails(&self) -> bool {
+        match self {
+            Transport::Tcp(_) => false,
+            Transport::Pm(pm) => pm.has_bulk_rail(),
+            Transport::Both(_) => true,
+        }
+    }
+
     /// Which of several ways the last event came: packets of one process arrive one after the other
     /// on each.
     #[inline(always)]
@@ -169,6 +178,7 @@ impl Transport {
         match self {
             Transport::Tcp(_) => 0,
             Transport::Pm(pm) => pm.rail(),
+            Transport::Both(both) => both.rail(),
         }
     }
 
@@ -176,13 +186,23 @@ impl Transport {
     /// takes it.
     #[inline(always)]
     pub fn at_hand(&self) -> &[u8] {
-        each!(self, it => it.at_hand())
+        match self {
+            Transport::Tcp(tcp) => tcp.at_hand(),
+            Transport::Pm(pm) => pm.at_hand(),
+            Transport::Both(both) if both.is_by_tcp() => both.tcp.at_hand(),
+            Transport::Both(both) => both.pm.at_hand(),
+        }
     }
 
     /// So many bytes at hand have been used.
     #[inline(always)]
     pub fn pass(&mut self, bytes: usize) {
-        each!(self, it => it.pass(bytes));
+        match self {
+            Transport::Tcp(tcp) => tcp.pass(bytes),
+            Transport::Pm(pm) => pm.pass(bytes),
+            Transport::Both(both) if both.is_by_tcp() => both.tcp.pass(bytes),
+            Transport::Both(both) => both.pm.pass(bytes),
+        }
     }
 
     /// Whether [`Transport::read_into`] can be called now.
@@ -191,6 +211,7 @@ impl Transport {
         match self {
             Transport::Tcp(tcp) => tcp.at_hand().is_empty(),
             Transport::Pm(_) => true,
+            Transport::Both(both) => !both.is_by_tcp() || both.tcp.at_hand().is_empty(),
         }
     }
 
@@ -213,14 +234,19 @@ impl Transport {
             // SAFETY: the caller's promise.
             Transport::Tcp(tcp) => unsafe { tcp.read_into(into, room) },
             Transport::Pm(pm) => pm.read(room, write),
+            // SAFETY: the caller's promise.
+            Transport::Both(both) if both.is_by_tcp() => unsafe { both.tcp.read_into(into, room) },
+            Transport::Both(both) => both.pm.read(room, write),
         }
     }
 
     /// Nothing is written to anybody's memory any more, for good: connections that were in the
     /// middle of that bring nothing else.
     pub fn stop_placing(&mut self) {
-        if let Transport::Tcp(tcp) = self {
-            tcp.stop_placing();
+        match self {
+            Transport::Tcp(tcp) => tcp.stop_placing(),
+            Transport::Both(both) => both.tcp.stop_placing(),
+            Transport::Pm(_) => {}
         }
     }
 
@@ -231,7 +257,10 @@ impl Transport {
             Transport::Tcp(tcp) => {
                 tcp.read_at_hand();
             }
-            Transport::Pm(_) => {}
+            Transport::Both(both) if both.is_by_tcp() => {
+                both.tcp.read_at_hand();
+            }
+            Transport::Pm(_) | Transport::Both(_) => {}
         }
     }
 
@@ -240,6 +269,7 @@ impl Transport {
         match self {
             Transport::Tcp(tcp) => tcp.resume(to),
             Transport::Pm(_) => true,
+            Transport::Both(both) => both.resume(to),
         }
     }
 
@@ -251,7 +281,11 @@ impl Transport {
     /// Whether something waits to be let go: progress must not stop for long.
     #[inline(always)]
     pub fn has_unsent(&self) -> bool {
-        each!(self, it => it.has_unsent())
+        match self {
+            Transport::Tcp(tcp) => tcp.has_unsent(),
+            Transport::Pm(pm) => pm.has_unsent(),
+            Transport::Both(both) => both.pm.has_unsent() || both.tcp.has_unsent(),
+        }
     }
 
     /// Whether somebody must look now and then even when this process awaits nothing: others expect
@@ -261,12 +295,17 @@ impl Transport {
         match self {
             Transport::Tcp(_) => false,
             Transport::Pm(pm) => pm.needs_company(),
+            Transport::Both(both) => both.pm.needs_company(),
         }
     }
 
     /// Whether everything sent has been given to the network.
     pub fn is_flushed(&self) -> bool {
-        each!(self, it => it.is_flushed())
+        match self {
+            Transport::Tcp(tcp) => tcp.is_flushed(),
+            Transport::Pm(pm) => pm.is_flushed(),
+            Transport::Both(both) => both.pm.is_flushed() && both.tcp.is_flushed(),
+        }
     }
 
     /// Makes it safe to sleep until [`Transport::fd`] is readable. False if there is something to
@@ -320,7 +359,11 @@ impl Transport {
 
     /// The job's number among all jobs, which all of its processes know.
     pub fn job_nonce(&self) -> u32 {
-        each!(self, it => it.job_nonce())
+        match self {
+            Transport::Tcp(tcp) => tcp.job_nonce(),
+            Transport::Pm(pm) => pm.job_nonce(),
+            Transport::Both(both) => both.pm.job_nonce(),
+        }
     }
 
     /// Makes a process known that was not there when the job was wired up; its number here. That
@@ -330,39 +373,33 @@ impl Transport {
             Transport::Tcp(tcp) if tcp.has_driver() => Err(IntroduceError::Driver),
             Transport::Tcp(tcp) => Ok(tcp.introduce(card)),
             Transport::Pm(pm) => Ok(pm.introduce(card)),
+            Transport::Both(both) => Ok(both.introduce(card)),
         }
     }
 
     /// Why a process cannot be reached, if it cannot.
     pub fn trouble(&self, peer: u32) -> Option<&Trouble> {
-        each!(self, it => it.trouble(peer))
+        match self {
+            Transport::Tcp(tcp) => tcp.trouble(peer),
+            Transport::Pm(pm) => pm.trouble(peer),
+            Transport::Both(both) => both.pm.trouble(peer),
+        }
     }
 
     /// What has been counted.
     pub fn counters(&self) -> Counters {
         match self {
-            Transport::Tcp(tcp) => {
-                let counters = tcp.counters();
+            Transport::Tcp(tcp) => by_tcp(tcp),
+            Transport::Pm(pm) => by_pm(pm),
+            Transport::Both(both) => {
+                let (pm, tcp) = (by_pm(&both.pm), by_tcp(&both.tcp));
                 Counters {
-                    peers: counters.connections,
-                    refused: counters.refused,
-                    reads: counters.reads,
-                    empty_reads: counters.empty_reads,
-                    questions: counters.questions,
-                    requests: counters.requests,
-                    packets: counters.packets,
-                    payload_bytes: counters.payload_bytes,
-                    copied_bytes: counters.copied_bytes,
-                }
-            }
-            Transport::Pm(pm) => {
-                let counters = pm.counters();
-                Counters {
-                    peers: counters.peers,
-                    refused: counters.forged + counters.replayed,
-                    reads: counters.device.receives,
-                    empty_reads: counters.device.receives_empty,
-                    ..Counters::default()
+                    refused: pm.refused + tcp.refused,
+                    reads: pm.reads + tcp.reads,
+                    empty_reads: pm.empty_reads + tcp.empty_reads,
+                    packets: pm.packets + tcp.packets,
+                    peers: pm.peers,
+                    ..tcp
                 }
             }
         }
@@ -370,6 +407,37 @@ impl Transport {
 
     /// The host of a process, as its card says.
     pub fn host_of(&mut self, peer: u32) -> Option<String> {
-        each!(self, it => it.host_of(peer))
+        match self {
+            Transport::Tcp(tcp) => tcp.host_of(peer),
+            Transport::Pm(pm) => pm.host_of(peer),
+            Transport::Both(both) => both.pm.host_of(peer),
+        }
+    }
+}
+
+fn by_tcp(tcp: &Tcp) -> Counters {
+    let counters = tcp.counters();
+    Counters {
+        peers: counters.connections,
+        refused: counters.refused,
+        reads: counters.reads,
+        empty_reads: counters.empty_reads,
+        questions: counters.questions,
+        requests: counters.requests,
+        packets: counters.packets,
+        payload_bytes: counters.payload_bytes,
+        copied_bytes: counters.copied_bytes,
+    }
+}
+
+fn by_pm(pm: &Pm) -> Counters {
+    let counters = pm.counters();
+    Counters {
+        peers: counters.peers,
+        refused: counters.forged + counters.replayed,
+        reads: counters.device.receives,
+        empty_reads: counters.device.receives_empty,
+        packets: counters.link.messages_in,
+        ..Counters::default()
     }
 }

@@ -12,7 +12,7 @@ use limit::limit;
 use oxmpi_net::device::udp::Families;
 use oxmpi_net::device::{Address, Device, Udp};
 use oxmpi_net::pm::{COPIED_BYTES_MAX, Options, Peer, RailKind};
-use oxmpi_net::transport::Sent;
+use oxmpi_net::transport::{Event, Sent};
 use pm_world::{Node, PATIENCE, Plan, Random, job, node_of, until};
 
 const LONGEST: usize = 1 << 20;
@@ -252,6 +252,63 @@ fn two_rails_at_once(nodes: &mut [Node]) {
             .collect::<Vec<_>>()
     };
     assert!(of_rail(0).is_sorted() && of_rail(1).is_sorted());
+}
+
+#[test]
+fn what_is_longer_than_a_frame_takes_the_second_rail() {
+    let mut nodes = job(&Plan {
+        rails: 2,
+        ..Plan::default()
+    });
+    let payload = vec![3; 60_000];
+    let lengths = [10, 1000, 2000, 60_000];
+    for (number, length) in lengths.into_iter().enumerate() {
+        nodes[0].send(1, number as i32, &payload[..length]);
+    }
+    let mut found = Vec::new();
+    let begin = Instant::now();
+    while found.len() < lengths.len() {
+        nodes[0].look();
+        let pm = &mut nodes[1].pm;
+        while let Some(event) = pm.poll() {
+            if let Event::Packet { payload, .. } = event {
+                found.push((payload, pm.rail()));
+            }
+            pm.pass(pm.at_hand().len());
+        }
+        assert!(begin.elapsed() < PATIENCE, "only {found:?} have come");
+    }
+    found.sort_unstable();
+    assert_eq!(found, [(10, 0), (1000, 0), (2000, 1), (60_000, 1)]);
+}
+
+/// A message whose memory is given back before it has arrived is repeated out of the copy.
+#[test]
+fn a_message_of_an_idle_sender_needs_no_acknowledgement() {
+    let mut nodes = job(&Plan {
+        faults: Some("loss=20%,seed=5"),
+        ..Plan::default()
+    });
+    for number in 0..20 {
+        let mut payload = vec![number as u8; 30_000];
+        let sent = nodes[0].send_unasked(1, number, &payload, 5);
+        if sent == Sent::Left {
+            payload.fill(99);
+        }
+        assert!(
+            number > 0 || sent == Sent::Left,
+            "nothing else was on its way"
+        );
+        until(&mut nodes, "the message", |nodes| {
+            let held = sent == Sent::Held && nodes[0].released.is_empty();
+            nodes[1].arrived.len() == number as usize + 1 && !held
+        });
+        nodes[0].released.clear();
+        let (_, _, bytes) = nodes[1].arrived.back().expect("it has arrived");
+        assert!(bytes.len() == 30_000 && bytes.iter().all(|&byte| byte == number as u8));
+    }
+    assert!(nodes[0].released.is_empty());
+    close_all(&mut nodes, false);
 }
 
 #[test]

@@ -4,11 +4,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oxmpi_net::tcp::{Event, Listener, Progress, Sent, Tcp, find_ring};
-use oxmpi_net::{Card, JobKey};
-use oxmpi_wire::{Content, Envelope, Kind, PREFIX_BYTES, Repr};
+use oxmpi_net::tcp::{Event, Progress, Tcp, find_ring};
+use tcp_pair::{LIMIT, content, pass_over, send};
 
-const LIMIT: Duration = Duration::from_secs(600);
+mod tcp_pair;
+
 /// The longest payload of a packet: more than the kernel takes into the pool in one go.
 const BYTES: usize = 1 << 20;
 /// Attempts to see a long receive: all of a payload may come through the pool by chance.
@@ -17,71 +17,10 @@ const ATTEMPTS: usize = 50;
 /// Two processes, of which rank 0 reads by io_uring; `None` where the kernel refuses.
 fn job() -> Option<[Tcp; 2]> {
     if let Err(error) = find_ring() {
-        eprintln!("skipped: {error}");
+        pass_over(&error);
         return None;
     }
-    let listeners = [0, 1].map(|rank| Listener::bind(rank).unwrap());
-    let cards: Vec<Card> = listeners
-        .iter()
-        .map(|one| one.card("here").unwrap())
-        .collect();
-    let key = JobKey::random().unwrap();
-    let mut ranks = 0..;
-    let mut job = listeners.map(|listener| {
-        let cards = cards.clone();
-        let directory = Box::new(move |peer: u32| Ok(cards[peer as usize].clone()));
-        Tcp::new(ranks.next().unwrap(), 2, key.clone(), listener, directory).unwrap()
-    });
-    job[0].set_progress(Progress::Uring).unwrap();
-    Some(job)
-}
-
-fn head(bytes: usize) -> Vec<u8> {
-    let repr = Repr {
-        envelope: Envelope {
-            context: 3,
-            source: 1,
-            tag: 4,
-            content: Content::new(bytes as u64, 0),
-        },
-        sequence: 0,
-        credit: 0,
-        kind: Kind::Eager,
-    };
-    let mut prefix = [0; PREFIX_BYTES];
-    let used = repr.emit_prefix(&mut prefix);
-    prefix[..used].to_vec()
-}
-
-fn content(bytes: usize) -> Vec<u8> {
-    (0..bytes)
-        .map(|at| (at as u8).wrapping_mul(7) ^ (at >> 8) as u8 | 1)
-        .collect()
-}
-
-/// Rank 1 sends a packet, as far as the kernel takes it.
-fn send(job: &mut [Tcp; 2], payload: &[u8]) {
-    let begun = Instant::now();
-    loop {
-        // SAFETY: the payload outlives the packet's way, which `resume` goes on with below.
-        let sent = unsafe {
-            job[1].send(
-                0,
-                &head(payload.len()),
-                payload.as_ptr(),
-                payload.len(),
-                true,
-            )
-        };
-        match sent {
-            Sent::Later => {
-                assert!(begun.elapsed() < LIMIT, "no connection is made");
-                assert!(job[0].poll().is_none());
-                assert!(job[1].poll().is_none());
-            }
-            _ => return,
-        }
-    }
+    Some(tcp_pair::job(Progress::Uring))
 }
 
 /// What rank 0 has of a payload.

@@ -5,7 +5,7 @@
 //! fills it, [`crate::address::order`] reads it. What comes from the launcher is not trusted to be
 //! a card: parsing has limits and its errors say what is wrong.
 //!
-//! `3@node7@9f86d081884c7d65@5000@1b4f0e9851971998@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,b:172.17.0.1/16,x:127.0.0.1/8`:
+//! `4@node7@9f86d081884c7d65@5000@1b4f0e9851971998@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,b:172.17.0.1/16,x:127.0.0.1/8`:
 //! version, host, machine, port, salt (with an `s` behind it if the process encrypts), Ethernet
 //! cards with channel and longest frame, addresses best first, each with the letter of its kind (a
 //! capital if the user chose it).
@@ -22,7 +22,7 @@ pub const CARD_BYTES_MAX: usize = 512;
 /// Longest host name that is told (HOST_NAME_MAX of Linux); it serves messages, not connections.
 pub const HOST_BYTES_MAX: usize = 64;
 /// The version of the text form.
-const VERSION: &str = "3";
+const VERSION: &str = "4";
 /// Ethernet cards that a process may speak through: as many as are trunked.
 const WIRES_MAX: usize = 4;
 
@@ -312,7 +312,7 @@ mod tests {
             mtu: 1500,
         }])
         .with_salt(0x1b4f_0e98_5197_1998, true);
-        let text = "3@node7.example@9f86d081884c7d65@5000@1b4f0e9851971998s@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,l:fe80::7/64,T:10.8.0.2/32,b:172.17.0.1/16,x:127.0.0.1/8";
+        let text = "4@node7.example@9f86d081884c7d65@5000@1b4f0e9851971998s@0242ac110002/3/1500@o:10.0.0.7/24,o:2001:db8::7/64,l:fe80::7/64,T:10.8.0.2/32,b:172.17.0.1/16,x:127.0.0.1/8";
         assert_eq!(card.to_string(), text);
         assert!(text.len() < 220);
         assert!(card.addresses[3].chosen && card.addresses[3].kind == Kind::Tunnel);
@@ -341,7 +341,7 @@ mod tests {
     fn odd_host_names_are_made_plain() {
         assert_eq!(
             Card::new("a b@\u{e9}", 1, 1, Vec::new()).to_string(),
-            "3@a-b--@0000000000000001@1@0000000000000000@@"
+            "4@a-b--@0000000000000001@1@0000000000000000@@"
         );
         assert_eq!(Card::new("", 1, 1, Vec::new()).host, "-");
     }
@@ -355,49 +355,49 @@ mod tests {
 
     #[test]
     fn what_is_not_a_card_is_said() {
-        let good = "3@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/24";
+        let good = "4@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/24";
         assert!(good.parse::<Card>().is_ok());
         for (text, error) in [
             (
                 "",
-                "a process's card has version '' and this process reads version 3: install the same OxMPI on all hosts",
+                "a process's card has version '' and this process reads version 4: install the same OxMPI on all hosts",
             ),
             (
                 "1@x",
-                "a process's card has version '1' and this process reads version 3: install the same OxMPI on all hosts",
+                "a process's card has version '1' and this process reads version 4: install the same OxMPI on all hosts",
             ),
-            ("3@", "a process's card has no proper host name: ''"),
-            ("3@a@1@1@", "a process's card has no proper machine: '1'"),
+            ("4@", "a process's card has no proper host name: ''"),
+            ("4@a@1@1@", "a process's card has no proper machine: '1'"),
             (
-                "3@a@0000000000000001@0@",
+                "4@a@0000000000000001@0@",
                 "a process's card has no proper port: '0'",
             ),
             (
-                "3@a@0000000000000001@+1@",
+                "4@a@0000000000000001@+1@",
                 "a process's card has no proper port: '+1'",
             ),
             (
-                "3@a@0000000000000001@@",
+                "4@a@0000000000000001@@",
                 "a process's card has no proper port: ''",
             ),
             (
-                "3@a@0000000000000001@1@2s@@",
+                "4@a@0000000000000001@1@2s@@",
                 "a process's card has no proper salt: '2s'",
             ),
             (
-                "3@a@0000000000000001@1@0000000000000002@0242ac11000/3/1500@",
+                "4@a@0000000000000001@1@0000000000000002@0242ac11000/3/1500@",
                 "a process's card has no proper Ethernet card: '0242ac11000/3/1500'",
             ),
             (
-                "3@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/33",
+                "4@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/33",
                 "a process's card has no proper address: 'o:10.0.0.7/33'",
             ),
             (
-                "3@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/24,",
+                "4@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/24,",
                 "a process's card has no proper address: ''",
             ),
             (
-                "3@a@0000000000000001@1@0000000000000002@@q:10.0.0.7/24",
+                "4@a@0000000000000001@1@0000000000000002@@q:10.0.0.7/24",
                 "a process's card has no proper address: 'q:10.0.0.7/24'",
             ),
         ] {
@@ -444,7 +444,7 @@ mod tests {
         #[test]
         fn arbitrary_text_never_panics(text in ".{0,80}", cut in 0usize..60) {
             let _ = text.parse::<Card>();
-            let good = "3@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/24,x:::1/128";
+            let good = "4@a@0000000000000001@1@0000000000000002@@o:10.0.0.7/24,x:::1/128";
             let _ = format!("{}{text}", &good[..cut.min(good.len())]).parse::<Card>();
         }
     }

@@ -2,13 +2,18 @@
 //! that it may use.
 
 use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::in_kernel::{Kernel, Stage, kernel_addresses};
 use super::trial::{self, Neighbour, Trial};
-use super::wrap::{WrapError, has_rails, is_checked, is_encrypted, wrapped};
-use super::{Choice, Mode, Network, Report, Verdict};
-use crate::address::{self, Interface, Use, judge};
+use super::wrap::{WrapError, is_checked, is_encrypted, rails, wrapped};
+use super::{Choice, Mode, Network, Rails, Report, Verdict};
+use crate::address::{self, Interface, Local, Policy, PortRange, Use, judge};
+use crate::both::Both;
 use crate::card::{Card, Wire};
 use crate::device::ethernet::{self, Ethernet};
+use crate::device::oxk::OxkError;
 use crate::device::udp::{Families, Udp};
 use crate::device::{Address, Channel, Device, Trunk, Xdp};
 use crate::key::{JobKey, RandomError, random_salt};
@@ -38,9 +43,10 @@ pub struct Equipment {
     listener: Listener,
     udp: Result<Box<dyn Device>, Verdict>,
     frames: Result<Frames, Verdict>,
+    kernel: Result<Kernel, Verdict>,
     checked: bool,
     encrypted: bool,
-    rails: bool,
+    rails: Rails,
 }
 
 /// Cards that take raw frames, as one device.
@@ -71,6 +77,9 @@ pub enum EquipError {
         /// Why not.
         reason: String,
     },
+    /// PM in the kernel.
+    #[error("--net pm-kernel: {0}")]
+    Kernel(#[from] OxkError),
     /// A setting.
     #[error(
         "{TRUNK}={value:?}: {word:?} is no Ethernet interface of this host that is up ({reason})"
@@ -92,15 +101,26 @@ impl Equipment {
         let salt = random_salt()?;
         let encrypted = is_encrypted().map_err(WrapError::from)?;
         if !mode.wants_udp() {
+            let listener = Listener::bind(rank)?;
+            let kernel = match mode == Mode::PmKernel && !apart {
+                true => Ok(Kernel::reserve(
+                    rank,
+                    best_place(&listener),
+                    PortRange::from_env().map_err(BindError::from)?,
+                )?),
+                false => Err(Verdict::Off),
+            };
             return Ok(Equipment {
                 mode,
                 salt,
-                listener: Listener::bind(rank)?,
+                listener,
                 udp: Err(Verdict::Off),
                 frames: Err(Verdict::Off),
-                checked: false,
+                kernel,
+                // TCP has no frames.
+                checked: mode == Mode::PmKernel && is_checked()?,
                 encrypted,
-                rails: false,
+                rails: Rails::Off,
             });
         }
         let mtu = mtu_of(&offering()?);
@@ -118,9 +138,10 @@ impl Equipment {
             listener,
             udp: Ok(wrapped(Box::new(udp), rank, "udp", own)?),
             frames,
+            kernel: Err(Verdict::Off),
             checked: is_checked()?,
             encrypted,
-            rails: has_rails()?,
+            rails: rails(mode)?,
         })
     }
 
@@ -134,8 +155,8 @@ impl Equipment {
         self.encrypted
     }
 
-    /// Whether bulk may go by UDP beside frames.
-    pub fn has_rails(&self) -> bool {
+    /// What may carry bulk.
+    pub fn rails(&self) -> Rails {
         self.rails
     }
 
@@ -145,10 +166,23 @@ impl Equipment {
             .listener
             .card(host)?
             .with_salt(self.salt, self.encrypted);
-        Ok(match &self.frames {
-            Ok(frames) => card.with_wires(frames.wires.clone()),
-            Err(_) => card,
+        Ok(match (&self.frames, &self.kernel) {
+            (Ok(frames), _) => card.with_wires(frames.wires.clone()),
+            (_, Ok(kernel)) => card.with_wires(vec![kernel.wire]),
+            _ => card,
         })
+    }
+
+    /// The job's key and size are known: opens what needs them. Before a fence, after which others
+    /// rely on it.
+    pub fn open_with(&mut self, rank: u32, size: usize, key: &JobKey) -> Result<(), EquipError> {
+        if let Ok(kernel) = &mut self.kernel
+            && let Some((device, name)) = kernel.open(size, key)?
+        {
+            let own = own_address(&self.listener);
+            kernel.stage = Stage::Open(wrapped(Box::new(device), rank, &name, own)?);
+        }
+        Ok(())
     }
 
     /// Greets the first processes of the hosts beside this one, and says what is heard from them.
@@ -163,8 +197,12 @@ impl Equipment {
         let listener = &self.listener;
         let by_udp = |(rank, card): &(u32, Card)| Neighbour {
             party: party(*rank, card.salt),
-            addresses: udp_addresses(card, listener),
+            addresses: udp_addresses(card, listener.local(), listener.policy()),
             channel: NO_CHANNEL,
+        };
+        let by_kernel = |(rank, card): &(u32, Card)| Neighbour {
+            addresses: kernel_addresses(card, listener.local(), listener.policy()),
+            ..on_wire(&(*rank, card.clone()))
         };
         let mut trials = Vec::new();
         if let Ok(frames) = &mut self.frames {
@@ -176,6 +214,21 @@ impl Equipment {
                 me,
                 key,
                 neighbours.iter().map(on_wire).collect(),
+            ));
+        }
+        if let Ok(Kernel {
+            wire,
+            stage: Stage::Open(device),
+        }) = &mut self.kernel
+        {
+            trials.push(Trial::new(
+                device.as_mut(),
+                0,
+                wire.channel,
+                true,
+                me,
+                key,
+                neighbours.iter().map(by_kernel).collect(),
             ));
         }
         // Bulk beside frames is rail 1, and so is the trial of UDP: a process does not know yet
@@ -200,7 +253,10 @@ impl Equipment {
         let mut verdict = |opened: Option<Verdict>| {
             opened.unwrap_or_else(|| verdicts.next().expect("each device was tried"))
         };
-        let frames = verdict(self.frames.as_ref().err().copied());
+        let frames = match self.mode {
+            Mode::PmKernel => verdict(self.kernel.as_ref().err().copied()),
+            _ => verdict(self.frames.as_ref().err().copied()),
+        };
         let udp = verdict(self.udp.as_ref().err().copied());
         Report { frames, udp }
     }
@@ -219,7 +275,7 @@ impl Equipment {
             io::Error::other(text)
         };
         let introductions = Introductions::default();
-        let mut directory = introductions.before(directory);
+        let directory = introductions.before(directory);
         let mut rails = Vec::new();
         let mut channels = Vec::new();
         let mut held = Vec::new();
@@ -228,6 +284,20 @@ impl Equipment {
                 let tcp = Tcp::new(me, size, key, self.listener, directory)?;
                 let tcp = tcp.with_encryption(self.encrypted);
                 return Ok(Transport::Tcp(tcp.with_introductions(introductions)));
+            }
+            Network::Kernel => {
+                let Ok(Kernel {
+                    wire,
+                    stage: Stage::Open(device),
+                }) = self.kernel
+                else {
+                    return Err(unavailable("PM in the kernel"));
+                };
+                rails.push(Rail {
+                    device,
+                    kind: RailKind::Kernel,
+                });
+                channels.push(wire.channel);
             }
             Network::Udp => {
                 let device = self.udp.map_err(|_| unavailable("UDP"))?;
@@ -249,7 +319,7 @@ impl Equipment {
                     device: frames.device,
                     kind,
                 });
-                if choice.has_rails()
+                if choice.has_udp_rail()
                     && let Ok(device) = self.udp
                 {
                     rails.push(Rail {
@@ -260,29 +330,53 @@ impl Equipment {
                 }
             }
         }
-        let frames_first = choice.network == Network::Frames;
-        // The listener stays open: whether this process lives is asked there when it is silent.
-        let listener = self.listener;
+        let network = choice.network;
+        let frames_first = matches!(network, Network::Frames | Network::Kernel);
         let encrypted = self.encrypted;
+        let (local, policy) = (
+            self.listener.local().clone(),
+            self.listener.policy().clone(),
+        );
+        // PM's finder and TCP ask it under the engine's lock, one after the other.
+        let directory = Arc::new(Mutex::new(directory));
+        let asked = directory.clone();
+        let card_of = move |process: u32| {
+            let mut directory = asked.lock().unwrap_or_else(PoisonError::into_inner);
+            directory(process)
+        };
+        // The listener stays open, in TCP or in the finder: whether this process lives is asked
+        // there when it is silent.
+        let (tcp, listener) = match choice.has_tcp_rail() {
+            true => {
+                let card_of = Box::new(card_of.clone());
+                let tcp = Tcp::new(me, size, key.clone(), self.listener, card_of)?;
+                let tcp = tcp.with_encryption(encrypted);
+                (Some(tcp.with_introductions(introductions.clone())), None)
+            }
+            false => (None, Some(self.listener)),
+        };
         let finder = move |node: u32, rail: usize| {
-            let _held = &held;
-            let card = directory(node)?;
+            let _held = (&held, &listener);
+            let card = card_of(node)?;
             if card.encrypted != encrypted {
                 return Err(differing("it", card.encrypted));
             }
-            let probe = address::order(&card, listener.local(), listener.policy());
+            let probe = address::order(&card, &local, &policy);
             let probe = probe.into_iter().map(|candidate| candidate.address);
             let by_frame = frames_first && rail == 0;
             let (addresses, channel) = match by_frame {
                 true => (
-                    frame_addresses(&card),
+                    match network {
+                        Network::Kernel => kernel_addresses(&card, &local, &policy),
+                        _ => frame_addresses(&card),
+                    },
                     card.wires.first().map_or(NO_CHANNEL, |wire| wire.channel),
                 ),
-                false => (udp_addresses(&card, &listener), NO_CHANNEL),
+                false => (udp_addresses(&card, &local, &policy), NO_CHANNEL),
             };
             let frame_bytes_max = card.wires.iter().map(|wire| usize::from(wire.mtu)).min();
             if addresses.is_empty() {
-                let explained = address::explain(&card, listener.local(), listener.policy());
+                let explained = address::explain(&card, &local, &policy);
                 return Err(format!("no way leads to it: {explained}"));
             }
             Ok(Peer {
@@ -303,7 +397,11 @@ impl Equipment {
             ..pm::Options::default()
         };
         let pm = Pm::new(me, size, key, rails, channels, Box::new(finder), options)?;
-        Ok(Transport::Pm(pm.with_introductions(introductions)))
+        let pm = pm.with_introductions(introductions);
+        Ok(match tcp {
+            Some(tcp) => Transport::Both(Both::new(pm, tcp, size)?),
+            None => Transport::Pm(pm),
+        })
     }
 }
 
@@ -442,14 +540,19 @@ fn mtu_of(interfaces: &[Interface]) -> usize {
     least.unwrap_or(MTU_DEFAULT).clamp(MTU_MIN, MTU_MAX)
 }
 
-/// The interface of the address that this process offers first.
-fn best_interface(listener: &Listener) -> Option<String> {
+/// The address that this process offers first, and its interface.
+fn best_place(listener: &Listener) -> Option<(IpAddr, String)> {
     let interfaces = &listener.local().interfaces;
     let offered = address::offered(interfaces, listener.policy()).ok()?;
-    let best = offered.first()?;
-    let has_it = |interface: &&Interface| interface.address == best.address;
+    let best = offered.first()?.address;
+    let has_it = |interface: &&Interface| interface.address == best;
     let interface = interfaces.iter().find(has_it)?;
-    (interface.kind != address::Kind::Loopback).then(|| interface.name.clone())
+    (interface.kind != address::Kind::Loopback).then(|| (best, interface.name.clone()))
+}
+
+/// The interface of that address.
+fn best_interface(listener: &Listener) -> Option<String> {
+    Some(best_place(listener)?.1)
 }
 
 fn frame_addresses(card: &Card) -> Vec<Address> {
@@ -457,8 +560,8 @@ fn frame_addresses(card: &Card) -> Vec<Address> {
     card.wires.iter().map(address).collect()
 }
 
-fn udp_addresses(card: &Card, listener: &Listener) -> Vec<Address> {
-    let candidates = address::order(card, listener.local(), listener.policy());
+fn udp_addresses(card: &Card, local: &Local, policy: &Policy) -> Vec<Address> {
+    let candidates = address::order(card, local, policy);
     let udp = |candidate: address::Candidate| Address::Udp(candidate.address);
     candidates.into_iter().map(udp).collect()
 }

@@ -1,5 +1,5 @@
 //! Which network a job uses between hosts: raw Ethernet where every host may and hears its
-//! neighbours, else UDP, else TCP.
+//! neighbours, else UDP, else TCP; or what the user asks for.
 //!
 //! All processes of a job use the same network. It is found out while the job is wired up, when
 //! everybody is known to listen: every process opens what it may ([`Equipment`]), the first process
@@ -8,6 +8,7 @@
 //! by name is used or is an error, never something else.
 
 mod equipment;
+mod in_kernel;
 mod trial;
 mod wrap;
 
@@ -37,6 +38,8 @@ pub enum Mode {
     Ethernet,
     /// Raw frames through AF_XDP sockets.
     Xdp,
+    /// PM in the kernel, by /dev/oxk-pm.
+    PmKernel,
 }
 
 /// What the user asks for cannot be.
@@ -67,7 +70,7 @@ impl Mode {
     pub fn from_env() -> Result<Mode, ModeError> {
         let mode: Mode = oxmpi_settings::NET.read().choice()?.parse()?;
         let progress = Progress::from_env()?;
-        if matches!(progress, Progress::Kernel | Progress::Uring) && wrap::is_encrypted()? {
+        if progress.is_in_kernel() && wrap::is_encrypted()? {
             return Err(ModeError::Encrypted(progress));
         }
         mode.looked_after(progress)
@@ -83,11 +86,14 @@ impl Mode {
     }
 
     fn wants_frames(self) -> bool {
-        matches!(self, Mode::Auto | Mode::Ethernet | Mode::Xdp)
+        matches!(
+            self,
+            Mode::Auto | Mode::Ethernet | Mode::Xdp | Mode::PmKernel
+        )
     }
 
     fn wants_udp(self) -> bool {
-        self != Mode::Tcp
+        !matches!(self, Mode::Tcp | Mode::PmKernel)
     }
 }
 
@@ -101,6 +107,7 @@ impl FromStr for Mode {
             "udp" => Ok(Mode::Udp),
             "ethernet" => Ok(Mode::Ethernet),
             "xdp" => Ok(Mode::Xdp),
+            "pm-kernel" => Ok(Mode::PmKernel),
             _ => Err(oxmpi_settings::NET.wrong(text).into()),
         }
     }
@@ -114,6 +121,7 @@ impl fmt::Display for Mode {
             Mode::Udp => "udp",
             Mode::Ethernet => "ethernet",
             Mode::Xdp => "xdp",
+            Mode::PmKernel => "pm-kernel",
         })
     }
 }
@@ -179,7 +187,7 @@ impl fmt::Display for Verdict {
 /// What one host found out, and its form for the launcher's key-value space: two letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Raw frames.
+    /// Raw frames, or what stands for them: PM in the kernel.
     pub frames: Verdict,
     /// Datagrams.
     pub udp: Verdict,
@@ -216,8 +224,19 @@ pub struct Choice {
     /// Everything on it is encrypted. Not part of what is decided, and not of its text form: all
     /// processes were given the same.
     pub encrypted: bool,
-    /// Bulk may go by UDP beside frames (OXMPI_NET_RAILS); not part of it either.
-    pub rails: bool,
+    /// What may carry bulk (OXMPI_NET_RAILS); not part of it either.
+    pub rails: Rails,
+}
+
+/// What may carry bulk beside the network for short messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rails {
+    /// Nothing.
+    Off,
+    /// UDP beside raw frames.
+    Udp,
+    /// As above, and TCP for what is longest.
+    All,
 }
 
 /// A network between hosts.
@@ -229,6 +248,8 @@ pub enum Network {
     Udp,
     /// Connections.
     Tcp,
+    /// PM in the kernel.
+    Kernel,
 }
 
 /// What was asked for does not work.
@@ -258,7 +279,7 @@ pub fn decide(
         frames: (untried(mode.wants_frames()), 0),
         udp: (untried(mode.wants_udp()), 0),
         encrypted: false,
-        rails: true,
+        rails: Rails::All,
     };
     for (rank, report) in reports {
         if choice.frames.0 == Verdict::Works {
@@ -272,7 +293,20 @@ pub fn decide(
     let udp = mode.wants_udp() && choice.udp.0 == Verdict::Works;
     choice.network = match mode {
         Mode::Tcp => Network::Tcp,
+        Mode::PmKernel if frames => Network::Kernel,
         _ if frames => Network::Frames,
+        Mode::PmKernel => {
+            return Err(DecideError {
+                mode,
+                network: "PM in the kernel",
+                verdict: choice.frames.0,
+                rank: choice.frames.1,
+                advice: match choice.frames.0 {
+                    Verdict::Off => "processes of one host talk through ports or UDP",
+                    _ => "are all hosts on one Ethernet segment? Try --net udp",
+                },
+            });
+        }
         Mode::Ethernet | Mode::Xdp => {
             return Err(DecideError {
                 mode,
@@ -317,6 +351,7 @@ impl Choice {
             Network::Frames => 'e',
             Network::Udp => 'u',
             Network::Tcp => 't',
+            Network::Kernel => 'k',
         };
         let ((frames, first), (udp, second)) = (self.frames, self.udp);
         let (frames, udp) = (frames.letter(), udp.letter());
@@ -330,6 +365,7 @@ impl Choice {
             "e" => Network::Frames,
             "u" => Network::Udp,
             "t" => Network::Tcp,
+            "k" => Network::Kernel,
             _ => return None,
         };
         let mut finding = || {
@@ -343,13 +379,20 @@ impl Choice {
             frames: finding()?,
             udp: finding()?,
             encrypted: false,
-            rails: true,
+            rails: Rails::All,
         })
     }
 
     /// Whether bulk may go by UDP beside frames.
-    pub fn has_rails(&self) -> bool {
-        self.rails && self.network == Network::Frames && self.udp.0 == Verdict::Works
+    pub fn has_udp_rail(&self) -> bool {
+        let is_wanted = self.rails != Rails::Off;
+        is_wanted && self.network == Network::Frames && self.udp.0 == Verdict::Works
+    }
+
+    /// Whether what is longest may go by TCP beside frames or datagrams.
+    pub fn has_tcp_rail(&self) -> bool {
+        let is_beside = matches!(self.network, Network::Frames | Network::Udp);
+        is_beside && self.rails == Rails::All
     }
 }
 
@@ -357,10 +400,16 @@ impl fmt::Display for Choice {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ((frames, first), (udp, second)) = (self.frames, self.udp);
         formatter.write_str(match self.network {
-            Network::Frames if self.has_rails() => "raw Ethernet, bulk by UDP",
             Network::Frames => "raw Ethernet",
             Network::Udp => "UDP",
             Network::Tcp => "TCP",
+            Network::Kernel => "PM in the kernel",
+        })?;
+        formatter.write_str(match (self.has_udp_rail(), self.has_tcp_rail()) {
+            (true, true) => ", bulk by UDP and TCP",
+            (true, false) => ", bulk by UDP",
+            (false, true) => ", bulk by TCP",
+            (false, false) => "",
         })?;
         if self.encrypted {
             formatter.write_str(", encrypted")?;
@@ -434,13 +483,33 @@ mod tests {
     }
 
     #[test]
+    fn pm_in_the_kernel_is_taken_when_it_is_asked_for() {
+        let report = |frames| Report {
+            frames,
+            udp: Verdict::Off,
+        };
+        let works = [report(Verdict::Works), report(Verdict::Works)];
+        assert_eq!(chosen(Mode::PmKernel, &works), Ok(Network::Kernel));
+        assert_eq!(chosen(Mode::Auto, &[GOOD]), Ok(Network::Frames));
+        let unheard = [works[0], report(Verdict::Unheard)];
+        assert_eq!(
+            chosen(Mode::PmKernel, &unheard).unwrap_err(),
+            "--net pm-kernel: PM in the kernel brought nothing from a neighbour in time at rank 2; are all hosts on one Ethernet segment? Try --net udp"
+        );
+        let choice = decide(Mode::PmKernel, [(0, works[0])].into_iter()).unwrap();
+        assert_eq!(choice.to_string(), "PM in the kernel");
+        assert_eq!(Choice::from_word(&choice.to_word()), Some(choice));
+        assert!(!choice.has_udp_rail() && !choice.has_tcp_rail());
+    }
+
+    #[test]
     fn choices_travel_as_words() {
         let choice = Choice {
             network: Network::Tcp,
             frames: (Verdict::NoCard, 3),
             udp: (Verdict::Unheard, 12),
             encrypted: false,
-            rails: true,
+            rails: Rails::All,
         };
         assert_eq!(choice.to_word(), "t.c3.u12");
         assert_eq!(Choice::from_word("t.c3.u12"), Some(choice));
@@ -466,6 +535,11 @@ mod tests {
         let choice = decide(Mode::Tcp, std::iter::empty()).unwrap();
         assert_eq!(choice.to_string(), "TCP");
         let choice = decide(Mode::Udp, [(0, GOOD)].into_iter()).unwrap();
+        assert_eq!(choice.to_string(), "UDP, bulk by TCP");
+        let choice = Choice {
+            rails: Rails::Udp,
+            ..choice
+        };
         assert_eq!(choice.to_string(), "UDP");
         let encrypted = Choice {
             encrypted: true,
@@ -473,12 +547,10 @@ mod tests {
         };
         assert_eq!(encrypted.to_string(), "UDP, encrypted");
         let choice = decide(Mode::Auto, [(0, GOOD)].into_iter()).unwrap();
-        assert_eq!(choice.to_string(), "raw Ethernet, bulk by UDP");
-        let choice = Choice {
-            rails: false,
-            ..choice
-        };
-        assert_eq!(choice.to_string(), "raw Ethernet");
+        assert_eq!(choice.to_string(), "raw Ethernet, bulk by UDP and TCP");
+        let rails = |rails| Choice { rails, ..choice }.to_string();
+        assert_eq!(rails(Rails::Udp), "raw Ethernet, bulk by UDP");
+        assert_eq!(rails(Rails::Off), "raw Ethernet");
     }
 
     #[test]
@@ -486,6 +558,8 @@ mod tests {
         assert_eq!(Mode::Auto.looked_after(Progress::Kernel), Ok(Mode::Tcp));
         assert_eq!(Mode::Auto.looked_after(Progress::Uring), Ok(Mode::Tcp));
         assert!(Mode::Ethernet.looked_after(Progress::Uring).is_err());
+        assert_eq!(Mode::Auto.looked_after(Progress::Bpf), Ok(Mode::Tcp));
+        assert!(Mode::Udp.looked_after(Progress::Bpf).is_err());
         assert_eq!(Mode::Udp.looked_after(Progress::Sock), Ok(Mode::Udp));
         assert_eq!(
             Mode::Udp
@@ -498,12 +572,13 @@ mod tests {
 
     #[test]
     fn modes_have_names() {
-        for mode in [Mode::Auto, Mode::Tcp, Mode::Udp, Mode::Ethernet, Mode::Xdp] {
+        let frames = [Mode::Ethernet, Mode::Xdp, Mode::PmKernel];
+        for mode in [Mode::Auto, Mode::Tcp, Mode::Udp].into_iter().chain(frames) {
             assert_eq!(mode.to_string().parse(), Ok(mode));
         }
         assert_eq!(
             "infiniband".parse::<Mode>().unwrap_err().to_string(),
-            "OXMPI_NET=\"infiniband\" (--net) makes no sense: expected auto, ethernet, xdp, udp or tcp"
+            "OXMPI_NET=\"infiniband\" (--net) makes no sense: expected auto, ethernet, xdp, pm-kernel, udp or tcp"
         );
     }
 }

@@ -3,11 +3,12 @@
 
 use oxmpi_settings::{self as settings, SettingError};
 
+use super::{Mode, Rails};
 use crate::device::{Address, CaptureError, Device, Fault, Faults, FaultsError, Pcap, Trace};
 
 /// Faults, as people write them; see [`Faults`].
 pub const FAULT: &str = oxmpi_settings::NET_FAULT.name;
-/// `off`: bulk goes as frames too.
+/// `off`: bulk goes as frames too; `udp`: none of it by TCP.
 pub const RAILS: &str = oxmpi_settings::NET_RAILS.name;
 /// The beginning of the names of captures.
 pub const PCAP: &str = oxmpi_settings::NET_PCAP.name;
@@ -71,9 +72,22 @@ pub(super) fn is_encrypted() -> Result<bool, SettingError> {
     Ok(settings::ENCRYPT.read().switch()?.unwrap_or(false))
 }
 
-/// Whether bulk may go beside frames.
-pub(super) fn has_rails() -> Result<bool, WrapError> {
-    Ok(settings::NET_RAILS.read().switch()?.unwrap_or(true))
+/// What may carry bulk. TCP does where the user did not ask for UDP or for AF_XDP, beside which TCP
+/// is slow, and puts nothing around devices: a bad network, a trace or a capture is to have
+/// everything.
+pub(super) fn rails(mode: Mode) -> Result<Rails, WrapError> {
+    let is_bare = faults()?.is_none()
+        && settings::NET_PCAP
+            .read()
+            .text()
+            .is_none_or(|prefix| prefix.is_empty())
+        && settings::NET_TRACE.read().switch()? != Some(true);
+    Ok(match settings::NET_RAILS.read().choice()? {
+        "off" => Rails::Off,
+        "udp" => Rails::Udp,
+        _ if is_bare && matches!(mode, Mode::Auto | Mode::Ethernet) => Rails::All,
+        _ => Rails::Udp,
+    })
 }
 
 fn faults() -> Result<Faults, WrapError> {

@@ -13,6 +13,7 @@ mod batch;
 pub mod channel;
 pub mod ethernet;
 pub mod fault;
+pub mod oxk;
 mod part;
 pub mod pcap;
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use batch::Batch;
 pub use channel::Channel;
 pub use ethernet::Ethernet;
 pub use fault::{Fault, Faults, FaultsError};
+pub use oxk::{Oxk, OxkError};
 pub use pcap::{CaptureError, Pcap};
 pub use trace::Trace;
 pub use trunk::{Trunk, TrunkError};
@@ -46,12 +48,15 @@ pub enum Address {
     Udp(SocketAddr),
     /// A card on the same segment.
     Ethernet([u8; 6]),
+    /// The kernel of another process, which meets others there by TCP.
+    Oxk(SocketAddr),
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Udp(address) => write!(formatter, "UDP {address}"),
+            Address::Oxk(address) => write!(formatter, "PM in the kernel {address}"),
             Address::Ethernet([a, b, c, d, e, f]) => {
                 write!(
                     formatter,

@@ -194,6 +194,11 @@ impl Name {
         self.content[2..4].copy_from_slice(&port.to_be_bytes());
     }
 
+    /// All of it, and zeros behind it.
+    pub fn content(&self) -> &[u8; NAME_BYTES_MAX] {
+        &self.content
+    }
+
     /// The address, a mapped one as the IPv4 address that it is; None if the kernel wrote none.
     pub fn address(&self) -> Option<SocketAddr> {
         let content = &self.content;

@@ -25,6 +25,8 @@ const WINDOW_FRAMES_ETHERNET_MAX: usize = 256;
 /// However many processes there are, a conversation that waits for an acknowledgement after each
 /// few frames gets nowhere.
 const WINDOW_FRAMES_ETHERNET_MIN: usize = 64;
+/// On PM in the kernel, whose frames are long: a quarter of the slots on either side.
+const WINDOW_FRAMES_KERNEL: usize = 64;
 /// Messages that wait or are unacknowledged: more than a window of frames, each full of short
 /// messages, has at its best.
 const MESSAGES_MAX: usize = 4096;
@@ -133,7 +135,7 @@ impl Conversation {
     /// The network address that frames came from, if they did and have one.
     pub fn confirmed_ip(&self) -> Option<IpAddr> {
         match self.address() {
-            Address::Udp(address) if self.confirmed => Some(address.ip()),
+            Address::Udp(address) | Address::Oxk(address) if self.confirmed => Some(address.ip()),
             _ => None,
         }
     }
@@ -202,6 +204,7 @@ fn config(common: &Common<'_>, way: Way, peer: &Peer, name_in: u32) -> Config {
         RailKind::Udp => (WINDOW_FRAMES_UDP, Recovery::Selective, true),
         RailKind::Ethernet => (share, Recovery::GoBackN, false),
         RailKind::Trunk => (share, Recovery::Selective, false),
+        RailKind::Kernel => (WINDOW_FRAMES_KERNEL, Recovery::GoBackN, false),
     };
     Config {
         me: common.me.process,

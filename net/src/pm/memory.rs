@@ -129,6 +129,42 @@ impl Memory {
         Some((Slot(slot), head_bytes + bytes))
     }
 
+    /// Copies what a message still has in the user's memory, which is not read any more then. Gives
+    /// the token that it was held with; `None`, and nothing has changed, where no memory is left.
+    ///
+    /// # Safety
+    /// That memory must be as it was promised to [`Memory::store`].
+    pub unsafe fn take_over(&mut self, slot: Slot) -> Option<u64> {
+        let message = &self.messages[slot.0 as usize];
+        let (head_bytes, payload_bytes) = (message.copied, message.payload_bytes);
+        let (old_class, old_block) = (message.class, message.block);
+        if message.payload.is_null() {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        let payload = unsafe { std::slice::from_raw_parts(message.payload, payload_bytes) };
+        let bytes = head_bytes + payload_bytes;
+        let class = BLOCK_BYTES.iter().position(|&size| bytes <= size)?;
+        let block = match self.classes[class].free.pop() {
+            Some(block) => block,
+            None => self.add_block(class)?,
+        };
+        let mut head = [0; HEAD_MAX];
+        let old = &self.classes[old_class].blocks[old_block as usize];
+        head[..head_bytes].copy_from_slice(&old[..head_bytes]);
+        let into = &mut self.classes[class].blocks[block as usize];
+        into[..head_bytes].copy_from_slice(&head[..head_bytes]);
+        into[head_bytes..bytes].copy_from_slice(payload);
+        self.classes[old_class].free.push(old_block);
+        let message = &mut self.messages[slot.0 as usize];
+        message.class = class;
+        message.block = block;
+        message.copied = bytes;
+        message.payload = std::ptr::null();
+        message.payload_bytes = 0;
+        Some(std::mem::take(&mut message.token))
+    }
+
     #[cold]
     fn add_block(&mut self, class: usize) -> Option<u32> {
         let bytes = BLOCK_BYTES[class];
@@ -243,6 +279,35 @@ mod tests {
                 }
                 assert_eq!(memory.free(slot), held.unwrap_or(0));
             }
+        }
+        assert_eq!(memory.len(), 0);
+    }
+
+    #[test]
+    fn a_message_that_is_taken_over_needs_no_other_memory() {
+        let mut memory = Memory::default();
+        for bytes in [1, 5000, 60_000] {
+            let payload: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
+            let mut expected = (bytes as u32).to_le_bytes().to_vec();
+            expected.extend_from_slice(&[9; 32]);
+            expected.extend_from_slice(&payload);
+            // SAFETY: the memory is not read after it was taken over.
+            let slot = unsafe {
+                memory.store(
+                    WAY,
+                    bytes as u32,
+                    &[9; 32],
+                    payload.as_ptr(),
+                    bytes,
+                    Some(7),
+                )
+            };
+            let (slot, _) = slot.unwrap();
+            // SAFETY: the payload is still there.
+            assert_eq!(unsafe { memory.take_over(slot) }, Some(7));
+            drop(payload);
+            assert_eq!(read(&memory, slot, 36 + bytes, 1400), expected);
+            assert_eq!(memory.free(slot), 0, "its token has been given back");
         }
         assert_eq!(memory.len(), 0);
     }

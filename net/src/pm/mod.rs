@@ -4,7 +4,8 @@
 //! process is simply sent. `link` makes each conversation reliable and ordered, the devices carry
 //! frames, and this module is what lies between them: a table of links, the memory of messages
 //! under way, timers, and the question whether a silent process is slow or gone. With two rails,
-//! bulk goes by the second and everything else by the first.
+//! what is longer than a frame goes by the second and everything else by the first; each is in
+//! order, and messages that may overtake each other have numbers in their heads.
 //!
 //! Call order: [`Pm::new`] after cards are exchanged; [`Pm::poll`] until `None`, taking each
 //! packet's payload by [`Pm::at_hand`] and [`Pm::pass`]; [`Pm::send`]; before a sleep on
@@ -46,10 +47,14 @@ use line::Line;
 use liveness::Liveness;
 use memory::Memory;
 use names::Names;
+use oxmpi_wire::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, SEAL_BYTES};
+use oxmpi_wire::stream::HEAD_MAX;
 use receive::{Current, Unhandled};
 use secret::Party;
+pub(crate) use sys::watch;
 use time::Clock;
 pub use transmit::COPIED_BYTES_MAX;
+pub(crate) use transmit::is_part;
 
 /// Rails of one process at most: one for everything, one for bulk.
 pub const RAILS_MAX: usize = 2;
@@ -65,6 +70,8 @@ pub enum RailKind {
     Ethernet,
     /// Several interfaces as one, which reorders: selective repeat.
     Trunk,
+    /// PM in the kernel, which keeps order and makes up for losses: go-back-N for what is left.
+    Kernel,
 }
 
 /// One way to other hosts.
@@ -129,6 +136,11 @@ impl Default for Options {
     }
 }
 
+/// Longest message that one frame carries, head included.
+fn one_frame_bytes(frame_bytes_max: usize) -> usize {
+    frame_bytes_max - FRAME_HEADER_BYTES - PIECE_HEADER_BYTES - SEAL_BYTES - HEAD_MAX
+}
+
 /// What there is between this process and another.
 enum Standing {
     /// Nothing yet.
@@ -171,6 +183,9 @@ pub struct Pm {
     introductions: Introductions,
     options: Options,
     lines: Vec<Line>,
+    /// With two rails, unasked messages of more bytes go by the second: there a run of frames is
+    /// one call, and on the first each frame costs nearly as much as one.
+    one_frame_bytes: usize,
     /// Stands for all devices, if there are several.
     watch: Option<OwnedFd>,
     partners: Vec<Standing>,
@@ -229,15 +244,17 @@ impl Pm {
         };
         let lines = rails.into_iter().zip(own_channels);
         let lines = lines.map(|(rail, channel)| Line::new(rail, channel, size, options.encrypted));
+        let lines: Vec<Line> = lines.collect();
         let clock = Clock::new();
         Ok(Pm {
+            one_frame_bytes: one_frame_bytes(lines[0].device.frame_bytes_max()),
             me,
             names: Names::of_job(size),
             key,
             finder,
             introductions: Introductions::default(),
             options,
-            lines: lines.collect(),
+            lines,
             watch,
             partners: (0..size).map(|_| Standing::Unknown).collect(),
             open: 0,

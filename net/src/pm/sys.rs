@@ -56,7 +56,7 @@ pub(super) fn dial(address: &SocketAddr) -> io::Result<TcpStream> {
 }
 
 /// Readable when one of the descriptors is.
-pub(super) fn watch(fds: impl Iterator<Item = RawFd>) -> io::Result<OwnedFd> {
+pub(crate) fn watch(fds: impl Iterator<Item = RawFd>) -> io::Result<OwnedFd> {
     // SAFETY: integers only; a new descriptor is ours.
     let epoll = unsafe { adopt(libc::epoll_create1(libc::EPOLL_CLOEXEC))? };
     for fd in fds {

@@ -5,6 +5,7 @@
 //! arrivals: a look, a sleep or a full frame lets them go. A message that comes alone never waits.
 
 use super::line::Outcome;
+use super::memory::Slot;
 use super::receive::BULK_LOOKS;
 use super::{Pm, Standing, Way};
 use crate::event::Sent;
@@ -13,12 +14,28 @@ use oxmpi_wire::{Code, Packet};
 /// Payload up to this length is copied even if its memory lasts: copying is cheaper than coming
 /// back for it.
 pub const COPIED_BYTES_MAX: usize = 16 << 10;
+/// Payload up to this length is copied after it has left, if little else is on its way; copying it
+/// takes less than its acknowledgement.
+const TAKEN_OVER_BYTES_MAX: usize = 64 << 10;
+/// Messages on their way at most then, this one included.
+const TAKEN_OVER_MAX: usize = 2;
+/// Calls in which so much leaves, where it does: a segmented send has less than 64 KiB.
+const CALLS_MAX: usize = 3;
 /// Messages up to this length wait for each other when they come in quick succession.
 const TOGETHER_BYTES: usize = 2 << 10;
 /// As much leaves together at most; several frames in one call.
 const WAITING_BYTES_MAX: usize = 8 << 10;
 /// A message that follows the one before within this time is one of many.
 const SUCCESSION_NS: u64 = 3_000;
+
+/// Whether a packet is one of several that a message may consist of: its own length says nothing of
+/// the message's.
+#[inline(always)]
+pub(crate) fn is_part(head: &[u8]) -> bool {
+    const DATA: u8 = Code::Data as u8;
+    const MORE: u8 = Code::More as u8;
+    matches!(head.get(1), Some(&(DATA | MORE)))
+}
 
 impl Pm {
     /// Sends a packet: its head (header and body) and `bytes` bytes at `payload`. `lasting`: that
@@ -39,10 +56,12 @@ impl Pm {
         lasting: Option<u64>,
     ) -> Sent {
         let mut way = Way { peer: to, rail: 0 };
-        if self.lines.len() > 1 && head.get(1) == Some(&(Code::Data as u8)) {
-            way.rail = self.rail_of_data(to, head);
-            // Acknowledgements will come.
-            self.bulk_looks = BULK_LOOKS;
+        if self.lines.len() > 1 && (bytes > self.one_frame_bytes || is_part(head)) {
+            way.rail = self.rail_of(to, head);
+            if way.rail > 0 {
+                // Acknowledgements will come.
+                self.bulk_looks = BULK_LOOKS;
+            }
         }
         let conversation = match &mut self.partners[to as usize] {
             Standing::Open(partner) => {
@@ -101,20 +120,64 @@ impl Pm {
             self.put_out(way, now, short_of);
         }
         match lasting {
+            // SAFETY: the caller's promise.
+            Some(1..) if unsafe { self.let_go(way, slot, head, bytes) } => Sent::Left,
             Some(_) => Sent::Held,
             None => Sent::Left,
         }
     }
 
-    /// The rail for payload that was asked for: it may arrive at any time, while everything else
-    /// stays in order on the first. All packets of a message, its short end included, take the
-    /// same, because among themselves they are in order too.
+    /// Copies an eager message that is held, now that the network has all of it: the other side is
+    /// busy with it meanwhile, and whoever sent it need not wait for the acknowledgement. Only
+    /// while little is on its way: many messages are better left where they are.
+    ///
+    /// # Safety
+    /// The message's memory must be what was promised to [`Pm::send`].
+    unsafe fn let_go(&mut self, way: Way, slot: Slot, head: &[u8], bytes: usize) -> bool {
+        let is_whole_and_eager = || {
+            let is = |packet: Packet<_>| {
+                packet.code() == Some(Code::Eager) && packet.content().bytes() == bytes as u64
+            };
+            Packet::new_checked(head).is_ok_and(is)
+        };
+        if bytes > TAKEN_OVER_BYTES_MAX || !is_whole_and_eager() {
+            return false;
+        }
+        for _ in 0..CALLS_MAX {
+            let Some(conversation) = self.conversation(way) else {
+                return false;
+            };
+            if conversation.outstanding > TAKEN_OVER_MAX {
+                return false;
+            }
+            if conversation.unsent_bytes == 0 {
+                // SAFETY: the caller's promise.
+                return unsafe { self.memory.take_over(slot) }.is_some();
+            }
+            let now = self.clock.now();
+            self.put_out(way, now, 0);
+        }
+        false
+    }
+
+    /// The rail for a packet with payload. All packets of a message, its short end included, take
+    /// the same, because among themselves they are in order. Payload that was asked for may arrive
+    /// at any time; messages that were not are put in order by the receiver, from the numbers in
+    /// their heads.
     #[inline(never)]
-    fn rail_of_data(&self, to: u32, head: &[u8]) -> usize {
+    fn rail_of(&self, to: u32, head: &[u8]) -> usize {
         let no_bulk =
             matches!(&self.partners[to as usize], Standing::Open(partner) if partner.no_bulk);
-        let message_bytes = Packet::new_checked(head).map_or(0, |packet| packet.content().bytes());
-        usize::from(!no_bulk && message_bytes >= self.options.bulk_bytes_min)
+        let Ok(packet) = Packet::new_checked(head) else {
+            return 0;
+        };
+        let message_bytes = packet.content().bytes();
+        let is_bulk = match packet.code() {
+            Some(Code::Data) => message_bytes >= self.options.bulk_bytes_min,
+            Some(Code::Eager | Code::More) => message_bytes > self.one_frame_bytes as u64,
+            _ => false,
+        };
+        usize::from(!no_bulk && is_bulk)
     }
 
     /// Says a word that is no packet.

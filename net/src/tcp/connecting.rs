@@ -531,6 +531,10 @@ impl Tcp {
         };
         let mut connection = Connection::new(socket);
         connection.name = name;
+        // The connection before may still have a slot; both together need two.
+        if let Some(side) = &mut self.bpf_side {
+            connection.slot = side.admit(peer, connection.socket.fd());
+        }
         match seals {
             Some(seals) => connection.sealed = Some(Box::new(Sealed::new(seals, early))),
             None if name.is_none() => connection.early = early.to_vec(),

@@ -11,9 +11,10 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::Sent;
+use super::bpf::Slot;
 use super::sealed::Sealed;
 use super::socket::{Moved, Socket};
+use super::{AHEAD_BYTES, SCRATCH_BYTES, Sent};
 use oxmpi_wire::stream::{self as frame, HEAD_MAX, LENGTH_BYTES, RECORD_BYTES_MAX};
 
 /// Bytes given to the kernel in one call. Measured between two namespaces: calls of 32 to 64 KiB
@@ -48,6 +49,8 @@ pub(super) struct Connection {
     pub partial_bytes: usize,
     /// Payload bytes of the packet that is arriving that have not been read.
     pub left: usize,
+    /// The last packet's payload was long: the next one's is expected to be.
+    pub is_long: bool,
     /// What is missing of the payload does not go to one place: nobody asks for it again.
     pub is_copied: bool,
     /// We have said goodbye: nothing more leaves.
@@ -66,6 +69,8 @@ pub(super) struct Connection {
     pub used: bool,
     /// Its name at the driver that reads it, if one does.
     pub name: Option<u32>,
+    /// Its place where a BPF program puts what arrives, if one does.
+    pub slot: Option<Slot>,
 }
 
 // SAFETY: `rest` is memory of the user that the engine keeps valid; whoever has the connection has
@@ -88,6 +93,7 @@ impl Connection {
             partial: [0; HEAD_MAX],
             partial_bytes: 0,
             left: 0,
+            is_long: false,
             is_copied: false,
             said: false,
             goodbye: None,
@@ -97,6 +103,24 @@ impl Connection {
             accepted: false,
             used: false,
             name: None,
+            slot: None,
+        }
+    }
+
+    /// What to read at once when nobody knows yet whose it is.
+    #[inline(always)]
+    pub fn ahead_bytes(&self) -> usize {
+        match self.is_long {
+            true => AHEAD_BYTES,
+            false => SCRATCH_BYTES,
+        }
+    }
+
+    /// So many bytes were read from the socket itself.
+    #[inline(always)]
+    pub fn count_passed(&mut self, bytes: usize) {
+        if let Some(slot) = &mut self.slot {
+            slot.count_passed(bytes);
         }
     }
 

@@ -102,6 +102,9 @@ pub enum DriverError {
     /// There is no io_uring for us.
     #[error("--progress uring: {0}; --progress user needs nothing of the kind")]
     Ring(#[from] super::RingError),
+    /// There are no BPF programs on sockets for us.
+    #[error("--progress bpf: {0}; --progress user needs nothing of the kind")]
+    Bpf(#[from] super::BpfError),
 }
 
 /// Whether this process could use the driver, and why not.
@@ -121,10 +124,15 @@ pub fn describe_driver() -> String {
     }
 }
 
+/// Room for what arrives while nobody looks.
+pub(super) fn dump_bytes() -> Result<u64, DriverError> {
+    let bytes = oxmpi_settings::DUMP_BYTES.read().bytes()?;
+    Ok(bytes.unwrap_or(DUMP_BYTES))
+}
+
 /// Opens /dev/o2g for a process of a job of `size`.
 pub(super) fn open(size: u32) -> Result<Box<dyn Driver>, DriverError> {
-    let bytes = oxmpi_settings::DUMP_BYTES.read().bytes()?;
-    let bytes = bytes.unwrap_or(DUMP_BYTES);
+    let bytes = dump_bytes()?;
     let mut device = Device::open()?;
     // A connection to each other process, and one of them may be made anew before the old one is
     // forgotten.

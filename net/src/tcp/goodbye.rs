@@ -98,6 +98,16 @@ impl Tcp {
         });
     }
 
+    /// Parts with a process that is known to be gone; no event tells of that.
+    #[cold]
+    pub(crate) fn part_with(&mut self, peer: u32) {
+        self.end(peer, Link::Finished);
+        self.events.retain(|event| match event {
+            Event::Finished(other) | Event::Lost(other) => *other != peer,
+            _ => true,
+        });
+    }
+
     /// The other side speaks another version.
     #[cold]
     pub(super) fn lose_to_version(&mut self, from: u32, found: u8) {
@@ -186,6 +196,11 @@ impl Tcp {
         if let (Some(ring_side), Link::Open(_)) = (&mut self.ring_side, &former) {
             // Before the socket is closed, and before anybody is told, for the same reason.
             ring_side.forget(peer);
+        }
+        if let (Some(side), Link::Open(connection)) = (&mut self.bpf_side, &former)
+            && let Some(slot) = &connection.slot
+        {
+            side.forget(slot, connection.socket.fd());
         }
         match former {
             Link::Open(_) => self.open -= 1,

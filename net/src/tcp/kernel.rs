@@ -19,11 +19,7 @@ use super::connection::Connection;
 use super::driver::{self, Driver, DriverError};
 use super::epoll::Epoll;
 use super::matcher::Matcher;
-use super::{Event, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress, Tcp};
-
-/// Looks between two questions to the kernel what sockets have changed: only strangers and sockets
-/// that have room again would be told there.
-const LOOKS_PER_QUESTION_IDLE: u32 = 64;
+use super::{Event, LOOKS_PER_CLOCK, Link, Progress, Tcp};
 
 /// The key under which the driver's descriptor is watched; those of sockets that are no connections
 /// yet are in `connecting`.
@@ -377,12 +373,7 @@ impl Tcp {
         if !self.unsent.is_empty() {
             self.flush_unsent();
         }
-        let is_busy = self.meetings > 0 || !self.unsent.is_empty() || self.open == 0;
-        let looks = match is_busy {
-            true => LOOKS_PER_QUESTION,
-            false => LOOKS_PER_QUESTION_IDLE,
-        };
-        if self.looks.is_multiple_of(looks) {
+        if self.looks.is_multiple_of(self.looks_per_question()) {
             self.ask_kernel();
         }
         if self.looks.is_multiple_of(LOOKS_PER_CLOCK) {

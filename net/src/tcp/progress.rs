@@ -1,5 +1,6 @@
 //! Who looks after the connections: this process by being told of changes, by asking about every
-//! socket, the driver /dev/o2g inside the kernel's protocol handler, or io_uring.
+//! socket, the driver /dev/o2g inside the kernel's protocol handler, io_uring, or BPF programs in that
+//! handler.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,9 +23,19 @@ pub enum Progress {
     Kernel,
     /// io_uring reads them, into buffers of this process and into the memory of long messages.
     Uring,
+    /// BPF programs read them, into memory that this process and the kernel have.
+    Bpf,
 }
 
 impl Progress {
+    /// Whether the kernel reads the connections: it is about TCP then, and in the clear.
+    pub fn is_in_kernel(self) -> bool {
+        match self {
+            Progress::User | Progress::Sock => false,
+            Progress::Kernel | Progress::Uring | Progress::Bpf => true,
+        }
+    }
+
     /// What the environment says.
     pub fn from_env() -> Result<Progress, ProgressError> {
         settings::PROGRESS.read().choice()?.parse()
@@ -36,11 +47,13 @@ impl FromStr for Progress {
 
     fn from_str(text: &str) -> Result<Progress, ProgressError> {
         match text {
-            // No other was faster on any line of docs/benchmarks.md, wherever it was measured.
+            // It takes a message soonest (docs/benchmarks.md). Others need less of a processor that
+            // ranks share, which may begin and end during a run, and the choice is made once.
             "auto" | "user" => Ok(Progress::User),
             "sock" => Ok(Progress::Sock),
             "kernel" => Ok(Progress::Kernel),
             "uring" => Ok(Progress::Uring),
+            "bpf" => Ok(Progress::Bpf),
             _ => Err(settings::PROGRESS.wrong(text)),
         }
     }
@@ -53,6 +66,7 @@ impl fmt::Display for Progress {
             Progress::Sock => "sock",
             Progress::Kernel => "kernel",
             Progress::Uring => "uring",
+            Progress::Bpf => "bpf",
         })
     }
 }
@@ -68,12 +82,13 @@ mod tests {
             Progress::Sock,
             Progress::Kernel,
             Progress::Uring,
+            Progress::Bpf,
         ] {
             assert_eq!(progress.to_string().parse(), Ok(progress));
         }
         assert_eq!(
             "driver".parse::<Progress>().unwrap_err().to_string(),
-            "OXMPI_PROGRESS=\"driver\" (--progress) makes no sense: expected auto, user, sock, kernel or uring"
+            "OXMPI_PROGRESS=\"driver\" (--progress) makes no sense: expected auto, user, sock, kernel, uring or bpf"
         );
     }
 }

@@ -8,12 +8,13 @@ use std::ops::Range;
 
 use oxmpi_wire::PREFIX_BYTES;
 
+use super::bpf::Source;
 use super::connection::CALL_BYTES;
 use super::sealed::Opened;
 use super::socket::Moved;
 use super::{
-    DIRECT_BYTES_MIN, Event, HOT_MAX, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Progress,
-    SCRATCH_BYTES, Tcp,
+    DIRECT_BYTES_MIN, Event, HOT_MAX, LONG_PAYLOADS, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link,
+    Progress, SCRATCH_BYTES, Tcp,
 };
 use oxmpi_wire::stream::{self as frame, LENGTH_BYTES, Next, RECORD_BYTES_MAX};
 
@@ -39,6 +40,7 @@ impl Tcp {
             }
             let Some(from) = self.next_to_read() else {
                 self.turn = 0;
+                self.end_look();
                 return None;
             };
             if let Some(event) = self.read(from) {
@@ -68,6 +70,7 @@ impl Tcp {
                 let mut prefix = [0; PREFIX_BYTES];
                 prefix[..head - LENGTH_BYTES].copy_from_slice(&bytes[LENGTH_BYTES..head]);
                 connection.left = payload;
+                connection.is_long = LONG_PAYLOADS.contains(&payload);
                 connection.is_copied = false;
                 self.counters.packets += 1;
                 self.counters.payload_bytes += payload as u64;
@@ -124,7 +127,15 @@ impl Tcp {
                     continue;
                 }
             }
-            if !self.looks.is_multiple_of(LOOKS_PER_QUESTION) && !self.hot.is_empty() {
+            if self.bpf_side.is_some() {
+                self.take_notices();
+                if !self.ready.is_empty() {
+                    continue;
+                }
+                if !self.looks.is_multiple_of(self.looks_per_question()) {
+                    return None;
+                }
+            } else if !self.looks.is_multiple_of(LOOKS_PER_QUESTION) && !self.hot.is_empty() {
                 return None;
             }
             self.ask_kernel();
@@ -158,7 +169,12 @@ impl Tcp {
                     self.unsent.push(from);
                 }
             }
-            if change.readable && connection.name.is_none() && !hot.contains(&from) {
+            if change.readable
+                && let Some(slot) = &mut connection.slot
+            {
+                slot.told = true;
+                ready.push_back(from);
+            } else if change.readable && connection.name.is_none() && !hot.contains(&from) {
                 ready.push_back(from);
             }
         }
@@ -195,16 +211,28 @@ impl Tcp {
             self.current = Some(from);
             return Some(Event::Payload { from });
         }
+        let most = match Tcp::source(self.bpf_side.as_deref(), connection) {
+            Source::Socket(most) => most,
+            source => {
+                self.read_shared(from, source);
+                return None;
+            }
+        };
         let kept = std::mem::take(&mut connection.partial_bytes);
         self.scratch[..kept].copy_from_slice(&connection.partial[..kept]);
         self.counters.reads += 1;
-        match connection.socket.read(&mut self.scratch[kept..]) {
-            Ok(Moved::Bytes(0)) => self.lose_end(from),
+        let room = kept.saturating_add(most).min(connection.ahead_bytes());
+        match connection.socket.read(&mut self.scratch[kept..room]) {
+            Ok(Moved::Bytes(0)) => {
+                connection.partial_bytes = kept;
+                self.await_passed(from);
+            }
             Ok(Moved::Bytes(bytes)) => {
                 connection.used = true;
+                connection.count_passed(bytes);
                 self.end = kept + bytes;
                 self.current = Some(from);
-                if self.end == SCRATCH_BYTES {
+                if self.end == room {
                     self.ready.push_back(from);
                 }
                 self.warm(from);
@@ -221,8 +249,10 @@ impl Tcp {
     /// The connection spoke: look at it directly from now on, instead of the one that has been
     /// silent longest.
     #[inline(always)]
-    fn warm(&mut self, from: u32) {
-        if self.hot.first() != Some(&from) && self.progress == Progress::User {
+    pub(super) fn warm(&mut self, from: u32) {
+        if self.hot.first() != Some(&from)
+            && matches!(self.progress, Progress::User | Progress::Bpf)
+        {
             self.rewarm(from);
         }
     }
@@ -231,9 +261,11 @@ impl Tcp {
     fn rewarm(&mut self, from: u32) {
         self.hot.retain(|&hot| hot != from);
         self.hot.insert(0, from);
+        self.set_quiet(from, true);
         if self.hot.len() > HOT_MAX
             && let Some(cold) = self.hot.pop()
         {
+            self.set_quiet(cold, false);
             // Changes of hot connections are passed over: what came since the last look must be
             // found now.
             self.ready.push_back(cold);
@@ -289,10 +321,15 @@ impl Tcp {
             // SAFETY: the caller's promise.
             return unsafe { self.read_into_sealed(from, into, room) };
         }
-        let wanted = room.min(connection.left).min(CALL_BYTES);
+        let most = match Tcp::source(self.bpf_side.as_deref(), connection) {
+            Source::Socket(most) => most,
+            // SAFETY: the caller's promise.
+            source => return unsafe { self.read_into_shared(from, source, into, room) },
+        };
+        let wanted = room.min(connection.left).min(CALL_BYTES).min(most);
         // What follows the payload is read in the same call only when the payload ends in it.
         let then = if wanted == connection.left {
-            SCRATCH_BYTES
+            connection.ahead_bytes().min(most - wanted)
         } else {
             0
         };
@@ -308,12 +345,16 @@ impl Tcp {
         match moved {
             Ok(Moved::Bytes(0)) => {
                 self.current = None;
-                self.lose_end(from);
+                self.await_passed(from);
                 0
             }
             Ok(Moved::Bytes(bytes)) => {
                 let landed = bytes.min(wanted);
                 connection.left -= landed;
+                connection.count_passed(bytes);
+                if let (Some(side), Some(slot)) = (&self.bpf_side, &mut connection.slot) {
+                    side.aim(slot, connection.left);
+                }
                 self.end = bytes - landed;
                 if bytes == wanted + then {
                     self.ready.push_back(from);
@@ -350,17 +391,27 @@ impl Tcp {
         let Link::Open(connection) = &mut self.links[from as usize] else {
             return &[];
         };
-        let wanted = connection.left.min(SCRATCH_BYTES);
         self.begin = 0;
         self.end = 0;
         if connection.sealed.is_some() {
             self.fill_sealed(from, 0);
             return self.at_hand();
         }
+        Tcp::stop_aiming(self.bpf_side.as_deref(), connection);
+        let wanted = connection.left.min(SCRATCH_BYTES);
+        let wanted = match Tcp::source(self.bpf_side.as_deref(), connection) {
+            Source::Socket(most) => wanted.min(most),
+            source => {
+                self.current = None;
+                self.fill_shared(from, source, 0, wanted);
+                return self.at_hand();
+            }
+        };
         self.counters.reads += 1;
         match connection.socket.read(&mut self.scratch[..wanted]) {
-            Ok(Moved::Bytes(0)) => self.lose_end(from),
+            Ok(Moved::Bytes(0)) => self.await_passed(from),
             Ok(Moved::Bytes(bytes)) => {
+                connection.count_passed(bytes);
                 self.end = bytes;
                 if bytes == wanted {
                     self.ready.push_back(from);

@@ -1,7 +1,7 @@
 //! Stream sockets as the transport uses them: never blocking, never a signal, two pieces of memory
 //! in one call.
 //!
-//! System calls of the TCP device are in this file, in `epoll` and in `uring/ring.rs`. What is read and written by
+//! System calls of the TCP device are in this file, in `epoll`, `uring/ring.rs` and `bpf/area.rs`. What is read and written by
 //! address is the user's memory; the engine's requests promise that it stays valid (see the
 //! callers' safety sections).
 
@@ -161,6 +161,19 @@ impl Socket {
     /// Not TCP_USER_TIMEOUT: that also gives up on a peer that is merely stopped and whose window
     /// is full.
     pub fn silence(&self) -> io::Result<Silence> {
+        let info = self.info()?;
+        Ok(Silence {
+            unacknowledged: info.tcpi_unacked > 0 || info.tcpi_probes > 0,
+            since_ms: info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv),
+        })
+    }
+
+    /// Segments that had to be sent again so far; they were lost, or so it seemed.
+    pub fn repeated_segments(&self) -> io::Result<u32> {
+        Ok(self.info()?.tcpi_total_retrans)
+    }
+
+    fn info(&self) -> io::Result<libc::tcp_info> {
         // SAFETY: zero is a valid value of this structure of integers.
         let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
         let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
@@ -174,10 +187,7 @@ impl Socket {
                 &mut length,
             )
         })?;
-        Ok(Silence {
-            unacknowledged: info.tcpi_unacked > 0 || info.tcpi_probes > 0,
-            since_ms: info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv),
-        })
+        Ok(info)
     }
 
     /// Reads into memory of ours.
@@ -188,11 +198,16 @@ impl Socket {
 
     /// Whether the other side has closed the connection, and all that it wrote has been read.
     pub fn is_over(&self) -> bool {
-        match self.receive(&mut [0], libc::MSG_PEEK) {
+        match self.glance() {
             Ok(Moved::Bytes(count)) => count == 0,
             Ok(Moved::Blocked) => false,
             Err(_) => true,
         }
+    }
+
+    /// Whether a byte could be read, without reading it; 0 is the end.
+    pub fn glance(&self) -> io::Result<Moved> {
+        self.receive(&mut [0], libc::MSG_PEEK)
     }
 
     fn receive(&self, into: &mut [u8], flags: libc::c_int) -> io::Result<Moved> {

@@ -222,6 +222,17 @@ impl Node {
         }
     }
 
+    /// Sends a whole message that nobody asked for, out of memory that stays until it is released.
+    pub fn send_unasked(&mut self, to: u32, number: i32, payload: &[u8], token: u64) -> Sent {
+        let (prefix, used) = head(Kind::Eager, number, payload.len());
+        let head = &prefix[..used];
+        // SAFETY: every test keeps the payload until its token is back, if it is held.
+        unsafe {
+            self.pm
+                .send(to, head, payload.as_ptr(), payload.len(), Some(token))
+        }
+    }
+
     /// Takes what has arrived. True if anything has.
     pub fn look(&mut self) -> bool {
         let mut happened = false;

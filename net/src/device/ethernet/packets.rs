@@ -202,7 +202,8 @@ impl Packets {
                 self.fd(),
                 self.messages.as_mut_ptr(),
                 self.messages.len() as u32,
-                libc::MSG_DONTWAIT,
+                // musl declares the flags as unsigned.
+                libc::MSG_DONTWAIT as _,
             )
         })?;
         Ok(sent as usize)

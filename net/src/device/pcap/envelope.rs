@@ -21,7 +21,9 @@ const TIME_TO_LIVE: u8 = 64;
 /// Writes a frame with its headers.
 pub(super) fn write(from: &Address, to: &Address, frame: &[u8], out: &mut Vec<u8>) {
     match (from, to) {
-        (Address::Udp(from), Address::Udp(to)) => udp(*from, *to, frame, out),
+        (Address::Udp(from) | Address::Oxk(from), Address::Udp(to) | Address::Oxk(to)) => {
+            udp(*from, *to, frame, out)
+        }
         _ => ethernet(hardware(from), hardware(to), ETHERTYPE, out),
     }
     out.extend_from_slice(frame);
@@ -30,7 +32,7 @@ pub(super) fn write(from: &Address, to: &Address, frame: &[u8], out: &mut Vec<u8
 fn hardware(address: &Address) -> [u8; 6] {
     match address {
         Address::Ethernet(address) => *address,
-        Address::Udp(address) => made_up(address.ip()),
+        Address::Udp(address) | Address::Oxk(address) => made_up(address.ip()),
     }
 }
 

@@ -3,8 +3,9 @@
 
 use std::io;
 
+use super::QUEUE;
 use super::socket::XdpSocket;
-use super::{QUEUE, capabilities};
+use crate::bpf::capabilities::{self, CAP_BPF, CAP_NET_ADMIN, CAP_NET_RAW};
 use crate::device::ethernet::EthernetError;
 
 /// Why there is no XDP device.
@@ -67,7 +68,7 @@ pub enum XdpError {
 
 /// Whether this process may use AF_XDP at all; if not, the error says what is missing.
 pub fn permitted() -> Result<(), XdpError> {
-    match capabilities::missing()[..] {
+    match capabilities::missing(&[CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF])[..] {
         [] => XdpSocket::open().map(drop).map_err(no_socket),
         ref missing => Err(not_permitted(missing)),
     }

@@ -11,7 +11,6 @@
 //! IP, only a part.
 
 mod bpf;
-mod capabilities;
 mod error;
 mod program;
 mod rings;

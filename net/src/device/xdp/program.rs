@@ -1,48 +1,15 @@
 //! The XDP program: of all that a card receives, frames for this process go to its socket,
 //! everything else goes on to the kernel as if the program were not there.
 //!
-//! Put together here instruction by instruction, because a compiler for eBPF would be a lot to ask
-//! for two dozen of them. Everything that is compared is known when the device is opened, so the
-//! program carries it as constants and needs no map but that of the socket.
+//! Everything that is compared is known when the device is opened, so the program carries it as
+//! constants and needs no map but that of the socket.
 
 use oxmpi_wire::frame::{CHANNEL_OFFSET, TO_OFFSET};
 
 use super::ETHERNET_HEADER_BYTES;
+use crate::bpf::assembler::{Assembler, Instruction, Label, R1, R2, R3, R4, R5, R6, code};
 use crate::device::ethernet::ETHERTYPE;
 
-/// `struct bpf_insn`: code, registers (destination in the low four bits), offset, constant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub(super) struct Instruction {
-    pub code: u8,
-    pub registers: u8,
-    pub offset: i16,
-    pub constant: i32,
-}
-
-const _: () = assert!(size_of::<Instruction>() == 8);
-
-/// Codes of linux/bpf.h and linux/bpf_common.h, put together as far as they are used.
-pub(super) mod code {
-    /// Register from memory, by size.
-    pub const LOAD_U16: u8 = 0x69;
-    pub const LOAD_U32: u8 = 0x61;
-    /// Two instructions: a constant of 64 bits, or a map.
-    pub const LOAD_WIDE: u8 = 0x18;
-    pub const MOVE: u8 = 0xBF;
-    pub const MOVE_CONSTANT: u8 = 0xB7;
-    pub const ADD_CONSTANT: u8 = 0x07;
-    /// Jump if one register is greater than another, unsigned.
-    pub const JUMP_GREATER: u8 = 0x2D;
-    /// Jump if the lower 32 bits differ from a constant; comparing 64 bits would extend the
-    /// constant's sign.
-    pub const JUMP_DIFFERENT_U32: u8 = 0x56;
-    pub const CALL: u8 = 0x85;
-    pub const EXIT: u8 = 0x95;
-}
-
-/// In the source register of a wide load: the constant is the descriptor of a map.
-const PSEUDO_MAP: u8 = 1;
 /// `bpf_redirect_map` of linux/bpf.h.
 const REDIRECT_MAP: i32 = 51;
 /// `XDP_PASS` of linux/bpf.h: the packet goes on to the kernel.
@@ -52,15 +19,6 @@ pub(super) const PASS: i32 = 2;
 const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 const QUEUE: i16 = 16;
-
-/// Registers: results and arguments, two that are free for use, and one that outlives calls.
-const R0: u8 = 0;
-const R1: u8 = 1;
-const R2: u8 = 2;
-const R3: u8 = 3;
-const R4: u8 = 4;
-const R5: u8 = 5;
-const R6: u8 = 6;
 
 /// What is compared of a packet: everything in front of the frame's source node.
 const COMPARED_BYTES: i32 = (ETHERNET_HEADER_BYTES + TO_OFFSET + 4) as i32;
@@ -83,86 +41,49 @@ pub(super) fn program(wanted: Wanted, map: i32) -> Vec<Instruction> {
     let [a, b, c, d, e, f] = mac;
     let frame = ETHERNET_HEADER_BYTES as i16;
     let mut program = Assembler::default();
-    program.push(code::MOVE, R6, R1, 0, 0);
-    program.push(code::LOAD_U32, R2, R1, DATA, 0);
-    program.push(code::LOAD_U32, R3, R1, DATA_END, 0);
-    program.push(code::MOVE, R4, R2, 0, 0);
+    let pass = program.label();
+    program.copy(R6, R1);
+    program.load(code::LOAD_U32, R2, R1, DATA);
+    program.load(code::LOAD_U32, R3, R1, DATA_END);
+    program.copy(R4, R2);
     program.push(code::ADD_CONSTANT, R4, 0, 0, COMPARED_BYTES);
-    program.pass_if_greater(R4, R3);
+    program.jump(code::JUMP_GREATER, R4, R3, 0, pass);
     // Loads take bytes in the machine's order, whatever they mean; so do the constants.
-    program.pass_unless_u16(R2, 12, ETHERTYPE.to_be_bytes());
-    program.pass_unless_u32(R2, 0, [a, b, c, d]);
-    program.pass_unless_u16(R2, 4, [e, f]);
-    program.pass_unless_u16(R2, frame + CHANNEL_OFFSET as i16, channel.to_le_bytes());
-    program.pass_unless_u32(R2, frame + TO_OFFSET as i16, node.to_le_bytes());
-    program.push(code::LOAD_WIDE, R1, PSEUDO_MAP, 0, map);
-    program.push(0, 0, 0, 0, 0);
-    program.push(code::LOAD_U32, R2, R6, QUEUE, 0);
-    program.push(code::MOVE_CONSTANT, R3, 0, 0, PASS);
-    program.push(code::CALL, 0, 0, 0, REDIRECT_MAP);
+    pass_unless_u16(&mut program, 12, ETHERTYPE.to_be_bytes(), pass);
+    pass_unless_u32(&mut program, 0, [a, b, c, d], pass);
+    pass_unless_u16(&mut program, 4, [e, f], pass);
+    let at = frame + CHANNEL_OFFSET as i16;
+    pass_unless_u16(&mut program, at, channel.to_le_bytes(), pass);
+    let at = frame + TO_OFFSET as i16;
+    pass_unless_u32(&mut program, at, node.to_le_bytes(), pass);
+    program.load_map(R1, map);
+    program.load(code::LOAD_U32, R2, R6, QUEUE);
+    program.set(R3, PASS);
+    program.call(REDIRECT_MAP);
     program.push(code::EXIT, 0, 0, 0, 0);
+    program.place(pass);
+    program.answer(PASS);
     program.finish()
 }
 
-/// Collects instructions, and the jumps to the end that are not yet known to be how far.
-#[derive(Default)]
-struct Assembler {
-    instructions: Vec<Instruction>,
-    jumps: Vec<usize>,
+/// On to the label, unless the packet has these bytes there.
+fn pass_unless_u16(program: &mut Assembler, at: i16, bytes: [u8; 2], pass: Label) {
+    program.load(code::LOAD_U16, R5, R2, at);
+    let value = u16::from_ne_bytes(bytes).into();
+    program.jump(code::JUMP_DIFFERENT_U32, R5, 0, value, pass);
 }
 
-impl Assembler {
-    fn push(&mut self, code: u8, to: u8, from: u8, offset: i16, constant: i32) {
-        // The kernel's structure has two fields of four bits, which lie the other way round where
-        // bytes do.
-        let registers = if cfg!(target_endian = "little") {
-            from << 4 | to
-        } else {
-            to << 4 | from
-        };
-        self.instructions.push(Instruction {
-            code,
-            registers,
-            offset,
-            constant,
-        });
-    }
-
-    fn pass_if_greater(&mut self, one: u8, other: u8) {
-        self.jumps.push(self.instructions.len());
-        self.push(code::JUMP_GREATER, one, other, 0, 0);
-    }
-
-    fn pass_unless_u16(&mut self, base: u8, offset: i16, bytes: [u8; 2]) {
-        self.push(code::LOAD_U16, R5, base, offset, 0);
-        self.pass_unless(u16::from_ne_bytes(bytes).into());
-    }
-
-    fn pass_unless_u32(&mut self, base: u8, offset: i16, bytes: [u8; 4]) {
-        self.push(code::LOAD_U32, R5, base, offset, 0);
-        self.pass_unless(i32::from_ne_bytes(bytes));
-    }
-
-    fn pass_unless(&mut self, value: i32) {
-        self.jumps.push(self.instructions.len());
-        self.push(code::JUMP_DIFFERENT_U32, R5, 0, 0, value);
-    }
-
-    fn finish(mut self) -> Vec<Instruction> {
-        let pass = self.instructions.len();
-        self.push(code::MOVE_CONSTANT, R0, 0, 0, PASS);
-        self.push(code::EXIT, 0, 0, 0, 0);
-        for jump in self.jumps {
-            // Counted from the instruction behind the jump.
-            self.instructions[jump].offset = (pass - jump - 1) as i16;
-        }
-        self.instructions
-    }
+/// As [`pass_unless_u16`].
+fn pass_unless_u32(program: &mut Assembler, at: i16, bytes: [u8; 4], pass: Label) {
+    program.load(code::LOAD_U32, R5, R2, at);
+    let value = i32::from_ne_bytes(bytes);
+    program.jump(code::JUMP_DIFFERENT_U32, R5, 0, value, pass);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bpf::assembler::PSEUDO_MAP;
     use proptest::prelude::*;
 
     const WANTED: Wanted = Wanted {

@@ -20,16 +20,13 @@
 mod ring;
 
 use super::epoll::Epoll;
-use super::{DriverError, Event, LOOKS_PER_CLOCK, LOOKS_PER_QUESTION, Link, Tcp};
+use super::{DriverError, Event, LOOKS_PER_CLOCK, Link, Tcp};
 pub use ring::RingError;
 use ring::{Completion, HEADROOM, Ring};
 
 /// Payload of which as much is missing is received straight to its place. Less is copied out of
 /// the pool, which costs less than to end a standing receive.
 const LONG_BYTES_MIN: usize = 64 << 10;
-/// Looks between two questions to the kernel what sockets have changed: only strangers and sockets
-/// that have room again would be told there.
-const LOOKS_PER_QUESTION_IDLE: u32 = 64;
 /// Looks of another thread that bring nothing until it takes the requests over.
 const LOOKS_IN_VAIN_MAX: u32 = 64;
 /// The key under which the ring's descriptor is watched; others are in `connecting` and `kernel`.
@@ -276,12 +273,7 @@ impl Tcp {
             self.flush_unsent();
         }
         self.looks = self.looks.wrapping_add(1);
-        let is_busy = self.meetings > 0 || !self.unsent.is_empty() || self.open == 0;
-        let looks = match is_busy {
-            true => LOOKS_PER_QUESTION,
-            false => LOOKS_PER_QUESTION_IDLE,
-        };
-        if self.looks.is_multiple_of(looks) {
+        if self.looks.is_multiple_of(self.looks_per_question()) {
             self.ask_kernel();
         }
         if self.looks.is_multiple_of(LOOKS_PER_CLOCK) {

@@ -1,17 +1,20 @@
-//! Which of the capabilities that AF_XDP asks for this process lacks.
+//! Which of the capabilities that something asks for this process lacks.
 //!
-//! Asked before anything else: the kernel says no more than "not permitted", at three different
-//! calls.
+//! Asked before anything else: the kernel says no more than "not permitted", at different calls.
 
-/// Names and numbers of linux/capability.h.
-const NEEDED: [(&str, u32); 3] = [("CAP_NET_RAW", 13), ("CAP_NET_ADMIN", 12), ("CAP_BPF", 39)];
+/// A capability: its name, and its number in linux/capability.h.
+pub(crate) type Capability = (&'static str, u32);
+
+pub(crate) const CAP_NET_ADMIN: Capability = ("CAP_NET_ADMIN", 12);
+pub(crate) const CAP_NET_RAW: Capability = ("CAP_NET_RAW", 13);
+pub(crate) const CAP_BPF: Capability = ("CAP_BPF", 39);
 /// Stands in for CAP_BPF.
 const CAP_SYS_ADMIN: u32 = 21;
 
-/// Those that are missing, by name. Where /proc says nothing, none: the kernel will.
-pub(super) fn missing() -> Vec<&'static str> {
+/// Those of `needed` that are missing, by name. Where /proc says nothing, none: the kernel will.
+pub(crate) fn missing(needed: &[Capability]) -> Vec<&'static str> {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    effective(&status).map_or_else(Vec::new, missing_of)
+    effective(&status).map_or_else(Vec::new, |effective| missing_of(needed, effective))
 }
 
 /// The effective set, out of what /proc says of a thread.
@@ -22,13 +25,13 @@ fn effective(status: &str) -> Option<u64> {
     u64::from_str_radix(set.trim(), 16).ok()
 }
 
-fn missing_of(effective: u64) -> Vec<&'static str> {
+fn missing_of(needed: &[Capability], effective: u64) -> Vec<&'static str> {
     let has = |number: u32| effective & 1 << number != 0;
     let stands_in = |name: &str| name == "CAP_BPF" && has(CAP_SYS_ADMIN);
-    NEEDED
-        .into_iter()
+    needed
+        .iter()
         .filter(|(name, number)| !has(*number) && !stands_in(name))
-        .map(|(name, _)| name)
+        .map(|(name, _)| *name)
         .collect()
 }
 
@@ -38,6 +41,8 @@ mod tests {
 
     #[test]
     fn what_is_missing() {
+        let needed = [CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF];
+        let missing_of = |effective| missing_of(&needed, effective);
         let of = |line: &str| effective(&format!("Name:\tis\nCapEff:\t{line}\nSeccomp:\t0\n"));
         assert_eq!(of("000001ffffffffff").map(missing_of), Some(vec![]));
         assert_eq!(
