@@ -14,8 +14,8 @@ use oxmpi_wire::Envelope;
 use crate::boards::Boards;
 use crate::error::{EngineError, Fault};
 use crate::progress::{
-    Area, Background, Condition, Driver, Extents, Guard, Handler, Outside, Receive, Shared,
-    Transport, Work,
+    Area, Background, Condition, Driver, Extents, Guard, Handler, Learned, Outside, Receive,
+    Shared, Transport, Work, comes_true_soon,
 };
 use crate::protocol::{
     Claim, Completion, Counters, Failure, Limits, Mode, Notice, Outcome, Protocol, RequestId,
@@ -138,6 +138,8 @@ impl Engine {
                 true => handler.send_to_self(&header, buffer),
                 false => matches!(handler.send_now(to, &header, buffer), Ok(true)),
             };
+        } else if handler.broken.is_none() && to != handler.rank {
+            sent = handler.send_pieces(to, envelope, mode, data.into());
         }
         self.shared.leave(&mut handler);
         sent
@@ -190,25 +192,12 @@ impl Engine {
                 false => handler.send_now(to, &header, buffer),
             };
             match sent {
-                Ok(true) => {
-                    let Envelope {
-                        source,
-                        tag,
-                        content,
-                        ..
-                    } = envelope;
-                    let (bytes, signature) = (content.bytes(), content.signature());
-                    return Ok(Request::Over(Completion {
-                        source,
-                        tag,
-                        bytes,
-                        cancelled: false,
-                        signature,
-                    }));
-                }
+                Ok(true) => return Ok(Request::Over(left_at_once(&envelope))),
                 Ok(false) => {}
                 Err(error) => return Err(handler.break_for_memory(&error)),
             }
+        } else if to != handler.rank && handler.send_pieces(to, &envelope, mode, buffer) {
+            return Ok(Request::Over(left_at_once(&envelope)));
         }
         Self::begin_slow_send(handler, to, envelope, buffer, mode)
     }
@@ -303,7 +292,7 @@ impl Engine {
         let mut handler = self.shared.enter();
         let buffer: Area = data.into();
         if let Some(from) = from
-            && handler.protocol.is_quiet()
+            && handler.protocol.may_take_directly(&pattern)
             && from != handler.rank
             && let Some(port) = handler.places().port(from)
         {
@@ -323,6 +312,9 @@ impl Engine {
                     break;
                 }
                 std::hint::spin_loop();
+                if self.shared.is_wanted() {
+                    break;
+                }
             }
         }
         let id = Self::begin_receive(&mut handler, from, pattern, buffer, capacity);
@@ -418,7 +410,8 @@ impl Engine {
     /// The outcome if the request is over (it is gone then); `None` if it is not.
     #[inline(always)]
     pub fn test(&self, request: Request) -> Result<Option<Completion>, EngineError> {
-        self.test_if(request, |handler, id| handler.protocol.is_complete(id))
+        let over = |handler: &Handler, id| handler.protocol.is_complete(id);
+        self.shared.vain.told(self.test_if(request, over))
     }
 
     /// As [`Engine::test`], for work that cannot be taken back: a request fails that only a process
@@ -588,7 +581,7 @@ impl Engine {
     }
 
     /// Waits for a condition outside the engine that depends on processes `members`, and reaps
-    /// meanwhile.
+    /// meanwhile. Fails when one of them dies, or when [`Condition::awaited`] has finalised.
     #[inline(always)]
     pub fn wait_until<C: Condition + ?Sized>(
         &self,
@@ -598,22 +591,39 @@ impl Engine {
         let mut goal = Outside {
             condition,
             members,
-            dead: None,
+            lost: None,
         };
         let mut handler = self.shared.enter();
+        // Most conditions of ranks that run are about to come true. A wary thread goes the long way,
+        // which learns whether spinning pays, and so does one beside which others may come in: it
+        // offers them the lock meanwhile.
+        if handler.policy.is_calm()
+            && !self.shared.may_be_shared()
+            && comes_true_soon(|| goal.condition.is_met())
+        {
+            self.shared.leave(&mut handler);
+            return Ok(());
+        }
         let waited = self.shared.wait(&mut handler, None, &mut goal);
-        let died = goal
-            .dead
+        let lost = goal
+            .lost
             .map(|peer| handler.explain(Failure::PeerDied { peer }));
         self.shared.leave(&mut handler);
         waited?;
-        died.map_or(Ok(()), Err)
+        lost.map_or(Ok(()), Err)
     }
 
     /// Only these processes send messages in a context: when another dies, receives from anybody
     /// there go on. Without this every death ends them.
     pub fn set_members(&self, context: u64, members: Arc<[u32]>) {
         self.shared.enter().protocol.set_members(context, members);
+    }
+
+    /// What is done in a context needs all of these processes: when one dies, every receive there
+    /// fails that has no message yet, also those from others, which may have given up for the same
+    /// reason.
+    pub fn bind_members(&self, context: u64, members: Arc<[u32]>) {
+        self.shared.enter().protocol.bind_members(context, members);
     }
 
     /// A context is not used any more.
@@ -653,9 +663,26 @@ impl Engine {
         self.shared.enter().transport()
     }
 
+    /// What this process has learned about copying on its machine.
+    pub fn learned(&self) -> Learned {
+        self.shared.enter().learned()
+    }
+
     /// The job is to end: recorded for the launcher, which ends every process. True if no process
     /// has asked for it before.
     pub fn set_abort(&self, code: i32) -> bool {
         self.shared.segment.set_abort(self.shared.port, code)
+    }
+}
+
+/// The end of a send that was over in the call that began it.
+#[inline(always)]
+fn left_at_once(envelope: &Envelope) -> Completion {
+    Completion {
+        source: envelope.source,
+        tag: envelope.tag,
+        bytes: envelope.bytes(),
+        cancelled: false,
+        signature: envelope.signature(),
     }
 }

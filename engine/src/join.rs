@@ -224,11 +224,14 @@ impl Drop for Engine {
 fn limits(port: &Port, options: &Options) -> Limits {
     // Eight fragments to a ring, see `Layout::new`.
     let fragment_bytes = (port.segment().layout().payload_bytes / 8).min(64 << 10);
+    let neighbours = u64::from(port.segment().ports());
+    let room_bytes = (ROOM_BYTES_ON_HOST / neighbours).clamp(ROOM_BYTES_LONG, ROOM_BYTES_MOST);
     Limits {
         eager_bytes_max: options.eager_bytes.unwrap_or(64 << 10),
         copied_bytes_max: u64::MAX,
-        room_bytes: 1 << 20,
-        kept_bytes_max: 1 << 20,
+        room_bytes,
+        reserved_bytes: room_bytes - ROOM_BYTES_LONG,
+        kept_bytes_max: room_bytes,
         fragment_bytes,
         fragment_bytes_short: fragment_bytes.min(16 << 10),
         short_bytes_max: 64 << 10,
@@ -236,6 +239,15 @@ fn limits(port: &Port, options: &Options) -> Limits {
         unexpected_max: 1 << 24,
     }
 }
+
+/// Bytes that all processes of this host together may have unmatched here, and one of them at most:
+/// 131 072 messages of 8 bytes, each of which counts as 128.
+const ROOM_BYTES_ON_HOST: u64 = 64 << 20;
+const ROOM_BYTES_MOST: u64 = 16 << 20;
+
+/// What messages of more than a line may take of it: a long one that waits is copied once more, so
+/// that beyond these it is better offered.
+const ROOM_BYTES_LONG: u64 = 1 << 20;
 
 /// Bytes that all processes of other hosts together may have unmatched here.
 const ROOM_BYTES_BETWEEN_HOSTS: u64 = 256 << 20;
@@ -256,6 +268,7 @@ fn limits_between_hosts(peers: u64, options: &Options, sizes: Sizes) -> Limits {
         eager_bytes_max,
         copied_bytes_max,
         room_bytes,
+        reserved_bytes: 0,
         kept_bytes_max: ROOM_BYTES_MAX,
         fragment_bytes: 256 << 10,
         fragment_bytes_short: 256 << 10,

@@ -45,6 +45,7 @@ pub use oxmpi_ports::sync::full_fence;
 pub use oxmpi_ports::turn_lock;
 pub use oxmpi_wire::{Content, Envelope, MESSAGE_BYTES_MAX};
 pub use port_buffer::{InPlace, PortBuffer};
-pub use progress::{Area, Background, Condition, Spread, Threads, Transport, Work};
+pub use progress::{Area, Background, Condition, Learned, Spread, Threads, Transport, Work};
 pub use protocol::{Claim, Completion, Disagreement, Mode, Notice, RequestId};
 pub use several::{Look, Several, keep_first};
+pub use window_calls::WaitedForAll;

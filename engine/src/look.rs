@@ -24,9 +24,24 @@ impl Engine {
         self.look(|handler| handler.protocol.claim(&pattern))
     }
 
+    /// As [`Engine::claim`], among messages that were taken in before: the network is not asked
+    /// again, which is a system call, and nothing fails.
+    pub fn claim_taken(&self, pattern: Pattern) -> Option<Claim> {
+        let mut handler = self.shared.enter();
+        let found = handler.protocol.claim(&pattern);
+        self.shared.leave(&mut handler);
+        found
+    }
+
     /// As [`Engine::claim`], waiting for one.
     pub fn claim_wait(&self, from: Option<u32>, pattern: Pattern) -> Result<Claim, EngineError> {
         self.look_wait(from, pattern, |handler| handler.protocol.claim(&pattern))
+    }
+
+    /// A call of the program has looked for something above the engine, and not found it: where
+    /// ranks outnumber CPUs, a loop of such calls gives way to others.
+    pub fn looked_in_vain(&self) {
+        self.shared.vain.happened();
     }
 
     fn look<R>(
@@ -41,7 +56,8 @@ impl Engine {
             _ => Ok(found),
         };
         self.shared.leave(&mut handler);
-        result
+        drop(handler);
+        self.shared.vain.told(result)
     }
 
     fn look_wait<R>(

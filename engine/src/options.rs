@@ -35,9 +35,9 @@ pub struct Options {
     /// `OXMPI_BOARDS` = on or off: small collectives meet on boards in shared memory; else
     /// everything is messages.
     pub boards: bool,
-    /// `OXMPI_PROGRESS` = auto, user, sock, kernel or uring: how sockets that have something are found; `sock`
-    /// is the plain loop over all of them, without a driver; with `kernel` the driver /dev/o2g
-    /// reads them.
+    /// `OXMPI_PROGRESS` = auto, user, sock, kernel, uring or bpf: how sockets that have something are
+    /// found; `sock` is the plain loop over all of them, without a driver; with `kernel` the driver
+    /// /dev/o2g reads them, with `uring` io_uring, with `bpf` BPF programs.
     pub progress: Progress,
     /// `OXMPI_EAGER_BYTES`: longest message that is sent without asking.
     pub eager_bytes: Option<u64>,

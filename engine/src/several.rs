@@ -55,8 +55,16 @@ impl Engine {
     ) -> Look {
         let mut handler = self.shared.enter();
         handler.progress(None);
-        let look = self.tell_turns(&mut handler, requests, &mut found);
+        let mut is_vain = true;
+        let look = self.tell_turns(&mut handler, requests, &mut |at, turn| {
+            is_vain = false;
+            found(at, turn);
+        });
         self.shared.leave(&mut handler);
+        drop(handler);
+        if is_vain {
+            self.shared.vain.happened();
+        }
         look
     }
 
@@ -69,6 +77,10 @@ impl Engine {
         requests.each(|_, id| are = are && protocol.is_complete(id));
         let are = are || handler.broken.is_some();
         self.shared.leave(&mut handler);
+        drop(handler);
+        if !are {
+            self.shared.vain.happened();
+        }
         are
     }
 
@@ -93,6 +105,11 @@ impl Engine {
 
     #[inline(never)]
     fn wait_settled(&self, handler: &mut Guard<'_>, id: RequestId) -> Result<(), EngineError> {
+        // The others of the list are wanted too: all that is there is taken in one go.
+        handler.progress(None);
+        if handler.protocol.is_complete(id) {
+            return Ok(());
+        }
         let mut is_settled = |handler: &mut Handler| handler.protocol.is_settled(id);
         self.shared.wait(handler, Some(id), &mut is_settled)
     }

@@ -6,7 +6,17 @@ use oxmpi_ports::fetch;
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::protocol::Failure;
+use crate::progress::Handler;
+use crate::protocol::{Failure, RequestId};
+
+/// Why waiting for several requests has failed.
+#[derive(Debug)]
+pub enum WaitedForAll {
+    /// All are over, and one has failed.
+    Failed(EngineError),
+    /// They are still there.
+    GaveUp(EngineError),
+}
 
 impl Engine {
     /// The port of a process of this host; none if it is reached by the network.
@@ -62,6 +72,41 @@ impl Engine {
     /// Whether the kernel moves bytes between processes for us, as far as is known.
     fn single_copy(&self) -> bool {
         self.shared.enter().memory.single_copy
+    }
+
+    /// Waits until all requests are over; they are gone then, and the first error is told. The
+    /// death of a process that is `needed` ends the wait too, and the requests stay: whoever lives
+    /// may have given up for the same reason.
+    pub fn wait_for_all(
+        &self,
+        requests: &[RequestId],
+        needed: impl Fn(u32) -> bool,
+    ) -> Result<(), WaitedForAll> {
+        let mut handler = self.shared.enter();
+        let (mut over, mut dead) = (0, None);
+        let watched = requests.first().copied();
+        let waited = self
+            .shared
+            .wait(&mut handler, watched, &mut |handler: &mut Handler| {
+                let protocol = &handler.protocol;
+                let rest = requests[over..].iter();
+                over += rest.take_while(|id| protocol.is_settled(**id)).count();
+                if over < requests.len() && protocol.has_dead() {
+                    dead = protocol.died().iter().copied().find(|&peer| needed(peer));
+                }
+                over == requests.len() || dead.is_some()
+            });
+        let died = dead.map(|peer| handler.explain(Failure::PeerDied { peer }));
+        let given_up = waited.err().or(died);
+        let mut outcome = given_up.map_or(Ok(()), |error| Err(WaitedForAll::GaveUp(error)));
+        if outcome.is_ok() {
+            for id in requests {
+                let ended = self.outcome(&mut handler, *id);
+                outcome = outcome.and(ended.map(drop).map_err(WaitedForAll::Failed));
+            }
+        }
+        self.shared.leave(&mut handler);
+        outcome
     }
 
     /// The error of a call that needs a process which has died.

@@ -17,6 +17,7 @@ const LIMITS: Limits = Limits {
     eager_bytes_max: 1024,
     copied_bytes_max: u64::MAX,
     room_bytes: 6000,
+    reserved_bytes: 0,
     kept_bytes_max: 6000,
     fragment_bytes: 400,
     fragment_bytes_short: 150,

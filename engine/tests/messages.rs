@@ -223,6 +223,52 @@ fn a_flood_of_unexpected_messages_stays_within_the_room() {
     );
 }
 
+/// A flood of messages of a few bytes is kept, long messages that come after it are offered, and
+/// receives find what is theirs beside it.
+#[test]
+fn little_messages_are_kept_beside_others() {
+    // The rooms of sockets are others.
+    if engines::APART.is_some() {
+        return;
+    }
+    const COUNT: usize = 50_000;
+    talk(
+        "a flood of little ones",
+        &Options::default(),
+        |left| {
+            for number in 0..COUNT {
+                send(left, 1, 2, &data(number, 8)).unwrap();
+            }
+            assert_eq!(left.counters().out_of_room, 0);
+            let messages: Vec<_> = (0..100).map(|number| data(number, 5000)).collect();
+            let requests: Vec<_> = messages
+                .iter()
+                .map(|message| isend(left, 1, 3, message, Mode::Standard))
+                .collect();
+            assert_eq!(left.counters().out_of_room, 100);
+            tell(left, 1);
+            for request in requests {
+                left.wait(request).unwrap();
+            }
+        },
+        |right| {
+            listen(right, 0);
+            assert_eq!(right.counters().stashed as usize, COUNT);
+            for number in 0..100 {
+                let mut into = [0; 5000];
+                recv(right, 0, 3, &mut into).unwrap();
+                assert!(into[..] == data(number, 5000), "long message {number}");
+            }
+            for number in 0..COUNT {
+                let mut into = [0; 8];
+                recv(right, 0, 2, &mut into).unwrap();
+                assert!(into[..] == data(number, 8), "message {number}");
+            }
+            assert_eq!(right.counters().stashed_bytes, 0);
+        },
+    );
+}
+
 #[test]
 fn messages_of_all_sizes_do_not_overtake() {
     const COUNT: usize = 180;

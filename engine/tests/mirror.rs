@@ -16,6 +16,7 @@ fn protocol() -> Protocol<u32> {
             eager_bytes_max: 64 << 10,
             copied_bytes_max: u64::MAX,
             room_bytes: 1 << 20,
+            reserved_bytes: 0,
             kept_bytes_max: 1 << 20,
             fragment_bytes: 16 << 10,
             fragment_bytes_short: 16 << 10,

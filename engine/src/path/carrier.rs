@@ -111,6 +111,13 @@ pub trait Carrier<B>: Outgoing<B> {
     /// The last packet once more, until it is passed.
     fn current(&self) -> Option<Packet<'_>>;
 
+    /// Whether another packet of that process is there, or comes at once: it is the current one
+    /// then. Only asked of carriers that share memory, after a packet that does not end its
+    /// message.
+    fn follows(&mut self, _from: u32) -> bool {
+        false
+    }
+
     /// So many bytes of payload at hand have been used; the packet's head is not needed any more.
     fn pass(&mut self, bytes: usize);
 
@@ -148,9 +155,15 @@ pub trait Memory<B> {
     /// Copies a piece of a message to its place.
     fn write(&mut self, buffer: B, offset: u64, bytes: &[u8]);
 
-    /// As [`Memory::write`], for a piece out of a shared ring that is long enough to be timed.
-    fn write_timed(&mut self, buffer: B, offset: u64, bytes: &[u8]) {
+    /// As [`Memory::write`], for a piece that lies in memory which its sender shares.
+    #[inline(always)]
+    fn write_shared(&mut self, buffer: B, offset: u64, bytes: &[u8]) {
         self.write(buffer, offset, bytes);
+    }
+
+    /// As [`Memory::write_shared`], for a piece that is long enough to be timed.
+    fn write_timed(&mut self, buffer: B, offset: u64, bytes: &[u8]) {
+        self.write_shared(buffer, offset, bytes);
     }
 
     /// As [`Memory::write`], for bytes of this process's own, which may overlap.

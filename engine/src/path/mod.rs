@@ -14,7 +14,7 @@ mod carrier;
 pub use carrier::{Carrier, Event, Matched, Memory, Outgoing, Packet, Resumed};
 pub use oxmpi_net::transport::Sent;
 
-use oxmpi_wire::{Eager, HEADER_BYTES, Kind, Repr};
+use oxmpi_wire::{Eager, HEADER_BYTES, Kind, More, Repr};
 
 use crate::protocol::{
     Arrived, Effect, Failure, Fetch, Landing, Payload, Placement, Posted, Protocol, Stream,
@@ -62,11 +62,20 @@ pub fn take<B: Copy, C: Carrier<B>, M: Memory<B>>(
             && payload.len() == packet.bytes
             && header.envelope.bytes() <= EAGER_BYTES_MAX
         {
-            let bytes = payload.len();
-            match protocol.handle_eager(packet.from, &header, payload) {
+            let (from, bytes) = (packet.from, payload.len());
+            match protocol.handle_eager(from, &header, payload) {
                 Arrived::Deliver(buffer, fitting) => {
-                    memory.write(buffer, 0, &payload[..fitting]);
+                    match C::SHARES_MEMORY {
+                        true => memory.write_shared(buffer, 0, &payload[..fitting]),
+                        false => memory.write(buffer, 0, &payload[..fitting]),
+                    }
                     carrier.pass(bytes);
+                    if C::SHARES_MEMORY
+                        && (bytes as u64) < header.envelope.bytes()
+                        && carrier.follows(from)
+                    {
+                        take_further(protocol, carrier, memory);
+                    }
                     return Some(Taken::Packet);
                 }
                 Arrived::Kept => {
@@ -77,9 +86,40 @@ pub fn take<B: Copy, C: Carrier<B>, M: Memory<B>>(
                 Arrived::Refused => {}
             }
         }
+        if C::SHARES_MEMORY && take_further(protocol, carrier, memory) {
+            return Some(Taken::Packet);
+        }
         return Some(take_shown(protocol, carrier, memory));
     }
     take_event(protocol, carrier, memory)
+}
+
+/// Takes the packet that the carrier has just shown, and those that follow at once, if it is a
+/// further one of an eager message whose receive is known. False, and nothing has happened: the
+/// general way has to take it.
+#[inline(never)]
+fn take_further<B: Copy, C: Carrier<B>, M: Memory<B>>(
+    protocol: &mut Protocol<B>,
+    carrier: &mut C,
+    memory: &mut M,
+) -> bool {
+    let mut is_taken = false;
+    while let Some(packet) = carrier.current()
+        && packet.matched.is_none()
+        && let Some(more) = More::parse_prefix(packet.prefix)
+        && let Some(payload) = packet.at_hand(More::BYTES_ON_WIRE)
+        && payload.len() == packet.bytes
+        && let Some(piece) = protocol.handle_further(packet.from, &more, payload.len())
+    {
+        let (from, bytes) = (packet.from, payload.len());
+        memory.write_shared(piece.buffer, more.offset, &payload[..piece.bytes]);
+        carrier.pass(bytes);
+        is_taken = true;
+        if piece.is_last || !carrier.follows(from) {
+            break;
+        }
+    }
+    is_taken
 }
 
 /// Takes what happened instead of a packet, after the carrier has shown none.
@@ -225,6 +265,7 @@ fn carry_out<B: Copy, M: Memory<B>>(
                 () if packet.is_shared && bytes >= TIMED_BYTES_MIN => {
                     memory.write_timed(buffer, offset, piece);
                 }
+                () if packet.is_shared => memory.write_shared(buffer, offset, piece),
                 () => memory.write(buffer, offset, piece),
             }
         }

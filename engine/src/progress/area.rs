@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 
 use oxmpi_datatypes::datatype::Layout;
 use oxmpi_ports::copy::copy;
-use oxmpi_ports::filling::{fill, prefers_string};
+use oxmpi_ports::filling::{drain, fill, prefers_string};
 
 /// Scattered bytes that are put together at once before they are copied: they stay in the nearest
 /// cache.
@@ -129,6 +129,16 @@ impl Area {
         match self.spread {
             // SAFETY: the request's promise covers it; rings and stashes are not the user's memory.
             None => unsafe { copy(bytes.as_ptr(), self.at(offset), bytes.len()) },
+            Some(spread) => self.scatter(spread, offset, bytes),
+        }
+    }
+
+    /// As [`Area::write`], from memory that another process has written.
+    #[inline(always)]
+    pub(crate) fn write_from_shared(self, offset: u64, bytes: &[u8]) {
+        match self.spread {
+            // SAFETY: as in `write`.
+            None => unsafe { drain(bytes.as_ptr(), self.at(offset), bytes.len()) },
             Some(spread) => self.scatter(spread, offset, bytes),
         }
     }

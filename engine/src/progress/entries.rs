@@ -208,7 +208,8 @@ impl Remote {
         for id in entries.ids() {
             let awarded = protocol.is_awarded(id);
             let concerned = match protocol.peer_of(id) {
-                Some(other) => other == peer,
+                Some(other) if other == peer => true,
+                Some(_) => with_wildcards && !awarded && protocol.is_concerned(id, peer),
                 None => with_wildcards && protocol.is_concerned(id, peer) || awarded,
             };
             // An awarded receive that the driver knows no more was to get a message of this

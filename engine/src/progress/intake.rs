@@ -91,6 +91,7 @@ impl Handler {
     pub(super) fn take_from_network(&mut self, watched: Option<RequestId>) -> bool {
         let mut happened = false;
         for _ in 0..BATCH_MAX {
+            let had_unexpected = self.protocol.has_unexpected();
             let Some(remote) = self.ways.remote.as_deref_mut() else {
                 break;
             };
@@ -102,7 +103,13 @@ impl Handler {
                 }
             }
             happened = true;
-            if watched.is_some_and(|id| self.protocol.is_complete(id)) || self.broken.is_some() {
+            let is_over = watched.is_some_and(|id| self.protocol.is_complete(id));
+            if is_over || self.broken.is_some() {
+                break;
+            }
+            // Probably a request to background work. It is answered before the network is asked for
+            // more, which is a system call.
+            if !had_unexpected && self.protocol.has_unexpected() && self.has_background() {
                 break;
             }
         }

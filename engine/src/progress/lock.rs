@@ -238,6 +238,12 @@ impl<T> Lock<T> {
         })
     }
 
+    /// Whether several threads of the application may want the lock at once, as far as it knows.
+    #[inline(always)]
+    pub fn is_for_many(&self) -> bool {
+        !self.one
+    }
+
     /// Whether somebody waits for the guard's holder to let go.
     #[inline(always)]
     pub fn is_wanted(&self) -> bool {

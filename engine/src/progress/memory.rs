@@ -56,6 +56,11 @@ impl UserMemory {
         }
     }
 
+    /// What fetches and copies out of the ring have cost.
+    pub fn rates(&self) -> &Rates {
+        &self.rates
+    }
+
     /// A message in a port buffer.
     fn fetch_mapped(&mut self, wanted: &Fetch<Area>) -> bool {
         let Ok(address) = self.mappings.borrow(wanted.address, wanted.bytes) else {
@@ -118,9 +123,14 @@ impl Memory<Area> for UserMemory {
         buffer.write(offset, bytes);
     }
 
+    #[inline(always)]
+    fn write_shared(&mut self, buffer: Area, offset: u64, bytes: &[u8]) {
+        buffer.write_from_shared(offset, bytes);
+    }
+
     fn write_timed(&mut self, buffer: Area, offset: u64, bytes: &[u8]) {
         let begun = Instant::now();
-        buffer.write(offset, bytes);
+        buffer.write_from_shared(offset, bytes);
         let ended = Instant::now();
         // Of the piece that follows another one, the wait for it counts too: the sender's copy may
         // be what takes the time. Where they take turns on a CPU it would be others' time.

@@ -1,7 +1,7 @@
 //! What goes out: which carrier reaches a process, and sending what is due.
 
 use oxmpi_ports::SegmentError;
-use oxmpi_wire::Eager;
+use oxmpi_wire::{Eager, Envelope};
 
 use super::area::Area;
 use super::entries::is_matched;
@@ -9,7 +9,7 @@ use super::handler::Handler;
 use super::ports::Ports;
 use super::remote::Remote;
 use crate::path::{self, Carrier, Outgoing, Resumed, Sent, Stopped};
-use crate::protocol::Transmit;
+use crate::protocol::{Mode, Transmit};
 
 /// The carriers of a process: each other process is reached by one of them.
 pub(crate) struct Ways {
@@ -79,6 +79,25 @@ impl Handler {
         buffer: Area,
     ) -> Result<bool, SegmentError> {
         path::send_now(&mut self.protocol, &mut self.ways, to, header, buffer)
+    }
+
+    /// Sends an eager message that is too long for one packet, if it can leave at once; false, and
+    /// nothing has happened, if not.
+    #[inline(never)]
+    pub fn send_pieces(&mut self, to: u32, envelope: &Envelope, mode: Mode, buffer: Area) -> bool {
+        let ports = &mut self.ways.ports;
+        let Some(port) = ports.places.port(to) else {
+            return false;
+        };
+        let Some((header, piece)) = self.protocol.pieces_now(to, envelope, mode) else {
+            return false;
+        };
+        // What goes wrong here goes wrong again in the general way, which tells.
+        let Ok(Some(packets)) = ports.send_pieces_to(port, &header, piece, buffer) else {
+            return false;
+        };
+        self.protocol.sent_pieces(to, &header, packets);
+        true
     }
 
     /// Takes a message of this process to itself if that can be done at once; false, and nothing

@@ -3,12 +3,16 @@
 use std::collections::VecDeque;
 
 use oxmpi_ports::{Arrival, Port, PortError, PortState, SegmentError};
-use oxmpi_wire::{Eager, HEADER_BYTES, PREFIX_BYTES};
+use oxmpi_wire::{Eager, HEADER_BYTES, More, PREFIX_BYTES};
 
 use super::area::Area;
 use super::places::Places;
 use crate::path::{Carrier, Event, Outgoing, Packet, Sent};
 use crate::protocol::Transmit;
+
+/// Looks for the next packet of a message of which one has just come: less than a microsecond, in
+/// which a sender that runs copies some 16 KiB.
+const FOLLOW_LOOKS: u32 = 256;
 
 /// This process's port, and who is in the others.
 pub(crate) struct Ports {
@@ -128,6 +132,52 @@ impl Ports {
         sent(self.port.send(port, HEADER_BYTES, emit, bytes, fill))
     }
 
+    /// Sends an eager message in several packets, the first of which has that header. How many they
+    /// were; none, and nothing has happened, if there is no room for all of them.
+    #[inline(always)]
+    pub fn send_pieces_to(
+        &mut self,
+        port: u32,
+        header: &Eager,
+        piece_bytes: usize,
+        buffer: Area,
+    ) -> Result<Option<u32>, SegmentError> {
+        let bytes = header.envelope.bytes() as usize;
+        let packets = bytes.div_ceil(piece_bytes);
+        if !self
+            .port
+            .has_room(port, packets as u64, piece_bytes, bytes as u64)
+        {
+            return Ok(None);
+        }
+        let fill = |out: &mut [u8]| buffer.read_into_shared(0, out);
+        let emit = |out: &mut [u8; PREFIX_BYTES]| {
+            header.emit_prefix(out);
+        };
+        let left = sent(self.port.send(port, HEADER_BYTES, emit, piece_bytes, fill))?;
+        assert_eq!(left, Sent::Left, "there was room");
+        let mut more = More {
+            head: Eager {
+                credit: 0,
+                ..*header
+            },
+            offset: piece_bytes as u64,
+        };
+        while more.offset < bytes as u64 {
+            more.head.sequence = more.head.sequence.wrapping_add(1);
+            let emit = |out: &mut [u8; PREFIX_BYTES]| {
+                more.emit_prefix(out);
+            };
+            let piece = piece_bytes.min(bytes - more.offset as usize);
+            let fill = |out: &mut [u8]| buffer.read_into_shared(more.offset, out);
+            let used = More::BYTES_ON_WIRE;
+            let left = sent(self.port.send(port, used, emit, piece, fill))?;
+            assert_eq!(left, Sent::Left, "there was room");
+            more.offset += piece as u64;
+        }
+        Ok(Some(packets as u32))
+    }
+
     /// As [`Outgoing::send`], for a caller that has looked up the port.
     #[inline(always)]
     pub fn send_to(&mut self, port: u32, transmit: &Transmit<Area>) -> Result<Sent, SegmentError> {
@@ -192,6 +242,14 @@ impl Carrier<Area> for Ports {
     fn current(&self) -> Option<Packet<'_>> {
         let arrival = self.port.current()?;
         Some(packet(&self.places, arrival))
+    }
+
+    #[inline(always)]
+    fn follows(&mut self, from: u32) -> bool {
+        let Some(port) = self.places.port(from) else {
+            return false;
+        };
+        (0..FOLLOW_LOOKS).any(|_| self.port.poll_from(port).is_some())
     }
 
     #[inline(always)]

@@ -62,7 +62,13 @@ impl Rates {
         preferred
     }
 
-    fn prefers_fetch(&self) -> bool {
+    /// Nanoseconds per byte of a fetch, and of a copy out of the ring, if they were timed.
+    pub fn costs(&self) -> (Option<f32>, Option<f32>) {
+        (self.fetch, self.copy)
+    }
+
+    /// Whether a fetch is the cheaper way, as far as is known.
+    pub fn prefers_fetch(&self) -> bool {
         match (self.fetch, self.copy) {
             (None, _) => true,
             (Some(_), None) => false,

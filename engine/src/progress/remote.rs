@@ -4,21 +4,25 @@
 //! straight into the receive's buffer. Where a driver in the kernel reads the connections,
 //! `entries` knows which receives it has, and says of its records which receive their message has
 //! met.
+//!
+//! Where there are two rails, messages of one process may overtake each other, and `rails` puts
+//! them in order before anybody sees them.
 
 use oxmpi_net::Card;
 use oxmpi_net::choice::Choice;
 use oxmpi_net::transport::{self, IntroduceError, Transport};
 use oxmpi_ports::Death;
-use oxmpi_wire::{Eager, PREFIX_BYTES};
+use oxmpi_wire::{Eager, PREFIX_BYTES, Packet as Header, code};
 
 use super::area::Area;
 use super::entries::Entries;
+use super::rails::{Course, Order};
 use crate::error::Fault;
 use crate::path::{Carrier, Event, Matched, Outgoing, Packet, Resumed, Sent};
 use crate::protocol::{RequestId, Stream, Transmit};
 
-/// Ways to one process: frames for what is short, another for bulk.
-const RAILS_MAX: usize = 2;
+/// Ways to one process: frames for what is short, datagrams and a connection for bulk.
+const RAILS_MAX: usize = 3;
 
 /// What reaches other hosts.
 pub(crate) struct Remote {
@@ -31,6 +35,12 @@ pub(crate) struct Remote {
     pub departures: u32,
     /// By process.
     peers: Vec<Peer>,
+    /// By process, where there are two rails; else empty.
+    orders: Vec<Order>,
+    /// Packets of that process came before their turn, and their turn has come.
+    ready: Option<u32>,
+    /// The process whose payload the network shows, and by which rail it came.
+    source: (u32, usize),
     /// The last packet.
     shown: Option<Shown>,
     /// A piece of a scattered message, on its way to the network.
@@ -53,12 +63,20 @@ struct Shown {
     prefix: [u8; PREFIX_BYTES],
     bytes: usize,
     matched: Option<Matched>,
+    /// Its payload, if it came before its turn.
+    early: Option<Vec<u8>>,
 }
 
 impl Remote {
     pub fn new(mut net: Transport, choice: Choice, size: u32) -> Remote {
         Remote {
             entries: net.matcher().is_some().then(Entries::new),
+            orders: match net.has_rails() {
+                true => (0..size).map(|_| Order::default()).collect(),
+                false => Vec::new(),
+            },
+            ready: None,
+            source: (0, 0),
             net,
             choice,
             departures: 0,
@@ -87,12 +105,135 @@ impl Remote {
     pub fn introduce(&mut self, card: Card) -> Result<u32, IntroduceError> {
         let process = self.net.introduce(card)?;
         self.peers.push(Peer::default());
+        if !self.orders.is_empty() {
+            self.orders.push(Order::default());
+        }
         Ok(process)
     }
 
     /// Nothing more comes from that process, and nothing goes to it.
     pub fn forget(&mut self, peer: u32) {
         self.peers[peer as usize] = Peer::default();
+        if let Some(order) = self.orders.get_mut(peer as usize) {
+            *order = Order::default();
+        }
+        self.ready = self.ready.filter(|ready| *ready != peer);
+    }
+
+    /// Whether a packet that begins is shown now.
+    fn is_in_order(&mut self, from: u32, prefix: &[u8; PREFIX_BYTES], bytes: usize) -> bool {
+        let rail = self.net.rail();
+        self.source = (from, rail);
+        // What cannot be read is shown, and refused.
+        let Ok(header) = Header::new_checked(prefix) else {
+            return true;
+        };
+        if !code::is_ordered(header.kind_byte()) {
+            return true;
+        }
+        let order = &mut self.orders[from as usize];
+        let course = order.begin(rail, header.sequence(), prefix, bytes);
+        if order.is_ready() {
+            self.ready = Some(from);
+        }
+        if course == Course::Kept {
+            self.keep_early(from, rail);
+        }
+        course == Course::Shown
+    }
+
+    /// Whether payload that arrives is shown; else it was kept.
+    fn is_payload_shown(&mut self, from: u32) -> bool {
+        let rail = self.net.rail();
+        self.source = (from, rail);
+        let shown = self.orders[from as usize].course(rail) == Course::Shown;
+        if !shown {
+            if self.net.at_hand().is_empty() {
+                // A connection leaves long payload where it is until somebody asks for it.
+                self.net.read_at_hand();
+            }
+            self.keep_early(from, rail);
+        }
+        shown
+    }
+
+    /// Keeps what is at hand of a packet that came before its turn.
+    #[cold]
+    fn keep_early(&mut self, from: u32, rail: usize) {
+        let piece = self.net.at_hand();
+        let bytes = piece.len();
+        let order = &mut self.orders[from as usize];
+        order.fill(rail, piece);
+        if order.is_ready() {
+            self.ready = Some(from);
+        }
+        self.net.pass(bytes);
+    }
+
+    /// So many bytes of the payload that the network shows were taken.
+    #[inline(always)]
+    fn count_passed(&mut self, bytes: usize) {
+        let (from, rail) = self.source;
+        if let Some(order) = self.orders.get_mut(from as usize) {
+            order.pass(rail, bytes);
+            if order.is_ready() {
+                self.ready = Some(from);
+            }
+        }
+    }
+
+    /// Shows the packet whose turn has come.
+    #[cold]
+    fn show_early(&mut self, from: u32) -> bool {
+        let order = &mut self.orders[from as usize];
+        let early = order.take_early();
+        self.ready = order.is_ready().then_some(from);
+        let Some(early) = early else {
+            return false;
+        };
+        self.shown = Some(Shown {
+            from,
+            prefix: early.prefix,
+            bytes: early.payload.len(),
+            matched: None,
+            early: Some(early.payload),
+        });
+        true
+    }
+
+    /// The next event that is shown now. `None` also if an early packet's turn has come: it is shown
+    /// before the network is asked for more, which may say that its sender has finished.
+    #[inline(always)]
+    fn next_event(&mut self) -> Option<transport::Event> {
+        if self.orders.is_empty() {
+            return self.net.poll();
+        }
+        self.next_in_order()
+    }
+
+    fn next_in_order(&mut self) -> Option<transport::Event> {
+        while self.ready.is_none() {
+            let event = self.net.poll()?;
+            let shown = match &event {
+                transport::Event::Packet {
+                    from,
+                    prefix,
+                    payload,
+                } => self.is_in_order(*from, prefix, *payload),
+                transport::Event::Payload { from } => self.is_payload_shown(*from),
+                _ => true,
+            };
+            if shown {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    /// Shows the early packet whose turn has come, if there is one.
+    #[inline(always)]
+    fn is_early_shown(&mut self) -> bool {
+        self.ready.is_some_and(|from| self.show_early(from))
     }
 
     /// The receive that the driver has matched the current packet with.
@@ -188,7 +329,20 @@ impl Carrier<Area> for Remote {
 
     #[inline(always)]
     fn arrival(&mut self) -> Option<Packet<'_>> {
-        let event = match self.net.poll()? {
+        if !self.orders.is_empty() {
+            // What came early lies in no device: the next event is about something else.
+            self.shown = self.shown.take().filter(|shown| shown.early.is_none());
+            if self.is_early_shown() {
+                return self.current();
+            }
+        }
+        let Some(event) = self.next_event() else {
+            return match self.is_early_shown() {
+                true => self.current(),
+                false => None,
+            };
+        };
+        let event = match event {
             transport::Event::Packet {
                 from,
                 prefix,
@@ -200,6 +354,7 @@ impl Carrier<Area> for Remote {
                     prefix,
                     bytes: payload,
                     matched,
+                    early: None,
                 });
                 return self.current();
             }
@@ -231,17 +386,32 @@ impl Carrier<Area> for Remote {
             from: shown.from,
             prefix: &shown.prefix,
             bytes: shown.bytes,
-            outside: Some(self.net.at_hand()),
+            outside: Some(match &shown.early {
+                Some(payload) => payload,
+                None => self.net.at_hand(),
+            }),
             matched: shown.matched,
         })
     }
 
     #[inline(always)]
     fn pass(&mut self, bytes: usize) {
+        if let Some(shown) = &mut self.shown
+            && shown.early.is_some()
+        {
+            return;
+        }
         self.net.pass(bytes);
+        self.count_passed(bytes);
     }
 
     fn expect(&mut self, from: u32, stream: Stream) {
+        if let Some(shown) = &self.shown
+            && shown.early.is_some()
+        {
+            // Nothing of it follows.
+            return;
+        }
         let rail = self.net.rail();
         self.peers[from as usize].streams[rail] = Some(stream);
     }
@@ -257,7 +427,9 @@ impl Carrier<Area> for Remote {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let write = |at, piece: &[u8]| buffer.write(offset + at, piece);
         // SAFETY: the receiving request's promise covers its buffer up to its capacity.
-        Some(unsafe { self.net.read_into(buffer.at(offset), room, write) })
+        let bytes = unsafe { self.net.read_into(buffer.at(offset), room, write) };
+        self.count_passed(bytes);
+        Some(bytes)
     }
 
     fn piece(&mut self) -> &[u8] {
@@ -279,6 +451,6 @@ impl Carrier<Area> for Remote {
     }
 
     fn prepare_sleep(&mut self) -> bool {
-        self.net.prepare_sleep()
+        self.ready.is_none() && self.net.prepare_sleep()
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxmpi_ports::Segment;
 
@@ -15,6 +15,7 @@ use super::driver::Driver;
 use super::handler::Handler;
 use super::lock::{Lock, Threads};
 use super::sleepers::OnBell;
+use super::vain::VainLooks;
 use super::wait::{Step, Waiting};
 use super::waiters::Work;
 use crate::error::EngineError;
@@ -35,6 +36,11 @@ const OFFERS_MAX: u32 = 1000;
 pub trait Condition {
     /// Whether it has come true.
     fn is_met(&mut self) -> bool;
+    /// The process that has to do something next for it to come true, where that is known; asked
+    /// after [`Condition::is_met`]. When this process has finalised, the wait fails.
+    fn awaited(&self) -> Option<u32> {
+        None
+    }
     /// The thread is about to sleep: whoever makes the condition true must from now on ring this
     /// process's doorbell.
     fn before_sleep(&mut self) {}
@@ -60,11 +66,13 @@ impl<F: FnMut(&mut Handler) -> bool> Goal for F {
     }
 }
 
-/// A condition as a goal. It is also over when one of the processes it depends on is dead.
+/// A condition as a goal. It is also over when one of the processes it depends on is dead, or when
+/// the one that it waits for has finalised. Others may have finalised after doing their part.
 pub(crate) struct Outside<'c, C: Condition + ?Sized> {
     pub condition: &'c mut C,
     pub members: &'c [u32],
-    pub dead: Option<u32>,
+    /// The process without which it never comes true.
+    pub lost: Option<u32>,
 }
 
 impl<C: Condition + ?Sized> Goal for Outside<'_, C> {
@@ -74,13 +82,18 @@ impl<C: Condition + ?Sized> Goal for Outside<'_, C> {
             return true;
         }
         if handler.protocol.has_dead() {
-            self.dead = self
+            self.lost = self
                 .members
                 .iter()
                 .copied()
                 .find(|&peer| handler.protocol.is_dead(peer));
         }
-        self.dead.is_some()
+        if self.lost.is_none() && handler.protocol.has_finished() {
+            // What a process did before its goodbye was seen by `is_met` just now.
+            let awaited = self.condition.awaited();
+            self.lost = awaited.filter(|&peer| handler.protocol.is_gone(peer));
+        }
+        self.lost.is_some()
     }
 
     #[inline(always)]
@@ -122,6 +135,8 @@ pub(crate) struct Shared {
     pub port: u32,
     bed: Bed,
     pub driver: Driver,
+    /// Looks of the program that found nothing.
+    pub vain: VainLooks,
 }
 
 pub(crate) type Guard<'s> = super::lock::Guard<'s, Handler>;
@@ -132,6 +147,7 @@ impl Shared {
     pub unsafe fn new(handler: Handler, bed: Bed, driver: Driver, threads: Threads) -> Self {
         let segment = Arc::clone(handler.segment());
         let (rank, port) = (handler.rank, handler.port().index());
+        let vain = VainLooks::new(handler.policy.shares_cpus());
         // SAFETY: the caller's promise.
         let lock = unsafe { Lock::new(handler, threads) };
         Self {
@@ -143,6 +159,7 @@ impl Shared {
             port,
             bed,
             driver,
+            vain,
         }
     }
 
@@ -169,6 +186,18 @@ impl Shared {
         if handler.waiters.sleepers.exist() || !handler.waiters.wakers.is_empty() {
             Self::look_after_sleepers(handler);
         }
+    }
+
+    /// Whether other threads of the application may come in while one is inside.
+    #[inline(always)]
+    pub fn may_be_shared(&self) -> bool {
+        self.lock.is_for_many()
+    }
+
+    /// Whether somebody waits for who is inside to leave.
+    #[inline(always)]
+    pub fn is_wanted(&self) -> bool {
+        self.lock.is_wanted()
     }
 
     /// The driver enters, if nobody is inside.
@@ -263,7 +292,12 @@ impl Shared {
                 }
                 Step::Yield => handler.let_go(std::thread::yield_now),
                 Step::Sleep => {
-                    self.sleep(handler, watched, goal);
+                    let begun = Instant::now();
+                    let has_slept = self.sleep(handler, watched, goal);
+                    if has_slept && handler.waiters.inside == 1 {
+                        let now = Instant::now();
+                        handler.policy.slept(now - begun, now);
+                    }
                     waiting.reset();
                 }
             }
@@ -335,13 +369,18 @@ impl Shared {
     }
 
     /// Sleeps until the doorbell rings or another thread tells that something happened, unless it
-    /// has already.
+    /// has already: then it returns at once, with false.
     #[cold]
-    fn sleep(&self, handler: &mut Guard<'_>, watched: Option<RequestId>, goal: &mut impl Goal) {
+    fn sleep(
+        &self,
+        handler: &mut Guard<'_>,
+        watched: Option<RequestId>,
+        goal: &mut impl Goal,
+    ) -> bool {
         if handler.waiters.news {
             // Others took something in when this thread last let go, perhaps its own background
             // work: it has to be looked at first.
-            return;
+            return false;
         }
         goal.before_sleep();
         // While the thread on the doorbell is on its way back, the doorbell is not announced: that
@@ -353,7 +392,7 @@ impl Shared {
             if handler.waiters.sleepers.on_bell == OnBell::Nobody {
                 handler.port().bell().announce_awake();
             }
-            return;
+            return false;
         }
         let ticket = handler.waiters.sleepers.lie_down(watched);
         if handler.waiters.sleepers.on_bell == OnBell::Nobody {
@@ -366,6 +405,7 @@ impl Shared {
         }
         handler.waiters.sleepers.get_up(ticket);
         goal.after_sleep();
+        true
     }
 
     fn sleep_on_bell(&self, handler: &mut Guard<'_>) {

@@ -6,7 +6,10 @@
 //! sleep after a while. Ranks and usable CPUs are known at the start. What nobody tells us (other
 //! jobs, other containers, hosts that are parts of one machine) shows in the time that others had
 //! our CPU (`preemption`): a spinner that looks at the clock and finds part of a time slice gone
-//! has been preempted, and is wary from then on, for a while.
+//! has been preempted, and is wary from then on, for a while. A spinner is not preempted by a rank
+//! that yields to it at once: of two on one CPU it would spin until it loses patience, sleep, and
+//! find the message there, again and again. So who is woken soon after falling asleep, several times
+//! in a row, is wary, too.
 //!
 //! A wary thread still spins first, and yields after that. The other thread on the CPU may be a
 //! program that computes: a yield then gives it a whole time slice, thousands of times what the
@@ -24,6 +27,11 @@ use crate::options::{Options, WaitMode};
 const LOOKS_PER_CLOCK: u32 = 128;
 /// See [`WaitPolicy::direct_looks`].
 const DIRECT_LOOKS: u32 = 128;
+/// For how long something outside the engine is looked at, and nothing else.
+const CONDITION_TIME: Duration = Duration::from_micros(4);
+/// Looks at it between two looks at the clock: each is a load or two and a pause, which takes 40
+/// cycles on some processors and 140 on others.
+const CONDITION_LOOKS: u32 = 32;
 /// A loss of this length between two looks at the clock means that another thread computes on the
 /// CPU: a tenth of a time slice.
 const LOSS: Duration = Duration::from_micros(400);
@@ -31,6 +39,10 @@ const LOSS: Duration = Duration::from_micros(400);
 /// wary for twice as long.
 const WARY: Duration = Duration::from_millis(100);
 const WARY_MAX: Duration = Duration::from_secs(1);
+/// What wakes a thread so soon after it fell asleep may have waited for its CPU.
+const PROMPT: Duration = Duration::from_micros(100);
+/// So many times in a row are no coincidence.
+const PROMPTS_MAX: u32 = 3;
 /// Looks of a wary thread before its first yield, at most: some forty microseconds, in which a long
 /// message arrives whose sender is running.
 const WARY_LOOKS_MAX: u32 = 512;
@@ -66,6 +78,8 @@ pub struct WaitPolicy {
     wary_ended: Option<Instant>,
     /// Looks before the first yield while wary: what has paid off lately.
     wary_looks: u32,
+    /// How often in a row a spinner was woken as soon as it slept.
+    prompts: u32,
     /// What the kernel said at the last look at the clock of a spinner that has not slept since.
     sample: Option<Sample>,
 }
@@ -90,6 +104,7 @@ impl WaitPolicy {
             wary: WARY,
             wary_ended: None,
             wary_looks: WARY_LOOKS_MAX,
+            prompts: 0,
             sample: None,
         }
     }
@@ -97,6 +112,15 @@ impl WaitPolicy {
     /// Whether ranks outnumber CPUs.
     pub fn is_oversubscribed(&self) -> bool {
         self.oversubscribed
+    }
+
+    /// Whether others are known to need the CPU, and spinning was not asked for.
+    pub fn shares_cpus(&self) -> bool {
+        match self.mode {
+            WaitMode::Yield => true,
+            WaitMode::Auto | WaitMode::Sleep => self.oversubscribed,
+            WaitMode::Spin => false,
+        }
     }
 
     /// Looks before a receive is posted, in the hope to find its message in the ring: about two
@@ -110,6 +134,12 @@ impl WaitPolicy {
         } else {
             self.wary_looks.min(DIRECT_LOOKS)
         }
+    }
+
+    /// Whether nobody else is known to need the CPU and spinning was not forbidden.
+    #[inline(always)]
+    pub fn is_calm(&self) -> bool {
+        self.unhurried && self.wary_until.is_none() && self.mode != WaitMode::Sleep
     }
 
     /// Whether a wait that has made so many looks yields.
@@ -175,6 +205,19 @@ impl WaitPolicy {
         }
     }
 
+    /// The thread has slept so long since it lost patience, and is awake at `now`.
+    pub fn slept(&mut self, slept: Duration, now: Instant) {
+        let spun = self.mode == WaitMode::Auto && self.is_calm();
+        self.prompts = match spun && slept < PROMPT {
+            true => self.prompts + 1,
+            false => 0,
+        };
+        if self.prompts >= PROMPTS_MAX {
+            self.prompts = 0;
+            self.grow_wary(now);
+        }
+    }
+
     /// Something arrived: the wait is patient anew, and a wary policy learns whether spinning pays.
     #[inline(always)]
     pub fn arrived(&mut self, waiting: &mut Waiting) {
@@ -215,9 +258,54 @@ impl Waiting {
     }
 }
 
+/// Whether something comes true within [`CONDITION_TIME`].
+#[inline(always)]
+pub fn comes_true_soon(mut is_met: impl FnMut() -> bool) -> bool {
+    let mut until = None;
+    loop {
+        for _ in 0..CONDITION_LOOKS {
+            std::hint::spin_loop();
+            if is_met() {
+                return true;
+            }
+        }
+        let now = Instant::now();
+        if now >= *until.get_or_insert(now + CONDITION_TIME) {
+            return false;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_condition_is_looked_at_for_so_long_whatever_a_look_takes() {
+        for wanted in [1, CONDITION_LOOKS] {
+            let mut looks = 0;
+            let is_met = || {
+                looks += 1;
+                looks == wanted
+            };
+            assert!(comes_true_soon(is_met));
+        }
+        for pause in [Duration::ZERO, Duration::from_nanos(200)] {
+            // A try that is preempted takes longer than it should.
+            let tries = (0..100).map(|_| {
+                let begun = Instant::now();
+                assert!(!comes_true_soon(|| {
+                    let look = Instant::now();
+                    while look.elapsed() < pause {}
+                    false
+                }));
+                begun.elapsed()
+            });
+            let shortest = tries.min().unwrap();
+            assert!(shortest >= CONDITION_TIME, "{shortest:?}");
+            assert!(shortest < 10 * CONDITION_TIME, "{shortest:?}");
+        }
+    }
 
     fn steps(options: &Options, oversubscribed: bool) -> Vec<Step> {
         let mut policy = WaitPolicy::new(options, oversubscribed);
@@ -270,6 +358,35 @@ mod tests {
         }
         assert_eq!(wary(WARY_LOOKS_MAX).direct_looks(), DIRECT_LOOKS);
         assert_eq!(wary(1).direct_looks(), 1);
+        assert!(!wary(WARY_LOOKS_MAX).is_calm());
+        assert!(WaitPolicy::new(&Options::default(), false).is_calm());
+        assert!(!WaitPolicy::new(&Options::default(), true).is_calm());
+    }
+
+    #[test]
+    fn who_is_woken_as_soon_as_it_sleeps_grows_wary() {
+        let now = Instant::now();
+        let soon = PROMPT / 2;
+        let mut policy = WaitPolicy::new(&Options::default(), false);
+        for _ in 0..PROMPTS_MAX {
+            policy.slept(soon, now);
+            policy.slept(2 * PROMPT, now);
+        }
+        assert!(policy.is_calm(), "now and then is a coincidence");
+        for _ in 0..PROMPTS_MAX {
+            assert!(policy.is_calm());
+            policy.slept(soon, now);
+        }
+        assert!(!policy.is_calm());
+        let told = Options {
+            wait: WaitMode::Sleep,
+            ..Options::default()
+        };
+        for (options, oversubscribed) in [(told, false), (Options::default(), true)] {
+            let mut policy = WaitPolicy::new(&options, oversubscribed);
+            (0..2 * PROMPTS_MAX).for_each(|_| policy.slept(soon, now));
+            assert!(policy.wary_until.is_none(), "it did not spin");
+        }
     }
 
     #[test]

@@ -165,6 +165,36 @@ impl<B: Copy> Protocol<B> {
     /// A context is not used any more.
     pub fn forget_members(&mut self, context: u64) {
         self.members.remove(&context);
+        self.bound.remove(&context);
+    }
+
+    /// What these processes do in a context needs all of them: the death of one ends every receive
+    /// there that has no message yet, also those from others, which may have given up for the same
+    /// reason.
+    pub fn bind_members(&mut self, context: u64, members: Arc<[u32]>) {
+        self.bound.insert(context, members);
+    }
+
+    /// Whether the death of a process ends all receives in a context.
+    fn is_bound(&self, context: u64, peer: u32) -> bool {
+        let members = self.bound.get(&context);
+        members.is_some_and(|members| members.contains(&peer))
+    }
+
+    /// A dead process without which a receive will have no message: the one that it is from, or
+    /// one to which its context is bound.
+    #[inline(always)]
+    pub(super) fn dead_for(&self, from: Option<u32>, context: u64) -> Option<u32> {
+        if self.died.is_empty() {
+            return None;
+        }
+        let bound = || {
+            self.died
+                .iter()
+                .copied()
+                .find(|&peer| self.is_bound(context, peer))
+        };
+        from.filter(|&from| self.is_dead(from)).or_else(bound)
     }
 
     /// Whether the death of a process concerns receives from anybody in a context.
@@ -173,15 +203,15 @@ impl<B: Copy> Protocol<B> {
         members.is_none_or(|members| members.contains(&peer))
     }
 
-    /// Whether the death of a process ends a request: it is the only one that its message can come
-    /// from or go to, or a member of the context of a receive from anybody.
+    /// Whether the death of a process ends a receive: it is the only one that its message can come
+    /// from, a member of the context of a receive from anybody, or one to which the context is bound.
     pub fn is_concerned(&mut self, id: RequestId, peer: u32) -> bool {
         let Some(request) = self.requests.get(id) else {
             return false;
         };
         let (other, context) = (request.peer, request.envelope.context);
         match other {
-            Some(other) => other == peer,
+            Some(other) => other == peer || self.is_bound(context, peer),
             None => self.is_member(context, peer),
         }
     }
@@ -264,6 +294,9 @@ impl<B: Copy> Protocol<B> {
                 // It has a message; whether that can still become complete is for who knows the
                 // driver to say.
                 (State::Awarded, _) => false,
+                (State::Posted(_), Some(other)) if other != peer => {
+                    with_wildcards && self.is_bound(request.envelope.context, peer)
+                }
                 (_, Some(other)) => other == peer,
                 (_, None) => with_wildcards && self.is_member(request.envelope.context, peer),
             })
@@ -337,6 +370,12 @@ impl<B: Copy> Protocol<B> {
     /// Whether `peer` is known to be dead.
     pub fn is_dead(&self, peer: u32) -> bool {
         self.peers[peer as usize].dead
+    }
+
+    /// Whether any process is known to have finalised.
+    #[inline(always)]
+    pub fn has_finished(&self) -> bool {
+        self.finished > 0
     }
 
     /// Whether `peer` is known to be dead or to have finalised.

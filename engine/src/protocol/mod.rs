@@ -39,7 +39,7 @@ pub use mirror::Placement;
 pub use offer::Fetch;
 pub use order::{STANDSTILL_MAX, Turn};
 pub use post::{Claim, Posted};
-pub use receive::{Arrived, Effect};
+pub use receive::{Arrived, Effect, Further};
 pub use requests::{Completion, Outcome, RequestId};
 pub use send::{Mode, Origin, Payload, Source, Transmit};
 
@@ -65,6 +65,10 @@ pub struct Limits {
     /// Eager bytes a peer may have unmatched here (each message counts its length and a header, in
     /// whole credit units).
     pub room_bytes: u64,
+    /// Of this room, what only messages of up to [`LITTLE_BYTES_MAX`] bytes may take: programs send
+    /// them by the hundred thousand before anybody asks for one, and to offer them costs more than
+    /// to keep them.
+    pub reserved_bytes: u64,
     /// Eager bytes that a peer may have unmatched here before it is taken for one that does not
     /// obey: at least `room_bytes` of every process that sends to this one.
     pub kept_bytes_max: u64,
@@ -81,22 +85,60 @@ pub struct Limits {
     pub unexpected_max: usize,
 }
 
+/// Messages up to this length take no more memory unmatched than the offers of others do.
+pub const LITTLE_BYTES_MAX: u64 = 64;
+
 impl Limits {
+    /// The sizes of messages and of their pieces, for people.
+    pub fn tell(&self) -> String {
+        format!(
+            "messages up to {} KiB leave at once, in pieces of {} to {} KiB; longer ones are offered, \
+             and their pieces have up to {} KiB",
+            self.eager_bytes_max >> 10,
+            self.piece_bytes_min() >> 10,
+            self.fragment_bytes_short >> 10,
+            self.fragment_bytes >> 10,
+        )
+    }
+
     /// Messages up to this length go in one eager packet at once.
     fn whole_bytes_max(&self) -> u64 {
-        let fragment = self.fragment_bytes_short.min(self.fragment_bytes) as u64;
+        let fragment = self.piece_bytes_min().min(self.fragment_bytes) as u64;
         self.eager_bytes_max
             .min(fragment)
             .min(self.copied_bytes_max)
     }
 
-    /// Longest payload of a packet that belongs to a message of `bytes`.
+    /// Longest payload of a packet that belongs to a message of `bytes`. Short messages are cut in
+    /// four, if their pieces do not become too short by it: the last piece is copied by one side
+    /// alone, and so is the first.
     #[inline(always)]
     fn fragment(&self, bytes: u64) -> usize {
-        if bytes <= self.short_bytes_max {
-            self.fragment_bytes_short
+        if bytes > self.short_bytes_max {
+            return self.fragment_bytes;
+        }
+        let quarter = (bytes / 4).next_multiple_of(64) as usize;
+        quarter.clamp(self.piece_bytes_min(), self.fragment_bytes_short)
+    }
+
+    /// The shortest pieces into which messages are cut: beginning to copy costs as much as copying
+    /// some KiB, so they are half as long as those of the longest short messages.
+    #[inline(always)]
+    fn piece_bytes_min(&self) -> usize {
+        if self.short_bytes_max > self.fragment_bytes_short as u64 {
+            (self.fragment_bytes_short / 2).max(1)
         } else {
-            self.fragment_bytes
+            self.fragment_bytes_short
+        }
+    }
+
+    /// What must be left of a peer's room when a message of `bytes` has taken its part.
+    #[inline(always)]
+    fn reserve(&self, bytes: u64) -> u64 {
+        if bytes <= LITTLE_BYTES_MAX {
+            0
+        } else {
+            self.reserved_bytes
         }
     }
 }
@@ -173,6 +215,8 @@ pub struct Protocol<B: Copy> {
     died: Vec<u32>,
     /// The processes that send messages in a context, where they are known.
     members: HashMap<u64, Arc<[u32]>>,
+    /// The processes without any of which a context is of no use.
+    bound: HashMap<u64, Arc<[u32]>>,
     /// How many processes have finalised.
     finished: u32,
     /// Looks at several requests so far.
@@ -202,6 +246,7 @@ impl<B: Copy> Protocol<B> {
             stashes: Stashes::new(),
             died: Vec::new(),
             members: HashMap::new(),
+            bound: HashMap::new(),
             finished: 0,
             look: 0,
             fetching: true,
@@ -242,6 +287,11 @@ impl<B: Copy> Protocol<B> {
     /// Whether messages offered from now on are fetched where that is possible, or streamed.
     pub fn set_fetching(&mut self, fetching: bool) {
         self.fetching = fetching;
+    }
+
+    /// The sizes that steer it, for peers that have none of their own.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Peers for which [`Protocol::poll_transmit`] has something.

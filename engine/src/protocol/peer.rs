@@ -20,7 +20,8 @@ pub(super) struct Peer {
     pub kept: u64,
     /// Credit units to give back with the next packet.
     pub owed: u32,
-    /// Owed units from which on a packet is made for them alone: a quarter of the room.
+    /// Owed units from which on a packet is made for them alone: a quarter of the room that all
+    /// messages may take.
     pub owed_max: u32,
     /// Number of the next packet to and from the peer.
     pub next_out: u32,
@@ -64,7 +65,8 @@ impl Peer {
             room: limits.room_bytes,
             kept: 0,
             owed: 0,
-            owed_max: ((limits.room_bytes / CREDIT_UNIT / 4) as u32).max(1),
+            owed_max: (((limits.room_bytes - limits.reserved_bytes) / CREDIT_UNIT / 4) as u32)
+                .max(1),
             next_out: 0,
             next_in: 0,
             answers: VecDeque::new(),
@@ -98,6 +100,12 @@ impl Peer {
     #[inline(always)]
     pub fn take_credit(&mut self, credit: u16) {
         self.room += u64::from(credit) * CREDIT_UNIT;
+    }
+
+    /// Whether the peer has room for an eager message.
+    #[inline(always)]
+    pub fn has_room(&self, bytes: u64) -> bool {
+        self.room >= super::cost(bytes) + self.limits.reserve(bytes)
     }
 
     pub fn has_work(&self) -> bool {

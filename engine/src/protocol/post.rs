@@ -88,7 +88,7 @@ impl<B: Copy> Protocol<B> {
             Post::Queued(posted) => {
                 // From a process that has finalised nothing comes, but the receive can be tested
                 // and taken back.
-                let dead = from.filter(|&from| self.peers[from as usize].dead);
+                let dead = self.dead_for(from, pattern.context);
                 if let Some(request) = self.requests.get(id) {
                     request.state = State::Posted(posted);
                 }

@@ -1,7 +1,7 @@
 //! Arrived packets: what each kind means, and where its payload goes.
 
 use oxmpi_matching::Pattern;
-use oxmpi_wire::{Code, Content, Eager, Envelope, Kind, Repr, reason};
+use oxmpi_wire::{Code, Content, Eager, Envelope, Kind, More, Repr, reason};
 
 use super::failure::Failure;
 use super::offer::Fetch;
@@ -38,6 +38,17 @@ pub enum Arrived<B> {
     Refused,
 }
 
+/// What a further packet of an eager message brought.
+#[derive(Debug, Clone, Copy)]
+pub struct Further<B> {
+    /// The receive's buffer.
+    pub buffer: B,
+    /// How many bytes of the payload fit it.
+    pub bytes: usize,
+    /// The message is whole.
+    pub is_last: bool,
+}
+
 impl<B: Copy> Protocol<B> {
     /// An eager packet has arrived: what [`Protocol::handle`] does with it, for the caller that
     /// need not look at other kinds.
@@ -72,18 +83,59 @@ impl<B: Copy> Protocol<B> {
         Arrived::Deliver(buffer, bytes)
     }
 
+    /// A further packet of an eager message, with so many bytes of payload, has arrived: where they
+    /// belong. `None`, and nothing has happened: [`Protocol::handle`] says why.
+    #[inline(always)]
+    pub fn handle_further(&mut self, from: u32, more: &More, bytes: usize) -> Option<Further<B>> {
+        let peer = &mut self.peers[from as usize];
+        let Some(Inbound::Request(id)) = peer.inbound else {
+            return None;
+        };
+        if more.head.sequence != peer.next_in || peer.dead {
+            return None;
+        }
+        let request = self.requests.get(id)?;
+        let State::Receiving { arrived } = request.state else {
+            return None;
+        };
+        let end = more.offset.saturating_add(bytes as u64);
+        if more.offset != arrived || end > request.envelope.bytes() || request.peer != Some(from) {
+            return None;
+        }
+        peer.take_packet(more.head.credit);
+        let further = Further {
+            buffer: request.buffer?,
+            bytes: end.min(request.capacity).saturating_sub(arrived) as usize,
+            is_last: end == request.envelope.bytes(),
+        };
+        request.state = State::Receiving { arrived: end };
+        if further.is_last {
+            peer.inbound = None;
+            self.requests.complete_received(id);
+        }
+        Some(further)
+    }
+
     /// Whether messages wait that no receive has asked for.
     #[inline(always)]
     pub fn has_unexpected(&self) -> bool {
         self.queues.unexpected_len() != 0
     }
 
-    /// Whether a receive need not be posted: nothing is queued, so the next message from its
-    /// sender, if it matches, is its own. Nothing else is under way either: it would stand still
-    /// while message after message is taken directly.
+    /// Whether nothing is under way: no request and no message that waits.
     #[inline(always)]
     pub fn is_quiet(&self) -> bool {
         self.requests.pending() == 0 && self.queues.unexpected_len() == 0 && self.busy.is_empty()
+    }
+
+    /// Whether a receive need not be posted: no other receive is, and no message that waits is for
+    /// it, so the next message from its sender, if it matches, is its own. Nothing else is under
+    /// way either: it would stand still while message after message is taken directly.
+    #[inline(always)]
+    pub fn may_take_directly(&mut self, pattern: &Pattern) -> bool {
+        self.requests.pending() == 0
+            && self.busy.is_empty()
+            && (self.queues.unexpected_len() == 0 || self.queues.probe(pattern).is_none())
     }
 
     /// A whole eager message that a receive found by itself while [`Protocol::is_quiet`]: true if

@@ -84,7 +84,7 @@ impl<B: Copy> Protocol<B> {
         let peer = &self.peers[to as usize];
         let leaves = envelope.bytes() <= peer.whole_bytes_max
             && mode == Mode::Standard
-            && peer.room >= cost(envelope.bytes())
+            && peer.has_room(envelope.bytes())
             && peer.messages.is_empty()
             && !peer.dead;
         leaves.then_some(Eager {
@@ -92,6 +92,33 @@ impl<B: Copy> Protocol<B> {
             sequence: peer.next_out,
             credit: peer.due(),
         })
+    }
+
+    /// As [`Protocol::eager_now`], of a message that is too long for one packet, and the payload of
+    /// each of its packets but the last. After they have left: [`Protocol::sent_pieces`].
+    #[inline(always)]
+    pub fn pieces_now(&self, to: u32, envelope: &Envelope, mode: Mode) -> Option<(Eager, usize)> {
+        let peer = &self.peers[to as usize];
+        let leaves = envelope.bytes() <= peer.limits.eager_bytes_max
+            && envelope.bytes() <= peer.limits.copied_bytes_max
+            && mode == Mode::Standard
+            && peer.has_room(envelope.bytes())
+            && !peer.has_work()
+            && !peer.gone;
+        let header = Eager {
+            envelope: *envelope,
+            sequence: peer.next_out,
+            credit: peer.due(),
+        };
+        leaves.then(|| (header, peer.limits.fragment(envelope.bytes())))
+    }
+
+    /// The message of [`Protocol::pieces_now`] has left in so many packets.
+    #[inline(always)]
+    pub fn sent_pieces(&mut self, to: u32, header: &Eager, packets: u32) {
+        self.sent_eager(to, header);
+        let peer = &mut self.peers[to as usize];
+        peer.next_out = peer.next_out.wrapping_add(packets - 1);
     }
 
     /// The message of [`Protocol::eager_now`] has left.
@@ -119,7 +146,7 @@ impl<B: Copy> Protocol<B> {
         }
         let gone = peer.gone;
         let short = envelope.bytes() <= peer.limits.eager_bytes_max && mode == Mode::Standard;
-        let eager = short && peer.room >= cost(envelope.bytes());
+        let eager = short && peer.has_room(envelope.bytes());
         self.counters.out_of_room += u64::from(short && !eager);
         let id = self.enqueue(to, envelope, source, eager, mode);
         if gone {

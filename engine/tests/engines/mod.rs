@@ -1,8 +1,10 @@
 //! Engines of one job inside one test process: each attaches to the same segment, as processes do.
 #![allow(dead_code, reason = "each test file uses its share")]
 
+use std::fmt::Display;
+use std::io::Write as _;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use oxmpi_engine::Progress;
@@ -27,19 +29,35 @@ pub struct Job {
 }
 
 /// Whether this test program's engines are on several hosts, as far as they know, and how they
-/// reach each other: the programs `tcp`, `kernel`, `uring` and `udp` run the other programs' tests
-/// that way.
+/// reach each other: the programs `tcp`, `kernel`, `uring`, `bpf`, `udp` and `both` run the other programs'
+/// tests that way.
 pub const APART: Option<NetMode> = match env!("CARGO_CRATE_NAME").as_bytes() {
-    b"tcp" | b"kernel" | b"uring" => Some(NetMode::Tcp),
+    b"tcp" | b"kernel" | b"uring" | b"bpf" => Some(NetMode::Tcp),
     b"udp" => Some(NetMode::Udp),
+    b"both" => Some(NetMode::Auto),
     _ => None,
 };
 
 /// Whether a driver reads the connections, of which there is a double.
 pub const KERNEL: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"kernel");
 
-/// Whether io_uring reads the connections.
+/// Whether io_uring reads the connections; where the kernel does not permit that, the library does.
 pub const URING: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"uring");
+
+/// Whether BPF programs read the connections; where the kernel does not permit that, the library
+/// does.
+pub const BPF: bool = matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"bpf");
+
+/// Says once that this program shows less than it is there for, past libtest, which holds back what
+/// passing tests print: `cargo xtask test` counts the line.
+fn pass_over(why: &dyn Display) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        let name = env!("CARGO_CRATE_NAME");
+        let line = format!("tests of {name}: skipped, this host does not permit it: {why}\n");
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    });
+}
 
 /// A process of a job on one host.
 pub fn facts(rank: u32, size: u32, segment: OwnedFd) -> JoinFacts {
@@ -96,7 +114,16 @@ pub fn seats_that_know(
         options.progress = Progress::Kernel;
     }
     if URING && options.progress == Progress::User {
-        options.progress = Progress::Uring;
+        match oxmpi_net::tcp::find_ring() {
+            Ok(()) => options.progress = Progress::Uring,
+            Err(error) => pass_over(&error),
+        }
+    }
+    if BPF && options.progress == Progress::User {
+        match oxmpi_net::tcp::find_bpf() {
+            Ok(()) => options.progress = Progress::Bpf,
+            Err(error) => pass_over(&error),
+        }
     }
     let size = hosts.len() as u32;
     let host_count = hosts.iter().max().unwrap() + 1;
