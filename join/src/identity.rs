@@ -20,6 +20,8 @@ pub struct Identity {
     pub rank: u32,
     /// Ranks in the job.
     pub size: u32,
+    /// The number of the command line's program that this process executes, from 0.
+    pub program: u32,
     /// The job's shared segment; None when no launcher started this process.
     pub segment: Option<OwnedFd>,
     /// The name of this host, for messages.
@@ -82,9 +84,12 @@ impl Identity {
         };
         let segment =
             sys::adopt_inherited(fd).map_err(|error| IdentityError::SegmentClosed { fd, error })?;
+        // A launcher of an earlier release does not say it.
+        let program = oxmpi_settings::APPNUM.read().number();
         Ok(Identity {
             rank,
             size,
+            program: program.ok().flatten().unwrap_or(0) as u32,
             segment: Some(segment),
             host: alone.host,
         })
@@ -95,6 +100,7 @@ impl Identity {
         Identity {
             rank: 0,
             size: 1,
+            program: 0,
             segment: None,
             host: sys::host_name(),
         }

@@ -21,7 +21,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 use oxmpi_engine::{JoinFacts, Network};
-use oxmpi_net::tcp::{DriverError, Progress, find_driver, find_ring};
+use oxmpi_net::tcp::{DriverError, Progress, find_bpf, find_driver, find_ring};
 use oxmpi_pmi::Client;
 use oxmpi_ports::Segment;
 use oxmpi_settings::SettingError;
@@ -41,6 +41,8 @@ const HOST: &str = "oxmpi-host";
 pub struct Membership {
     /// What the engine needs; to be taken once.
     pub facts: JoinFacts,
+    /// The number of the command line's program that this process executes, from 0.
+    pub program: u32,
     /// How to leave the job, and to end it.
     pub launcher: LauncherLine,
 }
@@ -80,7 +82,7 @@ impl Membership {
         if inherited && identity.size == 1 {
             return Ok(Membership::alone_on_host(identity, LauncherLine::default()));
         }
-        let Some(client) = Client::from_env()? else {
+        let Some(mut client) = Client::from_env()? else {
             if inherited {
                 return Err(WireUpError::NoLauncher {
                     rank: identity.rank,
@@ -101,9 +103,14 @@ impl Membership {
                 pmi_size,
             });
         }
+        let program = match inherited {
+            true => identity.program,
+            false => client.program()?.unwrap_or(0),
+        };
         let identity = Identity {
             rank: pmi_rank,
             size: pmi_size,
+            program,
             ..identity
         };
         tell_of_settings(&identity);
@@ -114,6 +121,7 @@ impl Membership {
         let Identity {
             rank,
             size,
+            program,
             segment,
             host,
         } = identity;
@@ -124,7 +132,11 @@ impl Membership {
             segment,
             network: None,
         };
-        Membership { facts, launcher }
+        Membership {
+            facts,
+            program,
+            launcher,
+        }
     }
 }
 
@@ -157,6 +169,7 @@ fn check_driver() -> Result<(), WireUpError> {
         Progress::User | Progress::Sock => {}
         Progress::Kernel => find_driver().map_err(DriverError::from)?,
         Progress::Uring => find_ring().map_err(DriverError::from)?,
+        Progress::Bpf => find_bpf().map_err(DriverError::from)?,
     }
     Ok(())
 }
@@ -276,7 +289,12 @@ fn wire_up(
         }
         _ => None,
     };
-    let Identity { segment, host, .. } = identity;
+    let Identity {
+        program,
+        segment,
+        host,
+        ..
+    } = identity;
     Ok(Membership {
         facts: JoinFacts {
             rank,
@@ -285,6 +303,7 @@ fn wire_up(
             segment,
             network,
         },
+        program,
         launcher: LauncherLine {
             client: Some(client),
             foreign,

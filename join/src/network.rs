@@ -90,6 +90,12 @@ pub(crate) fn agree(
         value: "…".into(),
         why: "it is no key".into(),
     })?;
+    let opened = equipment.open_with(rank, hosts.len(), &key);
+    opened.map_err(|error| WireUpError::Equip {
+        rank,
+        host: identity.host.clone(),
+        error,
+    })?;
     let mode = equipment.mode();
     if mode == Mode::Tcp {
         let choice = decide(mode, std::iter::empty()).map_err(WireUpError::from)?;
@@ -182,7 +188,7 @@ impl Agreed {
         let directory = directory(client);
         let choice = Choice {
             encrypted: equipment.is_encrypted(),
-            rails: equipment.has_rails(),
+            rails: equipment.rails(),
             ..self.choice
         };
         let transport = equipment

@@ -1,10 +1,10 @@
 //! A connection to an agent: the remote shell's process, frames over its standard input and output.
 //!
-//! Started by whoever is above the agent in the tree, the head or another agent. It speaks for its
-//! host and all hosts below that: what the agent says leaves as [`Up`] frames, and when the agent,
-//! the shell or the connection ends too early, [`Up::Lost`] says so once, with the command and what
-//! it printed. Ending is always the same: close its standard input; what does not end by itself
-//! soon is killed.
+//! Started by the head or by the agent above in the tree. It speaks for its host and all hosts
+//! below that: the agent's words leave as [`Up`] frames, and when the agent, the shell or the
+//! connection ends too early, [`Up::Lost`] says so once, with the command and what it printed.
+//! Ending is always the same: close its standard input; a process that does not end by itself soon
+//! is killed.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};

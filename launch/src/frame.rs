@@ -17,7 +17,7 @@ use crate::record::Stage;
 use crate::supervise::{Ended, RankDeath};
 
 /// The version of the frames between the head and its agents. Changes with every change of a frame.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// The longest frame: the cards of 65 535 ranks in a fence with up to 1 000 bytes each.
 pub(crate) const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -53,6 +53,8 @@ pub(crate) enum Down {
     Finished { rank: u32 },
     /// The job is over: kill what is left, send what has been said, end.
     End,
+    /// Say where the ranks are.
+    Look,
 }
 
 /// What an agent must know to start the agents below it.

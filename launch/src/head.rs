@@ -21,6 +21,7 @@ use crate::job_spec;
 use crate::local_ranks::{Input, StartRanks};
 use crate::node::Node;
 use crate::outlet::{Outlet, Style};
+use crate::program;
 use crate::stdin::Source;
 use crate::supervise::{Action, RankDeath, Supervisor};
 use crate::sys::{self, Signals};
@@ -351,7 +352,13 @@ impl<'a> Head<'a> {
             }
             Up::Started { rank, pid } => self.supervisor.handle_started(rank, pid),
             Up::Failed { rank, stage, errno } => {
-                self.supervisor.handle_failed(rank, stage, errno, now);
+                let machine = match errno {
+                    libc::ENOEXEC => self.machine_of(rank),
+                    _ => None,
+                };
+                let how = (stage, errno);
+                self.supervisor
+                    .handle_failed(rank, how, machine.as_deref(), now);
             }
             Up::Backtrace { rank, lines } => self.supervisor.handle_backtrace(rank, lines),
             Up::Ended { rank, ended } => {
@@ -384,6 +391,12 @@ impl<'a> Head<'a> {
             Up::Abort { rank, code, text } => self.supervisor.handle_abort(rank, code, &text, now),
             Up::Remark { text, .. } => self.outlet.say(&text),
         }
+    }
+
+    /// The processor that a rank's program is for, if it is another one.
+    fn machine_of(&self, rank: u32) -> Option<String> {
+        let app = self.job.apps.get(self.supervisor.app(rank)?)?;
+        program::machine(&app.executable.path)
     }
 
     /// Ranks of hosts that are lost read no more, and stop no other rank's reading.
@@ -431,6 +444,12 @@ impl<'a> Head<'a> {
             match action {
                 Action::Signal(signal) => self.node.down(&Down::Signal(signal), self.now),
                 Action::Say(text) => self.outlet.say(&text),
+                Action::Look if !self.job.settings.wants_backtraces() => {}
+                Action::Look => {
+                    // What is known already stands before what takes time to find out.
+                    self.flush();
+                    self.node.down(&Down::Look, self.now);
+                }
                 Action::StopSelf => {
                     self.flush();
                     sys::stop_self();

@@ -89,6 +89,8 @@ pub struct Settings {
     pub stdin: Stdin,
     /// Say how every rank ended when the job is over.
     pub exit_codes: bool,
+    /// Say of every rank where it runs.
+    pub verbose: bool,
     /// Where output goes.
     pub output: Output,
     /// On which hosts the ranks run.
@@ -109,9 +111,21 @@ impl Default for Settings {
             grace: Duration::from_secs(2),
             stdin: Stdin::Rank(0),
             exit_codes: false,
+            verbose: false,
             output: Output::Inherit,
             spread: Spread::default(),
         }
+    }
+}
+
+impl Settings {
+    /// Whether it is told where ranks have crashed, or hang.
+    pub(crate) fn wants_backtraces(&self) -> bool {
+        let name = oxmpi_settings::BACKTRACE.name;
+        let said = self.env.iter().rev().find(|(said, _)| said == name);
+        let value = said.map(|(_, value)| value.clone());
+        let value = value.or_else(|| std::env::var_os(name)).unwrap_or_default();
+        value != "off" && value != "0"
     }
 }
 
@@ -180,12 +194,12 @@ pub enum LaunchError {
     },
     /// Pipes for so many ranks do not fit the limit.
     #[error(
-        "{ranks} ranks need {needed} open files and the limit is {limit}: raise it (ulimit -n) or start fewer ranks"
+        "{ranks} ranks need up to {needed} open files and the limit is {limit}: raise it (ulimit -n) or start fewer ranks"
     )]
     OpenFiles {
         /// The ranks of the job.
         ranks: u32,
-        /// What they need.
+        /// What they need at most.
         needed: u64,
         /// What is allowed.
         limit: u64,

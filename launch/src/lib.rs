@@ -19,7 +19,7 @@
 //! The other end, what a rank does with all this, is the layer below, `join`. The layer also uses
 //! `ports` for the shared segment of each host and `pmi` for what ranks ask their launcher.
 //! Decisions (`supervise`, `hosts`, `tree`, `lines`, `program`) are apart from system calls (`sys`,
-//! `warden`), which hold all the unsafe code.
+//! `tracee`, `warden`), which hold all the unsafe code.
 
 #![deny(unsafe_code)]
 
@@ -52,9 +52,12 @@ mod streams;
 mod supervise;
 #[allow(unsafe_code)]
 mod sys;
+#[allow(unsafe_code)]
+mod tracee;
 mod tree;
 #[allow(unsafe_code)]
 mod warden;
+mod why;
 
 pub use agent::agent;
 pub use bind::{Bind, BindTo, cpu_list};
@@ -67,6 +70,7 @@ pub use outlet::FilePatterns;
 pub use oxmpi_join::{RANKS_MAX, host_name, usable_cpus};
 pub use oxmpi_ports::fetch::is_refused as is_memory_refused;
 pub use program::{Executable, ProgramError};
+pub use why::{WhyError, why};
 
 /// The word after the program's path that makes it an agent.
 pub const AGENT_COMMAND: &str = "agent";

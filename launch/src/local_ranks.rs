@@ -1,9 +1,9 @@
 //! The ranks of one host: their segment, their warden, their output, their input, their PMI
 //! sockets.
 //!
-//! The head has one for its own host and every agent has one for its. What happens leaves as [`Up`]
-//! frames in a queue, what is to be done comes as method calls; who is at the other end of either
-//! is not known here. Nothing waits: `poll_entries` and `poll_deadline` say when `handle_ready` has
+//! The head has one for its own host and every agent has one for its. Events leave as [`Up`] frames
+//! in a queue, orders come as method calls; this module does not know whether a head or an agent is
+//! at the other end. Nothing waits: `poll_entries` and `poll_deadline` say when `handle_ready` has
 //! something to do.
 
 use std::collections::VecDeque;
@@ -29,6 +29,7 @@ use crate::streams::Streams;
 use crate::supervise::{Abort, End, Ended, RankDeath, Standing};
 use crate::sys;
 use crate::warden::Warden;
+use crate::why;
 
 /// Both ends of two pipes and of a socket per rank.
 const DESCRIPTORS_PER_RANK: u64 = 6;
@@ -123,14 +124,17 @@ impl LocalRanks {
         }
         let open_files = sys::raise_open_files(needed)
             .map_err(LaunchError::system("read the limit of open files"))?;
-        let too_few = |error: io::Error| match error.raw_os_error() {
-            Some(libc::EMFILE) => LaunchError::OpenFiles {
-                ranks: count,
-                needed,
-                limit: open_files.rlim_max,
-            },
-            _ => LaunchError::system("make the ranks' pipes")(error),
+        let making = |what| {
+            move |error: io::Error| match error.raw_os_error() {
+                Some(libc::EMFILE) => LaunchError::OpenFiles {
+                    ranks: count,
+                    needed,
+                    limit: open_files.rlim_max,
+                },
+                _ => LaunchError::system(what)(error),
+            }
         };
+        let too_few = making("make the ranks' pipes");
 
         // A panic elsewhere while holding the lock leaves nothing half done that matters here.
         let starting = STARTING.lock().unwrap_or_else(|broken| broken.into_inner());
@@ -157,7 +161,7 @@ impl LocalRanks {
         let ends = outputs.into_iter().zip(sockets);
         let ends = Ends {
             inputs,
-            null: null().map_err(too_few)?,
+            null: null().map_err(making("open /dev/null"))?,
             crash,
             ranks: ends
                 .map(|((stdout, stderr), pmi)| RankEnds {
@@ -177,8 +181,7 @@ impl LocalRanks {
             start.mask,
             open_files,
         )?;
-        let warden =
-            Warden::start(plan, highest).map_err(LaunchError::system("fork the warden process"))?;
+        let warden = Warden::start(plan, highest).map_err(making("fork the warden process"))?;
         drop(starting);
 
         let member = |rank| Member {
@@ -405,6 +408,16 @@ impl LocalRanks {
         up.push_back(Up::Ended { rank, ended });
         // Behind the word of its end, so that whoever leaves a fence because of it knows why.
         self.pmi.handle_end(port, up);
+    }
+
+    /// Where the ranks are that run here.
+    pub(crate) fn look(&self, host: u32) -> Vec<Up> {
+        let running = self.ranks.iter().filter(|member| member.pid > 0);
+        let ranks: Vec<(u32, u32)> = running
+            .map(|member| (member.rank, member.pid as u32))
+            .collect();
+        let lines = why::places(&ranks).into_iter();
+        lines.map(|text| Up::Remark { host, text }).collect()
     }
 
     /// A rank has finalised MPI and ended, here or on another host.

@@ -162,6 +162,12 @@ impl Node {
                 local.for_each(|local| local.record_finish(*rank));
                 self.below(frame);
             }
+            Down::Look => {
+                let looked = self.local.iter().zip(self.host);
+                let said = looked.flat_map(|(local, host)| local.look(host));
+                self.up.extend(said);
+                self.below(frame);
+            }
             Down::End => {
                 self.ending = true;
                 match (&mut self.local, self.host) {

@@ -202,7 +202,7 @@ impl Strings {
         Ok(Shared {
             path: self.keep(&program.path, "the program's path")?,
             argv: self.arguments(program)?,
-            envp: self.environment(spec, program, host)?,
+            envp: self.environment(spec, number, host)?,
             wdir: wdir
                 .map(|wdir| self.keep(wdir, "the working directory"))
                 .transpose()?,
@@ -221,13 +221,15 @@ impl Strings {
     fn environment(
         &mut self,
         spec: &JobSpec,
-        program: &Program,
+        number: usize,
         host: &OnHost<'_>,
     ) -> Result<Vec<*const libc::c_char>, LaunchError> {
+        let program = &spec.programs[number];
         let pair = |(name, value): (&str, u32)| (OsString::from(name), value.to_string().into());
         let mut ours: Variables = environment::of_a_job(spec.size(), host.ranks)
             .map(pair)
             .into();
+        ours.push(pair((oxmpi_settings::APPNUM.name, number as u32)));
         ours.push(pair((oxmpi_settings::SEGMENT.name, host.segment as u32)));
         ours.push(pair((oxmpi_settings::CRASH_SOCKET.name, host.crash as u32)));
         let mut variables = host.inherited.clone();

@@ -44,6 +44,10 @@ impl PmiSockets {
             size: spec.size(),
             hosts: spec.host_of.clone(),
             local: ranks.to_vec(),
+            programs: ranks
+                .iter()
+                .map(|&rank| spec.program_of(rank) as u32)
+                .collect(),
         });
         let pmi = PmiSockets {
             server,

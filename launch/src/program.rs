@@ -5,6 +5,7 @@
 //! relative path counts from the rank's working directory, as it would after a `cd`.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -122,6 +123,37 @@ impl Executable {
     }
 }
 
+/// The processor that a program was compiled for, if it is a program of another one.
+pub(crate) fn machine(path: &Path) -> Option<String> {
+    let mut head = [0; 20];
+    let mut file = std::fs::File::open(path).ok()?;
+    file.read_exact(&mut head).ok()?;
+    let [0x7f, b'E', b'L', b'F', class, order, .., low, high] = head else {
+        return None;
+    };
+    let number = match order {
+        2 => u16::from_be_bytes([low, high]),
+        _ => u16::from_le_bytes([low, high]),
+    };
+    // e_machine of the ELF format.
+    let name = match (number, class, order) {
+        (3, ..) => "x86",
+        (8, ..) => "mips",
+        (20, ..) => "powerpc",
+        (21, _, 1) => "powerpc64le",
+        (21, ..) => "powerpc64",
+        (22, ..) => "s390x",
+        (40, ..) => "arm",
+        (62, 1, _) => "x32",
+        (62, ..) => "x86_64",
+        (183, ..) => "aarch64",
+        (243, ..) => "riscv",
+        (258, ..) => "loongarch",
+        _ => return Some(format!("another processor (ELF machine {number})")),
+    };
+    (name != std::env::consts::ARCH).then(|| name.to_owned())
+}
+
 fn from_path(name: &OsStr, wdir: Option<&Path>) -> Result<PathBuf, ProgramError> {
     let base = std::env::current_dir().unwrap_or_default();
     let tried = base.join(wdir.unwrap_or(Path::new(""))).join(
@@ -171,6 +203,26 @@ mod tests {
         let found = Executable::find(OsStr::new("sh"), None).unwrap();
         assert!(found.path.is_absolute());
         assert_eq!(found.argv0, "sh");
+    }
+
+    #[test]
+    fn programs_of_other_processors_are_known() {
+        let path = std::env::temp_dir().join(format!("oxmpi-machine-{}", std::process::id()));
+        let program = |class, order, machine: [u8; 2]| {
+            let mut head = [0u8; 64];
+            head[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, order]);
+            head[18..20].copy_from_slice(&machine);
+            std::fs::write(&path, head).unwrap();
+            super::machine(&path)
+        };
+        assert_eq!(program(2, 1, [243, 0]).as_deref(), Some("riscv"));
+        assert_eq!(program(2, 2, [0, 22]).as_deref(), Some("s390x"));
+        let unknown = "another processor (ELF machine 4660)";
+        assert_eq!(program(2, 1, [0x34, 0x12]).as_deref(), Some(unknown));
+        std::fs::write(&path, "echo hello, this is no program\n").unwrap();
+        assert_eq!(super::machine(&path), None);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(super::machine(&std::env::current_exe().unwrap()), None);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::hosts::Placement;
 use crate::job::Job;
 use crate::record::Stage;
+pub(crate) use wording::spans;
 use wording::{count, describe_end};
 
 /// The exit status of a job that ran into its time-out, as timeout(1) has it.
@@ -38,6 +39,8 @@ pub(crate) enum Action {
     Signal(i32),
     /// Tell the user.
     Say(String),
+    /// Tell the user where the ranks are.
+    Look,
     /// Stop, as the ranks have been stopped.
     StopSelf,
 }
@@ -157,6 +160,7 @@ pub(crate) struct Supervisor {
     ranks: Vec<Rank>,
     left: usize,
     keep_going: bool,
+    verbose: bool,
     grace: Duration,
     timeout: Option<Duration>,
     time_over: Option<Instant>,
@@ -244,6 +248,7 @@ impl Supervisor {
             left: ranks.len(),
             ranks,
             keep_going: job.settings.keep_going,
+            verbose: job.settings.verbose,
             grace: job.settings.grace,
             timeout: job.settings.timeout,
             // A time beyond what the clock can express is no time-out.
@@ -307,17 +312,34 @@ impl Supervisor {
     }
 
     pub(crate) fn handle_started(&mut self, rank: u32, pid: i32) {
-        if let Some(rank) = self.ranks.get_mut(rank as usize) {
-            rank.pid = pid;
-            // The report of a child that failed at once may overtake this one.
-            if rank.state == RankState::Starting {
-                rank.state = RankState::Running;
-            }
+        let Some(entry) = self.ranks.get_mut(rank as usize) else {
+            return;
+        };
+        entry.pid = pid;
+        // The report of a child that failed at once may overtake this one.
+        if entry.state == RankState::Starting {
+            entry.state = RankState::Running;
+        }
+        if self.verbose {
+            let (host, program) = (&self.hosts[entry.host as usize], &self.programs[entry.app]);
+            let text = format!("rank {rank} is process {pid} on {host}: {program}");
+            self.actions.push_back(Action::Say(text));
         }
     }
 
-    /// A rank never became its program.
-    pub(crate) fn handle_failed(&mut self, rank: u32, stage: Stage, errno: i32, now: Instant) {
+    /// The number of the program that a rank executes.
+    pub(crate) fn app(&self, rank: u32) -> Option<usize> {
+        self.ranks.get(rank as usize).map(|rank| rank.app)
+    }
+
+    /// A rank never became its program, which may be one for another processor.
+    pub(crate) fn handle_failed(
+        &mut self,
+        rank: u32,
+        (stage, errno): (Stage, i32),
+        machine: Option<&str>,
+        now: Instant,
+    ) {
         let number = rank as usize;
         let size = self.ranks.len();
         let Some(entry) = self.ranks.get_mut(number) else {
@@ -360,9 +382,15 @@ impl Supervisor {
                 127,
             ),
             (Stage::Exec, libc::ENOEXEC) => (
-                format!(
-                    "{who} cannot execute {program}: {error}; a script needs a first line such as #!/bin/sh"
-                ),
+                match machine {
+                    Some(machine) => format!(
+                        "{who} cannot execute {program}: it was compiled for {machine}, and this machine is {}",
+                        std::env::consts::ARCH
+                    ),
+                    None => format!(
+                        "{who} cannot execute {program}: {error}; a script needs a first line such as #!/bin/sh"
+                    ),
+                },
                 126,
             ),
             (Stage::Exec, _) => (format!("{who} cannot execute {program}: {error}"), 126),
@@ -572,7 +600,7 @@ impl Supervisor {
                 let ranks = count(self.left);
                 let text =
                     format!("the job has reached its --timeout of {time} s; ending its {ranks}");
-                self.actions.push_back(Action::Say(text));
+                self.actions.extend([Action::Say(text), Action::Look]);
                 self.code.get_or_insert(CODE_TIMEOUT);
                 self.end(libc::SIGTERM, now);
             }

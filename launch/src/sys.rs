@@ -1,7 +1,7 @@
 //! The few system calls the launcher needs and the standard library does not offer, as safe
 //! functions.
 //!
-//! Only this file and `warden.rs` contain unsafe code. Nothing here keeps state, decides anything
+//! Only this file, `tracee.rs` and `warden.rs` contain unsafe code. Nothing here keeps state, decides anything
 //! or retries except for EINTR; the callers say what a failure means.
 
 use std::io;
@@ -58,7 +58,7 @@ pub(crate) fn cpu_set(cpus: &[u32]) -> libc::cpu_set_t {
 pub(crate) fn time_of_day() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.unwrap_or_default();
-    let seconds = now.as_secs() as libc::time_t;
+    let seconds = now.as_secs() as _;
     let mut fields = MaybeUninit::<libc::tm>::zeroed();
     // SAFETY: both point to locals, and the fields are valid as zeros too.
     let fields = unsafe {
@@ -170,7 +170,7 @@ pub(crate) fn poll_entry(fd: BorrowedFd<'_>, events: libc::c_short) -> libc::pol
 /// ready.
 pub(crate) fn poll(entries: &mut [libc::pollfd], wait: Option<Duration>) -> io::Result<()> {
     let wait = wait.map(|wait| libc::timespec {
-        tv_sec: wait.as_secs().min(i64::MAX as u64 / 2) as libc::time_t,
+        tv_sec: wait.as_secs().min(i64::MAX as u64 / 2) as _,
         tv_nsec: libc::c_long::from(wait.subsec_nanos() as i32),
     });
     let wait = wait.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

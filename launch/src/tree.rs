@@ -1,9 +1,9 @@
-//! The tree of agents: who starts whom.
+//! The tree of agents: which process starts which.
 //!
 //! A process that is responsible for some hosts cuts them into at most `fanout` runs; the first
-//! host of a run gets an agent, which is responsible for the rest of the run in the same way.
-//! Nobody has more than `fanout` connections and the depth is a logarithm. Pure, so the head knows
-//! the whole tree as well.
+//! host of a run gets an agent, which is responsible for the rest of the run in the same way. No
+//! process has more than `fanout` connections below it and the depth is a logarithm. Pure, so the
+//! head knows the whole tree as well.
 
 /// A run of hosts: the first starts the others.
 #[derive(Clone, Debug, PartialEq, Eq)]

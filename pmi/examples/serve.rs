@@ -92,6 +92,7 @@ impl Job {
                 job: name.clone(),
                 size: hosts.len() as u32,
                 hosts: hosts.to_vec(),
+                programs: vec![0; hosts.len()],
                 local: local.collect(),
             })
         };

@@ -22,6 +22,7 @@ pub fn server(input: &[u8]) {
         size: 3,
         hosts: vec![0, 0, 1],
         local: vec![0, 1],
+        programs: vec![0, 1],
     });
     let mut ended = [false; 2];
     let mut rest = input;

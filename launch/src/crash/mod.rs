@@ -4,10 +4,13 @@
 //! datagrams of one socket that all ranks of a host share. Here they are gathered by process;
 //! `image` opens the files that were mapped, `trace` walks the stack and names what it finds. A
 //! crash that came in pieces yields what its pieces allow, and one that makes no sense yields
-//! nothing: a backtrace is never worth a launcher.
+//! nothing: a backtrace is never worth a launcher. `look` does the same for a process that runs.
 
 mod image;
+mod look;
 mod trace;
+
+pub(crate) use look::{Stack, look};
 
 use std::collections::BTreeMap;
 use std::io;

@@ -59,7 +59,7 @@ pub(super) fn lines(crash: &Crash) -> Vec<String> {
     lines
 }
 
-fn is_main(line: &str) -> bool {
+pub(super) fn is_main(line: &str) -> bool {
     let name = line.trim_start().split(' ').nth(1);
     name == Some("main")
 }

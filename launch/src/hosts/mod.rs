@@ -133,7 +133,9 @@ pub enum HostsError {
         ranks: u32,
     },
     /// A mapping that is none of ours.
-    #[error("{given}: expected node, slot, core or ppr:N:node")]
+    #[error(
+        "{given}: expected node, slot, core, socket or ppr:N:node; --bind-to and --cpus-per-rank say which CPUs a rank has"
+    )]
     MapBy {
         /// Option or variable with its value.
         given: String,

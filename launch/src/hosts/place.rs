@@ -17,9 +17,25 @@ pub enum MapBy {
     PerHost(u32),
 }
 
+/// What a slot is as far as hosts go. Which part of its host a rank gets is said by `--bind-to`,
+/// whose places go round and round.
+const PARTS: [&str; 10] = [
+    "slot", "hwthread", "core", "l1cache", "l2cache", "l3cache", "numa", "socket", "package",
+    "board",
+];
+
+/// Modifiers of Open MPI's that ask for what happens anyway.
+const HARMLESS: [&str; 5] = [
+    "oversubscribe",
+    "nooversubscribe",
+    "hwtcpus",
+    "corecpus",
+    "inherit",
+];
+
 impl MapBy {
-    /// From `node`, `slot`, `core` or `ppr:N:node`; a modifier such as `:oversubscribe` changes
-    /// nothing here. `given` is what an error calls it.
+    /// From `node`, `slot`, a part of a host such as `core` or `socket`, or `ppr:N:node`; modifiers
+    /// such as `:oversubscribe` change nothing here. `given` is what an error calls it.
     pub fn parse(text: &str, given: &str) -> Result<MapBy, HostsError> {
         let wrong = || HostsError::MapBy {
             given: format!("{given} {text}"),
@@ -28,17 +44,18 @@ impl MapBy {
         let words: Vec<&str> = lower.split(':').collect();
         let (map_by, modifiers) = match words.as_slice() {
             ["node", rest @ ..] => (MapBy::Node, rest),
-            // A slot is a core as far as placing ranks goes; --bind-to core binds them.
-            ["slot" | "core", rest @ ..] => (MapBy::Slot, rest),
+            // Modifiers alone leave the way to map as it is.
+            ["", rest @ ..] => (MapBy::Slot, rest),
+            [word, rest @ ..] if PARTS.contains(word) => (MapBy::Slot, rest),
             ["ppr", count, "node", rest @ ..] => {
                 let count = count.parse().ok().filter(|count| *count > 0);
                 (MapBy::PerHost(count.ok_or_else(wrong)?), rest)
             }
             _ => return Err(wrong()),
         };
-        match modifiers {
-            [] | ["oversubscribe"] | ["nooversubscribe"] => Ok(map_by),
-            _ => Err(wrong()),
+        match modifiers.iter().all(|word| HARMLESS.contains(word)) {
+            true => Ok(map_by),
+            false => Err(wrong()),
         }
     }
 }
@@ -174,19 +191,14 @@ mod tests {
         assert_eq!(parse("node"), Ok(MapBy::Node));
         assert_eq!(parse("slot"), Ok(MapBy::Slot));
         assert_eq!(parse("core:OVERSUBSCRIBE"), Ok(MapBy::Slot));
+        assert_eq!(parse(":OVERSUBSCRIBE"), Ok(MapBy::Slot));
+        assert_eq!(parse("socket:hwtcpus:inherit"), Ok(MapBy::Slot));
         assert_eq!(parse("ppr:4:node"), Ok(MapBy::PerHost(4)));
-        for text in [
-            "",
-            "socket",
-            "ppr",
-            "ppr:0:node",
-            "ppr:2:socket",
-            "node:pe=2",
-        ] {
-            assert_eq!(
-                parse(text).unwrap_err(),
-                format!("-map-by {text}: expected node, slot, core or ppr:N:node")
-            );
+        for text in ["rack", "ppr", "ppr:0:node", "ppr:2:socket", "node:pe=2"] {
+            let error = parse(text).unwrap_err();
+            let expected =
+                format!("-map-by {text}: expected node, slot, core, socket or ppr:N:node;");
+            assert!(error.starts_with(&expected), "{error}");
         }
     }
 

@@ -229,7 +229,7 @@ mod tests {
         );
         assert_eq!(
             with(&[("OXMPI_MAP_BY", "ring")]).unwrap_err(),
-            "OXMPI_MAP_BY ring: expected node, slot, core or ppr:N:node"
+            "OXMPI_MAP_BY ring: expected node, slot, core, socket or ppr:N:node; --bind-to and --cpus-per-rank say which CPUs a rank has"
         );
     }
 

@@ -1,7 +1,7 @@
 //! Where the ranks' output goes: the launcher's standard output and error, files, or memory.
 //!
 //! Blocks of whole lines are queued and written when the other side takes them, so that a reader
-//! who has paused (`| less`) never stops the launcher from seeing signals and deaths. Standard
+//! that has paused (`| less`) never stops the launcher from seeing signals and deaths. Standard
 //! output and error that are one file share a queue: lines of the one never break into lines of the
 //! other. Queues are bounded: `has_room` tells the launcher to leave further output in the ranks'
 //! pipes.

@@ -174,7 +174,7 @@ fn interrupted_jobs_end_by_the_signal() {
 #[test]
 fn a_fork_that_fails_ends_the_ranks_that_were_started() {
     let (mut job, now) = supervisor(4, Settings::default());
-    job.handle_failed(2, Stage::Fork, libc::EAGAIN, now);
+    job.handle_failed(2, (Stage::Fork, libc::EAGAIN), None, now);
     assert_eq!(
         actions(&mut job)[0],
         say(
@@ -191,8 +191,8 @@ fn a_fork_that_fails_ends_the_ranks_that_were_started() {
 #[test]
 fn a_failed_start_is_said_once() {
     let (mut job, now) = supervisor(2, Settings::default());
-    job.handle_failed(1, Stage::Exec, libc::EACCES, now);
-    job.handle_failed(0, Stage::Exec, libc::EACCES, now);
+    job.handle_failed(1, (Stage::Exec, libc::EACCES), None, now);
+    job.handle_failed(0, (Stage::Exec, libc::EACCES), None, now);
     let said = actions(&mut job)
         .into_iter()
         .filter(|action| matches!(action, Action::Say(_)));
@@ -235,7 +235,7 @@ fn ranks_are_named_with_their_hosts() {
         say("rank 3 (pid 103 on b, prog) exited with status 7; ending the other 3 ranks")
     );
     let (mut job, now) = spread(&["a", "b"], &[0, 0, 1, 1], Settings::default());
-    job.handle_failed(2, Stage::Exec, libc::ENOENT, now);
+    job.handle_failed(2, (Stage::Exec, libc::ENOENT), None, now);
     assert_eq!(
         actions(&mut job)[0],
         say(
@@ -247,7 +247,7 @@ fn ranks_are_named_with_their_hosts() {
 #[test]
 fn a_fork_that_fails_concerns_its_host_only() {
     let (mut job, now) = spread(&["a", "b"], &[0, 1, 0, 1], Settings::default());
-    job.handle_failed(1, Stage::Fork, libc::EAGAIN, now);
+    job.handle_failed(1, (Stage::Fork, libc::EAGAIN), None, now);
     job.handle_end(0, ended(End::Status(143), Stranger), now);
     assert!(!job.is_over(), "rank 2 runs on the other host");
     job.handle_end(2, ended(End::Status(143), Stranger), now);

@@ -68,7 +68,7 @@ pub(super) fn ends(ranks: impl Iterator<Item = Option<End>>) -> String {
 }
 
 /// Rising numbers as people write them: 0-2,5.
-fn spans(numbers: &[u32]) -> String {
+pub(crate) fn spans(numbers: &[u32]) -> String {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for &number in numbers {
         match spans.last_mut() {

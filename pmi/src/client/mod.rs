@@ -165,6 +165,16 @@ impl Client {
         })
     }
 
+    /// The number of the command line's program that this rank executes, from 0. None: the launcher
+    /// does not say.
+    pub fn program(&mut self) -> Result<Option<u32>, PmiError> {
+        match &mut self.protocol {
+            Protocol::One(protocol) => protocol.program(),
+            Protocol::Two(protocol) => Ok(protocol.program()),
+            Protocol::Pmix(protocol) => protocol.program(),
+        }
+    }
+
     /// Offers `value` under `key` to the other ranks; they see it after the next fence. A key is
     /// put once: where a rank puts another value later, some launchers keep the first and some the
     /// last.

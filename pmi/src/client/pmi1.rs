@@ -89,6 +89,15 @@ impl Pmi1 {
         self.limits
     }
 
+    /// None: the launcher refuses to say.
+    pub(super) fn program(&mut self) -> Result<Option<u32>, PmiError> {
+        const DOING: &str = "get_appnum";
+        self.socket.send_line(DOING, &Message::new(DOING))?;
+        let answer = self.socket.receive_line(DOING)?;
+        let known = answer.number("rc").unwrap_or(0) == 0;
+        Ok(answer.number("appnum").filter(|_| known))
+    }
+
     pub(super) fn put(&mut self, key: &str, value: &str) -> Result<(), PmiError> {
         let message = Message::new("put")
             .with("kvsname", &self.space)

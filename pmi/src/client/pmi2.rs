@@ -20,6 +20,8 @@ const LIMITS: Limits = Limits {
 pub(super) struct Pmi2 {
     socket: Socket,
     job: String,
+    /// Which program of the job this rank executes, where the launcher says it.
+    program: Option<u32>,
 }
 
 impl Pmi2 {
@@ -46,6 +48,7 @@ impl Pmi2 {
         let (Some(rank), Some(size)) = (answer.number("rank"), answer.number("size")) else {
             return Err(unexpected("fullinit", "rank and size", &answer));
         };
+        let program = answer.number("appnum");
         let job = call(
             &mut socket,
             "job-getid",
@@ -53,11 +56,20 @@ impl Pmi2 {
             &Message::new("job-getid"),
         )?;
         let job = job.get("jobid").unwrap_or_default().to_owned();
-        Ok((Pmi2 { socket, job }, rank, size))
+        let protocol = Pmi2 {
+            socket,
+            job,
+            program,
+        };
+        Ok((protocol, rank, size))
     }
 
     pub(super) fn limits(&self) -> Limits {
         LIMITS
+    }
+
+    pub(super) fn program(&self) -> Option<u32> {
+        self.program
     }
 
     pub(super) fn put(&mut self, key: &str, value: &str) -> Result<(), PmiError> {

@@ -29,6 +29,7 @@ fn run(
                 size,
                 hosts: hosts.to_vec(),
                 local: on(host).collect(),
+                programs: on(host).map(|rank| rank / 2).collect(),
             };
             (host, Server::new(facts))
         })
@@ -89,6 +90,7 @@ fn run(
 fn exchange(client: &mut Client, hosts: &[u32]) {
     let (rank, size) = (client.rank(), client.size());
     assert_eq!(client.hosts().unwrap().unwrap(), hosts);
+    assert_eq!(client.program().unwrap(), Some(rank / 2));
     for key in ["first", "second"] {
         let value = |rank: u32| format!("{key}/{rank}").repeat(1 + 150 * rank as usize);
         client.put(key, &value(rank)).unwrap();
@@ -136,6 +138,7 @@ fn a_long_map_without_pattern_arrives() {
             size: 600,
             hosts: hosts.clone(),
             local: vec![3],
+            programs: vec![0],
         });
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         std::thread::scope(|scope| {

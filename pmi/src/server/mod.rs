@@ -41,8 +41,10 @@ pub struct Facts {
     pub size: u32,
     /// The host number of every rank.
     pub hosts: Vec<u32>,
-    /// The ranks this server serves.
+    /// The ranks this server serves, rising.
     pub local: Vec<u32>,
+    /// Which of the job's programs each of them executes, from 0.
+    pub programs: Vec<u32>,
 }
 
 /// What the launcher does next.
@@ -219,7 +221,7 @@ impl Server {
                 ("pmi-subversion", "0".to_owned()),
                 ("rank", rank.to_string()),
                 ("size", self.facts.size.to_string()),
-                ("appnum", "0".to_owned()),
+                ("appnum", self.program_of(rank).to_string()),
                 ("debugged", "FALSE".to_owned()),
                 ("pmiverbose", "FALSE".to_owned()),
             ]),
@@ -228,7 +230,7 @@ impl Server {
                 ("keylen_max", store::KEY_BYTES_MAX.to_string()),
                 ("vallen_max", VALUE_BYTES_MAX.to_string()),
             ]),
-            Request::AppNum => asked.yes([("appnum", "0".to_owned())]),
+            Request::AppNum => asked.yes([("appnum", self.program_of(rank).to_string())]),
             Request::UniverseSize => asked.yes([("size", self.facts.size.to_string())]),
             Request::Job { field } => asked.yes([(field, self.facts.job.clone())]),
             Request::Put { key, value } => match self.store.put(&key, &value) {
@@ -259,6 +261,12 @@ impl Server {
             Request::NotServed { why } => asked.no(why),
         };
         self.reply(rank, reply);
+    }
+
+    fn program_of(&self, rank: u32) -> u32 {
+        let place = self.facts.local.iter().position(|local| *local == rank);
+        let program = place.and_then(|place| self.facts.programs.get(place));
+        program.copied().unwrap_or(0)
     }
 
     fn init(&mut self, rank: u32, version: Option<u32>, asked: &Asked) -> Vec<u8> {

@@ -11,6 +11,7 @@ fn server(local: &[u32], hosts: &[u32]) -> Server {
         size: hosts.len() as u32,
         hosts: hosts.to_vec(),
         local: local.to_vec(),
+        programs: local.iter().map(|rank| u32::from(*rank > 2)).collect(),
     })
 }
 
@@ -106,7 +107,7 @@ fn a_conversation_in_pmi_2() {
     let golden = [
         (
             "cmd=fullinit;pmijobid=1;pmirank=3;threaded=FALSE;",
-            "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=3;size=4;appnum=0;debugged=FALSE;pmiverbose=FALSE;",
+            "cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=3;size=4;appnum=1;debugged=FALSE;pmiverbose=FALSE;",
         ),
         (
             "cmd=job-getid;thrid=0x7f;",

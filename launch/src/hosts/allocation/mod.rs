@@ -4,7 +4,7 @@
 //! An allocation counts where neither the command line nor OXMPI_HOST or OXMPI_HOSTFILE names
 //! hosts, so that `mpiexec ./a.out` in a batch script starts a rank for every task, on the nodes of
 //! the job. Other hosts are reached by the batch system's own command where it is installed,
-//! because many sites let nobody in by ssh.
+//! because many sites do not permit ssh to their nodes.
 
 mod slurm;
 

@@ -28,6 +28,9 @@ const NODE_ID: &CStr = c"pmix.nodeid";
 /// PMIX_HOSTNAME: the name of a rank's host.
 const HOST_NAME: &CStr = c"pmix.hname";
 
+/// PMIX_APPNUM: the number of a rank's program among those of its job.
+const PROGRAM: &CStr = c"pmix.appnum";
+
 /// The connection to the launcher's server on this host.
 pub(super) struct Pmix {
     library: Library,
@@ -108,6 +111,13 @@ impl Pmix {
         }
         let hosts: Option<Vec<u32>> = hosts.into_iter().collect();
         Some(mapping::in_order_of_ranks(hosts?.into_iter()))
+    }
+
+    pub(super) fn program(&self) -> Result<Option<u32>, PmiError> {
+        Ok(match self.look_up(self.me.rank, PROGRAM)? {
+            Some(Held::Number(number)) => u32::try_from(number).ok(),
+            _ => None,
+        })
     }
 
     pub(super) fn put(&self, key: &str, value: &str) -> Result<(), PmiError> {
