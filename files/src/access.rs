@@ -1,14 +1,17 @@
 //! Reading and writing by one process: the pieces of a view, one after the other or sieved.
 //!
 //! Sieving reads small pieces and the holes between them at once. Between two pieces it pays as
-//! long as reading the hole costs less than another call: [`HOLE_MAX`]. Writing that way would
-//! write old bytes back into the holes, so a write of another process into a hole could be lost;
-//! it is done only when the program asks for it by `romio_ds_write`, and under a lock.
+//! long as reading the hole costs less than another call: [`HOLE_MAX`]. Writing that way writes
+//! old bytes back into the holes, so a write of another process into a hole could be lost. It is
+//! done only when the program asks for it by `romio_ds_write`, and under a lock, which all other
+//! writes of the same file take then, too.
 
 use oxmpi_core::FileError;
 use oxmpi_core::buffer::Buffer;
 
+use crate::apart::Guard;
 use crate::hints::{Hints, Switch};
+use crate::job::Inner;
 use crate::sys::{Disk, Span};
 use crate::view::{Piece, View};
 
@@ -21,13 +24,15 @@ pub(crate) const HOLE_MAX: u64 = 4096;
 /// What a process's own access goes by.
 #[derive(Clone, Copy)]
 pub(crate) struct Way<'a> {
-    pub(crate) disk: &'a Disk,
+    pub(crate) file: &'a Inner,
     pub(crate) view: &'a View,
     pub(crate) hints: &'a Hints,
     /// Every access is one step for all others (MPI 5.0 §14.6.1).
     pub(crate) atomic: bool,
-    /// The whole access is locked, by the same open file.
-    pub(crate) is_locked: bool,
+    /// The whole access is guarded already, so that its parts need no guard of their own.
+    pub(crate) is_guarded: bool,
+    /// Holes may be written with the bytes that were read from them.
+    pub(crate) may_sieve: bool,
 }
 
 impl Way<'_> {
@@ -51,45 +56,72 @@ impl Way<'_> {
     }
 
     fn write_span(&self, from: u64, memory: Span) -> Result<()> {
-        if let Some(offset) = self.view.offset_in_block(from) {
-            return self.disk.write_at(offset, memory);
+        let bytes = memory.bytes as u64;
+        if bytes == 0 {
+            return Ok(());
         }
-        let mut pieces = self.view.pieces(from, memory.bytes as u64);
-        if self.hints.ds_write == Switch::Enable && !self.disk.unreadable {
+        if let Some(offset) = self.view.offset_in_block(from) {
+            let _guard = self.guard(Piece { offset, bytes })?;
+            return self.disk().write_at(offset, memory);
+        }
+        let pieces = self.view.pieces(from, bytes);
+        if self.may_sieve && self.hints.ds_write == Switch::Enable && !self.disk().unreadable {
             return self.write_sieved(pieces, memory);
         }
+        let _guard = match self.is_guarded {
+            true => None,
+            false => self.file.guard(|| self.view.reach(from, bytes))?,
+        };
+        self.write_pieces(pieces, memory)
+    }
+
+    fn write_pieces(&self, pieces: impl IntoIterator<Item = Piece>, memory: Span) -> Result<()> {
         let mut done = 0;
-        pieces.try_for_each(|piece| {
+        pieces.into_iter().try_for_each(|piece| {
             let part = memory.part(done, piece.bytes);
             done += piece.bytes;
-            self.disk.write_at(piece.offset, part)
+            self.disk().write_at(piece.offset, part)
         })
+    }
+
+    fn guard(&self, range: Piece) -> Result<Option<Guard<'_>>> {
+        match self.is_guarded {
+            true => Ok(None),
+            false => self.file.guard(|| range),
+        }
+    }
+
+    fn disk(&self) -> &Disk {
+        &self.file.disk
     }
 
     /// Reads what lies around small pieces, changes these, and writes all of it back.
     fn write_sieved(&self, pieces: impl Iterator<Item = Piece>, memory: Span) -> Result<()> {
         let mut done = 0;
         let mut window = Vec::new();
-        self.groups(pieces, self.hints.ind_wr_buffer_size, |group, span| {
-            if let [piece] = group {
-                let part = memory.part(done, piece.bytes);
-                done += piece.bytes;
-                return self.disk.write_at(piece.offset, part).map(|()| true);
+        let most = self.hints.ind_wr_buffer_size;
+        groups(pieces, most, most, |group, span| {
+            let bytes: u64 = group.iter().map(|piece| piece.bytes).sum();
+            let part = memory.part(done, bytes);
+            done += bytes;
+            let guard = self.guard(span)?;
+            let is_locked = guard.as_ref().is_none_or(Guard::is_locked);
+            if group.len() == 1 || !is_locked {
+                return self
+                    .write_pieces(group.iter().copied(), part)
+                    .map(|()| true);
             }
             window.clear();
             window.resize(span.bytes as usize, 0);
-            let _lock = match self.is_locked {
-                false => Some(self.disk.lock(span.offset, span.bytes, true)?),
-                true => None,
-            };
-            self.disk.read(span.offset, &mut window)?;
+            self.disk().read(span.offset, &mut window)?;
+            let mut from = 0;
             for piece in group {
                 let at = (piece.offset - span.offset) as usize;
                 let place = &mut window[at..at + piece.bytes as usize];
-                copy_from(memory.part(done, piece.bytes), place);
-                done += piece.bytes;
+                copy_from(part.part(from, piece.bytes), place);
+                from += piece.bytes;
             }
-            self.disk.write(span.offset, &window).map(|()| true)
+            self.disk().write(span.offset, &window).map(|()| true)
         })
     }
 
@@ -120,21 +152,27 @@ impl Way<'_> {
 
     fn read_span(&self, from: u64, memory: Span) -> Result<u64> {
         if let Some(offset) = self.view.offset_in_block(from) {
-            return self.disk.read_at(offset, memory).map(|got| got as u64);
+            return self.disk().read_at(offset, memory).map(|got| got as u64);
         }
         let pieces = self.view.pieces(from, memory.bytes as u64);
         let mut done = 0;
         let mut window = Vec::new();
-        self.groups(pieces, self.hints.ind_rd_buffer_size, |group, span| {
+        let most = self.hints.ind_rd_buffer_size;
+        let hole_max = match self.hints.ds_read {
+            Switch::Automatic => HOLE_MAX,
+            Switch::Enable => most,
+            Switch::Disable => 0,
+        };
+        groups(pieces, most, hole_max, |group, span| {
             if let [piece] = group {
                 let got = self
-                    .disk
+                    .disk()
                     .read_at(piece.offset, memory.part(done, piece.bytes))?;
                 done += got as u64;
                 return Ok(got as u64 == piece.bytes);
             }
             window.resize(span.bytes as usize, 0);
-            let got = self.disk.read(span.offset, &mut window)? as u64;
+            let got = self.disk().read(span.offset, &mut window)? as u64;
             for piece in group {
                 let at = piece.offset - span.offset;
                 let some = got.saturating_sub(at).min(piece.bytes);
@@ -150,57 +188,52 @@ impl Way<'_> {
         Ok(done)
     }
 
-    /// Calls `visit` with neighbouring pieces that are accessed at once, and the range they span,
-    /// until it says that the file has ended.
-    fn groups(
-        &self,
-        pieces: impl Iterator<Item = Piece>,
-        window: u64,
-        mut visit: impl FnMut(&[Piece], Piece) -> Result<bool>,
-    ) -> Result<()> {
-        let hole_max = match self.hints.ds_read {
-            Switch::Automatic => HOLE_MAX,
-            Switch::Enable => window,
-            Switch::Disable => 0,
-        };
-        let mut group: Vec<Piece> = Vec::new();
-        let mut span = Piece {
-            offset: 0,
-            bytes: 0,
-        };
-        for piece in pieces {
-            let joins = !group.is_empty()
-                && piece.offset >= span.end()
-                && piece.offset - span.end() <= hole_max
-                && piece.end() - span.offset <= window;
-            if joins {
-                span.bytes = piece.end() - span.offset;
-                group.push(piece);
-                continue;
-            }
-            if !group.is_empty() && !visit(&group, span)? {
-                return Ok(());
-            }
-            group.clear();
-            group.push(piece);
-            span = piece;
-        }
-        if !group.is_empty() {
-            visit(&group, span)?;
-        }
-        Ok(())
-    }
-
     /// In atomic mode, keeps others out of everything from the first to the last byte.
     fn lock(&self, from: u64, bytes: u64, exclusive: bool) -> Result<Option<crate::sys::Lock<'_>>> {
         if !self.atomic || bytes == 0 {
             return Ok(None);
         }
         let reach = self.view.reach(from, bytes);
-        self.disk
+        self.disk()
             .lock(reach.offset, reach.bytes, exclusive)
             .map(Some)
     }
+}
+
+/// Calls `visit` with neighbouring pieces that are accessed at once, and the range they span, until
+/// it says that the file has ended. A range has at most `window` bytes, or is one piece.
+fn groups(
+    pieces: impl Iterator<Item = Piece>,
+    window: u64,
+    hole_max: u64,
+    mut visit: impl FnMut(&[Piece], Piece) -> Result<bool>,
+) -> Result<()> {
+    let mut group: Vec<Piece> = Vec::new();
+    let mut span = Piece {
+        offset: 0,
+        bytes: 0,
+    };
+    for piece in pieces {
+        let joins = !group.is_empty()
+            && piece.offset >= span.end()
+            && piece.offset - span.end() <= hole_max
+            && piece.end() - span.offset <= window;
+        if joins {
+            span.bytes = piece.end() - span.offset;
+            group.push(piece);
+            continue;
+        }
+        if !group.is_empty() && !visit(&group, span)? {
+            return Ok(());
+        }
+        group.clear();
+        group.push(piece);
+        span = piece;
+    }
+    if !group.is_empty() {
+        visit(&group, span)?;
+    }
+    Ok(())
 }
 
 fn copy_from(memory: Span, place: &mut [u8]) {

@@ -118,11 +118,12 @@ impl Plan {
         let sizes = all.chunks_exact(WORDS).map(|words| words[8]);
         let size = sizes.max().unwrap_or(0);
         let mut reaches = Vec::new();
-        let (mut mean, mut low, mut high) = (u64::MAX, u64::MAX, 0);
+        let (mut mean, mut low, mut high, mut pieces) = (u64::MAX, u64::MAX, 0, 0);
         for words in all.chunks_exact(WORDS) {
             let (start, end) = (words[0].min(size), words[1].min(size));
             if start < end {
                 mean = mean.min(words[3]);
+                pieces += words[2] / words[3].max(1);
                 low = low.min(start);
                 high = high.max(end);
             }
@@ -137,10 +138,16 @@ impl Plan {
             None if one_host => LONG_PIECE_HERE,
             None => LONG_PIECE_APART,
         };
+        let mut window = first[6].max(4096);
+        if stage.is_some() && window == Hints::default().cb_buffer_size {
+            window = WINDOW;
+        }
+        // Each window takes some time, also one in which nobody has anything.
+        let is_dense = || pieces >= high.saturating_sub(low) / window;
         let pays = match first[4] {
             switch if switch == Switch::Enable as u64 => low < high,
             switch if switch == Switch::Disable as u64 => false,
-            _ => mean < long && is_interleaved(&reaches),
+            _ => mean < long && is_dense() && is_interleaved(&reaches),
         };
         let (slots, ahead) = match is_crowded {
             true => (SLOTS_CROWDED, AHEAD_CROWDED),
@@ -151,7 +158,7 @@ impl Plan {
             aggregators: Vec::new(),
             base: 0,
             part: 1,
-            window: first[6].max(4096),
+            window,
             size,
             is_staged: false,
             slots,
@@ -168,9 +175,6 @@ impl Plan {
             plan.aggregators = ranks[..used].to_vec();
             if stage.is_some() {
                 plan.is_staged = true;
-                if plan.window == Hints::default().cb_buffer_size {
-                    plan.window = WINDOW;
-                }
                 let most = STAGE_MAX / (used as u64 * plan.slots);
                 plan.window = plan.window.min(most.max(4096));
             }
@@ -362,6 +366,18 @@ mod tests {
         let short = [rank(0, 4096, 8, Switch::Automatic); 2].concat();
         let short = Plan::of(&short, &places(&[0, 0], 2), Some(Direction::Write));
         assert!(short.is_aggregated() && !short.is_staged);
+    }
+
+    #[test]
+    fn pieces_far_from_each_other_are_left_to_their_ranks() {
+        // 4096 pieces of 8 bytes of each rank, and how much of the file they lie in.
+        let of = |bytes| {
+            let mut one = rank(0, bytes, 8, Switch::Automatic);
+            one[2] = 8 * 4096;
+            let stage = Some(Direction::Write);
+            Plan::of(&[one; 2].concat(), &places(&[0, 0], 2), stage).is_aggregated()
+        };
+        assert!(of(1 << 30) && !of(1 << 40));
     }
 
     #[test]

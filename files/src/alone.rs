@@ -1,5 +1,7 @@
 //! An access that a process makes by itself, without the others of the file.
 
+use std::sync::atomic::Ordering;
+
 use oxmpi_core::ErrorKind;
 use oxmpi_core::any_request::Report;
 
@@ -21,8 +23,10 @@ impl Job {
         let guard = self.guard()?;
         let bytes = match self.direction {
             Direction::Write => {
+                let is_locked = guard.as_ref().is_none_or(Guard::is_locked);
                 let way = Way {
-                    is_locked: guard.is_some() || self.atomic,
+                    is_guarded: guard.is_some() || self.atomic,
+                    may_sieve: is_locked && self.file.sieves.load(Ordering::Relaxed),
                     ..self.way()
                 };
                 way.write(self.from, &data.buffer)?;
@@ -39,19 +43,22 @@ impl Job {
 
     fn way(&self) -> Way<'_> {
         Way {
-            disk: &self.file.disk,
+            file: &self.file,
             view: &self.view,
             hints: &self.hints,
             atomic: self.atomic,
-            is_locked: self.atomic,
+            is_guarded: self.atomic,
+            may_sieve: false,
         }
     }
 
     /// Keeps the bytes of other hosts as they are during a write; in atomic mode a lock does that.
     fn guard(&self) -> Result<Option<Guard<'_>>> {
-        if self.atomic || self.direction == Direction::Read || !self.file.is_apart {
+        let writes = self.direction == Direction::Write && self.bytes > 0;
+        if self.atomic || !writes || !self.file.is_apart {
             return Ok(None);
         }
-        Ok(self.file.guard(self.view.reach(self.from, self.bytes))?)
+        let range = || self.view.reach(self.from, self.bytes);
+        Ok(self.file.guard(range)?)
     }
 }

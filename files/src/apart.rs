@@ -11,6 +11,11 @@
 //!
 //! The server's own host may have the file on a disk while others mount it: each rank decides for
 //! itself, and no message depends on it.
+//!
+//! The same locks keep a rank's bytes where another rank sieves: it writes back what it has read
+//! between its own pieces (`access`).
+
+use std::sync::atomic::Ordering;
 
 use oxmpi_core::FileError;
 
@@ -21,18 +26,30 @@ use crate::view::Piece;
 /// A byte that no file has: locking it hinders nobody.
 const NOWHERE: u64 = i64::MAX as u64 - 1;
 
-/// A write of this process, which writes no other bytes than its own.
+/// A write of this process, which changes no other bytes than its own.
 pub(crate) struct Guard<'f> {
-    _range: Option<Lock<'f>>,
+    range: Option<Lock<'f>>,
     _region: std::sync::MutexGuard<'f, ()>,
 }
 
+impl Guard<'_> {
+    /// Whether other processes are kept out; some file systems have no locks.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.range.is_some()
+    }
+}
+
 impl Inner {
-    /// Begins a write, to be held until it is over.
-    pub(crate) fn guard(&self, range: Piece) -> Result<Option<Guard<'_>>, Box<FileError>> {
-        if !self.is_apart || range.bytes == 0 {
+    /// Begins a write of some bytes, to be held until it is over. Where data are neither apart nor
+    /// sieved by any rank, nobody has to be kept out.
+    pub(crate) fn guard(
+        &self,
+        range: impl FnOnce() -> Piece,
+    ) -> Result<Option<Guard<'_>>, Box<FileError>> {
+        if !self.is_apart && !self.sieves.load(Ordering::Relaxed) {
             return Ok(None);
         }
+        let range = range();
         let region = lock(&self.region);
         let range = match self.disk.lock(range.offset, range.bytes, true) {
             Ok(range) => Some(range),
@@ -40,7 +57,7 @@ impl Inner {
             Err(error) => return Err(error),
         };
         Ok(Some(Guard {
-            _range: range,
+            range,
             _region: region,
         }))
     }

@@ -213,6 +213,8 @@ impl File {
         let view = state.view.clone();
         let bytes = memory.bytes_in(view.representation());
         let bytes = bytes.map_err(|error| inner.named(error))?;
+        let checked = memory.check_form(view.representation(), bytes, direction == Direction::Read);
+        checked.map_err(|error| inner.named(error))?;
         if view.is_empty() && bytes > 0 {
             let why = format!("the data are {bytes} bytes, but the view's filetype has none");
             return Err(inner.refuse(FileFault::Argument, action, why));

@@ -12,6 +12,7 @@ use oxmpi_core::{ErrorKind, FileError, FileFault};
 use crate::aggregate::aggregator_count;
 use crate::amode::Amode;
 use crate::failure::{fault, named};
+use crate::hints::Switch;
 use crate::job::{Inner, lock};
 use crate::pointer::{Whence, sought};
 use crate::settle;
@@ -19,8 +20,10 @@ use crate::view::View;
 
 type Result<T> = std::result::Result<T, ErrorKind>;
 
+/// Words that a rank tells of its view.
+const VIEW_WORDS: usize = 4;
 /// What a rank tells whose view cannot be; others begin with 1.
-const REFUSED_VIEW: [u64; 3] = [0; 3];
+const REFUSED_VIEW: [u64; VIEW_WORDS] = [0; VIEW_WORDS];
 
 /// An open file. Clones are the same file.
 #[derive(Clone)]
@@ -118,10 +121,15 @@ impl File {
         let info = hints.info();
         let nodes = aggregator_count(&self.0, &hints).to_string();
         info.set("cb_nodes", &nodes).expect("a legal key and value");
+        const KINDS: &str = "mpi_memory_alloc_kinds";
+        if let Some(kinds) = self.0.comm.info().get_text(KINDS) {
+            info.set(KINDS, &kinds).expect("a legal key and value");
+        }
         info
     }
 
-    /// Changes hints. Collective.
+    /// Changes hints. Collective. Sieved writes begin with the next view, because all ranks have to
+    /// know of them.
     pub fn set_info(&self, info: &Info) {
         let mut state = lock(&self.0.state);
         let mut hints = (*state.hints).clone();
@@ -175,10 +183,15 @@ impl File {
         let view = view.and_then(|view| match view.overlaps() && inner.amode.writes() {
             false => Ok(view),
             true => Err(refuse(
-                FileFault::Argument,
+                FileFault::Placement,
                 "parts of the filetype overlap, which is for files opened with MPI_MODE_RDONLY only",
             )),
         });
+        let mut hints = (*lock(&inner.state).hints).clone();
+        if let Some(info) = info {
+            hints.update(info);
+        }
+        let sieves = u64::from(hints.ds_write == Switch::Enable);
         // Everybody's etype must have the same extent, and the representation the same name.
         let words = match &view {
             Ok(view) => {
@@ -186,14 +199,15 @@ impl File {
                 let hash = name.fold(0_u64, |hash, byte| {
                     hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte)
                 });
-                [1, view.etype().extent() as u64, hash]
+                [1, view.etype().extent() as u64, hash, sieves]
             }
             Err(_) => REFUSED_VIEW,
         };
         let all = inner.tell_all(ACTION, &words)?;
         let view = view?;
-        if let Some(rank) = all.chunks(3).position(|other| other != words) {
-            let why = match all[rank * 3] {
+        let is_another = |told: &[u64]| told[..VIEW_WORDS - 1] != words[..VIEW_WORDS - 1];
+        if let Some(rank) = all.chunks(VIEW_WORDS).position(is_another) {
+            let why = match all[rank * VIEW_WORDS] {
                 0 => format!("rank {rank} gave a view that cannot be; see its own error"),
                 _ => format!(
                     "the etype or the data representation of rank {rank} is another one than here"
@@ -208,9 +222,13 @@ impl File {
             let mut state = lock(&inner.state);
             state.view = Arc::new(view);
             state.pointer = 0;
+            state.hints = Arc::new(hints);
         }
-        if let Some(info) = info {
-            self.set_info(info);
+        if all
+            .chunks(VIEW_WORDS)
+            .any(|words| words[VIEW_WORDS - 1] == 1)
+        {
+            inner.sieves.store(true, Ordering::Relaxed);
         }
         inner.meet(ACTION)
     }
@@ -226,8 +244,8 @@ impl File {
     /// The extent of a datatype in the file.
     pub fn type_extent(&self, datatype: &oxmpi_datatypes::datatype::Datatype) -> Result<i64> {
         let view = self.view();
-        let there = view.representation().in_file(datatype);
-        Ok(there.map_err(|error| self.0.named(error))?.extent())
+        let extent = view.representation().extent_in_file(datatype);
+        extent.map_err(|error| self.0.named(error))
     }
 
     /// The byte of the file at an offset of the view.

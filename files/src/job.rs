@@ -36,6 +36,9 @@ pub(crate) struct Inner {
     /// Numbers for collective accesses, and whose turn it is.
     pub(crate) next_turn: AtomicU64,
     pub(crate) turn: AtomicU64,
+    /// Some rank writes holes along with its pieces, so every write is locked. Ranks agree on it
+    /// when the file is opened and when a view is set; it stays.
+    pub(crate) sieves: AtomicBool,
     /// Locks of the system belong to the open file, so threads of this process need one more.
     pub(crate) region: Mutex<()>,
     /// One question about the shared pointer at a time.
@@ -123,6 +126,7 @@ impl Inner {
             state: Mutex::new(State::new(hints)),
             next_turn: AtomicU64::new(0),
             turn: AtomicU64::new(0),
+            sieves: AtomicBool::new(false),
             region: Mutex::new(()),
             asking: Mutex::new(()),
             is_closed: AtomicBool::new(false),

@@ -15,7 +15,7 @@ use crate::amode::Amode;
 use crate::config_list::{ConfigList, chosen};
 use crate::failure::{REPORT_WORDS, fault, named, report, reported};
 use crate::file::File;
-use crate::hints::Hints;
+use crate::hints::{Hints, Switch};
 use crate::job::{Inner, lock};
 use crate::mapped::Mapped;
 use crate::pointer::Whence;
@@ -26,6 +26,11 @@ use crate::sys::{Disk, plain_path, unlink};
 type Result<T> = std::result::Result<T, ErrorKind>;
 
 const ACTION: &str = "cannot open";
+
+/// What ranks tell each other of themselves: it has the word of the shared pointer; it writes holes
+/// along with its pieces.
+const HAS_WORD: u64 = 1;
+const SIEVES: u64 = 2;
 
 /// What a rank that refuses to open gives for its mode: no mode at all.
 const REFUSED: u64 = u64::MAX;
@@ -130,10 +135,16 @@ impl File {
     ) -> Result<File> {
         const WORDS: usize = REPORT_WORDS + 2;
         let words = report(disk.as_ref().err().map(|error| &**error));
-        let has_word = u64::from(word.is_some());
+        let mut flags = 0;
+        if word.is_some() {
+            flags |= HAS_WORD;
+        }
+        if hints.ds_write == Switch::Enable {
+            flags |= SIEVES;
+        }
         let listed = hints.config_list.as_ref();
         let listed = listed.map_or(0, |list| list.word(comm.process().host()));
-        let mine = [words[0], words[1], words[2], words[3], has_word, listed];
+        let mine = [words[0], words[1], words[2], words[3], flags, listed];
         let all = tell_all(&comm, &mine)?;
         let disk = disk?;
         let reports: Vec<u64> = all
@@ -143,7 +154,9 @@ impl File {
         if let Some(error) = first_error(&reports, ACTION, &path) {
             return Err(error.into());
         }
-        let everybody = all.chunks(WORDS).all(|words| words[REPORT_WORDS] == 1);
+        let mut flags = all.chunks(WORDS).map(|words| words[REPORT_WORDS]);
+        let everybody = flags.clone().all(|flags| flags & HAS_WORD != 0);
+        let sieves = flags.any(|flags| flags & SIEVES != 0);
         let listed: Vec<u64> = all.chunks(WORDS).map(|words| words[WORDS - 1]).collect();
         let hosts: Vec<u32> = (0..comm.size()).map(|rank| comm.host_of(rank)).collect();
         let listed = chosen(&listed, &hosts);
@@ -156,6 +169,7 @@ impl File {
         };
         let mut inner = Inner::new(comm, disk, mode, shared, hints);
         inner.listed = listed;
+        inner.sieves.store(sieves, Ordering::Relaxed);
         if mode.has(Amode::DELETE_ON_CLOSE) {
             // The program may be in another folder when it closes the file.
             inner.doomed = std::path::absolute(&path).ok();
@@ -172,15 +186,27 @@ impl File {
         Ok(file)
     }
 
-    /// Closes it. Collective.
+    /// Closes it. Collective. It is closed also if data of a rank did not reach their server, or the
+    /// file could not be deleted, which is told then.
     pub fn close(&self) -> Result<()> {
+        const ACTION: &str = "cannot close";
         let inner = &*self.0;
-        self.check_no_split("cannot close")?;
+        self.check_no_split(ACTION)?;
         inner.finish_turns();
-        inner.meet("cannot close")?;
+        let is_doomed = inner.amode.has(Amode::DELETE_ON_CLOSE);
+        let kept = match inner.amode.writes() && !is_doomed {
+            true => inner.disk.hand_over(),
+            false => Ok(()),
+        };
+        let words = report(kept.as_ref().err().map(|error| &**error));
+        let all = inner.tell_all(ACTION, &words)?;
         inner.shared.close(&inner.comm);
         inner.is_closed.store(true, Ordering::Relaxed);
-        if !inner.amode.has(Amode::DELETE_ON_CLOSE) {
+        kept?;
+        if let Some(error) = first_error(&all, ACTION, inner.disk.path()) {
+            return Err(error.into());
+        }
+        if !is_doomed {
             return Ok(());
         }
         let outcome = match inner.comm.rank() {

@@ -116,14 +116,21 @@ impl Representation {
         }
     }
 
-    /// Whether the bytes of memory are those of the file.
+    /// Whether the bytes of memory are those of the file. Without a function to convert they are, so
+    /// a registered representation that has none is native, whatever its extents are.
     pub fn is_plain(&self) -> bool {
-        matches!(self, Representation::Native | Representation::Internal)
+        match self {
+            Representation::Native | Representation::Internal => true,
+            Representation::External32 => false,
+            Representation::Registered(_, conversion) => {
+                !conversion.reads() && !conversion.writes()
+            }
+        }
     }
 
     /// Whether converting calls functions of the program.
     pub(crate) fn calls_program(&self) -> bool {
-        matches!(self, Representation::Registered(..))
+        matches!(self, Representation::Registered(..)) && !self.is_plain()
     }
 
     /// The type that takes the place of a datatype in the file.
@@ -134,6 +141,15 @@ impl Representation {
         let there = self.rebuilt(datatype)?;
         there.commit();
         Ok(there)
+    }
+
+    /// The extent of a datatype in the file. A registered representation tells it by its function
+    /// even if nothing is converted (MPI 5.0 section 14.5.1).
+    pub fn extent_in_file(&self, datatype: &Datatype) -> Result<i64, FileError> {
+        match self {
+            Representation::Registered(..) => Ok(self.rebuilt(datatype)?.extent()),
+            _ => Ok(self.in_file(datatype)?.extent()),
+        }
     }
 
     fn rebuilt(&self, datatype: &Datatype) -> Result<Datatype, FileError> {
@@ -284,15 +300,65 @@ impl Memory {
         Ok(there.size() * self.count)
     }
 
-    /// From bytes of the file to bytes of memory: whole elements of the datatype only, unless both
-    /// have the same length.
-    pub(crate) fn native_bytes(&self, form: &Representation, there: u64, all: u64) -> u64 {
-        match form {
-            _ if all == 0 => 0,
-            Representation::Native | Representation::Internal => there,
-            Representation::External32 if all == self.buffer.bytes() => there,
-            _ => there / (all / self.count) * self.datatype.size(),
+    /// Checks that data of so many bytes in the file can be read, or written: where the program
+    /// gave no function for it, they are moved as they are in memory (MPI 5.0 §14.5.3).
+    pub(crate) fn check_form(
+        &self,
+        form: &Representation,
+        bytes: u64,
+        reads: bool,
+    ) -> Result<(), FileError> {
+        let Representation::Registered(name, conversion) = form else {
+            return Ok(());
+        };
+        let (converts, what, action) = match reads {
+            true => (conversion.reads(), "reading", "cannot read"),
+            false => (conversion.writes(), "writing", "cannot write"),
+        };
+        let here = self.buffer.bytes();
+        if converts || here == bytes {
+            return Ok(());
         }
+        let why = format!(
+            "'{name}' has no function for {what}, so data lie in the file as in memory; but they \
+             are {here} bytes in memory, and {bytes} in the file"
+        );
+        Err(fault(FileFault::Conversion, action, why))
+    }
+
+    /// From bytes of the file to bytes of memory, of an access that has `all` bytes in the file. In
+    /// a registered representation only whole elements of the datatype count, because its functions
+    /// convert no parts.
+    pub(crate) fn native_bytes(&self, form: &Representation, there: u64, all: u64) -> u64 {
+        if all == 0 {
+            return 0;
+        }
+        let one = all / self.count;
+        match form {
+            form if form.is_plain() => there,
+            Representation::External32 => {
+                there / one * self.datatype.size() + self.native_part(there % one, one)
+            }
+            _ => there / one * self.datatype.size(),
+        }
+    }
+
+    /// The same of the beginning of one element, which has `one` bytes in external32. Where values
+    /// have other lengths there, those that lie whole in the file count.
+    fn native_part(&self, external: u64, one: u64) -> u64 {
+        if one == self.datatype.size() {
+            return external;
+        }
+        let (mut left, mut native) = (external, 0);
+        // The error only ends the walk, at the first value that is not whole.
+        let _ = self.datatype.signature().try_for_each(&mut |basic, count| {
+            let bytes = u64::from(basic.external_size());
+            let whole = count.min(left / bytes);
+            left -= whole * bytes;
+            native += whole * u64::from(basic.size());
+            if whole < count { Err(()) } else { Ok(()) }
+        });
+        native
     }
 
     /// The data in the file's form.
@@ -342,11 +408,8 @@ impl Memory {
                 self.datatype
                     .unpack_external(file, whole, memory, origin)
                     .map_err(|error| external("cannot read", &error))?;
-                self.take_rest(
-                    &file[(whole * (bytes / self.count)) as usize..],
-                    whole,
-                    bytes,
-                )
+                let one = bytes / self.count;
+                self.take_rest(&file[(whole * one) as usize..], whole, one)
             }
             _ => {
                 self.buffer.unpack(file);
@@ -355,27 +418,30 @@ impl Memory {
         }
     }
 
-    /// Puts the beginning of an element where it belongs: the file ended inside of it.
-    fn take_rest(&self, file: &[u8], whole: u64, bytes: u64) -> Result<(), ErrorKind> {
-        if file.is_empty() || bytes != self.buffer.bytes() {
+    /// Puts the beginning of an element, which has `one` bytes in external32, where it belongs: the
+    /// file ended inside of it.
+    fn take_rest(&self, file: &[u8], whole: u64, one: u64) -> Result<(), ErrorKind> {
+        if file.is_empty() {
             return Ok(());
         }
         let mut padded = file.to_vec();
-        padded.resize((bytes / self.count) as usize, 0);
+        padded.resize(one as usize, 0);
         let (low, high) = (self.datatype.true_lb(), self.datatype.true_ub());
         let mut memory = vec![0; (high - low) as usize];
         self.datatype
             .unpack_external(&padded, 1, &mut memory, -low)
             .map_err(|error| external("cannot read", &error))?;
         // SAFETY: the vector holds every byte that one element names, and outlives the buffer.
-        let one = unsafe {
+        let element = unsafe {
             let origin = memory.as_mut_ptr().wrapping_offset(-low as isize);
             Buffer::new(origin, 1, &self.datatype)
         }?;
-        one.pack_into(&mut padded);
+        let mut native = vec![0; self.datatype.size() as usize];
+        element.pack_into(&mut native);
         let begin = whole * self.datatype.size();
-        let part = self.buffer.part(begin..begin + file.len() as u64);
-        part.unpack(&padded[..file.len()]);
+        let some = self.native_part(file.len() as u64, one);
+        let part = self.buffer.part(begin..begin + some);
+        part.unpack(&native[..some as usize]);
         Ok(())
     }
 

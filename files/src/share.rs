@@ -96,7 +96,7 @@ pub(crate) fn with_packed(buffer: &Buffer, visit: impl FnOnce(&[u8])) {
 pub(crate) fn write_ranges(file: &Inner, ranges: &[Piece], base: u64, memory: &[u8]) -> Outcome {
     ranges.iter().try_for_each(|range| {
         let at = (range.offset - base) as usize;
-        let _guard = file.guard(*range)?;
+        let _guard = file.guard(|| *range)?;
         file.disk
             .write(range.offset, &memory[at..at + range.bytes as usize])
     })

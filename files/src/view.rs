@@ -82,7 +82,9 @@ impl View {
         filetype: &Datatype,
         representation: Representation,
     ) -> Result<View, FileError> {
-        let wrong = |why: String| fault(FileFault::Argument, "cannot set the view of", why);
+        const ACTION: &str = "cannot set the view of";
+        let wrong = |why: String| fault(FileFault::Argument, ACTION, why);
+        let misplaced = |why: String| fault(FileFault::Placement, ACTION, why);
         for (name, datatype) in [("etype", etype), ("filetype", filetype)] {
             if !datatype.is_committed() {
                 let why = format!("the {name} is not committed; call MPI_Type_commit first");
@@ -102,7 +104,7 @@ impl View {
             )));
         }
         if there.extent() < 0 || data > 0 && there.true_lb() < 0 {
-            return Err(wrong(format!(
+            return Err(misplaced(format!(
                 "the filetype begins at byte {} and has an extent of {}; displacements in a file \
                  cannot be negative",
                 there.true_lb(),
@@ -127,7 +129,7 @@ impl View {
             layout,
             is_single: false,
         };
-        view.look_at_order().map_err(wrong)?;
+        view.look_at_order().map_err(misplaced)?;
         view.limit = view.data_below(OFFSET_MAX, there.true_ub().max(0) as u64);
         Ok(view)
     }
@@ -449,18 +451,18 @@ impl View {
         if self.is_contiguous {
             return inside;
         }
-        // Tiles may reach beyond their extent: the one before counts, too.
-        let last = if self.is_single {
-            0
-        } else {
-            inside / self.extent
+        // Data may begin any number of extents behind the tile, but span no more than one: all
+        // tiles before the one in whose data, or behind whose data, the byte lies are complete.
+        let mut runs = Cursor::new(&self.layout).runs();
+        let first = runs.next().map_or(0, |run| run.offset as u64);
+        let last = match inside.saturating_sub(first) {
+            _ if self.is_single => 0,
+            behind => behind / self.extent,
         };
-        let mut before = last.saturating_sub(1) * self.data;
-        for tile in last.saturating_sub(1)..=last {
-            for run in Cursor::new(&self.layout).runs() {
-                let begin = tile * self.extent + run.offset as u64;
-                before += inside.saturating_sub(begin).min(run.bytes as u64);
-            }
+        let mut before = last * self.data;
+        for run in Cursor::new(&self.layout).runs() {
+            let begin = last * self.extent + run.offset as u64;
+            before += inside.saturating_sub(begin).min(run.bytes as u64);
         }
         before
     }

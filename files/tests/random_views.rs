@@ -92,7 +92,7 @@ fn round(comm: &Arc<Comm>, seed: u64) {
     .unwrap();
     info.set(
         "romio_ds_write",
-        ["automatic", "disable"][random.below(2) as usize],
+        ["automatic", "enable", "disable"][random.below(3) as usize],
     )
     .unwrap();
     let mode = Amode::CREATE | Amode::READ_WRITE | Amode::DELETE_ON_CLOSE;

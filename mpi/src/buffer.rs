@@ -8,7 +8,8 @@
 use oxmpi_datatypes::data::Memory;
 use oxmpi_datatypes::datatype::{Datatype, DatatypeError};
 use oxmpi_datatypes::{ElementMark, Plain};
-use oxmpi_engine::{Area, Content, MESSAGE_BYTES_MAX, Spread};
+pub use oxmpi_engine::MESSAGE_BYTES_MAX;
+use oxmpi_engine::{Area, Content, Spread};
 
 /// Memory of the program that an operation reads or writes.
 #[derive(Debug, Clone)]
@@ -71,6 +72,13 @@ pub enum BufferError {
     },
 }
 
+/// Whether no memory can be there: at a null pointer, or at a place of a list that begins at one. The
+/// first page of a process is never mapped.
+#[inline(always)]
+fn is_nowhere(address: *const u8) -> bool {
+    address.addr() < 4096
+}
+
 impl Buffer {
     /// `count` elements of `datatype` at `address`.
     ///
@@ -89,7 +97,7 @@ impl Buffer {
             && datatype.is_committed()
             && datatype.is_contiguous()
             && bytes <= MESSAGE_BYTES_MAX
-            && !first.is_null()
+            && !is_nowhere(first)
         {
             return Ok(Buffer {
                 address: first,
@@ -111,7 +119,7 @@ impl Buffer {
             _ => return Err(too_large(count, DatatypeError::Overflow { what: "size" })),
         };
         let first = address.wrapping_offset(datatype.true_lb() as isize);
-        if bytes > 0 && first.is_null() {
+        if bytes > 0 && is_nowhere(first) {
             return Err(null(bytes, count, datatype));
         }
         if datatype.is_contiguous() || bytes == 0 {

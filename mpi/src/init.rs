@@ -6,8 +6,8 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use crate::communicator::{Comm, Communicator};
 use crate::error::{ErrorKind, Result};
@@ -53,16 +53,97 @@ pub fn init_with<L: Level>() -> Result<Mpi<L>> {
     join().inspect_err(|_| STAGE.store(BEFORE, Ordering::Release))
 }
 
+/// The process, once it has joined its job, and who uses it: an `Mpi`, and sessions.
+struct Joined {
+    process: Option<Arc<Process>>,
+    users: u32,
+    /// It has finalised.
+    is_over: bool,
+}
+
+static JOINED: Mutex<Joined> = Mutex::new(Joined {
+    process: None,
+    users: 0,
+    is_over: false,
+});
+
+fn joined() -> MutexGuard<'static, Joined> {
+    JOINED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An `Mpi` or a session begins: the process joins its job, if it has not.
+pub(crate) fn enter(threads: Threads, call: &'static str) -> Result<Arc<Process>> {
+    let mut joined = joined();
+    let process = match &joined.process {
+        Some(process) if threads == Threads::Many && !process.is_concurrent() => {
+            return Err(ErrorKind::OneThread.before_start(call));
+        }
+        Some(process) => {
+            if joined.users == 0 {
+                process.resume();
+            }
+            process.clone()
+        }
+        None if joined.is_over => {
+            return Err(ErrorKind::AlreadyFinalised.before_start(call));
+        }
+        None => {
+            // SAFETY: below the level MULTIPLE the level's types keep everything that calls the
+            // engine on one thread at a time; sessions ask for many threads.
+            let process = unsafe { Process::join(threads)? };
+            start_clock();
+            joined.process = Some(process.clone());
+            process
+        }
+    };
+    joined.users += 1;
+    Ok(process)
+}
+
+/// An `Mpi` or a session ends. After the last session the process stays in its job, because another
+/// may begin, and leaves it when it exits; an `Mpi` alone ends for good.
+pub(crate) fn leave(process: &Process, is_world: bool) {
+    if std::thread::panicking() {
+        // A rank that fails must not look finished to the others: they learn of its death when the
+        // process ends, and name it.
+        return;
+    }
+    let mut joined = joined();
+    joined.users -= 1;
+    if joined.users > 0 {
+        return;
+    }
+    if is_world {
+        process.finalize();
+        (joined.process, joined.is_over) = (None, true);
+        return;
+    }
+    process.pause();
+    static AT_EXIT: Once = Once::new();
+    // SAFETY: the function is one, and takes no arguments.
+    AT_EXIT.call_once(|| unsafe {
+        libc::atexit(leave_at_exit);
+    });
+}
+
+extern "C" fn leave_at_exit() {
+    // Whoever holds the lock now is a thread that will never go on. A session that is open when the
+    // process ends was not closed: the others are to see that.
+    if let Ok(joined) = JOINED.try_lock()
+        && joined.users == 0
+        && let Some(process) = &joined.process
+    {
+        process.finalize();
+    }
+}
+
 fn join<L: Level>() -> Result<Mpi<L>> {
     let threads = if L::CONCURRENT {
         Threads::Many
     } else {
         Threads::One
     };
-    // SAFETY: below the level MULTIPLE the level's types keep everything that calls the engine on
-    // one thread at a time.
-    let process = unsafe { Process::join(threads)? };
-    start_clock();
+    let process = enter(threads, "init")?;
     Ok(Mpi {
         world: Arc::new(process.world()),
         this: Arc::new(process.this()),
@@ -82,6 +163,12 @@ impl<L: Level> Mpi<L> {
         Communicator::new(&self.process, self.this.clone())
     }
 
+    /// The number of the command line's program that this process executes, from 0 (MPI_APPNUM): of
+    /// `mpiexec -n 1 a : -n 3 b`, the ranks of `b` have 1.
+    pub fn program(&self) -> u32 {
+        self.process.program()
+    }
+
     /// The name of the machine this process runs on.
     pub fn host(&self) -> &str {
         self.process.engine.host()
@@ -90,6 +177,12 @@ impl<L: Level> Mpi<L> {
     /// How the ranks talk, for people: "ports, single copy".
     pub fn transport(&self) -> impl fmt::Display + use<L> {
         self.process.engine.transport()
+    }
+
+    /// What this process has learned about copying on its machine, and the sizes that steer it: name
+    /// and value of each.
+    pub fn learned(&self) -> [(&'static str, String); 4] {
+        self.process.engine.learned().rows()
     }
 
     /// What the network device of this process has counted; `None` in a job on one host.
@@ -106,13 +199,7 @@ impl<L: Level> Mpi<L> {
 
 impl<L: Level> Drop for Mpi<L> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            // A rank that fails must not look finished to the others: they learn of its death when
-            // the process ends, and name it.
-            std::mem::forget(self.process.clone());
-        } else {
-            self.process.finalize();
-        }
+        leave(&self.process, true);
         STAGE.store(AFTER, Ordering::Release);
     }
 }

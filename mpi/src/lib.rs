@@ -31,9 +31,13 @@ mod init;
 mod kept;
 mod label;
 pub mod making;
+#[cfg(feature = "serde")]
+mod object;
 pub mod one_sided;
+mod opened;
 pub mod pm;
 mod point;
+pub mod prepared;
 pub mod process;
 pub mod session;
 mod spreads;
@@ -49,6 +53,7 @@ pub use error::{
     CommunicatorError, Error, ErrorKind, FileError, FileFault, FileLoss, Result, WindowError,
 };
 pub use init::{Mpi, init, init_with, wtime};
+pub use opened::Session;
 pub use oxmpi_datatypes::{Plain, data};
 pub use point::{
     Claimed, InPlace, Incoming, Message, Outgoing, PortBuffer, Request, Scope, SendMode, scope,

@@ -19,7 +19,7 @@ pub const WORLD_SET: &str = "mpi://WORLD";
 pub const SELF_SET: &str = "mpi://SELF";
 
 /// The sets that every session has, in the order of their numbers.
-const SETS: [&str; 2] = [WORLD_SET, SELF_SET];
+pub(crate) const SETS: [&str; 2] = [WORLD_SET, SELF_SET];
 
 /// A level of thread support, as a value (MPI 5.0 §11.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,7 +182,8 @@ impl Session {
 
 /// The set of this name. URIs differ by the case of their path (RFC 3986 §6.2.2.1); but programs
 /// write `mpi://world`, other libraries take it, and no set here differs by case alone.
-fn find_set(name: &str) -> Option<&'static str> {
+pub(crate) fn find_set(name: impl AsRef<str>) -> Option<&'static str> {
+    let name = name.as_ref();
     SETS.into_iter().find(|set| set.eq_ignore_ascii_case(name))
 }
 

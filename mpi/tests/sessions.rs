@@ -36,15 +36,19 @@ oxmpi_harness::ranks! {
         let half = create_from_group(one.process(), &halves[mine], b"half").unwrap();
         // The world may come later: its board was kept for it.
         let world = process.world();
-        let inter = create_from_groups(two.process(), &halves[mine], &halves[1 - mine], b"both").unwrap();
+        // The second of each half leads, and alone knows the other half.
+        let other = (process.rank() % 2 == 1).then_some((&halves[1 - mine], 1));
+        let inter = create_from_groups(two.process(), &halves[mine], 1, other, b"both").unwrap();
         assert_eq!(half.rank(), world.rank() % 2);
         assert_eq!((inter.size(), inter.remote_group()), (2, Some(&halves[1 - mine])));
         assert_eq!(inter.merge(false).unwrap().size(), 4);
         assert_eq!(world.dup().unwrap().size(), 4);
         let error = create_from_group(&process, &halves[1 - mine], b"not mine").unwrap_err();
         assert!(error.to_string().contains("only members"), "{error}");
-        let error = create_from_groups(&process, &halves[mine], &halves[mine], b"").unwrap_err();
-        assert!(error.to_string().contains("both groups"), "{error}");
+        let same = Some((&halves[mine], 0));
+        let error = create_from_groups(&process, &halves[mine], 0, same, b"").unwrap_err();
+        let said = ["both groups", "local leader 0"][process.rank() as usize % 2];
+        assert!(error.to_string().contains(said), "{error}");
         process.finalize();
     }
 

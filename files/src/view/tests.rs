@@ -38,6 +38,11 @@ fn random_filetype(random: &mut Random, etype: &Datatype) -> Datatype {
         }
         _ => resized,
     };
+    // The data of a tile may begin several extents behind it.
+    let extent = filetype.extent();
+    let shift = random.below(4) as i64 * random.below(2) as i64 * extent;
+    let shifted = Datatype::hindexed(&[1], &[shift], &filetype).unwrap();
+    let filetype = Datatype::resized(&shifted, 0, extent).unwrap();
     filetype.commit();
     filetype
 }

@@ -58,6 +58,11 @@ impl UnderWay {
             return Ok(Some(Report::EMPTY));
         };
         if !request.is_ready() {
+            let engine = request.engine().cloned();
+            drop(slot);
+            if let Some(engine) = engine {
+                engine.looked_in_vain();
+            }
             return Ok(None);
         }
         let outcome = request.conclude();

@@ -13,12 +13,15 @@ mod keyval;
 mod set;
 #[cfg(test)]
 mod tests;
+mod typed;
 
 pub use keyval::{
     CopyCallback, DeleteCallback, KEYVAL_MIN, Keyval, Keyvals, Kind, always_copied, never_copied,
     nothing_on_delete,
 };
 pub use set::Attributes;
+pub(crate) use typed::Cached;
+pub use typed::Key;
 
 /// Why an attribute or a key cannot be used as asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

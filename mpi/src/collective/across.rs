@@ -23,6 +23,7 @@ impl Comm {
     ///
     /// # Safety
     /// As `together_at`.
+    #[inline(never)]
     pub(super) unsafe fn together_across(
         &self,
         hosts: &Hosts,
@@ -72,7 +73,8 @@ impl Comm {
         unsafe { self.walk_as(marks, &schedule, places, &mut combine)? };
         if let Some(ticket) = offer[0].ticket() {
             let processes = members.iter().map(|&rank| self.process_of(rank)).collect();
-            inside.set_board(GroupBoard::new(ticket, processes, hosts.index(self.rank)));
+            let board = GroupBoard::new(ticket, processes, hosts.index(self.rank));
+            inside.set_board(board.of(self.group().clone()));
         }
         Ok(())
     }

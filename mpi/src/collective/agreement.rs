@@ -38,6 +38,20 @@ pub(super) fn operation_number(predefined: Option<Predefined>) -> u8 {
     }
 }
 
+/// Whether an operation gives the same bits whichever of two elements is the left one. Of a
+/// positive and a negative zero the least and the greatest may be either, and nobody knows what a
+/// function of the program does.
+#[inline]
+pub(super) fn is_symmetric(number: u8) -> bool {
+    use Predefined::*;
+    let symmetric = [
+        Sum, Product, BitAnd, BitOr, BitXor, LogicalAnd, LogicalOr, LogicalXor,
+    ];
+    symmetric
+        .iter()
+        .any(|&predefined| number == operation_number(Some(predefined)))
+}
+
 /// How people know an operation.
 pub(super) fn operation_name(number: u8) -> String {
     match Predefined::ALL.get(usize::from(number).wrapping_sub(1)) {
@@ -178,6 +192,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn operations_of_the_program_and_those_that_choose_a_side_are_not_symmetric() {
+        let of = |op| is_symmetric(operation_number(Some(op)));
+        assert!(of(Predefined::Sum) && of(Predefined::LogicalXor));
+        assert!(!of(Predefined::Max) && !of(Predefined::MinLoc) && !of(Predefined::Replace));
+        assert!(!is_symmetric(operation_number(None)));
     }
 
     #[test]

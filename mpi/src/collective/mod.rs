@@ -10,6 +10,7 @@
 mod across;
 mod agreement;
 mod alone;
+mod at_once;
 mod blocks;
 mod board;
 mod description;
@@ -29,6 +30,7 @@ use oxmpi_schedules::plan::{self, Call};
 use oxmpi_schedules::{Placement, Position, Schedule};
 
 use agreement::{Agreement, trail_after};
+pub use at_once::Combined;
 use board::Rest;
 pub use description::{Collective, Neighbours, Parts, Reduction, Root, Shares};
 use job::Job;
@@ -118,6 +120,7 @@ impl Comm {
     /// # Safety
     /// The places must be valid until this returns, and nobody else may use them. If the call suits
     /// a board they must not overlap.
+    #[inline(always)]
     unsafe fn together_at(
         &self,
         call: &Call<'_>,
@@ -146,7 +149,7 @@ impl Comm {
     ///
     /// # Safety
     /// As [`Comm::together_at`].
-    #[inline]
+    #[inline(always)]
     unsafe fn together_as(
         &self,
         agreed: Agreement,
@@ -182,7 +185,7 @@ impl Comm {
     }
 
     /// What this member says of a call that all make; a root is taken down for the calls to come.
-    #[inline]
+    #[inline(always)]
     fn agreement(&self, call: &Call<'_>, operation: u8) -> Agreement {
         let trail = self.trail.load(Ordering::Relaxed);
         if let Some(root) = call.root() {
@@ -228,6 +231,7 @@ impl Comm {
     ///
     /// # Safety
     /// As [`Run::start`]; until this returns.
+    #[inline(never)]
     unsafe fn walk_as(
         &self,
         marks: (i32, u8),
@@ -259,6 +263,7 @@ impl Comm {
     }
 
     /// The schedule of a call on this communicator.
+    #[inline(never)]
     pub(crate) fn schedule(&self, call: &Call<'_>) -> Arc<Schedule> {
         self.kept.schedule(call, || {
             let placement = match self.hosts() {
@@ -293,7 +298,7 @@ impl Comm {
     }
 
     /// Keeps a second call out of the collectives of this communicator: their messages would mix.
-    #[inline]
+    #[inline(always)]
     fn enter(&self) -> Result<Inside<'_>, ErrorKind> {
         let flag = &self.in_collective;
         let taken = if self.process.concurrent {
@@ -318,7 +323,7 @@ struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    #[inline]
+    #[inline(always)]
     fn board(&mut self) -> Option<&mut GroupBoard> {
         // SAFETY: `enter` makes one of these at a time, and nothing else looks into the cell while
         // handles of the communicator exist.

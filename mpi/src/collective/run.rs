@@ -43,11 +43,19 @@ impl Places {
     /// they must not overlap.
     #[inline]
     pub(super) unsafe fn as_slices<'a>(self) -> (&'a [u8], &'a mut [u8]) {
-        // SAFETY: the caller's promise.
+        // Programs give null pointers for no data, which no slice may have.
+        let (send, receive): (&[u8], &mut [u8]) = (&[], &mut []);
+        // SAFETY: the caller's promise, of what is not empty.
         unsafe {
             (
-                std::slice::from_raw_parts(self.send.0, self.send.1),
-                std::slice::from_raw_parts_mut(self.receive.0, self.receive.1),
+                match self.send {
+                    (_, 0) => send,
+                    (address, bytes) => std::slice::from_raw_parts(address, bytes),
+                },
+                match self.receive {
+                    (_, 0) => receive,
+                    (address, bytes) => std::slice::from_raw_parts_mut(address, bytes),
+                },
             )
         }
     }

@@ -140,10 +140,38 @@ impl Side {
             && there < here.saturating_add(self.bytes)
     }
 
-    /// Whether all of it is one block of the program's memory.
-    #[inline]
-    pub(super) fn is_whole(&self) -> bool {
-        self.scattered.is_none()
+    /// Whether a block of one side and a block of the other, both where the program has them, share
+    /// an address. Blocks may lie between those of the other side; then only the spans overlap.
+    pub(super) fn shares_memory(&self, other: &Side) -> bool {
+        if !self.overlaps(other) {
+            return false;
+        }
+        let mut blocks = Vec::new();
+        for (side, is_own) in [(self, true), (other, false)] {
+            let whole = [Block {
+                offset: 0,
+                bytes: side.bytes,
+            }];
+            let used = side.blocks().unwrap_or(&whole).iter();
+            blocks.extend(used.filter(|block| block.bytes > 0).map(|block| {
+                let start = side.address as usize + block.offset;
+                (start, start + block.bytes, is_own)
+            }));
+        }
+        blocks.sort_unstable();
+        // How far the blocks of either side reach that begin no later than the one at hand.
+        let (mut own_end, mut other_end) = (0, 0);
+        for (start, end, is_own) in blocks {
+            let (own, across) = match is_own {
+                true => (&mut own_end, other_end),
+                false => (&mut other_end, own_end),
+            };
+            if start < across {
+                return true;
+            }
+            *own = end.max(*own);
+        }
+        false
     }
 
     #[inline]

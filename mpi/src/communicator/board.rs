@@ -5,6 +5,8 @@
 
 use oxmpi_engine::{Board, Engine, EngineError, Ticket};
 
+use crate::group::Group;
+
 /// How a leader tells the members which board it has set apart, if any.
 #[derive(Clone, Copy, Debug, Default, oxmpi_datatypes::Plain)]
 #[repr(C)]
@@ -47,6 +49,9 @@ pub(crate) struct GroupBoard {
     pub(crate) members: Vec<u32>,
     /// This process's rank.
     pub(crate) me: usize,
+    /// All processes of a communicator of several hosts: what is done here is then a part of what
+    /// all do, and members that live may have left because one of another host has died.
+    pub(crate) group: Option<Group>,
     pub(crate) open: Option<Board>,
 }
 
@@ -57,8 +62,15 @@ impl GroupBoard {
             ticket,
             members,
             me,
+            group: None,
             open: None,
         }
+    }
+
+    /// The part of a group that lives on this host.
+    pub(crate) fn of(mut self, group: Group) -> Self {
+        self.group = Some(group);
+        self
     }
 
     /// Gives the board back to its leader, for another group.
@@ -72,12 +84,24 @@ impl GroupBoard {
     }
 
     /// The board, opened if it was not yet.
+    #[inline(always)]
     pub(crate) fn open(&mut self, engine: &Engine) -> Result<&mut Board, EngineError> {
         match &mut self.open {
             Some(board) => Ok(board),
-            none => {
-                Ok(none.insert(engine.open_board(self.ticket, self.members.clone(), self.me)?))
-            }
+            none => Self::open_now(none, engine, self.ticket, &self.members, self.me),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_now<'b>(
+        place: &'b mut Option<Board>,
+        engine: &Engine,
+        ticket: Ticket,
+        members: &[u32],
+        me: usize,
+    ) -> Result<&'b mut Board, EngineError> {
+        let board = engine.open_board(ticket, members.to_vec(), me)?;
+        Ok(place.insert(board))
     }
 }

@@ -58,6 +58,8 @@ pub struct Comm {
     pub(crate) board: UnsafeCell<Option<GroupBoard>>,
     /// The members of this host have asked their leader for a board.
     pub(crate) asked_for_board: AtomicBool,
+    /// The engine knows that its collectives need all members.
+    is_bound: AtomicBool,
     /// Schedules and working memory for its collectives.
     pub(crate) kept: Kept,
     /// What no message needs: name, hints, attributes, topology.
@@ -130,6 +132,7 @@ impl Comm {
             in_collective: AtomicBool::new(false),
             board: UnsafeCell::new(None),
             asked_for_board: AtomicBool::new(false),
+            is_bound: AtomicBool::new(false),
             kept: Kept::default(),
             details: Details::default(),
         };
@@ -146,6 +149,15 @@ impl Comm {
         let members = self.remote_group().unwrap_or(&self.group).processes();
         let context = self.context(Context::Point);
         self.process.engine.set_members(context, members.into());
+    }
+
+    /// From now on a collective here fails on all members if one of them has died, also on those
+    /// that would hear from others only.
+    pub(crate) fn bind_members(&self) {
+        let members = self.group.processes().into();
+        let context = self.context(Context::Collective);
+        self.process.engine.bind_members(context, members);
+        self.is_bound.store(true, Ordering::Relaxed);
     }
 
     /// All ranks. `ticket` is the board that rank 0 has set apart for them.
@@ -387,6 +399,10 @@ impl Drop for Comm {
         if self.number() != UNKNOWN {
             let context = self.context(Context::Point);
             self.process.engine.forget_members(context);
+            if *self.is_bound.get_mut() {
+                let context = self.context(Context::Collective);
+                self.process.engine.forget_members(context);
+            }
         }
         self.process.numbers.give_back(self.number());
         if let Some(board) = self.board.get_mut().take() {

@@ -1,12 +1,13 @@
 //! What a communicator carries besides its members and contexts: name, hints, attributes, topology.
 //!
 //! None of it is touched when messages move. What a duplicate takes over is decided here: the
-//! topology, not the hints (MPI 5.0 §7.4.4). Attributes are copied by callbacks of the program,
+//! topology and what Rust programs keep under keys for that, not the hints (MPI 5.0 §7.4.4). C
+//! programs' attributes are copied by callbacks of the program,
 //! which are called with handles, so whoever gives out handles asks for that. Error handlers belong
 //! to the layer above, which runs them.
 
 use super::Comm;
-use crate::attribute::{AttributeError, Attributes};
+use crate::attribute::{AttributeError, Attributes, Cached};
 use crate::info::Info;
 use crate::label::Label;
 use crate::topology::Topology;
@@ -29,6 +30,8 @@ pub(crate) const MEMORY_KINDS: [&str; 2] = ["mpi", "system"];
 pub(crate) struct Details {
     label: Label,
     pub(crate) topology: Option<Topology>,
+    /// The attributes of Rust programs.
+    cached: Cached,
 }
 
 impl Details {
@@ -70,6 +73,11 @@ impl Comm {
         &self.details.label.attributes
     }
 
+    /// What Rust programs keep with it.
+    pub(super) fn cached(&self) -> &Cached {
+        &self.details.cached
+    }
+
     /// Copies the attributes onto a duplicate, as the callbacks of the program say. If one of these
     /// fails, the duplicate is to be given up. Both must have their handles, with which callbacks
     /// are called.
@@ -95,5 +103,6 @@ impl Comm {
     /// Takes over what a duplicate has from its original.
     pub(crate) fn inherit(&mut self, original: &Comm) {
         self.details.topology = original.details.topology.clone();
+        self.details.cached = original.details.cached.for_duplicate();
     }
 }

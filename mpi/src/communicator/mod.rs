@@ -7,6 +7,7 @@
 
 mod arguments;
 mod board;
+mod cached;
 mod comm;
 mod compare;
 mod details;

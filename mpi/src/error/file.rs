@@ -35,6 +35,8 @@ pub enum FileFault {
     Unsupported,
     /// An argument that cannot be.
     Argument,
+    /// A filetype whose data cannot lie in a file like that.
+    Placement,
     /// There is no data representation of this name.
     NoRepresentation,
     /// There is one of this name already.
@@ -47,7 +49,7 @@ pub enum FileFault {
 
 impl FileFault {
     /// All of them, in an order that all processes of a job share.
-    pub const ALL: [FileFault; 17] = [
+    pub const ALL: [FileFault; 18] = [
         FileFault::NoSuchFile,
         FileFault::Exists,
         FileFault::Access,
@@ -61,6 +63,7 @@ impl FileFault {
         FileFault::NotSame,
         FileFault::Unsupported,
         FileFault::Argument,
+        FileFault::Placement,
         FileFault::NoRepresentation,
         FileFault::RepresentationExists,
         FileFault::Conversion,

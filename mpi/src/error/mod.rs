@@ -189,9 +189,9 @@ pub enum ErrorKind {
     #[error("{0}")]
     View(#[from] ViewError),
 
-    /// The memory of a prepared collective was replaced.
+    /// The memory of a prepared operation was replaced.
     #[error(
-        "its memory is no longer where it was when the collective was prepared; change elements in \
+        "its memory is no longer where it was when it was prepared; change elements in \
          place instead of replacing, growing or shrinking their vector or view"
     )]
     MovedMemory,
@@ -373,6 +373,66 @@ pub enum ErrorKind {
     /// A communicator cannot be made, or is not of the kind that the call needs.
     #[error("{0}")]
     Communicator(#[from] CommunicatorError),
+
+    /// A rank that stands twice in the list from which a group is made.
+    #[error("ranks[{index}] is {rank} again, after ranks[{earlier}]: name each rank once")]
+    RankTwice {
+        /// Which entry of the list.
+        index: usize,
+        /// Where the rank stood first.
+        earlier: usize,
+        /// The rank.
+        rank: u32,
+    },
+
+    /// A process set that a session does not have.
+    #[error("there is no process set '{name}'; this session has {}", .sets.join(", "))]
+    ProcessSet {
+        /// The name given.
+        name: String,
+        /// Those that there are.
+        sets: &'static [&'static str],
+    },
+
+    /// A session beside an `Mpi` that lets one thread at a time into the library.
+    #[error(
+        "a session may be used by any thread, but this process was initialised for one thread at a time; initialise          it by init_with::<Multiple>(), or open the session first"
+    )]
+    OneThread,
+
+    /// An object that serde or postcard cannot turn into bytes.
+    #[cfg(feature = "serde")]
+    #[error("a value of type {of} cannot be encoded: {why}")]
+    Encode {
+        /// Its type.
+        of: &'static str,
+        /// What postcard says.
+        why: String,
+    },
+
+    /// Another rank's object could not be turned into bytes.
+    #[cfg(feature = "serde")]
+    #[error("rank {peer} gave no object, or one that cannot be encoded; its own error says why")]
+    PeerEncode {
+        /// Who.
+        peer: u32,
+    },
+
+    /// Bytes that are not the object asked for.
+    #[cfg(feature = "serde")]
+    #[error(
+        "the {bytes} bytes from rank {from} are no {to} ({why}); sender and receiver must name the same type, and the          sender use send_object or another call for objects"
+    )]
+    Decode {
+        /// The type asked for.
+        to: &'static str,
+        /// Bytes that came.
+        bytes: u64,
+        /// From whom.
+        from: u32,
+        /// What postcard says.
+        why: String,
+    },
 
     /// A window that cannot be, or a one-sided call that cannot be made on it now.
     #[error("{0}")]

@@ -89,7 +89,7 @@ pub enum WindowError {
         target: u32,
     },
     /// A displacement unit that is none (MPI_ERR_DISP).
-    #[error("disp_unit {unit} is not allowed: it must be positive")]
+    #[error("disp_unit {unit} is not allowed: it must be from 1 to {}", u32::MAX)]
     Unit {
         /// The value given.
         unit: i64,

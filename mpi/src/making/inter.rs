@@ -40,55 +40,110 @@ pub fn intercomm_create(
         return Err(CommunicatorError::IsInter { call }.into());
     }
     check_leader("local_leader", i64::from(local_leader), local.size)?;
-    let mut head = [Side::default()];
-    let mut processes = Vec::new();
-    let mut trouble = None;
-    if local.rank == local_leader {
-        match meet(local, peer, remote_leader, tag) {
-            Ok((side, remote)) => (head[0], processes) = (side, remote),
-            Err(error) => {
-                head[0].failed = 1;
-                trouble = Some(error);
-            }
-        }
-    }
-    local.bcast_plain(&mut head, local_leader)?;
-    let head = head[0];
-    if head.failed == 1 {
-        let leader = local_leader;
-        return Err(trouble.unwrap_or(CommunicatorError::LeaderFailed { leader }.into()));
-    }
-    processes.resize(head.size as usize, 0);
-    local.bcast_plain(&mut processes, local_leader)?;
+    let is_leader = local.rank == local_leader;
+    let met = is_leader.then(|| meet(local, peer, remote_leader, tag));
+    let tell = |data: &mut [u8]| local.bcast_plain(data, local_leader);
+    let (side, remote) = spread(met, local_leader, tell)?;
+    let remote = Group::new(remote);
     join(
         &local.process,
         local.group(),
-        Group::new(processes),
-        [head.own, head.union],
+        remote,
+        [side.own, side.union],
     )
 }
 
+/// What the leader has come to with the other side, known to all of its own: the other side's
+/// processes, too.
+fn spread(
+    met: Option<Result<(Side, Vec<u32>), ErrorKind>>,
+    leader: u32,
+    tell: impl Fn(&mut [u8]) -> Result<(), ErrorKind>,
+) -> Result<(Side, Vec<u32>), ErrorKind> {
+    let (mut head, mut processes, mut trouble) = ([Side::default()], Vec::new(), None);
+    match met {
+        Some(Ok((side, remote))) => (head[0], processes) = (side, remote),
+        Some(Err(error)) => {
+            head[0].failed = 1;
+            trouble = Some(error);
+        }
+        None => {}
+    }
+    tell(bytes_mut(&mut head))?;
+    let [side] = head;
+    if side.failed == 1 {
+        return Err(trouble.unwrap_or(CommunicatorError::LeaderFailed { leader }.into()));
+    }
+    processes.resize(side.size as usize, 0);
+    tell(bytes_mut(&mut processes[..]))?;
+    Ok((side, processes))
+}
+
 /// An intercommunicator between two groups whose members all call, with the same string tag (MPI
-/// 5.0 §7.6.2, MPI_INTERCOMM_CREATE_FROM_GROUPS).
+/// 5.0 §7.6.2, MPI_INTERCOMM_CREATE_FROM_GROUPS). `remote` is the other group and its leader's rank
+/// there; it counts only at the local leader, and no other process need have it.
 pub fn create_from_groups(
     process: &Arc<Process>,
     local: &Group,
-    remote: &Group,
+    local_leader: u32,
+    remote: Option<(&Group, i32)>,
     tag: &[u8],
 ) -> Result<Comm, ErrorKind> {
-    check_disjoint(local, remote)?;
-    if !local.contains(process.rank()) {
-        let (process, size) = (process.rank(), local.size());
+    let size = local.size();
+    check_leader("local_leader", i64::from(local_leader), size)?;
+    let Some(own) = local.rank_of(process.rank()) else {
+        let process = process.rank();
         return Err(CommunicatorError::NotInGroup { process, size }.into());
-    }
-    let both = union_of(local, remote);
-    let makers = Makers::of_strangers(process, &both, tag)?;
+    };
+    // What the first of the makers says reaches all.
+    let (before, after) = local.processes().split_at(local_leader as usize);
+    let from_leader = Group::new([after, before].concat());
+    let makers = Makers::of_strangers(process, &from_leader, tag)?;
+    let is_leader = own == local_leader;
+    let met = is_leader.then(|| agree(process, local, remote, tag));
+    let (side, remote) = spread(met, local_leader, |data| makers.tell(data))?;
+    let remote = Group::new(remote).with_origin(local.origin().cloned());
+    join(process, local, remote, [side.own, side.union])
+}
+
+/// The part of a leader who knows the other side: the leader of the first side chooses for both.
+fn agree(
+    process: &Arc<Process>,
+    local: &Group,
+    remote: Option<(&Group, i32)>,
+    tag: &[u8],
+) -> Result<(Side, Vec<u32>), ErrorKind> {
+    let Some((remote, leader)) = remote else {
+        let leader = process.rank();
+        return Err(CommunicatorError::PeerMissing { leader }.into());
+    };
+    let place = check_leader("remote_leader", i64::from(leader), remote.size())?;
+    check_disjoint(local, remote)?;
+    let (mine, theirs) = (process.rank(), remote.processes()[place as usize]);
+    let first = is_first(local.processes(), remote.processes());
+    let leaders = Group::new(match first {
+        true => vec![mine, theirs],
+        false => vec![theirs, mine],
+    });
+    let makers = Makers::of_strangers(process, &leaders, tag)?;
     let mut foundations = [Foundation::default(); 2];
-    if makers.rank == 0 {
+    if first {
         foundations = [(); 2].map(|()| Foundation::choose(process, false));
     }
-    makers.tell(&mut foundations)?;
-    join(process, local, remote.clone(), foundations)
+    makers.tell(&mut foundations).inspect_err(|_| {
+        if first {
+            foundations
+                .iter()
+                .for_each(|chosen| chosen.give_back(process));
+        }
+    })?;
+    let side = Side {
+        failed: 0,
+        size: remote.size(),
+        own: foundations[0],
+        union: foundations[1],
+    };
+    Ok((side, remote.processes().to_vec()))
 }
 
 /// The leader's part: the groups are exchanged, and the first side's offers are what counts.

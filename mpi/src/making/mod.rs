@@ -1,11 +1,12 @@
 //! New communicators: duplicates, parts, intercommunicators, topologies.
 //!
 //! `create` has what every new communicator is founded on; most are made by a collective of an old
-//! one (`create`, `idup`, `split`, `inter`, `topologies`, for Rust `typed`), some by a few processes that talk for
-//! that purpose alone (`makers`). This module stands above `communicator`, which is the object, and
+//! one (`create`, `idup`, `split`, `inter`, `topologies`, for Rust `typed` and `groups`), some by a few
+//! processes that talk for that purpose alone (`makers`). This module stands above `communicator`, which is the object, and
 //! `collective`, by which its members agree.
 
 mod create;
+mod groups;
 mod idup;
 mod inter;
 mod makers;

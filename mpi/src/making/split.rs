@@ -9,6 +9,7 @@ use crate::communicator::{Comm, Inter};
 use crate::error::{CommunicatorError, ErrorKind};
 use crate::group::Group;
 use crate::info::Info;
+use crate::session::{WORLD_SET, find_set};
 
 /// What a rank says in a split.
 #[derive(Clone, Copy, oxmpi_datatypes::Plain)]
@@ -66,10 +67,10 @@ impl Comm {
         let color = match split_type {
             SplitType::Shared => Some(host),
             SplitType::HardwareGuided => by_hardware(),
-            SplitType::ResourceGuided => match told("mpi_pset_name").as_deref() {
-                Some(crate::session::WORLD_SET) => Some(0),
-                Some(crate::session::SELF_SET) => Some(self.carrier().rank),
-                _ => by_hardware(),
+            SplitType::ResourceGuided => match told("mpi_pset_name").and_then(find_set) {
+                Some(WORLD_SET) => Some(0),
+                Some(_) => Some(self.carrier().rank),
+                None => by_hardware(),
             },
             // Nothing smaller than the host is told apart, and a part must be smaller than the
             // whole.

@@ -119,12 +119,9 @@ impl<T: Plain, L: Level> Window<'_, T, L> {
             ..Assertion::default()
         };
         let closed = self.window.fence(assertion);
-        if closed.is_err() {
-            // What is under way ends all the same.
-            let _ = self.window.complete_all();
-        } else {
-            self.state().fenced = false;
-        }
+        // An operation that could not be done does not keep the others from ending the epoch; a
+        // rank that has died does.
+        self.state().fenced = self.window.is_parted();
         self.outcome(call, result, closed)
     }
 
@@ -187,10 +184,13 @@ impl<T: Plain, L: Level> Window<'_, T, L> {
             self.end_exposure();
             return Err(self.fail(call, kind));
         }
-        // A panic leaves the memory exposed, and the lock held: the others may still access it.
+        // A panic, or the death of one of the ranks, leaves the memory exposed, and the lock held:
+        // the others may still access it.
         let result = body();
         let ended = self.window.wait();
-        self.end_exposure();
+        if ended.is_ok() {
+            self.end_exposure();
+        }
         self.outcome(call, result, ended)
     }
 

@@ -26,7 +26,9 @@ pub(super) struct Opened {
 }
 
 pub(super) fn open() -> Result<Opened, PmError> {
-    let Membership { facts, launcher } = Membership::from_env()?;
+    let Membership {
+        facts, launcher, ..
+    } = Membership::from_env()?;
     let (node, nodes) = (facts.rank, facts.size);
     let pm = match facts.network {
         Some(Network {

@@ -1,7 +1,7 @@
 //! Buffered sends: the message is copied, and the program's memory is free at once (MPI 5.0 §3.6).
 //!
 //! The copy takes space of the most specific pool that the program has attached (`attached`): the
-//! communicator's, else that of its session or of the process.
+//! communicator's, else that of its session, else that of the process.
 
 use std::sync::Arc;
 
@@ -60,14 +60,12 @@ impl Comm {
         }
     }
 
-    /// The pool that buffered sends of this communicator use: its own, else that of its session or
-    /// of the process.
+    /// The pool that buffered sends of this communicator use: its own, else that of its session,
+    /// else that of the process.
     fn buffering(&self) -> Option<Arc<Pool>> {
         let own = self.attached().pool();
-        own.or_else(|| match self.group().origin() {
-            Some(session) => session.pool(),
-            None => self.process.attached.pool(),
-        })
+        own.or_else(|| self.group().origin()?.pool())
+            .or_else(|| self.process.attached.pool())
     }
 
     /// A buffered send that is started later.

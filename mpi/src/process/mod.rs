@@ -32,6 +32,8 @@ pub struct Process {
     pub(crate) engine: Arc<Engine>,
     pub(crate) numbers: Numbers,
     pub(crate) background: Arc<Background>,
+    /// The number of the command line's program that this process executes.
+    program: u32,
     /// The line to the launcher, where it wants to be told.
     launcher: LauncherLine,
     /// Space for buffered sends of communicators that have none of their own.
@@ -57,7 +59,11 @@ impl Process {
     /// With [`Threads::One`], no two calls that reach the engine may overlap in time, and calls of
     /// different threads must be ordered by other means.
     pub unsafe fn join(threads: Threads) -> Result<Arc<Process>> {
-        let Membership { facts, launcher } = Membership::from_env()
+        let Membership {
+            facts,
+            program,
+            launcher,
+        } = Membership::from_env()
             .map_err(|error| ErrorKind::WireUp(error).before_start("init"))?;
         let (rank, size, host) = (facts.rank, facts.size, facts.host.clone());
         let options = Options::from_env()
@@ -76,6 +82,7 @@ impl Process {
             engine,
             numbers,
             background,
+            program,
             launcher,
             attached: Attached::default(),
             spreads: Spreads::default(),
@@ -96,6 +103,12 @@ impl Process {
     /// Processes of the job.
     pub fn size(&self) -> u32 {
         self.engine.size()
+    }
+
+    /// The number of the command line's program that this process executes, from 0: of `mpiexec a :
+    /// b`, those of `b` have 1 (MPI 5.0 §11.10.3).
+    pub fn program(&self) -> u32 {
+        self.program
     }
 
     /// Whether all processes of the job run on one host.

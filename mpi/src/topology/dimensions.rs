@@ -2,9 +2,10 @@
 //!
 //! MPI 5.0 §8.5.2 asks for sizes "as close to each other as possible" in non-increasing order. Here
 //! that is: the difference between the largest and the smallest is least, and of the products with
-//! that difference the one whose smallest size is largest is taken, as MPICH does, then the one
-//! whose second size is least, and so on. The search goes through the divisors from the root
-//! upwards and is exact; the worst ints take a few milliseconds.
+//! that difference the one whose smallest size is largest is taken, then the one whose second
+//! smallest is, and so on, as MPICH does. The search for the two ends goes through the divisors
+//! from the root upwards, the one for what lies between from the smallest size upwards; both are
+//! exact, and the worst ints take a few milliseconds.
 
 use super::TopologyError;
 use std::collections::HashSet;
@@ -46,13 +47,14 @@ fn balanced(count: u32, parts: usize) -> Vec<u32> {
     let mut sizes = if searched == 0 {
         Vec::new()
     } else {
-        Search::new(count, searched).run()
+        let ends = Search::new(count, searched).run();
+        Between::of(&ends).fill(ends)
     };
     sizes.resize(parts, 1);
     sizes
 }
 
-/// The search for the best product, which takes the factors from the largest down.
+/// The search for the ends of the best product, which takes the factors from the largest down.
 struct Search {
     count: u32,
     parts: usize,
@@ -144,6 +146,79 @@ impl Search {
     }
 }
 
+/// The search for the sizes between the largest and the smallest, from the smallest up.
+struct Between {
+    largest: u32,
+    /// All divisors of the product, ascending.
+    divisors: Vec<u32>,
+    /// The factors chosen so far, ascending.
+    chosen: Vec<u32>,
+    /// (rest, parts, least): this rest is no product of so many parts from the least up.
+    failed: HashSet<(u32, usize, u32)>,
+}
+
+impl Between {
+    /// Between the ends of a product, non-increasing.
+    fn of(sizes: &[u32]) -> Between {
+        let inner = sizes.get(1..sizes.len() - 1).unwrap_or_default();
+        Between {
+            largest: sizes[0],
+            divisors: divisors(inner.iter().product()),
+            chosen: Vec::with_capacity(sizes.len()),
+            failed: HashSet::new(),
+        }
+    }
+
+    /// Puts the best sizes in place of those between the ends.
+    fn fill(mut self, mut sizes: Vec<u32>) -> Vec<u32> {
+        let parts = sizes.len();
+        if parts > 3 {
+            let inner = sizes[1..parts - 1].iter().product();
+            let found = self.ascend(inner, parts - 2, sizes[parts - 1]);
+            assert!(found, "what the sizes were is a way to choose them");
+            for (size, best) in sizes[1..].iter_mut().zip(self.chosen.iter().rev()) {
+                *size = *best;
+            }
+        }
+        sizes
+    }
+
+    /// Writes `rest` as `parts` factors from `least` up to the largest, the smallest of them as
+    /// large as can be; false if there is no way.
+    fn ascend(&mut self, rest: u32, parts: usize, least: u32) -> bool {
+        if parts == 1 {
+            let fits = (least..=self.largest).contains(&rest);
+            if fits {
+                self.chosen.push(rest);
+            }
+            return fits;
+        }
+        let is_hopeless = exceeds(least, parts, rest) || !reaches(self.largest, parts, rest);
+        if is_hopeless || self.failed.contains(&(rest, parts, least)) {
+            return false;
+        }
+        // The next factor is the smallest of those left, so it lies at most at the root of the rest.
+        let end = self
+            .divisors
+            .partition_point(|&divisor| !exceeds(divisor, parts, rest));
+        for index in (0..end).rev() {
+            let factor = self.divisors[index];
+            if factor < least {
+                break;
+            }
+            if rest.is_multiple_of(factor) {
+                self.chosen.push(factor);
+                if self.ascend(rest / factor, parts - 1, factor) {
+                    return true;
+                }
+                self.chosen.pop();
+            }
+        }
+        self.failed.insert((rest, parts, least));
+        false
+    }
+}
+
 /// `base` to the power of `exponent` is at least `value`.
 fn reaches(base: u32, exponent: usize, value: u32) -> bool {
     u64::from(base).saturating_pow(exponent as u32) >= u64::from(value)
@@ -200,6 +275,7 @@ mod tests {
             (72, 3, vec![6, 4, 3]),
             (5040, 3, vec![21, 16, 15]),
             (64, 6, vec![2; 6]),
+            (98_784, 5, vec![14, 14, 9, 8, 7]),
             (i32::MAX, 2, vec![i32::MAX, 1]),
             (1 << 30, 2, vec![1 << 15, 1 << 15]),
         ] {
@@ -273,8 +349,7 @@ mod tests {
                     let smallest = sizes[parts - 1];
                     (
                         sizes[0] - smallest,
-                        std::cmp::Reverse(smallest),
-                        sizes.clone(),
+                        std::cmp::Reverse(sizes.iter().rev().copied().collect::<Vec<u32>>()),
                     )
                 });
                 assert_eq!(balanced(count, parts), best.unwrap(), "{count} in {parts}");

@@ -11,6 +11,10 @@
 //! alone, if the element has changed since. Short elements that fill a word of 8 bytes are changed
 //! by one atomic for the word. Where nobody else can be at the memory, because the origin holds its
 //! lock exclusively, the loop combines in place.
+//!
+//! Several elements that fit a cache line are changed, and read, as one: the standard promises each
+//! element alone, but programs accumulate a small structure as MPI_BYTE with MPI_REPLACE and expect
+//! others to read all of it or nothing (lists of MPICH's tests do).
 
 mod one;
 
@@ -151,6 +155,9 @@ const IN_PLACE_MIN: usize = 256;
 /// From here on short elements are changed as words of 8 bytes; below, the parts before and behind
 /// the words are most of the run.
 const WIDE_MIN: usize = 32;
+
+/// Several elements of up to so many bytes together are changed as one.
+const WHOLE_MAX: u64 = 64;
 
 /// Elements that are combined by one call of the combiner.
 const BLOCK: usize = 64;
@@ -358,12 +365,35 @@ impl Plan {
         address: *mut u8,
         layout: &Layout,
         origin: &[u8],
-        mut result: Option<&mut [u8]>,
+        result: Option<&mut [u8]>,
     ) {
         if self.way == Way::Lock {
             // SAFETY: the caller's promise.
             return site.alone(|| unsafe { self.by_hand(address, layout, origin, result) });
         }
+        let bytes = layout.bytes();
+        if !site.exclusive && bytes > self.bytes as u64 && bytes <= WHOLE_MAX {
+            // Single elements do not take the lock, so these are atomic one by one, too.
+            // SAFETY: the caller's promise.
+            return site.alone(|| unsafe { self.runs(None, address, layout, origin, result) });
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.runs(Some(site), address, layout, origin, result) }
+    }
+
+    /// Combines the runs of a layout; without a site the caller has seen to it that nobody else
+    /// accumulates by hand.
+    ///
+    /// # Safety
+    /// As [`Plan::apply`].
+    unsafe fn runs(
+        &self,
+        site: Option<Site<'_>>,
+        address: *mut u8,
+        layout: &Layout,
+        origin: &[u8],
+        mut result: Option<&mut [u8]>,
+    ) {
         let mut done = 0;
         for run in Cursor::new(layout).runs() {
             let piece = done..done + run.bytes;
@@ -382,20 +412,24 @@ impl Plan {
     /// As [`Plan::apply`].
     unsafe fn run(
         &self,
-        site: Site<'_>,
+        site: Option<Site<'_>>,
         address: *mut u8,
         bytes: usize,
         origin: &[u8],
         result: Option<&mut [u8]>,
     ) {
         debug_assert_eq!(bytes % self.bytes, 0, "a basic type is one piece");
-        if site.exclusive && bytes >= IN_PLACE_MIN {
+        if site.is_some_and(|site| site.exclusive) && bytes >= IN_PLACE_MIN {
             // SAFETY: the caller's promise; nobody else is there.
             return unsafe { self.block_by_hand(address, bytes, origin, result) };
         }
         if !address.addr().is_multiple_of(self.bytes) {
             // SAFETY: the caller's promise.
-            return site.alone(|| unsafe { self.block_by_hand(address, bytes, origin, result) });
+            let change = || unsafe { self.block_by_hand(address, bytes, origin, result) };
+            return match site {
+                Some(site) => site.alone(change),
+                None => change(),
+            };
         }
         // SAFETY: valid by the caller's promise; aligned as was just seen.
         unsafe { self.words(address, bytes, origin, result) }
@@ -412,7 +446,8 @@ impl Plan {
         origin: &[u8],
         mut result: Option<&mut [u8]>,
     ) {
-        if self.bytes == 8 || bytes < WIDE_MIN {
+        let is_whole = address.addr().is_multiple_of(8) && bytes.is_multiple_of(8);
+        if self.bytes == 8 || bytes < WIDE_MIN && !is_whole {
             // SAFETY: the caller's promise.
             return unsafe { self.single(address, bytes, origin, result) };
         }

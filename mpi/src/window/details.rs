@@ -3,6 +3,7 @@
 
 use super::Window;
 use crate::attribute::{AttributeError, Attributes};
+use crate::communicator::MEMORY_KINDS;
 use crate::info::Info;
 
 /// The hints that windows know (MPI 5.0 §12.2.1), each with the value it has when nobody has said
@@ -42,7 +43,10 @@ impl Window {
 
     /// The hints in use, in a new object: every known one with its value.
     pub fn info(&self) -> Info {
-        self.label.info(&HINTS)
+        let all = self.label.info(&HINTS);
+        all.set("mpi_memory_alloc_kinds", MEMORY_KINDS.join(","))
+            .expect("a legal key and value");
+        all
     }
 
     /// Changes the hints that `info` has and this library knows; the others stay as they are.

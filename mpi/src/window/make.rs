@@ -4,7 +4,7 @@
 //! control block and, where the window's memory is ours to choose, for the parts of all ranks of
 //! the host, and tells where it is. So a window takes one piece of shared memory per host.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use oxmpi_engine::{Mapping, PortBuffer};
@@ -15,13 +15,13 @@ use super::lock::HeldLocks;
 use super::memory::{Attached, Core, DATA, Keep, Near, Part, REQUESTS};
 use super::origin::Origin;
 use super::target::Service;
+use super::word::Turns;
 use super::{Flavor, Window};
 use crate::communicator::Comm;
 use crate::error::{CommunicatorError, ErrorKind, WindowError};
 use crate::info::Info;
 use crate::label::Label;
 use crate::process::Task;
-use oxmpi_schedules::plan::Call;
 
 /// Parts that need not follow each other begin at a page.
 const PAGE: u64 = 4096;
@@ -135,14 +135,14 @@ impl Window {
 
     /// Ends the window: all ranks wait until none uses it any more. Its memory is gone when the
     /// last handle is dropped. Attributes are deleted before by [`Window::delete_attributes`].
-    /// Collective. After an error about epochs the window is as it was.
+    /// Collective. After an error about epochs, or about a rank that has died, the window is as it
+    /// was.
     pub fn free(&self) -> Result<(), ErrorKind> {
         self.epoch.check_free()?;
         let flushed = self.origin.flush_all(&self.core);
-        let met = self.core.comm.move_data(&Call::Barrier, &[], &mut []);
+        self.meet()?;
         self.end_service();
-        flushed?;
-        met
+        flushed
     }
 
     fn end_service(&self) {
@@ -182,6 +182,7 @@ fn make(
         return Err(CommunicatorError::IsInter { call }.into());
     }
     let comm = Arc::new(comm.dup()?);
+    comm.bind_members();
     let mut all = vec![Facts::default(); comm.size as usize];
     comm.allgather_plain(&[facts], &mut all)?;
     let host = Host::of(&comm, flavor, &all);
@@ -225,7 +226,9 @@ fn make(
         service,
         held: HeldLocks::new(core.comm.size),
         told: Mutex::default(),
+        turns: Turns::new(core.comm.size),
         awaited: Mutex::default(),
+        is_parted: AtomicBool::new(false),
         label: Label::default(),
         handle: AtomicU64::new(0),
         parts: core.parts.clone(),

@@ -29,11 +29,11 @@ mod place;
 mod request;
 mod sync;
 mod target;
+mod word;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::any_request::AnyRequest;
 use crate::communicator::Comm;
 use crate::error::{ErrorKind, WindowError};
 use crate::group::Group;
@@ -48,6 +48,7 @@ use lock::HeldLocks;
 use memory::{Core, Detached, Part};
 use origin::Origin;
 use target::Service;
+use word::{Turns, Words};
 
 pub use at_once::{Later, Transfer};
 pub use details::HINTS;
@@ -131,8 +132,12 @@ pub struct Window {
     held: HeldLocks,
     /// The deaths of holders that were told to the program.
     told: Mutex<Told>,
+    /// How often an exposure, and an epoch of accesses, was begun with each rank.
+    turns: Turns,
     /// The words that end an exposure.
-    awaited: Mutex<Vec<AnyRequest>>,
+    awaited: Mutex<Words>,
+    /// A meeting of all ranks has failed.
+    is_parted: AtomicBool,
     label: Label,
     /// The number by which the layer above knows it.
     handle: AtomicU64,

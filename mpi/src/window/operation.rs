@@ -83,7 +83,7 @@ impl Window {
         target: &Target<'_>,
     ) -> Result<AnyRequest, ErrorKind> {
         let Some(place) = self.place(target)? else {
-            return Ok(OVER);
+            return nothing(target, &[("origin", origin)]);
         };
         check_length("origin", origin.bytes(), place.bytes)?;
         match place.way {
@@ -163,7 +163,7 @@ impl Window {
         op: &Op,
     ) -> Result<AnyRequest, ErrorKind> {
         let Some(place) = self.place(target)? else {
-            return Ok(OVER);
+            return nothing(target, &[("origin", origin.buffer)]);
         };
         let plan = plan(target.datatype, op)?;
         if plan.op == Predefined::NoOp {
@@ -217,7 +217,9 @@ impl Window {
         op: &Op,
     ) -> Result<AnyRequest, ErrorKind> {
         let Some(place) = self.place(target)? else {
-            return Ok(OVER);
+            let sides = [("result", result.buffer), ("origin", origin.buffer)];
+            let reads = !matches!(op, Op::Predefined(Predefined::NoOp));
+            return nothing(target, &sides[..1 + usize::from(reads)]);
         };
         let plan = plan(target.datatype, op)?;
         if !plan.needs_no_origin() {
@@ -470,6 +472,20 @@ fn plan(datatype: &Datatype, op: &Op) -> Result<Plan, ErrorKind> {
         datatype: format!("{datatype:?}"),
     };
     Plan::new(Element::of(datatype).ok_or_else(mixed)?, *op)
+}
+
+/// An operation that accesses no memory of its target: there is no target, or the elements have no
+/// bytes, which is then so for the other sides.
+fn nothing(
+    target: &Target<'_>,
+    sides: &[(&'static str, &Buffer)],
+) -> Result<AnyRequest, ErrorKind> {
+    if target.rank.is_some() {
+        for (side, buffer) in sides {
+            check_length(side, buffer.bytes(), 0)?;
+        }
+    }
+    Ok(OVER)
 }
 
 #[inline]

@@ -4,10 +4,11 @@
 //! message; towards memory that is mapped here an operation is over when its call returns, and only
 //! the order of memory accesses is left to see to.
 
+use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
+use oxmpi_engine::full_fence;
 use oxmpi_engine::turn_lock::{Drawn, Ticket, Turn, Wish};
-use oxmpi_engine::{Mode, full_fence};
 use oxmpi_schedules::plan::Call;
 use oxmpi_windows::lock::{self, Held, Try};
 
@@ -15,29 +16,47 @@ use super::epoch::Hold;
 use super::lock::{NearWords, UntilFree, UntilTurn};
 use super::memory::Near;
 use super::origin::Origin;
+use super::word::{self, Word, Words};
 use super::{Assertion, LockKind, Window};
-use crate::any_request::AnyRequest;
-use crate::buffer::Buffer;
 use crate::error::{ErrorKind, WindowError};
 use crate::group::Group;
-use crate::status::{Source, Tag};
-
-/// Tags in the window's own communicator: its memory is exposed; the accesses are over.
-const EXPOSED: i32 = 1;
-const COMPLETED: i32 = 2;
 
 impl Window {
     /// Ends the epoch between two fences and begins another. Collective.
+    ///
+    /// An operation that could not be done is an error of its origin's fence, which is a fence all
+    /// the same. The death of a rank is an error on all others; it ends the epoch, and no other
+    /// fence on this window succeeds.
     pub fn fence(&self, assertion: Assertion) -> Result<(), ErrorKind> {
         self.epoch.check_fence()?;
-        self.origin.flush_all(&self.core)?;
+        let flushed = self.origin.flush_all(&self.core);
         // A fence that neither ends nor begins an epoch keeps nobody waiting.
-        if !(assertion.no_precede && assertion.no_succeed) {
-            self.core.comm.move_data(&Call::Barrier, &[], &mut [])?;
-        }
+        let met = match assertion.no_precede && assertion.no_succeed {
+            true => Ok(()),
+            false => self.meet(),
+        };
         full_fence();
-        self.epoch.fence(!assertion.no_succeed);
-        Ok(())
+        self.epoch.fence(met.is_ok() && !assertion.no_succeed);
+        flushed.and(met)
+    }
+
+    /// Whether a meeting of all ranks has failed: they may be in different epochs.
+    pub(crate) fn is_parted(&self) -> bool {
+        self.is_parted.load(Ordering::Relaxed)
+    }
+
+    /// Waits for all ranks. When one has died, those that wait for it leave, and so do those that
+    /// wait for these.
+    pub(super) fn meet(&self) -> Result<(), ErrorKind> {
+        let comm = &self.core.comm;
+        // Those that have left are waited for no more: nobody must get past a later meeting.
+        if self.is_parted()
+            && let Some(lost) = comm.lost_member()
+        {
+            return Err(lost);
+        }
+        comm.move_data(&Call::Barrier, &[], &mut [])
+            .inspect_err(|_| self.is_parted.store(true, Ordering::Relaxed))
     }
 
     /// The ranks of a group.
@@ -57,12 +76,16 @@ impl Window {
     pub fn start(&self, group: &Group, assertion: Assertion) -> Result<(), ErrorKind> {
         let targets = self.ranks(group)?;
         self.epoch.start(targets.clone())?;
+        let partners = self.turns.access(&targets);
         if assertion.no_check {
             return Ok(());
         }
-        let exposed = self.await_from(&targets, EXPOSED).and_then(wait_all);
-        exposed.inspect_err(|_| {
+        let exposed = Words::await_from(&self.core, partners, Word::Exposed)
+            .inspect_err(|_| drop(self.epoch.complete()))?;
+        exposed.wait(&self.core).inspect_err(|_| {
             let _ = self.epoch.complete();
+            // The targets that live expose their memory for accesses that never begin.
+            let _ = word::tell(&self.core, exposed.partners(), Word::Completed);
         })
     }
 
@@ -71,30 +94,33 @@ impl Window {
         let targets = self.epoch.complete()?;
         let flushed = self.origin.flush_all(&self.core);
         full_fence();
-        let told = self.tell(&targets, COMPLETED);
+        let partners = self.turns.accessed(&targets);
+        let told = word::tell(&self.core, &partners, Word::Completed);
         flushed.and(told)
     }
 
-    /// Exposes this rank's memory to the ranks of a group.
+    /// Exposes this rank's memory to the ranks of a group. That one of them has died is an error of
+    /// [`Window::wait`]: the others access the memory all the same.
     pub fn post(&self, group: &Group, assertion: Assertion) -> Result<(), ErrorKind> {
         let origins = self.ranks(group)?;
         self.epoch.post()?;
-        let expose = || {
-            *self.awaited() = self.await_from(&origins, COMPLETED)?;
-            full_fence();
-            match assertion.no_check {
-                true => Ok(()),
-                false => self.tell(&origins, EXPOSED),
-            }
-        };
-        expose().inspect_err(|_| self.epoch.unpost())
+        let partners = self.turns.expose(&origins);
+        let awaited = Words::await_from(&self.core, partners, Word::Completed);
+        let awaited = awaited.inspect_err(|_| self.epoch.unpost())?;
+        full_fence();
+        if !assertion.no_check {
+            let _ = word::tell(&self.core, awaited.partners(), Word::Exposed);
+        }
+        *self.awaited() = awaited;
+        Ok(())
     }
 
-    /// Waits until the ranks of [`Window::post`] have ended their accesses.
+    /// Waits until the ranks of [`Window::post`] have ended their accesses. If one of them has
+    /// died, the others may still be at it.
     pub fn wait(&self) -> Result<(), ErrorKind> {
         self.epoch.check_posted("MPI_Win_wait")?;
         let awaited = std::mem::take(&mut *self.awaited());
-        let ended = wait_all(awaited);
+        let ended = awaited.wait(&self.core);
         full_fence();
         self.epoch.unpost();
         ended
@@ -106,36 +132,14 @@ impl Window {
         // The service takes in what the origins wait for; a loop of tests must not keep it waiting
         // for the driver's turn.
         self.core.comm.process.background.step_if_active();
-        if !self.awaited().iter_mut().all(AnyRequest::is_ready) {
+        if !self.awaited().are_ready(&self.core) {
             return Ok(false);
         }
         self.wait().map(|()| true)
     }
 
-    fn awaited(&self) -> MutexGuard<'_, Vec<AnyRequest>> {
+    fn awaited(&self) -> MutexGuard<'_, Words> {
         self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Begins to wait for a word of each rank.
-    fn await_from(&self, ranks: &[u32], tag: i32) -> Result<Vec<AnyRequest>, ErrorKind> {
-        let comm = &self.core.comm;
-        let begin = |rank: &u32| {
-            let source = Some(Source::Rank(*rank));
-            comm.irecv_buffer(&Buffer::empty(), source, Tag::Is(tag))
-        };
-        ranks.iter().map(begin).collect()
-    }
-
-    /// Sends a word to each rank.
-    fn tell(&self, ranks: &[u32], tag: i32) -> Result<(), ErrorKind> {
-        let comm = &self.core.comm;
-        let mut told = Ok(());
-        for rank in ranks {
-            let nothing = Buffer::empty();
-            let sent = comm.isend_buffer(&nothing, Some(*rank), tag, Mode::Standard);
-            told = told.and(sent.map(AnyRequest::detach));
-        }
-        told
     }
 
     /// Locks a rank's memory; no rank: the null process.
@@ -433,13 +437,4 @@ impl Window {
         full_fence();
         Ok(())
     }
-}
-
-/// Waits for all; the first error is told.
-fn wait_all(requests: Vec<AnyRequest>) -> Result<(), ErrorKind> {
-    let mut outcome = Ok(());
-    for mut request in requests {
-        outcome = outcome.and(request.wait().map(drop));
-    }
-    outcome
 }

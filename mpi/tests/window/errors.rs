@@ -59,6 +59,10 @@ oxmpi_harness::ranks! {
             text(window.put(&buffer(&[1, 2]), &target)),
             "the origin describes 16 bytes and the target 8: both must have the same elements"
         );
+        assert_eq!(
+            text(window.put(&buffer(&value), &Target { count: 0, ..target })),
+            "the origin describes 8 bytes and the target 0: both must have the same elements"
+        );
         let double = Datatype::named(Basic::Double);
         let elements = Elements { buffer: &buffer(&value), datatype: &double };
         let sum = Op::Predefined(Predefined::Sum);

@@ -29,9 +29,11 @@ fn programs() -> u32 {
     }
 }
 
-/// Shared memory and loopback, both homes of progress, and what differs most on them.
-const HERE: [oxmpi_harness::Setting; 7] = [
+/// Shared memory, with and without the kernel's copies, and loopback, both homes of progress, and
+/// what differs most on them.
+const HERE: [oxmpi_harness::Setting; 8] = [
     &[],
+    &[("OXMPI_SINGLE_COPY", "off")],
     &[("OXMPI_SHARED_MEMORY", "off"), ("OXMPI_NET", "tcp")],
     &[
         ("OXMPI_SHARED_MEMORY", "off"),

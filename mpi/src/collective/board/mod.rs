@@ -10,6 +10,7 @@
 
 mod round;
 mod uneven;
+mod waits;
 
 use oxmpi_engine::{Engine, EngineError};
 
@@ -35,7 +36,7 @@ const PIECE_BYTES_MIN: usize = 64;
 
 impl GroupBoard {
     /// Whether a call is better done here; opens the board.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn suits(&mut self, engine: &Engine, call: &Call<'_>) -> Result<bool, EngineError> {
         let size = self.members.len();
         let oversubscribed = size > engine.usable_cpus() as usize;
@@ -43,9 +44,9 @@ impl GroupBoard {
         Ok(suits(call, size, cell_bytes, oversubscribed))
     }
 
-    /// Runs a call that suits, but for what it leaves to messages. It may be a part of another one: members that disagree are told by
-    /// what was agreed on for the whole.
-    #[inline]
+    /// Runs a call that suits, but for what it leaves to messages. It may be a part of another one:
+    /// members that disagree are told by what was agreed on for the whole.
+    #[inline(always)]
     pub(super) fn run(
         &mut self,
         engine: &Engine,
@@ -63,6 +64,7 @@ impl GroupBoard {
             root: 0,
             board: self.open.as_mut().expect("it was opened just now"),
             members: &self.members,
+            group: self.group.as_ref(),
             me: self.me,
         };
         round.run(call, send, receive, combine)
@@ -73,6 +75,7 @@ impl GroupBoard {
 /// message waits for its receiver's turn at every hop, while on the board everybody needs one turn;
 /// so there even long vectors go over the board, piece by piece. Where every rank has a CPU,
 /// messages win once they are long.
+#[inline(always)]
 fn suits(call: &Call<'_>, size: usize, cell_bytes: usize, oversubscribed: bool) -> bool {
     let fits = |bytes: usize| bytes <= cell_bytes;
     let below = |limit: usize, bytes: usize| fits(bytes) && (oversubscribed || bytes <= limit);

@@ -2,19 +2,22 @@
 //!
 //! Every operation ends with `done`, also one that found the others in disagreement, because they
 //! wait for it. Vectors longer than a cell go piece by piece. Reductions combine in the order of
-//! the ranks, and every rank combines the same way, so results are the same everywhere.
+//! the ranks, and every rank combines the same way, so results are the same everywhere; two ranks
+//! change places where an operation gives the same bits either way.
 
-use oxmpi_engine::filling::fill_slice;
-use oxmpi_engine::{Board, Condition, Engine};
+use oxmpi_engine::filling::{copy_slice, fill_slice};
+use oxmpi_engine::{Board, Engine};
 
 use crate::collective::Combine;
-use crate::collective::agreement::{Agreement, collective_name, operation_name};
+use crate::collective::agreement::{Agreement, collective_name, is_symmetric, operation_name};
 use crate::error::ErrorKind;
+use crate::group::Group;
 use oxmpi_schedules::choose::Collective;
 use oxmpi_schedules::plan::Call;
 use oxmpi_schedules::{Block, Cut, Operand};
 
 use super::uneven::Rest;
+use super::waits::{Arrived, Writable};
 
 /// Up to this many bytes, all ranks' together, every rank combines everything for itself; beyond it
 /// each rank combines a part and all collect the parts, which takes two rounds and a fraction of
@@ -26,13 +29,16 @@ pub(super) struct Round<'a> {
     pub(super) engine: &'a Engine,
     pub(super) board: &'a mut Board,
     pub(super) members: &'a [u32],
+    /// See [`GroupBoard`](crate::communicator::GroupBoard).
+    pub(super) group: Option<&'a Group>,
     pub(super) me: usize,
     pub(super) operation: u64,
     pub(super) agreed: Agreement,
     pub(super) root: u32,
 }
 
-impl Round<'_> {
+impl<'a> Round<'a> {
+    #[inline(always)]
     pub(super) fn run(
         &mut self,
         call: &Call<'_>,
@@ -65,6 +71,7 @@ impl Round<'_> {
     }
 
     /// A call in which everybody knows everybody's lengths.
+    #[inline(always)]
     fn run_even(
         &mut self,
         call: &Call<'_>,
@@ -122,6 +129,7 @@ impl Round<'_> {
     }
 
     /// Everybody writes, everybody waits for everybody and reads.
+    #[inline(always)]
     fn everybody(
         &mut self,
         data: &[u8],
@@ -133,21 +141,22 @@ impl Round<'_> {
         self.done(true, result)
     }
 
+    #[inline(always)]
     fn bcast(&mut self, bytes: usize, root: u32, data: &mut [u8]) -> Result<(), ErrorKind> {
         self.root = root;
         let root = root as usize;
         if self.me == root {
             self.contribute(data)?;
+            self.board.run_ahead(self.operation);
             return self.done(false, Ok(()));
         }
         self.pass();
         self.wait_for(root, root + 1)?;
-        let result = self
-            .read(root, bytes)
-            .map(|from| data.copy_from_slice(from));
+        let result = self.read(root, bytes).map(|from| copy_slice(data, from));
         self.done(false, result)
     }
 
+    #[inline(always)]
     fn reduce(
         &mut self,
         operand: Operand,
@@ -176,7 +185,35 @@ impl Round<'_> {
         Ok(())
     }
 
+    #[inline(always)]
     fn allreduce(
+        &mut self,
+        operand: Operand,
+        send: &[u8],
+        receive: &mut [u8],
+        combine: &mut Combine<'_>,
+    ) -> Result<(), ErrorKind> {
+        let (size, bytes) = (self.members.len(), operand.bytes);
+        let goes_by_parts = size > 2 && bytes * size > FOLD_BYTES_MAX;
+        if goes_by_parts || bytes > self.board.cell_bytes() {
+            return self.allreduce_by_pieces(operand, send, receive, combine);
+        }
+        let own = own(operand, send, receive);
+        self.contribute(own)?;
+        self.wait_for(0, size)?;
+        let result = &mut receive[..bytes];
+        let outcome = match size == 2 && is_symmetric(self.agreed.operation) {
+            true => {
+                let own = (!operand.in_place).then(|| &send[..bytes]);
+                self.fold_two(own, result, combine)
+            }
+            false => self.fold(size, bytes, whole_of(bytes), result, combine),
+        };
+        self.done(true, outcome)
+    }
+
+    #[inline(never)]
+    fn allreduce_by_pieces(
         &mut self,
         operand: Operand,
         send: &[u8],
@@ -190,14 +227,40 @@ impl Round<'_> {
             let result = within_mut(receive, piece);
             if size > 2 && piece.bytes * size > FOLD_BYTES_MAX {
                 self.combine_by_parts(piece.bytes, operand.element_bytes, result, combine)?;
-            } else {
-                let outcome = self.fold(size, piece.bytes, whole(piece), result, combine);
-                self.done(true, outcome)?;
+                continue;
             }
+            let outcome = match size == 2 && is_symmetric(self.agreed.operation) {
+                true => {
+                    let own = (!operand.in_place).then(|| within(send, piece));
+                    self.fold_two(own, result, combine)
+                }
+                false => self.fold(size, piece.bytes, whole(piece), result, combine),
+            };
+            self.done(true, outcome)?;
         }
         Ok(())
     }
 
+    /// The combination of two vectors by an operation that does not care which of them is the left
+    /// one: the other's is copied from the board, which the processor does faster than any loop,
+    /// and the own one, which is near, is combined into the copy. Without an own one it is taken
+    /// from the board.
+    #[inline(always)]
+    fn fold_two(
+        &self,
+        own: Option<&[u8]>,
+        into: &mut [u8],
+        combine: &mut Combine<'_>,
+    ) -> Result<(), ErrorKind> {
+        copy_slice(into, self.read(1 - self.me, into.len())?);
+        match own {
+            Some(own) => combine(own, into),
+            None => combine(self.read(self.me, into.len())?, into),
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
     fn allgather(
         &mut self,
         block: impl Fn(usize) -> Block,
@@ -213,7 +276,7 @@ impl Round<'_> {
         self.wait_for(0, size)?;
         let copy = |member: usize| -> Result<(), ErrorKind> {
             let block = block(member);
-            within_mut(receive, block).copy_from_slice(self.read(member, block.bytes)?);
+            copy_slice(within_mut(receive, block), self.read(member, block.bytes)?);
             Ok(())
         };
         let result = (0..size).try_for_each(copy);
@@ -222,6 +285,7 @@ impl Round<'_> {
 
     /// Everybody writes a piece of each of its blocks. In place a piece is on the board before
     /// another one takes its place.
+    #[inline(always)]
     fn alltoall(
         &mut self,
         bytes: usize,
@@ -230,7 +294,11 @@ impl Round<'_> {
         receive: &mut [u8],
     ) -> Result<(), ErrorKind> {
         let (me, size) = (self.me, self.members.len());
-        for piece in pieces(bytes, self.piece(1) / size) {
+        let piece_bytes = match bytes * size <= self.board.cell_bytes() {
+            true => bytes.max(1),
+            false => self.piece(1) / size,
+        };
+        for piece in pieces(bytes, piece_bytes) {
             self.begin_writing(piece.bytes * size)?;
             let note = self.note(piece.bytes * size);
             let source = if in_place { &*receive } else { send };
@@ -244,13 +312,16 @@ impl Round<'_> {
             // Its own block does not go over the board.
             if !in_place {
                 let own = piece.offset + me * bytes..piece.offset + me * bytes + piece.bytes;
-                receive[own.clone()].copy_from_slice(&send[own]);
+                copy_slice(&mut receive[own.clone()], &send[own]);
             }
             self.wait_for(0, size)?;
             let mut copy = |member: usize| -> Result<(), ErrorKind> {
                 let from =
                     &self.read(member, piece.bytes * size)?[me * piece.bytes..][..piece.bytes];
-                receive[member * bytes + piece.offset..][..piece.bytes].copy_from_slice(from);
+                copy_slice(
+                    &mut receive[member * bytes + piece.offset..][..piece.bytes],
+                    from,
+                );
                 Ok(())
             };
             let others = |member: &usize| *member != me;
@@ -261,12 +332,14 @@ impl Round<'_> {
     }
 
     /// The largest piece that a cell holds without cutting an element.
+    #[inline(always)]
     fn piece(&self, element_bytes: usize) -> usize {
         let cell_bytes = self.board.cell_bytes();
         (cell_bytes - cell_bytes % element_bytes.max(1)).max(1)
     }
 
     /// The combination of the members below `end`, into `receive`.
+    #[inline(always)]
     fn prefix(
         &mut self,
         end: usize,
@@ -290,6 +363,7 @@ impl Round<'_> {
         self.done(end == self.members.len(), result)
     }
 
+    #[inline(always)]
     fn gather(
         &mut self,
         bytes: usize,
@@ -309,13 +383,17 @@ impl Round<'_> {
         let size = self.members.len();
         self.wait_for(0, size)?;
         let copy = |member: usize| -> Result<(), ErrorKind> {
-            receive[member * bytes..][..bytes].copy_from_slice(self.read(member, bytes)?);
+            copy_slice(
+                &mut receive[member * bytes..][..bytes],
+                self.read(member, bytes)?,
+            );
             Ok(())
         };
         let result = (0..size).try_for_each(copy);
         self.done(true, result)
     }
 
+    #[inline(always)]
     fn scatter(
         &mut self,
         bytes: usize,
@@ -331,13 +409,13 @@ impl Round<'_> {
             if in_place {
                 return self.done(false, Ok(()));
             }
-            receive.copy_from_slice(&send[me * bytes..][..bytes]);
+            copy_slice(receive, &send[me * bytes..][..bytes]);
             return self.done(false, Ok(()));
         }
         self.pass();
         self.wait_for(root, root + 1)?;
         let all = self.read(root, bytes * self.members.len());
-        let result = all.map(|all| receive.copy_from_slice(&all[me * bytes..][..bytes]));
+        let result = all.map(|all| copy_slice(receive, &all[me * bytes..][..bytes]));
         self.done(false, result)
     }
 
@@ -369,6 +447,7 @@ impl Round<'_> {
 
     /// Combines a part of what the members below `end` wrote, each `bytes` long, in the order of
     /// the ranks.
+    #[inline(always)]
     fn fold(
         &self,
         end: usize,
@@ -381,7 +460,7 @@ impl Round<'_> {
             Ok(&self.read(member, bytes)?[part.offset..][..part.bytes])
         };
         // From the right, because an operation combines its input from the left.
-        into.copy_from_slice(of(end - 1)?);
+        copy_slice(into, of(end - 1)?);
         for member in (0..end - 1).rev() {
             combine(of(member)?, into);
         }
@@ -389,7 +468,7 @@ impl Round<'_> {
     }
 
     /// Begins an operation and writes this member's part.
-    #[inline]
+    #[inline(always)]
     pub(super) fn contribute(&mut self, data: &[u8]) -> Result<(), ErrorKind> {
         self.begin_writing(data.len())?;
         let note = self.note(data.len());
@@ -400,41 +479,63 @@ impl Round<'_> {
     }
 
     /// Begins an operation and waits until this member may write so many bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin_writing(&mut self, bytes: usize) -> Result<(), ErrorKind> {
         self.operation = self.board.begin();
-        if !self.board.is_writable(self.operation, bytes) {
-            let mut writable = Writable {
-                board: &mut *self.board,
-                operation: self.operation,
-                bytes,
-            };
-            self.engine.wait_until(&mut writable, self.members)?;
+        match self.board.is_writable(self.operation, bytes) {
+            true => Ok(()),
+            false => self.wait_for_room(bytes),
         }
-        Ok(())
+    }
+
+    /// Out of line, as [`Round::keep_waiting`]: what a waiting thread does is long, and would push
+    /// out of the registers what the short way has there.
+    #[inline(never)]
+    fn wait_for_room(&mut self, bytes: usize) -> Result<(), ErrorKind> {
+        let needed = self.needed();
+        let mut writable = Writable {
+            board: &mut *self.board,
+            processes: self.members,
+            operation: self.operation,
+            bytes,
+        };
+        Ok(self.engine.wait_until(&mut writable, needed)?)
+    }
+
+    /// The processes without any of which nobody gets on here.
+    fn needed(&self) -> &'a [u32] {
+        self.group.map_or(self.members, Group::processes)
     }
 
     /// Begins an operation in which this member only reads.
+    #[inline(always)]
     pub(super) fn pass(&mut self) {
         self.operation = self.board.begin();
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn wait_for(&self, first: usize, end: usize) -> Result<(), ErrorKind> {
+        let arrived = |member: &usize| self.board.has_arrived(self.operation, *member);
+        match (first..end).find(|member| !arrived(member)) {
+            None => Ok(()),
+            Some(next) => self.keep_waiting(next, end),
+        }
+    }
+
+    #[inline(never)]
+    fn keep_waiting(&self, next: usize, end: usize) -> Result<(), ErrorKind> {
         let mut arrived = Arrived {
             board: self.board,
+            processes: self.members,
             operation: self.operation,
-            next: first,
+            next,
             end,
         };
-        if !arrived.is_met() {
-            self.engine.wait_until(&mut arrived, self.members)?;
-        }
-        Ok(())
+        Ok(self.engine.wait_until(&mut arrived, self.needed())?)
     }
 
     /// What a member wrote, after a check that it means the same call.
-    #[inline]
+    #[inline(always)]
     fn read(&self, member: usize, bytes: usize) -> Result<&[u8], ErrorKind> {
         let (found, expected) = (self.board.note(self.operation, member), self.note(bytes));
         if found != expected {
@@ -444,6 +545,7 @@ impl Round<'_> {
     }
 
     /// Lets the others go on, also when what they wrote was wrong.
+    #[inline(always)]
     pub(super) fn done(
         &mut self,
         saw_everybody: bool,
@@ -455,7 +557,7 @@ impl Round<'_> {
 
     /// The call in a word: which, with which operation and root, after which roots, how many
     /// bytes. Cells hold less than 2^24 of them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note(&self, bytes: usize) -> u64 {
         let Agreement {
             collective,
@@ -473,6 +575,11 @@ impl Round<'_> {
 /// Where a rank's input of a reduction lies.
 fn own<'a>(operand: Operand, send: &'a [u8], receive: &'a [u8]) -> &'a [u8] {
     if operand.in_place { receive } else { send }
+}
+
+/// All of so many bytes.
+fn whole_of(bytes: usize) -> Block {
+    Block { offset: 0, bytes }
 }
 
 /// All of what was written for a piece.
@@ -533,52 +640,4 @@ fn pieces(bytes: usize, piece: usize) -> impl Iterator<Item = Block> {
         let bytes = piece.min(bytes - offset);
         Block { offset, bytes }
     })
-}
-
-/// Members `next..end` have written.
-struct Arrived<'a> {
-    board: &'a Board,
-    operation: u64,
-    next: usize,
-    end: usize,
-}
-
-impl Condition for Arrived<'_> {
-    #[inline(always)]
-    fn is_met(&mut self) -> bool {
-        while self.next < self.end && self.board.has_arrived(self.operation, self.next) {
-            self.next += 1;
-        }
-        self.next == self.end
-    }
-
-    fn before_sleep(&mut self) {
-        self.board.announce_sleep();
-    }
-
-    fn after_sleep(&mut self) {
-        self.board.announce_awake();
-    }
-}
-
-/// The others are done with what lies where this member is to write so many bytes.
-struct Writable<'a> {
-    board: &'a mut Board,
-    operation: u64,
-    bytes: usize,
-}
-
-impl Condition for Writable<'_> {
-    #[inline(always)]
-    fn is_met(&mut self) -> bool {
-        self.board.is_writable(self.operation, self.bytes)
-    }
-
-    fn before_sleep(&mut self) {
-        self.board.announce_sleep();
-    }
-
-    fn after_sleep(&mut self) {
-        self.board.announce_awake();
-    }
 }

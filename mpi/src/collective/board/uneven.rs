@@ -9,7 +9,7 @@
 //! In a gatherv and a scatterv each block is judged apart. In an alltoallv a member whose blocks do
 //! not all fit announces that, everybody sees it, and all blocks travel as messages.
 
-use oxmpi_engine::filling::fill_slice;
+use oxmpi_engine::filling::{copy_slice, fill_slice};
 
 use super::ROOTED_BYTES_MAX;
 use super::round::{Round, disagreement, within, within_mut};
@@ -54,6 +54,7 @@ pub(super) fn directory_bytes(size: usize) -> usize {
 type Buffers<'a> = (&'a [u8], &'a mut [u8]);
 
 impl Round<'_> {
+    #[inline(always)]
     pub(super) fn gatherv(
         &mut self,
         own_bytes: usize,
@@ -76,14 +77,14 @@ impl Round<'_> {
         self.pass();
         self.wait_for_others()?;
         if !in_place {
-            within_mut(receive, blocks[me]).copy_from_slice(send);
+            copy_slice(within_mut(receive, blocks[me]), send);
         }
         let mut long = Vec::new();
         let mut take = |member: usize| -> Result<(), ErrorKind> {
             let (length, data) = self.whole_of(member)?;
             check_length(member, blocks[member].bytes, length)?;
             match data {
-                Some(data) => within_mut(receive, blocks[member]).copy_from_slice(data),
+                Some(data) => copy_slice(within_mut(receive, blocks[member]), data),
                 None => long.push(member as u32),
             }
             Ok(())
@@ -93,6 +94,7 @@ impl Round<'_> {
         Ok(Rest::with(long))
     }
 
+    #[inline(always)]
     pub(super) fn scatterv(
         &mut self,
         own_bytes: usize,
@@ -107,7 +109,7 @@ impl Round<'_> {
             let room = self.rooted_bytes_max();
             let long = self.write_blocks(send, |member| blocks[member], room)?;
             if !in_place {
-                receive.copy_from_slice(within(send, blocks[me]));
+                copy_slice(receive, within(send, blocks[me]));
             }
             self.done(false, Ok(()))?;
             return Ok(Rest::with(long));
@@ -118,7 +120,7 @@ impl Round<'_> {
         let taken = self.block_of(root).and_then(|(length, data)| {
             check_length(root, own_bytes, length)?;
             match data {
-                Some(data) => receive.copy_from_slice(data),
+                Some(data) => copy_slice(receive, data),
                 None => rest = Rest::All,
             }
             Ok(())
@@ -127,6 +129,7 @@ impl Round<'_> {
         Ok(rest)
     }
 
+    #[inline(always)]
     pub(super) fn alltoallv(
         &mut self,
         (from, to): (&[Block], &[Block]),
@@ -151,7 +154,7 @@ impl Round<'_> {
                     check_length(member, to[member].bytes, length)?;
                     // Messages will bring all if they bring anything.
                     if !any_long {
-                        within_mut(receive, to[member]).copy_from_slice(data);
+                        copy_slice(within_mut(receive, to[member]), data);
                     }
                 }
             }
@@ -159,7 +162,7 @@ impl Round<'_> {
         };
         let taken = self.others().try_for_each(&mut take);
         if !any_long {
-            within_mut(receive, to[me]).copy_from_slice(within(send, from[me]));
+            copy_slice(within_mut(receive, to[me]), within(send, from[me]));
         }
         self.done(true, taken)?;
         Ok(if any_long { Rest::All } else { Rest::Nothing })
@@ -171,6 +174,7 @@ impl Round<'_> {
         (0..self.members.len()).filter(move |&member| member != me)
     }
 
+    #[inline(always)]
     fn wait_for_others(&self) -> Result<(), ErrorKind> {
         self.wait_for(0, self.me)?;
         self.wait_for(self.me + 1, self.members.len())
@@ -178,6 +182,7 @@ impl Round<'_> {
 
     /// The most that goes over the board from or to a root: messages win once they are long, but
     /// where ranks take turns on the CPUs each hop of one waits for a turn.
+    #[inline(always)]
     fn rooted_bytes_max(&self) -> usize {
         let size = self.members.len();
         let room = self.board.cell_bytes();
@@ -200,6 +205,7 @@ impl Round<'_> {
 
     /// Writes the others' blocks, as many as fit into so many bytes with their directory; the
     /// members whose blocks do not.
+    #[inline(always)]
     fn write_blocks(
         &mut self,
         data: &[u8],
@@ -233,6 +239,7 @@ impl Round<'_> {
     }
 
     /// The length of what a member has for one reader, and the bytes if they are on the board.
+    #[inline(always)]
     fn whole_of(&self, member: usize) -> Result<(u64, Option<&[u8]>), ErrorKind> {
         let note = self.board.note(self.operation, member);
         let (expected, found) = (self.note(0), note & !LONG);
@@ -249,6 +256,7 @@ impl Round<'_> {
     }
 
     /// The same of a member that has a block for each: of the one that is for this member.
+    #[inline(always)]
     fn block_of(&self, member: usize) -> Result<(u64, Option<&[u8]>), ErrorKind> {
         let (length, Some(all)) = self.whole_of(member)? else {
             return Ok((0, None));

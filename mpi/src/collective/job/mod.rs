@@ -237,10 +237,10 @@ impl Job {
         self.loads_receive = true;
     }
 
-    /// Refuses a whole buffer that is read and written at once.
+    /// Refuses memory that is read and written at once.
     #[inline]
     fn check_apart(&self) -> Result<(), ErrorKind> {
-        if self.send.is_whole() && self.receive.is_whole() && self.send.overlaps(&self.receive) {
+        if self.send.overlaps(&self.receive) && self.send.shares_memory(&self.receive) {
             return Err(ErrorKind::SharedBuffer);
         }
         Ok(())

@@ -12,7 +12,7 @@
 use std::marker::PhantomData;
 
 use super::super::description::Root;
-use super::sides::{Blocks, Nothing, Received, Sent, Side};
+use super::sides::{Blocks, Nothing, Received, ReceivedEach, Sent, SentEach, Side};
 use oxmpi_datatypes::Plain;
 use oxmpi_datatypes::data::{Data, DataMut};
 use oxmpi_datatypes::op::{Op, Operation, TypedOp};
@@ -339,6 +339,34 @@ pub fn alltoallv<'b, T: Plain>(
     call("alltoallv", Kind::Alltoall, data, all)
 }
 
+/// Sends the r-th of `data` to rank r and receives the r-th of `all` from it, each of them memory of
+/// its own: a vector, a slice, or a view with a shape of its own, so that parts of a matrix travel
+/// without being packed.
+///
+/// ```no_run
+/// use oxmpi::view::Shape;
+/// # let mpi = oxmpi::init().unwrap(); let world = mpi.world();
+/// // Of a matrix with a row for each rank, the columns: what goes to rank r begins at place r.
+/// let places = world.size() as usize;
+/// let matrix = vec![1.0; places * places];
+/// let column = Shape::strided(places, 1, places)?;
+/// let columns = (0..places).map(|r| column.of(&matrix[r..])).collect::<Result<Vec<_>, _>>()?;
+/// let mut rows = vec![vec![0.0; places]; places];
+/// world.alltoallw(&columns, &mut rows)?;
+/// # Ok::<(), oxmpi::Error>(())
+/// ```
+pub fn alltoallw<'b, D: Data, E: DataMut<Element = D::Element>>(
+    data: &'b [D],
+    all: &'b mut [E],
+) -> Call<SentEach<'b, D>, ReceivedEach<'b, E>> {
+    call(
+        "alltoallw",
+        Kind::Alltoall,
+        SentEach(data),
+        ReceivedEach(all),
+    )
+}
+
 /// Combines every rank's `data`, element by element, into the root's `result`.
 #[inline]
 pub fn reduce<S: Lent, O: Operation<S::Element>>(
@@ -476,4 +504,14 @@ pub fn neighbour_alltoallv<'b, T: Plain>(
     let data = blocks((Sent(data), send_counts, send_displacements));
     let all = blocks((Received(all), receive_counts, receive_displacements));
     call("neighbour_alltoallv", Kind::NeighbourAlltoall, data, all)
+}
+
+/// As [`alltoallw`], to and from each neighbour in the communicator's topology.
+pub fn neighbour_alltoallw<'b, D: Data, E: DataMut<Element = D::Element>>(
+    data: &'b [D],
+    all: &'b mut [E],
+) -> Call<SentEach<'b, D>, ReceivedEach<'b, E>> {
+    let name = "neighbour_alltoallw";
+    let (data, all) = (SentEach(data), ReceivedEach(all));
+    call(name, Kind::NeighbourAlltoall, data, all)
 }

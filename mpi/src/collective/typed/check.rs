@@ -172,6 +172,7 @@ fn length(given: &Given<'_>) -> usize {
     match given {
         Given::Nothing => 0,
         Given::Whole(memory) | Given::Blocks(memory, ..) => memory.elements,
+        Given::Each(all) => all.iter().map(|memory| memory.elements).sum(),
     }
 }
 
@@ -183,6 +184,7 @@ unsafe fn buffer<T: Plain>(given: &Given<'_>) -> Result<Buffer, ErrorKind> {
         Given::Nothing => Buffer::empty(),
         // SAFETY: the caller's promise.
         Given::Whole(memory) | Given::Blocks(memory, ..) => unsafe { Buffer::of::<T>(memory)? },
+        Given::Each(_) => unreachable!("memory for each rank is never asked for as one"),
     })
 }
 
@@ -207,6 +209,15 @@ unsafe fn parts<T: Plain>(
     side: &'static str,
     ranks: u32,
 ) -> Result<Parts, ErrorKind> {
+    if let Given::Each(all) = given {
+        if all.len() != ranks as usize {
+            let (list, got, size) = (side, all.len(), ranks);
+            return Err(ErrorKind::PerRank { list, got, size });
+        }
+        // SAFETY: the caller's promise.
+        let buffers = all.iter().map(|memory| unsafe { Buffer::of::<T>(memory) });
+        return Ok(Parts::Each(buffers.collect::<Result<_, _>>()?));
+    }
     let Given::Blocks(memory, counts, displacements) = given else {
         // SAFETY: the caller's promise.
         return Ok(Parts::Equal(unsafe { buffer::<T>(given)? }));
@@ -254,6 +265,7 @@ unsafe fn all_of<T: Plain>(
         }
         // Counts of a wrong number are told first.
         Given::Blocks(..) => {}
+        Given::Each(_) => unreachable!("only an alltoall has memory for each rank"),
     }
     // SAFETY: the caller's promise.
     let parts = unsafe { parts::<T>(all, side, comm.peers)? };
@@ -273,11 +285,17 @@ fn check_divisible(comm: &Comm, side: &'static str, elements: usize) -> Result<(
 
 /// Of blocks that every rank exchanges with every other.
 fn check_blocks(comm: &Comm, send: &Given<'_>, receive: &Given<'_>) -> Result<(), ErrorKind> {
-    if let (Given::Blocks(_, sent, _), Given::Blocks(_, received, _)) = (send, receive) {
-        let own = comm.rank as usize;
+    let own = |given: &Given<'_>| match given {
+        Given::Blocks(_, counts, _) => Some(counts.get(comm.rank as usize).copied()),
+        // Of lists that are too short or too long, that is told.
+        Given::Each(all) if all.len() != comm.peers as usize => Some(None),
+        Given::Each(all) => Some(all.get(comm.rank as usize).map(|memory| memory.elements)),
+        _ => None,
+    };
+    if let (Some(sent), Some(received)) = (own(send), own(receive)) {
         let rule = "what this rank sends to itself must be what it expects from itself";
-        return match (sent.get(own), received.get(own)) {
-            (Some(&sent), Some(&received)) if !comm.is_inter() => {
+        return match (sent, received) {
+            (Some(sent), Some(received)) if !comm.is_inter() => {
                 check_length("receive", received, sent, rule)
             }
             _ => Ok(()),
@@ -305,6 +323,10 @@ fn check_neighbours(
             neighbours,
         }),
     };
+    if let (Given::Each(sent), Given::Each(received)) = (send, receive) {
+        entries("send", sent.len(), to)?;
+        return entries("receive", received.len(), from);
+    }
     if let (Given::Blocks(_, sent, places), Given::Blocks(_, received, at)) = (send, receive) {
         entries("send_counts", sent.len(), to)?;
         entries("send_displacements", places.len(), to)?;

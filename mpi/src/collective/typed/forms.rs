@@ -8,10 +8,11 @@ use super::super::description::Collective;
 use super::call::{Call, Combination, Keep};
 use super::check::describe;
 use super::sides::{Access, AccessMut, Place, Side};
-use crate::any_request::UnderWay;
+use crate::any_request::{AnyRequest, UnderWay};
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
 use crate::point::{Request, Scope};
+use crate::status::Status;
 use crate::thread::{Funneled, Level};
 use oxmpi_datatypes::op::Op;
 
@@ -145,16 +146,27 @@ impl<L: Level> Communicator<'_, L> {
         // refuses to begin if another vector, slice or view was put in its place.
         let collective = unsafe { self.described(&mut call, op) };
         let made = collective.and_then(|collective| self.comm.collective_init(collective));
-        let operation = UnderWay::new(made.map_err(|kind| self.fail(name, kind))?);
+        self.prepared(scope, name, made, (call.send, call.receive))
+    }
+
+    /// An operation that was made of these sides, whose memory is borrowed for the scope.
+    pub(crate) fn prepared<'scope, S: Side, R: Side>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        call: &'static str,
+        made: Result<AnyRequest, ErrorKind>,
+        (mut send, mut receive): (S, R),
+    ) -> Result<Prepared<'scope, S, R, L>> {
+        let operation = UnderWay::new(made.map_err(|kind| self.fail(call, kind))?);
         scope.remember_lasting(self.process, &operation);
-        let lent = [call.send.given().place(), call.receive.given().place()];
         Ok(Prepared {
-            lent,
+            lent: [send.given().place(), receive.given().place()],
             communicator: self,
-            call: name,
+            call,
             operation,
-            send: call.send,
-            receive: call.receive,
+            status: None,
+            send,
+            receive,
         })
     }
 
@@ -173,12 +185,15 @@ impl<L: Level> Communicator<'_, L> {
     }
 }
 
-/// A collective that can be started; see [`Communicator::prepare`].
+/// A collective or a message that can be started; see [`Communicator::prepare`],
+/// [`Communicator::prepare_send`] and [`Communicator::prepare_recv`].
 #[must_use = "it is not started yet"]
 pub struct Prepared<'scope, S, R, L: Level = Funneled> {
     communicator: &'scope Communicator<'scope, L>,
     call: &'static str,
     operation: UnderWay,
+    /// Of the last time that it was over.
+    status: Option<Status>,
     send: S,
     receive: R,
     /// Where both sides lay when it was prepared, which is where its bytes are moved.
@@ -187,7 +202,7 @@ pub struct Prepared<'scope, S, R, L: Level = Funneled> {
 
 impl<'scope, S: Side, R: Side, L: Level> Prepared<'scope, S, R, L> {
     /// Begins it. Its memory cannot be used until it has been waited for. It must be where it was
-    /// when the collective was prepared: a vector may be changed in place, and neither grow nor be
+    /// when the operation was prepared: a vector may be changed in place, and neither grow nor be
     /// replaced.
     pub fn start(mut self) -> Result<Started<'scope, S, R, L>> {
         let lent = [self.send.given().place(), self.receive.given().place()];
@@ -198,6 +213,11 @@ impl<'scope, S: Side, R: Side, L: Level> Prepared<'scope, S, R, L> {
             Ok(()) => Ok(Started(Some(self))),
             Err(kind) => Err(self.communicator.fail(self.call, kind)),
         }
+    }
+
+    /// How it ended the last time; `None` before that. Of a receive: from whom, and how much.
+    pub fn status(&self) -> Option<Status> {
+        self.status
     }
 }
 
@@ -228,27 +248,33 @@ impl<S, R: AccessMut, L: Level> Prepared<'_, S, R, L> {
     }
 }
 
-/// A prepared collective under way. It is also a future, of the same that [`Started::wait`] gives.
+/// A prepared collective or message under way. It is also a future, of the same that [`Started::wait`] gives.
 #[must_use = "wait for it to get its memory back; the scope's end still waits for the operation"]
 pub struct Started<'scope, S, R, L: Level = Funneled>(Option<Prepared<'scope, S, R, L>>);
 
-const TAKEN: &str = "the end of this collective was told before";
+const TAKEN: &str = "the end of this operation was told before";
 
 impl<'scope, S, R, L: Level> Started<'scope, S, R, L> {
     /// Waits until it is over; then it can be started again.
     pub fn wait(mut self) -> Result<Prepared<'scope, S, R, L>> {
-        let prepared = self.0.take().expect(TAKEN);
+        let mut prepared = self.0.take().expect(TAKEN);
         match prepared.operation.wait() {
-            Ok(_) => Ok(prepared),
+            Ok(report) => {
+                prepared.status = Some(prepared.communicator.status(report));
+                Ok(prepared)
+            }
             Err(kind) => Err(prepared.communicator.fail(prepared.call, kind)),
         }
     }
 
     /// It, if it is over; does not wait.
     pub fn test(&mut self) -> Result<Option<Prepared<'scope, S, R, L>>> {
-        let prepared = self.0.take().expect(TAKEN);
+        let mut prepared = self.0.take().expect(TAKEN);
         match prepared.operation.test() {
-            Ok(Some(_)) => Ok(Some(prepared)),
+            Ok(Some(report)) => {
+                prepared.status = Some(prepared.communicator.status(report));
+                Ok(Some(prepared))
+            }
             Ok(None) => {
                 self.0 = Some(prepared);
                 Ok(None)

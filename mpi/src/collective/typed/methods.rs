@@ -10,7 +10,7 @@ use crate::communicator::Communicator;
 use crate::error::Result;
 use crate::thread::Level;
 use oxmpi_datatypes::Plain;
-use oxmpi_datatypes::data::DataMut;
+use oxmpi_datatypes::data::{Data, DataMut};
 use oxmpi_datatypes::op::Operation;
 
 impl<L: Level> Communicator<'_, L> {
@@ -128,6 +128,16 @@ impl<L: Level> Communicator<'_, L> {
             receive_counts,
             receive_displacements,
         ))
+    }
+
+    /// Sends the r-th of `data` to rank r and receives the r-th of `all` from it, each of them
+    /// memory of its own: vectors, slices, views with a shape for each rank.
+    pub fn alltoallw<D: Data, E: DataMut<Element = D::Element>>(
+        &self,
+        data: &[D],
+        all: &mut [E],
+    ) -> Result<()> {
+        self.run(call::alltoallw(data, all))
     }
 
     /// Combines every rank's `data`, element by element, into the root's `result`.

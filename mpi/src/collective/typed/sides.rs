@@ -16,18 +16,31 @@ pub enum Given<'a> {
     Whole(Memory),
     /// Blocks of it: counts and displacements, in elements.
     Blocks(Memory, &'a [usize], &'a [usize]),
+    /// Memory of its own for each rank.
+    Each(Vec<Memory>),
 }
 
 /// Where memory lies, for comparing: address, elements, layout.
-pub(super) type Place = Option<(usize, usize, Option<Datatype>)>;
+type Spot = (usize, usize, Option<Datatype>);
+
+/// Where all memory of a side lies.
+#[derive(PartialEq)]
+pub(crate) enum Place {
+    /// Nowhere.
+    None,
+    /// Together.
+    One(Spot),
+    /// That of each rank.
+    Each(Vec<Spot>),
+}
 
 impl Given<'_> {
-    pub(super) fn place(self) -> Place {
+    pub(crate) fn place(self) -> Place {
+        let spot = |memory: Memory| (memory.address.addr(), memory.elements, memory.layout);
         match self {
-            Given::Nothing => None,
-            Given::Whole(memory) | Given::Blocks(memory, ..) => {
-                Some((memory.address.addr(), memory.elements, memory.layout))
-            }
+            Given::Nothing => Place::None,
+            Given::Whole(memory) | Given::Blocks(memory, ..) => Place::One(spot(memory)),
+            Given::Each(all) => Place::Each(all.into_iter().map(spot).collect()),
         }
     }
 }
@@ -65,7 +78,7 @@ mod sealed {
 pub struct Nothing(());
 
 impl Nothing {
-    pub(super) const NEW: Nothing = Nothing(());
+    pub(crate) const NEW: Nothing = Nothing(());
 }
 
 /// Memory that is read; a `&mut` may be changed between two starts.
@@ -74,7 +87,7 @@ pub struct Sent<M>(pub(super) M);
 
 /// Memory that is written.
 #[derive(Debug)]
-pub struct Received<M>(pub(super) M);
+pub struct Received<M>(pub(crate) M);
 
 /// Blocks of a slice, with a count and a displacement for each rank.
 #[derive(Debug)]
@@ -84,7 +97,17 @@ pub struct Blocks<'c, M> {
     pub(super) displacements: &'c [usize],
 }
 
+/// Memory of its own for each rank, which is read: slices, vectors, views.
+#[derive(Debug)]
+pub struct SentEach<'b, D>(pub(super) &'b [D]);
+
+/// Memory of its own for each rank, which is written.
+#[derive(Debug)]
+pub struct ReceivedEach<'b, D>(pub(super) &'b mut [D]);
+
 impl sealed::Sealed for Nothing {}
+impl<D: Data> sealed::Sealed for SentEach<'_, D> {}
+impl<D: DataMut> sealed::Sealed for ReceivedEach<'_, D> {}
 impl<D: Data + ?Sized> sealed::Sealed for Sent<&D> {}
 impl<D: Data + ?Sized> sealed::Sealed for Sent<&mut D> {}
 impl<D: DataMut + ?Sized> sealed::Sealed for Received<&mut D> {}
@@ -123,6 +146,22 @@ impl<D: DataMut + ?Sized> Side for Received<&mut D> {
     #[inline]
     fn given(&mut self) -> Given<'_> {
         Given::Whole(self.0.memory_mut())
+    }
+}
+
+impl<D: Data> Side for SentEach<'_, D> {
+    type Element = D::Element;
+
+    fn given(&mut self) -> Given<'_> {
+        Given::Each(self.0.iter().map(Data::memory).collect())
+    }
+}
+
+impl<D: DataMut> Side for ReceivedEach<'_, D> {
+    type Element = D::Element;
+
+    fn given(&mut self) -> Given<'_> {
+        Given::Each(self.0.iter_mut().map(DataMut::memory_mut).collect())
     }
 }
 

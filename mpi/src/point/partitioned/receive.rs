@@ -254,6 +254,15 @@ impl Pending for Receive {
         })
     }
 
+    fn abandon(&mut self) {
+        self.0.task.end(|work| {
+            for (_, mut operation) in work.under_way.drain(..) {
+                operation.abandon();
+            }
+            work.outcome = Some(Err(ErrorKind::RequestFailed));
+        });
+    }
+
     fn is_persistent(&self) -> bool {
         true
     }

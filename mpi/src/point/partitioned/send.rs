@@ -181,6 +181,17 @@ impl Pending for Send {
         })
     }
 
+    /// Parcels that were not sent never are; those on their way are taken back where it is not too
+    /// late.
+    fn abandon(&mut self) {
+        let mut filling = self.parts.filling();
+        filling.unsent = 0;
+        for parcel in &mut filling.sent {
+            parcel.abandon();
+        }
+        filling.sent.clear();
+    }
+
     fn is_persistent(&self) -> bool {
         true
     }
