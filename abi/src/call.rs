@@ -3,7 +3,8 @@
 //!
 //! The error handler is the one of the communicator, session, window or file among the arguments
 //! ([`Subject`]); if there is none, or the handle is not valid, that of MPI_COMM_SELF; and before
-//! initialisation and after finalisation MPI_ERRORS_ARE_FATAL (MPI 5.0 §9.3).
+//! initialisation and after finalisation the one that the launcher was asked to begin with, by
+//! default MPI_ERRORS_ARE_FATAL (MPI 5.0 §9.3).
 
 use std::ffi::c_int;
 use std::sync::Mutex;
@@ -148,10 +149,7 @@ impl Call {
             Errhandler::Return => failure.code(),
             Errhandler::AreFatal => fatal::end(name, subject, failure, "MPI_ERRORS_ARE_FATAL"),
             Errhandler::Abort => fatal::end(name, subject, failure, "MPI_ERRORS_ABORT"),
-            Errhandler::User(user) => {
-                user.call(&mut handle, failure.code());
-                failure.code()
-            }
+            Errhandler::User(user) => user.call(&mut handle, failure.code()),
         }
     }
 
@@ -160,7 +158,9 @@ impl Call {
     /// communicator the first speaks for all.
     fn tell_of_missing(&self, subject: Subject, failure: &Failure) {
         static TOLD: Mutex<Vec<&str>> = Mutex::new(Vec::new());
-        if failure.code() != MPI_ERR_UNSUPPORTED_OPERATION {
+        // Of files nothing is missing: there the class is for what a program may not do.
+        let is_of_file = matches!(subject, Subject::File(_));
+        if failure.code() != MPI_ERR_UNSUPPORTED_OPERATION || is_of_file {
             return;
         }
         let is_first = match subject {
@@ -214,7 +214,7 @@ fn responsible(subject: Subject) -> (Errhandler, Handle) {
         Subject::Nothing => None,
     };
     own.or_else(without_object)
-        .unwrap_or((Errhandler::AreFatal, MPI_COMM_NULL))
+        .unwrap_or_else(|| (Errhandler::initial(), MPI_COMM_NULL))
 }
 
 /// The handler of a call that concerns no object: that of MPI_COMM_SELF (MPI 5.0 §9.3). Before MPI

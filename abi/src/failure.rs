@@ -283,6 +283,7 @@ fn file_class(error: &FileError) -> i32 {
         FileFault::RepresentationExists => MPI_ERR_DUP_DATAREP,
         FileFault::Conversion => MPI_ERR_CONVERSION,
         FileFault::Memory => MPI_ERR_NO_MEM,
+        // Also of a filetype's placement: the standard names no class for it, programs know ROMIO's.
         _ => MPI_ERR_IO,
     }
 }

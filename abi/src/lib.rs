@@ -9,7 +9,8 @@
 //! (`generated`) from a line of the table in `abi/table`. It notes the call ([`call`]), checks and
 //! converts the arguments ([`check`], [`argument`]), looks up handles ([`handle`], [`object`]) and
 //! calls a hand-written function of a [`chapter`]. If that returns a [`failure`], the error handler
-//! is run ([`call`]), which speaks the caller's language ([`caller`]), and, if it is MPI_ERRORS_ARE_FATAL, the job ends ([`fatal`]).
+//! is run ([`call`]), which speaks the caller's language ([`caller`]), and, if it is
+//! MPI_ERRORS_ARE_FATAL, the job ends ([`fatal`]).
 
 pub mod argument;
 pub mod call;
@@ -19,6 +20,7 @@ pub mod check;
 pub mod constant;
 pub mod failure;
 pub mod fatal;
+mod fortran_sizes;
 pub mod generated;
 pub mod handle;
 mod last_failure;
@@ -28,3 +30,4 @@ mod request_table;
 pub mod stage;
 pub mod status;
 pub mod subject;
+mod usual;

@@ -157,6 +157,10 @@ pub fn environment() -> Environment {
         environment.maxprocs = Some(process.size());
         environment.host = Some(process.host().to_owned());
     }
+    let errhandler = oxmpi_settings::INITIAL_ERRHANDLER.read();
+    if errhandler.is_set() && errhandler.check().is_ok() {
+        environment.initial_errhandler = errhandler.text();
+    }
     environment.soft = environment.maxprocs.map(|count| count.to_string());
     environment
 }

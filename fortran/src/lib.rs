@@ -23,6 +23,7 @@ pub mod kept;
 pub mod logical;
 pub mod partitioned;
 pub mod predefined;
+pub mod removed;
 pub mod section;
 pub mod sentinel;
 pub mod slot;

@@ -1,7 +1,7 @@
-//! LOGICAL values: which bits are .TRUE. is the compiler's choice, and MPI is told of it
-//! (MPI 5.0 §20.3).
+//! LOGICAL values: which bits are .TRUE. is the compiler's choice, and MPI is told of it (MPI 5.0
+//! §20.3).
 //!
-//! Whoever comes first decides: a program that calls MPI_Abi_set_fortran_booleans, or this library,
+//! The first call decides: that of a program to MPI_Abi_set_fortran_booleans, or this library's,
 //! which knows gfortran's and flang's representation (1 and 0).
 
 use std::ffi::{CStr, c_int, c_void};

@@ -317,7 +317,10 @@ fn predefined(keyval: i32) -> Result<Option<&'static AtomicI32>, Failure> {
         MPI_IO => &IO,
         MPI_HOST => &HOST,
         MPI_WTIME_IS_GLOBAL => &WTIME_IS_GLOBAL,
-        MPI_APPNUM => &APPNUM,
+        MPI_APPNUM => {
+            APPNUM.store(stage::joined()?.program() as i32, Ordering::Relaxed);
+            &APPNUM
+        }
         MPI_UNIVERSE_SIZE => {
             UNIVERSE_SIZE.store(stage::joined()?.size() as i32, Ordering::Relaxed);
             &UNIVERSE_SIZE

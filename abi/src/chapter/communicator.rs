@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use oxmpi_core::CommunicatorError;
 use oxmpi_core::communicator::{Comm, Comparison};
-use oxmpi_core::making::{self, SplitType, create_from_group, create_from_groups};
+use oxmpi_core::making::{self, SplitType, create_from_group};
 
 use super::group;
 use crate::argument::{FlagOut, InOut, Out, TextOut};
@@ -253,13 +253,7 @@ pub fn intercomm_create(
     tag: i32,
     newintercomm: Out<Handle>,
 ) -> Result<(), Failure> {
-    let size = local_comm.size();
-    let leader = u32::try_from(local_leader).ok();
-    let leader = leader.ok_or(CommunicatorError::Leader {
-        argument: "local_leader",
-        rank: i64::from(local_leader),
-        size,
-    })?;
+    let leader = leader_of(local_leader, local_comm.size())?;
     let is_leader = local_comm.rank() == leader;
     let found = Communicator::table().get(peer_comm).filter(|_| is_leader);
     let peer = found.as_ref().map(|peer| &*peer.comm);
@@ -276,13 +270,14 @@ pub fn intercomm_create(
     set_child(&newintercomm, local_comm, Some(new))
 }
 
-/// MPI_Intercomm_create_from_groups.
+/// MPI_Intercomm_create_from_groups. The remote group counts only at the leader; MPI_GROUP_EMPTY on
+/// either side makes the call a local one, which gives no communicator.
 #[expect(clippy::too_many_arguments, reason = "the standard has as many")]
 pub fn intercomm_create_from_groups(
-    _call: &Call,
+    call: &Call,
     local_group: &Group,
     local_leader: i32,
-    remote_group: &Group,
+    remote_group: Handle,
     remote_leader: i32,
     stringtag: &CStr,
     info: Option<&Info>,
@@ -291,25 +286,39 @@ pub fn intercomm_create_from_groups(
 ) -> Result<(), Failure> {
     check_errhandler(errhandler)?;
     newintercomm.set(MPI_COMM_NULL);
-    for (argument, rank, group) in [
-        ("local_leader", local_leader, local_group),
-        ("remote_leader", remote_leader, remote_group),
-    ] {
-        let (rank, size) = (i64::from(rank), group.size());
-        if !(0..i64::from(size)).contains(&rank) {
-            return Err(CommunicatorError::Leader {
-                argument,
-                rank,
-                size,
-            }
-            .into());
-        }
+    if local_group.is_empty() || remote_group == MPI_GROUP_EMPTY {
+        return Ok(());
     }
+    let size = local_group.size();
+    let leader = leader_of(local_leader, size)?;
     let process = stage::joined()?;
-    let new = create_from_groups(&process, local_group, remote_group, stringtag.to_bytes())?;
+    let is_leader = local_group.rank_of(process.rank()) == Some(leader);
+    let remote = match is_leader {
+        true => Some(call.group("remote_group", remote_group)),
+        false => None,
+    };
+    // A leader without the other group tells its side so.
+    let found = remote.as_ref().and_then(|remote| remote.as_ref().ok());
+    let known = found.map(|group| (&**group, remote_leader));
+    let tag = stringtag.to_bytes();
+    let new = making::create_from_groups(&process, local_group, leader, known, tag);
+    // The text for a bad handle says more than that there is none.
+    if let Some(Err(failure)) = remote {
+        return Err(failure);
+    }
+    let new = new?;
     info.inspect(|info| new.set_info(info));
     newintercomm.set(Communicator::new_handle(new, errhandler.clone())?);
     Ok(())
+}
+
+/// A local leader that is not negative; the layer below compares it with the size.
+fn leader_of(rank: i32, size: u32) -> Result<u32, CommunicatorError> {
+    u32::try_from(rank).map_err(|_| CommunicatorError::Leader {
+        argument: "local_leader",
+        rank: i64::from(rank),
+        size,
+    })
 }
 
 /// MPI_Intercomm_merge.

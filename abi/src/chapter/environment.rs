@@ -79,7 +79,7 @@ fn begin(call: &Call, required: i32) -> Result<i32, Failure> {
     ];
     for (handle, comm) in worlds {
         comm.set_handle(handle.0 as u64);
-        let communicator = Communicator::new(Arc::new(comm), Errhandler::AreFatal);
+        let communicator = Communicator::new(Arc::new(comm), Errhandler::initial());
         Communicator::table().install(handle, communicator);
     }
     Ok(provided)

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use oxmpi_core::buffer::Buffer;
 
-use crate::argument::{Callback, FlagOut, InOut, Out};
+use crate::argument::{Callback, FlagOut, InOut, Out, constant};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
@@ -61,9 +61,9 @@ pub fn reduce_local(
     op: &Op,
 ) -> Result<(), Failure> {
     for (argument, address) in [("inbuf", inbuf), ("inoutbuf", inoutbuf.cast_const())] {
-        if address.addr() == MPI_IN_PLACE {
+        if let Some(name) = constant(address.addr()).filter(|_| count > 0) {
             let text = format!(
-                "{argument} is MPI_IN_PLACE, which means nothing here; give the address of elements"
+                "{argument} is {name}, which means nothing here; give the address of elements"
             );
             return Err(Failure::new(MPI_ERR_BUFFER, text));
         }

@@ -101,6 +101,8 @@ pub fn cart_create(
     _reorder: i32,
     comm_cart: Out<Handle>,
 ) -> Result<(), Failure> {
+    // If it fails there is none; programs look at the handle alone.
+    comm_cart.set(MPI_COMM_NULL);
     set_child(&comm_cart, comm, comm.cart_create(dims, &truths(periods))?)
 }
 

@@ -8,8 +8,9 @@ use crate::argument::{FlagOut, Out, TextOut, constant};
 use crate::call::Call;
 use crate::constant::*;
 use crate::failure::Failure;
+use crate::fortran_sizes;
 use crate::handle::{Handle, Object};
-use crate::object::{Info, Type, fortran, handle_for};
+use crate::object::{Info, Type, handle_for};
 
 /// What Fortran calls true and false, as a Fortran library has told.
 #[derive(Clone, Copy)]
@@ -93,7 +94,7 @@ pub fn abi_set_fortran_info(_call: &Call, info: &Info) -> Result<(), Failure> {
             "the facts about Fortran have been set before; they cannot change",
         ));
     }
-    fortran::tell(info, |constant| Type::table().is_made(constant))?;
+    fortran_sizes::tell(info, |constant| Type::table().is_made(constant))?;
     *told = Some(info.duplicate());
     Ok(())
 }

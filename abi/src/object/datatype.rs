@@ -15,6 +15,7 @@ use oxmpi_datatypes::datatype::{Basic, Combiner, Constructor, Datatype};
 use crate::constant::{MPI_DATATYPE_NULL, MPI_MAX_OBJECT_NAME, MPI_UNDEFINED};
 use crate::failure::Failure;
 use crate::handle::{Handle, Object};
+use crate::{fortran_sizes, usual};
 
 /// What an `MPI_Datatype` stands for.
 pub struct Type {
@@ -45,9 +46,10 @@ impl Type {
     /// The predefined type of a constant; its name is the constant's.
     pub(super) fn named(handle: Handle) -> Option<Type> {
         let basic = Basic::from_handle(u16::try_from(handle.0).ok()?)?;
-        let named = Type::new(super::fortran::datatype(basic)?);
+        let named = Type::new(fortran_sizes::datatype(basic)?);
         named.handle.get_or_init(|| handle);
         named.set_name(basic.name().as_bytes());
+        usual::is_made(handle, named.datatype.basic());
         Some(named)
     }
 

@@ -72,6 +72,17 @@ impl Errhandler {
         }
     }
 
+    /// The handler that the launcher was asked to begin with (MPI 5.0 §9.3, §11.5): that of
+    /// MPI_COMM_WORLD and MPI_COMM_SELF until the program sets another, and of errors outside their
+    /// life. A value that is none of the three is told by the launcher, and counts as not set.
+    pub fn initial() -> Errhandler {
+        match oxmpi_settings::INITIAL_ERRHANDLER.read().choice() {
+            Ok("mpi_errors_return") => Errhandler::Return,
+            Ok("mpi_errors_abort") => Errhandler::Abort,
+            _ => Errhandler::AreFatal,
+        }
+    }
+
     /// Makes a handler of a function; the program holds one reference.
     pub fn user(handled: Handled, function: Function) -> Result<Handle, Failure> {
         let user = Arc::new(UserHandler {
@@ -130,12 +141,14 @@ impl Errhandler {
 }
 
 impl UserHandler {
-    /// Calls the function with the object's handle and the error code.
-    pub fn call(&self, object: &mut Handle, code: i32) {
+    /// Calls the function with the object's handle and the error code that will be returned, which
+    /// the function may change; the code then (MPI 5.0 §9.3.1).
+    pub fn call(&self, object: &mut Handle, code: i32) -> i32 {
         let mut code = code;
         // SAFETY: the program has vouched for the function when it made the handler, and both
         // pointers are valid during the call.
-        unsafe { (self.function)(object, &mut code) }
+        unsafe { (self.function)(object, &mut code) };
+        code
     }
 
     /// The null handle of the kind that it is for.

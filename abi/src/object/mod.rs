@@ -8,7 +8,6 @@ mod communicator;
 mod datatype;
 mod errhandler;
 mod file;
-pub mod fortran;
 mod message;
 mod op;
 mod session;

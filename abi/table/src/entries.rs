@@ -157,7 +157,7 @@ fn quick(chapter: &Chapter, function: &Function, face: Face) -> String {
         .parameters
         .iter()
         .map(|p| match p.kind.name() {
-            "count" => format!("{} as i64", p.name),
+            "count" | "count_if_used" => format!("{} as i64", p.name),
             _ => p.name.clone(),
         })
         .collect();

@@ -92,7 +92,10 @@ fn trial(stage: &str) {
 
 /// Runs a worker up to its end, crash or silence; the number of the case to go on with.
 fn batch(case: &str, end: u64, wrong: &mut Vec<String>) -> u64 {
-    let folder = std::env::temp_dir().join(format!("oxmpi-bad-arguments-{}", std::process::id()));
+    // The three trials run side by side, and each removes what its worker has left.
+    let stage = case.split(':').next().unwrap_or_default();
+    let folder = format!("oxmpi-bad-arguments-{}-{stage}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
     std::fs::create_dir_all(&folder).unwrap();
     let mut worker = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "a_worker", "--nocapture", "--test-threads=1"])

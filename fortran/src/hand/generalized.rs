@@ -21,7 +21,29 @@ struct Request {
     query: Query,
     free: Free,
     cancel: Cancel,
-    extra: i64,
+    extra: Extra,
+}
+
+/// The extra state of a request. A procedure that changes it changes the variable that the program
+/// started the request with, as with MPICH and Open MPI; one that does not is given the value of
+/// that moment, wherever the variable is now, and a constant stays one.
+struct Extra {
+    value: i64,
+    variable: *mut i64,
+}
+
+impl Extra {
+    /// # Safety
+    /// The variable must live as long as procedures that change it are called.
+    unsafe fn pass<R>(&mut self, procedure: impl FnOnce(*mut i64) -> R) -> R {
+        let before = self.value;
+        let result = procedure(&mut self.value);
+        if self.value != before {
+            // SAFETY: the caller's promise.
+            unsafe { self.variable.write_unaligned(self.value) };
+        }
+        result
+    }
 }
 
 unsafe extern "C" fn query(state: *mut c_void, status: *mut Status) -> c_int {
@@ -29,7 +51,8 @@ unsafe extern "C" fn query(state: *mut c_void, status: *mut Status) -> c_int {
     // SAFETY: the state is what `grequest_start` made; so it is below.
     unsafe {
         let request = &mut *state.cast::<Request>();
-        (request.query)(&mut request.extra, status, &mut error);
+        let query = request.query;
+        request.extra.pass(|extra| query(extra, status, &mut error));
     }
     error
 }
@@ -39,7 +62,8 @@ unsafe extern "C" fn free(state: *mut c_void) -> c_int {
     // SAFETY: as above; C calls this last, and once.
     unsafe {
         let mut request = Box::from_raw(state.cast::<Request>());
-        (request.free)(&mut request.extra, &mut error);
+        let free = request.free;
+        request.extra.pass(|extra| free(extra, &mut error));
     }
     error
 }
@@ -49,7 +73,10 @@ unsafe extern "C" fn cancel(state: *mut c_void, complete: c_int) -> c_int {
     // SAFETY: as above.
     unsafe {
         let request = &mut *state.cast::<Request>();
-        (request.cancel)(&mut request.extra, &mut complete, &mut error);
+        let cancel = request.cancel;
+        request
+            .extra
+            .pass(|extra| cancel(extra, &mut complete, &mut error));
     }
     error
 }
@@ -57,7 +84,8 @@ unsafe extern "C" fn cancel(state: *mut c_void, complete: c_int) -> c_int {
 /// MPI_Grequest_start.
 ///
 /// # Safety
-/// The arguments are what the interface says.
+/// The arguments are what the interface says; a variable whose value the procedures change lives as
+/// long as the request.
 pub unsafe fn grequest_start<const P: bool>(
     query_fn: *const c_void,
     free_fn: *const c_void,
@@ -72,7 +100,10 @@ pub unsafe fn grequest_start<const P: bool>(
             query: transmute::<*const c_void, Query>(query_fn),
             free: transmute::<*const c_void, Free>(free_fn),
             cancel: transmute::<*const c_void, Cancel>(cancel_fn),
-            extra: *extra.cast::<i64>(),
+            extra: Extra {
+                value: extra.cast::<i64>().read_unaligned(),
+                variable: extra.cast(),
+            },
         }));
         let functions = (
             query as *const c_void,

@@ -8,6 +8,7 @@
 
 pub(super) mod memory;
 mod movement;
+pub mod quick;
 mod reduction;
 
 use std::ffi::c_void;

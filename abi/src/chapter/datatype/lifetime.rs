@@ -22,6 +22,8 @@ pub fn type_dup(_call: &Call, oldtype: &Type, newtype: Out<Handle>) -> Result<()
     let handle = Type::new_handle(oldtype.dup()?)?;
     if let Err(error) = copy_attributes(oldtype, handle) {
         Type::table().remove(handle);
+        // As after a failed MPI_Comm_dup, programs look at the handle alone.
+        newtype.set(MPI_DATATYPE_NULL);
         return Err(error.into());
     }
     newtype.set(handle);

@@ -35,7 +35,8 @@ pub fn file_close(call: &Call, fh: InOut<Handle>) -> Result<(), Failure> {
     let file = call.file("fh", handle)?;
     if let Err(kind) = file.close() {
         if file.is_closed() {
-            // It only could not be deleted. The object stays, because its handler is called yet.
+            // Data did not reach their server, or it could not be deleted. The object stays, because
+            // its handler is called yet.
             fh.set(MPI_FILE_NULL);
         }
         return Err(Failure::from(kind).on(crate::subject::Subject::File(handle)));

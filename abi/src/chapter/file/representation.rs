@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
 
-use oxmpi_core::ErrorKind;
+use oxmpi_core::{ErrorKind, FileError, FileFault};
 use oxmpi_datatypes::datatype::Datatype;
 use oxmpi_files::{Conversion, register};
 
@@ -76,10 +76,26 @@ pub fn register_datarep(
     Ok(register(&datarep.to_string_lossy(), Arc::new(functions))?)
 }
 
+/// What a function of the program that fails becomes, whatever code it gives (MPI 5.0 §14.5.3).
+#[cold]
+fn failed(action: &'static str, code: i32) -> ErrorKind {
+    Box::new(FileError {
+        fault: FileFault::Conversion,
+        action,
+        path: "the file".into(),
+        range: None,
+        errno: 0,
+        rank: None,
+        detail: format!(
+            "the program's function for its data representation returned the error code {code}"
+        ),
+    })
+    .into()
+}
+
 /// Calls `body` with a handle of the datatype that lasts for the call.
-fn with_handle(datatype: &Datatype, body: impl FnOnce(Handle) -> c_int) -> Result<(), ErrorKind> {
-    let failed = |code| ErrorKind::Callback { code };
-    let handle = Type::handle_of(datatype.clone()).map_err(|failure| failed(failure.code()))?;
+fn with_handle(datatype: &Datatype, body: impl FnOnce(Handle) -> c_int) -> Result<(), i32> {
+    let handle = Type::handle_of(datatype.clone()).map_err(|failure| failure.code())?;
     let code = body(handle);
     let is_lent = Type::table()
         .get(handle)
@@ -89,13 +105,14 @@ fn with_handle(datatype: &Datatype, body: impl FnOnce(Handle) -> c_int) -> Resul
     }
     match code {
         MPI_SUCCESS => Ok(()),
-        code => Err(failed(code)),
+        code => Err(code),
     }
 }
 
 impl Functions {
     fn convert(
         &self,
+        action: &'static str,
         form: Option<Form>,
         user: *mut u8,
         datatype: &Datatype,
@@ -127,6 +144,7 @@ impl Functions {
                 MPI_SUCCESS
             }
         })
+        .map_err(|code| failed(action, code))
     }
 }
 
@@ -136,7 +154,8 @@ impl Conversion for Functions {
         with_handle(datatype, |handle| {
             // SAFETY: the program has vouched for the function, and the result is there.
             unsafe { (self.extent)(handle, &mut extent, self.extra_state) }
-        })?;
+        })
+        .map_err(|code| ErrorKind::Callback { code })?;
         Ok(extent)
     }
 
@@ -155,7 +174,14 @@ impl Conversion for Functions {
         count: u64,
         file: *const u8,
     ) -> Result<(), ErrorKind> {
-        self.convert(self.read, user, datatype, count, file.cast_mut())
+        self.convert(
+            "cannot read",
+            self.read,
+            user,
+            datatype,
+            count,
+            file.cast_mut(),
+        )
     }
 
     unsafe fn write(
@@ -165,6 +191,13 @@ impl Conversion for Functions {
         count: u64,
         file: *mut u8,
     ) -> Result<(), ErrorKind> {
-        self.convert(self.write, user.cast_mut(), datatype, count, file)
+        self.convert(
+            "cannot write",
+            self.write,
+            user.cast_mut(),
+            datatype,
+            count,
+            file,
+        )
     }
 }

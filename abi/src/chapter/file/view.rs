@@ -21,6 +21,13 @@ pub fn file_set_view(
     datarep: &CStr,
     info: Option<&Info>,
 ) -> Result<(), Failure> {
+    for (name, datatype) in [("etype", etype), ("filetype", filetype)] {
+        if !datatype.is_committed() {
+            fh.refuse_view();
+            let text = format!("the {name} is not committed; call MPI_Type_commit first");
+            return Err(Failure::new(MPI_ERR_TYPE, text));
+        }
+    }
     let disp = (disp != MPI_DISPLACEMENT_CURRENT as i64).then_some(disp);
     let make = |disp| {
         let representation = representation(&datarep.to_string_lossy())?;

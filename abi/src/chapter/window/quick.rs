@@ -12,88 +12,17 @@
 use std::ffi::c_void;
 
 use oxmpi_core::window::{self, LockKind, Transfer};
-use oxmpi_datatypes::datatype::Basic;
 use oxmpi_datatypes::op::Predefined;
 
 use crate::constant::*;
 use crate::failure::Failure;
-use crate::handle::{CONSTANTS_END, Handle, Object};
+use crate::handle::{Handle, Object};
 use crate::object::Window;
 use crate::stage;
+use crate::usual::{Elements, basic_of, block_bytes, is_memory, op_of};
 
 /// The outcome of a call; none if it is not one for the short way.
 type Outcome = Option<Result<(), Failure>>;
-
-/// Constants of datatypes and of operations begin here; each kind has fewer than this many.
-const FIRST_TYPE: usize = MPI_DATATYPE_NULL.0;
-const FIRST_OP: usize = MPI_OP_NULL.0;
-const TYPES: usize = 256;
-const OPS: usize = 32;
-
-/// The predefined types that lie in memory without gaps, by handle.
-static BASICS: [Option<Basic>; TYPES] = {
-    let mut basics = [None; TYPES];
-    let mut at = 0;
-    while at < Basic::ALL.len() {
-        let basic = Basic::ALL[at];
-        if basic.pair().is_none() {
-            basics[basic.handle() as usize - FIRST_TYPE] = Some(basic);
-        }
-        at += 1;
-    }
-    basics
-};
-
-/// Their sizes; 0 where there is none.
-static SIZES: [u8; TYPES] = {
-    let mut sizes = [0; TYPES];
-    let mut at = 0;
-    while at < TYPES {
-        if let Some(basic) = BASICS[at] {
-            sizes[at] = basic.size() as u8;
-        }
-        at += 1;
-    }
-    sizes
-};
-
-/// The predefined operations, by handle.
-static PREDEFINED: [Option<Predefined>; OPS] = {
-    let mut ops = [None; OPS];
-    let mut at = 0;
-    while at < Predefined::ALL.len() {
-        let op = Predefined::ALL[at];
-        ops[op.handle() as usize - FIRST_OP] = Some(op);
-        at += 1;
-    }
-    ops
-};
-
-#[inline(always)]
-fn basic_of(datatype: Handle) -> Option<Basic> {
-    *BASICS.get(datatype.0.wrapping_sub(FIRST_TYPE))?
-}
-
-#[inline(always)]
-fn op_of(op: Handle) -> Option<Predefined> {
-    *PREDEFINED.get(op.0.wrapping_sub(FIRST_OP))?
-}
-
-/// One side of a transfer: count and datatype.
-type Elements = (i64, Handle);
-
-/// Bytes of a block. A negative count is more than any window has.
-#[inline(always)]
-fn block_bytes((count, datatype): Elements) -> Option<u64> {
-    let size = *SIZES.get(datatype.0.wrapping_sub(FIRST_TYPE))?;
-    u64::from(size).checked_mul(count as u64)
-}
-
-/// Whether an address can be that of the program's memory: none of the standard's constants is.
-#[inline(always)]
-fn is_memory(address: *const c_void) -> bool {
-    address.addr() >= CONSTANTS_END
-}
 
 /// The window behind a handle.
 ///
@@ -307,23 +236,4 @@ pub unsafe fn win_unlock(rank: i32, win: Handle) -> Outcome {
     // SAFETY: words of memory are changed, and perhaps a process is woken; nothing of the program
     // is called.
     done(unsafe { window(win)? }.unlock_at_once(rank))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn handles_lead_to_what_they_name() {
-        for handle in 0..CONSTANTS_END {
-            let short = u16::try_from(handle).unwrap();
-            let named = Basic::from_handle(short).filter(|basic| basic.pair().is_none());
-            assert_eq!(basic_of(Handle(handle)), named, "{handle:#x}");
-            assert_eq!(op_of(Handle(handle)), Predefined::from_handle(short));
-            let bytes = block_bytes((3, Handle(handle))).filter(|bytes| *bytes > 0);
-            assert_eq!(bytes, named.map(|basic| 3 * u64::from(basic.size())));
-        }
-        assert_eq!(basic_of(Handle(usize::MAX)), None);
-        assert!(block_bytes((-1, MPI_BYTE)).is_none_or(|bytes| bytes > i64::MAX as u64));
-    }
 }

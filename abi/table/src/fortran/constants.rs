@@ -27,6 +27,14 @@ pub(super) fn integers(table: &Table) -> Vec<(String, i64)> {
         .collect()
 }
 
+/// The declared type of an integer constant: that of the arguments which it is for.
+pub(super) fn integer_type(name: &str) -> &'static str {
+    match name {
+        "MPI_DISPLACEMENT_CURRENT" => "INTEGER(KIND=MPI_OFFSET_KIND)",
+        _ => "INTEGER",
+    }
+}
+
 /// Handle constants: C type, name, value.
 pub(super) fn handles(table: &Table) -> Vec<(String, String, i64)> {
     let mut found = Vec::new();

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::callbacks::PREDEFINED;
-use super::constants::{SENTINELS, block, handles, integers};
+use super::constants::{SENTINELS, block, handles, integer_type, integers};
 use crate::model::Table;
 
 /// Functions with a value: name and type.
@@ -28,7 +28,7 @@ pub fn mpif_h(table: &Table) -> String {
             .map(|(_, name, value)| (name, value)),
     );
     for (name, value) in all {
-        line(format!("INTEGER {name}"));
+        line(format!("{} {name}", integer_type(&name)));
         line(format!("PARAMETER ({name}={value})"));
     }
     for name in ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"] {

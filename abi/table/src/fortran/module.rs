@@ -8,7 +8,7 @@
 use std::fmt::Write;
 
 use super::callbacks::{Interface, PREDEFINED, interface};
-use super::constants::{SENTINELS, block, handles, integers};
+use super::constants::{SENTINELS, block, handles, integer_type, integers};
 use super::dummy::{Dummy, Intent, Shape, dummies};
 use super::{Procedure, procedures};
 use crate::model::Table;
@@ -20,7 +20,8 @@ pub(super) const KINDS: &str = "IMPORT";
 pub fn module_mpi(table: &Table) -> String {
     let mut out = opening("mpi");
     for (name, value) in integers(table) {
-        writeln!(out, "  INTEGER, PARAMETER :: {name} = {value}").expect("a String takes it");
+        let of = integer_type(&name);
+        writeln!(out, "  {of}, PARAMETER :: {name} = {value}").expect("a String takes it");
     }
     for (_, name, value) in handles(table) {
         writeln!(out, "  INTEGER, PARAMETER :: {name} = {value}").expect("a String takes it");

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::callbacks::{INTERFACES, PREDEFINED, interface};
-use super::constants::{SENTINELS, handles, integers};
+use super::constants::{SENTINELS, handles, integer_type, integers};
 use super::dummy::{Dummy, Shape, dummies};
 use super::module::{
     asynchronous, bind, callback, descriptor, frame, intent, opening, plain_type, sentinel, sizeof,
@@ -21,7 +21,8 @@ use crate::model::Table;
 pub fn module_mpi_f08(table: &Table) -> String {
     let mut out = opening("mpi_f08");
     for (name, value) in integers(table) {
-        writeln!(out, "  INTEGER, PARAMETER :: {name} = {value}").expect("a String takes it");
+        let of = integer_type(&name);
+        writeln!(out, "  {of}, PARAMETER :: {name} = {value}").expect("a String takes it");
     }
     let kinds = handle_types(table);
     for name in &kinds {

@@ -68,6 +68,18 @@ enum Part {
     Pair,
 }
 
+/// Whether programs choose the size of a type.
+pub const fn is_default(basic: Basic) -> bool {
+    let mut at = 0;
+    while at < DEPENDENT.len() {
+        if DEPENDENT[at].0.handle() == basic.handle() {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
 static TOLD: OnceLock<Sizes> = OnceLock::new();
 
 /// Learns sizes; those that are not told are the usual ones. `is_used` says whether a constant has
@@ -101,7 +113,7 @@ pub fn tell(info: &Info, is_used: impl Fn(Handle) -> bool) -> Result<(), Failure
 }
 
 /// The type that a constant stands for; none if there is no such type of the told size.
-pub(super) fn datatype(basic: Basic) -> Option<Datatype> {
+pub fn datatype(basic: Basic) -> Option<Datatype> {
     match TOLD.get() {
         Some(sizes) => of_size(basic, sizes),
         None => Some(Datatype::named(basic)),
