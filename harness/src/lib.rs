@@ -17,6 +17,9 @@ use oxmpi_launch::{AppContext, Executable, Job, Outcome, Output, Settings, Stdin
 /// A job that takes longer is a hang. Generous, because tests share two cores with each other.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
+/// What survivors of a death have to end by themselves, on a machine that is busy with other tests.
+const GRACE: Duration = Duration::from_secs(20);
+
 /// Tells a rank which test it runs, so that a test that starts jobs of its own is not confused.
 const CASE: &str = "OXMPI_TEST_CASE";
 
@@ -127,7 +130,7 @@ pub fn job(path: &str, size: u32, env: &[(&str, &str)]) -> Outcome {
         "--include-ignored",
         "--test-threads=1",
     ];
-    start(binary, &arguments, size, &variables)
+    start(binary, &arguments, size, &variables, GRACE)
 }
 
 /// Runs an example of the crate under test as `size` ranks, as `oxmpi run` does. What came of it,
@@ -141,12 +144,18 @@ pub fn example(name: &str, size: u32) -> (Outcome, String) {
         "{} is not built: run cargo test without --test, or cargo build --examples before",
         program.display()
     );
-    let outcome = start(program, &[], size, &[]);
+    let outcome = start(program, &[], size, &[], Settings::default().grace);
     let text = text(&outcome);
     (outcome, text)
 }
 
-fn start(program: PathBuf, arguments: &[&str], size: u32, env: &[(&str, &str)]) -> Outcome {
+fn start(
+    program: PathBuf,
+    arguments: &[&str],
+    size: u32,
+    env: &[(&str, &str)],
+    grace: Duration,
+) -> Outcome {
     let shown = program.display().to_string();
     let app = AppContext {
         executable: Executable {
@@ -167,6 +176,7 @@ fn start(program: PathBuf, arguments: &[&str], size: u32, env: &[(&str, &str)]) 
         timeout: Some(TIMEOUT),
         stdin: Stdin::Null,
         output: Output::Capture,
+        grace,
         ..Settings::default()
     };
     let job = Job {

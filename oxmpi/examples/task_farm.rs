@@ -1,6 +1,6 @@
 //! A task farm: rank 0 hands out work piece by piece, the others ask for more when they are done.
 //!
-//! Tasks differ in length, so whoever is quick gets more of them. The tag says what a message is.
+//! Tasks differ in length, so a quick rank gets more of them. The tag tells a task from the end.
 
 use oxmpi::{ANY_SOURCE, ANY_TAG, Communicator};
 

@@ -20,8 +20,8 @@
 
 pub use oxmpi_core::{
     ANY_SOURCE, ANY_TAG, COMMUNICATORS_MAX, Communicator, Error, ErrorKind, InPlace, Message, Mpi,
-    PROC_NULL, Plain, PortBuffer, Request, Result, Scope, Source, Status, TAG_MAX, Tag, init,
-    init_with, pm, scope, thread, wait_all, wait_any, wtime,
+    PROC_NULL, Plain, PortBuffer, Request, Result, Scope, Session, Source, Status, TAG_MAX, Tag,
+    group::Group, init, init_with, pm, scope, thread, wait_all, wait_any, wtime,
 };
 pub use oxmpi_datatypes::{data, datatype};
 
@@ -36,11 +36,21 @@ pub mod view {
 pub mod collective {
     pub use oxmpi_core::collective::call::{
         Call, Lent, Parts, PartsMut, allgather, allgatherv, allreduce, allreduce_in_place,
-        alltoall, alltoallv, barrier, bcast, exscan, gather, gatherv, neighbour_allgather,
-        neighbour_alltoall, neighbour_alltoallv, reduce, reduce_scatter, reduce_scatter_block,
-        scan, scatter, scatterv,
+        alltoall, alltoallv, alltoallw, barrier, bcast, exscan, gather, gatherv,
+        neighbour_allgather, neighbour_alltoall, neighbour_alltoallv, neighbour_alltoallw, reduce,
+        reduce_scatter, reduce_scatter_block, scan, scatter, scatterv,
     };
     pub use oxmpi_core::collective::{Prepared, Root, Started};
+}
+
+/// Messages of several parts that are filled, or looked at, one by one, also by several threads.
+pub mod partitioned {
+    pub use oxmpi_core::prepared::{Arriving, Filling, Part, PartitionedReceive, PartitionedSend};
+}
+
+/// Values that a program or a library keeps with a communicator.
+pub mod attribute {
+    pub use oxmpi_core::attribute::Key;
 }
 
 /// Typed memory seen as its bytes, for what works on bytes: [`datatype`], files, checksums.

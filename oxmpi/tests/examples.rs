@@ -26,9 +26,13 @@ examples! {
     grid
     halo
     hello
+    library
+    objects
     overlap
     own_operation
     particles
+    partitions
+    pipeline
     port_buffers
     probe
     ring
@@ -36,6 +40,7 @@ examples! {
     split
     task_farm
     threads
+    two_groups
     windows
 }
 

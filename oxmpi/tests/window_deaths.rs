@@ -1,14 +1,18 @@
-//! The holder of a window's lock is killed: the others are told by an error, never hang, and the
-//! lock keeps them apart as before. One host (the lock's words in shared memory) and two (some by
-//! message, through the target's service), shared and exclusive, at moments chosen by a seed.
+//! A rank of a window is killed, at moments chosen by a seed, on one host and on two.
+//!
+//! If it holds a lock, the others are told by an error, never hang, and the lock keeps them apart as
+//! before: the lock's words in shared memory, and by message through the target's service, shared
+//! and exclusive. Fences, and epochs of accesses and exposures, end with an error on every other
+//! rank, also on those that wait only for ranks which live and have given up.
 
 mod spread;
 
 use std::process::{Command, exit};
 use std::time::{Duration, Instant};
 
-use oxmpi::ErrorKind;
+use oxmpi::op::Sum;
 use oxmpi::window::Window;
+use oxmpi::{Communicator, ErrorKind};
 use spread::{NETWORKS, text};
 
 /// Which rank dies. Rank 0 is the target; on two hosts 0 and 2 are on one, 1 and 3 on the other.
@@ -92,6 +96,12 @@ fn as_rank() {
     if me == dies {
         be_killed_after(20 + next(&mut random) % 60);
     }
+    if matches!(kind, "fence" | "exposure") {
+        meet_until_told(kind, &window, dies);
+        check_names(&window.free().unwrap_err(), dies);
+        println!("\nrank {me} told 1 torn 0 locks 0");
+        stay(&world, dies);
+    }
     let (mut seen, mut after, begun) = (Seen::default(), 0, Instant::now());
     while me == dies || after < LOCKS_AFTER {
         let alone = match kind {
@@ -106,9 +116,7 @@ fn as_rank() {
         match locked {
             Ok(()) => seen.locks += 1,
             Err(error) => {
-                let lost = format!("rank {dies} on host");
-                assert!(matches!(error.kind(), ErrorKind::Engine(_)), "{error}");
-                assert!(error.to_string().contains(&lost), "{error}");
+                check_names(&error, dies);
                 seen.told += 1;
             }
         }
@@ -124,44 +132,96 @@ fn as_rank() {
         "\nrank {me} told {} torn {} locks {}",
         seen.told, seen.torn, seen.locks
     );
-    // All stay until all are done: the target's part of the window must be there.
-    if me == 0 {
+    stay(&world, dies)
+}
+
+/// All stay until all are done: whoever ends is dead to the others.
+fn stay(world: &Communicator<'_>, dies: u32) -> ! {
+    if world.rank() == 0 {
         for rank in (1..world.size()).filter(|rank| *rank != dies) {
             world.recv(&mut [0u64], rank, 1).unwrap();
         }
     } else {
         world.send(&[1u64], 0, 1).unwrap();
+        // Nothing comes: this ends when rank 0 does.
+        let _ = world.recv(&mut [0u64], 0, 2);
     }
     exit(0)
+}
+
+fn check_names(error: &oxmpi::Error, dies: u32) {
+    let lost = format!("rank {dies} on host");
+    assert!(matches!(error.kind(), ErrorKind::Engine(_)), "{error}");
+    assert!(error.to_string().contains(&lost), "{error}");
+}
+
+/// All access all, until a call says that one has died.
+fn meet_until_told(kind: &str, window: &Window<'_, u64>, dies: u32) {
+    let (me, size) = (window.rank(), window.size());
+    let others: Vec<u32> = (0..size).filter(|rank| *rank != me).collect();
+    let begun = Instant::now();
+    let one = [1];
+    for round in 1.. {
+        let round = [round];
+        let ended = match kind {
+            "fence" => window.fence(|epoch| {
+                epoch.put(&round, (me + 1) % size, 0)?;
+                epoch.accumulate(&one, 0, 1, Sum)
+            }),
+            _ => window.expose(&others, || {
+                window.access(&others, |epoch| epoch.put(&round, (me + 1) % size, 0))
+            }),
+        };
+        if let Err(error) = ended {
+            check_names(&error, dies);
+            break;
+        }
+        assert!(begun.elapsed() < HANGS_AFTER, "after {round:?} rounds");
+    }
+    assert_ne!(me, dies);
 }
 
 fn deaths(hosts: &str, network: &str, seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let kind = ["exclusive", "shared", "mixed"][seed as usize % 3];
-        let dies = DIES[seed as usize % 2];
-        let part = format!("{kind} {seed} {dies}");
-        let mut job = spread::job(hosts, &part, 4, network);
-        job.settings.keep_going = true;
-        let outcome = job.run().unwrap();
-        let text = text(&outcome);
-        let mut torn = 0;
-        for rank in (0..4).filter(|rank| *rank != dies) {
-            let line = text
-                .lines()
-                .find(|line| line.starts_with(&format!("rank {rank} told")));
-            let line = line.unwrap_or_else(|| panic!("{hosts} {network} {part}: {text}"));
-            let words: Vec<u32> = line
-                .split(' ')
-                .filter_map(|word| word.parse().ok())
-                .collect();
-            // A dead holder is told once.
-            assert!(words[1] <= 1, "{part}: {text}");
-            torn += words[2];
-        }
-        // Whoever comes next mends what the dead rank has left.
-        assert!(torn <= 1, "{hosts} {network} {part}: {text}");
-        assert_eq!(outcome.code, 137, "{part}: {text}");
+        die_once(hosts, network, kind, seed, 4);
     }
+}
+
+/// With messages alone, and where the ranks of a host meet in shared memory.
+fn deaths_of_partners(hosts: &str, network: &str, seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let kind = ["fence", "exposure"][seed as usize % 2];
+        die_once(hosts, network, kind, seed, 6);
+    }
+}
+
+fn die_once(hosts: &str, network: &str, kind: &str, seed: u64, ranks: u32) {
+    let dies = DIES[seed as usize / 2 % 2];
+    let part = format!("{kind} {seed} {dies}");
+    let mut job = spread::job(hosts, &part, ranks, network);
+    job.settings.keep_going = true;
+    let boards = ["on", "off"][seed as usize / 4 % 2];
+    job.apps[0].env.push(("OXMPI_BOARDS".into(), boards.into()));
+    let outcome = job.run().unwrap();
+    let text = text(&outcome);
+    let mut torn = 0;
+    for rank in (0..ranks).filter(|rank| *rank != dies) {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(&format!("rank {rank} told")));
+        let line = line.unwrap_or_else(|| panic!("{hosts} {network} {part}: {text}"));
+        let words: Vec<u32> = line
+            .split(' ')
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        // A dead holder is told once.
+        assert!(words[1] <= 1, "{part}: {text}");
+        torn += words[2];
+    }
+    // Whoever comes next mends what the dead rank has left.
+    assert!(torn <= 1, "{hosts} {network} {part}: {text}");
+    assert_eq!(outcome.code, 137, "{part}: {text}");
 }
 
 fn seeds(few: u64) -> std::ops::Range<u64> {
@@ -180,5 +240,17 @@ fn a_lock_survives_its_holder_on_one_host() {
 fn a_lock_survives_its_holder_on_two_hosts() {
     for network in NETWORKS {
         deaths("a,b", network, seeds(3));
+    }
+}
+
+#[test]
+fn fences_and_exposures_end_when_a_rank_has_died_on_one_host() {
+    deaths_of_partners("a", NETWORKS[0], seeds(8));
+}
+
+#[test]
+fn fences_and_exposures_end_when_a_rank_has_died_on_two_hosts() {
+    for network in NETWORKS {
+        deaths_of_partners("a,b", network, seeds(8));
     }
 }

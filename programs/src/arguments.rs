@@ -138,6 +138,10 @@ pub(crate) fn help(program: &Program, choices: &[Choice]) -> String {
         let option = format!("--{name} {value}");
         text.push_str(&format!("  {option:<22} {about} ({range})\n"));
     }
+    let counts = crate::counts::OPTION;
+    text.push_str(&format!(
+        "  {counts:<22} also what the run has cost, a line of JSON\n"
+    ));
     text
 }
 
@@ -205,7 +209,8 @@ mod tests {
         assert_eq!(
             help(&program, &CHOICES),
             "demo: shows\n\noptions:\n  --size NUMBER          rows (1 to 99, default 8)\n  \
-             --class WORD           which (S, W, default S)\n"
+             --class WORD           which (S, W, default S)\n  \
+             --counts               also what the run has cost, a line of JSON\n"
         );
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! They are examples of the crate `oxmpi`, and proofs that it works: each one checks its result
 //! against a reference, says so, and ends with a status other than zero when it is wrong. They use
-//! nothing but the public API. `names` lists them for the command line, `run` is what a rank calls.
+//! nothing but the public API. `names` lists them for the command line, `run` is what a rank calls,
+//! `counts` says what a run has cost.
 
 mod arguments;
+mod counts;
 mod is;
 mod lu;
 mod mm;
@@ -105,7 +107,14 @@ fn run_entry(entry: &Entry, args: &[String]) -> ExitCode {
     // All ranks get the same arguments and come to the same conclusion, so one of them speaks (and
     // fails) for all.
     let speaks = mpi.world().rank() == 0;
-    let outcome = match Arguments::parse(args, entry.options) {
+    let counted = args.iter().any(|arg| arg == counts::OPTION);
+    let own: Vec<String> = args
+        .iter()
+        .filter(|arg| *arg != counts::OPTION)
+        .cloned()
+        .collect();
+    let outcome = match Arguments::parse(&own, entry.options) {
+        Ok(Some(arguments)) if counted => count(&mpi, || (entry.main)(&mpi, &arguments)),
         Ok(Some(arguments)) => (entry.main)(&mpi, &arguments),
         Ok(None) => {
             if speaks {
@@ -123,6 +132,17 @@ fn run_entry(entry: &Entry, args: &[String]) -> ExitCode {
             ExitCode::from(failure.status())
         }
     }
+}
+
+/// Runs a program and says what it has cost.
+fn count(mpi: &Mpi, run: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    mpi.world().barrier()?;
+    let before = counts::Counts::now(mpi);
+    run()?;
+    if let Some(line) = before.since(mpi)? {
+        println!("{line}");
+    }
+    Ok(())
 }
 
 /// "4 ranks on node7, ports, single copy": who took part and how they talked.

@@ -1,8 +1,9 @@
 //! `mm`: the product of two matrices by a master and its workers.
 //!
 //! The master (rank 0) gives B to everybody and deals out strips of A's rows; a worker multiplies a
-//! strip and sends it back, and whoever is fast gets more (the example of the user-level messaging
-//! paper). Elements are small whole numbers, so every sum is exact and the check is exact too.
+//! strip and sends it back, and a fast worker gets more strips (the example of the user-level
+//! messaging paper). Elements are small whole numbers, so every sum is exact and the check is exact
+//! too.
 
 use oxmpi::{ANY_SOURCE, ANY_TAG, Communicator, Mpi};
 

@@ -41,6 +41,13 @@ program!(
     ["correct"]
 );
 program!(
+    what_a_run_costs,
+    "pi",
+    ["--counts", "--intervals=1000"],
+    [2],
+    ["correct", "{\"ranks\":2,\"seconds\":", "\"packets\":"]
+);
+program!(
     mm,
     "mm",
     ["--size", "130", "--strip", "7"],

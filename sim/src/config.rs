@@ -169,6 +169,7 @@ fn draw_limits(random: &mut Random) -> Limits {
     Limits {
         eager_bytes_max,
         room_bytes,
+        reserved_bytes: random.pick(&[0, room_bytes / 2]),
         kept_bytes_max: room_bytes,
         fragment_bytes: fragment_bytes_short.max(500),
         fragment_bytes_short: fragment_bytes_short.max(short_bytes_max as usize / 16),

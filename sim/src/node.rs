@@ -5,6 +5,8 @@
 //! all of them by the engine's own `path`, with the fabric as carrier and memory. Nothing is
 //! decided here.
 
+use std::sync::Arc;
+
 use oxmpi_engine::path::{self, Carrier, Stopped, Taken};
 use oxmpi_engine::protocol::{
     Claim, Failure, Limits, Mode, Outcome, Posted, Protocol, RequestId, Source,
@@ -47,6 +49,11 @@ impl Node {
     /// This rank.
     pub fn rank(&self) -> u32 {
         self.rank
+    }
+
+    /// What is done in a context needs all of these processes.
+    pub fn bind_members(&mut self, context: u64, members: Arc<[u32]>) {
+        self.protocol.bind_members(context, members);
     }
 
     /// The protocol, to look at.

@@ -1,9 +1,9 @@
-//! Time and turns: which rank runs when, which packet arrives when, who dies.
+//! Time and turns: which rank runs when, which packet arrives when, which rank dies.
 //!
 //! One agenda of events, ordered by time and, at the same time, by chance. A rank runs when a
 //! packet has arrived for it, when it asked to be woken, or when it has to retry a full link. When
-//! nothing is left on the agenda and somebody has not finished, nobody ever will: that is a
-//! deadlock, and the run says so.
+//! nothing is left on the agenda and a rank has not finished, it never will: that is a deadlock,
+//! and the run says so.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

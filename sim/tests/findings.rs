@@ -7,6 +7,7 @@ use oxmpi_wire::{Content, Envelope};
 const LIMITS: Limits = Limits {
     eager_bytes_max: 0,
     room_bytes: 1024,
+    reserved_bytes: 0,
     kept_bytes_max: 1024,
     fragment_bytes: 64,
     fragment_bytes_short: 64,
@@ -81,4 +82,33 @@ fn a_receive_from_anybody_fails_only_where_a_member_died() {
     assert!(!protocol.is_complete(without));
     protocol.peer_died(2);
     assert!(protocol.is_complete(without));
+}
+
+/// Where all are needed, the death of one ends every receive without a message, whoever was to send
+/// it; what has arrived can still be received.
+#[test]
+fn a_death_ends_all_receives_of_a_bound_context() {
+    let mut protocol: Protocol<()> = Protocol::new(0, 4, LIMITS);
+    protocol.bind_members(1, [0, 1, 2].into());
+    let post = |protocol: &mut Protocol<()>, context, source| {
+        let pattern = Pattern {
+            context,
+            source: Some(source),
+            tag: None,
+            signature: 0,
+        };
+        protocol.post(Some(source), pattern, (), 100).0
+    };
+    let (bound, free) = (post(&mut protocol, 1, 1), post(&mut protocol, 2, 1));
+    protocol.peer_died(3);
+    assert!(!protocol.is_complete(bound), "rank 3 is no member");
+    protocol.peer_died(2);
+    let died = Some(Err(Failure::PeerDied { peer: 2 }));
+    assert_eq!(protocol.take(bound), died);
+    assert!(!protocol.is_complete(free));
+    let later = post(&mut protocol, 1, 1);
+    assert_eq!(protocol.take(later), died);
+    protocol.forget_members(1);
+    let unbound = post(&mut protocol, 1, 1);
+    assert!(!protocol.is_complete(unbound));
 }

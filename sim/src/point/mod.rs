@@ -1,11 +1,11 @@
 //! Random point-to-point programs: every rank sends and receives in its own order, with every kind
 //! of pattern, mode, size and cancellation, and the oracle looks on.
 //!
-//! The plan (who sends what to whom) is drawn before the run. Receivers never wait for anything
-//! before they have posted everything, so a correct protocol cannot block the program. Which
-//! receives may steal another one's message is the receiver's discipline; only the disorderly one
-//! does, and it cancels what is left and collects the rest by matched probes. The oracle is in
-//! `oracle`, the receiving side in `receiver`.
+//! The plan (every message with its sender and receiver) is drawn before the run. Receivers never
+//! wait for anything before they have posted everything, so a correct protocol cannot block the
+//! program. Which receives may steal another one's message is the receiver's discipline; only the
+//! disorderly one does, and it cancels what is left and collects the rest by matched probes. The
+//! oracle is in `oracle`, the receiving side in `receiver`.
 
 mod oracle;
 mod receiver;

@@ -5,18 +5,18 @@
 //! the words of locks, and what becomes of a lock whose holder dies (`oxmpi-windows`, over the
 //! engine's protocol). What is simulated: memory (`target`), the calls of the program (`origin`),
 //! and the messages by which fences and exposures are told (here). Ranks of one host touch each
-//! other's parts and lock words by themselves, and wake each other; whoever waits is run only when
-//! it is woken or something arrives, so a wake-up that is lost is a deadlock, which the run
-//! reports. `script` draws the programs, `oracle` judges what they see.
+//! other's parts and lock words by themselves, and wake each other; a waiting rank is run only when
+//! it is woken or something arrives, so a lost wake-up is a deadlock, which the run reports.
+//! `script` draws the programs, `oracle` judges what they see.
 
 mod oracle;
 mod origin;
 mod script;
 mod target;
+mod word;
 
 use std::collections::{HashSet, VecDeque};
 
-use oxmpi_engine::protocol::RequestId;
 use oxmpi_engine::turn_lock::{Drawn, Ticket, Turn, Wish};
 use oxmpi_matching::Pattern;
 use oxmpi_windows::LockKind;
@@ -32,12 +32,8 @@ use crate::world::{Application, Next};
 use oracle::Oracle;
 use origin::{Completes, Stream};
 use script::{Action, PART_BYTES, PUT, WORD};
-use target::{LockWords, Memory, Moving, REQUESTS, SYNCHRONISES, Seen, Simulated};
-
-/// Tags of the words between programs.
-const EXPOSED: u32 = 1;
-const COMPLETED: u32 = 2;
-const FENCED: u32 = 3;
+use target::{FENCES, LockWords, Memory, Moving, REQUESTS, SYNCHRONISES, Seen, Simulated};
+use word::{Begins, COMPLETED, EXPOSED, Heard, begin, now};
 
 /// What a run is made of.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +42,7 @@ pub struct Shape {
     pub size: u32,
     /// Rounds of epochs.
     pub rounds: u32,
-    /// Ranks will die: there are only epochs of locks, which others survive.
+    /// Ranks will die.
     pub deaths: bool,
 }
 
@@ -74,8 +70,10 @@ struct Rank {
     done: bool,
     part: Area,
     service: Service<Simulated>,
-    /// Answers and words that have not left.
+    /// Answers that have not left.
     leaving: Vec<Moving>,
+    /// Words that have not left. Who has given up an epoch because of a death takes none.
+    said: Vec<Moving>,
     /// By target.
     streams: Vec<Stream>,
     tags: u32,
@@ -90,6 +88,15 @@ struct Rank {
     counter: Option<i64>,
     /// By target: what the last swap found or left.
     seen: Vec<i64>,
+    /// By rank: exposures to it, and epochs of accesses with it, that were begun.
+    exposures: Vec<u32>,
+    accesses: Vec<u32>,
+    /// A fence has failed, and so do all that follow.
+    parted: bool,
+    /// The engine knows that fences need all ranks.
+    bound: bool,
+    /// No epoch is open although the script has one: it could not begin.
+    closed: bool,
 }
 
 impl Rank {
@@ -112,7 +119,7 @@ enum Waits {
     /// The end of an unlock of these targets.
     Unlocks(Vec<u32>),
     /// Words of other programs.
-    Words(Vec<(RequestId, Area)>),
+    Words(Heard),
 }
 
 /// A rank that runs.
@@ -149,6 +156,7 @@ impl Windows {
             },
             service: Service::default(),
             leaving: Vec::new(),
+            said: Vec::new(),
             streams: (0..parts).map(|_| Stream::default()).collect(),
             tags: 0,
             held: vec![None; parts],
@@ -158,6 +166,11 @@ impl Windows {
             unexplained: vec![false; parts],
             counter: None,
             seen: vec![0; parts],
+            exposures: vec![0; parts],
+            accesses: vec![0; parts],
+            parted: false,
+            bound: false,
+            closed: false,
         };
         Windows {
             host: random.pick(&[1, 1, 2, 3]),
@@ -227,13 +240,15 @@ impl Windows {
         service.step(&mut memory);
         state.service = service;
         let (node, fabric) = (&mut *site.node, &mut *site.fabric);
-        state.leaving.retain_mut(|moving| {
+        let mut is_leaving = |moving: &mut Moving| {
             let is_over = node.take(moving.request).is_some();
             if is_over && let Some(area) = moving.area.take() {
                 fabric.arena(rank).free(area);
             }
             !is_over
-        });
+        };
+        state.leaving.retain_mut(&mut is_leaving);
+        state.said.retain_mut(&mut is_leaving);
     }
 
     /// A rank is told that a holder has died: once, and never of a rank that lives.
@@ -259,9 +274,13 @@ impl Windows {
     /// Makes a call; what it waits for.
     fn perform(&mut self, site: &mut Site<'_>, action: Action) -> Result<Option<Waits>, String> {
         let rank = site.rank();
+        if matches!(action, Action::Lock(..) | Action::Start(_)) {
+            // After a fence that has failed other epochs can begin.
+            self.ranks[rank as usize].closed = false;
+        }
         if let Some(target) = action.target() {
             let state = &self.ranks[rank as usize];
-            if state.lost[target as usize] || state.locked_out[target as usize] {
+            if state.closed || state.lost[target as usize] || state.locked_out[target as usize] {
                 return Ok(None);
             }
             let is_flush = matches!(action, Action::Flush(_));
@@ -320,24 +339,34 @@ impl Windows {
                 return self.flush_locally(site, all);
             }
             Action::Fence => {
-                let others = (0..self.size()).filter(|other| *other != rank).collect();
                 let script = &mut self.ranks[rank as usize].script;
-                script.push_front(Action::Meet(others));
+                script.push_front(Action::Meet(0));
                 return self.flush_all(site);
             }
-            Action::Meet(others) => {
-                self.tell(site, &others, FENCED);
-                return self.hear(site, &others, FENCED);
+            Action::Meet(round) => return self.meet(site, round),
+            Action::Post(origins) => {
+                let partners = begin(&mut self.ranks[rank as usize].exposures, &origins);
+                self.tell(site, (SYNCHRONISES, EXPOSED), &partners);
             }
-            Action::Post(origins) => self.tell(site, &origins, EXPOSED),
-            Action::Start(targets) => return self.hear(site, &targets, EXPOSED),
+            Action::Start(targets) => {
+                let partners = begin(&mut self.ranks[rank as usize].accesses, &targets);
+                let words = (SYNCHRONISES, EXPOSED);
+                return self.hear(site, words, &partners, Begins::Accesses);
+            }
             Action::Complete(targets) => {
-                let script = &mut self.ranks[rank as usize].script;
-                script.push_front(Action::Completed(targets));
+                let state = &mut self.ranks[rank as usize];
+                if std::mem::take(&mut state.closed) {
+                    return Ok(None);
+                }
+                state.script.push_front(Action::Completed(targets));
                 return self.flush_all(site);
             }
-            Action::Completed(targets) => self.tell(site, &targets, COMPLETED),
-            Action::Wait(origins) => return self.hear(site, &origins, COMPLETED),
+            Action::Completed(targets) => self.complete(site, &targets),
+            Action::Wait(origins) => {
+                let partners = now(&self.ranks[rank as usize].exposures, &origins);
+                let words = (SYNCHRONISES, COMPLETED);
+                return self.hear(site, words, &partners, Begins::Nothing);
+            }
         }
         Ok(None)
     }
@@ -370,35 +399,6 @@ impl Windows {
             self.send_batch(site, *target);
         }
         Ok(Some(Waits::Locally(targets)))
-    }
-
-    fn tell(&mut self, site: &mut Site<'_>, others: &[u32], tag: u32) {
-        let rank = site.rank() as usize;
-        for other in others {
-            let tag = (SYNCHRONISES, tag);
-            let sent = target::send(site.node, site.fabric, *other, tag, Vec::new());
-            self.ranks[rank].leaving.extend(sent);
-        }
-    }
-
-    fn hear(
-        &mut self,
-        site: &mut Site<'_>,
-        others: &[u32],
-        tag: u32,
-    ) -> Result<Option<Waits>, String> {
-        let rank = site.rank();
-        let mut words = Vec::new();
-        for other in others {
-            let area = site.fabric.arena(rank).keep(Vec::new());
-            let pattern = target::pattern(SYNCHRONISES, *other, tag);
-            let heard = site
-                .node
-                .receive(site.fabric, Some(*other), pattern, area, 0);
-            let request = heard.map_err(|failure| format!("rank {rank} gives up: {failure:?}"))?;
-            words.push((request, area));
-        }
-        Ok(Some(Waits::Words(words)))
     }
 
     /// The own part by loads, behind a fence.
@@ -564,16 +564,7 @@ impl Windows {
                 }
                 Ok(None)
             }
-            Waits::Words(mut words) => {
-                words.retain(|(request, area)| {
-                    let is_over = site.node.take(*request).is_some();
-                    if is_over {
-                        site.fabric.arena(rank).free(*area);
-                    }
-                    !is_over
-                });
-                Ok((!words.is_empty()).then_some(Waits::Words(words)))
-            }
+            Waits::Words(heard) => Ok(self.poll_words(site, heard)?.map(Waits::Words)),
         }
     }
 
@@ -596,7 +587,7 @@ impl Windows {
     /// Whether nobody needs anybody's service any more.
     fn is_silent(&self) -> bool {
         let mut all = self.ranks.iter().zip(&self.dead);
-        all.all(|(state, dead)| *dead || state.is_silent())
+        all.all(|(state, dead)| *dead || state.is_silent() && state.said.is_empty())
     }
 }
 
@@ -606,6 +597,9 @@ impl Application for Windows {
             self.prepare(fabric);
         }
         let rank = node.rank();
+        if !std::mem::replace(&mut self.ranks[rank as usize].bound, true) {
+            node.bind_members(FENCES, (0..self.size()).collect());
+        }
         let compute_max = fabric.faults.compute_max;
         let mut site = Site { node, fabric };
         self.serve(&mut site);
@@ -621,6 +615,8 @@ impl Application for Windows {
             }
             let Some(action) = self.ranks[rank as usize].script.pop_front() else {
                 self.ranks[rank as usize].done = true;
+                // Who has words that nobody takes waits for all programs to end.
+                (0..self.size()).for_each(|other| site.fabric.rouse(other));
                 break;
             };
             let waits = self.perform(&mut site, action)?;
@@ -630,6 +626,7 @@ impl Application for Windows {
                 return Ok(Next::After(self.random.below(1 + compute_max)));
             }
         }
+        self.take_back_words(&mut site)?;
         self.serve(&mut site);
         if !self.is_silent() {
             return Ok(Next::Wait);

@@ -1,11 +1,11 @@
-//! What the standard allows a program to see (MPI 5.0 §12.7), judged from outside: by what was
-//! written and read when, never by what the library thinks.
+//! The values that the standard allows a program to see (MPI 5.0 §12.7), judged from outside: by
+//! what was written and read when, never by what the library thinks.
 //!
 //! A put happens at some moment between its call and the synchronisation that completes it, byte by
 //! byte; puts that meet leave of each byte what one of them wrote. So a byte that is read may be of
 //! any put that was not overwritten, as a whole and before the read began, by another one that
 //! began when it was over. Fetches and swaps of a word happen one after the other, those of one
-//! origin in the order of their calls. What an exclusive lock protects shows nobody else's hand.
+//! origin in the order of their calls. Memory under an exclusive lock shows no other rank's writes.
 
 use std::collections::HashMap;
 

@@ -35,8 +35,8 @@ pub(super) enum Action {
     FlushLocal(u32),
     FlushLocalAll,
     Fence,
-    /// The second half of a fence.
-    Meet(Vec<u32>),
+    /// The second half of a fence: the ranks meet in rounds, this one and those that follow.
+    Meet(u32),
     Post(Vec<u32>),
     Start(Vec<u32>),
     Complete(Vec<u32>),
@@ -108,8 +108,12 @@ impl Action {
 pub(super) fn draw(size: u32, work: u32, deaths: bool, random: &mut Random) -> Vec<Vec<Action>> {
     let mut scripts = vec![Vec::new(); size as usize];
     let everybody: Vec<u32> = (0..size).collect();
-    // Calls that all ranks make together come to nothing once a rank has died.
-    let phases: &[u32] = if deaths { &[2] } else { &[0, 1, 2, 2] };
+    // Calls that need a rank come to nothing once it has died.
+    let phases: &[u32] = if deaths {
+        &[0, 1, 2, 2, 2, 2]
+    } else {
+        &[0, 1, 2, 2]
+    };
     let mut made = 0;
     while made < work {
         let phase = random.pick(phases);

@@ -18,6 +18,8 @@ use crate::node::{Node, Sent};
 pub(super) const REQUESTS: u64 = 10;
 pub(super) const DATA: u64 = 11;
 pub(super) const SYNCHRONISES: u64 = 12;
+/// Words of fences, which need all ranks.
+pub(super) const FENCES: u64 = 13;
 /// The bit in the tags of answers.
 pub(super) const ANSWER: u32 = 1 << 29;
 
