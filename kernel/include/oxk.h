@@ -218,6 +218,11 @@ int oxk_wait(struct oxk_request *request);
  * `done` is not called. ENOENT: it is over; `done` has been called, or is being called. */
 int oxk_abandon(struct oxk_request *request);
 
+/* With OXK_PM: runs the receive of the card's driver until `over` says so, `reap_us` have passed or a
+ * signal comes; returns at once before frames have come by a queue of the card's driver. process; the
+ * endpoint is not being closed. */
+void oxk_reap(struct oxk_endpoint *endpoint, bool (*over)(void *of), void *of);
+
 /* The message that a receive would get at once; it stays. any. ENOENT: there is none. */
 int oxk_probe(struct oxk_endpoint *endpoint, u64 match, u64 mask, struct oxk_status *status);
 

@@ -112,12 +112,6 @@ static void oxfs_setattr_fill(struct oxfs_transaction *transaction, const struct
 	oxfs_transaction_argument(transaction, 0, which);
 }
 
-/* Bits that a write by another takes away are taken away by the kernel, whoever writes. */
-static const struct cred *oxfs_setattr_cred(const struct iattr *attr)
-{
-	return attr->ia_valid & ATTR_FORCE ? oxfs_kernel_cred : current_cred();
-}
-
 int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 {
 	struct inode *inode = d_inode(dentry);
@@ -127,6 +121,13 @@ int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 	u64 changed_at;
 	int error;
 
+	/* The server's kernel takes the bits away that a write, a cut or another owner does, in the name
+	 * of who does that: here it would be a change that not everybody may make. */
+	if (attr->ia_valid & (ATTR_KILL_SUID | ATTR_KILL_SGID)) {
+		attr->ia_valid &= ~ATTR_MODE;
+		if (!(attr->ia_valid & (ATTR_UID | ATTR_GID | ATTR_SIZE | ATTR_ATIME | ATTR_MTIME)))
+			return 0;
+	}
 	if (attr->ia_valid & ATTR_SIZE) {
 		error = inode_newsize_ok(inode, attr->ia_size);
 		if (error)
@@ -140,8 +141,9 @@ int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 	if (attr->ia_valid & ATTR_FILE && attr->ia_file && attr->ia_file->private_data &&
 	    S_ISREG(inode->i_mode))
 		open = oxfs_open_of(attr->ia_file);
-	transaction = oxfs_transaction_new(session, OXFS_SETATTR, oxfs_setattr_cred(attr));
+	transaction = oxfs_transaction_new(session, OXFS_SETATTR, current_cred());
 	transaction->slot_kind = OXFS_SLOT_NAMES;
+	transaction->orphan = oxfs_inode_orphan;
 	oxfs_inode_changed(inode);
 	oxfs_transaction_inode(transaction, inode, open);
 	oxfs_setattr_fill(transaction, attr);

@@ -71,7 +71,7 @@ static void oxfs_counts_sum(struct oxfs_session *session, u64 *sum)
 void oxfs_counts_begin(struct oxfs_session *session, struct oxk_endpoint *endpoint)
 {
 	mutex_lock(&oxfs_counts_lock);
-	session->endpoint = endpoint;
+	WRITE_ONCE(session->endpoint, endpoint);
 	mutex_unlock(&oxfs_counts_lock);
 }
 
@@ -80,7 +80,7 @@ void oxfs_counts_keep(struct oxfs_session *session)
 {
 	mutex_lock(&oxfs_counts_lock);
 	oxfs_counts_sum(session, oxfs_oxk_counts);
-	session->endpoint = NULL;
+	WRITE_ONCE(session->endpoint, NULL);
 	mutex_unlock(&oxfs_counts_lock);
 }
 

@@ -141,6 +141,7 @@ static ssize_t oxfs_direct_piece(struct oxfs_direct *direct, loff_t at)
 					   file->f_cred);
 	transaction->outward = direct->writing;
 	transaction->slot_kind = direct->writing ? OXFS_SLOT_DATA : OXFS_SLOTLESS;
+	transaction->orphan = direct->writing ? oxfs_inode_orphan : NULL;
 	oxfs_transaction_inode(transaction, inode, oxfs_open_of(file));
 	got = user ? oxfs_direct_pin(direct, transaction, bytes)
 		   : oxfs_direct_copy(direct, transaction, bytes);
@@ -166,6 +167,8 @@ static ssize_t oxfs_direct_piece(struct oxfs_direct *direct, loff_t at)
 		iov_iter_revert(direct->iter, got - moved);
 	if (direct->writing && !direct->append)
 		oxfs_inode_adopt(inode, transaction);
+	if (direct->writing)
+		oxfs_inode_written(inode);
 	oxfs_transaction_put(transaction);
 	return moved;
 }
@@ -228,8 +231,9 @@ static ssize_t oxfs_direct_write_at(struct kiocb *iocb, struct iov_iter *from)
 		return result;
 	oxfs_direct_drop(inode, at, end);
 	oxfs_inode_changed(inode);
-	oxfs_inode_unsynced(inode);
+	oxfs_inode_writes(inode);
 	result = oxfs_direct_all(iocb, from, true);
+	oxfs_inode_wrote(inode);
 	oxfs_direct_drop(inode, at, end);
 	if (result > 0)
 		oxfs_direct_grow(inode, iocb->ki_pos);
@@ -243,8 +247,9 @@ static ssize_t oxfs_direct_append(struct kiocb *iocb, struct iov_iter *from)
 	ssize_t result;
 
 	oxfs_inode_changed(inode);
-	oxfs_inode_unsynced(inode);
+	oxfs_inode_writes(inode);
 	result = oxfs_direct_all(iocb, from, true);
+	oxfs_inode_wrote(inode);
 	if (result <= 0)
 		oxfs_inode_changed(inode);
 	return result;

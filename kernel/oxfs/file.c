@@ -91,6 +91,7 @@ static long oxfs_fallocate(struct file *file, int mode, loff_t offset, loff_t by
 	oxfs_inode_changed(inode);
 	transaction = oxfs_transaction_new(oxfs_session_i(inode), OXFS_FALLOCATE, file->f_cred);
 	transaction->slot_kind = OXFS_SLOT_NAMES;
+	transaction->orphan = oxfs_inode_orphan;
 	oxfs_transaction_inode(transaction, inode, oxfs_open_of(file));
 	oxfs_transaction_argument(transaction, 0, mode);
 	oxfs_transaction_argument(transaction, 1, offset);
@@ -109,7 +110,9 @@ static long oxfs_fallocate(struct file *file, int mode, loff_t offset, loff_t by
 		else if (!(mode & FALLOC_FL_KEEP_SIZE) && end > i_size_read(inode))
 			i_size_write(inode, end);
 		oxfs_inode_changed(inode);
-		oxfs_inode_unsynced(inode);
+		oxfs_inode_writes(inode);
+		oxfs_inode_written(inode);
+		oxfs_inode_wrote(inode);
 	}
 	oxfs_transaction_put(transaction);
 out:

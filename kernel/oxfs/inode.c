@@ -48,6 +48,7 @@ struct inode *oxfs_inode_alloc(struct super_block *sb)
 	if (!inode)
 		return NULL;
 	memset(inode, 0, offsetof(struct oxfs_inode, vfs));
+	mutex_init(&inode->dropping_lock);
 	INIT_LIST_HEAD(&inode->opens);
 	INIT_LIST_HEAD(&inode->unsynced);
 	return &inode->vfs;
@@ -341,22 +342,44 @@ bool oxfs_inode_is_fresh(struct inode *inode)
 	       time_before(jiffies, READ_ONCE(mine->attr_until));
 }
 
-/* Drops pages that the server's are newer than. */
-int oxfs_inode_drop_stale(struct inode *inode)
+/* Drops pages that the server's are newer than. The flag goes first, so that they can become stale
+ * once more meanwhile. */
+static int oxfs_inode_drop(struct inode *inode)
 {
+	struct oxfs_inode *mine = oxfs_i(inode);
 	int error;
 
-	if (!S_ISREG(inode->i_mode) || !READ_ONCE(oxfs_i(inode)->data_stale))
+	if (!READ_ONCE(mine->data_stale))
 		return 0;
-	WRITE_ONCE(oxfs_i(inode)->data_stale, false);
+	WRITE_ONCE(mine->dropping, true);
+	/* Who finds pages that are not stale, because of this, finds that they are being dropped. */
+	smp_store_release(&mine->data_stale, false);
 	error = filemap_write_and_wait(inode->i_mapping);
 	if (!error)
 		error = invalidate_inode_pages2(inode->i_mapping);
 	/* A page that is being used again at this moment is found by the next. */
 	if (error == -EBUSY) {
-		WRITE_ONCE(oxfs_i(inode)->data_stale, true);
+		WRITE_ONCE(mine->data_stale, true);
 		error = 0;
 	}
+	WRITE_ONCE(mine->dropping, false);
+	return error;
+}
+
+/* Afterwards no page is there that was stale before: who finds another dropping them waits. */
+int oxfs_inode_drop_stale(struct inode *inode)
+{
+	struct oxfs_inode *mine = oxfs_i(inode);
+	int error;
+
+	if (!S_ISREG(inode->i_mode) ||
+	    (!smp_load_acquire(&mine->data_stale) && !READ_ONCE(mine->dropping)))
+		return 0;
+	error = mutex_lock_killable(&mine->dropping_lock);
+	if (error)
+		return error;
+	error = oxfs_inode_drop(inode);
+	mutex_unlock(&mine->dropping_lock);
 	return error;
 }
 
@@ -397,4 +420,16 @@ u64 oxfs_inode_adopt(struct inode *inode, const struct oxfs_transaction *transac
 		mine->recalled_at = ++session->moment;
 	spin_unlock_bh(&session->lock);
 	return changed_at;
+}
+
+/* The same for a change whose caller was killed before it was answered: nobody has dropped the
+ * pages that it makes stale. Process context. */
+void oxfs_inode_orphan(struct oxfs_transaction *transaction)
+{
+	struct inode *inode = transaction->inode;
+
+	WRITE_ONCE(oxfs_i(inode)->data_stale, true);
+	oxfs_inode_changed(inode);
+	if (transaction->operation == OXFS_WRITE)
+		oxfs_inode_written(inode);
 }

@@ -52,16 +52,33 @@ static void oxfs_lock_orphan(struct oxfs_transaction *granted)
 	oxfs_transaction_put(unlock);
 }
 
+static void oxfs_lock_leave_work(struct work_struct *work)
+{
+	struct oxfs_transaction *unlock = container_of(work, struct oxfs_transaction, work);
+
+	oxfs_transaction_submit(unlock, false);
+	oxfs_transaction_put(unlock);
+}
+
 static int oxfs_lock_ask(struct file *file, const struct file_lock *lock, u32 flags)
 {
 	struct oxfs_transaction *transaction =
 		oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_LOCK, lock, flags);
+	bool unlock = oxfs_lock_type(lock) == F_UNLCK;
 	int error;
 
 	transaction->slot_kind = OXFS_SLOT_NAMES;
-	if (oxfs_lock_type(lock) != F_UNLCK)
+	if (!unlock)
 		transaction->orphan = oxfs_lock_orphan;
-	error = oxfs_transaction_call(transaction);
+	error = oxfs_transaction_submit(transaction, true);
+	/* A process that is being killed waits for no slot, but what it has locked is let go of. */
+	if (error == -EINTR && unlock) {
+		INIT_WORK(&transaction->work, oxfs_lock_leave_work);
+		queue_work(transaction->session->leavers, &transaction->work);
+		return error;
+	}
+	if (!error)
+		error = oxfs_transaction_wait(transaction, false);
 	oxfs_transaction_put(transaction);
 	return error;
 }
@@ -249,7 +266,8 @@ static int oxfs_lock_reclaim(struct oxfs_open *open, struct inode *inode,
 	return error;
 }
 
-/* Copies those locks of an open that stand in a list; how many. */
+/* Copies those locks of an open that stand in a list, as many as there is room for; how many there
+ * are. */
 static u32 oxfs_locks_copy(const struct oxfs_open *open, struct list_head *list,
 			   struct file_lock *to, u32 room)
 {
@@ -259,14 +277,19 @@ static u32 oxfs_locks_copy(const struct oxfs_open *open, struct list_head *list,
 	oxfs_for_each_lock(lock, list) {
 		struct oxfs_file *file = oxfs_lock_file(lock)->private_data;
 
-		if (!file || file->open != open || n == room)
+		if (!file || file->open != open)
 			continue;
-		to[n++] = *lock;
+		if (n < room)
+			to[n] = *lock;
+		n++;
 	}
 	return n;
 }
 
-#define OXFS_RECLAIMED_MAX 256u
+/* Of an open: as many locks as the server lets a session have. */
+#define OXFS_RECLAIMED_MAX 16384u
+/* Locks that come to be while they are counted: an unlock of the middle of one makes it two. */
+#define OXFS_RECLAIMED_MORE 16u
 
 int oxfs_locks_reclaim(struct oxfs_open *open)
 {
@@ -274,7 +297,7 @@ int oxfs_locks_reclaim(struct oxfs_open *open)
 	struct file_lock_context *context;
 	struct inode *inode;
 	struct file_lock *locks;
-	u32 n_posix = 0, n = 0, i;
+	u32 n_posix, n, room, i;
 	int error = 0;
 
 	spin_lock(&session->inodes_lock);
@@ -283,16 +306,24 @@ int oxfs_locks_reclaim(struct oxfs_open *open)
 	context = inode ? smp_load_acquire(&inode->i_flctx) : NULL;
 	if (!context || (list_empty(&context->flc_posix) && list_empty(&context->flc_flock)))
 		goto out;
-	locks = kvmalloc_array(OXFS_RECLAIMED_MAX, sizeof(*locks), GFP_NOFS);
+	spin_lock(&context->flc_lock);
+	n = oxfs_locks_copy(open, &context->flc_posix, NULL, 0) +
+	    oxfs_locks_copy(open, &context->flc_flock, NULL, 0);
+	spin_unlock(&context->flc_lock);
+	room = min(n, OXFS_RECLAIMED_MAX) + OXFS_RECLAIMED_MORE;
+	locks = kvmalloc_array(room, sizeof(*locks), GFP_NOFS);
 	if (!locks) {
 		error = -ENOMEM;
 		goto out;
 	}
 	spin_lock(&context->flc_lock);
-	n_posix = oxfs_locks_copy(open, &context->flc_posix, locks, OXFS_RECLAIMED_MAX);
-	n = n_posix + oxfs_locks_copy(open, &context->flc_flock, locks + n_posix,
-				      OXFS_RECLAIMED_MAX - n_posix);
+	n_posix = min(oxfs_locks_copy(open, &context->flc_posix, locks, room), room);
+	n = n_posix + oxfs_locks_copy(open, &context->flc_flock, locks + n_posix, room - n_posix);
 	spin_unlock(&context->flc_lock);
+	if (n > room)
+		pr_warn_ratelimited("oxfs: %s: of %u locks of a file, %u are lost\n", session->host,
+				    n, n - room);
+	n = min(n, room);
 	for (i = 0; i < n && !error; i++)
 		error = oxfs_lock_reclaim(open, inode, &locks[i],
 					  i < n_posix ? 0 : OXFS_LOCK_WHOLE);

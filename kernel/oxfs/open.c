@@ -93,7 +93,7 @@ void oxfs_open_put(struct oxfs_open *open)
 	list_del_init(&open->of_session);
 	spin_unlock_bh(&session->lock);
 	INIT_WORK(&open->close, oxfs_open_close_work);
-	queue_work(session->recallers, &open->close);
+	queue_work(session->leavers, &open->close);
 }
 
 void oxfs_file_free(struct oxfs_file *file)
@@ -120,8 +120,15 @@ void oxfs_open_orphan(struct oxfs_transaction *transaction)
 		oxfs_open_close(transaction->session, id);
 }
 
+/* The last use of an open file, a mapping being one. What a mapping has stored since the descriptor
+ * was closed goes to the server before the open does, in the name of who has opened it: without an
+ * open it would be written as nobody in particular, who may not. Errors are for who syncs. */
 int oxfs_file_release(struct inode *inode, struct file *file)
 {
+	if (S_ISREG(inode->i_mode) && file->f_mode & FMODE_WRITE) {
+		filemap_fdatawrite(inode->i_mapping);
+		filemap_fdatawait_keep_errors(inode->i_mapping);
+	}
 	if (file->private_data)
 		oxfs_file_free(file->private_data);
 	return 0;

@@ -32,6 +32,7 @@
 #include <linux/fs.h>
 #include <linux/list.h>
 #include <linux/mempool.h>
+#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
 #include <linux/semaphore.h>
@@ -154,14 +155,15 @@ struct oxfs_session {
 
 	/* Never in a softirq, because an inode's own lock is taken under it. */
 	spinlock_t inodes_lock;
-	struct list_head unsynced; /* inodes with WRITEs that no FSYNC followed */
+	struct list_head unsynced; /* inodes with WRITEs that no FSYNC followed, or under way */
 
 	wait_queue_head_t slots_free;
 	wait_queue_head_t idle;
 	struct semaphore room;
 	struct semaphore lock_waits;
 	struct workqueue_struct *works;
-	struct workqueue_struct *recallers;
+	struct workqueue_struct *recallers; /* never waits for a slot: others' changes wait for it */
+	struct workqueue_struct *leavers; /* tells the server what is let go of */
 	struct work_struct recovery;
 	struct delayed_work watch;
 	struct completion first; /* the first HELLO's answer */
@@ -198,6 +200,8 @@ struct oxfs_inode {
 	unsigned long attr_until; /* jiffies */
 	bool attr_valid;
 	bool data_stale; /* pages are to be dropped before they are read */
+	bool dropping; /* they are being dropped, by who has the lock */
+	struct mutex dropping_lock;
 	/* Moments of the session, under its lock. */
 	u64 changed_at; /* this side changed size or attributes */
 	u64 learnt_at; /* attributes were taken from an answer */
@@ -210,7 +214,10 @@ struct oxfs_inode {
 	unsigned long access_until;
 	struct list_head opens; /* under the session's lock */
 	struct list_head unsynced; /* under inodes_lock */
-	u64 unsynced_boot; /* of the oldest such WRITE */
+	/* Of the server that has answered the oldest WRITE that no FSYNC followed, 0: there is none.
+	 * Under the session's lock. */
+	u64 unsynced_boot;
+	atomic_t writing; /* WRITEs that are not over */
 	struct inode vfs;
 };
 
@@ -270,6 +277,8 @@ struct oxfs_transaction {
 	bool answered;
 	bool finished; /* under the session's lock */
 	bool sent;
+	bool posted_request; /* this time */
+	bool in_doubt; /* the server may have done it, in the session that is asked now */
 	bool mending; /* of a torn slot */
 	bool special; /* HELLO and reclaims: sent while DOWN, not repeated */
 	bool endless; /* a wait for a lock: never late */
@@ -325,6 +334,7 @@ int oxfs_transaction_wait(struct oxfs_transaction *transaction, bool interruptib
 int oxfs_transaction_call(struct oxfs_transaction *transaction);
 void oxfs_transaction_post(struct oxfs_transaction *transaction);
 void oxfs_transaction_fail(struct oxfs_transaction *transaction, int error);
+bool oxfs_transaction_is_lost(const struct oxfs_transaction *transaction);
 int oxfs_transaction_special(struct oxfs_transaction *transaction, u32 seconds);
 
 static inline u64 oxfs_value(const struct oxfs_transaction *transaction, u32 index)
@@ -368,6 +378,7 @@ struct inode *oxfs_inode_of_reply(struct super_block *sb,
 int oxfs_inode_update(struct inode *inode, const struct oxfs_attr *attr, u64 asked_at);
 void oxfs_inode_changed(struct inode *inode);
 u64 oxfs_inode_adopt(struct inode *inode, const struct oxfs_transaction *transaction);
+void oxfs_inode_orphan(struct oxfs_transaction *transaction);
 void oxfs_inode_forget(struct inode *inode);
 void oxfs_inode_forget_entries(struct inode *inode);
 void oxfs_inodes_recalled(struct oxfs_session *session);
@@ -412,7 +423,9 @@ int oxfs_pages_clear_tail(struct inode *inode, loff_t at);
 int oxfs_writepages(struct address_space *mapping, struct writeback_control *control);
 int oxfs_launder(struct folio *folio);
 int oxfs_inode_sync(struct inode *inode, struct oxfs_open *open, bool data_only);
-void oxfs_inode_unsynced(struct inode *inode);
+void oxfs_inode_writes(struct inode *inode);
+void oxfs_inode_written(struct inode *inode);
+void oxfs_inode_wrote(struct inode *inode);
 
 /* direct.c */
 ssize_t oxfs_direct_read(struct kiocb *iocb, struct iov_iter *to);

@@ -24,12 +24,16 @@ static bool oxfs_recall_step(struct oxfs_recall_work *recall, enum oxfs_recall_s
 	return is;
 }
 
-/* Posts one that is idle. */
+/* Posts one that is idle. From a callback the endpoint may be on its way out, and no longer named:
+ * it stays until the callback has returned, and recalls are posted to the next one. */
 static int oxfs_recall_post(struct oxfs_recall_work *recall)
 {
 	struct oxk_vector vector = { .kind = OXK_KERNEL, .n = 1, .kernel = &recall->memory };
+	struct oxk_endpoint *endpoint = READ_ONCE(recall->session->endpoint);
 	int error;
 
+	if (!endpoint)
+		return -ESHUTDOWN;
 	if (!oxfs_recall_step(recall, OXFS_RECALL_IDLE, OXFS_RECALL_POSTED))
 		return 0;
 	recall->memory.iov_base = &recall->message;
@@ -37,8 +41,8 @@ static int oxfs_recall_post(struct oxfs_recall_work *recall)
 	memset(&recall->request, 0, sizeof(recall->request));
 	recall->request.done = oxfs_recalled;
 	recall->request.context = recall;
-	error = oxk_irecv(recall->session->endpoint, oxfs_match(OXFS_RECALL, 0, 0),
-			  0xfull << OXFS_KIND_SHIFT, &vector, &recall->request);
+	error = oxk_irecv(endpoint, oxfs_match(OXFS_RECALL, 0, 0), 0xfull << OXFS_KIND_SHIFT,
+			  &vector, &recall->request);
 	if (error)
 		oxfs_recall_step(recall, OXFS_RECALL_POSTED, OXFS_RECALL_IDLE);
 	return error;

@@ -48,7 +48,8 @@ struct oxfs_session *oxfs_session_new(void)
 	oxfs_recalls_init(session);
 	session->works = alloc_workqueue("oxfs", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	session->recallers = alloc_workqueue("oxfs-recall", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (session->works && session->recallers)
+	session->leavers = alloc_workqueue("oxfs-leave", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (session->works && session->recallers && session->leavers)
 		return session;
 	oxfs_session_free(session);
 	return NULL;
@@ -60,6 +61,8 @@ void oxfs_session_free(struct oxfs_session *session)
 	oxfs_counts_remove(session);
 	if (session->recallers)
 		destroy_workqueue(session->recallers);
+	if (session->leavers)
+		destroy_workqueue(session->leavers);
 	if (session->works)
 		destroy_workqueue(session->works);
 	if (session->net)
@@ -108,6 +111,43 @@ void oxfs_session_close(struct oxfs_session *session)
 
 /* ---- HELLO -------------------------------------------------------------------------------- */
 
+/* Takes one out of those that wait. */
+static struct oxfs_transaction *oxfs_next_waiting(
+	struct oxfs_session *session, bool (*is_wanted)(const struct oxfs_transaction *transaction))
+{
+	struct oxfs_transaction *transaction, *found = NULL;
+
+	spin_lock_bh(&session->lock);
+	list_for_each_entry(transaction, &session->waiting, list) {
+		if (is_wanted && !is_wanted(transaction))
+			continue;
+		list_del_init(&transaction->list);
+		found = transaction;
+		break;
+	}
+	spin_unlock_bh(&session->lock);
+	return found;
+}
+
+/* The server knows nothing of the session of before: there is another, in which nothing is in
+ * doubt, because what was fails. */
+static void oxfs_session_forgotten(struct oxfs_session *session)
+{
+	struct oxfs_transaction *transaction;
+	u32 n = 0;
+
+	while ((transaction = oxfs_next_waiting(session, oxfs_transaction_is_lost))) {
+		oxfs_transaction_fail(transaction, -EIO);
+		n++;
+	}
+	pr_warn("oxfs: %s: the server has ended the session; changes that may be done or not: %u\n",
+		session->host, n);
+	spin_lock_bh(&session->lock);
+	list_for_each_entry(transaction, &session->waiting, list)
+		transaction->in_doubt = false;
+	spin_unlock_bh(&session->lock);
+}
+
 static int oxfs_hello_take(struct oxfs_session *session, struct oxfs_transaction *hello)
 {
 	u64 id = oxfs_value(hello, 0), slots = oxfs_value(hello, 1), bytes = oxfs_value(hello, 2);
@@ -118,6 +158,8 @@ static int oxfs_hello_take(struct oxfs_session *session, struct oxfs_transaction
 	if (!id || !slots || bytes < PAGE_SIZE || !root || (known && id != session->id) ||
 	    (session->root && root != session->root))
 		return -EPROTO;
+	if (session->begun && id != session->id)
+		oxfs_session_forgotten(session);
 	spin_lock_bh(&session->lock);
 	session->io_bytes_max = min_t(u64, bytes, OXFS_DATA_MAX) & PAGE_MASK;
 	session->lease_ms = clamp_t(u64, lease, OXFS_LEASE_MS_MIN, OXFS_LEASE_MS_MAX);
@@ -140,6 +182,7 @@ static int oxfs_hello_take(struct oxfs_session *session, struct oxfs_transaction
 		}
 	}
 	spin_unlock_bh(&session->lock);
+	wake_up_all(&session->slots_free);
 	return known ? 0 : 1;
 }
 
@@ -210,28 +253,16 @@ static int oxfs_connect(struct oxfs_session *session)
 
 /* ---- recovery ----------------------------------------------------------------------------- */
 
-/* Takes one out of those that wait, if it is time for it to fail. */
-static struct oxfs_transaction *oxfs_next_failing(struct oxfs_session *session, bool all)
+static bool oxfs_is_late(const struct oxfs_transaction *transaction)
 {
-	struct oxfs_transaction *transaction, *found = NULL;
-
-	spin_lock_bh(&session->lock);
-	list_for_each_entry(transaction, &session->waiting, list) {
-		if (!all && !(transaction->deadline && time_after(jiffies, transaction->deadline)))
-			continue;
-		list_del_init(&transaction->list);
-		found = transaction;
-		break;
-	}
-	spin_unlock_bh(&session->lock);
-	return found;
+	return transaction->deadline && time_after(jiffies, transaction->deadline);
 }
 
 static void oxfs_fail_waiting(struct oxfs_session *session, bool all)
 {
 	struct oxfs_transaction *transaction;
 
-	while ((transaction = oxfs_next_failing(session, all)))
+	while ((transaction = oxfs_next_waiting(session, all ? NULL : oxfs_is_late)))
 		oxfs_transaction_fail(transaction, all ? -EIO : -ETIMEDOUT);
 }
 
@@ -422,6 +453,7 @@ static void oxfs_goodbye(struct oxfs_session *session)
 void oxfs_session_stop(struct oxfs_session *session)
 {
 	bool up;
+	int i;
 
 	if (session->stopping)
 		return;
@@ -433,12 +465,16 @@ void oxfs_session_stop(struct oxfs_session *session)
 	up = session->state == OXFS_UP;
 	session->state = OXFS_GONE;
 	up_write(&session->gate);
+	/* One that was queued by who had not seen yet that this begins. */
+	cancel_work_sync(&session->recovery);
 	wake_up_all(&session->slots_free);
 	if (up)
 		oxfs_goodbye(session);
 	oxfs_session_close(session);
 	oxfs_fail_waiting(session, true);
-	flush_workqueue(session->recallers);
-	/* Transactions that failed above may have freed others' last names by work items. */
-	flush_workqueue(session->recallers);
+	/* What one lets go of may be the last name of another. */
+	for (i = 0; i < 2; i++) {
+		flush_workqueue(session->recallers);
+		flush_workqueue(session->leavers);
+	}
 }

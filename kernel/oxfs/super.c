@@ -196,15 +196,15 @@ static int oxfs_statfs(struct dentry *dentry, struct kstatfs *to)
 	return error;
 }
 
-/* The next inode with WRITEs that no FSYNC followed, held. */
-static struct inode *oxfs_next_unsynced(struct oxfs_session *session)
+/* The next inode of a list of those with WRITEs that no FSYNC followed, held. */
+static struct inode *oxfs_next_unsynced(struct oxfs_session *session, struct list_head *list)
 {
 	struct oxfs_inode *mine;
 	struct inode *inode = NULL;
 
 	spin_lock(&session->inodes_lock);
 	while (!inode &&
-	       (mine = list_first_entry_or_null(&session->unsynced, struct oxfs_inode, unsynced))) {
+	       (mine = list_first_entry_or_null(list, struct oxfs_inode, unsynced))) {
 		inode = igrab(&mine->vfs);
 		if (!inode)
 			list_del_init(&mine->unsynced);
@@ -217,9 +217,16 @@ static int oxfs_sync_fs(struct super_block *sb, int wait)
 {
 	struct oxfs_session *session = oxfs_session_of(sb);
 	struct inode *inode;
+	LIST_HEAD(list);
 	int first = 0;
 
-	while (wait && !first && (inode = oxfs_next_unsynced(session))) {
+	if (!wait)
+		return 0;
+	/* Those that are written to meanwhile come again, and are not waited for again. */
+	spin_lock(&session->inodes_lock);
+	list_splice_init(&session->unsynced, &list);
+	spin_unlock(&session->inodes_lock);
+	while (!first && (inode = oxfs_next_unsynced(session, &list))) {
 		struct oxfs_open *open = oxfs_open_for(inode, true);
 
 		first = oxfs_inode_sync(inode, open, false);
@@ -227,6 +234,9 @@ static int oxfs_sync_fs(struct super_block *sb, int wait)
 			oxfs_open_put(open);
 		iput(inode);
 	}
+	spin_lock(&session->inodes_lock);
+	list_splice(&list, &session->unsynced);
+	spin_unlock(&session->inodes_lock);
 	return first;
 }
 

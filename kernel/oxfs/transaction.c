@@ -7,6 +7,8 @@
  * A transaction is over when it has been answered. When the connection is lost before that, it
  * waits and is sent again, with a new number but the same slot and sequence: by these the server
  * knows what it has done already. It is never finished while oxk uses its memory: `pending` counts.
+ * If the server has ended the session meanwhile, it knows nothing: what may have been done then,
+ * and would do harm if it were done again, fails (`oxfs_transaction_is_lost`).
  *
  * A caller that is killed leaves its transaction behind, which goes on without it (`abandoned`).
  */
@@ -227,11 +229,30 @@ static void oxfs_transaction_finish(struct oxfs_transaction *transaction, int er
 		complete_all(&transaction->over);
 	} else if (transaction->orphan && transaction->answered && !error) {
 		INIT_WORK(&transaction->work, oxfs_transaction_orphaned);
-		queue_work(session->recallers, &transaction->work);
+		queue_work(session->leavers, &transaction->work);
 		return;
 	}
 	oxfs_transaction_put(transaction);
 	wake_up(&session->idle);
+}
+
+/* Whether nobody knows if the server has done it, once its session is over, and it would make a
+ * difference to do it again. An open goes with the session, a lock is asked for and granted again,
+ * and what was written at a place is written there once more. */
+bool oxfs_transaction_is_lost(const struct oxfs_transaction *transaction)
+{
+	if (!transaction->in_doubt || transaction->slot_kind == OXFS_SLOTLESS)
+		return false;
+	switch (transaction->operation) {
+	case OXFS_WRITE:
+		return transaction->request.arguments[0] == cpu_to_le64(OXFS_APPEND);
+	case OXFS_OPEN:
+	case OXFS_CLOSE:
+	case OXFS_LOCK:
+		return false;
+	default:
+		return true;
+	}
 }
 
 /* Of one that waits and is not being sent. */
@@ -271,6 +292,9 @@ static void oxfs_transaction_settle(struct oxfs_transaction *transaction)
 		oxfs_transaction_finish(transaction, transaction->error);
 		return;
 	}
+	/* One that was refused for want of a session was not done, unless it was in doubt before. */
+	if (transaction->posted_request && !transaction->answered)
+		transaction->in_doubt = true;
 	transaction->answered = false;
 	late = transaction->deadline && time_after(jiffies, transaction->deadline);
 	if (transaction->special || READ_ONCE(session->forced) || late) {
@@ -441,6 +465,7 @@ static int oxfs_post_all(struct oxfs_transaction *transaction)
 	error = oxfs_post_one(transaction, OXFS_REQUEST, &vector, &transaction->send, oxfs_sent);
 	if (error)
 		goto take_back;
+	transaction->posted_request = true;
 	if (transaction->data_max && transaction->outward) {
 		error = oxfs_post_one(transaction, OXFS_DATA_OUT, &data, &transaction->send_data,
 				      oxfs_sent);
@@ -478,6 +503,7 @@ static void oxfs_transaction_send(struct oxfs_transaction *transaction)
 	}
 	spin_unlock_bh(&session->lock);
 	transaction->answered = false;
+	transaction->posted_request = false;
 	transaction->error = 0;
 	transaction->request.session = cpu_to_le64(session->id);
 	if (transaction->open)

@@ -37,10 +37,13 @@ static void oxfs_write_over(struct oxfs_transaction *transaction)
 	int error = oxfs_write_result(transaction);
 	u32 i;
 
-	if (error)
+	if (error) {
 		mapping_set_error(mapping, error);
-	else
+	} else {
 		oxfs_inode_adopt(mapping->host, transaction);
+		oxfs_inode_written(mapping->host);
+	}
+	oxfs_inode_wrote(mapping->host);
 	for (i = 0; i < transaction->n_pages; i++)
 		folio_end_writeback(page_folio(transaction->pages[i].bv_page));
 }
@@ -54,7 +57,7 @@ static void oxfs_batch_send(struct oxfs_batch *batch)
 	if (!transaction)
 		return;
 	oxfs_transaction_argument(transaction, 1, transaction->data_max);
-	oxfs_inode_unsynced(batch->inode);
+	oxfs_inode_writes(batch->inode);
 	error = oxfs_transaction_submit(transaction, false);
 	if (error) {
 		transaction->error = error;
@@ -146,18 +149,48 @@ int oxfs_launder(struct folio *folio)
 
 /* ---- syncing ------------------------------------------------------------------------------ */
 
-/* Data was sent that no FSYNC has followed yet. */
-void oxfs_inode_unsynced(struct inode *inode)
+static void oxfs_inode_unsynced(struct inode *inode)
 {
 	struct oxfs_session *session = oxfs_session_i(inode);
 	struct oxfs_inode *mine = oxfs_i(inode);
 
 	spin_lock(&session->inodes_lock);
-	if (list_empty(&mine->unsynced)) {
+	if (list_empty(&mine->unsynced))
 		list_add_tail(&mine->unsynced, &session->unsynced);
-		mine->unsynced_boot = READ_ONCE(session->boot);
-	}
 	spin_unlock(&session->inodes_lock);
+}
+
+/* Data are about to be sent. Process context. */
+void oxfs_inode_writes(struct inode *inode)
+{
+	atomic_inc(&oxfs_i(inode)->writing);
+	oxfs_inode_unsynced(inode);
+}
+
+static void oxfs_inode_unsynced_since(struct inode *inode, u64 boot, bool oldest)
+{
+	struct oxfs_session *session = oxfs_session_i(inode);
+	struct oxfs_inode *mine = oxfs_i(inode);
+
+	spin_lock_bh(&session->lock);
+	if (!mine->unsynced_boot || oldest)
+		mine->unsynced_boot = boot;
+	spin_unlock_bh(&session->lock);
+}
+
+/* The server has them, in its memory: until its machine is started again, or an FSYNC follows. One
+ * that is under way at this moment need not have seen them. Any context. */
+void oxfs_inode_written(struct inode *inode)
+{
+	oxfs_inode_unsynced_since(inode, READ_ONCE(oxfs_session_i(inode)->boot), false);
+}
+
+/* Nothing more comes of what was begun by oxfs_inode_writes. Any context. */
+void oxfs_inode_wrote(struct inode *inode)
+{
+	/* Who finds that nothing is under way finds what has become of it. */
+	smp_mb__before_atomic();
+	atomic_dec(&oxfs_i(inode)->writing);
 }
 
 /* Has the server bring what it got to stable storage. */
@@ -167,27 +200,28 @@ int oxfs_inode_sync(struct inode *inode, struct oxfs_open *open, bool data_only)
 	struct oxfs_inode *mine = oxfs_i(inode);
 	struct oxfs_transaction *transaction =
 		oxfs_transaction_new(session, OXFS_FSYNC, current_cred());
-	bool unsynced;
 	u64 boot;
 	int error;
 
 	spin_lock(&session->inodes_lock);
-	unsynced = !list_empty(&mine->unsynced);
-	boot = mine->unsynced_boot;
 	list_del_init(&mine->unsynced);
 	spin_unlock(&session->inodes_lock);
+	spin_lock_bh(&session->lock);
+	boot = mine->unsynced_boot;
+	mine->unsynced_boot = 0;
+	spin_unlock_bh(&session->lock);
 	oxfs_transaction_inode(transaction, inode, open);
 	oxfs_transaction_argument(transaction, 0, data_only);
 	error = oxfs_transaction_call(transaction);
 	oxfs_transaction_put(transaction);
-	if (error && unsynced) {
-		spin_lock(&session->inodes_lock);
-		if (list_empty(&mine->unsynced))
-			list_add_tail(&mine->unsynced, &session->unsynced);
-		mine->unsynced_boot = boot;
-		spin_unlock(&session->inodes_lock);
-	}
-	if (!error && unsynced && boot != READ_ONCE(session->boot))
+	if (error && boot)
+		oxfs_inode_unsynced_since(inode, boot, true);
+	if (atomic_read(&mine->writing))
+		oxfs_inode_unsynced(inode);
+	smp_rmb();
+	if (READ_ONCE(mine->unsynced_boot))
+		oxfs_inode_unsynced(inode);
+	if (!error && boot && boot != READ_ONCE(session->boot))
 		error = -EIO;
 	return error;
 }

@@ -210,11 +210,20 @@ pub(crate) fn rename(
     flags: u32,
 ) -> Sys<()> {
     let (name, name2) = (text(name)?, text(name2)?);
+    // Older C libraries, and musl's, do not have it as a function.
     // SAFETY: both names live across the call.
-    done(unsafe {
+    let renamed = unsafe {
         let (from, to) = (raw(from), raw(to));
-        libc::renameat2(from, name.as_ptr(), to, name2.as_ptr(), flags)
-    })
+        libc::syscall(
+            libc::SYS_renameat2,
+            from,
+            name.as_ptr(),
+            to,
+            name2.as_ptr(),
+            flags,
+        )
+    };
+    done(renamed as i32)
 }
 
 pub(crate) fn read_link(place: &impl AsFd) -> Sys<Vec<u8>> {

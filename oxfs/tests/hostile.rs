@@ -335,6 +335,35 @@ fn root_of_a_client_is_nobody_unless_it_is_told_otherwise() {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o060);
     std::fs::set_permissions(server.export.join("private"), mode).expect("its mode");
     assert_eq!(errno(&remote.open(file.node, libc::O_RDONLY)), libc::EACCES);
+    // Nor by ids that nobody can have, of which the kernel takes none.
+    let impossible = [(1001, u32::MAX), (u32::MAX, 1001), (u32::MAX, u32::MAX)];
+    for (uid, gid) in impossible {
+        let groups = Vec::new();
+        remote.client.set_user(User { uid, gid, groups });
+        let opened = remote.open(file.node, libc::O_RDONLY);
+        assert_eq!(errno(&opened), libc::EPERM, "{uid}, {gid}");
+    }
+}
+
+/// What a request was refused for leaves no trace in the thread that did it.
+#[test]
+fn ids_that_are_refused_are_not_those_of_the_next_request() {
+    if !is_root("ids_that_are_refused_are_not_those_of_the_next_request") {
+        return;
+    }
+    let server = Server::start("ids", &["--no-root-squash"]);
+    let remote = server.client();
+    let root = remote.root().node;
+    for round in 0..50 {
+        let groups = Vec::new();
+        let (uid, gid) = (u32::MAX, 1001);
+        remote.client.set_user(User { uid, gid, groups });
+        assert_eq!(errno(&remote.mkdir(root, b"x", 0o755)), libc::EPERM);
+        remote.client.set_user(user(0));
+        let name = format!("made{round}");
+        let made = remote.mkdir(root, name.as_bytes(), 0o755).expect("made");
+        assert_eq!((made.attr.uid, made.attr.gid), (0, 0), "{round}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -98,6 +99,66 @@ fn two_that_write_the_same_do_not_wait_for_each_other() {
     );
 }
 
+/// A reader looks while a writer writes: when the writer has its answer, the reader knows what the
+/// file is like now, or was asked to forget what it knows.
+#[test]
+fn a_look_during_a_change_is_recalled_after_it() {
+    let server = Server::start("during", &["--no-root-squash"]);
+    let (reader, noted) = noting(&server, Duration::ZERO);
+    let writer = server.client();
+    let root = writer.root().node;
+    let flags = libc::O_RDWR | libc::O_EXCL;
+    let (file, open) = writer.create(root, b"file", 0o644, flags).expect("made");
+    let recalls = || noted.lock().expect("nobody panics").len();
+    for round in 0..400u64 {
+        let looks = 1 + round % 7;
+        let (change, before) = std::thread::scope(|scope| {
+            let looking = scope.spawn(|| {
+                let mut last = (0, 0);
+                for _ in 0..looks {
+                    let before = recalls();
+                    let found = reader.getattr(file.node).expect("it is there");
+                    last = (found.attr.change, before);
+                }
+                last
+            });
+            let data = vec![round as u8; 4096];
+            writer.write(file.node, open, 0, data).expect("written");
+            looking.join().expect("it looks")
+        });
+        let now = writer.getattr(file.node).expect("it is there").attr.change;
+        let told = change == now || recalls() > before;
+        assert!(told, "round {round}: {change} is known, {now} is true");
+    }
+}
+
+/// A client that answers no recall, and goes on asking, keeps a change waiting for one lease.
+#[test]
+fn who_answers_no_recall_is_waited_for_once() {
+    let server = Server::start("mute", &["--no-root-squash", "--lease", "3"]);
+    let (reader, _) = noting(&server, Duration::from_secs(60));
+    let writer = server.client();
+    let root = writer.root().node;
+    let flags = libc::O_RDWR | libc::O_EXCL;
+    let (file, open) = writer.create(root, b"file", 0o644, flags).expect("made");
+    reader.getattr(file.node).expect("it is there");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                reader.getattr(file.node).expect("it is there");
+            }
+        });
+        let begun = Instant::now();
+        let written = writer.write(file.node, open, 0, b"new".to_vec());
+        over.store(true, Ordering::Relaxed);
+        written.expect("written");
+        let waited = begun.elapsed();
+        assert!(waited >= Duration::from_secs(2), "{waited:?}");
+        assert!(waited < Duration::from_millis(5500), "{waited:?}");
+    });
+}
+
 fn lock_of(remote: &Remote, node: u64, open: u64, kind: i32, how: u64, owner: u64) -> i32 {
     let request = Request {
         node,
@@ -170,6 +231,46 @@ fn locks_wait_are_interrupted_and_end_with_their_session() {
     });
 }
 
+/// A client that says goodbye while its lock waits for the end of the time of reclaiming does not
+/// get it: nobody would ever let go of it.
+#[test]
+fn a_session_that_has_ended_gets_no_lock() {
+    let mut server = Server::start("late", &["--no-root-squash", "--lease", "2"]);
+    let holder = server.client();
+    let root = holder.root().node;
+    let (file, open) = holder
+        .create(root, b"file", 0o666, libc::O_RDWR)
+        .expect("made");
+    assert_eq!(lock_of(&holder, file.node, open, libc::F_WRLCK, 0, 1), 0);
+    holder.client.vanish();
+    server.kill();
+    server.run();
+    let (late, other) = (server.client(), server.client());
+    let late_open = late.open(file.node, libc::O_RDWR).expect("opened");
+    let other_open = other.open(file.node, libc::O_RDWR).expect("opened");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let request = Request {
+                node: file.node,
+                open: late_open,
+                arguments: [1, libc::F_WRLCK as u64, 0, 99, lock::WAIT, 0],
+                ..Request::default()
+            };
+            // What it is answered does not matter: it is gone.
+            let _ = late.ask(Operation::Lock, request, Extra::NONE, b"lock");
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        let request = Request::default();
+        late.ask(Operation::Goodbye, request, Extra::NONE, b"goodbye")
+            .expect("the session is over");
+        let begun = Instant::now();
+        while lock_of(&other, file.node, other_open, libc::F_WRLCK, 0, 1) != 0 {
+            assert!(begun.elapsed() < Duration::from_secs(10), "nobody has it");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+}
+
 #[test]
 fn a_lost_connection_changes_nothing() {
     let server = Server::start("lost", &["--no-root-squash"]);
@@ -216,4 +317,43 @@ fn the_state_of_a_silent_client_is_removed() {
     }
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(count(&aside), 0);
+}
+
+#[test]
+fn a_server_that_stood_still_has_not_lost_its_clients() {
+    let server = Server::start("still", &["--no-root-squash", "--lease", "2"]);
+    let one = server.client();
+    let root = one.root().node;
+    let session = one.client.session();
+    let flags = libc::O_RDWR | libc::O_EXCL;
+    let (file, open) = one.create(root, b"file", 0o600, flags).expect("made");
+    one.remove(root, b"file", false).expect("removed");
+    // So that it is silent for a while in which the server could hear it, too.
+    one.client.interrupt();
+    server.signal(libc::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(4));
+    server.signal(libc::SIGCONT);
+    // The server looks after leases every half of a second.
+    std::thread::sleep(Duration::from_millis(700));
+    let wrote = one.append(file.node, open, b"still there".to_vec());
+    assert_eq!(wrote.expect("the file is open"), 11);
+    assert_eq!(one.client.session(), session);
+}
+
+#[test]
+fn a_client_whose_session_has_ended_begins_another() {
+    let server = Server::start("another", &["--no-root-squash", "--lease", "0.4"]);
+    let one = server.client();
+    let root = one.root().node;
+    let session = one.client.session();
+    for name in [b"a", b"b"] {
+        one.mkdir(root, name, 0o755).expect("made");
+    }
+    one.client.interrupt();
+    let sessions = server.export.join(".oxfs/sessions");
+    while std::fs::read_dir(&sessions).expect("a folder").count() > 0 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    one.mkdir(root, b"c", 0o755).expect("made in another");
+    assert_ne!(one.client.session(), session);
 }

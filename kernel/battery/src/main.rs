@@ -10,12 +10,13 @@
 //! is 0 if nothing failed.
 //!
 //! Walk: [`cases`] (what is tried) → [`ground`] (a context with connected peers) → [`packet`] (what
-//! a peer sends) → [`sys`] (calls of the system). Of oxk.ko: [`raw_peer`], [`user_endpoint`] and
-//! [`stream_device`] in place of a ground.
+//! a peer sends) → [`sys`] (calls of the system). Of oxk.ko: [`raw_peer`], [`user_endpoint`],
+//! [`stream_device`] and [`pm_device`] in place of a ground.
 
 mod cases;
 mod ground;
 mod packet;
+mod pm_device;
 mod random;
 mod raw_peer;
 mod runner;

@@ -15,8 +15,10 @@
 #include <linux/highmem.h>
 #include <linux/if_arp.h>
 #include <linux/ktime.h>
+#include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/random.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <net/busy_poll.h>
 #include <net/tcp.h>
@@ -117,35 +119,42 @@ static void oxk_area_read(struct oxk_area *area, u64 offset, u8 *to, u32 bytes)
 	}
 }
 
-/* The frame refers to the pages of a run; false: they are to be copied. */
-static bool oxk_pm_lend(struct sk_buff *skb, struct oxk_area *area, const struct oxk_pm_run *run,
-			struct oxk_flight *flight)
+/* The pieces of a run's memory, of a page at most each; how many, or 0 if they are to be copied. */
+static u32 oxk_pm_pieces(struct oxk_area *area, const struct oxk_pm_run *run,
+			 struct bio_vec pieces[MAX_SKB_FRAGS])
 {
-	struct bio_vec pieces[MAX_SKB_FRAGS];
-	u32 done, n = 0, i;
+	u32 done, n = 0;
 
 	if (run->bytes < OXK_LENT_BYTES_MIN)
-		return false;
+		return 0;
 	for (done = 0; done < run->bytes; n++) {
 		if (n == MAX_SKB_FRAGS)
-			return false;
+			return 0;
 		pieces[n] = oxk_area_piece(area, run->offset + done, run->bytes - done);
 		/* References are to single pages. */
 		pieces[n].bv_len = min_t(u32, pieces[n].bv_len, PAGE_SIZE - pieces[n].bv_offset);
 		if (!sendpage_ok(pieces[n].bv_page))
-			return false;
+			return 0;
 		done += pieces[n].bv_len;
 	}
+	return n;
+}
+
+/* The frame refers to the pages of a run. */
+static void oxk_pm_lend(struct sk_buff *skb, const struct bio_vec *pieces, u32 n, u32 bytes,
+			struct oxk_flight *flight)
+{
+	u32 i;
+
 	for (i = 0; i < n; i++) {
 		get_page(pieces[i].bv_page);
 		skb_fill_page_desc(skb, i, pieces[i].bv_page, pieces[i].bv_offset,
 				   pieces[i].bv_len);
 	}
-	skb->len += run->bytes;
-	skb->data_len += run->bytes;
-	skb->truesize += run->bytes;
+	skb->len += bytes;
+	skb->data_len += bytes;
+	skb->truesize += bytes;
 	skb_zcopy_set(skb, &flight->pages, NULL);
-	return true;
 }
 
 /* The next frame of a link as a packet of the network's; NULL if there is none. A frame for which
@@ -156,9 +165,10 @@ static struct sk_buff *oxk_pm_next(struct oxk_link *link, u64 now, bool *had)
 	struct oxk_port *port = endpoint->port;
 	struct oxk_pm_frame *frame = &port->frame;
 	struct net_device *card = port->card;
+	struct bio_vec pieces[MAX_SKB_FRAGS];
+	u32 linear, before, n = 0, i;
 	struct oxk_pm_run *run;
 	struct sk_buff *skb;
-	u32 linear, before, i;
 
 	*had = card && !oxk_pm_next_frame(port->pm, oxk_place(link), now, port->out, frame);
 	if (!*had)
@@ -166,8 +176,11 @@ static struct sk_buff *oxk_pm_next(struct oxk_link *link, u64 now, bool *had)
 	linear = frame->bytes;
 	run = frame->n_runs ? &frame->runs[frame->n_runs - 1] : NULL;
 	/* The last run can be lent, if it ends the frame. */
-	if (!run || run->at + run->bytes != frame->bytes)
-		run = NULL;
+	if (run && run->at + run->bytes == frame->bytes)
+		n = oxk_pm_pieces(oxk_request_area(*oxk_slot(endpoint, run->token)), run, pieces);
+	/* What is lent needs no memory here: a long frame would need several pages in a row. */
+	if (n)
+		linear = run->at;
 	/* Read once: a tunnel's changes at any time. */
 	before = LL_RESERVED_SPACE(card);
 	skb = alloc_skb(before + linear + card->needed_tailroom, GFP_ATOMIC | __GFP_NOWARN);
@@ -177,16 +190,10 @@ static struct sk_buff *oxk_pm_next(struct oxk_link *link, u64 now, bool *had)
 	skb_reset_network_header(skb);
 	skb->dev = card;
 	skb->protocol = port->type.type;
-	if (run && oxk_pm_lend(skb, oxk_request_area(*oxk_slot(endpoint, run->token)), run,
-			       &link->flight[run->packet])) {
-		linear = run->at;
-		/* skb_put is for packets without fragments. */
-		memcpy(skb->data, port->out, linear);
-		skb->tail += linear;
-		skb->len += linear;
+	skb_put_data(skb, port->out, linear);
+	if (n) {
+		oxk_pm_lend(skb, pieces, n, run->bytes, &link->flight[run->packet]);
 		oxk_add(endpoint, bytes_lent, run->bytes);
-	} else {
-		skb_put_data(skb, port->out, linear);
 	}
 	for (i = 0; i < frame->n_runs; i++) {
 		run = &frame->runs[i];
@@ -559,6 +566,29 @@ static bool oxk_is_card(const struct net_device *card)
 	       card->addr_len == ETH_ALEN;
 }
 
+/* Takes the card, and its frames from now on. */
+static int oxk_pm_find_card(struct oxk_port *port, int ifindex)
+{
+	struct net_device *card;
+	int error = -ENODEV;
+
+	/* Under it cards are taken away, and what comes to them is told. */
+	rtnl_lock();
+	card = __dev_get_by_index(port->endpoint->net, ifindex);
+	if (card && oxk_is_card(card) && card->mtu >= OXK_PM_FRAME_BYTES_MIN) {
+		dev_hold(card);
+		port->frame_bytes_max = min(card->mtu, OXK_PM_FRAME_BYTES_MAX);
+		port->type = (struct packet_type){ .type = htons(ETH_P_802_EX1),
+						   .dev = card,
+						   .func = oxk_pm_receive };
+		WRITE_ONCE(port->card, card);
+		dev_add_pack(&port->type);
+		error = 0;
+	}
+	rtnl_unlock();
+	return error;
+}
+
 int oxk_pm_open(struct oxk_endpoint *endpoint)
 {
 	static atomic_t channels;
@@ -585,27 +615,20 @@ int oxk_pm_open(struct oxk_endpoint *endpoint)
 	if (error)
 		goto out;
 	port->out = port->in + OXK_PM_FRAME_BYTES_MAX;
-	error = -ENODEV;
-	port->card = dev_get_by_index(endpoint->net, params->ifindex);
-	if (!port->card || !oxk_is_card(port->card) ||
-	    port->card->mtu < OXK_PM_FRAME_BYTES_MIN)
-		goto out;
-	port->frame_bytes_max = min(port->card->mtu, OXK_PM_FRAME_BYTES_MAX);
 	port->pm = oxk_pm_new(params->peers);
-	port->type = (struct packet_type) { .type = htons(ETH_P_802_EX1),
-					    .dev = port->card,
-					    .func = oxk_pm_receive };
 	endpoint->port = port;
-	dev_add_pack(&port->type);
+	/* First, so that nothing that comes to the card is missed. */
 	port->notifier.notifier_call = oxk_pm_notify;
 	error = register_netdevice_notifier_net(endpoint->net, &port->notifier);
-	if (!error)
-		return 0;
-	dev_remove_pack(&port->type);
+	if (!error) {
+		error = oxk_pm_find_card(port, params->ifindex);
+		if (!error)
+			return 0;
+		unregister_netdevice_notifier_net(endpoint->net, &port->notifier);
+	}
 	endpoint->port = NULL;
 	oxk_pm_free(port->pm);
 out:
-	dev_put(port->card);
 	kvfree(port->held);
 	kvfree(port->in);
 	kvfree(port);
@@ -636,7 +659,8 @@ void oxk_pm_close(struct oxk_endpoint *endpoint)
 /* ---- reaping */
 
 struct oxk_reaping {
-	struct oxk_request *request;
+	bool (*over)(void *of);
+	void *of;
 	u64 until;
 };
 
@@ -644,26 +668,38 @@ static bool oxk_reap_end(void *argument, unsigned long start)
 {
 	struct oxk_reaping *reaping = argument;
 
-	return completion_done(&reaping->request->over) || signal_pending(current) ||
+	return reaping->over(reaping->of) || signal_pending(current) ||
 	       ktime_get_ns() >= reaping->until;
 }
 
 /* Who waits runs the receive of the card's driver, instead of being woken by its interrupt. The
  * endpoint is held. */
-void oxk_pm_reap(struct oxk_endpoint *endpoint, struct oxk_request *request)
+void oxk_reap(struct oxk_endpoint *endpoint, bool (*over)(void *of), void *of)
 {
 	struct oxk_port *port = endpoint->port;
 	struct oxk_reaping reaping = {
-		.request = request,
+		.over = over,
+		.of = of,
 		.until = ktime_get_ns() + endpoint->params.reap_us * NSEC_PER_USEC,
 	};
 	unsigned int napi_id;
 
-	napi_id = READ_ONCE(port->napi_id);
+	napi_id = port && endpoint->params.reap_us ? READ_ONCE(port->napi_id) : 0;
 	if (napi_id < MIN_NAPI_ID)
 		return;
 	oxk_add(endpoint, reaps, 1);
 	napi_busy_loop(napi_id, oxk_reap_end, &reaping, true, BUSY_POLL_BUDGET);
-	if (completion_done(&request->over))
+	if (over(of))
 		oxk_add(endpoint, reaps_over, 1);
+}
+EXPORT_SYMBOL_GPL(oxk_reap);
+
+static bool oxk_is_over(void *request)
+{
+	return !oxk_test(request);
+}
+
+void oxk_pm_reap(struct oxk_endpoint *endpoint, struct oxk_request *request)
+{
+	oxk_reap(endpoint, oxk_is_over, request);
 }

@@ -94,6 +94,8 @@ pub enum ClientError {
 struct Slot {
     number: u32,
     sequence: u32,
+    /// Of which session.
+    epoch: u64,
 }
 
 /// An open, by the client's own number.
@@ -335,9 +337,7 @@ impl Inner {
             request.groups.clone_from(&user.groups);
         }
         let number = request.open;
-        let slot = operation.changes().then(|| self.take_slot());
-        request.slot = slot.as_ref().map_or(NO_SLOT, |slot| slot.number);
-        request.sequence = slot.as_ref().map_or(0, |slot| slot.sequence);
+        let mut slot = operation.changes().then(|| self.take_slot());
         let mut epoch = None;
         let mut since = Instant::now();
         let result = loop {
@@ -347,6 +347,15 @@ impl Inner {
             };
             {
                 let state = locked(&self.state);
+                let other = |slot: &Slot| slot.epoch != state.epoch;
+                if epoch.is_none() && slot.as_ref().is_some_and(other) {
+                    // Nothing was asked in it yet.
+                    drop(state);
+                    slot = Some(self.take_slot());
+                    continue;
+                }
+                request.slot = slot.as_ref().map_or(NO_SLOT, |slot| slot.number);
+                request.sequence = slot.as_ref().map_or(0, |slot| slot.sequence);
                 let before = epoch.replace(state.epoch);
                 if slot.is_some() && before.is_some_and(|before| before != state.epoch) {
                     break Err(ClientError::Unknown {
@@ -496,14 +505,14 @@ impl Inner {
             self.await_recall(&live);
         }
         if session != state.session {
-            state.slots = (0..slots as u32)
-                .rev()
-                .map(|number| Slot {
-                    number,
-                    sequence: 1,
-                })
-                .collect();
             state.epoch += 1;
+            let epoch = state.epoch;
+            let fresh = |number| Slot {
+                number,
+                sequence: 1,
+                epoch,
+            };
+            state.slots = (0..slots as u32).rev().map(fresh).collect();
         }
         let reclaim = state.session != 0 && flags & SESSION_KNOWN == 0;
         let same = session == state.session;

@@ -84,16 +84,21 @@ impl Actor {
                 // The thread is root already.
                 return Ok(Assumed(false, PhantomData));
             }
+            // Also what goes wrong half-way is undone by it.
+            let assumed = Assumed(true, PhantomData);
             // SAFETY: calls without pointers that concern this thread alone.
-            unsafe {
+            let became = unsafe {
                 libc::setfsgid(*gid);
                 libc::setfsuid(*uid);
-                // It gives no error; asking for an impossible id shows what there is.
-                if libc::setfsuid(u32::MAX) as u32 != *uid {
-                    return Err(libc::EPERM as Errno);
-                }
-            }
-            return Ok(Assumed(true, PhantomData));
+                // They give no error; asking for an impossible id shows what there is. A group that
+                // the kernel did not take would leave that of root.
+                let uid = libc::setfsuid(u32::MAX) as u32;
+                (uid, libc::setfsgid(u32::MAX) as u32)
+            };
+            return match became == (*uid, *gid) {
+                true => Ok(assumed),
+                false => Err(libc::EPERM as Errno),
+            };
         }
         Ok(Assumed(false, PhantomData))
     }

@@ -109,6 +109,10 @@ impl Link {
         let Some(server) = self.server.upgrade() else {
             return;
         };
+        // Not when its turn comes: a server that has much to do must not take that for silence.
+        if let Some(session) = self.session() {
+            session.hear();
+        }
         let (link, ticket) = (self.clone(), Ticket(Arc::downgrade(self)));
         let pool = server.pool.clone();
         pool.push(Box::new(move || {

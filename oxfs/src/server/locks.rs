@@ -48,6 +48,8 @@ pub(crate) enum Outcome {
     /// It would wait for itself.
     Deadlock,
     TooMany,
+    /// Its session is over.
+    Ended,
 }
 
 /// Requests that waited and do so no longer.

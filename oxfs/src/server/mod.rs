@@ -18,6 +18,7 @@ mod serve;
 mod session;
 mod slots;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ use identity::Policy;
 use link::{Asker, Link, Ticket};
 use locks::{Ended, Locks};
 use nodes::{Identity, Look, Nodes, ROOT};
-use operations::Call;
+use operations::{Call, Performed};
 use pool::Pool;
 use recalls::Interests;
 use session::{Address, Admitted, Session};
@@ -75,7 +76,7 @@ pub(crate) struct Server {
     /// Until then locks of an earlier server's clients are reclaimed, and no others given.
     grace_until: Mutex<Option<Instant>>,
     /// Until then opens may be reclaimed.
-    reclaim_until: Instant,
+    reclaim_until: Mutex<Instant>,
     /// Keeps the path of the state folder, which is its descriptor.
     _state: OwnedFd,
 }
@@ -93,7 +94,9 @@ impl Server {
         let link = locked(&self.links).remove(&number);
         if let Some(link) = link {
             link.end();
-            if let Some(session) = link.session() {
+            // Not while a HELLO gives the session to another link: that one's interests stay.
+            let session = link.session.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(session) = session.as_ref() {
                 // It may ask again; its cache is no longer what recalls keep true.
                 locked(&self.interests).end(session.id);
             }
@@ -171,7 +174,6 @@ impl Server {
         let Some(session) = session else {
             return self.answer(asker, &Reply::failure(NO_SESSION), None);
         };
-        session.lock().seen = Instant::now();
         if operation == Operation::Goodbye {
             self.end_session(&session);
             return self.answer(asker, &Reply::default(), None);
@@ -196,10 +198,12 @@ impl Server {
             request: &request,
             operation,
             data,
+            recalled: RefCell::default(),
+            recalls_until: Instant::now() + self.lease,
         };
-        match call.perform() {
-            operations::Performed::Answer(reply, data) => self.answer(asker, &reply, data),
-            operations::Performed::Lock(wanted, wait) => {
+        match performed(|| call.perform()) {
+            Performed::Answer(reply, data) => self.answer(asker, &reply, data),
+            Performed::Lock(wanted, wait) => {
                 self.lock_or_wait(asker, &session, request.node, wanted, wait);
             }
         }
@@ -250,11 +254,8 @@ impl Server {
             }
         };
         drop(sessions);
-        let earlier = {
-            let mut state = session.lock();
-            state.seen = Instant::now();
-            std::mem::replace(&mut state.link, Arc::downgrade(link)).upgrade()
-        };
+        session.hear();
+        let earlier = std::mem::replace(&mut session.lock().link, Arc::downgrade(link)).upgrade();
         if let Some(earlier) = earlier
             && !Arc::ptr_eq(&earlier, link)
         {
@@ -334,8 +335,8 @@ impl Server {
     }
 
     /// Asks every other session to forget what it has of these nodes, and waits until they have, or
-    /// for a lease.
-    fn recall(&self, session: &Session, changes: &[(u64, u32)]) {
+    /// until then.
+    fn recall(&self, session: &Session, changes: &[(u64, u32)], until: Instant) {
         let mut asked = Vec::new();
         for &(node, what) in changes {
             let (others, hasty) = {
@@ -359,10 +360,9 @@ impl Server {
         if asked.is_empty() {
             return;
         }
-        let deadline = Instant::now() + self.lease;
         self.pool.waiting(|| {
             for (other, node, pending) in asked {
-                let left = deadline.saturating_duration_since(Instant::now());
+                let left = until.saturating_duration_since(Instant::now());
                 // Without an answer its lease is over, and so is its cache.
                 let _ = pending.wait_for(left);
                 locked(&self.interests).answered(other, node);
@@ -394,7 +394,14 @@ impl Server {
         use locks::Outcome;
         // Under the table's lock, so that the number is known here before it is granted.
         let mut waiting = locked(&self.waiting);
-        let outcome = locked(&self.locks).lock(node, wanted, wait);
+        let outcome = {
+            let mut locks = locked(&self.locks);
+            // The end of a session lets go of what it has by then, and of nothing that comes later.
+            match session.lock().ended {
+                true => Outcome::Ended,
+                false => locks.lock(node, wanted, wait),
+            }
+        };
         let error = match outcome {
             Outcome::Granted => {
                 drop(waiting);
@@ -410,6 +417,7 @@ impl Server {
             Outcome::Hindered(_) => libc::EAGAIN as Errno,
             Outcome::Deadlock => libc::EDEADLK as Errno,
             Outcome::TooMany => libc::ENOLCK as Errno,
+            Outcome::Ended => NO_SESSION,
         };
         self.answer(asker, &Reply::failure(error), None);
     }
@@ -433,9 +441,29 @@ impl Server {
     }
 }
 
+/// What came of a request; of one that ends in a panic an error. Without an answer its slot would be
+/// taken for ever, and nobody knows whether it may be done again.
+fn performed(perform: impl FnOnce() -> Performed) -> Performed {
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(perform));
+    done.unwrap_or_else(|_| Performed::Answer(Reply::failure(libc::EIO as Errno), None))
+}
+
 /// A random number that is not 0.
 fn random() -> Sys<u64> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|_| libc::EIO as Errno)?;
     Ok(u64::from_le_bytes(bytes).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_panics_has_an_answer() {
+        let Performed::Answer(reply, data) = performed(|| panic!("on purpose")) else {
+            panic!("it is answered");
+        };
+        assert_eq!((reply.error, data), (libc::EIO as u32, None));
+    }
 }

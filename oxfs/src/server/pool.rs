@@ -78,8 +78,7 @@ impl Pool {
             }
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
-                // A panic must not cost the server a thread; the request stays unanswered and its
-                // client asks again.
+                // A panic must not cost the server a thread.
                 let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
                 state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             } else {

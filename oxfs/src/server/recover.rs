@@ -1,8 +1,10 @@
 //! What an earlier server had begun: was it done? The facts that it wrote before, and what is there
 //! now, say so. Whatever can be done again without a difference counts as not done.
 
+use std::cell::RefCell;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Server;
 use super::identity::Actor;
@@ -34,6 +36,8 @@ impl Server {
             request: &request,
             operation,
             data: Vec::new(),
+            recalled: RefCell::default(),
+            recalls_until: Instant::now() + self.lease,
         };
         if let Ok(Some(reply)) = self.was_done(&call, &begun.facts) {
             session.was_done(begun, &reply);

@@ -206,7 +206,7 @@ pub(crate) fn start(options: &Options) -> Result<Running, ServeError> {
         open_numbers: AtomicU64::new(incarnation << 40 | 1),
         boot: boot(),
         grace_until: Mutex::new(None),
-        reclaim_until: Instant::now() + options.lease,
+        reclaim_until: Mutex::new(Instant::now() + options.lease),
         _state: state_fd,
     });
     server.take_over().map_err(failed)?;
@@ -231,10 +231,14 @@ pub(crate) fn start(options: &Options) -> Result<Running, ServeError> {
     let watched = Arc::downgrade(&server);
     let every = (options.lease / 4).clamp(Duration::from_millis(20), Duration::from_secs(1));
     std::thread::spawn(move || {
+        let mut last = Instant::now();
         loop {
             std::thread::sleep(every);
+            let now = Instant::now();
+            let deaf = now.duration_since(last).saturating_sub(every);
+            last = now;
             match watched.upgrade() {
-                Some(server) => server.tick(),
+                Some(server) => server.tick(deaf),
                 None => return,
             }
         }
@@ -271,24 +275,30 @@ impl Server {
             }
         }
         if locks_held {
-            *locked(&self.grace_until) = Some(self.reclaim_until);
+            *locked(&self.grace_until) = Some(*locked(&self.reclaim_until));
         }
         self.sweep_aside();
         Ok(())
     }
 
-    /// Looks after what has a time: leases, the end of reclaiming, the log of nodes.
-    fn tick(&self) {
-        let now = Instant::now();
+    /// Looks after what has a time: leases, the end of reclaiming, the log of nodes. It comes late
+    /// by the time for which the process, or its machine, stood still (`deaf`): what clients have
+    /// sent meanwhile has not been read yet, so all times are moved by that much.
+    fn tick(&self, deaf: Duration) {
+        let reclaim_until = {
+            let mut until = locked(&self.reclaim_until);
+            *until += deaf;
+            *until
+        };
+        if let Some(until) = locked(&self.grace_until).as_mut() {
+            *until += deaf;
+        }
         let sessions: Vec<Arc<Session>> = locked(&self.sessions).values().cloned().collect();
         for session in sessions {
-            let (seen, known) = {
-                let state = session.lock();
-                (state.seen, state.known)
-            };
-            if now.duration_since(seen) > self.lease {
+            let known = session.lock().known;
+            if session.silence(deaf) > self.lease {
                 self.end_session(&session);
-            } else if known && now > self.reclaim_until {
+            } else if known && Instant::now() > reclaim_until {
                 let left = std::mem::take(&mut session.lock().reclaimable);
                 for kept in left.into_values() {
                     session.give_place(kept.place);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use oxmpi_oxk::PeerToken;
 
@@ -63,7 +63,6 @@ pub(crate) struct State {
     pub reclaimable: HashMap<u64, KeptOpen>,
     places: Vec<u32>,
     pub link: Weak<Link>,
-    pub seen: Instant,
     /// Taken up since this server was started.
     pub known: bool,
     pub ended: bool,
@@ -75,6 +74,8 @@ pub(crate) struct Session {
     pub name: (u64, u64),
     file: SlotFile,
     state: Mutex<State>,
+    /// When the client was last heard of. Apart from the state, which is held while a disk writes.
+    seen: Mutex<Instant>,
 }
 
 /// What an earlier server had begun in a slot.
@@ -103,6 +104,7 @@ impl Session {
             name,
             file,
             state,
+            seen: Mutex::new(Instant::now()),
         })
     }
 
@@ -147,12 +149,27 @@ impl Session {
             name: head.name,
             file,
             state: Mutex::new(state),
+            seen: Mutex::new(Instant::now()),
         };
         (session, begun, head.locks)
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client was heard of.
+    pub(crate) fn hear(&self) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// For how long the client was silent. A time in which the server itself stood still, and could
+    /// not hear anybody, is none of the client's: that much ends now.
+    pub(crate) fn silence(&self, deaf: Duration) -> Duration {
+        let now = Instant::now();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        *seen = (*seen + deaf).min(now);
+        now.duration_since(*seen)
     }
 
     /// A request comes in a slot.
@@ -295,7 +312,6 @@ impl State {
             reclaimable: HashMap::new(),
             places: (0..OPENS_MAX as u32).rev().collect(),
             link: Weak::new(),
-            seen: Instant::now(),
             known: false,
             ended: false,
             locks: false,

@@ -141,6 +141,13 @@ impl Server {
         }
     }
 
+    /// Sends its process a signal.
+    pub fn signal(&self, signal: i32) {
+        let child = self.child.as_ref().expect("it runs");
+        // SAFETY: a call without pointers; the process has not been waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+    }
+
     pub fn settings(&self) -> Settings {
         Settings {
             address: self.address.clone(),

@@ -15,6 +15,7 @@ mod oxk;
 mod oxk_ends;
 mod oxk_pm;
 mod pins;
+mod pm_user;
 pub mod processes;
 mod progress;
 mod races;
@@ -53,6 +54,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         oxk::CASES,
         oxk_ends::CASES,
         oxk_pm::CASES,
+        pm_user::CASES,
     ]
     .into_iter()
     .flatten()

@@ -135,8 +135,9 @@ fn example(_: &mut Random) -> Outcome {
 }
 
 /// What uses oxk.ko, in the order in which it is loaded.
-const USERS: [(&CStr, &str); 3] = [
+const USERS: [(&CStr, &str); 4] = [
     (c"oxk_stream", "oxk_stream"),
+    (c"oxk_pm", "oxk_pm"),
     (c"oxk_test", "oxk_test"),
     (c"oxfs", "oxfs"),
 ];
@@ -192,6 +193,7 @@ fn unload_once(random: &mut Random) -> Outcome {
     child.kill(libc::SIGKILL);
     must_unload(c"oxk_stream")?;
     child.wait(Duration::from_secs(20))?;
+    must_unload(c"oxk_pm")?;
     must_unload(c"oxfs")?;
     must_unload(c"oxk")?;
     must_load("oxk", "")?;

@@ -243,6 +243,7 @@ fn reaping(_: &mut Random) -> Outcome {
     let is_up = soon(|| std::fs::exists("/tmp/card").unwrap_or(false));
     equal("the far card", is_up, true)?;
     let mut interrupts = [0; 3];
+    let mut wakeups = [0; 3];
     let mut reaps = 0u64;
     for (at, (way, name)) in [("r", "reaping"), ("s", "spinning"), ("w", "sleeping")]
         .into_iter()
@@ -266,13 +267,19 @@ fn reaping(_: &mut Random) -> Outcome {
         let words: Vec<&str> = said.split_whitespace().collect();
         for pair in words.chunks_exact(2) {
             println!("count pm_{name}_{}={}", pair[0], pair[1]);
-            if (name, pair[0]) == ("reaping", "reaps") {
-                reaps = pair[1].parse().unwrap_or(0);
+            let value = pair[1].parse().unwrap_or(0);
+            match (name, pair[0]) {
+                ("reaping", "reaps") => reaps = value,
+                (_, "wakeups") => wakeups[at] = value,
+                _ => {}
             }
         }
     }
     child.kill(libc::SIGKILL);
     child.wait(Duration::from_secs(20))?;
+    equal("somebody reaped", reaps > 0, true)?;
+    let woken = format!("{} of {}", wakeups[0], wakeups[2]);
+    equal(&woken, wakeups[0] < wakeups[2], true)?;
     let [reaped, _, slept] = interrupts;
     // On a busy machine many answers are there before their wait, and nothing is left to reap.
     let spared = reaped + reaps / 4 <= slept + NOISE_INTERRUPTS;

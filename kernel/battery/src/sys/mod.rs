@@ -14,8 +14,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 pub use fault::Faults;
 pub use memory::{Buffer, scribble};
 pub use process::{
-    Child, Ended, become_limited, become_nobody, lead_group, limit, new_network_namespace,
-    stop_self,
+    Child, Ended, become_limited, become_nobody, enter_network_namespace, lead_group, limit,
+    new_network_namespace, stop_self,
 };
 
 /// What a call answered: `Err` is the errno.

@@ -1,6 +1,7 @@
 //! Processes: forked, waited for with a time, stopped, killed.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -122,6 +123,16 @@ pub fn limit(what: u32, value: u64) -> io::Result<()> {
 pub fn new_network_namespace() -> io::Result<()> {
     // SAFETY: changes nothing in memory.
     match unsafe { libc::unshare(libc::CLONE_NEWNET) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The network namespace of another process becomes this one's.
+pub fn enter_network_namespace(pid: i32) -> io::Result<()> {
+    let namespace = std::fs::File::open(format!("/proc/{pid}/ns/net"))?;
+    // SAFETY: integers only.
+    match unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -112,12 +112,12 @@ fn run_apart(case: &Case) -> Result<(), String> {
         .args([ALONE, case.name])
         .stdout(std::process::Stdio::piped());
     let mut child = child.spawn().map_err(|error| error.to_string())?;
-    let begun = Instant::now();
+    let mut running = world::Running::begin();
     let time_s = case.time_s * world::slowness();
     let ended = loop {
         match child.try_wait().map_err(|error| error.to_string())? {
             Some(ended) => break ended,
-            None if begun.elapsed() > Duration::from_secs(time_s) => {
+            None if running.time() > Duration::from_secs(time_s) => {
                 sys::kill_group(child.id());
                 world::clean_up();
                 return Err(format!("no end after {time_s} s"));

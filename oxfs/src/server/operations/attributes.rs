@@ -30,7 +30,7 @@ impl Call<'_> {
             true => recall::DATA | recall::ATTR,
             false => recall::ATTR,
         };
-        server.recall(self.session, &[(request.node, what)]);
+        self.recall(&[(request.node, what)]);
         self.intend(&Facts::NONE)?;
         // Who has opened a file for writing may cut it, which is a modification, too, and need not be
         // permitted to set times, or to open it again.
@@ -151,7 +151,7 @@ impl Call<'_> {
         let (request, server) = (self.request, self.server);
         let name = self.xattr_name()?;
         let place = self.place()?;
-        server.recall(self.session, &[(request.node, recall::ATTR)]);
+        self.recall(&[(request.node, recall::ATTR)]);
         let present = u64::from(sys::get_xattr(&place, name, 0).is_ok());
         self.intend(&Facts {
             present,

@@ -26,7 +26,7 @@ impl Call<'_> {
         let place = self.place()?;
         let asked = self.argument(0) as i32;
         if asked & libc::O_TRUNC != 0 {
-            server.recall(self.session, &[(request.node, RECALL_CONTENT)]);
+            self.recall(&[(request.node, RECALL_CONTENT)]);
         }
         let at = self.session.take_place()?;
         let opened = (|| {
@@ -152,7 +152,7 @@ impl Call<'_> {
         }
         let file = self.file(libc::O_WRONLY)?;
         let file = file.as_file();
-        server.recall(self.session, &[(request.node, RECALL_CONTENT)]);
+        self.recall(&[(request.node, RECALL_CONTENT)]);
         // Only appending has to be found out about: everything else can be written again.
         let appends = offset == APPEND;
         let _held = appends.then(|| self.hold_folders(request.node, request.node));
@@ -203,7 +203,7 @@ impl Call<'_> {
         let [flags, offset, bytes, ..] = request.arguments;
         let file = self.file(libc::O_WRONLY)?;
         let file = file.as_file();
-        server.recall(self.session, &[(request.node, RECALL_CONTENT)]);
+        self.recall(&[(request.node, RECALL_CONTENT)]);
         let _held = self.hold_folders(request.node, request.node);
         let size = sys::stat(file)?.size;
         self.intend(&Facts {

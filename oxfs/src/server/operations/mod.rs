@@ -6,8 +6,10 @@ mod files;
 mod locking;
 mod names;
 
+use std::cell::RefCell;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, MutexGuard};
+use std::time::Instant;
 
 use super::identity::{Actor, Assumed};
 use super::locks::Lock;
@@ -26,6 +28,10 @@ pub(crate) struct Call<'a> {
     pub request: &'a Request,
     pub operation: Operation,
     pub data: Vec<u8>,
+    /// What other clients were asked to forget.
+    pub recalled: RefCell<Vec<(u64, u32)>>,
+    /// Until when it is waited for their answers.
+    pub recalls_until: Instant,
 }
 
 /// What came of it.
@@ -79,6 +85,12 @@ impl Call<'_> {
             },
             Operation::Testlock => plain(self.testlock()),
         };
+        // Nobody keeps what it was told between that and the change. No lock is held here.
+        let recalled = self.recalled.take();
+        if !recalled.is_empty() {
+            self.server
+                .recall(self.session, &recalled, self.recalls_until);
+        }
         match answer {
             Ok((reply, data)) => Performed::Answer(reply, data),
             Err(error) => Performed::Answer(Reply::failure(error), None),
@@ -96,6 +108,14 @@ impl Call<'_> {
             }
             operation => operation.changes(),
         }
+    }
+
+    /// Has other clients forget what is about to change. Those that ask meanwhile are asked when it
+    /// has changed.
+    fn recall(&self, changes: &[(u64, u32)]) {
+        self.recalled.borrow_mut().extend_from_slice(changes);
+        self.server
+            .recall(self.session, changes, self.recalls_until);
     }
 
     fn argument(&self, at: usize) -> u64 {

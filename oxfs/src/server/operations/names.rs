@@ -114,10 +114,10 @@ impl Call<'_> {
                 if let Some(node) = server.nodes.find(Identity::of(stat))
                     && asked & libc::O_TRUNC != 0
                 {
-                    server.recall(self.session, &[(node, recall::DATA | recall::ATTR)]);
+                    self.recall(&[(node, recall::DATA | recall::ATTR)]);
                 }
             }
-            Err(_) => server.recall(self.session, &[(request.node, RECALL_NAMES)]),
+            Err(_) => self.recall(&[(request.node, RECALL_NAMES)]),
         }
         let place = self.session.take_place()?;
         let created = self.create_in(&folder, asked, place);
@@ -186,8 +186,7 @@ impl Call<'_> {
         check_name(&request.name)?;
         let folder = self.place()?;
         self.refuse_hidden(&folder, &request.name)?;
-        self.server
-            .recall(self.session, &[(request.node, RECALL_NAMES)]);
+        self.recall(&[(request.node, RECALL_NAMES)]);
         let _held = self.hold_folders(request.node, request.node);
         let before = self.folder_change(request.node, &folder)?;
         let name = identity_at(&folder, &request.name);
@@ -217,7 +216,7 @@ impl Call<'_> {
         let place = self.server.nodes.place(node)?;
         self.refuse_hidden(&folder, &request.name)?;
         let changes = [(request.node, RECALL_NAMES), (node, recall::ATTR)];
-        self.server.recall(self.session, &changes);
+        self.recall(&changes);
         let _held = self.hold_folders(request.node, request.node);
         let before = self.folder_change(request.node, &folder)?;
         let name = identity_at(&folder, &request.name);
@@ -303,7 +302,7 @@ impl Call<'_> {
         if let Some(node) = server.nodes.find(identity_at(&folder, &request.name)) {
             changes.push((node, recall::ATTR | recall::ENTRIES));
         }
-        server.recall(self.session, &changes);
+        self.recall(&changes);
         let _held = self.hold_folders(request.node, request.node);
         let before = self.folder_change(request.node, &folder)?;
         let was = sys::stat_at(&folder, &request.name);
@@ -352,7 +351,7 @@ impl Call<'_> {
             let found = server.nodes.find(identity);
             changes.extend(found.map(|node| (node, recall::ATTR)));
         }
-        server.recall(self.session, &changes);
+        self.recall(&changes);
         let _held = self.hold_folders(request.node, node2);
         let before = self.folder_change(request.node, &folder)?;
         let target = sys::stat_at(&folder2, &request.name2);

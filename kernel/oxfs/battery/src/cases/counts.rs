@@ -27,6 +27,10 @@ const COUNTERS: [&str; 9] = [
     "oxk_messages_received",
     "wakeups",
 ];
+/// Those of bytes that were copied on the client's side.
+const COPIES: [&str; 3] = ["oxk_bytes_bounced", "oxk_bytes_copied", "oxk_bytes_placed"];
+/// By how much copies of two runs may differ beside their data: 64 requests of 256 bytes.
+const SLACK_BYTES: u64 = 16 << 10;
 
 /// Softirqs of the network, both ways, and context switches of the machine.
 fn machine() -> [u64; 2] {
@@ -141,7 +145,8 @@ const ACCESSES: [(&str, bool, bool); 4] = [
 
 fn counts() -> Outcome {
     tracing::begin()?;
-    for way in ["bounce", "pages"] {
+    let mut copied: [Vec<u64>; 2] = Default::default();
+    for (column, way) in ["bounce", "pages"].into_iter().enumerate() {
         let (mut world, root) = World::with_mount(if way == "bounce" { "bounce" } else { "" })?;
         let path = root.join("f");
         for piece in PIECES {
@@ -150,6 +155,8 @@ fn counts() -> Outcome {
                 let run = || transfer(&path, piece, direct, writing);
                 let found = measure(world.server_pid(), oxfs_counters, run)?;
                 print(way, what, piece, &found);
+                let copies = found.iter().filter(|(name, _)| COPIES.contains(name));
+                copied[column].push(copies.map(|(_, bytes)| bytes).sum());
                 let through = found.iter().find(|(name, _)| *name == "oxk_bytes_bounced");
                 // Every byte of data goes through the buffer once on this side, or none does.
                 let expected = if way == "bounce" { BYTES as u64 } else { 0 };
@@ -161,6 +168,21 @@ fn counts() -> Outcome {
             }
         }
         world.unmount_all()?;
+    }
+    // Without the buffer each byte is copied once less, and nothing else is copied more often.
+    let [bounced, straight] = copied;
+    for (number, (bounced, straight)) in bounced.into_iter().zip(straight).enumerate() {
+        let (piece, what) = (
+            PIECES[number / ACCESSES.len()],
+            ACCESSES[number % ACCESSES.len()].0,
+        );
+        let saved = bounced.saturating_sub(straight);
+        if saved.abs_diff(BYTES as u64) > SLACK_BYTES {
+            return Err(format!(
+                "{what} {piece}: {bounced} bytes copied with the buffer and {straight} without, \
+                 expected {BYTES} less"
+            ));
+        }
     }
     Ok(())
 }

@@ -156,6 +156,11 @@ fn restart_names() -> Outcome {
     world.unmount_all()
 }
 
+/// Places of many locks.
+fn many() -> impl Iterator<Item = i64> {
+    (100..1300).step_by(2)
+}
+
 /// Open files, one of them without a name, and locks survive the server. The process that has them
 /// is not the one that starts the server: a process that becomes a server closes its files first,
 /// which has to wait for the server.
@@ -172,6 +177,11 @@ fn restart_open() -> Outcome {
         good("unlink", fs::remove_file(one.join("b")))?;
         let lock = |kind| sys::lock(&named, libc::F_SETLK, kind, 0, 10);
         good("lock", lock(libc::F_WRLCK))?;
+        // Many, with room between them.
+        for at in many() {
+            let locked = sys::lock(&named, libc::F_SETLK, libc::F_WRLCK, at, 1);
+            good("one of many locks", locked)?;
+        }
         good("ready", fs::write(&ready, b""))?;
         within(60, || go.exists())?;
         good("write", named.write_all_at(b"named", 0))?;
@@ -191,6 +201,10 @@ fn restart_open() -> Outcome {
         // Longer than the server keeps locks for their old owners alone.
         std::thread::sleep(Duration::from_secs(11));
         refused("the lock is held", lock_other(), libc::EAGAIN)?;
+        for at in many() {
+            let tried = sys::lock(&other, libc::F_SETLK, libc::F_WRLCK, at, 1);
+            refused(&format!("the lock at {at}"), tried, libc::EAGAIN)?;
+        }
         good("unlock", lock(libc::F_UNLCK))?;
         within(30, || lock_other().is_ok()).map_err(|why| format!("lock after unlock: {why}"))
     };

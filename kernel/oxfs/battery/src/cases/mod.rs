@@ -3,15 +3,19 @@
 mod append;
 mod consistency;
 mod counts;
+mod cut;
 mod data;
+mod ended;
 mod ends;
 mod failure;
 mod groups;
 mod hostile;
+mod killed;
 mod locks;
 mod mounts;
 mod names;
 mod overtaken;
+mod squashed;
 
 pub use counts::count_nfs;
 
@@ -27,16 +31,20 @@ pub struct Case {
 
 /// All cases, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Case> {
-    let lists: [&'static [Case]; 12] = [
+    let lists: [&'static [Case]; 16] = [
         names::CASES,
         data::CASES,
         append::CASES,
         locks::CASES,
         consistency::CASES,
         overtaken::CASES,
+        killed::CASES,
+        ended::CASES,
         mounts::CASES,
         groups::CASES,
+        squashed::CASES,
         failure::CASES,
+        cut::CASES,
         ends::CASES,
         hostile::CASES,
         counts::CASES,

@@ -63,7 +63,7 @@ const WAIT: Duration = Duration::from_secs(20);
 type Held = (Operation, Box<dyn FnOnce() + Send>);
 
 #[derive(Default)]
-struct Script {
+pub(super) struct Script {
     /// The file's size and change number, as they are answered from now on.
     size: u64,
     change: u64,
@@ -72,27 +72,34 @@ struct Script {
     /// Answers about the file are held back, as they are at the time of their question.
     holding: bool,
     /// If there is one, answers to this are held back instead.
-    only: Option<Operation>,
+    pub(super) only: Option<Operation>,
     held: VecDeque<Held>,
     /// Questions about the file so far.
     asked: u64,
     /// Opens so far.
     opened: u64,
     /// Locks that were let go of so far.
-    unlocked: u64,
+    pub(super) unlocked: u64,
     /// Questions for the file's attributes are refused.
     refusing: bool,
+    /// Operations that were asked for so far.
+    asked_for: Vec<Operation>,
+    /// The next of these is not answered: its connection ends instead.
+    cutting: Option<Operation>,
+    /// How often the server has forgotten its session, and its machine was started again.
+    sessions: u64,
+    boots: u64,
     /// Where the client is.
     client: Option<(Arc<Endpoint>, PeerToken)>,
 }
 
-struct Server {
+pub(super) struct Server {
     script: Mutex<Script>,
     moved: Condvar,
 }
 
 impl Server {
-    fn lock(&self) -> MutexGuard<'_, Script> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Script> {
         self.script.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -101,12 +108,12 @@ impl Server {
         (script.size, script.change) = (size, change);
     }
 
-    fn hold(&self, holding: bool) {
+    pub(super) fn hold(&self, holding: bool) {
         self.lock().holding = holding;
     }
 
     /// Waits until so many answers are held back.
-    fn wait_held(&self, answers: usize) -> Outcome {
+    pub(super) fn wait_held(&self, answers: usize) -> Outcome {
         let more = |script: &mut Script| script.held.len() < answers;
         let waited = self.moved.wait_timeout_while(self.lock(), WAIT, more);
         match waited.is_ok_and(|(_, time)| !time.timed_out()) {
@@ -116,7 +123,7 @@ impl Server {
     }
 
     /// Lets one of the answers go that are held back.
-    fn let_go(&self, index: usize) -> Outcome {
+    pub(super) fn let_go(&self, index: usize) -> Outcome {
         let held = self.lock().held.remove(index);
         let (_, send) = held.ok_or("there is no such answer")?;
         send();
@@ -133,6 +140,9 @@ impl Server {
         if operation == Operation::Setattr && request.arguments[0] & set::SIZE != 0 {
             (script.size, script.change) = (request.arguments[3], script.change + 1);
         }
+        if operation == Operation::Fallocate {
+            script.change += 1;
+        }
         let attr = Attr {
             inode: if root { ROOT } else { FILE },
             size: if root { 0 } else { script.size },
@@ -144,15 +154,23 @@ impl Server {
         let mut values = [0; 6];
         match operation {
             // Session, slots, bytes of a transfer, lease, boot.
-            Operation::Hello => values = [77, 64, 1 << 20, 30_000, 3, 0],
+            Operation::Hello => {
+                let (session, boot) = (77 + script.sessions, 3 + script.boots);
+                values = [session, 64, 1 << 20, 30_000, boot, 0];
+            }
+            Operation::Write => values[0] = request.arguments[1],
             Operation::Getattr | Operation::Lookup if !root => script.asked += 1,
             Operation::Open => script.opened += 1,
             Operation::Lock if request.arguments[1] == libc::F_UNLCK as u64 => script.unlocked += 1,
             _ => {}
         }
-        let is_refused = script.refusing && operation == Operation::Getattr && !root;
+        let error = match operation {
+            Operation::Getattr if script.refusing && !root => libc::EACCES,
+            Operation::Getxattr => libc::ENODATA,
+            _ => 0,
+        };
         Reply {
-            error: if is_refused { libc::EACCES as u32 } else { 0 },
+            error: error as u32,
             flags: REPLY_ATTR,
             node: attr.inode,
             open: u64::from(operation == Operation::Open),
@@ -172,6 +190,14 @@ impl Server {
         let (Some(operation), Some(Ok(request))) = (Operation::from_number(number), request) else {
             return;
         };
+        let cut = {
+            let mut script = self.lock();
+            script.asked_for.push(operation);
+            script.cutting.take_if(|cut| *cut == operation).is_some()
+        };
+        if cut {
+            return endpoint.disconnect(peer);
+        }
         let reply = self.reply(operation, &request).emit();
         let to = endpoint.clone();
         let bits = Kind::Reply.bits(number, transaction);
@@ -192,6 +218,33 @@ impl Server {
         }
     }
 
+    /// The next of these operations is done and not answered. The connection ends, and the server
+    /// has forgotten the session when the client is back.
+    pub(super) fn forget_after(&self, operation: Operation) {
+        let mut script = self.lock();
+        script.sessions += 1;
+        script.cutting = Some(operation);
+        script.asked_for.clear();
+    }
+
+    /// How often this was asked for since.
+    pub(super) fn times(&self, operation: Operation) -> usize {
+        let script = self.lock();
+        let same = script.asked_for.iter().filter(|asked| **asked == operation);
+        same.count()
+    }
+
+    /// The server's machine is started again.
+    pub(super) fn restart_machine(&self) -> Outcome {
+        let (endpoint, peer) = {
+            let mut script = self.lock();
+            script.boots += 1;
+            script.client.clone().ok_or("no client")?
+        };
+        endpoint.disconnect(peer);
+        Ok(())
+    }
+
     /// Takes requests, one after the other.
     fn listen(self: &Arc<Server>, endpoint: &Arc<Endpoint>) {
         let (server, again) = (self.clone(), Arc::downgrade(endpoint));
@@ -206,7 +259,7 @@ impl Server {
     }
 
     /// Has the client forget the file, and waits until it has.
-    fn recall(&self) -> Outcome {
+    pub(super) fn recall(&self) -> Outcome {
         let (endpoint, peer) = self.lock().client.clone().ok_or("no client")?;
         let answer = Kind::Recalled.bits(0, 0);
         let pending = endpoint
@@ -223,14 +276,14 @@ impl Server {
 }
 
 /// The server, and its file on a mount, which is known.
-struct Stage {
-    server: Arc<Server>,
-    file: PathBuf,
+pub(super) struct Stage {
+    pub(super) server: Arc<Server>,
+    pub(super) file: PathBuf,
     _listener: Listener,
 }
 
 impl Stage {
-    fn new() -> Outcome<Stage> {
+    pub(super) fn new() -> Outcome<Stage> {
         let key_file = Path::new("/srv/overtaken-key");
         let text = "0202020202020202".repeat(2) + "\n";
         good("key", fs::write(key_file, text))?;
@@ -262,7 +315,7 @@ impl Stage {
         let listener = Listener::start(&format!("127.0.0.1:{PORT}"), &key, accepted);
         let listener = listener.map_err(|error| error.to_string())?;
         let root = Path::new(MOUNTS[0]);
-        let options = format!("soft,timeo=20,key={serial}");
+        let options = format!("soft,timeo=60,key={serial}");
         mount_from(&format!("127.0.0.1:{PORT}"), root, &options)?;
         let stage = Stage {
             server,
@@ -291,7 +344,7 @@ impl Stage {
     }
 
     /// The file, for reading and writing.
-    fn open(&self) -> Outcome<fs::File> {
+    pub(super) fn open(&self) -> Outcome<fs::File> {
         let mut options = fs::OpenOptions::new();
         let opened = options.read(true).write(true).open(&self.file);
         good("open", opened)
@@ -309,7 +362,7 @@ impl Stage {
         }
     }
 
-    fn end(self) -> Outcome {
+    pub(super) fn end(self) -> Outcome {
         good(
             "umount",
             sys::unmount(Path::new(MOUNTS[0]), libc::MNT_DETACH),
