@@ -11,6 +11,9 @@ pub struct Answer {
     pub values: Vec<f64>,
     /// How the ranks talked.
     pub transport: String,
+    /// What the rank has learned about copying, if the probe asks: name and value.
+    #[serde(default)]
+    pub learned: Vec<(String, String)>,
 }
 
 /// Why a job gave no figure.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::against::files::FILES;
+use crate::against::memory::MEMORY;
 use crate::against::{Request, plan::GROUPS};
 use crate::net::{Net, NetError};
 use crate::suite::SUITES;
@@ -140,8 +141,10 @@ impl Arguments {
                 other => return Err(other.unexpected().into()),
             }
         }
-        // The figures of files stand beside plain calls, so they need no other library.
-        let against = !request.peers.is_empty() || arguments.names == [FILES];
+        // The figures of files stand beside plain calls, and those of memory alone say something, so
+        // they need no other library.
+        let alone_too = arguments.names == [FILES] || arguments.names == [MEMORY];
+        let against = !request.peers.is_empty() || alone_too;
         for name in &arguments.names {
             let known = if against {
                 GROUPS.iter().any(|(group, _)| group == name)
@@ -218,7 +221,7 @@ pub fn help() -> String {
         text.push_str(&format!("  {name:14} {about}\n"));
     }
     text.push_str(
-        "\n  `oxmpi bench files` runs that group without another library, too.\n\
+        "\n  `oxmpi bench files` and `oxmpi bench memory` run without another library, too.\n\
          \n  --against DIR  another MPI library: the folder above its lib and bin\n  \
            --prefix DIR   the installation of OxMPI, if not the one this command belongs to\n  \
            --ranks LIST   numbers of ranks for collectives: 2,4,8,16\n  \

@@ -44,8 +44,8 @@ impl Spread {
     }
 }
 
-/// What a number counts. Time is better small, everything else large, except a share of CPU and
-/// system calls.
+/// What a number counts. Time and memory are better small, everything else large, except a share of
+/// CPU and system calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
     /// Nanoseconds.
@@ -75,6 +75,9 @@ pub enum Unit {
     /// Frames, messages, events.
     #[serde(rename = "count")]
     Count,
+    /// Memory.
+    #[serde(rename = "B")]
+    Bytes,
     /// A pure number: how many times as much.
     #[serde(rename = "x")]
     Times,
@@ -93,6 +96,7 @@ impl Unit {
             Unit::Percent => "%",
             Unit::Calls => "calls",
             Unit::Count => "",
+            Unit::Bytes => "B",
             Unit::Times => "x",
         }
     }
@@ -103,6 +107,12 @@ impl Unit {
         const NANOSECONDS: &[(f64, &str)] = &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")];
         const BYTES_PER_SECOND: &[(f64, &str)] =
             &[(1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")];
+        const BYTES: &[(f64, &str)] = &[
+            (1.0, "B"),
+            (1024.0, "KiB"),
+            (1_048_576.0, "MiB"),
+            (1_073_741_824.0, "GiB"),
+        ];
         const PER_SECOND: &[(f64, &str)] = &[(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s")];
         let (own, kind) = match self {
             Unit::Nanoseconds => (1.0, NANOSECONDS),
@@ -111,6 +121,7 @@ impl Unit {
             Unit::GigabytesPerSecond => (1e9, BYTES_PER_SECOND),
             Unit::MegabytesPerSecond => (1e6, BYTES_PER_SECOND),
             Unit::MillionPerSecond => (1e6, PER_SECOND),
+            Unit::Bytes => (1.0, BYTES),
             Unit::Percent | Unit::Calls | Unit::Count | Unit::Times => (1.0, &[][..]),
         };
         let size = value.abs() * own;
@@ -369,6 +380,8 @@ mod tests {
         assert_eq!(text(Unit::GigabytesPerSecond, 0.04), "40.00 MB/s");
         assert_eq!(text(Unit::MegabytesPerSecond, 2500.0), "2.50 GB/s");
         assert_eq!(text(Unit::MillionPerSecond, 0.25), "250.0 k/s");
+        assert_eq!(text(Unit::Bytes, 640.0 * 1024.0), "640.0 KiB");
+        assert_eq!(text(Unit::Bytes, 2_621_440.0), "2.50 MiB");
         assert_eq!(text(Unit::Percent, 0.2), "0.20 %");
         assert_eq!(text(Unit::Count, 12.0), "12.00");
         assert_eq!(text(Unit::Nanoseconds, 0.0), "0.00 ns");

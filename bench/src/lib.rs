@@ -5,7 +5,7 @@
 //! mechanism with two processes and no library. `session` alternates the two, `figure` says what a
 //! result is and `report` shows it, `net` names the networks. `against` is the other mode: OxMPI
 //! beside other MPI libraries, through the C ABI. `pmtest` is `oxmpi pmtest`, which measures the PM
-//! network with the same tools.
+//! network with the same tools; `papers` repeats the papers' experiments with all of them.
 //!
 //! The crate may use everything below `cli`: the public crate `oxmpi` in ranks, `launch` to start
 //! them, `matching` for the queues alone. It promises that every figure comes with its spread, its
@@ -18,6 +18,7 @@ pub mod figure;
 pub mod floor;
 mod job;
 mod net;
+mod papers;
 pub mod pmtest;
 mod rank;
 pub mod report;
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 
 use arguments::Arguments;
 use report::{Machine, Report};
+pub use session::BenchError;
 use session::Session;
 use suite::{SUITES, Suite};
 
@@ -40,6 +42,9 @@ pub(crate) const BARE: &str = "--bare";
 pub fn main(words: &[String]) -> ExitCode {
     if words.first().is_some_and(|word| word == BARE) {
         return ExitCode::SUCCESS;
+    }
+    if words.first().is_some_and(|word| word == papers::NAME) {
+        return papers::main(&words[1..]);
     }
     let arguments = match Arguments::parse(words) {
         Ok(arguments) => arguments,
@@ -78,6 +83,7 @@ pub fn main(words: &[String]) -> ExitCode {
             Err(error) => session.failed(suite.name, &error),
         }
     }
+    session.note_learned();
     session.finish();
     let report = Report {
         title: "oxmpi bench",
@@ -103,6 +109,12 @@ pub fn main(words: &[String]) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// What two ranks of this host learn about copying in a few milliseconds, for `oxmpi info`: names
+/// and values.
+pub fn learned() -> Result<Vec<(String, String)>, BenchError> {
+    Session::new(true, Vec::new()).learned()
 }
 
 /// `oxmpi bench --against`.

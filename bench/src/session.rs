@@ -335,7 +335,7 @@ impl Session {
     }
 
     /// Remembers that a benchmark could not be measured.
-    pub fn failed(&mut self, name: &str, error: &BenchError) {
+    pub fn failed(&mut self, name: &str, error: &dyn std::fmt::Display) {
         self.failures += 1;
         self.progress
             .suspend(|| eprintln!("oxmpi bench: {name}: {error}"));
@@ -353,6 +353,14 @@ impl Session {
     /// everything.
     pub fn left_out(&mut self, what: &str, why: &BenchError) {
         self.notes.push(format!("{what} is left out: {why}"));
+    }
+
+    /// Says which ways of copying the library has chosen on this machine.
+    pub fn note_learned(&mut self) {
+        if let Ok(learned) = self.learned() {
+            let told = |(name, value)| format!("copying here, {name}: {value}");
+            self.notes.extend(learned.into_iter().map(told));
+        }
     }
 
     /// Takes the bar off the screen and says what happened on the way.

@@ -6,6 +6,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
+use crate::show::show;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use oxmpi_launch::{LaunchError, ProgramError};
 
@@ -121,7 +122,7 @@ impl Failure {
                 ExitCode::from(code)
             }
             Failure::Shown(text) => {
-                print!("{text}");
+                show!("{text}");
                 ExitCode::SUCCESS
             }
         }

@@ -1,13 +1,14 @@
 //! `oxmpi info`: the version, this host, and what applies when nothing is said.
 
+use crate::show::show_line;
 use oxmpi_launch::{Allocation, RANKS_MAX, Settings, Spread};
-use oxmpi_net::tcp::{Progress, describe_driver, describe_ring};
+use oxmpi_net::tcp::{Progress, describe_bpf, describe_driver, describe_ring};
 
 /// Prints it all.
 pub(crate) fn print() {
     let settings = Settings::default();
-    println!("oxmpi {}", env!("CARGO_PKG_VERSION"));
-    println!();
+    show_line!("oxmpi {}", env!("CARGO_PKG_VERSION"));
+    show_line!();
     row("host", &oxmpi_launch::host_name());
     let cpus = oxmpi_launch::usable_cpus();
     row(
@@ -33,10 +34,25 @@ pub(crate) fn print() {
     );
     row("progress", &progress());
     row("Fortran", &crate::compile::fortran_compilers());
-    println!();
-    println!("shipped programs (oxmpi run -n 4 NAME)");
+    show_line!();
+    copying();
+    show_line!();
+    show_line!("shipped programs (oxmpi run -n 4 NAME)");
     for program in oxmpi_programs::names() {
         row(program.name, program.about);
+    }
+}
+
+/// What ranks of this host find out about copying, by trying it.
+fn copying() {
+    show_line!("copying between ranks of this host, as two of them have just timed it");
+    match oxmpi_bench::learned() {
+        Ok(learned) => {
+            for (name, value) in learned {
+                show_line!("  {name}: {value}");
+            }
+        }
+        Err(error) => show_line!("  unknown: {error}"),
     }
 }
 
@@ -70,11 +86,13 @@ fn progress() -> String {
         Ok(Progress::Sock) => "sock, a plain loop over all connections".to_owned(),
         Ok(Progress::Kernel) => "kernel, the driver reads the connections".to_owned(),
         Ok(Progress::Uring) => "uring, io_uring reads the connections".to_owned(),
+        Ok(Progress::Bpf) => "bpf, BPF programs read the connections".to_owned(),
         Err(error) => error.to_string(),
     };
-    format!("{who}; {}; {}", describe_driver(), describe_ring())
+    let (driver, ring, bpf) = (describe_driver(), describe_ring(), describe_bpf());
+    format!("{who}; {driver}; {ring}; {bpf}")
 }
 
 fn row(name: &str, value: &str) {
-    println!("  {name:<12} {value}");
+    show_line!("  {name:<12} {value}");
 }

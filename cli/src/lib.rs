@@ -6,7 +6,8 @@
 //! translates options of other launchers, `options` says what ours are, `run` makes the job,
 //! `compile` calls the compiler, `info` tells about the installation, `net_info` about the network,
 //! `settings` about the environment, `doctor` what to change, `setup_net` how programs are permitted
-//! to use all of it. Every message on standard error begins with `oxmpi: `.
+//! to use all of it, `hosts` makes those of `oxmpi bench papers`, `why` shows where ranks are, `show`
+//! writes standard output. Every message on standard error begins with `oxmpi: `.
 
 #![forbid(unsafe_code)]
 
@@ -14,12 +15,16 @@ mod compile;
 mod doctor;
 mod failure;
 mod foreign;
+mod hosts;
 mod info;
 mod net_info;
 mod options;
 mod run;
 mod settings;
 mod setup_net;
+mod show;
+mod soft;
+mod why;
 mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -30,6 +35,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::compile::Language;
 use crate::failure::Failure;
+use crate::show::{show, show_line};
 
 /// The hidden command by which the launcher executes a shipped program as a rank.
 const PROGRAM: &str = "program";
@@ -54,6 +60,9 @@ enum Oxmpi {
     Fs,
     /// Show the version, this host and the defaults
     Info {
+        /// Show all of it: this host, the network, every setting
+        #[arg(long, short = 'a', conflicts_with_all = ["net", "settings"])]
+        all: bool,
         /// Show the network: addresses of this host, which of them a job uses and why
         #[arg(long)]
         net: bool,
@@ -66,10 +75,19 @@ enum Oxmpi {
     },
     /// Try what jobs need, here and on other hosts, and say what to change
     Doctor,
+    /// Say where the ranks of running jobs are, when nothing moves
+    Why {
+        /// The job's launcher, or one of its ranks; without it, all jobs on this host
+        #[arg(value_name = "PID")]
+        process: Option<u32>,
+    },
     /// Show the version
     Version,
-    /// Show this help
-    Help,
+    /// Show this help, or that of a command: oxmpi help run
+    Help {
+        /// The command
+        command: Option<OsString>,
+    },
     /// Print the commands that permit programs to use raw Ethernet (--net ethernet)
     SetupNet {
         /// The programs, as paths or as names in PATH
@@ -79,9 +97,14 @@ enum Oxmpi {
 
 /// What `oxmpi` does under each of its names.
 pub fn main() -> ExitCode {
-    let mut words = std::env::args_os();
-    let name = words.next().unwrap_or_default();
-    let words: Vec<OsString> = words.collect();
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(status) = hosts::serve(&words) {
+        return ExitCode::from(status);
+    }
+    let name = match words.is_empty() {
+        true => OsString::new(),
+        false => words.remove(0),
+    };
     dispatch(&name, &words).unwrap_or_else(Failure::report)
 }
 
@@ -115,8 +138,19 @@ fn dispatch(name: &OsStr, words: &[OsString]) -> Result<ExitCode, Failure> {
             let command = Oxmpi::try_parse_from(with_name)
                 .map_err(|error| Failure::from_clap(error, "oxmpi"))?;
             match command {
-                Oxmpi::Help => print!("{}", Oxmpi::command().render_help()),
-                Oxmpi::Version => println!("oxmpi {}", env!("CARGO_PKG_VERSION")),
+                Oxmpi::Help {
+                    command: Some(command),
+                } => return dispatch(name, &[command, "--help".into()]),
+                Oxmpi::Help { command: None } => show!("{}", Oxmpi::command().render_help()),
+                Oxmpi::Why { process } => return why::print(process),
+                Oxmpi::Version => show_line!("oxmpi {}", env!("CARGO_PKG_VERSION")),
+                Oxmpi::Info { all: true, .. } => {
+                    info::print();
+                    show_line!("\nnetwork\n");
+                    net_info::print()?;
+                    show_line!("\nsettings\n");
+                    settings::print(false)?;
+                }
                 Oxmpi::Info { net: true, .. } => net_info::print()?,
                 Oxmpi::Info {
                     settings: true,

@@ -14,9 +14,10 @@ use oxmpi_net::address::{
     Selector, Use, judge, offered, order,
 };
 use oxmpi_net::choice::{Mode, NET};
-use oxmpi_net::device::ethernet;
+use oxmpi_net::device::{ethernet, oxk};
 
 use crate::failure::Failure;
+use crate::show::show;
 
 /// Prints it all. What keeps a job from using this host at all is an error, after the table that
 /// shows why.
@@ -36,11 +37,12 @@ pub(crate) fn print() -> Result<(), Failure> {
         ports,
     };
     let offered = offered(&local.interfaces, &policy);
-    print!("{network}");
+    show!("{network}");
     match offered {
         Ok(addresses) => {
-            print!("{}", networks(mode, ethernet_here(&local, &policy)));
-            print!("{}", network.attempts(addresses));
+            let kernel = oxk::permitted().map_err(|error| error.to_string());
+            show!("{}", networks(mode, ethernet_here(&local, &policy), kernel));
+            show!("{}", network.attempts(addresses));
             Ok(())
         }
         Err(nothing) => Err(Failure::usage(nothing.to_string())),
@@ -133,7 +135,7 @@ fn ethernet_here(local: &Local, policy: &Policy) -> Result<String, String> {
 }
 
 /// Which network a job takes, as far as this host decides it.
-fn networks(mode: Mode, frames: Result<String, String>) -> String {
+fn networks(mode: Mode, frames: Result<String, String>, kernel: Result<(), String>) -> String {
     let wanted = |modes: &[Mode]| modes.contains(&mode);
     let not_asked = || format!("no: {NET}={mode}");
     let ethernet = match frames {
@@ -141,16 +143,26 @@ fn networks(mode: Mode, frames: Result<String, String>) -> String {
         Ok(card) => format!("yes, by {card}"),
         Err(reason) => format!("no: {reason}"),
     };
-    let udp = match wanted(&[Mode::Tcp]) {
+    let udp = match wanted(&[Mode::Tcp, Mode::PmKernel]) {
         true => not_asked(),
         false => "yes".to_owned(),
+    };
+    let kernel = match kernel {
+        Ok(()) if mode == Mode::PmKernel => "yes".to_owned(),
+        Ok(()) => format!("if {NET}=pm-kernel asks for it"),
+        Err(reason) => format!("no: {reason}"),
     };
     let tcp = match wanted(&[Mode::Auto, Mode::Tcp]) {
         true => "yes".to_owned(),
         false => not_asked(),
     };
     let mut text = "\nnetworks, the first that works for all hosts is used\n".to_owned();
-    let rows = [["ethernet", &ethernet], ["udp", &udp], ["tcp", &tcp]];
+    let rows = [
+        ["ethernet", &ethernet],
+        ["udp", &udp],
+        ["tcp", &tcp],
+        ["pm-kernel", &kernel],
+    ];
     // Writing into a string does not fail.
     let _ = write_table(&mut text, rows.map(|row| row.map(str::to_owned)).to_vec());
     text
@@ -350,18 +362,26 @@ a process on another host of the same networks tries
     fn networks_and_why_not() {
         let expected = "
 networks, the first that works for all hosts is used
-  ethernet  no: CAP_NET_RAW is missing
-  udp       yes
-  tcp       yes
+  ethernet   no: CAP_NET_RAW is missing
+  udp        yes
+  tcp        yes
+  pm-kernel  if OXMPI_NET=pm-kernel asks for it
 ";
         let missing = Err("CAP_NET_RAW is missing".to_owned());
-        assert_eq!(networks(Mode::Auto, missing), expected);
+        assert_eq!(networks(Mode::Auto, missing, Ok(())), expected);
         let there = || Ok("eth0, frames of up to 1500 bytes".to_owned());
-        let text = networks(Mode::Ethernet, there());
-        assert!(text.contains("ethernet  yes, by eth0"), "{text}");
-        assert!(text.contains("tcp       no: OXMPI_NET=ethernet"), "{text}");
-        let text = networks(Mode::Tcp, there());
-        assert!(text.contains("ethernet  no: OXMPI_NET=tcp"), "{text}");
+        let text = networks(Mode::Ethernet, there(), Err("no module".to_owned()));
+        assert!(text.contains("pm-kernel  no: no module"), "{text}");
+        assert!(text.contains("ethernet   yes, by eth0"), "{text}");
+        assert!(text.contains("tcp        no: OXMPI_NET=ethernet"), "{text}");
+        let text = networks(Mode::Tcp, there(), Ok(()));
+        assert!(text.contains("ethernet   no: OXMPI_NET=tcp"), "{text}");
+        let text = networks(Mode::PmKernel, there(), Ok(()));
+        assert!(
+            text.contains("udp        no: OXMPI_NET=pm-kernel"),
+            "{text}"
+        );
+        assert!(text.ends_with("pm-kernel  yes\n"), "{text}");
     }
 
     #[test]

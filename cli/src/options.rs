@@ -12,6 +12,8 @@ use std::time::Duration;
 use clap::{ArgAction, Parser};
 use oxmpi_launch::{Bind, RANKS_MAX, Stdin};
 
+use crate::soft::Soft;
+
 /// Where the help shows what has to do with several hosts.
 const HOSTS: &str = "Hosts";
 
@@ -29,6 +31,14 @@ pub(crate) struct Options {
     /// Ranks that execute the program [default: 1, or all slots of the hosts]
     #[arg(short = 'n', long = "np", value_name = "RANKS", allow_hyphen_values = true, value_parser = ranks)]
     pub(crate) ranks: Option<u32>,
+
+    /// Numbers of ranks that will do, such as 2:16:2 or 4,8; the largest up to -n is taken
+    #[arg(long, value_name = "NUMBERS", allow_hyphen_values = true, value_parser = Soft::parse)]
+    pub(crate) soft: Option<Soft>,
+
+    /// File with further options of this program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
 
     /// Folders in which the program is looked for before PATH, separated by colons
     #[arg(long, value_name = "FOLDERS")]
@@ -88,6 +98,10 @@ pub(crate) struct Options {
     #[arg(long, alias = "print-all-exitcodes")]
     pub(crate) exit_codes: bool,
 
+    /// Say of every rank where it runs
+    #[arg(short = 'v', long, aliases = ["display-map", "print-rank-map", "display-devel-map"])]
+    pub(crate) verbose: bool,
+
     /// Do not print the backtrace of a rank that crashes
     #[arg(long, overrides_with = "backtrace")]
     pub(crate) no_backtrace: bool,
@@ -95,6 +109,11 @@ pub(crate) struct Options {
     /// Print the backtrace of a rank that crashes, as is done anyway
     #[arg(long, hide = true)]
     pub(crate) backtrace: bool,
+
+    /// The error handler that ranks begin with: mpi_errors_are_fatal, mpi_errors_abort or
+    /// mpi_errors_return
+    #[arg(long, value_name = "HANDLER", value_parser = errhandler)]
+    pub(crate) initial_errhandler: Option<String>,
 
     /// End the job after this time, with exit status 124
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = seconds)]
@@ -165,8 +184,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "LIST", help_heading = HOSTS)]
     pub(crate) net_exclude: Option<String>,
 
-    /// The network between hosts: auto, ethernet, xdp, udp or tcp [default: auto, the fastest that
-    /// works]
+    /// The network between hosts: auto, ethernet, xdp, pm-kernel, udp or tcp [default: auto, the
+    /// fastest that works]
     #[arg(long, value_name = "WHICH", help_heading = HOSTS, value_parser = net)]
     pub(crate) net: Option<String>,
 
@@ -240,6 +259,16 @@ fn progress(text: &str) -> Result<String, String> {
     known
         .map(|_| text.to_owned())
         .map_err(|_| format!("expected {}", oxmpi_settings::PROGRESS.kind.accepted()))
+}
+
+/// The names are those of the standard's info key; many know them in capitals.
+fn errhandler(text: &str) -> Result<String, String> {
+    let kind = oxmpi_settings::INITIAL_ERRHANDLER.kind;
+    let name = text.to_ascii_lowercase();
+    match kind {
+        oxmpi_settings::Kind::Choice(names) if names.contains(&name.as_str()) => Ok(name),
+        _ => Err(format!("expected {}", kind.accepted())),
+    }
 }
 
 fn ports(text: &str) -> Result<String, String> {

@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::{Arg, ArgAction, CommandFactory, FromArgMatches};
 use oxmpi_launch::{
     AppContext, BindTo, Executable, FilePatterns, Host, HostsError, Job, LaunchError, MapBy,
-    Settings, Spread, Stdin, Template,
+    RANKS_MAX, Settings, Spread, Stdin, Template,
 };
 use oxmpi_net::tcp::{DriverError, Progress};
 
@@ -34,13 +34,14 @@ pub(crate) fn run(command: &str, words: &[OsString]) -> Result<ExitCode, Failure
 
 fn job(command: &str, words: &[OsString]) -> Result<Job, Failure> {
     let mut job = Job::default();
-    let description = Options::command().override_usage(format!(
-        "{command} [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]..."
-    ));
+    let usage = "[OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...";
+    let description = Options::command()
+        .override_usage(format!("{command} {usage}"))
+        .mut_args(repeatable);
     let configured = config_file(words)?;
     let segments = words::segments(configured.as_deref().unwrap_or(words), &description);
     let several = segments.len() > 1;
-    let mut uncounted = false;
+    let (mut uncounted, mut soft) = (false, None);
     for (index, segment) in segments.into_iter().enumerate() {
         if let Some(why) = segment.refused {
             return Err(Failure::usage(why));
@@ -48,11 +49,17 @@ fn job(command: &str, words: &[OsString]) -> Result<Job, Failure> {
         for note in &segment.notes {
             eprintln!("oxmpi: {note}");
         }
-        let options = description
-            .clone()
-            .try_get_matches_from(&segment.options)
-            .and_then(|matches| Options::from_arg_matches(&matches))
-            .map_err(|error| Failure::from_clap(error, command))?;
+        let parse = |words: &[OsString]| {
+            let matches = description.clone().try_get_matches_from(words);
+            let options = matches.and_then(|matches| Options::from_arg_matches(&matches));
+            options.map_err(|error| Failure::from_clap(error, command))
+        };
+        let mut options = parse(&segment.options)?;
+        if let Some(file) = options.file.take() {
+            let mut words = further_options(&file, &description)?;
+            words.extend_from_slice(&segment.options);
+            options = parse(&words)?;
+        }
         if options.version {
             return Err(Failure::Shown(format!(
                 "{command} (OxMPI) {}\n",
@@ -71,6 +78,7 @@ fn job(command: &str, words: &[OsString]) -> Result<Job, Failure> {
         }
         settle(&mut job.settings, &options)?;
         uncounted = !several && options.ranks.is_none();
+        soft = options.soft.clone().filter(|_| uncounted);
         job.apps.push(app(&options, segment)?);
     }
     let hosts = |error| Failure::from_launch(&LaunchError::Hosts(error));
@@ -79,8 +87,30 @@ fn job(command: &str, words: &[OsString]) -> Result<Job, Failure> {
         // A job of one program with hosts and without a count has a rank for every slot.
         job.apps[0].ranks = u32::try_from(slots).unwrap_or(u32::MAX);
     }
+    if let Some(soft) = soft {
+        // One that all slots, or this host's CPUs, are enough for; if there is none, the least.
+        let cpus = oxmpi_launch::usable_cpus();
+        let limit = job
+            .settings
+            .spread
+            .slots()
+            .map_or(cpus, |_| job.apps[0].ranks);
+        let ranks = soft.largest(limit).or_else(|| soft.smallest());
+        job.apps[0].ranks = ranks.ok_or_else(|| nothing_acceptable(RANKS_MAX))?;
+    }
     check_reader(&job)?;
     Ok(job)
+}
+
+/// What scripts add may be there already: a switch that is given twice means what it means once.
+fn repeatable(option: Arg) -> Arg {
+    match option.get_action() {
+        ArgAction::SetTrue => {
+            let own = option.get_id().clone();
+            option.overrides_with(own)
+        }
+        _ => option,
+    }
 }
 
 /// The rank that is to read standard input is one of the job's.
@@ -128,6 +158,39 @@ fn config_file(words: &[OsString]) -> Result<Option<Vec<OsString>>, Failure> {
     Ok(Some(programs))
 }
 
+/// What stands in the file of `-file`: options of one program, on any number of lines.
+fn further_options(file: &Path, description: &clap::Command) -> Result<Vec<OsString>, Failure> {
+    let shown = file.display();
+    let wrong = |why: &str| Failure::usage(format!("-file {shown}: {why}"));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error.to_string()))?;
+    let lines = text.lines().map(str::trim);
+    let mut words: Vec<OsString> = Vec::new();
+    for line in lines.filter(|line| !line.starts_with('#')) {
+        let found = oxmpi_launch::split_words(line);
+        let found = found.map_err(|why| wrong(&format!("in the line '{line}', {why}")))?;
+        words.extend(found.into_iter().map(OsString::from));
+    }
+    let mut segments = words::segments(&words, description).into_iter();
+    let options = segments.next().unwrap_or_default();
+    if let Some(word) = options.command.first() {
+        let word = word.to_string_lossy();
+        return Err(wrong(&format!(
+            "'{word}' is no option; the program stands on the command line"
+        )));
+    }
+    if let Some(why) = options.refused {
+        return Err(wrong(&why));
+    }
+    match segments.next() {
+        Some(_) => Err(wrong("it has options of one program, and no ':'")),
+        None => Ok(options.options),
+    }
+}
+
+fn nothing_acceptable(most: u32) -> Failure {
+    Failure::usage(format!("-soft: none of its numbers is from 1 to {most}"))
+}
+
 /// One program of the job.
 fn app(options: &Options, segment: Segment) -> Result<AppContext, Failure> {
     let mut command = segment.command.into_iter();
@@ -158,10 +221,15 @@ fn app(options: &Options, segment: Segment) -> Result<AppContext, Failure> {
         }
     };
     arguments.extend(command);
+    let ranks = options.ranks.unwrap_or(1);
+    let ranks = match (&options.soft, options.ranks) {
+        (Some(soft), Some(most)) => soft.largest(most).ok_or_else(|| nothing_acceptable(most))?,
+        _ => ranks,
+    };
     Ok(AppContext {
         executable,
         arguments,
-        ranks: options.ranks.unwrap_or(1),
+        ranks,
         wdir: options.wdir.clone(),
         env: pairs("--env", &options.env)?,
     })
@@ -193,15 +261,17 @@ fn settle(settings: &mut Settings, options: &Options) -> Result<(), Failure> {
         (oxmpi_settings::NET_FAULT.name, &options.net_fault),
         (oxmpi_settings::NET_PCAP.name, &options.net_pcap),
     ];
-    for (name, value) in network {
+    let errhandler = oxmpi_settings::INITIAL_ERRHANDLER.name;
+    let errhandler = [(errhandler, &options.initial_errhandler)];
+    for (name, value) in network.into_iter().chain(errhandler) {
         let value = value.iter().map(|value| (name.into(), value.into()));
         settings.env.extend(value);
     }
     if options.encrypt {
-        if let Some(progress @ (Progress::Kernel | Progress::Uring)) = options
-            .progress
-            .as_deref()
+        let progress = options.progress.as_deref();
+        if let Some(progress) = progress
             .and_then(|word| word.parse().ok())
+            .filter(|progress: &Progress| progress.is_in_kernel())
         {
             return Err(Failure::usage(DriverError::Encrypted(progress).to_string()));
         }
@@ -224,6 +294,7 @@ fn settle_output(settings: &mut Settings, options: &Options) {
     files.stderr = options.errfile_pattern.clone().or(files.stderr.take());
     settings.stdin = options.stdin.unwrap_or(settings.stdin);
     settings.exit_codes |= options.exit_codes;
+    settings.verbose |= options.verbose;
     if options.no_backtrace || options.backtrace {
         let value = if options.backtrace { "on" } else { "off" };
         let name = oxmpi_settings::BACKTRACE.name;
@@ -257,18 +328,19 @@ fn settle_binding(settings: &mut Settings, options: &Options) {
 
 /// The cores that `slot:PE=2`, as Open MPI has it, gives to each rank.
 fn cores_of(map_by: &str) -> Option<u32> {
-    let (_, modifier) = map_by.rsplit_once(':')?;
+    map_by.split(':').find_map(cores_in)
+}
+
+fn cores_in(modifier: &str) -> Option<u32> {
     let (name, count) = modifier.split_once('=')?;
     let count = count.parse().ok().filter(|count| *count > 0)?;
     name.eq_ignore_ascii_case("pe").then_some(count)
 }
 
 /// The same without its cores.
-fn without_cores(map_by: &str) -> &str {
-    match cores_of(map_by) {
-        Some(_) => map_by.rsplit_once(':').map_or(map_by, |(rest, _)| rest),
-        None => map_by,
-    }
+fn without_cores(map_by: &str) -> String {
+    let words = map_by.split(':').filter(|word| cores_in(word).is_none());
+    words.collect::<Vec<_>>().join(":")
 }
 
 fn settle_hosts(spread: &mut Spread, options: &Options) -> Result<(), Failure> {
@@ -286,7 +358,7 @@ fn settle_hosts(spread: &mut Spread, options: &Options) -> Result<(), Failure> {
     spread.hosts = hosts.or(spread.hosts.take());
     let map_by = match (options.ppn, &options.map_by) {
         (Some(count), _) => Some(MapBy::PerHost(count)),
-        (None, Some(text)) => Some(MapBy::parse(without_cores(text), "-map-by").map_err(wrong)?),
+        (None, Some(text)) => Some(MapBy::parse(&without_cores(text), "-map-by").map_err(wrong)?),
         (None, None) => None,
     };
     spread.map_by = map_by.or(spread.map_by);

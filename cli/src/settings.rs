@@ -10,6 +10,7 @@ use oxmpi_launch::Job;
 use oxmpi_settings::{FROM_OPTIONS, Row, SetBy, Topic, find, report};
 
 use crate::failure::Failure;
+use crate::show::show;
 
 /// Variables with their values.
 type Variables = Vec<(OsString, OsString)>;
@@ -71,11 +72,11 @@ fn tell(variables: Variables) {
 /// that makes no sense is an error, after the table that shows it.
 pub(crate) fn print(json: bool) -> Result<(), Failure> {
     if json {
-        print!("{}", oxmpi_settings::json());
+        show!("{}", oxmpi_settings::json());
         return Ok(());
     }
     let rows = report(|name| std::env::var_os(name));
-    print!("{}", table(&rows));
+    show!("{}", table(&rows));
     tell(std::env::vars_os().collect());
     match rows.into_iter().find_map(|row| row.error) {
         None => Ok(()),

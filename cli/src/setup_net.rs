@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use oxmpi_net::device::ethernet;
 
 use crate::failure::Failure;
+use crate::show::show;
 
 /// Names of programs that run code which their caller names, apart from version numbers and
 /// suffixes such as "3.11".
@@ -44,7 +45,7 @@ pub(crate) fn print(programs: &[OsString]) -> Result<(), Failure> {
         }
         warnings.extend(danger.map(|danger| warning(&path, &danger)));
     }
-    print!("{}", text(ethernet::permitted().is_ok(), &commands));
+    show!("{}", text(ethernet::permitted().is_ok(), &commands));
     // Not among the commands: those may go straight to a shell.
     for warning in warnings {
         eprintln!("oxmpi: {warning}");

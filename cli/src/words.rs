@@ -8,6 +8,7 @@
 //! program with its options.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 use clap::{ArgAction, Command};
 
@@ -48,6 +49,16 @@ fn segment(words: &[OsString], command: &Command) -> Segment {
         match normalise(word, command) {
             Word::Ours(word, values) => {
                 segment.options.push(word);
+                // Many write -env A=1 for -env A 1; no name of a variable has that sign.
+                let next = rest.as_slice().first().filter(|_| values == 2);
+                let values = match next.and_then(|next| assignment(next)) {
+                    Some(pair) => {
+                        segment.options.extend(pair);
+                        rest.next();
+                        0
+                    }
+                    None => values,
+                };
                 segment.options.extend(rest.by_ref().take(values).cloned());
             }
             Word::Foreign(name, attached) => {
@@ -85,6 +96,14 @@ enum Word {
     Foreign(String, Option<String>),
 }
 
+/// Name and value of A=1.
+fn assignment(word: &OsStr) -> Option<[OsString; 2]> {
+    let bytes = word.as_bytes();
+    let sign = bytes.iter().position(|byte| *byte == b'=')?;
+    let (name, value) = (&bytes[..sign], &bytes[sign + 1..]);
+    Some([name, value].map(|part| OsStr::from_bytes(part).to_owned()))
+}
+
 fn is_option(word: &OsStr) -> bool {
     let bytes = word.as_encoded_bytes();
     bytes.len() > 1 && bytes[0] == b'-'
@@ -120,11 +139,20 @@ fn normalise(word: &OsStr, command: &Command) -> Word {
     match short {
         // -n 4; -n4 has its value with it.
         Some(arg) if name.chars().count() == 1 => Word::Ours(word.to_owned(), values_of(arg)),
+        // -nameserver is no number of ranks, and -skip-launch-node names none.
+        Some(_) if matches!(first, Some('n' | 's')) && !names_ranks(&name[1..]) => {
+            Word::Ours(format!("--{}", &text[dashes..]).into(), 0)
+        }
         Some(_) => Word::Ours(word.to_owned(), 0),
         // Unknown: clap says so, and with two dashes it can compare it with what there is.
         None if name.chars().count() > 1 => Word::Ours(format!("--{}", &text[dashes..]).into(), 0),
         None => Word::Ours(word.to_owned(), 0),
     }
+}
+
+/// Whether it can be the value of -n or -s.
+fn names_ranks(text: &str) -> bool {
+    is_number(text) || text.is_empty() || ["all", "none"].contains(&text)
 }
 
 fn is_number(text: &str) -> bool {
@@ -185,15 +213,22 @@ mod tests {
             "-np 2 -wdir /tmp -env A 1 -genv B -2 a b",
             &[("--np 2 --wdir /tmp --env A 1 --genv B -2", "a b")],
         );
+        assert_cut(
+            "-env A=1 -genv B=2=3 -n 2 a",
+            &[("--env A 1 --genv B 2=3 -n 2", "a")],
+        );
         assert_cut("-timeout=3 a", &[("--timeout=3", "a")]);
         assert_cut("-tiemout 3 a", &[("--tiemout", "3 a")]);
     }
 
     #[test]
     fn options_of_others_are_not_clusters_of_letters() {
+        assert_cut("-ntasks-per-foo 2 a", &[("--ntasks-per-foo", "2 a")]);
+        assert_cut("-skip-it a", &[("--skip-it", "a")]);
+        assert_cut("-sall a", &[("-sall", "a")]);
         assert_cut("-genvlist A,B -n 2 a", &[("-x A -x B -n 2", "a")]);
         assert_cut("--mca btl self -n 2 a -mca", &[("-n 2", "a -mca")]);
-        assert_cut("-v -iface=eth0 a", &[("--net-include eth0", "a")]);
+        assert_cut("-v -iface=eth0 a", &[("-v --net-include eth0", "a")]);
         let words = ["-xterm", "1", "a"].map(OsString::from);
         let segment = segment(&words, &Options::command());
         assert!(

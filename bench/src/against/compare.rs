@@ -331,7 +331,7 @@ fn spread(values: &Values) -> Spread {
 fn small_is_good(unit: Unit) -> bool {
     matches!(
         unit,
-        Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds
+        Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds | Unit::Bytes
     )
 }
 

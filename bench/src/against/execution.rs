@@ -31,11 +31,12 @@ pub struct Pace {
     pub job: Duration,
     /// The same for a job with slow operations.
     pub slow_job: Duration,
+    /// From the end of a job's time until it is ended from outside: its last figure, starting and
+    /// finishing.
+    pub grace: Duration,
+    /// The same for a job with slow operations, of which the last may be given up.
+    pub slow_grace: Duration,
 }
-
-/// From the end of a job's time until it is ended from outside: its last figure, starting and
-/// finishing.
-const GRACE: Duration = Duration::from_secs(20);
 
 /// From asking a launcher to end until it is killed, and from its end until its output is taken as
 /// complete.
@@ -136,16 +137,16 @@ pub fn run(
     setting: &Setting,
     pace: Pace,
 ) -> (Found, Option<ExecutionError>) {
-    let pace = Pace {
-        job: if job.is_slow() {
-            pace.slow_job
-        } else {
-            pace.job
+    let pace = match job.is_slow() {
+        true => Pace {
+            job: pace.slow_job,
+            grace: pace.slow_grace,
+            ..pace
         },
-        ..pace
+        false => pace,
     };
     let mut command = command(job, installation, program, hosts, setting, pace);
-    let after = pace.job + GRACE;
+    let after = pace.job + pace.grace;
     let ended = match execute(&mut command, after) {
         Ok(ended) => ended,
         Err(error) => {
@@ -219,7 +220,7 @@ fn command(
         .args(["-n", &job.ranks.to_string()])
         .arg(&program.path);
     match job.program {
-        Which::Messages | Which::OneSided | Which::Files => command
+        Which::Messages | Which::OneSided | Which::Files | Which::Memory => command
             .args([pace.figure, pace.job].map(|time| time.as_secs_f64().to_string()))
             .args(&job.figures),
         // Its word is the class.

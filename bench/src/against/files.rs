@@ -14,7 +14,8 @@ pub const FILES: &str = "files";
 pub const RANKS: [u32; 3] = [2, 4, 16];
 
 /// Figures with the numbers of ranks that have them. Those that take some libraries longest come
-/// last, so that a job whose time is up has the others.
+/// last, so that a job whose time is up has the others; before them those that end the job of some
+/// libraries: Intel MPI 2021.18.1 aborts when it is given a subarray as a view.
 macro_rules! figures {
     ($medium:literal) => {
         [
@@ -24,14 +25,14 @@ macro_rules! figures {
             (concat!("read:1048576@", $medium), &RANKS),
             (concat!("append:64@", $medium), &[16]),
             (concat!("overlap:67108864@", $medium), &[2]),
-            (concat!("write-cube:128@", $medium), &[4, 16]),
-            (concat!("read-cube:128@", $medium), &[4, 16]),
             (concat!("write-all:65536@", $medium), &RANKS),
             (concat!("read-all:65536@", $medium), &RANKS),
             (concat!("write-all:4096@", $medium), &RANKS),
             (concat!("read-all:4096@", $medium), &RANKS),
             (concat!("write-all:512@", $medium), &RANKS),
             (concat!("read-all:512@", $medium), &RANKS),
+            (concat!("write-cube:128@", $medium), &[4, 16]),
+            (concat!("read-cube:128@", $medium), &[4, 16]),
             (concat!("write-all:8@", $medium), &RANKS),
             (concat!("read-all:8@", $medium), &RANKS),
         ]

@@ -10,6 +10,7 @@ mod execution;
 pub(crate) mod files;
 mod hosts;
 mod installation;
+pub(crate) mod memory;
 pub(crate) mod plan;
 mod program;
 mod setting;
@@ -81,6 +82,8 @@ const LONG: Usual = Usual {
         figure: Duration::from_millis(100),
         job: Duration::from_secs(12),
         slow_job: Duration::from_secs(48),
+        grace: Duration::from_secs(20),
+        slow_grace: Duration::from_secs(20),
     },
     rounds: 5,
     time: Duration::from_secs(350),
@@ -91,7 +94,10 @@ const SHORT: Usual = Usual {
     pace: Pace {
         figure: Duration::from_millis(30),
         job: Duration::from_secs(6),
-        slow_job: Duration::from_secs(6),
+        slow_job: Duration::from_secs(5),
+        grace: Duration::from_secs(20),
+        // A round of `files` is four jobs of each library, and is to end within three minutes.
+        slow_grace: Duration::from_secs(5),
     },
     rounds: 2,
     time: Duration::from_secs(85),
@@ -100,16 +106,63 @@ const SHORT: Usual = Usual {
 
 /// Measures. The number says how many jobs failed.
 pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
-    let usual = if request.quick { SHORT } else { LONG };
+    let ranks = match request.ranks.is_empty() {
+        true => usual(request).ranks,
+        false => &request.ranks,
+    };
+    let needs_hosts = plan::needs_hosts(&request.groups);
+    let find_hosts = || match plan::uses_hosts(&request.groups) {
+        true if !needs_hosts => Ok(Hosts::from_env().ok()),
+        _ => needs_hosts.then(Hosts::from_env).transpose(),
+    };
+    measure(request, find_hosts, |hosts, cpus| {
+        let mut jobs = plan::jobs(&request.groups, ranks, cpus);
+        if let Some(hosts) = hosts {
+            if needs_hosts {
+                jobs.extend(plan::far_jobs(hosts.count(), request.quick));
+            }
+            if plan::uses_hosts(&request.groups) {
+                jobs.push(plan::far_windows());
+            }
+        }
+        if files::is_wanted(&request.groups) {
+            jobs.extend(plan::file_jobs(ranks, cpus));
+        }
+        if memory::is_wanted(&request.groups) {
+            let ranks = match request.ranks.is_empty() {
+                true => memory::RANKS[usize::from(request.quick)],
+                false => &request.ranks,
+            };
+            jobs.extend(ranks.iter().map(|ranks| plan::memory_job(*ranks, cpus)));
+        }
+        jobs
+    })
+}
+
+/// The integer sorts of O2G's paper with each library, on so many hosts.
+pub fn sorts(request: &Request, hosts: usize) -> Result<Report, AgainstError> {
+    let find_hosts = || (hosts > 1).then(Hosts::from_env).transpose();
+    let (report, _) = measure(request, find_hosts, |hosts, _| {
+        plan::paper_jobs(hosts.map_or(1, Hosts::count), request.quick)
+    })?;
+    Ok(report)
+}
+
+fn usual(request: &Request) -> Usual {
+    if request.quick { SHORT } else { LONG }
+}
+
+/// Measures the jobs that are chosen once hosts and CPUs are known.
+fn measure(
+    request: &Request,
+    find_hosts: impl FnOnce() -> Result<Option<Hosts>, HostsError>,
+    choose: impl FnOnce(Option<&Hosts>, usize) -> Vec<plan::Job>,
+) -> Result<(Report, usize), AgainstError> {
+    let usual = usual(request);
     let rounds = if request.rounds == 0 {
         usual.rounds
     } else {
         request.rounds
-    };
-    let ranks = if request.ranks.is_empty() {
-        usual.ranks
-    } else {
-        &request.ranks
     };
     let ours = Installation::ours(request.prefix.as_deref())?;
     // All of them are looked for before anything is compiled: a mistake shall show at once.
@@ -118,23 +171,8 @@ pub fn run(request: &Request) -> Result<(Report, usize), AgainstError> {
         installations.push(Installation::find(prefix)?);
     }
     let machine = Machine::here();
-    let needs_hosts = plan::needs_hosts(&request.groups);
-    let hosts = match plan::uses_hosts(&request.groups) {
-        true if !needs_hosts => Hosts::from_env().ok(),
-        _ => needs_hosts.then(Hosts::from_env).transpose()?,
-    };
-    let mut jobs = plan::jobs(&request.groups, ranks, machine.cpus);
-    if let Some(hosts) = &hosts {
-        if needs_hosts {
-            jobs.extend(plan::far_jobs(hosts.count(), request.quick));
-        }
-        if plan::uses_hosts(&request.groups) {
-            jobs.push(plan::far_windows());
-        }
-    }
-    if files::is_wanted(&request.groups) {
-        jobs.extend(plan::file_jobs(machine.cpus));
-    }
+    let hosts = find_hosts()?;
+    let jobs = choose(hosts.as_ref(), machine.cpus);
     let mut libraries: Vec<Library> = installations
         .iter()
         .map(|installation| Library {

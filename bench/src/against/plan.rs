@@ -4,10 +4,11 @@
 //! name and there are hosts.
 
 use super::files::{self, FILES, Goal};
+use super::memory::{self, MEMORY};
 use crate::figure::size_name;
 
 /// Groups of figures, as named on the command line, with what they are.
-pub const GROUPS: [(&str, &str); 10] = [
+pub const GROUPS: [(&str, &str); 11] = [
     (
         "latency",
         "half a ping-pong, 8 B to 64 KiB, also just written and scattered",
@@ -38,6 +39,10 @@ pub const GROUPS: [(&str, &str); 10] = [
     (
         FILES,
         "one file accessed by 2, 4 and 16 ranks, tmpfs and disk (by name only)",
+    ),
+    (
+        MEMORY,
+        "memory of a rank after MPI_Init and after an all-to-all of 128 ranks (by name only)",
     ),
 ];
 
@@ -111,6 +116,21 @@ const SORTS: [(&str, u32, u32); 7] = [
 /// Of those, how many a quick run has.
 const QUICK_SORTS: usize = 2;
 
+/// Sorts of O2G's paper: classes that fit its 16 hosts.
+const PAPER: [(&str, u32, u32); 8] = [
+    ("is:S", 1, 4),
+    ("is:S", 2, 4),
+    ("is:S", 4, 4),
+    ("is:S", 16, 16),
+    ("is:W", 1, 4),
+    ("is:W", 2, 4),
+    ("is:W", 4, 4),
+    ("is:W", 16, 16),
+];
+
+/// Of those, what a quick run has.
+const QUICK_PAPER: [(&str, u32, u32); 3] = [PAPER[0], PAPER[1], PAPER[3]];
+
 /// Threads per rank.
 const THREADS: [&str; 2] = ["threads:1", "threads:4"];
 
@@ -131,11 +151,19 @@ pub enum Which {
     Files,
     /// Windows.
     OneSided,
+    /// What a rank occupies.
+    Memory,
 }
 
 impl Which {
     /// All of them.
-    pub const ALL: [Which; 4] = [Which::Messages, Which::Sort, Which::OneSided, Which::Files];
+    pub const ALL: [Which; 5] = [
+        Which::Messages,
+        Which::Sort,
+        Which::OneSided,
+        Which::Files,
+        Which::Memory,
+    ];
 }
 
 /// One start of a program.
@@ -168,6 +196,8 @@ impl Job {
     pub fn group(&self, figure: &str) -> &'static str {
         if self.program == Which::Files {
             FILES
+        } else if self.program == Which::Memory {
+            MEMORY
         } else if self.program == Which::OneSided {
             ONE_SIDED
         } else if self.hosts > 1 || self.program == Which::Sort {
@@ -182,7 +212,7 @@ impl Job {
     pub fn is_slow(&self) -> bool {
         match self.program {
             Which::Files => true,
-            Which::Messages | Which::Sort | Which::OneSided => false,
+            Which::Messages | Which::Sort | Which::OneSided | Which::Memory => false,
         }
     }
 
@@ -190,6 +220,7 @@ impl Job {
     pub fn goals(&self, figure: &str) -> Vec<Goal> {
         match self.program {
             Which::Files => files::goals(figure),
+            Which::Memory => vec![Goal::Peers(1.0)],
             Which::Messages | Which::Sort | Which::OneSided => Vec::new(),
         }
     }
@@ -198,6 +229,9 @@ impl Job {
     pub fn title(&self, figure: &str) -> String {
         if self.program == Which::Files {
             return files::title(figure, self.ranks);
+        }
+        if self.program == Which::Memory {
+            return memory::title(figure, self.ranks);
         }
         let title = title(figure, self.ranks);
         match figure.split(':').next() {
@@ -247,16 +281,25 @@ pub fn far_jobs(hosts: u32, quick: bool) -> Vec<Job> {
     } else {
         &SORTS[..]
     };
-    jobs.extend(sorts.iter().filter(|(_, wanted, _)| *wanted <= hosts).map(
-        |(figure, hosts, ranks)| Job {
-            program: Which::Sort,
-            ranks: *ranks,
-            hosts: *hosts,
-            figures: vec![figure],
-            crowded: true,
-        },
-    ));
+    jobs.extend(sort_jobs(sorts, hosts));
     jobs
+}
+
+/// The sorts of O2G's paper, as far as there are hosts.
+pub fn paper_jobs(hosts: u32, quick: bool) -> Vec<Job> {
+    sort_jobs(if quick { &QUICK_PAPER } else { &PAPER }, hosts)
+}
+
+fn sort_jobs(sorts: &[(&'static str, u32, u32)], hosts: u32) -> Vec<Job> {
+    let possible = sorts.iter().filter(|(_, wanted, _)| *wanted <= hosts);
+    let job = |(figure, hosts, ranks): &(&'static str, u32, u32)| Job {
+        program: Which::Sort,
+        ranks: *ranks,
+        hosts: *hosts,
+        figures: vec![*figure],
+        crowded: true,
+    };
+    possible.map(job).collect()
 }
 
 /// The jobs of a round on this host, for these groups (none means all) and these numbers of ranks,
@@ -323,9 +366,11 @@ pub fn jobs(groups: &[String], ranks: &[u32], cpus: usize) -> Vec<Job> {
     jobs
 }
 
-/// The jobs of a round of `files` on `cpus` CPUs: one for each medium and number of ranks.
-pub fn file_jobs(cpus: usize) -> Vec<Job> {
-    let media = files::RANKS.iter().flat_map(|&ranks| {
+/// The jobs of a round of `files` on `cpus` CPUs: one for each medium and each of these numbers of
+/// ranks that has figures.
+pub fn file_jobs(wanted: &[u32], cpus: usize) -> Vec<Job> {
+    let counts = files::RANKS.iter().filter(|ranks| wanted.contains(ranks));
+    let media = counts.flat_map(|&ranks| {
         files::figures(ranks).map(|figures| Job {
             program: Which::Files,
             ranks,
@@ -335,6 +380,17 @@ pub fn file_jobs(cpus: usize) -> Vec<Job> {
         })
     });
     media.collect()
+}
+
+/// The job of a round of `memory` on so many ranks.
+pub fn memory_job(ranks: u32, cpus: usize) -> Job {
+    Job {
+        program: Which::Memory,
+        ranks,
+        hosts: 1,
+        figures: memory::FIGURES.to_vec(),
+        crowded: ranks as usize > cpus,
+    }
 }
 
 /// The group a figure of this host is shown in.
@@ -445,7 +501,8 @@ mod tests {
 
     #[test]
     fn files_have_their_figures_on_both_media() {
-        let jobs = file_jobs(2);
+        let jobs = file_jobs(&[2, 4, 8, 16], 2);
+        assert_eq!(file_jobs(&[2, 16], 2).len(), 4);
         let shapes: Vec<(u32, usize)> = jobs.iter().map(|j| (j.ranks, j.figures.len())).collect();
         assert_eq!(
             shapes,

@@ -24,6 +24,7 @@ impl Which {
             Which::Sort => "is",
             Which::Files => "files",
             Which::OneSided => "onesided",
+            Which::Memory => "memory",
         }
     }
 
@@ -33,6 +34,7 @@ impl Which {
             Which::Sort => include_str!("../../c/is.c"),
             Which::Files => include_str!("../../c/files.c"),
             Which::OneSided => include_str!("../../c/onesided.c"),
+            Which::Memory => include_str!("../../c/memory.c"),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! ranks of a job; `tcp`, `udp` and `packet` carry it.
 
 pub mod hop;
+pub mod icmp;
 pub mod packet;
 pub mod pair;
 pub mod stream;

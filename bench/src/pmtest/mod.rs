@@ -7,7 +7,7 @@
 //! the two processes, and this file makes tables of it with `report`, as `oxmpi bench` does.
 
 mod arguments;
-mod modes;
+pub(crate) mod modes;
 mod passage;
 
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use crate::report::{self, Machine, Report};
 use crate::session::{BenchError, Session};
 
 /// Message sizes: the paper's range.
-const SIZES: [usize; 12] = [
+pub(crate) const SIZES: [usize; 12] = [
     0,
     8,
     64,
@@ -37,9 +37,9 @@ const SIZES: [usize; 12] = [
     1 << 20,
 ];
 /// What is also measured by the bare mechanism.
-const LONG: usize = 1 << 20;
+pub(crate) const LONG: usize = 1 << 20;
 /// What half a round trip is taken apart for.
-const SHORT: usize = 8;
+pub(crate) const SHORT: usize = 8;
 
 const LATENCY: &str = "latency";
 const BANDWIDTH: &str = "bandwidth";
@@ -160,6 +160,7 @@ fn figures(round: usize) -> Vec<Figure> {
             if (bytes, streaming) == (SHORT, false) {
                 together.push(Figure::Mechanism { bytes });
                 together.push(Figure::Protocol { bytes });
+                together.push(Figure::TcpParts { bytes });
             }
             if (bytes, streaming) == (LONG, true) {
                 together.push(Figure::BareStream { bytes });
@@ -178,8 +179,18 @@ fn repetitions(session: &Session) -> usize {
     session.repetitions.min(REPETITIONS_MAX)
 }
 
-/// Everything of one network.
+/// Everything of one network, as rows.
 fn by(session: &mut Session, net: Net) -> Result<Vec<Row>, BenchError> {
+    let found = gather(session, net)?;
+    let mut rows = found.by_size();
+    rows.push(found.beside_mechanism());
+    rows.extend(found.breakdown());
+    rows.extend(found.counters());
+    Ok(rows)
+}
+
+/// Everything of one network.
+pub(crate) fn gather(session: &mut Session, net: Net) -> Result<Findings, BenchError> {
     let repetitions = repetitions(session);
     session.announce(format!("pmtest by {}", net.name()), repetitions);
     let mut environment = net.environment().to_vec();
@@ -199,12 +210,7 @@ fn by(session: &mut Session, net: Net) -> Result<Vec<Row>, BenchError> {
         rounds.push(Round { plan, values });
         session.step();
     }
-    let found = Findings { net, rounds };
-    let mut rows = found.by_size();
-    rows.push(found.beside_mechanism());
-    rows.extend(found.breakdown());
-    rows.extend(found.counters());
-    Ok(rows)
+    Ok(Findings { net, rounds })
 }
 
 /// What one job found.
@@ -228,14 +234,14 @@ impl Round {
 }
 
 /// What all jobs of a network found.
-struct Findings {
-    net: Net,
+pub(crate) struct Findings {
+    pub(crate) net: Net,
     rounds: Vec<Round>,
 }
 
 impl Findings {
     /// One of a figure's numbers, in every job; nothing if it was not measured.
-    fn values(&self, figure: Figure, index: usize) -> Vec<f64> {
+    pub(crate) fn values(&self, figure: Figure, index: usize) -> Vec<f64> {
         let value = |round: &Round| round.values(figure).get(index).copied();
         self.rounds.iter().filter_map(value).collect()
     }

@@ -179,6 +179,8 @@ pub enum Probe {
     },
     /// What `oxmpi pmtest` measures, on a channel instead of with MPI.
     Pm(channel::Plan),
+    /// What a rank learns about copying from messages of all lengths; no figures.
+    Learned,
     /// Initialise and finalise.
     Nothing,
 }
@@ -205,10 +207,11 @@ impl Probe {
     pub fn is_on_one_host(&self) -> bool {
         matches!(
             self,
-            Probe::OneSided {
-                between_hosts: false,
-                ..
-            }
+            Probe::Learned
+                | Probe::OneSided {
+                    between_hosts: false,
+                    ..
+                }
         )
     }
 }
@@ -243,10 +246,20 @@ pub fn run(probe: &str) -> Result<(), Box<dyn std::error::Error>> {
         let answer = Answer {
             values,
             transport: mpi.transport().to_string(),
+            learned: match probe {
+                Probe::Learned => learned(&mpi),
+                _ => Vec::new(),
+            },
         };
         println!("{}", serde_json::to_string(&answer)?);
     }
     Ok(())
+}
+
+/// What this rank has learned about copying.
+fn learned(mpi: &Mpi) -> Vec<(String, String)> {
+    let rows = mpi.learned().into_iter();
+    rows.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn measure(
@@ -295,6 +308,7 @@ fn measure(
         Probe::Pm(_) | Probe::Typed { .. } | Probe::OneSided { .. } => {
             unreachable!("they join the job themselves")
         }
+        Probe::Learned => point::all_lengths(world)?,
         Probe::Nothing => Vec::new(),
     })
 }

@@ -91,6 +91,7 @@ pub fn measure(what: OneSided, time: Duration) -> Outcome<Option<Answer>> {
     let answer = (side.comm.rank() == 0).then(|| Answer {
         values: values.into(),
         transport: process.transport().to_string(),
+        learned: Vec::new(),
     });
     drop(side);
     process.finalize();

@@ -81,6 +81,34 @@ pub fn ping_pong(
     Ok(sample)
 }
 
+/// Messages of all lengths, to and fro, until each way of copying has been tried: pairs of length
+/// and number. 128 of a class are tries (`oxmpi_ports::filling`), and 8 of those that may be
+/// fetched.
+const ALL_LENGTHS: [(usize, usize); 4] = [
+    (2 << 10, 160),
+    (8 << 10, 160),
+    (64 << 10, 80),
+    (1 << 20, 16),
+];
+
+/// Sends and receives messages of all lengths; no figures.
+pub fn all_lengths(world: &Communicator<'_>) -> Result<Vec<f64>> {
+    let peer = 1 - world.rank();
+    for (bytes, number) in ALL_LENGTHS {
+        let mut buffer = vec![GO_ON; bytes];
+        for _ in 0..number {
+            if world.rank() == 0 {
+                world.send(&buffer, peer, PING)?;
+            }
+            world.recv(&mut buffer, peer, PING)?;
+            if world.rank() == 1 {
+                world.send(&buffer, peer, PING)?;
+            }
+        }
+    }
+    Ok(Vec::new())
+}
+
 /// Windows of messages from rank 0 to rank 1, GB/s.
 pub fn bandwidth(
     mpi: &Mpi,

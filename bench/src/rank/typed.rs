@@ -41,6 +41,7 @@ pub fn measure(
         0 => Some(Answer {
             values: vec![side.ping(time)?],
             transport: process.transport().to_string(),
+            learned: Vec::new(),
         }),
         1 => {
             side.pong()?;

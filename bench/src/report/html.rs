@@ -13,7 +13,8 @@ use super::table::{spread, verdict};
 use super::{Report, plot};
 use crate::figure::Row;
 
-const STYLE: &str = include_str!("page.css");
+/// Of all pages.
+pub(crate) const STYLE: &str = include_str!("page.css");
 
 /// Whether [`write()`] will be able to: asked before minutes of measuring.
 pub fn check(path: &Path) -> Result<(), FileError> {
@@ -22,9 +23,14 @@ pub fn check(path: &Path) -> Result<(), FileError> {
 
 /// Writes the page to a file that the user names.
 pub fn write(path: &Path, report: &Report) -> Result<(), FileError> {
+    write_page(path, &render(report))
+}
+
+/// Writes a page that is made already.
+pub(crate) fn write_page(path: &Path, page: &str) -> Result<(), FileError> {
     use std::io::Write;
     let mut file = oxmpi_trust::create(path, Access::Usual)?;
-    file.write_all(render(report).as_bytes())
+    file.write_all(page.as_bytes())
         .map_err(|source| FileError::System {
             path: path.to_owned(),
             source,
@@ -207,7 +213,8 @@ fn pill(met: Option<bool>) -> String {
     format!("<span class=\"verdict {class}\">{mark} {word}</span>")
 }
 
-fn escape(text: &str) -> String {
+/// Text that has no elements in it.
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -4,6 +4,8 @@
 //! A report also names the machine and what was unusual about the run, because a figure without
 //! them is a rumour.
 
+#[cfg(test)]
+mod browser;
 pub mod html;
 mod plot;
 pub mod table;

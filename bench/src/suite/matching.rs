@@ -52,7 +52,7 @@ pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {
             rows.push(
                 Row::new(NAME, name, Unit::Nanoseconds, &pairs.values)
                     .on_floor("with 1 entry", &pairs.values, &pairs.floors)
-                    .aiming(Target::RatioAtMost(2.0))
+                    .aiming(Target::RatioAtMost(1.2))
                     .plotted(format!("8 B one way, {what}"), "entries", entries as f64),
             );
         }

@@ -13,7 +13,7 @@ mod neighbour;
 mod network;
 mod onesided;
 mod point;
-mod progress;
+pub(crate) mod progress;
 mod startup;
 mod typed;
 

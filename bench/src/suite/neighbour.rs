@@ -1,5 +1,5 @@
 //! Other programs on the machine while a benchmark runs: threads that compute, all the time or in
-//! bursts. Nobody tells the library of them; it has to notice.
+//! bursts. The library is not told of them and has to notice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,10 @@
-//! Who reads TCP connections: a plain loop that polls and reads all sockets, the library's handler,
-//! io_uring, the driver in the kernel; and each beside itself with more connections.
+//! Readers of TCP connections: a plain loop that polls and reads all sockets, the library's
+//! handler, io_uring, BPF programs, the driver in the kernel; and each beside itself with more
+//! connections.
 //!
-//! Everything here goes by TCP, also between ranks of one host, because what is compared is who
-//! looks after sockets and how. The plain loop is the baseline of O2G's paper: select, then read
-//! what is ready, then match; the kernel's handler is the paper's own.
+//! Everything here goes by TCP, also between ranks of one host, because the readers of sockets are
+//! compared. The plain loop is the baseline of O2G's paper: select, then read what is ready, then
+//! match; the kernel's handler is the paper's own.
 
 use std::time::Duration;
 
@@ -20,8 +21,11 @@ const NAME: &str = "progress";
 /// Settings of a job.
 type Environment = &'static [(&'static str, &'static str)];
 
-/// By TCP only.
-const TCP: (&str, &str) = (settings::SHARED_MEMORY.name, "off");
+/// Ranks of one host talk by a network, too,
+const NETWORK: (&str, &str) = (settings::SHARED_MEMORY.name, "off");
+/// and the network is TCP: without this, `sock` and `user` would be UDP.
+const TCP: (&str, &str) = (settings::NET.name, "tcp");
+
 /// A way to look after sockets: its name, and the settings of a job.
 struct Home {
     name: &'static str,
@@ -37,13 +41,15 @@ macro_rules! home {
     ($name:literal) => {
         Home {
             name: $name,
-            environment: &[TCP, (settings::PROGRESS.name, $name)],
+            environment: &[NETWORK, TCP, (settings::PROGRESS.name, $name)],
             spinning: &[
+                NETWORK,
                 TCP,
                 (settings::PROGRESS.name, $name),
                 (settings::WAIT.name, "spin"),
             ],
             without_driver: &[
+                NETWORK,
                 TCP,
                 (settings::PROGRESS.name, $name),
                 (settings::DRIVER.name, "off"),
@@ -55,6 +61,7 @@ macro_rules! home {
 const PLAIN: Home = home!("sock");
 const HANDLER: Home = home!("user");
 const RING: Home = home!("uring");
+const BPF: Home = home!("bpf");
 const KERNEL: Home = home!("kernel");
 
 /// Connections that nobody uses, at most; ranks 0 and 1 have as many each.
@@ -93,13 +100,23 @@ pub fn run(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     Ok(rows)
 }
 
+/// The names of what there is here, the plain loop first.
+pub(crate) fn names(session: &mut Session) -> Vec<&'static str> {
+    let notes = session.notes.len();
+    let names = homes(session).iter().map(|home| home.name).collect();
+    // What is missing is said by `run`.
+    session.notes.truncate(notes);
+    names
+}
+
 /// The plain loop, and what there is here besides; what is not is said, for its rows are missing
 /// then.
 fn homes(session: &mut Session) -> Vec<Home> {
     let mut homes = vec![PLAIN, HANDLER];
     let ring = oxmpi_net::tcp::find_ring().map_err(|error| error.to_string());
+    let bpf = oxmpi_net::tcp::find_bpf().map_err(|error| error.to_string());
     let driver = oxmpi_net::tcp::find_driver().map_err(|error| error.to_string());
-    for (home, found) in [(RING, ring), (KERNEL, driver)] {
+    for (home, found) in [(RING, ring), (BPF, bpf), (KERNEL, driver)] {
         match found {
             Ok(()) => homes.push(home),
             Err(error) => {
@@ -214,4 +231,19 @@ fn overlap(session: &mut Session, home: &Home, driver: bool) -> Result<Row, Benc
         Ok(session.job(2, &probe, environment)?.0[0])
     })?;
     Ok(Row::new(NAME, name, Unit::Percent, &shares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_home_reads_tcp_connections() {
+        for home in [PLAIN, HANDLER, RING, BPF, KERNEL] {
+            for environment in [home.environment, home.spinning, home.without_driver] {
+                assert!(environment.contains(&("OXMPI_NET", "tcp")), "{}", home.name);
+                assert!(environment.contains(&("OXMPI_SHARED_MEMORY", "off")));
+            }
+        }
+    }
 }

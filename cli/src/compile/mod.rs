@@ -18,6 +18,7 @@ use std::process::{Command, ExitCode};
 use oxmpi_launch::Executable;
 
 use crate::failure::Failure;
+use crate::show::{show, show_line};
 use line::{Line, Show};
 use prefix::Prefix;
 
@@ -161,11 +162,11 @@ pub(crate) fn run(
     let line = Line::parse(wrapper, language, words)?;
     match line.show {
         Some(Show::Help) => {
-            print!("{}", help(wrapper, language));
+            show!("{}", help(wrapper, language));
             return Ok(ExitCode::SUCCESS);
         }
         Some(Show::Version) => {
-            println!("{}", version(wrapper));
+            show_line!("{}", version(wrapper));
             return Ok(ExitCode::SUCCESS);
         }
         _ => {}
@@ -184,7 +185,7 @@ pub(crate) fn run(
         if language == Language::Fortran {
             prefix.serve(&compiler);
         }
-        println!("{}", prefix.shown(show, &compiler, &line));
+        show_line!("{}", prefix.shown(show, &compiler, &line));
         return Ok(ExitCode::SUCCESS);
     }
     if line.words.is_empty() {

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::failure::Failure;
+use crate::show::show_line;
 
 /// Try what jobs need on this host, and on others with the ways between them.
 #[derive(Parser)]
@@ -145,20 +146,20 @@ pub(crate) fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
     }
     let own = here::answers();
     if options.for_doctor {
-        println!("{}", hosts::greeting());
+        show_line!("{}", hosts::greeting());
         for answer in &own {
-            println!("{}", answer.to_line());
+            show_line!("{}", answer.to_line());
         }
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{}", oxmpi_launch::host_name());
+    show_line!("{}", oxmpi_launch::host_name());
     let mut worst = show(&own);
     for (title, answers) in hosts::answers(&options)? {
-        println!("\n{title}");
+        show_line!("\n{title}");
         worst = worst.max(show(&answers));
     }
-    println!();
-    println!(
+    show_line!();
+    show_line!(
         "{}",
         match worst {
             State::Good => "All is well.",
@@ -171,7 +172,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<ExitCode, Failure> {
 
 fn show(answers: &[Answer]) -> State {
     for answer in answers {
-        println!("{answer}");
+        show_line!("{answer}");
     }
     let states = answers.iter().map(|answer| answer.state);
     states.max().unwrap_or(State::Good)

@@ -66,7 +66,7 @@ fn words_and_ports_that_make_no_sense() {
     );
     told(
         &["--net", "carrier-pigeon"],
-        "expected auto, ethernet, xdp, udp or tcp",
+        "expected auto, ethernet, xdp, pm-kernel, udp or tcp",
     );
 }
 

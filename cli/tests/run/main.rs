@@ -3,6 +3,7 @@
 mod addresses;
 mod ends;
 mod habits;
+mod hangs;
 mod hosts;
 mod input;
 mod mistakes;

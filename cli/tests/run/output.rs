@@ -207,3 +207,33 @@ fn lines_can_have_the_time() {
     let mark = ran.stdout.strip_suffix(b" [0] x\n").unwrap();
     assert_eq!(mark.len(), "12:34:56.789".len());
 }
+
+#[test]
+fn information_ends_quietly_when_nothing_reads_it() {
+    for words in [
+        &["info", "--all"][..],
+        &["info", "--settings", "--json"],
+        &["help"],
+        &["version"],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut oxmpi = std::process::Command::new(env!("CARGO_BIN_EXE_oxmpi"));
+        let ran = oxmpi.args(words).stdout(writer).output().unwrap();
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!((ran.status.code(), &*errors), (Some(141), ""), "{words:?}");
+    }
+}
+
+#[test]
+fn information_that_cannot_be_written_is_an_error() {
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let mut oxmpi = std::process::Command::new(env!("CARGO_BIN_EXE_oxmpi"));
+    let ran = oxmpi.arg("info").stdout(full).output().unwrap();
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(1));
+    assert_eq!(
+        errors,
+        "oxmpi: cannot write the output: No space left on device (os error 28)\n"
+    );
+}

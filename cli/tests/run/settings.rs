@@ -63,7 +63,7 @@ fn a_setting_that_is_not_used_is_told() {
     let ran = with(&[("OXMPI_DUMP_BYTES", "1M")], &["true"]);
     assert_eq!(
         ran.stderr,
-        "oxmpi: OXMPI_DUMP_BYTES=1M is not used: it counts only with OXMPI_PROGRESS=kernel\n"
+        "oxmpi: OXMPI_DUMP_BYTES=1M is not used: it counts only with OXMPI_PROGRESS=kernel or bpf\n"
     );
     assert_eq!(ran.code, 0);
 }

@@ -81,6 +81,11 @@ pub enum Figure {
         /// Of a message.
         bytes: usize,
     },
+    /// By bare TCP, ns: half a round trip, the call that sends, the call that receives.
+    TcpParts {
+        /// Of a message.
+        bytes: usize,
+    },
     /// The protocol alone, in memory, ns for one way.
     Protocol {
         /// Of a message.
@@ -94,7 +99,7 @@ impl Figure {
     /// How many numbers it gives.
     pub fn values(self) -> usize {
         match self {
-            Figure::Mechanism { .. } => 3,
+            Figure::Mechanism { .. } | Figure::TcpParts { .. } => 3,
             Figure::Counters => COUNTERS.len(),
             _ => 1,
         }
@@ -216,7 +221,14 @@ pub fn run(plan: &Plan) -> Found<()> {
     ends.meet_again()?;
     if channel.node() == 0 {
         let transport = found;
-        println!("{}", serde_json::to_string(&Answer { values, transport })?);
+        println!(
+            "{}",
+            serde_json::to_string(&Answer {
+                values,
+                transport,
+                learned: Vec::new(),
+            })?
+        );
     }
     Ok(())
 }
@@ -298,6 +310,13 @@ impl Ends<'_> {
             }
             Figure::Mechanism { bytes } => {
                 wire::pong(bare, bytes)?;
+                0.0
+            }
+            Figure::TcpParts { bytes } if first => {
+                return Ok(wire::ping_parts(tcp, bytes, time)?.to_vec());
+            }
+            Figure::TcpParts { bytes } => {
+                wire::pong(tcp, bytes)?;
                 0.0
             }
             Figure::Protocol { bytes } if first => protocol::one_way_ns(bytes, time)?,
@@ -414,7 +433,7 @@ fn sleep(channel: &mut Channel) -> bool {
     }
     let nap = channel.nap_max().unwrap_or(SILENCE_MAX).min(SILENCE_MAX);
     let nap = libc::timespec {
-        tv_sec: nap.as_secs() as libc::time_t,
+        tv_sec: nap.as_secs() as _,
         tv_nsec: nap.subsec_nanos().into(),
     };
     let mut asked = libc::pollfd {
