@@ -30,6 +30,15 @@ program files
     CHECK(all(x == 2 - rank))
     call MPI_File_close(f, e)
     CHECK(f == MPI_FILE_NULL)
+    ! Section 14.3: the constant is an argument disp, so of the kind of offsets.
+    CHECK(kind(MPI_DISPLACEMENT_CURRENT) == MPI_OFFSET_KIND)
+    call MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE + MPI_MODE_WRONLY + &
+      MPI_MODE_SEQUENTIAL + MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, f, e)
+    CHECK(e == MPI_SUCCESS)
+    call MPI_File_set_view(f, MPI_DISPLACEMENT_CURRENT, MPI_INTEGER, MPI_INTEGER, 'native', &
+      MPI_INFO_NULL, e)
+    CHECK(e == MPI_SUCCESS)
+    call MPI_File_close(f, e)
   end if
   call finish()
 contains

@@ -5,6 +5,8 @@ module procedures
   implicit none
 #include "face_include.h"
   integer :: freed = 0, cancelled = 0
+  ! Of a module, because any procedure may change it.
+  integer(kind=MPI_ADDRESS_KIND) :: extra = 0
 contains
   subroutine query(extra_state, status, ierror)
     integer(kind=MPI_ADDRESS_KIND) :: extra_state
@@ -21,6 +23,8 @@ contains
     integer(kind=MPI_ADDRESS_KIND) :: extra_state
     integer :: ierror
     freed = freed + int(extra_state)
+    ! What a procedure makes of its state is in the variable that the program has named.
+    if (extra_state == 5) extra_state = 6
     ierror = MPI_SUCCESS
   end subroutine release
 
@@ -52,6 +56,11 @@ program generalized
   call MPI_Get_count(s, MPI_INTEGER, n, e)
   CHECK(n == 11 .and. freed == 11)
   CHECK(r == MPI_REQUEST_NULL)
+  extra = 5
+  call MPI_Grequest_start(query, release, cancel, extra, r, e)
+  call MPI_Grequest_complete(r, e)
+  call MPI_Wait(r, s, e)
+  CHECK(extra == 6)
   call finish()
 contains
 #include "check.h"

@@ -1,7 +1,7 @@
 //! A program and what its first lines say about it.
 //!
 //! Directives are one-line comments at the top of the file: `ranks`, `expect: fatal`, `threads`,
-//! `skip-mpich` and `one-host`. The first comment that is none of them is the explanation: the
+//! `skip-mpich`, `one-host`, `options` and `programs`. The first comment that is none of them is the explanation: the
 //! clause, and why the expected result follows.
 
 use std::io;
@@ -24,6 +24,10 @@ pub struct Program {
     pub skip_mpich: Option<String>,
     /// Why it does not run on several hosts, if so.
     pub one_host: Option<String>,
+    /// Further options of the launcher.
+    pub options: Vec<String>,
+    /// Whether each rank is a program of its own on the command line: `mpiexec -n 1 P : -n 1 P`.
+    pub programs: bool,
     /// Whether it starts threads of its own.
     pub threads: bool,
     /// The comment that derives the expected result.
@@ -97,6 +101,7 @@ impl Program {
         let file = format!("{chapter}/{name}.c");
         let (mut ranks, mut expect, mut threads) = (Vec::new(), Expect::Good, false);
         let (mut skip_mpich, mut one_host) = (None, None);
+        let (mut options, mut programs) = (Vec::new(), false);
         let mut rest = text;
         let explanation = loop {
             let Some((comment, after)) = comment(rest) else {
@@ -111,6 +116,10 @@ impl Program {
                 ("expect", value) => expect = expectation(&file, value)?,
                 ("skip-mpich", value) => skip_mpich = Some(value.to_string()),
                 ("one-host", value) => one_host = Some(value.to_string()),
+                ("options", value) => {
+                    options = value.split_whitespace().map(str::to_string).collect();
+                }
+                ("programs", _) => programs = true,
                 ("threads", _) => threads = true,
                 _ => {
                     break comment
@@ -133,6 +142,8 @@ impl Program {
             expect,
             skip_mpich,
             one_host,
+            options,
+            programs,
             threads,
             explanation,
         })

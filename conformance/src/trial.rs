@@ -147,7 +147,8 @@ fn is_bad_start(library: &Library, output: &str) -> bool {
 fn attempt(program: &Program, binary: &Path, library: &Library, ranks: u32) -> Outcome {
     let _permit = Permit::take();
     let log = binary.with_extension(format!("{}.{ranks}.log", library.name));
-    let (end, output) = match execute(binary, library, ranks, &log, HANG_AFTER) {
+    let words = line(program, binary, library, ranks);
+    let (end, output) = match execute(&words, library, &log, HANG_AFTER) {
         Ok(end) => (end, read(&log)),
         Err(error) => {
             return Outcome::Failed {
@@ -229,19 +230,35 @@ fn warning(expect: &Expect, output: &str, kind: Kind) -> Result<(), String> {
     }
 }
 
+/// The command line of a run.
+fn line(program: &Program, binary: &Path, library: &Library, ranks: u32) -> Vec<String> {
+    let (parts, each) = match program.programs {
+        true => (ranks, 1),
+        false => (1, ranks),
+    };
+    let launcher = library.launcher.iter();
+    let mut launcher = launcher.map(|word| word.replace(RANKS, &each.to_string()));
+    let mut words: Vec<String> = launcher.next().into_iter().collect();
+    words.extend(program.options.iter().cloned());
+    let mut part: Vec<String> = launcher.collect();
+    part.push(binary.display().to_string());
+    let parts = vec![part; parts as usize];
+    words.extend(parts.join(&":".to_string()));
+    words
+}
+
 /// Runs a job to its end, or to `limit`: then there is no status.
 ///
 /// Debian's Hydra (MPICH 4.0) writes to a helper of its own that may have ended, and is then killed
 /// by SIGPIPE before any rank has said a word; that says nothing about a library, so the job is run
 /// once more.
 fn execute(
-    binary: &Path,
+    words: &[String],
     library: &Library,
-    ranks: u32,
     log: &Path,
     limit: Duration,
 ) -> std::io::Result<Option<ExitStatus>> {
-    let status = run_once(binary, library, ranks, log, limit)?;
+    let status = run_once(words, library, log, limit)?;
     let is_hydra = library
         .launcher
         .first()
@@ -250,9 +267,9 @@ fn execute(
     if is_hydra && is_killed && read(log).is_empty() {
         println!(
             "{}: Hydra was killed by SIGPIPE; once more",
-            binary.display()
+            words.join(" ")
         );
-        return run_once(binary, library, ranks, log, limit);
+        return run_once(words, library, log, limit);
     }
     Ok(status)
 }
@@ -262,26 +279,21 @@ const SIGPIPE: i32 = 13;
 
 /// As [`execute`], once.
 fn run_once(
-    binary: &Path,
+    words: &[String],
     library: &Library,
-    ranks: u32,
     log: &Path,
     limit: Duration,
 ) -> std::io::Result<Option<ExitStatus>> {
     let file = File::create(log)?;
-    let mut words = library
-        .launcher
-        .iter()
-        .map(|word| word.replace(RANKS, &ranks.to_string()));
+    let mut words = words.iter();
     // A launcher of others may need libraries of its own.
     let mut path = library.prefix.join("lib").into_os_string();
     if let Some(others) = std::env::var_os("LD_LIBRARY_PATH") {
         path.push(":");
         path.push(others);
     }
-    let mut job = Command::new(words.next().unwrap_or_default());
+    let mut job = Command::new(words.next().map_or("", String::as_str));
     job.args(words)
-        .arg(binary)
         .env("LD_LIBRARY_PATH", path)
         .stdin(Stdio::null())
         .stdout(file.try_clone()?)
@@ -414,6 +426,23 @@ mod tests {
     }
 
     #[test]
+    fn a_command_line_has_options_and_programs() {
+        let library = Library {
+            kind: Kind::OxMpi,
+            name: "fake".to_string(),
+            prefix: PathBuf::new(),
+            launcher: vec!["mpiexec".into(), "-n".into(), RANKS.into()],
+        };
+        let words = |directives: &str| {
+            let words = line(&program(directives), Path::new("x"), &library, 2);
+            words.join(" ")
+        };
+        assert_eq!(words(""), "mpiexec -n 2 x");
+        assert_eq!(words("/* options: -l -v */"), "mpiexec -l -v -n 2 x");
+        assert_eq!(words("/* programs */"), "mpiexec -n 1 x : -n 1 x");
+    }
+
+    #[test]
     fn a_job_that_hangs_is_ended_with_its_children_and_keeps_its_output() {
         let prefix = std::env::temp_dir().join(format!("oxmpi-hang-{}", std::process::id()));
         let launcher = prefix.join("bin/mpiexec");
@@ -431,7 +460,8 @@ mod tests {
             launcher: vec![launcher.display().to_string()],
         };
         let log = prefix.join("log");
-        let end = execute(&launcher, &library, 2, &log, Duration::from_secs(1)).unwrap();
+        let words = line(&program(""), &launcher, &library, 2);
+        let end = execute(&words, &library, &log, Duration::from_secs(1)).unwrap();
         let output = read(&log);
         std::fs::remove_dir_all(&prefix).unwrap();
         assert_eq!(end, None);

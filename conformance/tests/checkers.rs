@@ -2,9 +2,9 @@
 //! AddressSanitizer (and its search for leaks) or ThreadSanitizer, or run by valgrind.
 //!
 //! A program that is right must get no report because of the library. The library itself is not
-//! instrumented, so these tests are about what its users see: memory that nobody knows any more at
-//! the end, accesses outside of blocks, bytes without a value given to system calls. A few programs
-//! in every run, all that end well in long ones (OXMPI_TEST_LONG).
+//! instrumented, so these tests are about what its users see: memory without a pointer to it at the
+//! end, accesses outside of blocks, bytes without a value given to system calls. A few programs in
+//! every run, all that end well in long ones (OXMPI_TEST_LONG).
 
 use std::path::Path;
 use std::process::Command;

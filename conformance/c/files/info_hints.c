@@ -34,6 +34,9 @@ int main(int argc, char **argv)
     CHECK(get(used, "cb_nodes", value));
     CHECK(atoi(value) >= 1 && atoi(value) <= world_size);
     CHECK(!get(used, "no_such_hint_of_anybody", value));
+    /* Section 12.4.3: the kinds of memory that the library supports on the object. */
+    CHECK(get(used, "mpi_memory_alloc_kinds", value));
+    CHECK(strstr(value, "mpi") != NULL && strstr(value, "system") != NULL);
     /* It is the program's own. */
     MPI_Info_set(used, "cb_buffer_size", "4096");
     CHECK_CALL(MPI_Info_free(&used));

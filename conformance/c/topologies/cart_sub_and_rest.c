@@ -7,7 +7,7 @@
 int main(int argc, char **argv)
 {
     int size = -1, rank = -1, count = -1, sum = -1, proposal = -5;
-    MPI_Comm grid, rows, point, three, none = MPI_COMM_NULL;
+    MPI_Comm grid, rows, point, three, none = MPI_COMM_WORLD;
     start(&argc, &argv);
     errors_return();
     MPI_Cart_create(MPI_COMM_WORLD, 2, (int[]){2, 2}, (int[]){0, 0}, 0, &grid);
@@ -26,6 +26,7 @@ int main(int argc, char **argv)
     MPI_Cart_create(MPI_COMM_WORLD, 1, (int[]){3}, (int[]){0}, 0, &three);
     CHECK((three == MPI_COMM_NULL) == (world_rank == 3));
     CHECK(MPI_Cart_create(MPI_COMM_WORLD, 1, (int[]){5}, (int[]){0}, 0, &none) != MPI_SUCCESS);
+    CHECK(none == MPI_COMM_NULL);
     MPI_Cart_map(MPI_COMM_WORLD, 1, (int[]){3}, (int[]){0}, &proposal);
     CHECK((proposal >= 0 && proposal < 3) || proposal == MPI_UNDEFINED);
     if (three != MPI_COMM_NULL) MPI_Comm_free(&three);

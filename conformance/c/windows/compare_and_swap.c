@@ -1,7 +1,7 @@
 /* ranks: 1 2 4 */
 /* MPI 5.0 section 12.3.4: compare_and_swap fetches the target's value and replaces it only if it
- * equals the compare value; the types are the integers, logical and byte types. Of all ranks that
- * try to swap the same value, one wins. */
+ * equals the compare value; the types are the integers, logical and byte types, and MPI_CHAR, which
+ * other libraries take, too. Of all ranks that try to swap the same value, one wins. */
 #include "check.h"
 #include <stdbool.h>
 
@@ -34,6 +34,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     TRY(signed char, MPI_SIGNED_CHAR, -3, 7);
     TRY(unsigned char, MPI_BYTE, 200, 7);
+    TRY(char, MPI_CHAR, 'a', 'b');
     TRY(short, MPI_SHORT, -300, 7);
     TRY(int, MPI_INT, -70000, 7);
     TRY(unsigned, MPI_UNSIGNED, 3000000000u, 7);

@@ -24,6 +24,12 @@ int main(int argc, char **argv)
                 MPI_ERR_OP);
     CHECK_CLASS(MPI_Fetch_and_op(&real, &real, MPI_DOUBLE, last, 0, MPI_MAXLOC, win), MPI_ERR_OP);
     CHECK_CLASS(MPI_Accumulate(value, 1, MPI_INT, last, 0, 1, MPI_INT, MPI_NO_OP, win), MPI_ERR_OP);
+    CHECK_CLASS(MPI_Put(value, 1, MPI_INT, last, 0, 0, MPI_INT, win), MPI_ERR_TYPE);
+    CHECK_CLASS(MPI_Get(value, 1, MPI_INT, last, 0, 0, MPI_INT, win), MPI_ERR_TYPE);
+    CHECK_CLASS(MPI_Accumulate(value, 1, MPI_INT, last, 0, 0, MPI_INT, MPI_SUM, win), MPI_ERR_TYPE);
+    CHECK_CLASS(MPI_Get_accumulate(value, 0, MPI_INT, value, 1, MPI_INT, last, 0, 0, MPI_INT,
+                                   MPI_SUM, win), MPI_ERR_TYPE);
+    CHECK_CALL(MPI_Put(value, 1, MPI_INT, MPI_PROC_NULL, 0, 0, MPI_INT, win));
     CHECK_CALL(MPI_Win_fence(0, win));
     for (int i = 0; i < 4; i++) CHECK_INT(base[i], 9);
     CHECK(value[0] == 1 && value[3] == 4 && real == 1.5);
