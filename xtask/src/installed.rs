@@ -15,7 +15,7 @@ mod fortran;
 
 use crate::hosts;
 use crate::install::old_glibc;
-use crate::steps::{Expect, Steps, own_program, root, target};
+use crate::steps::{Expect, Steps, root, target};
 
 /// The name says which words of --only select it: everything below needs it.
 const INSTALL: &str =
@@ -193,7 +193,7 @@ pub fn mpiexec(ranks: u32) -> Command {
 
 /// This program again, with these words.
 pub fn task(words: &[&str]) -> Command {
-    let here = own_program().unwrap_or_else(|_| "xtask".into());
+    let here = hosts::own_program().unwrap_or_else(|_| "xtask".into());
     let mut command = Command::new(here);
     command.args(words);
     command

@@ -10,9 +10,9 @@
 
 mod bench_gate;
 mod check;
+mod cross;
 mod debian;
 mod fuzz;
-mod hosts;
 mod hpcc;
 mod install;
 mod installed;
@@ -31,19 +31,21 @@ mod test;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use oxmpi_test_hosts as hosts;
+
 const HELP: &str = "\
 usage: cargo xtask quick [--install]
        cargo xtask test [--long] [--only WORD]
-       cargo xtask bench-gate [--quick]
+       cargo xtask bench-gate [--quick] [--rounds N] [--against PREFIX|COMMIT] [--only WORD]
        cargo xtask fuzz [--seconds N] [--jobs N] [TARGET]...
        cargo xtask check [--install]
        cargo xtask layers
        cargo xtask package
        cargo xtask install --prefix FOLDER [--soname0] [--fortran COMPILER]... [--destdir FOLDER]
-             [--libdir FOLDER] [--strip]
+             [--libdir FOLDER] [--strip] [--static-agent]
        cargo xtask uninstall --prefix FOLDER
        cargo xtask mpi4py [--ranks N]... [--prefix FOLDER] [TEST]...
-       cargo xtask hosts N [--ipv6] [--mtu M] -- COMMAND...
+       cargo xtask hosts N [--ipv6] [--mtu M] [--loss P%] -- COMMAND...
        cargo xtask kernel build|test [--kernel 6.1|6.12|debug] [--cpus N] [--only CASE]...
 
   quick    check, and the unit tests: minutes
@@ -52,6 +54,8 @@ usage: cargo xtask quick [--install]
     --only WORD only the steps whose name contains WORD (see the names a run prints)
   bench-gate  every benchmark, on a machine that does nothing else
     --quick     in seconds each, with a wide spread
+    --rounds N  of the comparison, at least 3; 5 without it, 3 with --quick
+    --against   compare with this installation or commit instead of the newest tag v*; what became worse is a failure
   fuzz     every parser on mutated input, guided by coverage; with TARGET, those (fuzz/targets has them)
     --seconds N for each target; 5 without it
     --jobs N    so many processes for each target; 1 without it
@@ -65,6 +69,7 @@ usage: cargo xtask quick [--install]
     --destdir   put the files at their places below this folder, for packages
     --libdir    the folder of libraries below the prefix, such as lib64; lib without it
     --strip     debug information in files of its own (.debug); needs binutils
+    --static-agent  also bin/oxmpi-static, which runs on any host without another file
   uninstall  remove what install put there
   mpi4py   the tests of the mpi4py that `cargo xtask test` built; with TEST, those whose name contains it
     --ranks N   on N ranks; may be given several times; 1, 2, 3 and 4 without it
@@ -81,8 +86,11 @@ usage: cargo xtask quick [--install]
 
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
-    if let Some(status) = hosts::serve(&words) {
+    if let Some(status) = hosts::serve(&words, "xtask") {
         return ExitCode::from(status);
+    }
+    if words.get(1).is_some_and(|word| word == "hosts") {
+        return ExitCode::from(on_hosts(&words[2..]));
     }
     signals::prepare();
     match run() {
@@ -94,6 +102,22 @@ fn main() -> ExitCode {
     }
 }
 
+/// `cargo xtask hosts`. The folder with ssh lies beside this program, where builds keep such things.
+fn on_hosts(words: &[std::ffi::OsString]) -> u8 {
+    let status = hosts::own_program()
+        .map_err(|error| hosts::HostsError::Words(format!("cannot find my own program: {error}")))
+        .and_then(|program| hosts::run(words, &program.with_file_name("hosts-ssh")));
+    status.unwrap_or_else(|error| {
+        eprintln!("cargo xtask hosts: {error}");
+        if let hosts::HostsError::Words(_) = error {
+            eprintln!(
+                "usage: cargo xtask hosts N [--ipv6] [--mtu M] [--cards C] [--cable] -- COMMAND..."
+            );
+        }
+        2
+    })
+}
+
 fn run() -> Result<bool, lexopt::Error> {
     use lexopt::prelude::*;
     let mut words = lexopt::Parser::from_env();
@@ -101,6 +125,7 @@ fn run() -> Result<bool, lexopt::Error> {
     let (mut seconds, mut jobs, mut quick) = (fuzz::SECONDS_SHORT, 1, false);
     let mut wishes = install::Wishes::default();
     let (mut prefix, mut ranks, mut names) = (None, Vec::new(), Vec::new());
+    let (mut against, mut rounds) = (None, None);
     while let Some(word) = words.next()? {
         match word {
             Long("long") => long = true,
@@ -110,8 +135,11 @@ fn run() -> Result<bool, lexopt::Error> {
             Long("jobs") => jobs = words.value()?.parse()?,
             Long("only") => only = Some(words.value()?.string()?),
             Long("prefix") => prefix = Some(PathBuf::from(words.value()?)),
+            Long("rounds") => rounds = Some(rounds_of(&words.value()?.string()?)?),
+            Long("against") => against = Some(words.value()?.string()?),
             Long("soname0") => wishes.soname0 = true,
             Long("strip") => wishes.strip = true,
+            Long("static-agent") => wishes.static_agent = true,
             Long("destdir") => wishes.destdir = Some(PathBuf::from(words.value()?)),
             Long("libdir") => wishes.libdir = Some(PathBuf::from(words.value()?)),
             Long("fortran") => wishes.fortran.push(words.value()?.string()?),
@@ -142,13 +170,29 @@ fn run() -> Result<bool, lexopt::Error> {
     match command.as_deref() {
         Some("quick") => quick::run(&mut steps, long, install),
         Some("test") => test::run(&mut steps, long),
-        Some("bench-gate") => bench_gate::run(&mut steps, quick),
+        Some("bench-gate") => {
+            let wishes = bench_gate::Wishes {
+                against: against.as_deref(),
+                rounds,
+                quick,
+            };
+            bench_gate::run(&mut steps, wishes);
+        }
         Some("fuzz") => fuzz::run(&mut steps, &names, seconds, jobs),
         Some("check") => check::run(&mut steps, install),
         Some(other) => return Err(format!("there is no task {other:?}").into()),
         None => return Err("which task?".into()),
     }
     Ok(steps.close())
+}
+
+/// How many rounds a comparison is to have.
+fn rounds_of(text: &str) -> Result<u64, String> {
+    let least = bench_gate::ROUNDS_MIN;
+    let rounds = text.parse().ok().filter(|rounds| *rounds >= least);
+    rounds.ok_or_else(|| {
+        format!("--rounds {text}: want a number from {least} on, for fewer allow no verdict")
+    })
 }
 
 /// Whether words that follow a task are names.

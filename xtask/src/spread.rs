@@ -84,7 +84,9 @@ const PROGRAMS: [(u32, &str, &str, &str); 19] = [
 const NETWORKS: [(&str, u32); 3] = [("tcp", 2), ("udp", 3), ("ethernet", 2)];
 /// Who else than the library may read the connections of tcp, without a module of ours: the home's
 /// name, for OXMPI_PROGRESS.
-const HOMES: [&str; 1] = ["uring"];
+const HOMES: [&str; 2] = ["uring", "bpf"];
+/// The library's name among them.
+const LIBRARY: &str = "user";
 /// The one that mpi4py's tests, which take minutes, run over in a short run.
 const MPI4PY_SHORT: &str = "udp";
 
@@ -97,6 +99,16 @@ const FAULTY: [(&str, &str); 4] = [
 ];
 /// So many of them in a short run.
 const FAULTY_SHORT: usize = 1;
+
+/// Packets that the network loses beneath TCP, which `--net-fault` cannot: for `hosts`.
+const LOSSY: &str = "--loss 2%";
+
+/// TCP sent something again, or nothing was shown.
+const SENT_AGAIN: &str = r#"
+"$@" || exit
+awk '/^Tcp:/ { again = $13 } END { print again " segments were sent again"; exit again < 1 }' \
+    /proc/net/snmp
+"#;
 
 /// Whether the ranks are where they should be: everything else would also pass on one host.
 const DEALT_OUT: &str = r#""$1" run -n 4 hostname | sort | uniq -c | tr -s ' \n' ' '"#;
@@ -157,13 +169,9 @@ fn run_jobs(steps: &mut Steps, mut jobs: Vec<Job>, is_installed: bool) {
         }
         return;
     }
-    let refusal = match jobs.iter().any(|job| job.ring) {
-        true => ring_refused(),
-        false => None,
-    };
     for mut job in jobs {
-        if let (true, Some(reason)) = (job.ring, &refusal) {
-            steps.skip(&job.name, reason);
+        if let Some(reason) = job.needs.and_then(refused) {
+            steps.skip(&job.name, &reason);
             continue;
         }
         if job.is_of_mpi4py() && !mpi4py::provide(steps, &job.name) {
@@ -188,8 +196,8 @@ struct Job {
     installed: bool,
     /// Whether it needs the machine for itself.
     measures: bool,
-    /// Whether it needs io_uring.
-    ring: bool,
+    /// What it needs of the kernel, in the words of `oxmpi info`.
+    needs: Option<&'static str>,
     command: Command,
 }
 
@@ -205,7 +213,7 @@ impl Job {
             expect,
             installed: !name.contains("themselves"),
             measures: name.contains("pmtest"),
-            ring: false,
+            needs: None,
             command,
         }
     }
@@ -215,7 +223,11 @@ impl Job {
         let mut job = self.over("tcp", None);
         job.name += &format!(" read by {home}");
         job.command.env("OXMPI_PROGRESS", home);
-        job.ring = home == "uring";
+        job.needs = match home {
+            "uring" => Some("io_uring can be used"),
+            "bpf" => Some("BPF programs on sockets can be used"),
+            _ => None,
+        };
         job
     }
 
@@ -264,11 +276,22 @@ fn jobs(long: bool) -> Vec<Job> {
         jobs.extend(installed.map(|job| job.over(network, None)));
     }
     for home in HOMES {
-        jobs.push(rust_on_2().read_by(home));
         jobs.push(sorting().read_by(home));
+        // All homes take the same way above the device, so one of them is enough in a short run.
+        if long || home == HOMES[0] {
+            jobs.push(rust_on_2().read_by(home));
+        }
         if long {
             jobs.push(windows_on_2().read_by(home));
             jobs.extend(installed_on_2(2).map(|job| job.read_by(home)));
+        }
+    }
+    for home in [LIBRARY].into_iter().chain(HOMES) {
+        jobs.push(losing_packets().read_by(home));
+        if long {
+            let name = format!("hosts: Rust API on 2 hosts with {LOSSY}");
+            let rust = tests_with(2, LOSSY, &RUST);
+            jobs.push(Job::new(&name, 20, Expect::Tests, rust).read_by(home));
         }
     }
     let on_4 = tests(4, &["--test", "conformance"]);
@@ -338,6 +361,15 @@ fn sorting() -> Job {
     Job::new("hosts: is on 4 ranks of 2 hosts", 3, expect, command)
 }
 
+fn losing_packets() -> Job {
+    let mut command = on_hosts(2, LOSSY);
+    command.args(["sh", "-c", SENT_AGAIN, "sh"]).arg(oxmpi());
+    command.args(["run", "-n", "4", "is", "--class", "A"]);
+    let expect = Expect::Text("verification successful");
+    let name = format!("hosts: is on 4 ranks of 2 hosts with {LOSSY}");
+    Job::new(&name, 5, expect, command)
+}
+
 fn vanishing() -> Job {
     let mut command = on_hosts(3, "");
     command.args(["sh", "-c", VANISHING, "sh"]).arg(oxmpi());
@@ -376,7 +408,12 @@ fn installed_on_2(ranks: u32) -> impl Iterator<Item = Job> {
 
 /// Tests of the workspace, on this many hosts.
 fn tests(count: u32, words: &[&str]) -> Command {
-    let mut command = on_hosts(count, "");
+    tests_with(count, "", words)
+}
+
+/// The same, on hosts with these options.
+fn tests_with(count: u32, options: &str, words: &[&str]) -> Command {
+    let mut command = on_hosts(count, options);
     command.arg(cargo(&[]).get_program());
     command.args([
         "test",
@@ -409,14 +446,14 @@ fn oxmpi() -> std::path::PathBuf {
     installed::prefix().join("bin/oxmpi")
 }
 
-/// Why the kernel refuses io_uring, as `oxmpi info` says it; none if it says nothing of it, and
-/// then the steps show what is wrong.
-fn ring_refused() -> Option<String> {
+/// Why the kernel refuses what is needed, as `oxmpi info` says it; none if it says nothing of it,
+/// and then the steps show what is wrong.
+fn refused(needs: &str) -> Option<String> {
     let output = Command::new(oxmpi()).arg("info").output().ok()?;
     let said = String::from_utf8_lossy(&output.stdout);
     let mut lines = said.lines().map(str::trim);
     let line = lines.find(|line| line.starts_with("progress"))?;
-    let is_usable = line.contains("io_uring can be used");
+    let is_usable = line.contains(needs);
     (!is_usable).then(|| format!("`oxmpi info`: {line}"))
 }
 

@@ -10,6 +10,7 @@
 
 use std::process::Command;
 
+use crate::cross;
 use crate::fuzz;
 use crate::hpcc;
 use crate::install;
@@ -23,8 +24,8 @@ use crate::spread;
 use crate::steps::{Expect, Steps, cargo, target};
 
 /// Programs on real ranks: words after `oxmpi`, and the text by which they say that the result was
-/// checked. The last one only shows that measuring works.
-const PROGRAMS: [(&str, &str); 11] = [
+/// checked. The last ones only show that measuring works, twenty seconds for a paper.
+const PROGRAMS: [(&str, &str); 15] = [
     ("run -n 1 pi", "correct"),
     ("run -n 4 pi", "correct"),
     ("run -n 16 pi", "correct"),
@@ -36,6 +37,10 @@ const PROGRAMS: [(&str, &str); 11] = [
     ("run -n 8 ring", "correct"),
     ("program pi", "correct"),
     ("bench --quick latency", "targets met"),
+    ("bench papers kernel --quick", "modules of this kernel"),
+    ("bench papers o2g --quick", "what a rank spends"),
+    ("bench papers pm --quick", "round trip by layer"),
+    ("bench papers ports --quick", "half a round trip by mode"),
 ];
 
 /// All of it.
@@ -58,6 +63,7 @@ pub fn run(steps: &mut Steps, long: bool) {
             if is_installed {
                 mpi4py::run(steps, long);
             }
+            cross::run(steps, long);
             steps.run("loom", minutes(long, 15), Expect::Tests, &mut loom(long));
             if is_released {
                 programs(steps);

@@ -80,6 +80,8 @@ pub struct Parts {
     pub libdir: String,
     /// Stripped files with their debug information, if that is to be apart.
     pub debug: Option<Stripped>,
+    /// The static `oxmpi`, if it is wanted.
+    pub agent: Option<PathBuf>,
 }
 
 /// Something to be put at a path below the prefix.
@@ -128,6 +130,9 @@ pub fn items(parts: &Parts) -> Result<Vec<Item>, PlaceError> {
                 Content::Copy(debug.debug(&installed)),
             );
         }
+    }
+    if let Some(agent) = &parts.agent {
+        put("bin/oxmpi-static".into(), Content::Copy(agent.clone()));
     }
     for name in NAMES {
         put(format!("bin/{name}"), Content::Link("oxmpi".into()));
@@ -305,6 +310,7 @@ mod tests {
             fortran: Vec::new(),
             libdir: libdir.to_owned(),
             debug: None,
+            agent: None,
         };
         let items = items(&parts).unwrap_or_else(|error| panic!("{error}"));
         let text = |item: &Item| item.path.display().to_string();

@@ -5,6 +5,7 @@
 //! commands find it from their own path and the pkg-config files from theirs, so the folder can be
 //! moved as a whole. Root is never needed.
 
+mod agent;
 mod fortran;
 mod layout;
 pub mod old_glibc;
@@ -30,6 +31,8 @@ pub struct Wishes {
     pub libdir: Option<PathBuf>,
     /// Debug information goes to files of its own.
     pub strip: bool,
+    /// A static `oxmpi` beside the other one.
+    pub static_agent: bool,
 }
 
 /// Builds and installs; true when all is in place.
@@ -87,6 +90,10 @@ fn install(prefix: &Path, wishes: &Wishes) -> Result<Installation, PlaceError> {
         soname0: wishes.soname0,
         fortran: fortran::modules(&target().join("fortran"), &wishes.fortran)?,
         libdir: layout::libdir(prefix, wishes.libdir.as_deref())?,
+        agent: match wishes.static_agent {
+            true => Some(agent::build()?),
+            false => None,
+        },
     };
     let items = layout::items(&parts)?;
     let mut installation = Installation::load(&staged(prefix, wishes.destdir.as_deref()))?;

@@ -4,9 +4,9 @@
 //! `pthread_create` of 2.34, `log` of 2.29, although older ones are there and do the same. The
 //! libraries made here stand before the real ones in the search. They have no code, only the
 //! symbols of the real ones, each by its newest version up to 2.28 and under the library that it
-//! was in then; what is younger is not there, so that who uses it cannot be linked. Nothing of them
-//! is installed. `stat` and its kin were no functions of the library before 2.33: they are defined
-//! here, by the system call.
+//! was in then; younger symbols are not there, so a program that uses one cannot be linked. Nothing
+//! of them is installed. `stat` and its kin were no functions of the library before 2.33: they are
+//! defined here, by the system call.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

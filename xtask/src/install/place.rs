@@ -35,6 +35,8 @@ pub enum PlaceError {
     Strip { file: PathBuf, reason: String },
     /// A folder of libraries that is not below the prefix.
     Outside { libdir: PathBuf, prefix: PathBuf },
+    /// The static program cannot be built.
+    Agent { triple: String },
     /// A place cannot be written.
     Write { path: PathBuf, error: io::Error },
 }
@@ -63,6 +65,10 @@ impl std::fmt::Display for PlaceError {
             PlaceError::Fortran { compiler, reason } => write!(
                 to,
                 "no Fortran modules for {compiler}: {reason}; nothing was changed: install it, name another with --fortran, or leave --fortran out",
+            ),
+            PlaceError::Agent { triple } => write!(
+                to,
+                "the static oxmpi for {triple} cannot be built; nothing was changed: the compiler's words stand above, or leave --static-agent out",
             ),
             PlaceError::Strip { file, reason } => write!(
                 to,

@@ -18,6 +18,7 @@ use super::nfs;
 use super::nfs_files;
 use super::oxfs;
 use super::packages::Tree;
+use super::pm_net;
 use crate::steps::cargo;
 
 /// The battery's target: with the C library inside, so that nothing else has to be in the guest.
@@ -119,7 +120,7 @@ pub struct Trial {
 /// The word of `--only` that chooses all cases of the battery and nothing else.
 pub const BATTERY: &str = "all";
 /// The word of `--only` that chooses the trial of OxMPI; the others choose cases of the battery.
-const MPI: &str = "mpi";
+pub const MPI: &str = "mpi";
 
 /// Whether OxMPI itself is to be tried.
 pub fn wants_mpi(only: &[String]) -> bool {
@@ -131,6 +132,9 @@ pub fn trials(only: &[String]) -> Result<Vec<Trial>, BuildError> {
     let mut trials = Vec::new();
     if wants_mpi(only) {
         trials.push(mpi::trial()?);
+    }
+    if pm_net::is_chosen(only) {
+        trials.push(pm_net::trial()?);
     }
     trials.extend(oxfs::trials(only)?);
     trials.extend(nfs::trial(only));
@@ -159,7 +163,9 @@ pub fn built(name: &str) -> PathBuf {
 pub fn archive(tree: &Tree, only: &[String], trials: &[Trial]) -> Result<PathBuf, BuildError> {
     let mut files = Initramfs::default();
     let cases: Vec<&str> = only.iter().map(String::as_str).collect();
-    let elsewhere = |word: &str| word == MPI || oxfs::is_word(word) || nfs_files::is_word(word);
+    let elsewhere = |word: &str| {
+        [MPI, pm_net::WORD].contains(&word) || oxfs::is_word(word) || nfs_files::is_word(word)
+    };
     let cases: Vec<&str> = cases.into_iter().filter(|word| !elsewhere(word)).collect();
     let battery_line = match (only, cases.as_slice()) {
         ([], _) => "oxmpi-battery all".to_owned(),

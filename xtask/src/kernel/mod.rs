@@ -16,6 +16,7 @@ mod nfs;
 mod nfs_files;
 mod oxfs;
 mod packages;
+mod pm_net;
 mod qemu;
 
 use std::path::PathBuf;
@@ -118,7 +119,14 @@ pub fn run(words: &mut lexopt::Parser) -> Result<bool, lexopt::Error> {
             Ok(steps.close())
         }
         // The others are what the steps of these two execute.
-        Some("programs") => Ok(report(mpi::compile(nfs_files::chapters(&wish.only)))),
+        Some("programs") => {
+            let compiled = mpi::compile(nfs_files::chapters(&wish.only));
+            let compiled = match pm_net::is_chosen(&wish.only) {
+                true => compiled.and_then(|()| pm_net::compile()),
+                false => compiled,
+            };
+            Ok(report(compiled))
+        }
         Some("module") => Ok(report(build(&one()?))),
         Some("boot") => Ok(qemu::run(&one()?, wish.cpus.unwrap_or(1), &wish.only)),
         _ => Err("kernel build or kernel test?".into()),
@@ -193,30 +201,44 @@ fn boot_all(steps: &mut Steps, boots: &[(Kernel, u32)], only: &[String], mpi: Mp
     if !steps.run_always(&name, 15, Expect::Success, &mut guest::build()) {
         return;
     }
-    let needs_mpi = guest::wants_mpi(only) || nfs_files::is_chosen(only);
+    let needs_mpi = guest::wants_mpi(only) || pm_net::is_chosen(only) || nfs_files::is_chosen(only);
     if needs_mpi && !build_mpi(steps, only) {
         return;
     }
     let battery = [guest::BATTERY.to_owned()];
+    let daily: Vec<String> = [guest::BATTERY, guest::MPI]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(oxfs::daily())
+        .collect();
     let file_system = [oxfs::WORD.to_owned()];
     let loads = [oxfs::LOAD.to_owned()];
+    let nfs = [oxfs::NFS.to_owned()];
     let long = mpi == Mpi::Everywhere && only.is_empty();
-    if nfs::is_chosen(only) || nfs_files::is_chosen(only) {
-        nfs::fetch(steps);
-    }
+    let wants_nfs = long || nfs::is_chosen(only) || nfs_files::is_chosen(only);
+    let has_nfs = wants_nfs && nfs::fetch(steps);
     oxfs::fetch_loads(steps, if long { &loads } else { only });
     for (index, (kernel, cpus)) in boots.iter().enumerate() {
-        let everything = mpi == Mpi::Everywhere || index + 1 == boots.len();
-        let words = if everything || !only.is_empty() {
-            only
-        } else {
-            &battery
+        let last = index + 1 == boots.len();
+        let words = match mpi {
+            _ if !only.is_empty() => only,
+            Mpi::Everywhere => only,
+            Mpi::Last if last => &daily,
+            Mpi::Last => &battery,
         };
         boot(steps, kernel, *cpus, words);
         // The file system has boots of its own in long runs, because it takes longer than all else.
         if long {
             boot(steps, kernel, *cpus, &file_system);
             boot(steps, kernel, *cpus, &loads);
+        }
+        if long && last && has_nfs {
+            boot(steps, kernel, *cpus, &nfs);
+        } else if long && last {
+            steps.skip(
+                &format!("{TITLE}: oxfs beside NFS"),
+                "nfs-ganesha cannot be installed",
+            );
         }
     }
 }
@@ -228,7 +250,7 @@ fn boot(steps: &mut Steps, kernel: &Kernel, cpus: u32, only: &[String]) {
         boot.args(["--only", word]);
     }
     let mut name = format!("{TITLE}: {}, CPUs: {cpus}", kernel.name);
-    if only.iter().any(|word| oxfs::is_word(word)) {
+    if !only.is_empty() && only.iter().all(|word| oxfs::is_word(word)) {
         name += ", file system";
     }
     if nfs_files::is_chosen(only) {

@@ -53,6 +53,13 @@ pub const MODULES: &[Module] = &[
         at_boot: true,
     },
     Module {
+        name: "oxk_pm",
+        folder: "kernel/oxk/pm",
+        rust: None,
+        needs: &["oxk"],
+        at_boot: true,
+    },
+    Module {
         name: "oxk_test",
         folder: "kernel/oxk/test",
         rust: None,

@@ -2,9 +2,9 @@
 //! kernel`.
 //!
 //! The programs are those of the conformance suite that send messages, compiled against an
-//! installation made here, and `is`, the integer sort. What they say decides, and so does the
-//! module afterwards, which must have nothing left. Without /dev/o2g the same command has to be
-//! refused: else nobody would know that the driver was used.
+//! installation made here, and `is`, the integer sort. Their results decide, and so does the module
+//! afterwards, which must have nothing left. Without /dev/o2g the same command has to be refused:
+//! else nothing would show that the driver was used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ fn prefix() -> PathBuf {
     folder().join("guest/prefix")
 }
 
-fn programs_folder() -> PathBuf {
+pub fn programs_folder() -> PathBuf {
     folder().join("guest/programs")
 }
 

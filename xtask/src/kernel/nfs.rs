@@ -105,9 +105,9 @@ pub fn is_chosen(only: &[String]) -> bool {
     only.iter().any(|word| word == NFS)
 }
 
-/// Fetches the server.
-pub fn fetch(steps: &mut Steps) {
-    installed::fetch(steps, "ganesha.nfsd", PACKAGES);
+/// Fetches the server; whether it is there.
+pub fn fetch(steps: &mut Steps) -> bool {
+    installed::fetch(steps, "ganesha.nfsd", PACKAGES)
 }
 
 /// The trial, if words choose it.

@@ -42,6 +42,26 @@ const CRATES: [&str; 2] = ["fsx@0.3.2", "pjdfstest@0.2.2"];
 /// A library that pjdfstest is linked with, by its file and package.
 const ACL: (&str, &str) = ("/usr/include/sys/acl.h", "libacl1-dev");
 
+/// Cases of the battery that every boot of OxMPI has, short ones: half a minute together.
+const DAILY: [&str; 16] = [
+    "names",
+    "permissions",
+    "buffered",
+    "direct",
+    "mapped",
+    "random",
+    "locks",
+    "close-to-open",
+    "recall",
+    "restart",
+    "cut",
+    "cut-lease",
+    "ended-session",
+    "ended-machine",
+    "squashed-mapped",
+    "squashed-bits",
+];
+
 /// All loads, in the order in which they run.
 const ALL_LOADS: [&str; 12] = [
     "fsx",
@@ -67,6 +87,11 @@ const PJDFSTEST: &str = include_str!("pjdfstest.toml");
 /// Whether a word of `--only` is about the file system.
 pub fn is_word(word: &str) -> bool {
     is_below(word, LOAD) || is_below(word, WORD) || word == NFS
+}
+
+/// The words of `--only` for cases that are tried every day.
+pub fn daily() -> impl Iterator<Item = String> {
+    DAILY.iter().map(|name| format!("{WORD}/{name}"))
 }
 
 /// Whether a word is this one, or this one with a slash and a name.

@@ -27,11 +27,20 @@ serve() {
 	echo "the server did not start: $(cat /srv/said)"
 }
 
+# Kills a process and those that it has started; none of them starts another meanwhile.
+end_tree() {
+	kill -STOP $1
+	for child in $(pgrep -P $1); do
+		end_tree $child
+	done
+	kill -9 $1
+}
+
 # A program, or a function of this script, that is killed if it takes too long.
 limited() {
 	"$@" &
 	job=$!
-	(cd /; sleep {SECONDS}; kill -9 $job) > /dev/null 2>&1 &
+	(cd /; sleep {SECONDS}; end_tree $job) > /dev/null 2>&1 &
 	watch=$!
 	wait $job
 	result=$?
@@ -175,7 +184,8 @@ verify() {
 		--verify=crc32c --verify_fatal=1 --verify_only
 }
 
-# Whatever a load has left running is named. A process that was killed a moment ago may still be
+# Whatever keeps the mount is named: processes that stand in it, have it as their root or something
+# of it open, mounts on top of it, and block devices that are files of it. A process that was killed a moment ago may still be
 # ending.
 leave() {
 	for second in 1 2 3 4 5 6 7 8 9 10; do
@@ -184,12 +194,14 @@ leave() {
 	done
 	echo "FAIL oxfs-load/umount: the mount is busy"
 	for process in /proc/[0-9]*; do
-		if ls -l $process/cwd $process/exe $process/fd 2> /dev/null | grep -q ' /mnt/load' ||
+		if ls -l $process/cwd $process/root $process/exe $process/fd 2> /dev/null | grep -q ' /mnt/load' ||
 			grep -qs ' /mnt/load' $process/maps
 		then
 			echo "$process $(cat $process/comm) $(grep State: $process/status)"
 		fi
 	done
+	grep ' /mnt/load/' /proc/mounts
+	grep -s /mnt/load/ /sys/block/*/loop/backing_file
 	return 1
 }
 

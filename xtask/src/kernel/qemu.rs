@@ -15,13 +15,15 @@ use super::module::BuildError;
 use super::nfs_files;
 use super::oxfs;
 use super::packages::{self, Tree};
+use super::pm_net;
 use crate::steps::{Next, Patience, Running};
 
 /// How long a guest may take before it is ended as hanging. Half a minute is enough for the
 /// battery, and a few for OxMPI's programs, where nothing else runs; one that checks itself is
 /// several times slower.
 pub fn minutes_max(kernel: &Kernel, only: &[String]) -> u64 {
-    let is_long = |word: &String| oxfs::is_word(word) || nfs_files::is_word(word);
+    let is_long =
+        |word: &String| oxfs::is_word(word) || nfs_files::is_word(word) || word == pm_net::WORD;
     let minutes = match only.iter().any(is_long) {
         true => oxfs::MINUTES_MAX,
         false => 12,
@@ -42,8 +44,8 @@ fn memory(kernel: &Kernel) -> &'static str {
 }
 
 /// The guest ends at the first oops. Emulated CPUs share those of this machine, so they may be
-/// without one for a while.
-const COMMAND_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60";
+/// without one for a while: also when the kernel tries whether the timer ticks, and would panic.
+const COMMAND_LINE: &str = "console=ttyS0 loglevel=5 panic=-1 oops=panic no_timer_check rcupdate.rcu_cpu_stall_timeout=300 watchdog_thresh=60";
 
 /// The kernel's allocator checks what it hands out and gets back. It takes time, so one number of
 /// CPUs has to do.

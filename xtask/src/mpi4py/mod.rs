@@ -1,9 +1,9 @@
 //! mpi4py, built from its source distribution against an installation, and its own tests on it.
 //!
-//! Nobody here wrote those tests, which is their value. The build folder is `target/mpi4py`: a
-//! virtual environment, the source distribution, and one log per number of ranks. What is left out
-//! of the tests, and why, stands in `xtask/mpi4py.skip`. `cargo xtask mpi4py` runs the tests alone,
-//! against an installation of one's choice.
+//! Those tests come from another project, which is their value. The build folder is
+//! `target/mpi4py`: a virtual environment, the source distribution, and one log per number of
+//! ranks. Tests that are left out, and the reasons, stand in `xtask/mpi4py.skip`. `cargo xtask
+//! mpi4py` runs the tests alone, against an installation of one's choice.
 
 mod report;
 mod suite;

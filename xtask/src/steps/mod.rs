@@ -2,8 +2,8 @@
 //!
 //! Lines of the form "test result: …", as libtest prints them, are added up; any other command
 //! counts as one test that passed or failed by its exit status. A line that says that something was
-//! left out because the ranks are on several hosts counts as skipped, and a process that a job of
-//! ours left behind on a host as failed.
+//! left out, because the ranks are on several hosts or the kernel does not permit it, counts as
+//! skipped, and a process that a job of ours left behind on a host as failed.
 //!
 //! Steps follow each other, and what they print passes through. [`Steps::side_by_side`] has several
 //! lanes of them at once; there, what a step prints is held back until its end and shown in one
@@ -24,8 +24,13 @@ pub use patience::Patience;
 pub use running::{Next, Running};
 use times::{Before, Times};
 
-/// How the runner of the C programs and the tests of the Rust API say that one was left out.
-const LEFT_OUT: [&str; 2] = [": on several hosts: ", ": skipped, it is about one host"];
+/// How the runner of the C programs, the tests of the Rust API and tests of what not every kernel
+/// permits say that one was left out.
+const LEFT_OUT: [&str; 3] = [
+    ": on several hosts: ",
+    ": skipped, it is about one host",
+    ": skipped, this host does not permit it",
+];
 
 /// How `hosts` says that the command left a process behind.
 const LEFT_BEHIND: &str = "xtask hosts: left behind";
@@ -385,17 +390,6 @@ pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// The path of this program. Building the tests of the workspace may put a new one in its place;
-/// the kernel then calls the one that runs deleted, and the new one does as well.
-pub fn own_program() -> std::io::Result<PathBuf> {
-    let path = std::env::current_exe()?;
-    let text = path.to_string_lossy();
-    Ok(match text.strip_suffix(" (deleted)") {
-        Some(replaced) => PathBuf::from(replaced),
-        None => path,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -428,10 +422,14 @@ mod tests {
         ));
         assert!(!steps.judge("judged", Err("bad".to_owned())));
         assert!(steps.judge("judged", Ok(())));
+        let said = "echo a_test: skipped, this host does not permit it: no bpf >&2";
+        assert!(steps.run("left out", 1, Expect::Success, &mut shell(said)));
         let tally = steps.tally();
+        let line = "left out: a_test: skipped, this host does not permit it: no bpf";
+        assert_eq!(tally.skipped, [line]);
         assert_eq!(
             (tally.passed, tally.failed, tally.failures.len()),
-            (2, 6, 6)
+            (3, 6, 6)
         );
     }
 

@@ -1,8 +1,13 @@
 //! `cargo xtask bench-gate`: every benchmark runs to its end, and says which targets it meets.
 //!
 //! Apart from the tests, because figures of a busy machine say nothing. A benchmark that fails is a
-//! failure; a missed target is printed and is none: targets are goals, and a comparison of two
-//! builds is `oxmpi bench` of both, in turns.
+//! failure; a missed target is printed and is none: targets are goals. `release` compares this
+//! state with the last release, and there a figure that became worse is a failure, and one on which
+//! there is no verdict.
+
+mod release;
+
+pub use release::{ROUNDS_MIN, Wishes};
 
 use std::process::Command;
 
@@ -15,13 +20,14 @@ use crate::steps::{Expect, Steps, target};
 /// measured.
 const BETWEEN_HOSTS: [(&str, &str); 2] = [("bench network", "targets met"), ("pmtest", "UDP")];
 
-/// All of them; `quick`: in seconds each, with a wide spread.
-pub fn run(steps: &mut Steps, quick: bool) {
+/// All of them; `wishes.quick`: in seconds each, with a wide spread.
+pub fn run(steps: &mut Steps, wishes: Wishes<'_>) {
     if !steps.run_always("release build", 20, Expect::Success, &mut install::build()) {
         return;
     }
     let oxmpi = target().join("release/oxmpi");
-    let quick: &[&str] = if quick { &["--quick"] } else { &[] };
+    release::run(steps, wishes);
+    let quick: &[&str] = if wishes.quick { &["--quick"] } else { &[] };
     let mut bench = Command::new(&oxmpi);
     bench.arg("bench").args(quick);
     steps.run("oxmpi bench", 60, Expect::Text("targets met"), &mut bench);
