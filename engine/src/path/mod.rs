@@ -376,7 +376,7 @@ pub fn flush<B: Copy, C: Outgoing<B>, M: Memory<B>>(
                 Resumed::Nothing => {}
                 Resumed::Waiting => break,
                 Resumed::Left(transmit) => {
-                    protocol.sent(&transmit);
+                    protocol.ended(&transmit);
                     left = true;
                 }
             }
@@ -392,7 +392,11 @@ pub fn flush<B: Copy, C: Outgoing<B>, M: Memory<B>>(
             match carrier.send(&transmit).map_err(Stopped::Carrier)? {
                 Sent::Left => protocol.sent(&transmit),
                 Sent::Held => protocol.held(&transmit),
-                Sent::Partly | Sent::Later => break,
+                Sent::Partly => {
+                    protocol.began(&transmit);
+                    break;
+                }
+                Sent::Later => break,
             }
             left = true;
         }

@@ -300,6 +300,7 @@ impl<B: Copy> Protocol<B> {
     /// The packet has left.
     #[inline(always)]
     pub fn sent(&mut self, transmit: &Transmit<B>) {
+        self.began(transmit);
         self.depart(transmit, false);
     }
 
@@ -307,7 +308,25 @@ impl<B: Copy> Protocol<B> {
     /// [`Protocol::released`], for the packet that ends a message.
     #[inline(never)]
     pub fn held(&mut self, transmit: &Transmit<B>) {
+        self.began(transmit);
         self.depart(transmit, true);
+    }
+
+    /// The head of a packet is out, and room given back with it; payload is still here, until
+    /// [`Protocol::ended`]. A message that overtakes it by another rail must not give the same room
+    /// again.
+    #[inline(always)]
+    pub fn began(&mut self, transmit: &Transmit<B>) {
+        let peer = &mut self.peers[transmit.to as usize];
+        if transmit.repr.kind.is_ordered() {
+            peer.next_out = peer.next_out.wrapping_add(1);
+        }
+        peer.owed -= u32::from(transmit.repr.credit);
+    }
+
+    /// The rest of a packet that began to leave has left.
+    pub fn ended(&mut self, transmit: &Transmit<B>) {
+        self.depart(transmit, false);
     }
 
     /// The device has let go of a message all of whose packets have left.
@@ -323,10 +342,6 @@ impl<B: Copy> Protocol<B> {
     #[inline(always)]
     fn depart(&mut self, transmit: &Transmit<B>, held: bool) {
         let peer = &mut self.peers[transmit.to as usize];
-        if transmit.repr.kind.is_ordered() {
-            peer.next_out = peer.next_out.wrapping_add(1);
-        }
-        peer.owed -= u32::from(transmit.repr.credit);
         match transmit.origin {
             Origin::Answer => {
                 peer.answers.pop_front();
