@@ -5,19 +5,18 @@
 //! `poll_deadline` says when `handle_time` is due. The job is over when `is_over`; `code` is then
 //! the launcher's exit status.
 
+mod end;
 mod wording;
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use oxmpi_ports::Death;
-use serde::{Deserialize, Serialize};
-
 use crate::hosts::Placement;
 use crate::job::Job;
 use crate::record::Stage;
+pub(crate) use end::{Abort, End, Ended, RankDeath, Standing};
 pub(crate) use wording::spans;
-use wording::{count, describe_end};
+use wording::{Unstarted, count, describe_end};
 
 /// The exit status of a job that ran into its time-out, as timeout(1) has it.
 const CODE_TIMEOUT: u8 = 124;
@@ -45,42 +44,6 @@ pub(crate) enum Action {
     StopSelf,
 }
 
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum End {
-    Status(u8),
-    Signal { signal: i32, core: bool },
-}
-
-/// A call of abort, as the rank's host knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Abort {
-    /// The caller.
-    pub(crate) rank: u32,
-    pub(crate) code: i32,
-    /// The caller had been told that another rank is lost.
-    pub(crate) told_of_loss: bool,
-}
-
-/// The end of a rank's process and what its host knows about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ended {
-    pub(crate) end: End,
-    pub(crate) standing: Standing,
-    /// The first call of abort on its host.
-    pub(crate) abort: Option<Abort>,
-    /// It had been told that another rank is lost: its failure may be the consequence.
-    pub(crate) told_of_loss: bool,
-}
-
-/// How a rank ended that did not finalise MPI, for the other ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum RankDeath {
-    Signal(i32),
-    Status(u8),
-    Aborted(i32),
-}
-
 /// What the end of a rank says about the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
@@ -90,17 +53,6 @@ enum Verdict {
     Guilty,
     /// It failed, perhaps because of another rank: that one may be heard of within this time.
     Doubtful(Duration),
-}
-
-/// What a rank was to the others when its process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Standing {
-    /// It never initialised MPI.
-    Stranger,
-    /// It had initialised MPI and not finalised it.
-    Member,
-    /// It had finalised MPI.
-    Finished,
 }
 
 /// Where the job is on its way.
@@ -176,53 +128,6 @@ pub(crate) struct Supervisor {
     /// The backtraces that have been told.
     told: Vec<Vec<String>>,
     actions: VecDeque<Action>,
-}
-
-impl End {
-    /// From the status word of wait(2).
-    pub(crate) fn from_wait(status: i32) -> End {
-        if libc::WIFSIGNALED(status) {
-            End::Signal {
-                signal: libc::WTERMSIG(status),
-                core: libc::WCOREDUMP(status),
-            }
-        } else {
-            End::Status(libc::WEXITSTATUS(status) as u8)
-        }
-    }
-
-    /// The exit status a shell would give it.
-    pub(crate) fn code(self) -> u8 {
-        match self {
-            End::Status(status) => status,
-            End::Signal { signal, .. } => 128 + signal as u8,
-        }
-    }
-}
-
-impl Ended {
-    /// What the other ranks are told about this rank, unless it had finalised.
-    pub(crate) fn death(&self, rank: u32) -> Option<RankDeath> {
-        if self.standing == Standing::Finished {
-            return None;
-        }
-        let own = self.abort.filter(|abort| abort.rank == rank);
-        Some(match (own, self.end) {
-            (Some(abort), _) => RankDeath::Aborted(abort.code),
-            (None, End::Signal { signal, .. }) => RankDeath::Signal(signal),
-            (None, End::Status(status)) => RankDeath::Status(status),
-        })
-    }
-}
-
-impl From<RankDeath> for Death {
-    fn from(death: RankDeath) -> Death {
-        match death {
-            RankDeath::Signal(signal) => Death::Signal(signal),
-            RankDeath::Status(status) => Death::Status(i32::from(status)),
-            RankDeath::Aborted(code) => Death::Aborted(code),
-        }
-    }
 }
 
 impl Supervisor {
@@ -354,47 +259,14 @@ impl Supervisor {
         if self.phase != Phase::Running {
             return;
         }
-        let (who, program) = (self.place(rank), &self.programs[app]);
-        let remote = self.hosts.len() > 1;
-        let error = std::io::Error::from_raw_os_error(errno);
-        let (text, code) = match (stage, errno) {
-            (Stage::Fork, _) => (
-                format!(
-                    "{who} of {size} cannot be started: {error}; check the limit of processes (ulimit -u, pids.max) and memory, or start fewer ranks"
-                ),
-                1,
-            ),
-            (Stage::Descriptors, _) => (format!("{who} cannot get its standard files: {error}"), 1),
-            (Stage::Directory, _) => (
-                format!("{who} cannot enter its working directory: {error}"),
-                1,
-            ),
-            (Stage::Exec, libc::ENOENT) if remote => (
-                format!(
-                    "{who} cannot execute {program}: {error}; the program must be at the same path on every host, with the interpreter or loader it names"
-                ),
-                127,
-            ),
-            (Stage::Exec, libc::ENOENT) => (
-                format!(
-                    "{who} cannot execute {program}: {error}; the interpreter or loader it names is missing"
-                ),
-                127,
-            ),
-            (Stage::Exec, libc::ENOEXEC) => (
-                match machine {
-                    Some(machine) => format!(
-                        "{who} cannot execute {program}: it was compiled for {machine}, and this machine is {}",
-                        std::env::consts::ARCH
-                    ),
-                    None => format!(
-                        "{who} cannot execute {program}: {error}; a script needs a first line such as #!/bin/sh"
-                    ),
-                },
-                126,
-            ),
-            (Stage::Exec, _) => (format!("{who} cannot execute {program}: {error}"), 126),
+        let which = Unstarted {
+            rank: self.place(rank),
+            of: size,
+            program: &self.programs[app],
+            machine,
+            remote: self.hosts.len() > 1,
         };
+        let (text, code) = which.tell(stage, errno);
         self.actions.push_back(Action::Say(text));
         self.code.get_or_insert(code);
         self.end(libc::SIGTERM, now);
@@ -478,7 +350,7 @@ impl Supervisor {
             false => DOUBT_AFTER_LOSS,
             true => DOUBT,
         };
-        if let Some(abort) = relevant_abort(rank, ended) {
+        if let Some(abort) = ended.relevant_abort(rank) {
             return match abort.told_of_loss {
                 true => Verdict::Doubtful(after_loss),
                 false => Verdict::Guilty,
@@ -499,7 +371,7 @@ impl Supervisor {
     /// Says how a rank has failed and what follows from it.
     fn judge(&mut self, rank: u32, ended: Ended, now: Instant) {
         let (end, standing) = (ended.end, ended.standing);
-        if let Some(abort) = relevant_abort(rank, &ended) {
+        if let Some(abort) = ended.relevant_abort(rank) {
             let code = abort.code;
             let who = self.describe(abort.rank);
             let text = format!("{who} called MPI abort with code {code}");
@@ -753,13 +625,6 @@ impl Supervisor {
             _ => format!("rank {rank}"),
         }
     }
-}
-
-/// The abort that an end is to be seen by: the rank's own, or one that had no other cause.
-fn relevant_abort(rank: u32, ended: &Ended) -> Option<Abort> {
-    ended
-        .abort
-        .filter(|abort| !abort.told_of_loss || abort.rank == rank)
 }
 
 #[cfg(test)]

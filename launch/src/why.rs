@@ -112,7 +112,8 @@ pub(crate) fn places(ranks: &[(u32, u32)]) -> Vec<String> {
                 }
                 None => groups.push((stacks, vec![rank], vec![pid])),
             },
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            // It has just ended.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENOENT)) => {}
             Err(error) => {
                 unseen.push(rank);
                 refused = Some(error);
@@ -137,10 +138,8 @@ pub(crate) fn places(ranks: &[(u32, u32)]) -> Vec<String> {
             Some(error) => error.to_string(),
             None => "it takes too long".to_owned(),
         };
-        lines.push(format!(
-            "where ranks {} are is not known: {why}",
-            spans(&unseen)
-        ));
+        let noun = if unseen.len() == 1 { "rank" } else { "ranks" };
+        lines.push(format!("{noun} {}, not seen: {why}", spans(&unseen)));
     }
     lines
 }

@@ -3,6 +3,7 @@
 //! `supervise` says what is told and when; the texts are pinned by its tests.
 
 use super::End;
+use crate::record::Stage;
 
 pub(super) fn count(ranks: usize) -> String {
     match ranks {
@@ -38,6 +39,75 @@ pub(super) fn describe_end(end: End) -> String {
             };
             let core = if core { ", core dumped" } else { "" };
             format!("was killed by signal {signal} ({name}{core})")
+        }
+    }
+}
+
+/// A rank that never became its program.
+pub(super) struct Unstarted<'a> {
+    /// It, with its host where there are several.
+    pub rank: String,
+    /// How many ranks the job has.
+    pub of: usize,
+    pub program: &'a str,
+    /// The processor that the program is for, if it is not this machine's.
+    pub machine: Option<&'a str>,
+    /// The job has several hosts.
+    pub remote: bool,
+}
+
+impl Unstarted<'_> {
+    /// What went wrong and what to try, and the launcher's exit status.
+    pub(super) fn tell(&self, stage: Stage, errno: i32) -> (String, u8) {
+        let Unstarted {
+            rank, of, program, ..
+        } = self;
+        let error = std::io::Error::from_raw_os_error(errno);
+        match stage {
+            Stage::Fork => {
+                let advice = "check the limit of processes (ulimit -u, pids.max) and memory, or \
+                              start fewer ranks";
+                let text = format!("{rank} of {of} cannot be started: {error}; {advice}");
+                (text, 1)
+            }
+            Stage::Descriptors => {
+                let text = format!("{rank} cannot get its standard files: {error}");
+                (text, 1)
+            }
+            Stage::Directory => {
+                let text = format!("{rank} cannot enter its working directory: {error}");
+                (text, 1)
+            }
+            Stage::Exec => {
+                let (why, code) = self.refusal(&error);
+                (format!("{rank} cannot execute {program}: {why}"), code)
+            }
+        }
+    }
+
+    /// Why the kernel does not execute the program, and the exit status that a shell has for it.
+    fn refusal(&self, error: &std::io::Error) -> (String, u8) {
+        match error.raw_os_error() {
+            Some(libc::ENOENT) if self.remote => {
+                let advice = "the program must be at the same path on every host, with the \
+                              interpreter or loader it names";
+                (format!("{error}; {advice}"), 127)
+            }
+            Some(libc::ENOENT) => {
+                let text = format!("{error}; the interpreter or loader it names is missing");
+                (text, 127)
+            }
+            Some(libc::ENOEXEC) => {
+                let text = match self.machine {
+                    Some(machine) => format!(
+                        "it was compiled for {machine}, and this machine is {}",
+                        std::env::consts::ARCH
+                    ),
+                    None => format!("{error}; a script needs a first line such as #!/bin/sh"),
+                };
+                (text, 126)
+            }
+            _ => (error.to_string(), 126),
         }
     }
 }
