@@ -15,7 +15,9 @@
 //! program that computes: a yield then gives it a whole time slice, thousands of times what the
 //! next message takes, and spinning is right. Or it may be the very rank that is waited for: then
 //! only a yield helps. The policy tells them apart by what happened: each message that came while
-//! the thread spun doubles the looks before the first yield, each that did not halves them.
+//! the thread spun doubles the looks before the first yield, each that did not halves them. Unless
+//! the yields took as long as a program computes: beside that, spinning for longer costs little,
+//! also in vain, and it is long enough for a sender that has fallen asleep meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -46,6 +48,12 @@ const PROMPTS_MAX: u32 = 3;
 /// Looks of a wary thread before its first yield, at most: some forty microseconds, in which a long
 /// message arrives whose sender is running.
 const WARY_LOOKS_MAX: u32 = 512;
+/// The same when the last yields were dear: some 160 microseconds, so that a sender wakes up, which
+/// takes 30 to 60, and sends.
+const DEAR_LOOKS: u32 = 4 * WARY_LOOKS_MAX;
+/// A wait with yields that takes so long was spent beside a program that computes: a quarter of a
+/// time slice. [`DEAR_LOOKS`] in vain are less than a sixth of it.
+const DEAR: Duration = Duration::from_millis(1);
 /// A yield that takes this long let somebody compute: better sleep, a waking thread is scheduled
 /// sooner than a yielding one.
 const LONG_YIELD: Duration = Duration::from_millis(2);
@@ -175,7 +183,9 @@ impl WaitPolicy {
             return Step::Sleep;
         }
         let yields = self.yields(waiting.looks);
-        if yields && waiting.looks % 8 != 1 {
+        // What the yields of a wary thread take is timed from the first one on.
+        let is_timed = waiting.since.is_some() || self.wary_until.is_none();
+        if yields && waiting.looks % 8 != 1 && is_timed {
             return Step::Yield;
         }
         let now = Instant::now();
@@ -222,17 +232,20 @@ impl WaitPolicy {
     #[inline(always)]
     pub fn arrived(&mut self, waiting: &mut Waiting) {
         if self.wary_until.is_some() && waiting.looks > 0 {
-            self.learn(waiting.looks);
+            self.learn(waiting);
         }
         waiting.reset();
     }
 
     #[cold]
-    fn learn(&mut self, looks: u32) {
-        self.wary_looks = if looks <= self.wary_looks {
-            (2 * self.wary_looks).min(WARY_LOOKS_MAX)
+    fn learn(&mut self, waiting: &Waiting) {
+        let looks = self.wary_looks;
+        self.wary_looks = if waiting.looks <= looks {
+            looks.max((2 * looks).min(WARY_LOOKS_MAX))
+        } else if waiting.since.is_some_and(|since| since.elapsed() > DEAR) {
+            DEAR_LOOKS
         } else {
-            (self.wary_looks / 2).max(1)
+            (looks.min(WARY_LOOKS_MAX) / 2).max(1)
         };
     }
 
@@ -395,6 +408,8 @@ mod tests {
         let arrive_after = |policy: &mut WaitPolicy, looks| {
             let mut waiting = Waiting::default();
             (0..looks).for_each(|_| _ = policy.next(&mut waiting));
+            // However long a busy machine has kept this thread.
+            waiting.since = None;
             policy.arrived(&mut waiting);
             assert_eq!(waiting.looks, 0, "the next wait is patient anew");
         };
@@ -408,6 +423,24 @@ mod tests {
         assert_eq!(policy.wary_looks, WARY_LOOKS_MAX);
         arrive_after(&mut policy, 0);
         assert_eq!(policy.wary_looks, WARY_LOOKS_MAX, "nothing was waited for");
+    }
+
+    #[test]
+    fn yields_that_take_a_time_slice_are_put_off() {
+        let mut policy = wary(1);
+        let wait = |policy: &mut WaitPolicy, yield_time: Duration| {
+            let mut waiting = Waiting::default();
+            while policy.next(&mut waiting) == Step::Spin {}
+            std::thread::sleep(yield_time);
+            policy.arrived(&mut waiting);
+        };
+        wait(&mut policy, 2 * DEAR);
+        assert_eq!(policy.wary_looks, DEAR_LOOKS);
+        assert_eq!(looks_before_a_yield(&mut policy), DEAR_LOOKS);
+        let mut waiting = Waiting::default();
+        policy.next(&mut waiting);
+        policy.arrived(&mut waiting);
+        assert_eq!(policy.wary_looks, DEAR_LOOKS, "as long as it pays");
     }
 
     #[test]
