@@ -110,12 +110,13 @@ impl Limits {
     }
 
     /// Longest payload of a packet that belongs to a message of `bytes`. Short messages are cut in
-    /// four, if their pieces do not become too short by it: the last piece is copied by one side
-    /// alone, and so is the first.
+    /// four and longer ones in eight, if their pieces become neither too short nor too long by it:
+    /// the last piece is copied by one side alone, and so is the first.
     #[inline(always)]
     fn fragment(&self, bytes: u64) -> usize {
         if bytes > self.short_bytes_max {
-            return self.fragment_bytes;
+            let eighth = (bytes / 8).next_multiple_of(4096) as usize;
+            return (eighth.max(self.fragment_bytes_short)).min(self.fragment_bytes);
         }
         let quarter = (bytes / 4).next_multiple_of(64) as usize;
         quarter.clamp(self.piece_bytes_min(), self.fragment_bytes_short)
