@@ -185,6 +185,10 @@ impl Area {
 
     #[inline(never)]
     fn scatter(self, spread: NonNull<Spread>, offset: u64, bytes: &[u8]) {
+        if bytes.is_empty() {
+            // Of a message too long for its receive, what is behind the layout's end has no place.
+            return;
+        }
         // SAFETY: the spread outlives the request; every byte of the span that the layout names is
         // valid by the request's promise, and no other one is written.
         let (spread, memory) = unsafe {
