@@ -57,11 +57,14 @@ struct Course {
     /// The eager message and the matched message that are leaving go by TCP.
     eager: bool,
     data: bool,
-    /// Packets since the last look at losses, bytes since something was lost, and segments sent
-    /// again until then.
+    /// Packets since the last look at losses, bytes since something was lost, and segments lost
+    /// until then.
     packets: u32,
     bytes: u64,
-    repeated: u32,
+    lost: u32,
+    /// The last look found more of them. That a segment was not lost but late is known when the
+    /// next look comes.
+    suspected: bool,
     /// Too much was lost: PM is used until then, and how often that was so.
     avoided: Option<Instant>,
     avoidances: u32,
@@ -195,16 +198,21 @@ impl Both {
         if avoided.is_some_and(|until| Instant::now() < until) {
             return true;
         }
-        let repeated = self.tcp.repeated_segments(to);
+        let lost = self.tcp.lost_segments(to);
         let course = &mut self.courses[to as usize];
-        let before = std::mem::replace(&mut course.repeated, repeated);
         if course.avoided.take().is_some() {
+            course.lost = lost;
             course.bytes = 0;
             return false;
         }
-        if repeated <= before {
+        let seems_lost = lost > course.lost;
+        if !seems_lost || !std::mem::replace(&mut course.suspected, true) {
+            course.suspected = seems_lost;
+            course.lost = course.lost.min(lost);
             return false;
         }
+        course.suspected = false;
+        course.lost = lost;
         if std::mem::take(&mut course.bytes) > BYTES_PER_LOSS_MIN {
             course.avoidances = 0;
             return false;

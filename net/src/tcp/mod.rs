@@ -325,10 +325,10 @@ impl Tcp {
         matches!(&self.links[peer as usize], Link::Open(connection) if is_alive(connection))
     }
 
-    /// Segments to a process that had to be sent again so far.
-    pub(crate) fn repeated_segments(&self, peer: u32) -> u32 {
+    /// Segments to a process that the network has lost so far.
+    pub(crate) fn lost_segments(&self, peer: u32) -> u32 {
         match &self.links[peer as usize] {
-            Link::Open(connection) => connection.socket.repeated_segments().unwrap_or(0),
+            Link::Open(connection) => connection.socket.lost_segments().unwrap_or(0),
             _ => 0,
         }
     }

@@ -168,9 +168,12 @@ impl Socket {
         })
     }
 
-    /// Segments that had to be sent again so far; they were lost, or so it seemed.
-    pub fn repeated_segments(&self) -> io::Result<u32> {
-        Ok(self.info()?.tcpi_total_retrans)
+    /// Segments that the network has lost so far: those that were sent again, without those of
+    /// which the receiver has said that it had them. Segments that overtake each other look lost
+    /// for a moment. Linux before 4.19 does not tell the difference.
+    pub fn lost_segments(&self) -> io::Result<u32> {
+        let info = self.info()?;
+        Ok(info.tcpi_total_retrans.saturating_sub(info.tcpi_dsack_dups))
     }
 
     fn info(&self) -> io::Result<libc::tcp_info> {
