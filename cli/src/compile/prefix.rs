@@ -171,15 +171,17 @@ impl Prefix {
     /// another library with the standard ABI in its place, which a plain RPATH would not allow.
     fn library_flags(&self) -> Vec<Flag> {
         let lib = self.lib();
-        let mut flags = if lib.as_os_str().as_encoded_bytes().contains(&b',') {
+        // First, because it is the default of most linkers: a bare -I or -L at the end of the line
+        // (an empty variable of a makefile) takes the next word as its folder.
+        let mut flags = vec![Flag("-Wl,--enable-new-dtags", OsString::new())];
+        if lib.as_os_str().as_encoded_bytes().contains(&b',') {
             // -Wl cuts its words at commas.
             let linker = |word: OsString| [Flag("-Xlinker", OsString::new()), Flag("", word)];
             let words = [OsString::from("-rpath"), lib.into()];
-            words.into_iter().flat_map(linker).collect()
+            flags.extend(words.into_iter().flat_map(linker));
         } else {
-            vec![Flag("-Wl,-rpath,", lib.into())]
-        };
-        flags.push(Flag("-Wl,--enable-new-dtags", OsString::new()));
+            flags.push(Flag("-Wl,-rpath,", lib.into()));
+        }
         if self.fortran.is_some() {
             flags.push(Flag("-l", FORTRAN.into()));
         }
@@ -239,7 +241,7 @@ mod tests {
 
     #[test]
     fn questions_are_answered() {
-        let link = "-L/p/lib -Wl,-rpath,/p/lib -Wl,--enable-new-dtags -lmpi_abi";
+        let link = "-L/p/lib -Wl,--enable-new-dtags -Wl,-rpath,/p/lib -lmpi_abi";
         assert_eq!(shown("/p", "-showme:compile"), "-I/p/include");
         assert_eq!(shown("/p", "-showme:link"), link);
         assert_eq!(shown("/p", "-compile-info"), "cc -I/p/include");
@@ -248,7 +250,7 @@ mod tests {
         assert_eq!(shown("/p", "-show -c a.c"), "cc -I/p/include -c a.c");
         assert_eq!(
             shown("/p", "-show a.c -DX=\"1\" -o a"),
-            "cc -I/p/include -L/p/lib a.c '-DX=\"1\"' -o a -Wl,-rpath,/p/lib -Wl,--enable-new-dtags -lmpi_abi"
+            "cc -I/p/include -L/p/lib a.c '-DX=\"1\"' -o a -Wl,--enable-new-dtags -Wl,-rpath,/p/lib -lmpi_abi"
         );
         assert_eq!(shown("/p", "-showme:command"), "cc");
         assert_eq!(shown("/p", "-showme:libs"), "mpi_abi");
@@ -264,12 +266,12 @@ mod tests {
         };
         assert_eq!(
             text("/a b", "a.c"),
-            "-I/a b/include|-L/a b/lib|a.c|-Wl,-rpath,/a b/lib|-Wl,--enable-new-dtags|-lmpi_abi"
+            "-I/a b/include|-L/a b/lib|a.c|-Wl,--enable-new-dtags|-Wl,-rpath,/a b/lib|-lmpi_abi"
         );
         assert_eq!(text("/p", "-c a.c"), "-I/p/include|-c|a.c");
         assert_eq!(
             text("/a,b", "a.c"),
-            "-I/a,b/include|-L/a,b/lib|a.c|-Xlinker|-rpath|-Xlinker|/a,b/lib|-Wl,--enable-new-dtags|-lmpi_abi"
+            "-I/a,b/include|-L/a,b/lib|a.c|-Wl,--enable-new-dtags|-Xlinker|-rpath|-Xlinker|/a,b/lib|-lmpi_abi"
         );
     }
 }

@@ -86,7 +86,7 @@ impl Drop for Installation {
     }
 }
 
-const LIBRARY: &str = "-Wl,-rpath,PREFIX/lib -Wl,--enable-new-dtags -lmpi_abi";
+const LIBRARY: &str = "-Wl,--enable-new-dtags -Wl,-rpath,PREFIX/lib -lmpi_abi";
 
 #[test]
 fn the_compiler_gets_what_it_needs() {
@@ -94,6 +94,12 @@ fn the_compiler_gets_what_it_needs() {
     assert_eq!(
         here.said(here.command("mpicc").args(["-O2", "a.c", "-o", "a"])),
         format!("cc -IPREFIX/include -LPREFIX/lib -O2 a.c -o a {LIBRARY}")
+    );
+    // A makefile's "-I$(EMPTY)": the compiler takes the next word for the folder, and it must be
+    // one that the program runs without.
+    assert_eq!(
+        here.said(here.command("mpicc").args(["a.c", "-I"])),
+        format!("cc -IPREFIX/include -LPREFIX/lib a.c -I {LIBRARY}")
     );
     assert_eq!(
         here.said(here.command("mpic++").args(["-c", "a.cpp"])),
