@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oxmpi_oxfs::client::{Extra, Remote, RemoteError, User};
-use oxmpi_oxfs::protocol::{Kind, Operation, Request, set};
+use oxmpi_oxfs::protocol::{
+    KIND_MASK, Kind, Operation, RECALL_BYTES, REPLY_BYTES, Request, VERSION, named, set,
+};
 use oxmpi_oxk::{Bounds, Connection, Endpoint, Handlers};
 use support::{Random, Server, errno, is_root, seeds};
 
@@ -185,6 +187,47 @@ fn rogue(server: &Server) -> (Endpoint, oxmpi_oxk::PeerToken) {
     let connection = Connection::dial(&server.address, &key, wait).expect("proven");
     let peer = endpoint.adopt(connection).expect("the only peer");
     (endpoint, peer)
+}
+
+/// The bits of the recall that another client's change causes.
+fn recall_of_a_change(server: &Server, folder: &str) -> u64 {
+    let (endpoint, peer) = rogue(server);
+    let hello = Request {
+        arguments: [VERSION, 5, 5, 0, 0, 0],
+        ..Request::default()
+    };
+    let bits = Kind::Recall.bits(0, 0);
+    let recall = endpoint.receive_pending(bits, KIND_MASK, vec![0; RECALL_BYTES]);
+    let bits = Kind::Reply.bits(Operation::Hello as u16, 1);
+    let answer = endpoint.receive_pending(bits, KIND_MASK, vec![0; REPLY_BYTES]);
+    let bits = Kind::Request.bits(Operation::Hello as u16, 1);
+    endpoint
+        .send(peer, bits, hello.emit(), None)
+        .expect("it is asked");
+    let wait = Duration::from_secs(5);
+    let answer = answer.expect("there is room").wait_for(wait);
+    assert_eq!(answer.ok().expect("an answer").status.error, 0);
+    let other = server.client();
+    std::thread::scope(|scope| {
+        scope.spawn(|| other.mkdir(other.root().node, folder.as_bytes(), 0o755));
+        let recall = recall.expect("there is room").wait_for(wait);
+        let recall = recall.ok().expect("the folder is recalled");
+        let bits = Kind::Recalled.bits(0, named(recall.status.bits).1);
+        endpoint
+            .send(peer, bits, Vec::new(), None)
+            .expect("it is answered");
+        recall.status.bits
+    })
+}
+
+/// An answer that was on its way when the server was killed says nothing to the next one.
+#[test]
+fn recalls_of_a_later_server_have_other_numbers() {
+    let mut server = Server::start("numbers", &["--no-root-squash"]);
+    let before = recall_of_a_change(&server, "before");
+    server.kill();
+    server.run();
+    assert_ne!(recall_of_a_change(&server, "after"), before);
 }
 
 #[test]

@@ -136,11 +136,12 @@ fn a_look_during_a_change_is_recalled_after_it() {
 #[test]
 fn who_answers_no_recall_is_waited_for_once() {
     let server = Server::start("mute", &["--no-root-squash", "--lease", "3"]);
-    let (reader, _) = noting(&server, Duration::from_secs(60));
     let writer = server.client();
     let root = writer.root().node;
     let flags = libc::O_RDWR | libc::O_EXCL;
     let (file, open) = writer.create(root, b"file", 0o644, flags).expect("made");
+    // Now, so that it is not asked to forget the folder first.
+    let (reader, _) = noting(&server, Duration::from_secs(60));
     reader.getattr(file.node).expect("it is there");
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -157,6 +158,53 @@ fn who_answers_no_recall_is_waited_for_once() {
         assert!(waited >= Duration::from_secs(2), "{waited:?}");
         assert!(waited < Duration::from_millis(5500), "{waited:?}");
     });
+}
+
+/// A client that answers no recall delays one change of another client, and not each. When it
+/// answers again, changes wait for it again.
+#[test]
+fn who_lets_a_recall_lapse_is_waited_for_no_more() {
+    let server = Server::start("lapse", &["--no-root-squash", "--lease", "1"]);
+    let writer = server.client();
+    let root = writer.root().node;
+    let flags = libc::O_RDWR | libc::O_EXCL;
+    let (file, open) = writer.create(root, b"file", 0o644, flags).expect("made");
+    let mute = Arc::new(AtomicBool::new(true));
+    let (is_mute, pause) = (mute.clone(), Duration::from_millis(300));
+    let on_recall = Box::new(move |_| {
+        while is_mute.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(pause);
+    });
+    let client = Client::connect_with(server.settings(), Some(on_recall)).expect("a session");
+    let reader = Remote { client };
+    // How long a change takes of what the reader has in its cache.
+    let change = || {
+        reader.getattr(file.node).expect("it is there");
+        let begun = Instant::now();
+        writer
+            .write(file.node, open, 0, b"new".to_vec())
+            .expect("written");
+        begun.elapsed()
+    };
+    let waited = change();
+    assert!(waited >= Duration::from_millis(700), "{waited:?}");
+    for round in 0..5 {
+        let waited = change();
+        assert!(
+            waited < Duration::from_millis(250),
+            "round {round}: {waited:?}"
+        );
+    }
+    mute.store(false, Ordering::Relaxed);
+    let begun = Instant::now();
+    while change() < pause {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "not waited for again"
+        );
+    }
 }
 
 fn lock_of(remote: &Remote, node: u64, open: u64, kind: i32, how: u64, owner: u64) -> i32 {

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use oxmpi_oxk::{FULL, PeerToken};
+use oxmpi_oxk::{FULL, PeerToken, Pending};
 
 use crate::protocol::{
     DATA_MAX, Kind, NO_SLOT, Operation, Reply, Request, SESSION_KNOWN, SLOTS_MAX, VERSION,
@@ -349,9 +349,10 @@ impl Server {
                 (others, hasty)
             };
             for other in others {
-                let pending = self.send_recall(other, node, what);
-                match pending.filter(|_| !hasty) {
-                    Some(pending) => asked.push((other, node, pending)),
+                let sent = self.send_recall(other, node, what);
+                let awaited = sent.and_then(|(other, sent)| Some((other.awaited(sent)?, other)));
+                match awaited.filter(|_| !hasty) {
+                    Some((pending, session)) => asked.push((session, node, pending)),
                     // Who writes because it is asked to does not wait: it might be for the writer.
                     None => locked(&self.interests).answered(other, node),
                 }
@@ -360,17 +361,22 @@ impl Server {
         if asked.is_empty() {
             return;
         }
+        let begun = Instant::now();
         self.pool.waiting(|| {
             for (other, node, pending) in asked {
                 let left = until.saturating_duration_since(Instant::now());
-                // Without an answer its lease is over, and so is its cache.
-                let _ = pending.wait_for(left);
-                locked(&self.interests).answered(other, node);
+                // Without an answer its lease is over, and so is its cache. The time may have been
+                // another's, to whom a recall went before.
+                match pending.wait_for(left) {
+                    Err(pending) if begun.elapsed() >= self.lease / 2 => other.let_lapse(pending),
+                    _ => {}
+                }
+                locked(&self.interests).answered(other.id, node);
             }
         });
     }
 
-    fn send_recall(&self, session: u64, node: u64, what: u32) -> Option<oxmpi_oxk::Pending> {
+    fn send_recall(&self, session: u64, node: u64, what: u32) -> Option<(Arc<Session>, Pending)> {
         let session = locked(&self.sessions).get(&session).cloned()?;
         let link = session.lock().link.upgrade()?;
         let peer = link.endpoint.peers().first().copied()?;
@@ -380,7 +386,7 @@ impl Server {
         let message = crate::protocol::Recall { node, what }.emit();
         let bits = Kind::Recall.bits(0, number);
         link.endpoint.send(peer, bits, message, None).ok()?;
-        pending.ok()
+        Some((session, pending.ok()?))
     }
 
     fn lock_or_wait(

@@ -202,7 +202,8 @@ pub(crate) fn start(options: &Options) -> Result<Running, ServeError> {
         locks: Mutex::default(),
         waiting: Mutex::default(),
         interests: Mutex::default(),
-        recall_numbers: AtomicU64::new(1),
+        // An answer to a recall of an earlier server is none to one of this.
+        recall_numbers: AtomicU64::new(incarnation << 40 | 1),
         open_numbers: AtomicU64::new(incarnation << 40 | 1),
         boot: boot(),
         grace_until: Mutex::new(None),

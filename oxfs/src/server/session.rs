@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use oxmpi_oxk::PeerToken;
+use oxmpi_oxk::{PeerToken, Pending};
 
 use super::link::Link;
 use super::slots::{Facts, Head, Kept, KeptOpen, OPENS_MAX, SlotFile};
@@ -76,6 +76,17 @@ pub(crate) struct Session {
     state: Mutex<State>,
     /// When the client was last heard of. Apart from the state, which is held while a disk writes.
     seen: Mutex<Instant>,
+    recalls: Mutex<Recalls>,
+}
+
+/// Whether changes of others wait for this client's answers to recalls.
+#[derive(Default)]
+enum Recalls {
+    #[default]
+    WaitedFor,
+    /// It let one lapse, so what it cached then was its own affair. It is told of changes, and none
+    /// waits for it, until it has answered this one.
+    Lapsed(Option<Pending>),
 }
 
 /// What an earlier server had begun in a slot.
@@ -105,6 +116,7 @@ impl Session {
             file,
             state,
             seen: Mutex::new(Instant::now()),
+            recalls: Mutex::default(),
         })
     }
 
@@ -150,6 +162,7 @@ impl Session {
             file,
             state: Mutex::new(state),
             seen: Mutex::new(Instant::now()),
+            recalls: Mutex::default(),
         };
         (session, begun, head.locks)
     }
@@ -170,6 +183,33 @@ impl Session {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         *seen = (*seen + deaf).min(now);
         now.duration_since(*seen)
+    }
+
+    fn recalls(&self) -> MutexGuard<'_, Recalls> {
+        self.recalls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who waits for the answer to a recall has waited for too long.
+    pub(crate) fn let_lapse(&self, unanswered: Pending) {
+        *self.recalls() = Recalls::Lapsed(Some(unanswered));
+    }
+
+    /// The client is asked to forget something: the answer, if it is to be waited for.
+    pub(crate) fn awaited(&self, asked: Pending) -> Option<Pending> {
+        let mut recalls = self.recalls();
+        let Recalls::Lapsed(one) = &mut *recalls else {
+            return Some(asked);
+        };
+        match one.take().map(|one| one.wait_for(Duration::ZERO)) {
+            Some(Ok(answer)) if answer.status.error == 0 => {
+                *recalls = Recalls::WaitedFor;
+                return Some(asked);
+            }
+            Some(Err(pending)) => *one = Some(pending),
+            // Its connection was lost before the answer: now this one is to be answered.
+            _ => *one = Some(asked),
+        }
+        None
     }
 
     /// A request comes in a slot.
