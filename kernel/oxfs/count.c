@@ -28,11 +28,13 @@ static const char *const oxfs_count_names[OXFS_COUNTS] = {
 
 #define OXFS_OXK_COUNTS (sizeof(struct oxk_counts) / sizeof(u64))
 
-static const char *const oxfs_oxk_names[OXFS_OXK_COUNTS] = {
+static const char *const oxfs_oxk_names[] = {
 	"messages_sent", "messages_received", "bytes_lent", "bytes_copied", "bytes_placed",
 	"bytes_kept", "bytes_bounced", "pages_pinned_now", "pages_pinned", "wakeups",
-	"softirq_runs", "thread_runs", "strangers",
+	"softirq_runs", "thread_runs", "strangers", "frames_sent", "frames_repeated",
+	"frames_received", "frames_refused", "reaps", "reaps_over",
 };
+static_assert(ARRAY_SIZE(oxfs_oxk_names) == OXFS_OXK_COUNTS);
 
 /* Also guards the endpoints of sessions against being closed. */
 static DEFINE_MUTEX(oxfs_counts_lock);

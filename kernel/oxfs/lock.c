@@ -20,14 +20,13 @@ static u64 oxfs_owner(struct oxfs_session *session, const struct file_lock *lock
 	return (u64)(unsigned long)owner ^ session->secret;
 }
 
-static struct oxfs_transaction *oxfs_lock_new(struct inode *inode, struct oxfs_open *open,
-					      u32 operation, const struct file_lock *lock,
-					      u32 flags)
+static struct oxfs_transaction *oxfs_lock_new(struct oxfs_open *open, u32 operation,
+					      const struct file_lock *lock, u32 flags)
 {
-	struct oxfs_session *session = oxfs_session_i(inode);
+	struct oxfs_session *session = open->session;
 	struct oxfs_transaction *transaction = oxfs_transaction_new(session, operation, open->cred);
 
-	oxfs_transaction_inode(transaction, inode, open);
+	oxfs_transaction_open(transaction, open);
 	oxfs_transaction_argument(transaction, 0,
 				  oxfs_owner(session, lock, flags & OXFS_LOCK_WHOLE));
 	oxfs_transaction_argument(transaction, 1, oxfs_lock_type(lock));
@@ -43,7 +42,7 @@ static void oxfs_lock_orphan(struct oxfs_transaction *granted)
 	struct oxfs_transaction *unlock =
 		oxfs_transaction_new(granted->session, OXFS_LOCK, oxfs_kernel_cred);
 
-	oxfs_transaction_inode(unlock, granted->inode, granted->open);
+	oxfs_transaction_open(unlock, granted->open);
 	unlock->slot_kind = OXFS_SLOT_NAMES;
 	memcpy(unlock->request.arguments, granted->request.arguments,
 	       sizeof(unlock->request.arguments));
@@ -63,7 +62,7 @@ static void oxfs_lock_leave_work(struct work_struct *work)
 static int oxfs_lock_ask(struct file *file, const struct file_lock *lock, u32 flags)
 {
 	struct oxfs_transaction *transaction =
-		oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_LOCK, lock, flags);
+		oxfs_lock_new(oxfs_open_of(file), OXFS_LOCK, lock, flags);
 	bool unlock = oxfs_lock_type(lock) == F_UNLCK;
 	int error;
 
@@ -91,7 +90,7 @@ static int oxfs_lock_ask(struct file *file, const struct file_lock *lock, u32 fl
 static void oxfs_lock_stop_waiting(struct file *file, const struct file_lock *lock, u32 flags)
 {
 	struct oxfs_transaction *transaction =
-		oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_LOCK, lock, flags);
+		oxfs_lock_new(oxfs_open_of(file), OXFS_LOCK, lock, flags);
 
 	transaction->slot_kind = OXFS_SLOT_NAMES;
 	oxfs_transaction_argument(transaction, 1, F_UNLCK);
@@ -107,7 +106,7 @@ static int oxfs_lock_wait(struct file *file, const struct file_lock *lock, u32 f
 	struct oxfs_transaction *transaction;
 	int error;
 
-	transaction = oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_LOCK, lock,
+	transaction = oxfs_lock_new(oxfs_open_of(file), OXFS_LOCK, lock,
 				    flags | OXFS_LOCK_WAIT);
 	/* It may take for ever, and to be granted the same lock twice is to have it. */
 	transaction->room = &session->lock_waits;
@@ -163,7 +162,7 @@ static void oxfs_lock_give_back(struct file *file, const struct file_lock *lock,
 
 	if (oxfs_lock_is_kept(file, lock, flags & OXFS_LOCK_WHOLE))
 		return;
-	unlock = oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_LOCK, lock, flags);
+	unlock = oxfs_lock_new(oxfs_open_of(file), OXFS_LOCK, lock, flags);
 	unlock->slot_kind = OXFS_SLOT_NAMES;
 	oxfs_transaction_argument(unlock, 1, F_UNLCK);
 	/* The owner's next lock is not to be overtaken by it. */
@@ -199,7 +198,7 @@ static int oxfs_lock_set(struct file *file, struct file_lock *lock, bool wait, u
 static int oxfs_lock_test(struct file *file, struct file_lock *lock)
 {
 	struct oxfs_transaction *ask =
-		oxfs_lock_new(file_inode(file), oxfs_open_of(file), OXFS_TESTLOCK, lock, 0);
+		oxfs_lock_new(oxfs_open_of(file), OXFS_TESTLOCK, lock, 0);
 	int error = oxfs_transaction_call(ask);
 	u64 type, first, last;
 
@@ -246,12 +245,11 @@ int oxfs_flock(struct file *file, int command, struct file_lock *lock)
 
 /* ---- after a restart of the server -------------------------------------------------------- */
 
-static int oxfs_lock_reclaim(struct oxfs_open *open, struct inode *inode,
-			     const struct file_lock *lock, u32 flags)
+static int oxfs_lock_reclaim(struct oxfs_open *open, const struct file_lock *lock, u32 flags)
 {
 	struct oxfs_session *session = open->session;
 	struct oxfs_transaction *transaction =
-		oxfs_lock_new(inode, open, OXFS_LOCK, lock, flags | OXFS_LOCK_RECLAIM);
+		oxfs_lock_new(open, OXFS_LOCK, lock, flags | OXFS_LOCK_RECLAIM);
 	int error = oxfs_transaction_special(transaction, session->options.timeo);
 
 	if (!completion_done(&transaction->over)) {
@@ -286,6 +284,29 @@ static u32 oxfs_locks_copy(const struct oxfs_open *open, struct list_head *list,
 	return n;
 }
 
+/* The same of both lists of its inode. The file has the inode for as long as it is open; to hold it
+ * here would be to let go of it here, perhaps as the last, and to wait for pages that are read by
+ * the connection that is being mended. */
+static u32 oxfs_locks_look(struct oxfs_open *open, struct file_lock *to, u32 room, u32 *n_posix)
+{
+	struct oxfs_session *session = open->session;
+	struct file_lock_context *context;
+	u32 n = 0, at;
+
+	*n_posix = 0;
+	spin_lock(&session->inodes_lock);
+	context = open->inode ? smp_load_acquire(&open->inode->i_flctx) : NULL;
+	if (context) {
+		spin_lock(&context->flc_lock);
+		n = oxfs_locks_copy(open, &context->flc_posix, to, room);
+		at = *n_posix = min(n, room);
+		n += oxfs_locks_copy(open, &context->flc_flock, to + at, room - at);
+		spin_unlock(&context->flc_lock);
+	}
+	spin_unlock(&session->inodes_lock);
+	return n;
+}
+
 /* Of an open: as many locks as the server lets a session have. */
 #define OXFS_RECLAIMED_MAX 16384u
 /* Locks that come to be while they are counted: an unlock of the middle of one makes it two. */
@@ -293,43 +314,24 @@ static u32 oxfs_locks_copy(const struct oxfs_open *open, struct list_head *list,
 
 int oxfs_locks_reclaim(struct oxfs_open *open)
 {
-	struct oxfs_session *session = open->session;
-	struct file_lock_context *context;
-	struct inode *inode;
 	struct file_lock *locks;
 	u32 n_posix, n, room, i;
 	int error = 0;
 
-	spin_lock(&session->inodes_lock);
-	inode = open->inode ? igrab(open->inode) : NULL;
-	spin_unlock(&session->inodes_lock);
-	context = inode ? smp_load_acquire(&inode->i_flctx) : NULL;
-	if (!context || (list_empty(&context->flc_posix) && list_empty(&context->flc_flock)))
-		goto out;
-	spin_lock(&context->flc_lock);
-	n = oxfs_locks_copy(open, &context->flc_posix, NULL, 0) +
-	    oxfs_locks_copy(open, &context->flc_flock, NULL, 0);
-	spin_unlock(&context->flc_lock);
+	n = oxfs_locks_look(open, NULL, 0, &n_posix);
+	if (!n)
+		return 0;
 	room = min(n, OXFS_RECLAIMED_MAX) + OXFS_RECLAIMED_MORE;
 	locks = kvmalloc_array(room, sizeof(*locks), GFP_NOFS);
-	if (!locks) {
-		error = -ENOMEM;
-		goto out;
-	}
-	spin_lock(&context->flc_lock);
-	n_posix = min(oxfs_locks_copy(open, &context->flc_posix, locks, room), room);
-	n = n_posix + oxfs_locks_copy(open, &context->flc_flock, locks + n_posix, room - n_posix);
-	spin_unlock(&context->flc_lock);
+	if (!locks)
+		return -ENOMEM;
+	n = oxfs_locks_look(open, locks, room, &n_posix);
 	if (n > room)
-		pr_warn_ratelimited("oxfs: %s: of %u locks of a file, %u are lost\n", session->host,
-				    n, n - room);
+		pr_warn_ratelimited("oxfs: %s: of %u locks of a file, %u are lost\n",
+				    open->session->host, n, n - room);
 	n = min(n, room);
 	for (i = 0; i < n && !error; i++)
-		error = oxfs_lock_reclaim(open, inode, &locks[i],
-					  i < n_posix ? 0 : OXFS_LOCK_WHOLE);
+		error = oxfs_lock_reclaim(open, &locks[i], i < n_posix ? 0 : OXFS_LOCK_WHOLE);
 	kvfree(locks);
-out:
-	if (inode)
-		iput(inode);
 	return error;
 }

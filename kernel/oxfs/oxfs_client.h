@@ -326,6 +326,7 @@ int oxfs_transaction_names(struct oxfs_transaction *transaction, const char *nam
 			   const char *name2, u32 bytes2);
 void oxfs_transaction_inode(struct oxfs_transaction *transaction, struct inode *inode,
 			    struct oxfs_open *open);
+void oxfs_transaction_open(struct oxfs_transaction *transaction, struct oxfs_open *open);
 int oxfs_transaction_memory(struct oxfs_transaction *transaction, u32 bytes, bool outward);
 int oxfs_transaction_pages(struct oxfs_transaction *transaction);
 void oxfs_transaction_argument(struct oxfs_transaction *transaction, u32 index, u64 value);

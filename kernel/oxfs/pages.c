@@ -116,8 +116,11 @@ static int oxfs_fill(struct file *file, struct address_space *mapping, struct fo
 		error = -EAGAIN;
 	else if (!folio_test_uptodate(folio))
 		error = -EIO;
+	/* A mapping may have changed it, and it may be being sent, since it was read. */
 	if (error)
 		folio_unlock(folio);
+	else
+		folio_wait_writeback(folio);
 	return error;
 }
 

@@ -106,23 +106,31 @@ static void oxfs_transaction_free(struct oxfs_transaction *transaction)
 	mempool_free(transaction, oxfs_transaction_pool);
 }
 
+/* For who asks. It may wait, for the server, too: with the last name of an inode pages are dropped,
+ * and those that are being read or written are waited for. */
+void oxfs_transaction_put(struct oxfs_transaction *transaction)
+{
+	if (refcount_dec_and_test(&transaction->references))
+		oxfs_transaction_free(transaction);
+}
+
 static void oxfs_transaction_free_work(struct work_struct *work)
 {
 	oxfs_transaction_free(container_of(work, struct oxfs_transaction, work));
 }
 
-void oxfs_transaction_put(struct oxfs_transaction *transaction)
+/* For who ends it: a softirq, and who mends the connection, for whom others wait. Neither may wait
+ * for anything. */
+static void oxfs_transaction_leave(struct oxfs_transaction *transaction)
 {
 	if (!refcount_dec_and_test(&transaction->references))
 		return;
-	/* The last name of an inode, or a page of a program, cannot be let go in a softirq, nor where
-	 * softirqs wait: oxk calls back like that from its work items, too. */
-	if (in_interrupt() && (transaction->inode || transaction->pinned)) {
-		INIT_WORK(&transaction->work, oxfs_transaction_free_work);
-		queue_work(transaction->session->recallers, &transaction->work);
+	if (!transaction->inode && !transaction->pinned) {
+		oxfs_transaction_free(transaction);
 		return;
 	}
-	oxfs_transaction_free(transaction);
+	INIT_WORK(&transaction->work, oxfs_transaction_free_work);
+	queue_work(transaction->session->recallers, &transaction->work);
 }
 
 /* One name, or two. */
@@ -153,6 +161,14 @@ void oxfs_transaction_inode(struct oxfs_transaction *transaction, struct inode *
 		refcount_inc(&open->references);
 		transaction->open = open;
 	}
+}
+
+/* The node of an open, by that: the file may be closed meanwhile. */
+void oxfs_transaction_open(struct oxfs_transaction *transaction, struct oxfs_open *open)
+{
+	refcount_inc(&open->references);
+	transaction->open = open;
+	transaction->request.node = cpu_to_le64(open->node);
 }
 
 int oxfs_transaction_memory(struct oxfs_transaction *transaction, u32 bytes, bool outward)
@@ -232,7 +248,7 @@ static void oxfs_transaction_finish(struct oxfs_transaction *transaction, int er
 		queue_work(session->leavers, &transaction->work);
 		return;
 	}
-	oxfs_transaction_put(transaction);
+	oxfs_transaction_leave(transaction);
 	wake_up(&session->idle);
 }
 

@@ -45,6 +45,11 @@ pub const CASES: &[Case] = &[
         run: forced,
     },
     Case {
+        name: "forced-unlinked",
+        time_s: 120,
+        run: forced_unlinked,
+    },
+    Case {
         name: "memory",
         time_s: 240,
         run: memory,
@@ -335,6 +340,36 @@ fn forced() -> Outcome {
     within(20, || sys::unmount(&root, libc::MNT_FORCE).is_ok())
         .map_err(|why| format!("umount -f: {why}"))?;
     Ok(())
+}
+
+/// umount -f of a mount whose server is gone, when processes have been killed that asked about a file
+/// without a name, and read it: whoever lets go of the file last waits for what is being read.
+fn forced_unlinked() -> Outcome {
+    let (mut world, root) = World::with_mount("timeo=10")?;
+    good("write", fs::write(world.behind("f"), pattern(1, 100_000)))?;
+    let file = good("open", fs::File::open(root.join("f")))?;
+    // What a mapping reads is read at once: a call of read would ask what the file is like first.
+    let mapping = good("mmap", sys::Mapping::new(&file, 100_000, false))?;
+    good("unlink", fs::remove_file(root.join("f")))?;
+    world.kill();
+    let stat = || i32::from(file.metadata().is_err());
+    let read = || i32::from(mapping.get(50_000));
+    let mut children = Vec::new();
+    for ask in [&stat as &dyn Fn() -> i32, &read] {
+        let child = good("fork", sys::in_child(ask))?;
+        std::thread::sleep(Duration::from_millis(500));
+        equal("it waits", sys::has_ended(child), false)?;
+        children.push(child);
+    }
+    drop((file, mapping));
+    for child in children {
+        sys::signal(child, libc::SIGKILL);
+        let ended = good("wait", sys::wait(child))?;
+        equal("killed", ended, 128 + libc::SIGKILL)?;
+    }
+    let unmount = || i32::from(sys::unmount(&root, libc::MNT_FORCE).is_err());
+    let child = good("fork", sys::in_child(unmount))?;
+    within(20, || sys::has_ended(child)).map_err(|why| format!("umount -f: {why}"))
 }
 
 /// More is written than there is memory for pages.
