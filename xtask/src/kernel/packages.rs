@@ -114,11 +114,13 @@ impl Tree {
     }
 }
 
-/// What the kernel's source needs beyond those.
-const SOURCE_TOOLS: [(&str, &str); 3] = [
-    ("flex", "flex libelf-dev libssl-dev"),
+/// What the kernel's source needs beyond those: programs, and headers of libraries.
+const SOURCE_TOOLS: [(&str, &str); 5] = [
+    ("flex", "flex"),
     ("bison", "bison"),
     ("bc", "bc"),
+    ("/usr/include/gelf.h", "libelf-dev"),
+    ("/usr/include/openssl/opensslv.h", "libssl-dev"),
 ];
 
 /// Makes sure that QEMU and a C compiler are there, or says what is missing.
