@@ -4,7 +4,7 @@
 mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use oxmpi_oxfs::client::{Extra, Remote};
 use oxmpi_oxfs::protocol::{Operation, Request, lock};
@@ -150,6 +150,49 @@ fn opens_of_removed_files_and_locks_are_reclaimed() {
     assert_eq!(errno(&one.getattr(file.node)), libc::ESTALE);
     let aside = server.export.join(".oxfs/aside");
     assert_eq!(std::fs::read_dir(aside).expect("aside").count(), 0);
+}
+
+/// Whoever has many locks takes longer than a lease to reclaim them, and gets all; but nobody keeps
+/// others waiting for ever by that.
+#[test]
+fn reclaiming_takes_as_long_as_it_takes() {
+    let mut server = Server::start("many", &["--no-root-squash", "--lease", "1"]);
+    let one = server.client();
+    let root = one.root().node;
+    let (held, open) = one
+        .create(root, b"held", 0o666, libc::O_RDWR)
+        .expect("made");
+    let lock_at = |remote: &Remote, open: u64, at: u64, how: u64| {
+        let request = Request {
+            node: held.node,
+            open,
+            arguments: [7, libc::F_WRLCK as u64, at, at, how, 0],
+            ..Request::default()
+        };
+        errno(&remote.ask(Operation::Lock, request, Extra::NONE, b"lock"))
+    };
+    assert_eq!(lock_at(&one, open, 0, 0), 0);
+    server.kill();
+    server.run();
+    one.read(held.node, open, 0, 100).expect("reclaimed");
+    let begun = Instant::now();
+    let mut reclaimed = 0;
+    while begun.elapsed() < Duration::from_millis(2500) {
+        assert_eq!(lock_at(&one, open, reclaimed, lock::RECLAIM), 0);
+        reclaimed += 1;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let two = server.client();
+    let two_open = two.open(held.node, libc::O_RDWR).expect("opened");
+    assert_eq!(lock_at(&two, two_open, 0, 0), libc::EAGAIN);
+    while lock_at(&one, open, reclaimed, lock::RECLAIM) == 0 {
+        let taken = begun.elapsed();
+        assert!(taken < Duration::from_secs(6), "{taken:?}");
+        reclaimed += 1;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(lock_at(&two, two_open, 0, 0), libc::EAGAIN, "it is held");
+    assert_eq!(lock_at(&two, two_open, 1 << 40, 0), 0);
 }
 
 #[test]

@@ -47,6 +47,8 @@ pub use serve::{ServeError, serve};
 
 /// Changes of names are made one at a time in each of so many groups of folders.
 const FOLDER_LOCKS: usize = 64;
+/// For so many leases at most an earlier server's clients may take back what they had.
+const RECLAIM_LEASES_MAX: u32 = 4;
 /// Sessions at most.
 const SESSIONS_MAX: usize = 1024;
 
@@ -77,6 +79,8 @@ pub(crate) struct Server {
     grace_until: Mutex<Option<Instant>>,
     /// Until then opens may be reclaimed.
     reclaim_until: Mutex<Instant>,
+    /// And never after this.
+    reclaim_end: Instant,
     /// Keeps the path of the state folder, which is its descriptor.
     _state: OwnedFd,
 }

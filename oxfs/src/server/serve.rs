@@ -17,7 +17,7 @@ use super::options::Options;
 use super::pool::Pool;
 use super::session::{Begun, Session};
 use super::slots::SlotFile;
-use super::{Server, locked};
+use super::{RECLAIM_LEASES_MAX, Server, locked};
 use crate::key::{self, KeyFileError};
 use crate::sys;
 
@@ -208,6 +208,7 @@ pub(crate) fn start(options: &Options) -> Result<Running, ServeError> {
         boot: boot(),
         grace_until: Mutex::new(None),
         reclaim_until: Mutex::new(Instant::now() + options.lease),
+        reclaim_end: Instant::now() + RECLAIM_LEASES_MAX * options.lease,
         _state: state_fd,
     });
     server.take_over().map_err(failed)?;
@@ -280,6 +281,17 @@ impl Server {
         }
         self.sweep_aside();
         Ok(())
+    }
+
+    /// A client has taken something back: it may have more, however long that takes.
+    pub(super) fn reclaimed(&self) {
+        let longer = (Instant::now() + self.lease / 2).min(self.reclaim_end);
+        let mut until = locked(&self.reclaim_until);
+        *until = longer.max(*until);
+        drop(until);
+        if let Some(until) = locked(&self.grace_until).as_mut() {
+            *until = longer.max(*until);
+        }
     }
 
     /// Looks after what has a time: leases, the end of reclaiming, the log of nodes. It comes late

@@ -66,6 +66,7 @@ impl Call<'_> {
         let asked = kept.flags as i32 & !libc::O_TRUNC;
         let file = open_place(&place, asked)?;
         let open = self.add_open(kept.node, asked, file, kept.place, id)?;
+        self.server.reclaimed();
         // It was counted when the server was started.
         self.server.nodes.closed(kept.node);
         let mut reply = self.about_open(&open)?;

@@ -62,6 +62,7 @@ impl Call<'_> {
             if !self.server.is_grace() {
                 return Err(libc::ESTALE as Errno);
             }
+            self.server.reclaimed();
         } else if self.server.is_grace() {
             if !wait {
                 return Err(libc::EAGAIN as Errno);
