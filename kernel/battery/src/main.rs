@@ -14,6 +14,7 @@
 //! [`stream_device`] and [`pm_device`] in place of a ground.
 
 mod cases;
+mod failslab;
 mod ground;
 mod packet;
 mod pm_device;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use o2g::Put;
 
 use super::case;
+use crate::failslab::{FailSlab, MISSING, failing};
 use crate::ground::{Ground, PATIENCE, Receive, connection, open};
 use crate::packet::{data, eager, pattern, request};
 use crate::random::Random;
@@ -155,74 +156,21 @@ fn of_group(_: &mut Random) -> Outcome {
     equal("counted as the group's", counted >= 4 << 20, true)
 }
 
-const FAILSLAB: &str = "/sys/kernel/debug/failslab";
-
-/// So many allocations of a hundred fail, of those threads that are told so, while this lives.
-pub struct FailSlab;
-
-impl FailSlab {
-    pub fn begin(percent: u32) -> Outcome<FailSlab> {
-        mount_debugfs();
-        if fs::metadata(FAILSLAB).is_err() {
-            let why = format!("{FAILSLAB} does not exist: this kernel injects no failures");
-            return Err(Trouble::Skip(why));
-        }
-        let percent = percent.to_string();
-        for (name, value) in [
-            ("task-filter", "Y"),
-            ("probability", percent.as_str()),
-            ("interval", "1"),
-            ("times", "-1"),
-            ("verbose", "0"),
-            ("ignore-gfp-wait", "N"),
-        ] {
-            fs::write(format!("{FAILSLAB}/{name}"), value)?;
-        }
-        Ok(FailSlab)
-    }
-}
-
-impl Drop for FailSlab {
-    fn drop(&mut self) {
-        let _ = fs::write(format!("{FAILSLAB}/probability"), "0");
-    }
-}
-
-/// Does something while allocations of this thread may fail; if wanted, those of the kernel's
-/// workers of any CPU, too.
-pub fn failing<T>(workers: bool, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    let mut who = Vec::new();
-    for entry in fs::read_dir("/proc")?.flatten().filter(|_| workers) {
-        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        if name.starts_with("kworker/u") {
-            who.push(entry.path().join("make-it-fail"));
-        }
-    }
-    who.push("/proc/self/make-it-fail".into());
-    for file in &who {
-        // A worker may have ended.
-        let _ = fs::write(file, "1");
-    }
-    let done = work();
-    for file in who.iter().rev() {
-        // This writing's own allocations may be those that fail; a worker that has ended is gone.
-        let is_gone = |error: &std::io::Error| {
-            matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
-        };
-        while fs::write(file, "0").is_err_and(|error| !is_gone(&error)) {}
-    }
-    done
+/// So many allocations of a hundred fail while the result lives.
+pub fn fail_slab(percent: u32) -> Outcome<FailSlab> {
+    mount_debugfs();
+    FailSlab::begin(percent)?.ok_or_else(|| Trouble::Skip(MISSING.into()))
 }
 
 /// Allocations of this process fail at random: requests may, the kernel must not, and afterwards
 /// all is well.
 fn out_of_memory(_: &mut Random) -> Outcome {
-    let fail_slab = FailSlab::begin(10)?;
+    let fail_slab = fail_slab(10)?;
     let mut succeeded = 0;
     for _ in 0..300 {
         // The case's own memory is not what is tried.
         let buffer = Buffer::new(100_000);
-        let tried = failing(false, || under_failures(buffer));
+        let tried = failing(false, || under_failures(buffer))?;
         buffer.unmap();
         succeeded += u32::from(tried.is_ok());
     }

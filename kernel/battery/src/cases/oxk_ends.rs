@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use oxmpi_wire::Kind;
 
-use super::counts::{FailSlab, failing};
+use super::counts::fail_slab;
 use super::oxk::{Echo, FOLDER, KEY, PORT, ask, key_digits, soon};
+use crate::failslab::failing;
 use crate::random::Random;
 use crate::raw_peer::{RawPeer, offer, prove};
 use crate::runner::{Case, Outcome, Trouble, equal, fail};
@@ -229,12 +230,12 @@ fn streams_for_ever() -> Outcome {
 /// may fail, nothing else may happen.
 fn out_of_memory(_: &mut Random) -> Outcome {
     // A stream takes hundreds of allocations: with more, none would come far.
-    let fail_slab = FailSlab::begin(1)?;
+    let fail_slab = fail_slab(1)?;
     let key = stream_device::key(NAME)?;
     let mut worked = [0; 2];
     for (kind, workers) in [false, true].into_iter().enumerate() {
         for _ in 0..30 {
-            worked[kind] += u32::from(failing(workers, || one_stream(key)).is_ok());
+            worked[kind] += u32::from(failing(workers, || one_stream(key))?.is_ok());
         }
     }
     drop(fail_slab);

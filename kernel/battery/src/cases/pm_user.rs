@@ -8,7 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use super::case;
+use super::counts::fail_slab;
 use super::oxk::{soon, with_cable};
+use crate::failslab::failing;
 use crate::ground::PATIENCE;
 use crate::packet::pattern;
 use crate::pm_device::{
@@ -27,6 +29,11 @@ pub const CASES: &[Case] = &[
     case("pm-cable", cable),
     case("pm-wrong-words", wrong_words),
     case("pm-hostile-user", hostile),
+    Case {
+        name: "pm-out-of-memory",
+        time_s: 300,
+        run: out_of_memory,
+    },
     Case {
         name: "pm-of-a-user",
         time_s: 120,
@@ -107,13 +114,14 @@ fn full(random: &mut Random) -> Outcome {
         .map(|_| 1 + random.below(SLOT_BYTES as u64) as usize)
         .collect();
     let mut sent = 0;
-    let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(2) && sent < lengths.len() {
+    let mut last = Instant::now();
+    while last.elapsed() < Duration::from_secs(2) && sent < lengths.len() {
         match (0..SLOTS).find(|slot| !one.is_busy(*slot)) {
             Some(slot) => {
                 one.queue(slot, peer, &pattern(sent as u64, 0, lengths[sent]));
                 one.turn()?;
                 sent += 1;
+                last = Instant::now();
             }
             None => std::thread::sleep(Duration::from_millis(5)),
         }
@@ -159,6 +167,56 @@ fn ends(_: &mut Random) -> Outcome {
     let nobody = two.connect(place()).map_err(|errno| format!("{errno}"));
     let lost = soon(|| two.news().is_ok_and(|news| Ok(news.peer) == nobody));
     equal("nobody answers", lost, true)?;
+    two.close();
+    Ok(())
+}
+
+/// Ports and messages whose allocations fail, in the caller and in the kernel's workers: requests
+/// may fail, messages come whole or not at all, and afterwards all is well.
+fn out_of_memory(_: &mut Random) -> Outcome {
+    let fail_slab = fail_slab(1)?;
+    let mut worked = [0; 2];
+    for (kind, workers) in [false, true].into_iter().enumerate() {
+        for _ in 0..20 {
+            match failing(workers, exchange)? {
+                Ok(()) => worked[kind] += 1,
+                Err(Trouble::Fail(why)) if why.contains(OTHER) => return fail(why),
+                Err(_) => {}
+            }
+        }
+    }
+    drop(fail_slab);
+    println!(
+        "count pm_under_failslab={} with_failing_workers={}",
+        worked[0], worked[1]
+    );
+    exchange()
+}
+
+/// What is said of a message that came and was not the one that was sent.
+const OTHER: &str = "another message";
+
+fn exchange() -> Outcome {
+    let (mut one, mut two, peer) = pair()?;
+    for number in 0..20 {
+        let bytes = pattern(number, 0, 1 + number as usize * 400);
+        send(&mut one, peer, &bytes)?;
+        let mut message = None;
+        for _ in 0..100 {
+            message = two.next();
+            // The peer may be lost for want of memory.
+            if message.is_some() || one.news().is_ok() {
+                break;
+            }
+            let _ = two.ask(WAIT, 20);
+        }
+        match message {
+            None => return fail("it did not come"),
+            Some(message) if message.bytes != bytes => return fail(OTHER),
+            Some(_) => {}
+        }
+    }
+    one.close();
     two.close();
     Ok(())
 }

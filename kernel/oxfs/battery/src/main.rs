@@ -15,6 +15,8 @@
 
 mod cases;
 mod check;
+#[path = "../../../battery/src/failslab.rs"]
+mod failslab;
 mod sys;
 mod tracing;
 mod world;

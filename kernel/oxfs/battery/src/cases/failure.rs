@@ -49,11 +49,6 @@ pub const CASES: &[Case] = &[
         time_s: 120,
         run: forced_unlinked,
     },
-    Case {
-        name: "memory",
-        time_s: 240,
-        run: memory,
-    },
 ];
 
 /// The server is killed and started while a process writes and syncs; every byte that was synced is
@@ -370,46 +365,4 @@ fn forced_unlinked() -> Outcome {
     let unmount = || i32::from(sys::unmount(&root, libc::MNT_FORCE).is_err());
     let child = good("fork", sys::in_child(unmount))?;
     within(20, || sys::has_ended(child)).map_err(|why| format!("umount -f: {why}"))
-}
-
-/// More is written than there is memory for pages.
-fn memory() -> Outcome {
-    let (mut world, root) = World::with_mount("")?;
-    let meminfo = good("meminfo", fs::read_to_string("/proc/meminfo"))?;
-    let free = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"));
-    let free_kb: u64 = free
-        .and_then(|text| text.split_whitespace().next()?.parse().ok())
-        .unwrap_or(0);
-    // The export is memory, too: a file that is written over and over again, while another process
-    // takes most of what is left.
-    let hog = good(
-        "fork",
-        sys::in_child(|| {
-            let mut taken = vec![0u8; (free_kb as usize / 2) << 10];
-            for page in taken.chunks_mut(4096) {
-                page[0] = 1;
-            }
-            std::thread::sleep(Duration::from_secs(100));
-            i32::from(taken[0])
-        }),
-    )?;
-    let data = pattern(9, 4 << 20);
-    for round in 0..2 {
-        for file in 0..3 {
-            let path = root.join(format!("f{file}"));
-            good(&format!("round {round}"), fs::write(path, &data))?;
-        }
-    }
-    for file in 0..3 {
-        same(
-            "read back",
-            &good("read", fs::read(root.join(format!("f{file}"))))?,
-            &data,
-        )?;
-    }
-    sys::signal(hog, libc::SIGKILL);
-    let _ = sys::wait(hog);
-    world.unmount_all()
 }

@@ -15,6 +15,7 @@ mod locks;
 mod mounts;
 mod names;
 mod overtaken;
+mod scarce;
 mod squashed;
 
 pub use counts::count_nfs;
@@ -31,7 +32,7 @@ pub struct Case {
 
 /// All cases, in the order in which they run.
 pub fn all() -> impl Iterator<Item = &'static Case> {
-    let lists: [&'static [Case]; 16] = [
+    let lists: [&'static [Case]; 17] = [
         names::CASES,
         data::CASES,
         append::CASES,
@@ -44,6 +45,7 @@ pub fn all() -> impl Iterator<Item = &'static Case> {
         groups::CASES,
         squashed::CASES,
         failure::CASES,
+        scarce::CASES,
         cut::CASES,
         ends::CASES,
         hostile::CASES,
