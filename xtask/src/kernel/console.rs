@@ -25,7 +25,7 @@ const COMPLAINTS: [&str; 15] = [
     "BUG ",
     "WARNING:",
     "Oops",
-    "Call Trace",
+    TRACE,
     "Kernel panic",
     "general protection fault",
     "stack segment:",
@@ -38,6 +38,11 @@ const COMPLAINTS: [&str; 15] = [
     "memory leaks",
 ];
 
+/// The kernel shows where it was when a small piece of memory could not be had. It cannot be had
+/// where its lack is injected, by cases that try that.
+const SCARCE: &str = "vm_struct allocation failed";
+const TRACE: &str = "Call Trace";
+
 /// The tally of a boot.
 #[derive(Default)]
 pub struct Console {
@@ -47,6 +52,8 @@ pub struct Console {
     reported: Vec<String>,
     /// Modules that have left nothing behind.
     clean: Vec<&'static str>,
+    /// The next trace is of memory that could not be had.
+    scarce: bool,
 }
 
 impl Console {
@@ -64,6 +71,8 @@ impl Console {
                 Some(module) => self.clean.push(module),
                 None => self.blame(line),
             },
+            _ if line.contains(SCARCE) => self.scarce = true,
+            _ if line.contains(TRACE) && std::mem::take(&mut self.scarce) => {}
             _ if COMPLAINTS.iter().any(|text| line.contains(text)) => self.blame(line),
             _ => {}
         }
@@ -167,6 +176,17 @@ mod tests {
         );
         assert_eq!(clean("o2g: left behind: 0 sockets, 10 contexts"), None);
         assert_eq!(clean("o2g: left behind: 1 sockets, 0 contexts"), None);
+    }
+
+    #[test]
+    fn a_trace_is_a_complaint_unless_it_is_of_injected_failures() {
+        let trace = "[  3.2] Call Trace:".to_owned();
+        let scarce = "[  3.1] battery: vmalloc error: size 8224, vm_struct allocation failed";
+        let mut lines = good();
+        lines.extend([scarce.to_owned(), trace.clone()]);
+        assert!(boot(&lines).close());
+        lines.push(trace);
+        assert!(!boot(&lines).close());
     }
 
     #[test]

@@ -44,10 +44,15 @@ pub const CASES: &[Case] = &[
 /// What a user may have (`kernel/oxk/pm/port.c`).
 const PORTS: usize = 64;
 
-/// Two ports over loopback; the second's name of the first comes with its first message.
+/// Two ports over loopback in a namespace of their own.
 fn pair() -> Outcome<(Port, Port, u64)> {
     sys::new_network_namespace()?;
     sys::bring_up_loopback()?;
+    ports()
+}
+
+/// The second's name of the first comes with its first message.
+fn ports() -> Outcome<(Port, Port, u64)> {
     let (here, there) = (place(), place());
     let key = key(NAME)?;
     let one = Port::open(how(key, index(c"lo"), here))?;
@@ -174,6 +179,8 @@ fn ends(_: &mut Random) -> Outcome {
 /// Ports and messages whose allocations fail, in the caller and in the kernel's workers: requests
 /// may fail, messages come whole or not at all, and afterwards all is well.
 fn out_of_memory(_: &mut Random) -> Outcome {
+    sys::new_network_namespace()?;
+    sys::bring_up_loopback()?;
     let fail_slab = fail_slab(1)?;
     let mut worked = [0; 2];
     for (kind, workers) in [false, true].into_iter().enumerate() {
@@ -197,7 +204,7 @@ fn out_of_memory(_: &mut Random) -> Outcome {
 const OTHER: &str = "another message";
 
 fn exchange() -> Outcome {
-    let (mut one, mut two, peer) = pair()?;
+    let (mut one, mut two, peer) = ports()?;
     for number in 0..20 {
         let bytes = pattern(number, 0, 1 + number as usize * 400);
         send(&mut one, peer, &bytes)?;
