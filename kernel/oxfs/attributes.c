@@ -112,6 +112,18 @@ static void oxfs_setattr_fill(struct oxfs_transaction *transaction, const struct
 	oxfs_transaction_argument(transaction, 0, which);
 }
 
+/* The server has all that was written before, and is sent nothing that it may have cut off. */
+static int oxfs_setattr_write(struct inode *inode, const struct iattr *attr)
+{
+	int error = filemap_write_and_wait(inode->i_mapping);
+
+	if (error || !(attr->ia_valid & ATTR_SIZE) || attr->ia_size >= i_size_read(inode))
+		return error;
+	WRITE_ONCE(oxfs_i(inode)->cut_at, attr->ia_size);
+	/* Who is sending a page now has not seen it. */
+	return filemap_write_and_wait(inode->i_mapping);
+}
+
 int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 {
 	struct inode *inode = d_inode(dentry);
@@ -134,9 +146,9 @@ int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 			return error;
 	}
 	if (S_ISREG(inode->i_mode)) {
-		error = filemap_write_and_wait(inode->i_mapping);
+		error = oxfs_setattr_write(inode, attr);
 		if (error)
-			return error;
+			goto out;
 	}
 	if (attr->ia_valid & ATTR_FILE && attr->ia_file && attr->ia_file->private_data &&
 	    S_ISREG(inode->i_mode))
@@ -158,6 +170,8 @@ int oxfs_setattr(oxfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 			oxfs_i(inode)->access_known = 0;
 	}
 	oxfs_transaction_put(transaction);
+out:
+	WRITE_ONCE(oxfs_i(inode)->cut_at, LLONG_MAX);
 	return error;
 }
 

@@ -49,6 +49,7 @@ struct inode *oxfs_inode_alloc(struct super_block *sb)
 		return NULL;
 	memset(inode, 0, offsetof(struct oxfs_inode, vfs));
 	mutex_init(&inode->dropping_lock);
+	inode->cut_at = LLONG_MAX;
 	INIT_LIST_HEAD(&inode->opens);
 	INIT_LIST_HEAD(&inode->unsynced);
 	return &inode->vfs;

@@ -202,6 +202,7 @@ struct oxfs_inode {
 	bool data_stale; /* pages are to be dropped before they are read */
 	bool dropping; /* they are being dropped, by who has the lock */
 	struct mutex dropping_lock;
+	loff_t cut_at; /* where the server is cutting the file off now; LLONG_MAX: nowhere */
 	/* Moments of the session, under its lock. */
 	u64 changed_at; /* this side changed size or attributes */
 	u64 learnt_at; /* attributes were taken from an answer */

@@ -93,6 +93,12 @@ static void oxfs_batch_put(struct oxfs_batch *batch, struct folio *folio)
 
 	if (at >= size)
 		return;
+	/* The server may have cut it off by now, and would have it again. If it cannot be cut, it is
+	 * sent the next time. */
+	if (at + folio_size(folio) > READ_ONCE(oxfs_i(batch->inode)->cut_at)) {
+		filemap_dirty_folio(batch->inode->i_mapping, folio);
+		return;
+	}
 	bytes = min_t(u64, folio_size(folio), size - at);
 	/* A mapping may have written behind the end, which others must not see. */
 	if (bytes < folio_size(folio))

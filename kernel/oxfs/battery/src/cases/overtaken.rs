@@ -43,6 +43,11 @@ pub const CASES: &[Case] = &[
         run: overtaken_own,
     },
     Case {
+        name: "overtaken-cut",
+        time_s: 60,
+        run: overtaken_cut,
+    },
+    Case {
         name: "overtaken-open",
         time_s: 60,
         run: overtaken_open,
@@ -480,6 +485,39 @@ fn overtaken_own() -> Outcome {
         stage.is_asked(100 * round + 10, 1_000 + 100 * round)?;
     }
     drop(file);
+    stage.end()
+}
+
+/// While a file is being cut, a mapping stores behind its new end, and syncs: the server is not sent
+/// what it may have cut off already.
+fn overtaken_cut() -> Outcome {
+    let stage = Stage::new()?;
+    let server = &stage.server;
+    server.tell(20_000, 1_100);
+    equal("size", joined(stage.ask())?, 20_000)?;
+    let file = stage.open()?;
+    let mut mapping = good("mmap", sys::Mapping::new(&file, 20_000, true))?;
+    mapping.set(100, 1);
+    good("msync", mapping.sync())?;
+    let written = server.times(Operation::Write);
+    server.lock().only = Some(Operation::Setattr);
+    server.hold(true);
+    thread::scope(|scope| {
+        let one = scope.spawn(|| file.set_len(5_000));
+        server.wait_held(1)?;
+        mapping.set(10_000, 1);
+        good("msync", mapping.sync())?;
+        server.hold(false);
+        server.let_go(0)?;
+        let cut = one.join().map_err(|_| "a thread has panicked")?;
+        good("ftruncate", cut)
+    })?;
+    equal("writes", server.times(Operation::Write), written)?;
+    // What was stored in front of the end goes on being sent.
+    mapping.set(100, 2);
+    good("msync", mapping.sync())?;
+    equal("later", server.times(Operation::Write), written + 1)?;
+    drop((file, mapping));
     stage.end()
 }
 
