@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use crate::check::Outcome;
+use crate::check::{Outcome, skip};
 use crate::sys;
 
 const FOLDER: &str = "/sys/kernel/tracing";
@@ -114,6 +114,10 @@ pub fn begin() -> Outcome {
     let folder = Path::new(FOLDER);
     if !folder.join("kprobe_events").exists() {
         sys::mount_kind("tracefs", folder, "").map_err(|error| error.to_string())?;
+    }
+    let first = folder.join("events").join(PROBES[RECEIVED].event);
+    if !first.join("hist").exists() {
+        return skip("this kernel has no histograms of events");
     }
     for probe in &PROBES {
         let event = folder.join("events").join(probe.event);
