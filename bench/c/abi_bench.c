@@ -3,7 +3,8 @@
  *     abi_bench SECONDS LIMIT [FIGURE...]
  *
  * A figure is a name and, for most, a number after a colon: latency:8, fresh:65536, typed:65536, bandwidth:65536, rate:8,
- * threads:4, barrier, bcast:8, allreduce:8, alltoall:64, gatherv:8, alltoallv:8, pack:8, loop:8. Each is measured for about SECONDS; figures that would begin later than
+ * threads:4, barrier, bcast:8, allreduce:8, alltoall:64, gatherv:8, alltoallv:8, ibcast:8,
+ * iallreduce:8, pack:8, loop:8. Each is measured for about SECONDS; figures that would begin later than
  * LIMIT seconds after the start are skipped. Rank 0 prints one JSON object per figure on a line of its own. Without
  * figures the program initialises and finalises MPI, which is what start-up is measured with, from outside.
  *
@@ -178,6 +179,26 @@ static void alltoallv(const struct work *work, long batch)
                       MPI_COMM_WORLD);
 }
 
+static void ibcast(const struct work *work, long batch)
+{
+    char *buffer = rank == 0 ? work->send : work->receive;
+    for (long turn = 0; turn < batch; turn++) {
+        MPI_Request request;
+        MPI_Ibcast(buffer, (int)work->bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+static void iallreduce(const struct work *work, long batch)
+{
+    int count = (int)(work->bytes / 8);
+    for (long turn = 0; turn < batch; turn++) {
+        MPI_Request request;
+        MPI_Iallreduce(work->send, work->receive, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
 static void pack(const struct work *work, long batch)
 {
     for (long turn = 0; turn < batch; turn++) {
@@ -287,6 +308,8 @@ static const struct kind kinds[] = {
     {"alltoall", alltoall, alltoall_right, MICROSECONDS, 0, 0, 0},
     {"gatherv", gatherv, gatherv_right, MICROSECONDS, 0, 0, 0},
     {"alltoallv", alltoallv, alltoall_right, MICROSECONDS, 0, 0, 0},
+    {"ibcast", ibcast, bcast_right, MICROSECONDS, 0, 0, 0},
+    {"iallreduce", iallreduce, allreduce_right, MICROSECONDS, 0, 0, 0},
     {"pack", pack, pack_right, GIGABYTES, 0, 0, 1},
     {"loop", loop, pack_right, GIGABYTES, 0, 0, 1},
 };
@@ -296,7 +319,7 @@ static void fill_send(const struct kind *kind, const struct work *work)
     if (kind->run == alltoall || kind->run == alltoallv)
         for (int to = 0; to < size; to++)
             fill(work->send + to * work->bytes, work->bytes, rank, to);
-    else if (kind->run == allreduce)
+    else if (kind->run == allreduce || kind->run == iallreduce)
         for (long index = 0; index < work->bytes / 8; index++)
             ((double *)work->send)[index] = rank + 1;
     else if (kind->packs)

@@ -11,9 +11,9 @@ use crate::figure::size_name;
 pub const GROUPS: [(&str, &str); 11] = [
     (
         "latency",
-        "half a ping-pong, 8 B to 64 KiB, also just written and scattered",
+        "half a ping-pong, 8 B to 256 KiB, also just written and scattered",
     ),
-    ("bandwidth", "windows of messages, 64 KiB and 1 MiB"),
+    ("bandwidth", "windows of messages, 64 KiB to 4 MiB"),
     ("rate", "8 B messages per second, windows of 64"),
     (
         "threads",
@@ -21,7 +21,7 @@ pub const GROUPS: [(&str, &str); 11] = [
     ),
     (
         "collectives",
-        "barrier, bcast, allreduce, alltoall, gatherv, alltoallv",
+        "barrier, bcast, allreduce, alltoall, gatherv, alltoallv, ibcast, iallreduce",
     ),
     (
         ONE_SIDED,
@@ -68,7 +68,7 @@ const WINDOWS: [&str; 8] = [
 const MANY_WINDOWS: usize = 7;
 
 /// Collective operations, as the benchmark program spells them.
-const COLLECTIVES: [&str; 9] = [
+const COLLECTIVES: [&str; 11] = [
     "barrier",
     "bcast:8",
     "bcast:65536",
@@ -78,17 +78,21 @@ const COLLECTIVES: [&str; 9] = [
     "alltoall:4096",
     "gatherv:8",
     "alltoallv:8",
+    "ibcast:8",
+    "iallreduce:8",
 ];
 
 /// Messages between two ranks.
-const PAIRS: [&str; 8] = [
+const PAIRS: [&str; 10] = [
     "latency:8",
     "latency:1024",
     "latency:65536",
+    "latency:262144",
     "fresh:65536",
     "typed:65536",
     "bandwidth:65536",
     "bandwidth:1048576",
+    "bandwidth:4194304",
     "rate:8",
 ];
 
@@ -399,7 +403,8 @@ fn group_of(figure: &str) -> &'static str {
     match kind {
         "loop" => "pack",
         "fresh" | "typed" => "latency",
-        "barrier" | "bcast" | "allreduce" | "alltoall" | "gatherv" | "alltoallv" => "collectives",
+        "barrier" | "bcast" | "allreduce" | "alltoall" | "gatherv" | "alltoallv" | "ibcast"
+        | "iallreduce" => "collectives",
         "put" | "get" | "fetch" | "locked" | "longput" | "puts" | "fence" | "passive" => ONE_SIDED,
         other => GROUPS
             .iter()
@@ -453,10 +458,10 @@ mod tests {
             shapes,
             [
                 (1, 4, false),
-                (2, 17, false),
+                (2, 21, false),
                 (2, 2, true),
-                (4, 9, true),
-                (16, 9, true),
+                (4, 11, true),
+                (16, 11, true),
                 (2, 8, false),
                 (16, 7, true),
                 (2, 0, false),
