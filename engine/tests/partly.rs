@@ -1,7 +1,8 @@
-//! A packet of which the head has left and payload has not, while another rail takes a message that
-//! is sent at once: the room that both could give back is given once. On the pure protocol.
+//! A packet of which the head has left and payload has not, as far as the protocol knows, while
+//! another rail takes a message that is sent at once, or the other process finalises. On the pure
+//! protocol.
 
-use oxmpi_engine::protocol::{Limits, Mode, Posted, Protocol, Source};
+use oxmpi_engine::protocol::{Limits, Mode, Posted, Protocol, RequestId, Source, Transmit};
 use oxmpi_engine::{Content, Envelope, Pattern};
 use oxmpi_wire::{Kind, Repr};
 
@@ -41,22 +42,42 @@ fn packet(sequence: u32, kind: Kind, bytes: u64) -> Repr {
     }
 }
 
-#[test]
-fn room_is_given_back_once() {
-    let mut protocol = Protocol::new(ME, 2, LIMITS);
-    let source = Source {
-        buffer: 0,
-        address: 0,
-        mapped: false,
-        fetchable: false,
-    };
-    let long = envelope(ME, LONG);
-    let send = protocol.send(OTHER, long, source, Mode::Standard);
+const SOURCE: Source<u32> = Source {
+    buffer: 0,
+    address: 0,
+    mapped: false,
+    fetchable: false,
+};
+
+/// A long message to the other process, which has been offered.
+fn offered(protocol: &mut Protocol<u32>) -> RequestId {
+    let send = protocol.send(OTHER, envelope(ME, LONG), SOURCE, Mode::Standard);
     let send = send.expect("the other process lives");
     let offer = protocol.poll_transmit(OTHER).expect("it is offered");
     assert!(matches!(offer.repr.kind, Kind::RequestToSend { .. }));
     protocol.sent(&offer);
     protocol.settle();
+    send
+}
+
+/// The other process wants it: the next packet, whose head leaves.
+fn begun(protocol: &mut Protocol<u32>, send: RequestId, sequence: u32) -> Transmit<u32> {
+    let accept = Kind::ClearToSend {
+        send: send.token(),
+        receive: 7,
+    };
+    let accepted = packet(sequence, accept, LONG);
+    protocol.handle(OTHER, &accepted, &[]).expect("an answer");
+    let data = protocol.poll_transmit(OTHER).expect("data");
+    assert!(matches!(data.repr.kind, Kind::Data { .. }));
+    protocol.began(&data);
+    data
+}
+
+#[test]
+fn room_is_given_back_once() {
+    let mut protocol = Protocol::new(ME, 2, LIMITS);
+    let send = offered(&mut protocol);
 
     // A message of the other process has been taken, so its room is due.
     let pattern = Pattern {
@@ -70,16 +91,8 @@ fn room_is_given_back_once() {
     let short = packet(0, Kind::Eager, 4);
     protocol.handle(OTHER, &short, &[1; 4]).expect("in order");
 
-    let accept = Kind::ClearToSend {
-        send: send.token(),
-        receive: 7,
-    };
-    let accepted = packet(1, accept, LONG);
-    protocol.handle(OTHER, &accepted, &[]).expect("an answer");
-    let data = protocol.poll_transmit(OTHER).expect("data");
-    assert!(matches!(data.repr.kind, Kind::Data { .. }));
+    let data = begun(&mut protocol, send, 1);
     assert_ne!(data.repr.credit, 0);
-    protocol.began(&data);
 
     // A short message overtakes the data.
     let now = envelope(ME, 8);
@@ -91,4 +104,17 @@ fn room_is_given_back_once() {
     protocol.ended(&data);
     let next = protocol.poll_transmit(OTHER).expect("more data");
     assert_eq!(next.repr.credit, 0);
+}
+
+/// A connection writes the rest of a packet by itself, and the goodbye that answers it may be seen
+/// before anybody has asked what became of the packet.
+#[test]
+fn a_process_that_has_finalised_has_what_it_asked_for() {
+    let mut protocol = Protocol::new(ME, 2, LIMITS);
+    let send = offered(&mut protocol);
+    begun(&mut protocol, send, 0);
+    protocol.peer_finished(OTHER);
+    assert!(!protocol.is_stranded(send));
+    let outcome = protocol.take(send).expect("it is over");
+    assert!(outcome.is_ok(), "{outcome:?}");
 }

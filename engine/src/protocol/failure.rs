@@ -315,10 +315,13 @@ impl<B: Copy> Protocol<B> {
     }
 
     /// A process that has finalised has received all that it asked for, whether or not its last
-    /// acknowledgement has come; what was to be sent without an answer counts as sent.
+    /// acknowledgement has come, and whether or not it is known here that the last of it has left;
+    /// what was to be sent without an answer counts as sent.
     fn conclude_departures(&mut self, peer: u32) {
-        let is_on_its_way =
-            |state| matches!(state, State::Departing | State::Queued { eager: true, .. });
+        let is_on_its_way = |state| {
+            let leaves = matches!(state, State::Departing | State::Streaming { .. });
+            leaves || matches!(state, State::Queued { eager: true, .. })
+        };
         for id in self.active_with(peer, is_on_its_way) {
             self.end(id, false);
         }
