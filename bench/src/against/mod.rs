@@ -305,6 +305,7 @@ mod tests {
                 "8 B one way",
                 "1 KiB one way",
                 "64 KiB one way",
+                "256 KiB one way",
                 "64 KiB one way, just written",
                 "64 KiB one way, 4 of 8 bytes",
                 "MPI_Pack, blocks of 8 B",
