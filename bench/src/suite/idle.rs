@@ -112,27 +112,7 @@ pub fn wait(session: &mut Session) -> Result<Vec<Row>, BenchError> {
     for load in [Load::Busy(1), Load::Busy(2), Load::Bursty] {
         rows.push(beside(session, load)?);
     }
-    rows.push(sharing_a_cpu(session)?);
     Ok(rows)
-}
-
-/// A ping-pong of long messages while a program computes on one of the two ranks' CPUs, to which
-/// both are bound, and the same without that program. It has half of the CPU, so that twice the
-/// time is fair; a rank that gives way at every message takes hundreds of times as long.
-fn sharing_a_cpu(session: &mut Session) -> Result<Row, BenchError> {
-    const NAME: &str = "256 KiB one way, a neighbour bound to a rank's CPU";
-    let one_way = |session: &mut Session| {
-        let time = session.repetition();
-        let bytes = 256 << 10;
-        session.figure(2, &Probe::Latency { bytes, time })
-    };
-    let pairs = session.pairs(NAME, one_way, |session| {
-        let start = || Neighbours::start(Load::Busy(1));
-        let _neighbours = pair::confined(session.cpus.this, start)?;
-        one_way(session)
-    })?;
-    let row = Row::new("wait", NAME, Unit::Nanoseconds, &pairs.values);
-    Ok(row.on_floor("without it", &pairs.values, &pairs.floors))
 }
 
 /// A ping-pong beside programs that compute, and the same between bare spinners.
